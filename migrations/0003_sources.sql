@@ -1,0 +1,56 @@
+-- safe: yes
+
+CREATE TABLE sources (
+  id              INTEGER PRIMARY KEY,
+  owner_id        INTEGER NOT NULL REFERENCES accounts (id),
+  kind            TEXT    NOT NULL CHECK (kind IN ('feed', 'webhook', 'native')),
+  title           TEXT    NOT NULL,
+  title_is_own    INTEGER NOT NULL DEFAULT 0 CHECK (title_is_own IN (0, 1)), -- given by the owner: a sync keeps it
+  visibility      TEXT    NOT NULL DEFAULT 'public' CHECK (visibility IN ('public', 'private')),
+  state           TEXT    NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'failing', 'paused')),
+  state_reason    TEXT,              -- why it is failing or paused, for its owner
+  next_sync_at    INTEGER,           -- unix ms; NULL: never (paused, or not a feed)
+  last_sync_at    INTEGER,           -- unix ms; the last attempt that ended, well or badly
+  last_success_at INTEGER,           -- unix ms
+  failures        INTEGER NOT NULL DEFAULT 0, -- jobs that ran out of attempts since the last success
+  created_at      INTEGER NOT NULL,
+  updated_at      INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX sources_owner ON sources (owner_id);
+CREATE INDEX sources_due ON sources (next_sync_at) WHERE next_sync_at IS NOT NULL;
+CREATE INDEX sources_behind ON sources (COALESCE(last_success_at, created_at)) WHERE kind = 'feed' AND state <> 'paused';
+
+-- What a source of kind feed remembers about its remote document.
+CREATE TABLE feeds (
+  source_id     INTEGER PRIMARY KEY REFERENCES sources (id) ON DELETE CASCADE,
+  url           TEXT    NOT NULL,
+  host          TEXT    NOT NULL,    -- of the URL; never two requests to one host at once
+  site_url      TEXT,
+  description   TEXT,
+  etag          TEXT,
+  last_modified TEXT,
+  body_hash     TEXT                 -- SHA-256 of the last body, for servers without validators
+) STRICT;
+
+CREATE INDEX feeds_url ON feeds (url);
+
+CREATE TRIGGER sources_count_insert AFTER INSERT ON sources BEGIN
+  INSERT INTO counts (metric, label, value) VALUES ('sources', NEW.kind || ',' || NEW.state, 1)
+    ON CONFLICT DO UPDATE SET value = value + 1;
+  INSERT INTO counts (metric, value) VALUES ('content_version', 1) ON CONFLICT DO UPDATE SET value = value + 1;
+END;
+CREATE TRIGGER sources_count_update AFTER UPDATE OF state ON sources WHEN OLD.state <> NEW.state BEGIN
+  UPDATE counts SET value = value - 1 WHERE metric = 'sources' AND label = OLD.kind || ',' || OLD.state;
+  INSERT INTO counts (metric, label, value) VALUES ('sources', NEW.kind || ',' || NEW.state, 1)
+    ON CONFLICT DO UPDATE SET value = value + 1;
+END;
+CREATE TRIGGER sources_count_delete AFTER DELETE ON sources BEGIN
+  UPDATE counts SET value = value - 1 WHERE metric = 'sources' AND label = OLD.kind || ',' || OLD.state;
+  UPDATE counts SET value = value + 1 WHERE metric = 'content_version';
+END;
+-- What readers see of a source with its posts. Its sync times change often and show only on pages that are not cached.
+CREATE TRIGGER sources_content_version AFTER UPDATE OF title, visibility, owner_id ON sources
+WHEN (OLD.title, OLD.visibility, OLD.owner_id) IS NOT (NEW.title, NEW.visibility, NEW.owner_id) BEGIN
+  UPDATE counts SET value = value + 1 WHERE metric = 'content_version';
+END;

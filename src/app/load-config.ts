@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { readConfig, ConfigError, type Config } from './config.ts';
+import { EnvFileError, readEnvironment } from './env-file.ts';
+
+/** The folder that holds package.json. */
+export const PROJECT_ROOT = resolve(import.meta.dirname, '../..');
+
+/** The configuration out of the environment and the project's .env. Throws ConfigError with every mistake. */
+export function loadConfig(env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT): Config {
+  const readFile = (path: string): string => readFileSync(path, 'utf8');
+  return readConfig(environment(env, join(projectRoot, '.env'), readFile), { projectRoot, readFile });
+}
+
+/** For entrypoints: as loadConfig, but a mistake ends the process with 2 and every problem on standard error. */
+export function loadConfigOrExit(env: Record<string, string | undefined>): Config {
+  try {
+    return loadConfig(env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(2);
+  }
+}
+
+function environment(
+  env: Record<string, string | undefined>,
+  envFile: string,
+  readFile: (path: string) => string,
+): Record<string, string | undefined> {
+  try {
+    return readEnvironment(env, readFile(envFile));
+  } catch (error) {
+    if (error instanceof EnvFileError) throw new ConfigError(error.problems.map((problem) => `.env ${problem}`));
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT') return env;
+    throw new ConfigError([`.env cannot be read (${String(code)})`]);
+  }
+}

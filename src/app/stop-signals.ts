@@ -1,0 +1,22 @@
+import { SECOND, type Clock } from '../platform/clock.ts';
+
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+// On Ctrl-C the terminal and npm both send SIGINT: what comes this soon after the first is the same request.
+const SAME_REQUEST = SECOND;
+
+/** Calls `stop` at the first signal that asks the process to end, and `kill` at one that repeats it in earnest. */
+export function onStopSignals(stop: () => void, kill: () => void, clock: Clock = Date.now): void {
+  let first: number | undefined;
+
+  const received = (): void => {
+    if (first === undefined) {
+      first = clock();
+      stop();
+    } else if (clock() - first >= SAME_REQUEST) {
+      kill();
+    }
+  };
+
+  for (const signal of STOP_SIGNALS) process.on(signal, received);
+}

@@ -1,0 +1,84 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { SECOND } from '../platform/clock.ts';
+
+export type Command = { name: string; file: string; args: string[] };
+
+export type Ending = {
+  stopRequested: boolean;
+  died: string | null; // the first process that ended without having been asked to, and how
+  killed: string[]; // those that did not stop in time
+};
+
+export type Supervision = {
+  /** Asks every process to stop (SIGTERM) and kills what is left after the grace time. */
+  stop(): void;
+  /** Kills what is left at once. */
+  kill(): void;
+  /** Resolves when the last process has ended. */
+  ended: Promise<Ending>;
+};
+
+export type SuperviseOptions = {
+  cwd: string;
+  env: Record<string, string | undefined>;
+  graceMs?: number;
+  onMessage?: (name: string, message: unknown) => void;
+};
+
+/** Runs the processes side by side: when one ends by itself, the others are stopped too. */
+export function supervise(commands: readonly Command[], options: SuperviseOptions): Supervision {
+  const { promise: ended, resolve } = Promise.withResolvers<Ending>();
+  const running = new Map<ChildProcess, string>();
+  const ending: Ending = { stopRequested: false, died: null, killed: [] };
+  let stopping: NodeJS.Timeout | undefined;
+
+  for (const command of commands) {
+    const child = spawnChild(command, options);
+    running.set(child, command.name);
+    child.on('message', (message) => options.onMessage?.(command.name, message));
+    child.once('error', (error) => gone(child, `could not be started (${error.message})`));
+    child.once('exit', (code, signal) => gone(child, `ended by itself (${signal ?? `exit code ${code}`})`));
+  }
+
+  function gone(child: ChildProcess, how: string): void {
+    const name = running.get(child);
+    if (!running.delete(child)) return;
+    if (!ending.stopRequested) ending.died ??= `${name} ${how}`;
+    if (running.size > 0) return stopAll();
+    clearTimeout(stopping);
+    resolve(ending);
+  }
+
+  function stopAll(): void {
+    if (stopping) return;
+    stopping = setTimeout(kill, options.graceMs ?? 12 * SECOND);
+    for (const child of running.keys()) child.kill('SIGTERM');
+  }
+
+  function stop(): void {
+    if (!stopping) ending.stopRequested = true;
+    stopAll();
+  }
+
+  function kill(): void {
+    for (const [child, name] of running) {
+      ending.killed.push(name);
+      killGroup(child);
+    }
+  }
+
+  return { stop, kill, ended };
+}
+
+/** In a group of its own, so that Ctrl-C in a terminal reaches the supervisor alone, which then asks once. */
+function spawnChild({ file, args }: Command, { cwd, env }: SuperviseOptions): ChildProcess {
+  return spawn(file, args, { cwd, env, detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+}
+
+function killGroup(child: ChildProcess): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    child.kill('SIGKILL');
+  }
+}

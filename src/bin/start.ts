@@ -1,0 +1,59 @@
+/**
+ * node src/bin/start.ts [--watch]
+ * The whole hub in the foreground: prepares the data, runs web and worker, prints the address once web is healthy.
+ * Ctrl-C or SIGTERM stops both. --watch restarts them when a source file changes.
+ */
+import { loadConfigOrExit, PROJECT_ROOT } from '../app/load-config.ts';
+import { makeDataFolderOrExit } from '../app/data-folder.ts';
+import { httpAddress } from '../app/local-address.ts';
+import { prepareHub } from '../app/prepare-hub.ts';
+import { runHub } from '../app/run-hub.ts';
+
+const args = process.argv.slice(2);
+const watch = args.includes('--watch');
+if (args.some((arg) => arg !== '--watch')) endWith(2, 'usage: start.ts [--watch]');
+
+process.umask(0o077);
+process.chdir(PROJECT_ROOT);
+const config = loadConfigOrExit(process.env);
+if (watch && config.port === 0) endWith(2, 'PORT must not be 0 while developing: web would move at every change');
+makeDataFolderOrExit(config.dataDir);
+
+const setUpLink = prepare();
+const problem = await runHub(config, {
+  node: {
+    execPath: process.execPath,
+    cwd: PROJECT_ROOT,
+    hasNetFlag: process.allowedNodeEnvironmentFlags.has('--allow-net'),
+  },
+  env: process.env,
+  watch,
+  onReady: announce,
+});
+if (problem !== null) endWith(1, problem);
+process.exit(0);
+
+function prepare(): string | null {
+  try {
+    const hub = prepareHub(config);
+    hub.close();
+    return hub.setUpLink;
+  } catch (error) {
+    return endWith(1, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** With PORT=0 and no BASE_URL the public address is only known now. */
+function announce(localAddress: string): void {
+  const assumed = httpAddress(config.host, 0);
+  const actual = (text: string): string =>
+    text === assumed || text.startsWith(`${assumed}/`) ? localAddress + text.slice(assumed.length) : text;
+  const lines = [`Content Hub is running at ${actual(config.baseUrl)}`];
+  if (setUpLink !== null) lines.push(`Make the first account here (the link works once): ${actual(setUpLink)}`);
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function endWith(status: number, line: string): never {
+  process.stderr.write(`${line}\n`);
+  process.exit(status);
+}

@@ -1,0 +1,89 @@
+import { attributeOf, childOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import { absoluteUrl } from './absolute-url.ts';
+import { lineOf } from './feed-text.ts';
+import { parseByteCount, parseDuration } from './parse-podcast.ts';
+import type { ParsedAttachment } from './parsed-feed.ts';
+
+/** Names under which an RSS or Atom item lists files, each read by `readFile`. */
+const FILES = new Set([
+  'enclosure', 'enc:enclosure', 'media:content', 'media:thumbnail', 'media:peerlink', 'podcast:alternateenclosure',
+]);
+
+/**
+ * The files an item points to, in document order, one per absolute URL: what a later mention knows is added to the
+ * first. `itunes:duration` counts for the first sound or film.
+ */
+export function collectAttachments(item: XmlElement, base: string): ParsedAttachment[] {
+  const found = new Map<string, ParsedAttachment>();
+  collectFrom(item, base, found);
+  const attachments = [...found.values()];
+  const played = attachments.find((file) => /^(?:audio|video)\//.test(file.mediaType ?? '')) ?? attachments[0];
+  const duration = childOf(item, 'itunes:duration');
+  if (played !== undefined && duration !== undefined) played.durationSeconds ??= parseDuration(lineOf(duration));
+  return attachments;
+}
+
+/** Adds a file, or what is new about one already known. */
+export function addAttachment(found: Map<string, ParsedAttachment>, file: ParsedAttachment): void {
+  const known = found.get(file.url);
+  if (known === undefined) {
+    found.set(file.url, file);
+    return;
+  }
+  known.mediaType ??= file.mediaType;
+  known.bytes ??= file.bytes;
+  known.title ??= file.title;
+  known.durationSeconds ??= file.durationSeconds;
+}
+
+/** `type/subtype` in lower case without parameters, or null. */
+export function mediaTypeOf(text: string | null | undefined): string | null {
+  const type = text?.split(';')[0]?.trim().toLowerCase() ?? '';
+  return /^[a-z0-9][\w.+-]*\/[\w.+*-]+$/.test(type) ? type : null;
+}
+
+function collectFrom(parent: XmlElement, base: string, found: Map<string, ParsedAttachment>): void {
+  for (const child of parent.children) {
+    if (FILES.has(child.name)) addFile(parent, child, base, found);
+    else if (child.name === 'link' || child.name === 'atom:link') addEnclosureLink(child, base, found);
+    else if (child.name === 'media:group') collectFrom(child, base, found);
+    if (child.name === 'media:content') collectFrom(child, base, found);
+  }
+}
+
+function addFile(parent: XmlElement, file: XmlElement, base: string, found: Map<string, ParsedAttachment>): void {
+  // FeedBurner replaces the address with one of its own and keeps the real one here.
+  const original = file.name === 'enclosure' ? lineOf(childOf(parent, 'feedburner:origenclosurelink')) : null;
+  const link = original ?? firstAttribute(file, ['url', 'href', 'resource', 'rdf:resource', 'enc:url', 'enc:resource']);
+  const url = absoluteUrl(link, base);
+  if (url === null) return;
+  addAttachment(found, {
+    url,
+    mediaType: mediaTypeOf(firstAttribute(file, ['type', 'enc:type'])),
+    bytes: parseByteCount(firstAttribute(file, ['length', 'filesize', 'enc:length'])),
+    title: lineOf(childOf(file, 'media:title')),
+    durationSeconds: parseDuration(attributeOf(file, 'duration')),
+  });
+}
+
+/** Atom's `<link rel="enclosure">`. */
+function addEnclosureLink(link: XmlElement, base: string, found: Map<string, ParsedAttachment>): void {
+  if (attributeOf(link, 'rel')?.toLowerCase() !== 'enclosure') return;
+  const url = absoluteUrl(attributeOf(link, 'href'), base);
+  if (url === null) return;
+  addAttachment(found, {
+    url,
+    mediaType: mediaTypeOf(attributeOf(link, 'type')),
+    bytes: parseByteCount(attributeOf(link, 'length')),
+    title: attributeOf(link, 'title') || null,
+    durationSeconds: null,
+  });
+}
+
+function firstAttribute(element: XmlElement, names: readonly string[]): string | null {
+  for (const name of names) {
+    const value = attributeOf(element, name);
+    if (value !== undefined && value !== '') return value;
+  }
+  return null;
+}

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import { DAY, SECOND, type Clock } from '../../platform/clock.ts';
+import { decodeText } from '../../platform/markup/decode-text.ts';
+import type { OutboundFetch, OutboundResponse } from '../../platform/net/outbound-fetch.ts';
+import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';
+import { findFeedLinks } from './find-feed-links.ts';
+import { isHtmlPage, NotAFeedError, parseFeed, type ParsedFeed } from './parse-feed.ts';
+
+const MAX_BYTES = 10 * 1024 * 1024;
+const DEFAULT_RETRY_AFTER = 60 * SECOND;
+const ACCEPT = 'application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, ' +
+  'application/json;q=0.8, text/xml;q=0.8, text/html;q=0.4, */*;q=0.1';
+
+export type Validators = { etag: string | null; lastModified: string | null; bodyHash: string | null };
+export const NO_VALIDATORS: Validators = { etag: null, lastModified: null, bodyHash: null };
+
+export type FetchedFeed = {
+  /** Null when nothing changed since the validators were given. */
+  feed: ParsedFeed | null;
+  /** Where the feed is from now on: differs from what was asked for after permanent redirects and autodiscovery. */
+  url: string;
+  validators: Validators;
+  /** Milliseconds that the publisher wants between two requests; 0 for nothing said. */
+  askedFor: number;
+};
+
+/** The publisher says that the feed is gone for good (410). */
+export class FeedGoneError extends Error {}
+
+/** The publisher asks to be left alone until `at` (unix ms): 429, or 503 with Retry-After. */
+export class FeedBusyError extends Error {
+  readonly at: number;
+  constructor(message: string, at: number) {
+    super(message);
+    this.at = at;
+  }
+}
+
+export type FetchFeed = (url: string, validators: Validators, options: FetchOptions) => Promise<FetchedFeed>;
+/** `discover`: a web page is answered with the feed that it advertises. */
+type FetchOptions = { discover: boolean; signal?: AbortSignal };
+
+/** Fetches and reads one feed. Every error's message is for the owner of the source. */
+export function createFetchFeed(outbound: OutboundFetch, clock: Clock): FetchFeed {
+  return async function fetchFeed(url, validators, { discover, signal }): Promise<FetchedFeed> {
+    const response = await request(url, validators, signal);
+    if (response.status === 304) return { feed: null, url, validators, askedFor: freshnessMs(response.headers, clock()) ?? 0 };
+    requireSuccess(response, clock());
+    const bodyHash = createHash('sha256').update(response.body).digest('hex');
+    const fresh = validatorsOf(response, bodyHash);
+    const stays = permanentAddress(url, response);
+    const askedFor = freshnessMs(response.headers, clock()) ?? 0;
+    if (bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
+    try {
+      const feed = parseFeed(response.body, { url: response.url, contentType: contentTypeOf(response) });
+      return { feed, url: stays, validators: fresh, askedFor: Math.max(askedFor, feed.ttl ?? 0) };
+    } catch (error) {
+      const advertised = discover && error instanceof NotAFeedError ? advertisedFeed(response) : undefined;
+      if (!advertised) throw error;
+      return fetchFeed(advertised, NO_VALIDATORS, { discover: false, ...(signal ? { signal } : {}) });
+    }
+  };
+
+  function request(url: string, { etag, lastModified }: Validators, signal?: AbortSignal): Promise<OutboundResponse> {
+    const headers = {
+      accept: ACCEPT,
+      ...(etag ? { 'if-none-match': etag } : {}),
+      ...(lastModified ? { 'if-modified-since': lastModified } : {}),
+    };
+    return outbound({ url, headers, maxBytes: MAX_BYTES, ...(signal ? { signal } : {}) });
+  }
+}
+
+function requireSuccess({ status, url, headers }: OutboundResponse, now: number): void {
+  if (status >= 200 && status < 300) return;
+  const host = new URL(url).host;
+  if (status === 410) throw new FeedGoneError(`${host} says that this feed is gone for good (410).`);
+  const retryAt = parseRetryAfter(headers['retry-after'], now);
+  if (status === 429 || (status === 503 && retryAt !== null)) {
+    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // no source is put off for longer
+    throw new FeedBusyError(`${host} asks to be left alone for a while (${status}).`, at);
+  }
+  throw new Error(`${host} answered ${status}${MEANINGS[status] ?? ''}.`);
+}
+
+const MEANINGS: Record<number, string> = {
+  401: ': it wants a sign-in, which the hub cannot give',
+  403: ': it refuses the hub',
+  404: ': there is nothing at this address',
+  500: ': it has a fault of its own',
+  502: ': the server behind it does not answer',
+  503: ': it is not available now',
+  504: ': the server behind it is too slow',
+};
+
+/** Where to ask from now on. A move from https to http is followed, but not remembered. */
+function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse): string {
+  if (movedPermanentlyTo === null) return url;
+  return url.startsWith('https:') && !movedPermanentlyTo.startsWith('https:') ? url : movedPermanentlyTo;
+}
+
+function validatorsOf({ headers }: OutboundResponse, bodyHash: string): Validators {
+  return { etag: headers.etag ?? null, lastModified: headers['last-modified'] ?? null, bodyHash };
+}
+
+function advertisedFeed(response: OutboundResponse): string | undefined {
+  const page = decodeText(response.body, contentTypeOf(response));
+  return isHtmlPage(page) ? findFeedLinks(page, response.url)[0]?.url : undefined;
+}
+
+function contentTypeOf({ headers }: OutboundResponse): string | null {
+  return headers['content-type'] ?? null;
+}

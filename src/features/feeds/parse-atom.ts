@@ -1,0 +1,142 @@
+import {
+  attributeOf, attributesOf, childOf, childrenOf, textOf, type XmlElement,
+} from '../../platform/markup/xml-tree.ts';
+import { absoluteUrl, baseInside, type LinkBase } from './absolute-url.ts';
+import { atomHtml, atomTitle } from './atom-content.ts';
+import { addAttachment, collectAttachments, mediaTypeOf } from './collect-attachments.ts';
+import { firstDate, firstLine, htmlToText, titleText, undeclaredToHtml } from './feed-text.ts';
+import { identifyItems, type UnidentifiedItem } from './identify-items.ts';
+import { MAX_ITEMS, type ParsedAttachment, type ParsedFeed } from './parsed-feed.ts';
+import { personName } from './person-name.ts';
+import { publishedInterval } from './published-interval.ts';
+
+type FeedContext = { base: LinkBase; siteUrl: string | null; author: string | null };
+type AtomContent = { html: string; summary: string | null; base: LinkBase };
+
+const PUBLISHED = ['published', 'issued', 'dc:date', 'dcterms:issued', 'pubdate', 'created'];
+const UPDATED = ['updated', 'modified', 'dcterms:modified'];
+
+/** Atom 1.0 (RFC 4287) and 0.3. */
+export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
+  const base = baseInside(feed, { url: feedUrl, given: false });
+  const siteUrl = alternateLink(feed, base.url);
+  const subtitle = childOf(feed, 'subtitle') ?? childOf(feed, 'tagline');
+  const context = { base, siteUrl, author: authorsOf(feed) };
+  return {
+    format: 'atom',
+    version: versionOf(feed),
+    title: atomTitle(childOf(feed, 'title')),
+    description: subtitle === undefined ? null : htmlToText(atomHtml(subtitle)) || null,
+    siteUrl,
+    iconUrl: absoluteUrl(firstLine(feed, ['icon']), base.url) ?? absoluteUrl(firstLine(feed, ['logo']), base.url),
+    language: attributeOf(feed, 'xml:lang') || firstLine(feed, ['language', 'dc:language']),
+    ttl: publishedInterval(feed),
+    items: identifyItems(childrenOf(feed, 'entry').slice(0, MAX_ITEMS).map((entry) => readEntry(entry, context))),
+  };
+}
+
+function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
+  const base = baseInside(entry, feed.base);
+  const outside = outsideContent(entry, base.url);
+  const url = linkOf(entry, base.url) ?? outside?.url ?? null;
+  const content = contentOf(entry, base);
+  const updatedAt = firstDate(entry, UPDATED);
+  const source = childOf(entry, 'source');
+  return {
+    guid: firstLine(entry, ['id', 'guid']),
+    title: atomTitle(childOf(entry, 'title')) || titleText(firstLine(entry, ['media:title', 'dc:title']) ?? ''),
+    url,
+    author: authorsOf(entry) ?? (source === undefined ? null : authorsOf(source)) ?? feed.author,
+    contentHtml: content.html,
+    // Without xml:base publishers write for the page of the entry, not for the address of the feed.
+    baseUrl: content.base.given ? content.base.url : url ?? feed.siteUrl ?? base.url,
+    summary: content.summary,
+    publishedAt: firstDate(entry, PUBLISHED) ?? updatedAt,
+    updatedAt,
+    attachments: attachmentsOf(entry, base.url, outside),
+  };
+}
+
+/** FeedBurner's original, else the alternate link. */
+function linkOf(entry: XmlElement, base: string): string | null {
+  return absoluteUrl(firstLine(entry, ['feedburner:origlink']), base) ?? alternateLink(entry, base);
+}
+
+/** The alternate link that is a web page, else the first alternate. */
+function alternateLink(parent: XmlElement, base: string): string | null {
+  let first: string | null = null;
+  for (const link of parent.children) {
+    if (link.name !== 'link' || (attributeOf(link, 'rel') || 'alternate').toLowerCase() !== 'alternate') continue;
+    const url = absoluteUrl(attributeOf(link, 'href') || textOf(link), base);
+    const type = mediaTypeOf(attributeOf(link, 'type'));
+    if (url !== null && (type === null || type.includes('html'))) return url;
+    first ??= url;
+  }
+  return first;
+}
+
+/** The names of the authors, by address where there is no name. */
+function authorsOf(parent: XmlElement): string | null {
+  const names: string[] = [];
+  for (const child of parent.children) {
+    if (child.name !== 'author' && child.name !== 'dc:creator') continue;
+    const given = firstLine(child, ['name', 'email', 'uri']) ?? (child.children.length === 0 ? textOf(child) : '');
+    const name = personName(titleText(given));
+    if (name !== null && !names.includes(name)) names.push(name);
+  }
+  return names.length === 0 ? null : names.join(', ');
+}
+
+function contentOf(entry: XmlElement, base: LinkBase): AtomContent {
+  const summary = childOf(entry, 'summary');
+  const summaryHtml = summary === undefined ? '' : atomHtml(summary);
+  for (const content of bestFirst(childrenOf(entry, 'content'))) {
+    const html = atomHtml(content);
+    if (html === '') continue;
+    const other = summaryHtml === '' || summaryHtml === html ? null : summaryHtml;
+    return { html, summary: other, base: baseInside(content, base) };
+  }
+  const html = summaryHtml === '' ? mediaDescription(entry) : summaryHtml;
+  return { html, summary: null, base: baseInside(summary ?? null, base) };
+}
+
+/** Atom 0.3 allows the same content in several types: HTML before text. */
+function bestFirst(contents: XmlElement[]): XmlElement[] {
+  if (contents.length < 2) return contents;
+  return contents.toSorted((a, b) => Number(isPlain(a)) - Number(isPlain(b)));
+}
+
+function isPlain(content: XmlElement): boolean {
+  return ['text', 'text/plain'].includes(attributeOf(content, 'type')?.toLowerCase() || 'text');
+}
+
+/** What a video platform says about an entry that has neither content nor summary. */
+function mediaDescription(entry: XmlElement): string {
+  const holder = childOf(entry, 'media:group') ?? entry;
+  const description = childOf(holder, 'media:description');
+  return description === undefined ? '' : undeclaredToHtml(textOf(description));
+}
+
+/** `<content src>`: content that is elsewhere (RFC 4287, 4.1.3.2). */
+function outsideContent(entry: XmlElement, base: string): { url: string; mediaType: string | null } | null {
+  for (const content of childrenOf(entry, 'content')) {
+    const url = absoluteUrl(attributeOf(content, 'src'), baseInside(content, { url: base, given: false }).url);
+    if (url !== null) return { url, mediaType: mediaTypeOf(attributeOf(content, 'type')) };
+  }
+  return null;
+}
+
+function attachmentsOf(
+  entry: XmlElement, base: string, outside: { url: string; mediaType: string | null } | null,
+): ParsedAttachment[] {
+  const listed = collectAttachments(entry, base);
+  if (outside === null || outside.mediaType === null || outside.mediaType.includes('html')) return listed;
+  const all = new Map(listed.map((file) => [file.url, file]));
+  addAttachment(all, { ...outside, bytes: null, title: null, durationSeconds: null });
+  return [...all.values()];
+}
+
+function versionOf(feed: XmlElement): string {
+  const isOld = [...attributesOf(feed).values()].some((value) => /^https?:\/\/purl\.org\/atom\//i.test(value));
+  return attributeOf(feed, 'version') || (isOld ? '0.3' : '1.0');
+}

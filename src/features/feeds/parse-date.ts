@@ -1,0 +1,184 @@
+import { DAY, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
+import { monthOf, zoneOffset } from './date-words.ts';
+
+type TimeOfDay = { sinceMidnight: number; zone: string; rest: string };
+type YearMonthDay = { year: number; month: number; day: number };
+
+const MAX_LENGTH = 120;
+const EARLIEST_YEAR = 1900;
+const LATEST_YEAR = 9999;
+
+const RFC_822 = /^(?:[a-z]{3},? +)?(\d{1,2}) ([a-z]{3}) (\d{4}) (\d\d):(\d\d):(\d\d) ([+-]\d{4}|[A-Z]{1,5})$/i;
+const ISO_DATE = /^(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?(?=$|[Tt\s])/;
+const ORDINAL_DATE = /^(\d{4})-?(\d{3})(?=$|[Tt\s])/;
+const COMPACT_DATE = /^(\d{4})(\d\d)(\d\d)(?:[Tt\s]?(\d\d)(\d\d)(\d\d)?)?(?=$|[Zz\s+-])/;
+const CLOCK_TIME = /(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:[.,](\d{1,9}))?)?/;
+const OFFSET = /^(?:UTC|GMT|UT|Z)?\s*([+-])(\d{1,2}):?(\d{2})?(?!\d)/i;
+
+/**
+ * A date as feeds write them, in unix ms, or null where there is none. Never the machine's own time zone: without
+ * one it is UTC. Reads ISO 8601 with parts missing, RFC 822, 850 and asctime with their common faults, month names
+ * in a dozen languages, unix times. Weekdays are not looked at; years before 1900 mean "no date".
+ */
+export function parseDate(text: string): number | null {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed.length > MAX_LENGTH || !/\d/.test(trimmed)) return null;
+  const plain = RFC_822.exec(trimmed);
+  const simple = plain === null ? null : fromRfc822(plain);
+  if (simple !== null) return simple;
+  const tidy = tidyText(trimmed);
+  return fromNumber(tidy) ?? fromCompact(tidy) ?? fromIso(tidy) ?? fromWords(tidy);
+}
+
+/** The strict form that most feeds use, read without looking further. */
+function fromRfc822(parts: RegExpExecArray): number | null {
+  const [, day, name = '', year, hours, minutes, seconds, zone = ''] = parts;
+  const month = monthOf(name);
+  const time = timeOfDay(Number(hours), Number(minutes), Number(seconds));
+  return month === null || time === null ? null : instant({ year: Number(year), month, day: Number(day) }, time, zone);
+}
+
+/** East Asian units as separators, halves of the day as AM and PM, comments in brackets and commas gone. */
+function tidyText(text: string): string {
+  return text
+    .replace(/[年년月월]\s*/g, '-').replace(/[日일]/g, ' ')
+    .replace(/(오전|上午|午前|오후|下午|午後)\s*([\d:]+)/g, (_, half: string, time: string) =>
+      `${time} ${/오전|上午|午前/.test(half) ? 'AM' : 'PM'}`)
+    .replace(/\([^()]*\)/g, ' ').replace(/[,\s]+/g, ' ').trim();
+}
+
+/** Unix seconds, or milliseconds from 12 digits on. */
+function fromNumber(text: string): number | null {
+  if (!/^\d{9,13}(?:\.\d+)?$/.test(text) || /^(?:19|20)\d{10}$/.test(text)) return null;
+  const value = Number(text);
+  return Math.round(value >= 1e11 ? value : value * SECOND);
+}
+
+/** `20031231`, `20031231T101455Z`, `200312311014`. */
+function fromCompact(text: string): number | null {
+  const parts = COMPACT_DATE.exec(text);
+  if (parts === null) return null;
+  const [all, year, month, day, hours = 0, minutes = 0, seconds = 0] = parts;
+  const clock = parts[4] === undefined ? readTime(text.slice(all.length)) : null;
+  const time = clock?.sinceMidnight ?? timeOfDay(Number(hours), Number(minutes), Number(seconds)) ?? 0;
+  const date = { year: Number(year), month: Number(month) - 1, day: Number(day) };
+  return instant(date, time, clock?.zone ?? text.slice(all.length));
+}
+
+/** `2003`, `2003-12`, `2003-12-31`, the ordinal `2003-365`, each with or without a time. */
+function fromIso(text: string): number | null {
+  const ordinal = ORDINAL_DATE.exec(text);
+  const parts = ordinal ?? ISO_DATE.exec(text);
+  if (parts === null) return null;
+  const [all, year, second, third] = parts;
+  const rest = text.slice(all.length).replace(/^[Tt]/, '').trim();
+  if (ordinal === null && third === undefined && rest !== '') return null;
+  const time = readTime(rest);
+  const sinceMidnight = time?.sinceMidnight ?? 0;
+  if (ordinal !== null) {
+    const days = Number(second) - 1;
+    const newYear = { year: Number(year), month: 0, day: 1 };
+    return days > 365 ? null : instant(newYear, days * DAY + sinceMidnight, time?.zone ?? '');
+  }
+  const date = { year: Number(year), month: Number(second ?? 1) - 1, day: Number(third ?? 1) };
+  return instant(date, sinceMidnight, time?.zone ?? '');
+}
+
+/** Everything else: find the time and its zone, then the day, month and year in what is left. */
+function fromWords(text: string): number | null {
+  const time = readTime(text);
+  const date = readDate(time?.rest ?? text, time !== null);
+  return date === null ? null : instant(date, time?.sinceMidnight ?? date.sinceMidnight, time?.zone ?? date.zone);
+}
+
+function readTime(text: string): TimeOfDay | null {
+  const match = CLOCK_TIME.exec(text);
+  if (match === null) return null;
+  const [all, hours, minutes, seconds = '0', fraction = ''] = match;
+  const after = text.slice(match.index + all.length).trimStart();
+  const half = /^([ap])\.?m\b\.?/i.exec(after);
+  const zoned = half === null ? after : after.slice(half[0].length).trimStart();
+  const zone = OFFSET.exec(zoned)?.[0] ?? /^[a-z]+(?:[/_][a-z_]+)*/i.exec(zoned)?.[0] ?? '';
+  const isZone = zone === '' || zoneMinutes(zone, 0) !== null || monthOf(zone) === null;
+  const whole = timeOfDay(hour(Number(hours), half?.[1]), Number(minutes), Number(seconds));
+  if (whole === null) return null;
+  const sinceMidnight = whole + Math.floor(Number(`0.${fraction || 0}`) * SECOND);
+  const rest = `${text.slice(0, match.index)} ${isZone ? zoned.slice(zone.length) : zoned}`;
+  return { sinceMidnight, zone: isZone ? zone : '', rest };
+}
+
+/** Milliseconds since midnight, 24:00 and leap seconds included; null for what no clock shows. */
+function timeOfDay(hours: number, minutes: number, seconds: number): number | null {
+  if (hours > 24 || minutes > 59 || seconds > 60) return null;
+  return hours * HOUR + minutes * MINUTE + seconds * SECOND;
+}
+
+/** Twelve o'clock in the morning is midnight. */
+function hour(hours: number, half: string | undefined): number {
+  if (half === undefined || hours > 12) return hours;
+  return (hours % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
+}
+
+/** Day, month and year in words or numbers; with a time of four digits where no other was found. */
+function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnight: number; zone: string }) | null {
+  const numbers = text.match(/\d+/g) ?? [];
+  // A weekday may look like a month (mar. is also mardi), and it comes first.
+  const words = (text.match(/\p{L}+/gu) ?? []).filter((word) => zoneOffset(word) === null);
+  const month = words.map(monthOf).findLast((found) => found !== null) ?? null;
+  const [a, b, c] = numbers;
+  if (a === undefined || b === undefined) return null;
+  const zone = (text.match(/[a-z]{2,5}/gi) ?? []).find((word) => zoneOffset(word) !== null) ?? '';
+  if (month === null) {
+    const date = c === undefined ? null : numericDate(text, a, b, c);
+    return date === null ? null : { ...date, sinceMidnight: 0, zone };
+  }
+  const isTime = !hasTime && c?.length === 4 && Number(c) < 2400;
+  const sinceMidnight = isTime ? Number(c.slice(0, 2)) * HOUR + Number(c.slice(2)) * MINUTE : 0;
+  const [year, day] = a.length > 2 ? [a, b] : [b, a];
+  return { year: fullYear(year), month, day: Number(day), sinceMidnight, zone };
+}
+
+/** Three numbers: year first; day first with dots or dashes; else month first unless it cannot be one. */
+function numericDate(text: string, a: string, b: string, c: string): YearMonthDay | null {
+  if (a.length === 4) return { year: Number(a), month: Number(b) - 1, day: Number(c) };
+  const dayFirst = /^\D*\d{1,2}[.-]/.test(text) || Number(a) > 12;
+  const [day, month] = dayFirst ? [a, b] : [b, a];
+  return { year: fullYear(c), month: Number(month) - 1, day: Number(day) };
+}
+
+/** Two digits: 1950 to 2049; three: years since 1900, as some programs count (RFC 5322, 4.3). */
+function fullYear(digits: string): number {
+  const year = Number(digits);
+  if (digits.length === 3) return 1900 + year;
+  return digits.length > 2 ? year : year + (year < 50 ? 2000 : 1900);
+}
+
+function instant(date: YearMonthDay, sinceMidnight: number, zone: string): number | null {
+  const { year, month, day } = date;
+  if (year < EARLIEST_YEAR || year > LATEST_YEAR || month < 0 || month > 11 || day < 1 || day > 31) return null;
+  const asUtc = Date.UTC(year, month, day) + sinceMidnight;
+  return asUtc - (zoneMinutes(zone.trim(), asUtc) ?? 0) * MINUTE;
+}
+
+/** Minutes east of Greenwich of `+01:00`, `GMT+1`, `EST`, `America/New_York`; null where that is no zone. */
+function zoneMinutes(zone: string, at: number): number | null {
+  const offset = OFFSET.exec(zone);
+  if (offset !== null) {
+    const minutes = Number(offset[2]) * 60 + Number(offset[3] ?? 0);
+    return Math.max(-12 * 60, Math.min(14 * 60, offset[1] === '-' ? -minutes : minutes));
+  }
+  return zone.includes('/') ? placeOffset(zone, at) : zoneOffset(zone);
+}
+
+/** The offset of a place of the time zone database, at about the time given. */
+function placeOffset(place: string, at: number): number | null {
+  try {
+    const format = new Intl.DateTimeFormat('en-US', { timeZone: place, timeZoneName: 'longOffset' });
+    const name = format.formatToParts(at).find((part) => part.type === 'timeZoneName')?.value ?? '';
+    const [, sign, hours, minutes] = /([+-])(\d\d):?(\d\d)/.exec(name) ?? [];
+    const total = Number(hours ?? 0) * 60 + Number(minutes ?? 0);
+    return sign === '-' ? -total : total;
+  } catch {
+    return null;
+  }
+}

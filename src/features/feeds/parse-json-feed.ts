@@ -1,0 +1,120 @@
+import { absoluteUrl } from './absolute-url.ts';
+import { addAttachment, mediaTypeOf } from './collect-attachments.ts';
+import { htmlToText, oneLine, textToHtml, titleText } from './feed-text.ts';
+import { identifyItems, type UnidentifiedItem } from './identify-items.ts';
+import { parseDate } from './parse-date.ts';
+import { parseByteCount } from './parse-podcast.ts';
+import { MAX_ITEMS, NotAFeedError, type ParsedAttachment, type ParsedFeed } from './parsed-feed.ts';
+import { personName } from './person-name.ts';
+
+type JsonObject = Record<string, unknown>;
+
+/** JSON Feed 1 and 1.1, also with members of the wrong type. Throws NotAFeedError. */
+export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {
+  const feed = readDocument(text);
+  const siteUrl = absoluteUrl(textIn(feed, 'home_page_url'), feedUrl);
+  const author = authorsOf(feed);
+  const items = listIn(feed, 'items').filter(isObject).slice(0, MAX_ITEMS);
+  return {
+    format: 'json',
+    version: /version\/([\d.]+)/.exec(textIn(feed, 'version'))?.[1] ?? '1',
+    title: titleText(textIn(feed, 'title')),
+    description: htmlToText(textIn(feed, 'description')) || null,
+    siteUrl,
+    iconUrl: absoluteUrl(textIn(feed, 'icon'), feedUrl) ?? absoluteUrl(textIn(feed, 'favicon'), feedUrl),
+    language: oneLine(textIn(feed, 'language')) || null,
+    ttl: null,
+    items: identifyItems(items.map((item) => readItem(item, siteUrl ?? feedUrl, author))),
+  };
+}
+
+function readDocument(text: string): JsonObject {
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch (cause) {
+    throw new NotAFeedError('the document looks like JSON but cannot be read as such', { cause });
+  }
+  if (!isObject(document)) throw new NotAFeedError('the document is JSON that is no JSON Feed');
+  const isDeclared = /jsonfeed\.org/i.test(textIn(document, 'version'));
+  const isShapedLikeOne = Array.isArray(document['items']) && ['title', 'home_page_url', 'feed_url'].some(isMember);
+  if (!isDeclared && !isShapedLikeOne) throw new NotAFeedError('the document is JSON that is no JSON Feed');
+  return document;
+
+  function isMember(name: string): boolean {
+    return isObject(document) && typeof document[name] === 'string';
+  }
+}
+
+function readItem(item: JsonObject, base: string, feedAuthor: string | null): UnidentifiedItem {
+  const url = absoluteUrl(textIn(item, 'url'), base) ?? absoluteUrl(textIn(item, 'external_url'), base);
+  const content = contentOf(item);
+  const summary = textIn(item, 'summary').trim();
+  const updatedAt = parseDate(textIn(item, 'date_modified'));
+  return {
+    guid: oneLine(textIn(item, 'id')) || null,
+    title: titleText(textIn(item, 'title')),
+    url,
+    author: authorsOf(item) ?? feedAuthor,
+    contentHtml: content === '' ? textToHtml(summary) : content,
+    baseUrl: url ?? base,
+    summary: content === '' || summary === '' ? null : textToHtml(summary),
+    publishedAt: parseDate(textIn(item, 'date_published')) ?? updatedAt,
+    updatedAt,
+    attachments: attachmentsOf(item, base),
+  };
+}
+
+function contentOf(item: JsonObject): string {
+  return textIn(item, 'content_html').trim() || textToHtml(textIn(item, 'content_text'));
+}
+
+/** `authors` (1.1) or `author` (1), each an array, an object or only a name. */
+function authorsOf(holder: JsonObject): string | null {
+  for (const member of ['authors', 'author']) {
+    const names = listIn(holder, member).map(authorName).filter((name) => name !== null);
+    if (names.length > 0) return [...new Set(names)].join(', ');
+  }
+  return null;
+}
+
+function authorName(author: unknown): string | null {
+  const name = isObject(author) ? textIn(author, 'name') || textIn(author, 'url') : scalarText(author);
+  return personName(titleText(name));
+}
+
+function attachmentsOf(item: JsonObject, base: string): ParsedAttachment[] {
+  const found = new Map<string, ParsedAttachment>();
+  for (const file of listIn(item, 'attachments').filter(isObject)) {
+    const url = absoluteUrl(textIn(file, 'url'), base);
+    if (url === null) continue;
+    const seconds = Number.parseFloat(textIn(file, 'duration_in_seconds'));
+    addAttachment(found, {
+      url,
+      mediaType: mediaTypeOf(textIn(file, 'mime_type')),
+      bytes: parseByteCount(textIn(file, 'size_in_bytes')),
+      title: titleText(textIn(file, 'title')) || null,
+      durationSeconds: seconds >= 0 ? Math.round(seconds) : null,
+    });
+  }
+  return [...found.values()];
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A member that should be text; numbers are written out, anything else is ''. */
+function textIn(holder: JsonObject, name: string): string {
+  return scalarText(holder[name]);
+}
+
+function scalarText(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+/** A member that should be an array; a single value counts as an array of one. */
+function listIn(holder: JsonObject, name: string): unknown[] {
+  const value = holder[name];
+  return Array.isArray(value) ? value : value === undefined || value === null ? [] : [value];
+}

@@ -1,0 +1,163 @@
+import { innerHtml } from '../../platform/markup/xml-to-html.ts';
+import {
+  attributeOf, attributesOf, childOf, childrenOf, isBlank, textOf, type XmlElement,
+} from '../../platform/markup/xml-tree.ts';
+import { absoluteUrl, baseInside, type LinkBase } from './absolute-url.ts';
+import { collectAttachments } from './collect-attachments.ts';
+import { firstDate, firstLine, htmlToText, lineOf, titleText, undeclaredToHtml } from './feed-text.ts';
+import { identifyItems, type UnidentifiedItem } from './identify-items.ts';
+import { personName } from './person-name.ts';
+import { MAX_ITEMS, type ParsedFeed } from './parsed-feed.ts';
+import { publishedInterval } from './published-interval.ts';
+
+type RssContent = { html: string; summary: string | null; base: LinkBase };
+
+const TITLES = ['title', 'media:title', 'dc:title', 'itunes:title'];
+const DESCRIPTIONS = ['description', 'itunes:summary', 'googleplay:description', 'itunes:subtitle'];
+const PUBLISHED = ['pubdate', 'dcterms:issued', 'dc:date', 'dcterms:created', 'atom:published', 'published', 'date'];
+const UPDATED = ['dcterms:modified', 'atom:updated', 'updated', 'lastbuilddate'];
+/** Where the whole text of an item is, by preference; the rest is a summary. */
+const FULL_CONTENT = ['content:encoded', 'body', 'atom:content', 'content', 'encoded'];
+const SHORT_CONTENT = ['description', 'atom:summary', 'summary', 'googleplay:description', 'media:description'];
+const PLAIN_CONTENT = ['itunes:summary', 'itunes:subtitle'];
+
+/** RSS 0.90 to 2.0 and 1.0, with the modules that publishers use. */
+export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
+  const channel = root.name === 'channel' ? root : childOf(root, 'channel') ?? root;
+  const base = baseInside(channel, baseInside(root, { url: feedUrl, given: false }));
+  const siteUrl = linkOf(channel, base.url);
+  const itemBase = base.given || siteUrl === null ? base : { url: siteUrl, given: false };
+  const items = (channel === root ? [root] : [channel, root]).flatMap((parent) => childrenOf(parent, 'item'));
+  const description = textOfFirst(channel, DESCRIPTIONS);
+  return {
+    format: 'rss',
+    version: versionOf(root),
+    title: firstTitle(channel),
+    description: description === null ? null : htmlToText(description) || null,
+    siteUrl,
+    iconUrl: iconOf(root, channel, base.url),
+    language: firstLine(channel, ['language', 'dc:language']) ?? (attributeOf(root, 'xml:lang') || null),
+    ttl: publishedInterval(channel),
+    items: identifyItems(items.slice(0, MAX_ITEMS).map((item) => readItem(item, itemBase))),
+  };
+}
+
+function readItem(item: XmlElement, outerBase: LinkBase): UnidentifiedItem {
+  const base = baseInside(item, outerBase);
+  const guid = childOf(item, 'guid');
+  const id = lineOf(guid) ?? (attributeOf(item, 'rdf:about') || firstLine(item, ['atom:id', 'id', 'dc:identifier']));
+  const url = linkOf(item, base.url) ?? permalinkOf(guid);
+  const content = contentOf(item, base);
+  const updatedAt = firstDate(item, UPDATED);
+  return {
+    guid: id,
+    title: firstTitle(item),
+    url,
+    author: authorOf(item),
+    contentHtml: content.html,
+    baseUrl: content.base.given ? content.base.url : url ?? base.url,
+    summary: content.summary,
+    publishedAt: firstDate(item, PUBLISHED) ?? updatedAt,
+    updatedAt,
+    attachments: collectAttachments(item, base.url),
+  };
+}
+
+/** FeedBurner's original, `<link>`, `<link href>`, then Atom's alternate. */
+function linkOf(parent: XmlElement, base: string): string | null {
+  const original = absoluteUrl(firstLine(parent, ['feedburner:origlink']), base);
+  if (original !== null) return original;
+  for (const link of parent.children) {
+    if (link.name !== 'link') continue;
+    const href = isAlternate(link) ? attributeOf(link, 'href') : null;
+    const url = absoluteUrl(textOf(link), base) ?? absoluteUrl(href, base);
+    if (url !== null) return url;
+  }
+  for (const link of parent.children) {
+    const url = link.name === 'atom:link' && isAlternate(link) ? absoluteUrl(attributeOf(link, 'href'), base) : null;
+    if (url !== null) return url;
+  }
+  return null;
+}
+
+function isAlternate(link: XmlElement): boolean {
+  return (attributeOf(link, 'rel') || 'alternate').toLowerCase() === 'alternate';
+}
+
+/** A guid is a link unless it says that it is none (RSS 2.0), but only when it is an absolute one. */
+function permalinkOf(guid: XmlElement | undefined): string | null {
+  if (guid === undefined || attributeOf(guid, 'ispermalink')?.toLowerCase() === 'false') return null;
+  const text = textOf(guid).trim();
+  return /^https?:/i.test(text) ? absoluteUrl(text, text) : null;
+}
+
+function firstTitle(parent: XmlElement): string {
+  const title = textOfFirst(parent, TITLES);
+  return title === null ? '' : titleText(title);
+}
+
+function authorOf(item: XmlElement): string | null {
+  const creators = childrenOf(item, 'dc:creator').map(lineOf).filter((name) => name !== null);
+  const atomAuthor = childOf(item, 'atom:author');
+  const named = atomAuthor === undefined ? null : firstLine(atomAuthor, ['atom:name', 'name']);
+  const name = creators.length > 0
+    ? creators.join(', ')
+    : firstLine(item, ['author', 'itunes:author', 'googleplay:author']) ?? named;
+  return name === null ? null : personName(titleText(name));
+}
+
+function contentOf(item: XmlElement, base: LinkBase): RssContent {
+  const full = firstFilled(item, FULL_CONTENT);
+  const short = firstFilled(item, SHORT_CONTENT) ?? mediaDescription(item);
+  const plain = textOfFirst(item, PLAIN_CONTENT);
+  const plainHtml = plain === null ? null : undeclaredToHtml(plain);
+  const shortHtml = short === null ? plainHtml : htmlOf(short);
+  if (full === null) return { html: shortHtml ?? '', summary: null, base: baseInside(short, base) };
+  const html = htmlOf(full);
+  return { html, summary: shortHtml === html ? null : shortHtml, base: baseInside(full, base) };
+}
+
+/** HTML as text, or, where nobody escaped it, as elements. */
+function htmlOf(element: XmlElement): string {
+  if (element.children.length > 0) return innerHtml(element, 'html').trim();
+  return element.name === 'media:description' ? undeclaredToHtml(textOf(element)) : textOf(element).trim();
+}
+
+function mediaDescription(item: XmlElement): XmlElement | null {
+  const group = childOf(item, 'media:group');
+  return group === undefined ? null : firstFilled(group, ['media:description']);
+}
+
+/** The first element, in the order of the names, that holds anything. */
+function firstFilled(parent: XmlElement, names: readonly string[]): XmlElement | null {
+  for (const name of names) {
+    for (const child of parent.children) {
+      if (child.name === name && !isBlank(child)) return child;
+    }
+  }
+  return null;
+}
+
+function textOfFirst(parent: XmlElement, names: readonly string[]): string | null {
+  const element = firstFilled(parent, names);
+  const text = element === null ? '' : textOf(element);
+  return text.trim() === '' ? null : text;
+}
+
+function iconOf(root: XmlElement, channel: XmlElement, base: string): string | null {
+  for (const parent of [channel, root]) {
+    for (const image of parent.children) {
+      if (image.name !== 'image' && image.name !== 'itunes:image' && image.name !== 'googleplay:image') continue;
+      const url = absoluteUrl(firstLine(image, ['url']) ?? attributeOf(image, 'href'), base);
+      if (url !== null) return url;
+    }
+  }
+  return null;
+}
+
+function versionOf(root: XmlElement): string {
+  if (root.name === 'rdf:rdf' || root.name === 'rdf') {
+    return [...attributesOf(root).values()].some((uri) => /rdf\/simple\/0\.9/i.test(uri)) ? '0.90' : '1.0';
+  }
+  return attributeOf(root, 'version') || '2.0';
+}

@@ -1,0 +1,59 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { HttpError } from '../../platform/http/problem.ts';
+import { json, text, type Reply } from '../../platform/http/reply.ts';
+import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
+import { CONTENT_TYPE, type Family, renderOpenMetrics, renderPrometheus } from '../../platform/metrics/exposition.ts';
+import { negotiateFormat } from '../../platform/metrics/negotiate-format.ts';
+import type { Health } from './health-store.ts';
+
+export type HealthRouteDeps = {
+  readHealth(): Health;
+  families(): Family[];
+  metricsToken: string | null;
+  /** Told why the database could not be read; the answer itself says no more than that it could not. */
+  onUnreadable(error: unknown): void;
+};
+
+const NO_STORE = { 'cache-control': 'no-store' };
+
+export function healthRoutes({ readHealth, families, metricsToken, onUnreadable }: HealthRouteDeps): Route[] {
+  return [
+    route('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth),
+    route('GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', showMetrics),
+  ];
+
+  function showHealth({ query }: HubRequest): Reply {
+    const probe = query.get('probe') ?? 'ready';
+    if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
+    if (probe !== 'ready') throw new HttpError(400, 'The probe is either "live" or "ready".', { headers: NO_STORE });
+    try {
+      return json(readHealth(), 200, NO_STORE);
+    } catch (error) {
+      onUnreadable(error);
+      const body = { ok: false, database: 'unreadable', error: 'The database is not readable.' };
+      return json(body, 503, NO_STORE);
+    }
+  }
+
+  function showMetrics({ headers }: HubRequest): Reply {
+    if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) throw unauthorized();
+    const format = negotiateFormat(headers.accept);
+    const render = format === 'openmetrics' ? renderOpenMetrics : renderPrometheus;
+    return text(render(families()), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' });
+  }
+}
+
+function unauthorized(): HttpError {
+  const headers = { ...NO_STORE, 'www-authenticate': 'Bearer realm="Content Hub metrics"' };
+  return new HttpError(401, 'The metrics need the bearer token of METRICS_TOKEN.', { headers });
+}
+
+/** Compares digests: of equal length whatever was sent. The scheme's name has no case (RFC 9110, 11.1). */
+function hasToken(authorization: string | undefined, token: string): boolean {
+  const sent = /^bearer +(.*)$/i.exec(authorization ?? '')?.[1] ?? '';
+  return timingSafeEqual(digest(sent), digest(token));
+}
+
+function digest(value: string): Buffer {
+  return createHash('sha256').update(value).digest();
+}

@@ -1,0 +1,68 @@
+/** What a migration marked safe may consist of: it adds, and leaves every existing row and name as it was. */
+const ADDING = [
+  /^CREATE (TABLE|VIRTUAL TABLE|VIEW|TRIGGER|INDEX|UNIQUE INDEX)\b/,
+  /^ALTER TABLE \S+ ADD COLUMN\b/,
+  /^INSERT INTO \w(?!.*\bON CONFLICT\b.*\bDO UPDATE\b)/s,
+];
+
+/** A full-text table takes its commands, such as delete-all, as values of a column that has the table's own name. */
+const FULL_TEXT_COMMAND = /^INSERT INTO (?:\w+ ?\. ?)?(\w+)(?: AS \w+)? ?\((?:[^)]*,)? ?(?:\1|'') ?[,)]/;
+
+const TRANSACTION = /^(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b/i;
+
+/** As SQLite reads them: comments (the last may be open), strings, names in any of its quotes, space, the rest. */
+const TOKEN = new RegExp([
+  /--[^\n]*|\/\*[^]*?(?:\*\/|$)/,
+  /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]/,
+  /\s+|[^\s;'"`[/-]+|[^]/,
+].map(({ source }) => source).join('|'), 'g');
+
+/**
+ * The statements of a migration that drop, rename, delete or rewrite (or that are not known to only add),
+ * each as its first 80 characters. Empty for a migration that may run by itself.
+ */
+export function unsafeStatements(sql: string): string[] {
+  return splitStatements(sql)
+    .filter((statement) => !isSafe(statement))
+    .map((statement) => statement.slice(0, 80));
+}
+
+/** The first statement that would begin or end a transaction: each migration runs in one that is not its own. */
+export function transactionStatement(sql: string): string | undefined {
+  return splitStatements(sql).find((statement) => TRANSACTION.test(statement));
+}
+
+function isSafe(statement: string): boolean {
+  const bare = tokens(statement).map(withoutQuotes).join('').toUpperCase();
+  return ADDING.some((pattern) => pattern.test(bare)) && !FULL_TEXT_COMMAND.test(bare);
+}
+
+/** Strings become empty, quoted names plain words, so that nothing inside them is taken for SQL. */
+function withoutQuotes(token: string): string {
+  if (token.startsWith(`'`)) return `''`;
+  return /^["`[]/.test(token) ? token.slice(1, -1).replace(/\W/g, '_') : token;
+}
+
+/** Statements without comments, white space folded; the body of a trigger stays with its CREATE TRIGGER. */
+export function splitStatements(sql: string): string[] {
+  const statements: string[] = [];
+  let current = '';
+  for (const token of tokens(sql)) {
+    if (token === ';' && !isOpenTrigger(current)) {
+      statements.push(current.trim());
+      current = '';
+    } else {
+      current += /^(--|\/\*|\s)/.test(token) ? ' ' : token;
+    }
+  }
+  return [...statements, current.trim()].filter(Boolean).map((statement) => statement.replace(/ +/g, ' '));
+}
+
+/** A trigger ends with END after its last inner semicolon; CASE … END inside a body never follows one. */
+function isOpenTrigger(statement: string): boolean {
+  return /^\s*CREATE\s+TRIGGER\b/i.test(statement) && !/;\s*END\s*$/i.test(statement);
+}
+
+function tokens(sql: string): string[] {
+  return sql.match(TOKEN) ?? [];
+}

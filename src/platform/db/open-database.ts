@@ -1,0 +1,123 @@
+import Database from 'better-sqlite3';
+
+/** A write took no effect because the file system is full or failing, or another process held the lock too long. */
+const STORAGE_TROUBLE = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|CANTOPEN|READONLY|CORRUPT|NOTADB)/;
+
+const BUSY_TIMEOUT_MS = 5_000;
+const SLOW_MS = 50;
+
+export type RunResult = { changes: number; lastInsertRowid: number };
+
+export type Statement<Params extends unknown[], Row> = {
+  get(...params: Params): Row | undefined;
+  all(...params: Params): Row[];
+  run(...params: Params): RunResult;
+};
+
+/**
+ * The hub's one SQLite file. Statements have names, so that a slow one can be found in the log;
+ * transactions are always IMMEDIATE: a deferred one that reads and then writes fails at once with
+ * SQLITE_BUSY_SNAPSHOT when another process has committed in between, whatever the timeout.
+ */
+export type Db = {
+  prepare<Params extends unknown[], Row = never>(name: string, sql: string): Statement<Params, Row>;
+  transaction<Args extends unknown[], Result>(name: string, work: (...args: Args) => Result): (...args: Args) => Result;
+  exec(sql: string): void;
+  pragma(source: string): unknown;
+  readonly inTransaction: boolean;
+  close(): void;
+};
+
+/** Told of every statement or transaction that took longer than 50 ms. */
+export type SlowQuery = (name: string, milliseconds: number) => void;
+
+export type OpenOptions = { onSlow?: SlowQuery; readonly?: boolean };
+
+/** Opens the file with the settings that all processes share. Throws when it cannot be opened. */
+export function openDatabase(path: string, { onSlow = () => {}, readonly = false }: OpenOptions = {}): Db {
+  const file = new Database(path, { timeout: BUSY_TIMEOUT_MS, readonly });
+  try {
+    configure(file, readonly);
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+  return wrap(file, onSlow);
+}
+
+function configure(file: Database.Database, readonly: boolean): void {
+  if (!readonly) enterWalMode(file);
+  file.pragma('synchronous = FULL'); // the build's default for WAL is NORMAL: the last commits may go with the power
+  file.pragma('foreign_keys = ON');
+  file.pragma('trusted_schema = OFF');
+  file.pragma('cell_size_check = ON');
+  file.pragma('temp_store = MEMORY');
+  file.pragma('cache_size = -16000'); // KiB
+  file.pragma('journal_size_limit = 67108864'); // bytes; the WAL shrinks to this after a checkpoint
+}
+
+/** Two processes that create the file at once may meet a lock that ignores the busy timeout. */
+function enterWalMode(file: Database.Database): void {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const mode = file.pragma('journal_mode = WAL', { simple: true });
+      if (mode !== 'wal') throw new Error(`the database can have no write-ahead log here, its journal stays "${mode}"`);
+      return;
+    } catch (error) {
+      if (attempt >= 100 || !isBusy(error)) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+    }
+  }
+}
+
+function wrap(file: Database.Database, onSlow: SlowQuery): Db {
+  return {
+    prepare<Params extends unknown[], Row = never>(name: string, sql: string): Statement<Params, Row> {
+      const statement = file.prepare<Params, Row>(sql);
+      const timed = <T>(work: () => T): T => measure(name, onSlow, work);
+      return {
+        get: (...params) => timed(() => statement.get(...params)),
+        all: (...params) => timed(() => statement.all(...params)),
+        run: (...params) => timed(() => toRunResult(statement.run(...params))),
+      };
+    },
+    transaction(name, work) {
+      const transaction = file.transaction(work);
+      return (...args) => measure(name, onSlow, () => transaction.immediate(...args));
+    },
+    exec: (sql) => void file.exec(sql),
+    pragma: (source) => file.pragma(source, { simple: true }),
+    get inTransaction() {
+      return file.inTransaction;
+    },
+    close: () => void file.close(),
+  };
+}
+
+function measure<T>(name: string, onSlow: SlowQuery, work: () => T): T {
+  const start = performance.now();
+  try {
+    return work();
+  } finally {
+    const took = performance.now() - start;
+    if (took > SLOW_MS) onSlow(name, Math.round(took));
+  }
+}
+
+function toRunResult({ changes, lastInsertRowid }: Database.RunResult): RunResult {
+  return { changes, lastInsertRowid: Number(lastInsertRowid) };
+}
+
+/** True for errors of SQLite that say "not now" (full disk, lock, damaged file) rather than "wrong statement". */
+export function isStorageTrouble(error: unknown): boolean {
+  return STORAGE_TROUBLE.test(codeOf(error));
+}
+
+/** True when another process held the lock for longer than the busy timeout: the same may work later. */
+export function isBusy(error: unknown): boolean {
+  return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}

@@ -1,0 +1,57 @@
+import type { IncomingMessage } from 'node:http';
+import { HttpError } from './problem.ts';
+
+const JSON_LIMIT = 1024 * 1024;
+const FORM_LIMIT = 1024 * 1024;
+
+type WithBody = { stream: IncomingMessage };
+
+/** The whole body, at most `limit` bytes, counted while reading: 413 for more, 400 when the client stops half-way. */
+export async function readBody({ stream }: WithBody, limit: number): Promise<Buffer> {
+  if (Number(stream.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
+      size += (chunk as Buffer).length;
+      if (size > limit) throw tooLarge(limit);
+      chunks.push(chunk as Buffer);
+    }
+  } catch (error) {
+    if (error instanceof HttpError) throw error;
+    throw new HttpError(400, 'The request ended before its body was complete.');
+  }
+  return Buffer.concat(chunks);
+}
+
+/** A JSON object. 415 for another media type, 400 for what is no JSON object. */
+export async function readJson(request: WithBody): Promise<Record<string, unknown>> {
+  requireMediaType(request, 'application/json');
+  const body = await readBody(request, JSON_LIMIT);
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    throw new HttpError(400, 'The body is not valid JSON.');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new HttpError(400, 'The body must be a JSON object.');
+  }
+  return value as Record<string, unknown>;
+}
+
+/** The fields of an HTML form; the last of several with one name wins. */
+export async function readForm(request: WithBody): Promise<Record<string, string>> {
+  requireMediaType(request, 'application/x-www-form-urlencoded');
+  const body = await readBody(request, FORM_LIMIT);
+  return Object.fromEntries(new URLSearchParams(body.toString('utf8')));
+}
+
+function requireMediaType({ stream }: WithBody, wanted: string): void {
+  const sent = (stream.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
+  if (sent !== wanted) throw new HttpError(415, `The body must be ${wanted}.`, { headers: { accept: wanted } });
+}
+
+function tooLarge(limit: number): HttpError {
+  return new HttpError(413, `The body may have at most ${limit} bytes.`);
+}

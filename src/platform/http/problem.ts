@@ -1,0 +1,59 @@
+import { STATUS_CODES } from 'node:http';
+import type { Reply, ReplyHeaders } from './reply.ts';
+
+/** What is wrong with one member of the input; `pointer` is a JSON Pointer (RFC 6901). */
+export type FieldError = { pointer: string; detail: string };
+
+export type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };
+
+/** Thrown for a request that is refused; `detail` goes to the client. Any other error is a 500. */
+export class HttpError extends Error {
+  readonly status: number;
+  readonly headers: ReplyHeaders;
+  readonly errors: FieldError[];
+  readonly members: Record<string, unknown>;
+
+  constructor(status: number, detail: string, { headers = {}, errors = [], members = {} }: ProblemExtras = {}) {
+    super(detail);
+    this.status = status;
+    this.headers = headers;
+    this.errors = errors;
+    this.members = members;
+  }
+}
+
+export function notFound(what: string): HttpError {
+  return new HttpError(404, `There is no such ${what}.`);
+}
+
+/** 422 for input that is well-formed but not acceptable. */
+export function invalid(errors: FieldError[]): HttpError {
+  return new HttpError(422, errors.map((error) => error.detail).join(' '), { errors });
+}
+
+/** 429; `seconds` until the next try is admitted. */
+export function tooMany(seconds: number): HttpError {
+  const wait = Math.max(1, Math.ceil(seconds));
+  return new HttpError(429, `Too many tries. Try again in ${wait} s.`, { headers: { 'retry-after': String(wait) } });
+}
+
+/** The error as `application/problem+json` (RFC 9457). */
+export function problemReply(error: HttpError): Reply {
+  const body = {
+    type: 'about:blank',
+    title: statusTitle(error.status),
+    status: error.status,
+    detail: error.message,
+    ...(error.errors.length > 0 ? { errors: error.errors } : {}),
+    ...error.members,
+  };
+  return {
+    status: error.status,
+    headers: { 'content-type': 'application/problem+json', ...error.headers },
+    body: JSON.stringify(body),
+  };
+}
+
+export function statusTitle(status: number): string {
+  return STATUS_CODES[status] ?? 'Error';
+}

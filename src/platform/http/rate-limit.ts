@@ -1,0 +1,47 @@
+import type { Clock } from '../clock.ts';
+import type { Db } from '../db/open-database.ts';
+
+/** At most `burst` acts at once, then one every `everyMs`. */
+export type Limit = { name: string; burst: number; everyMs: number };
+
+export type RateLimits = ReturnType<typeof createRateLimitStore>;
+
+/**
+ * Rate limits whose state survives restarts and is shared by processes: the generic cell rate algorithm, one
+ * integer per key. A clock set back admits at most one more burst.
+ */
+export function createRateLimitStore(db: Db, clock: Clock) {
+  const select = db.prepare<[string], { arrivesAt: number }>('rate limit',
+    'SELECT arrives_at AS arrivesAt FROM rate_limits WHERE key = ?');
+  const upsert = db.prepare<[string, number]>('set rate limit',
+    'INSERT INTO rate_limits (key, arrives_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET arrives_at = excluded.arrives_at');
+  const removeIdle = db.prepare<[number, number]>('remove idle rate limits', `
+    DELETE FROM rate_limits WHERE key IN (SELECT key FROM rate_limits WHERE arrives_at < ? ORDER BY arrives_at LIMIT ?)`);
+
+  const take = db.transaction('take rate limit', (limit: Limit, who: string): number => {
+    const now = clock();
+    const key = `${limit.name}:${who}`;
+    const horizon = limit.burst * limit.everyMs;
+    const stored = select.get(key)?.arrivesAt ?? now;
+    const isFromTheFuture = stored > now + horizon; // the clock was set back since
+    const arrivesAt = (isFromTheFuture ? now : Math.max(stored, now)) + limit.everyMs;
+    if (arrivesAt > now + horizon) return arrivesAt - horizon - now;
+    upsert.run(key, arrivesAt);
+    return 0;
+  });
+
+  return {
+    /** 0 when the act is admitted (and counted), else the milliseconds until it would be. */
+    take,
+
+    /** Gives one back, for a try that turned out to be none (a sign-in that succeeded). */
+    refund: db.transaction('refund rate limit', (limit: Limit, who: string): void => {
+      const key = `${limit.name}:${who}`;
+      const stored = select.get(key);
+      if (stored) upsert.run(key, stored.arrivesAt - limit.everyMs);
+    }),
+
+    /** Removes at most `batch` keys that no longer limit anything; returns how many. */
+    prune: (batch: number): number => removeIdle.run(clock(), batch).changes,
+  };
+}

@@ -1,0 +1,31 @@
+import { html, type Html } from './html.ts';
+
+const DAY_FORMAT = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
+const TIME_FORMAT = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', timeZone: 'UTC',
+});
+
+/** A day for people, in UTC, with the exact time for machines; `at` in unix ms. Never "3 hours ago": pages are cached. */
+export function day(at: number): Html {
+  return html`<time datetime="${new Date(at).toISOString()}" title="${TIME_FORMAT.format(at)} UTC">${DAY_FORMAT.format(at)}</time>`;
+}
+
+/** A day and time for people, in UTC. */
+export function moment(at: number): Html {
+  return html`<time datetime="${new Date(at).toISOString()}">${TIME_FORMAT.format(at)} UTC</time>`;
+}
+
+/** 1536 → "1.5 KiB". */
+export function byteSize(bytes: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), units.length - 1);
+  const value = bytes / 1024 ** power;
+  return `${value < 10 && power > 0 ? value.toFixed(1) : Math.round(value)} ${units[power]}`;
+}
+
+/** Seconds → "1:02:03" or "4:05". */
+export function duration(seconds: number): string {
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60];
+  const shown = parts[0] === 0 ? parts.slice(1) : parts;
+  return shown.map((part, index) => (index === 0 ? String(part) : String(part).padStart(2, '0'))).join(':');
+}

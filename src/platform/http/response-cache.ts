@@ -1,0 +1,93 @@
+import type { Reply } from './reply.ts';
+import type { Route } from './router.ts';
+
+/** A finished answer, ready to be written again: headers as a flat list of names and values. */
+export type CachedResponse = { status: number; headers: string[]; body: Buffer; etag: string };
+export type CachedAnswer = { response: CachedResponse; route: Route };
+
+export type ResponseCache = ReturnType<typeof createResponseCache>;
+
+const MAX_BYTES = 16 * 1024 * 1024;
+const MAX_ENTRY_BYTES = 1024 * 1024;
+
+/** About what an entry's headers and its place in the map take: many small answers must not be many times the limit. */
+const ENTRY_OVERHEAD_BYTES = 2048;
+const UNKNOWN = -1;
+
+/**
+ * In-memory copies of public answers, dropped together as soon as `version()` changes. `version` is asked on
+ * every look-up, so that an answer is never older than the database. The least recently used go first.
+ */
+export function createResponseCache(version: () => number) {
+  const entries = new Map<string, CachedAnswer>();
+  let bytes = 0;
+  let current = UNKNOWN;
+
+  function clear(): void {
+    entries.clear();
+    bytes = 0;
+  }
+
+  function remove(key: string): void {
+    const found = entries.get(key);
+    if (found) bytes -= sizeOf(key, found);
+    entries.delete(key);
+  }
+
+  /** While the version cannot be read (a failing disk), nothing kept counts as current. */
+  function isCurrent(): boolean {
+    const now = readVersion();
+    if (now === current && now !== UNKNOWN) return true;
+    clear();
+    current = now;
+    return false;
+  }
+
+  function readVersion(): number {
+    try {
+      return version();
+    } catch {
+      return UNKNOWN;
+    }
+  }
+
+  return {
+    get(key: string): CachedAnswer | undefined {
+      if (!isCurrent()) return undefined;
+      const found = entries.get(key);
+      if (found) {
+        entries.delete(key); // re-inserted at the end: a Map keeps the order of insertion
+        entries.set(key, found);
+      }
+      return found;
+    },
+
+    /** Keeps the answer, unless the content changed while it was made (`asOf`: the version before). */
+    put(key: string, answer: CachedAnswer, asOf: number): void {
+      const size = sizeOf(key, answer);
+      if (!isCurrent() || asOf !== current || size > MAX_ENTRY_BYTES) return;
+      remove(key);
+      entries.set(key, answer);
+      bytes += size;
+      for (const oldest of entries.keys()) {
+        if (bytes <= MAX_BYTES) break;
+        remove(oldest);
+      }
+    },
+
+    /** The version of the content that an answer made now will show. */
+    version(): number {
+      isCurrent();
+      return current;
+    },
+  };
+}
+
+function sizeOf(key: string, { response }: CachedAnswer): number {
+  return response.body.length + 2 * key.length + ENTRY_OVERHEAD_BYTES;
+}
+
+/** Only whole, successful answers that everybody may be given are worth keeping. */
+export function isCacheable({ status, headers, body }: Reply): boolean {
+  return status === 200 && typeof body === 'string' && headers['cache-control'] !== 'no-store' && !headers['set-cookie'];
+}

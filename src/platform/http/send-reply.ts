@@ -1,0 +1,85 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { entityTag, matchesEntityTag } from './conditional.ts';
+import type { Reply } from './reply.ts';
+import type { CachedResponse } from './response-cache.ts';
+
+const DISCARD_LIMIT = 1024 * 1024;
+
+/** A reply whose page has been rendered. */
+export type RenderedReply = Reply & { body: string | Buffer | Readable | null };
+
+/**
+ * Writes a reply. Text gets an entity tag where it may be stored, and 304 when the client has it already. Resolves
+ * to the status sent; a client that goes away while a stream is written is no error.
+ */
+export async function sendReply(req: IncomingMessage, res: ServerResponse, reply: RenderedReply): Promise<number> {
+  discardRest(req);
+  const { status, body } = reply;
+  const headers = flatten(reply.headers);
+  if (body === null) return finish(res, status, headers, undefined);
+  if (body instanceof Readable) return stream(req, res, reply, headers, body);
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const isStorable = status === 200 && reply.headers['cache-control'] !== 'no-store';
+  if (!isStorable) return finish(res, status, [...headers, 'content-length', String(bytes.length)], bodyFor(req, bytes));
+  return sendCached(req, res, toCached(status, headers, bytes), []);
+}
+
+/** A reply in the form in which it can be written again. */
+export function toCached(status: number, headers: string[], body: Buffer): CachedResponse {
+  const etag = entityTag(body);
+  return { status, headers: [...headers, 'etag', etag, 'content-length', String(body.length)], body, etag };
+}
+
+/** Writes a kept answer, or 304; `extra` are headers of this request alone. */
+export function sendCached(req: IncomingMessage, res: ServerResponse, cached: CachedResponse, extra: string[]): number {
+  if (matchesEntityTag(req.headers['if-none-match'], cached.etag)) {
+    return finish(res, 304, [...withoutLength(cached.headers), ...extra], undefined);
+  }
+  return finish(res, cached.status, extra.length > 0 ? [...cached.headers, ...extra] : cached.headers, bodyFor(req, cached.body));
+}
+
+/** Header names and values in one flat list, as `writeHead` takes them. */
+export function flatten(headers: Record<string, string | string[]>): string[] {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    Array.isArray(value) ? value.flatMap((one) => [name, one]) : [name, value]);
+}
+
+function finish(res: ServerResponse, status: number, headers: string[], body: Buffer | undefined): number {
+  res.writeHead(status, headers);
+  res.end(body);
+  return status;
+}
+
+async function stream(req: IncomingMessage, res: ServerResponse, reply: Reply, headers: string[], body: Readable): Promise<number> {
+  res.writeHead(reply.status, headers);
+  if (req.method === 'HEAD') {
+    body.destroy();
+    res.end();
+  } else {
+    await pipeline(body, res).catch(() => res.destroy());
+  }
+  return reply.status;
+}
+
+function bodyFor(req: IncomingMessage, body: Buffer): Buffer | undefined {
+  return req.method === 'HEAD' ? undefined : body;
+}
+
+function withoutLength(headers: string[]): string[] {
+  return headers.filter((_, index) => headers[index - (index % 2)] !== 'content-length');
+}
+
+/**
+ * An answer given before the body was read: the rest is read and thrown away, up to a limit, since a client whose
+ * connection is cut while it sends may never see the answer. The connection then serves the next request.
+ */
+function discardRest(req: IncomingMessage): void {
+  if (req.complete || req.headers['transfer-encoding'] === undefined && !Number(req.headers['content-length'])) return;
+  let discarded = 0;
+  req.on('data', (chunk: Buffer) => {
+    discarded += chunk.length;
+    if (discarded > DISCARD_LIMIT) req.destroy();
+  });
+}

@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { SECOND, type Clock } from '../clock.ts';
+import { isStorageTrouble, type Db } from '../db/open-database.ts';
+import type { Job } from './job-queue.ts';
+
+type JobColumns = Omit<Job, 'payload' | 'leaseToken'> & { payload: string };
+type DueColumns = JobColumns & { runAt: number };
+type LeasedColumns = JobColumns & { leaseToken: string };
+type Outlook = { due: number; expired: number; farOff: number };
+
+/** Told of each job that is buried because its last worker died, inside the transaction that buries it. */
+export type OnBuried = (job: Job, error: Error) => void;
+
+/** How jobs come into the hands of a worker. */
+export function createClaim(db: Db, clock: Clock, lease: number) {
+  const sql = prepareClaim(db);
+  const claimDue = db.transaction('claim jobs', claimInTransaction);
+  const buryAbandoned = createBurial(db, clock, lease);
+
+  function claimInTransaction(kind: string, limit: number, outlook: Outlook): Job[] {
+    const now = clock();
+    const token = randomUUID();
+    if (outlook.farOff) sql.shorten.run(now + lease, now + lease + SECOND);
+    const expired = outlook.expired ? sql.expired.all(kind, now, limit) : [];
+    const claimed = expired.map((row) => take(row, token, now + lease));
+    return outlook.due ? [...claimed, ...takeDue(kind, limit - claimed.length, now, token)] : claimed;
+  }
+
+  /** A page may hold several jobs of one lane; the next page passes over what this one made busy. */
+  function takeDue(kind: string, limit: number, now: number, token: string): Job[] {
+    const claimed: Job[] = [];
+    const lanes = new Set<string>();
+    let after = { runAt: -1, id: 0 };
+    while (claimed.length < limit) {
+      const pageSize = limit - claimed.length;
+      const page = sql.due.all(kind, now, after.runAt, after.id, pageSize);
+      const free = page.filter(({ lane }) => lane === null || (!lanes.has(lane) && lanes.add(lane)));
+      for (const row of free) claimed.push(take(row, token, now + lease));
+      const last = page.at(-1);
+      if (!last || page.length < pageSize) break;
+      after = last;
+    }
+    return claimed;
+  }
+
+  function take(row: JobColumns, token: string, leaseExpiresAt: number): Job {
+    sql.take.run(token, leaseExpiresAt, row.id);
+    return toJob({ ...row, attempts: row.attempts + 1 }, token);
+  }
+
+  return {
+    /**
+     * Takes up to `limit` due jobs for the length of a lease, those of dead workers first; never two of one lane.
+     * A job that used up its attempts without an end is buried. Throws what `onBuried` throws.
+     * A lease further off than any can be (the clock was set back) is cut to the usual length.
+     */
+    claim(kind: string, limit: number, onBuried: OnBuried = () => {}): Job[] {
+      if (limit <= 0) return [];
+      const now = clock();
+      const outlook = sql.outlook.get(kind, now, kind, now, now + lease + SECOND);
+      if (!outlook || (!outlook.due && !outlook.expired && !outlook.farOff)) return [];
+      if (outlook.expired) buryAbandoned(kind, onBuried);
+      return claimDue(kind, limit, outlook);
+    },
+  };
+}
+
+/** Buries the jobs whose workers died in their last attempt, each in a transaction of its own. */
+function createBurial(db: Db, clock: Clock, lease: number) {
+  const sql = prepareBurial(db);
+  const bury = db.transaction('bury abandoned job', buryInTransaction);
+
+  function buryInTransaction(row: LeasedColumns, onBuried: OnBuried): void {
+    const error = new Error(`worker died or lost the job in attempt ${row.attempts} of ${row.maxAttempts}`);
+    const now = clock();
+    const { changes } = sql.bury.run(error.message, now, row.id, row.leaseToken, now);
+    if (changes === 1) onBuried(toJob(row, row.leaseToken), error);
+  }
+
+  /** A job whose `onBuried` throws stays as it is for another lease, so that the others are not held up by it. */
+  function buryOrPostpone(row: LeasedColumns, onBuried: OnBuried): void {
+    try {
+      bury(row, onBuried);
+    } catch (error) {
+      if (!isStorageTrouble(error)) sql.postpone.run(clock() + lease, row.id, row.leaseToken);
+      throw error;
+    }
+  }
+
+  return function buryAbandoned(kind: string, onBuried: OnBuried): void {
+    for (const row of sql.abandoned.all(kind, clock())) buryOrPostpone(row, onBuried);
+  };
+}
+
+const COLUMNS = 'id, kind, payload, dedupe_key AS dedupeKey, lane, attempts, max_attempts AS maxAttempts';
+
+/**
+ * `+?`: with ORDER BY … LIMIT, SQLite compiles a statement anew whenever a bare parameter is bound, because its value
+ * might make another plan better. That takes longer (10 to 30 µs) than the query itself.
+ */
+function prepareClaim(db: Db) {
+  return {
+    // Read before the write lock is asked for, so that an idle worker is in nobody's way.
+    outlook: db.prepare<[string, number, string, number, number], Outlook>('outlook of jobs', `
+      SELECT EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND state IN ('queued', 'retrying') AND run_at <= ?) AS due,
+             EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND state = 'running' AND lease_expires_at <= ?) AS expired,
+             EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_expires_at > ?) AS farOff
+    `),
+    expired: db.prepare<[string, number, number], JobColumns>('expired leases', `
+      SELECT ${COLUMNS} FROM jobs
+       WHERE kind = +? AND state = 'running' AND lease_expires_at <= ? AND attempts < max_attempts
+       ORDER BY lease_expires_at, id LIMIT +?
+    `),
+    due: db.prepare<[string, number, number, number, number], DueColumns>('due jobs', `
+      SELECT ${COLUMNS}, run_at AS runAt FROM jobs
+       WHERE kind = +? AND state IN ('queued', 'retrying') AND run_at <= ? AND (run_at, id) > (?, ?)
+         AND (lane IS NULL OR NOT EXISTS
+               (SELECT 1 FROM jobs AS busy WHERE busy.lane = jobs.lane AND busy.state = 'running'))
+       ORDER BY run_at, id LIMIT +?
+    `),
+    take: db.prepare<[string, number, number]>('take job', `
+      UPDATE jobs SET state = 'running', attempts = attempts + 1, lease_token = ?, lease_expires_at = ? WHERE id = ?
+    `),
+    shorten: db.prepare<[number, number]>('shorten leases', `
+      UPDATE jobs SET lease_expires_at = ? WHERE state = 'running' AND lease_expires_at > ?
+    `),
+  };
+}
+
+function prepareBurial(db: Db) {
+  return {
+    abandoned: db.prepare<[string, number], LeasedColumns>('abandoned jobs', `
+      SELECT ${COLUMNS}, lease_token AS leaseToken FROM jobs
+       WHERE kind = ? AND state = 'running' AND lease_expires_at <= ? AND attempts >= max_attempts
+    `),
+    postpone: db.prepare<[number, number, string]>('postpone burial', `
+      UPDATE jobs SET lease_expires_at = ? WHERE id = ? AND lease_token = ?
+    `),
+    bury: db.prepare<[string, number, number, string, number]>('bury abandoned job', `
+      UPDATE jobs
+         SET state = 'failed', last_error = ?, finished_at = ?, lease_token = NULL, lease_expires_at = NULL
+       WHERE id = ? AND lease_token = ? AND lease_expires_at <= ?
+    `),
+  };
+}
+
+function toJob({ id, kind, payload, dedupeKey, lane, attempts, maxAttempts }: JobColumns, leaseToken: string): Job {
+  return { id, kind, payload: JSON.parse(payload), dedupeKey, lane, attempts, maxAttempts, leaseToken };
+}

@@ -1,0 +1,109 @@
+import type { Clock, Random } from '../clock.ts';
+import { isStorageTrouble, type Db } from '../db/open-database.ts';
+import { backoff } from './backoff.ts';
+import type { Job } from './job-queue.ts';
+
+/** Writes of a job that are committed together with its end. May run again when the commit failed: only SQL in here. */
+export type Effects = () => void;
+
+export type Fate = 'retrying' | 'failed';
+
+/** `retryAt`: unix ms, not before; `permanent`: no further attempt; `effects`: written together with the failure. */
+export type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
+
+const LONGEST_ERROR = 2_000; // characters kept for a person
+
+/** How jobs leave the hands of a worker. The token in each WHERE makes a worker that outlived its lease harmless. */
+export function createFinish(db: Db, clock: Clock, random: Random, lease: number) {
+  const sql = prepareStatements(db);
+  const complete = db.transaction('complete job', completeInTransaction);
+  const completeAll = db.transaction('complete jobs', (finished: Finished[]) => finished.map(completeOne));
+  const fail = db.transaction('fail job', failInTransaction);
+
+  function completeInTransaction(job: Job, effects?: Effects): boolean {
+    if (sql.complete.run(clock(), job.id, job.leaseToken).changes === 0) return false;
+    effects?.();
+    return true;
+  }
+
+  /** Inside the transaction of the batch, `complete` is a savepoint; a full disk is the whole batch's trouble. */
+  function completeOne({ job, effects }: Finished): true | 'lost' | Error {
+    try {
+      return complete(job, effects) || 'lost';
+    } catch (error) {
+      if (isStorageTrouble(error) || !db.inTransaction) throw error;
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  function failInTransaction(job: Job, error: Error, options: FailOptions): Fate | 'lost' {
+    const { retryAt = 0, permanent = false, effects } = options;
+    const fate: Fate = permanent || job.attempts >= job.maxAttempts ? 'failed' : 'retrying';
+    const now = clock();
+    const message = error.message.slice(0, LONGEST_ERROR);
+    const next = Math.max(now + backoff(job.attempts, random), Math.ceil(retryAt));
+    const { changes } = fate === 'failed'
+      ? sql.bury.run(message, now, job.id, job.leaseToken)
+      : sql.reschedule.run(message, next, job.id, job.leaseToken);
+    if (changes === 0) return 'lost';
+    effects?.(fate);
+    return fate;
+  }
+
+  return {
+    /** Makes the lease last its full length from now. False when it was lost. */
+    extend: (job: Job): boolean => sql.extend.run(clock() + lease, job.id, job.leaseToken).changes === 1,
+
+    /** When the lease ends, unix ms; null when it was lost. */
+    leaseEnd: (job: Job): number | null => sql.leaseEnd.get(job.id, job.leaseToken)?.leaseExpiresAt ?? null,
+
+    /** Done and its effects, both or neither. False, and nothing done, when the lease was lost. */
+    complete: (job: Job, effects?: Effects): boolean => complete(job, effects),
+
+    /** Many small results in one transaction, so that they share one fsync; each stands or falls by itself. */
+    completeMany: (finished: Finished[]): (true | 'lost' | Error)[] => completeAll(finished),
+
+    /** Tries again after a backoff or at the later `retryAt`; after the last attempt keeps it for a person. */
+    fail: (job: Job, error: Error, options: FailOptions = {}): Fate | 'lost' => fail(job, error, options),
+
+    /** Gives an unfinished job back at shutdown: due at once, the attempt not counted. */
+    release: (job: Job): boolean => sql.release.run(clock(), job.id, job.leaseToken).changes === 1,
+
+    /** Failed jobs of that key are no longer a worry, a later one succeeded. Returns how many there were. */
+    settleFailed: (kind: string, dedupeKey: string): number => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
+  };
+}
+
+type Finished = { job: Job; effects?: Effects | undefined };
+
+function prepareStatements(db: Db) {
+  return {
+    extend: db.prepare<[number, number, string]>('extend lease', `
+      UPDATE jobs SET lease_expires_at = ? WHERE id = ? AND lease_token = ?
+    `),
+    leaseEnd: db.prepare<[number, string], { leaseExpiresAt: number }>('end of lease', `
+      SELECT lease_expires_at AS leaseExpiresAt FROM jobs WHERE id = ? AND lease_token = ?
+    `),
+    complete: db.prepare<[number, number, string]>('complete job', `
+      UPDATE jobs SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL
+       WHERE id = ? AND lease_token = ?
+    `),
+    reschedule: db.prepare<[string, number, number, string]>('reschedule job', `
+      UPDATE jobs SET state = 'retrying', last_error = ?, run_at = ?, lease_token = NULL, lease_expires_at = NULL
+       WHERE id = ? AND lease_token = ?
+    `),
+    bury: db.prepare<[string, number, number, string]>('bury job', `
+      UPDATE jobs SET state = 'failed', last_error = ?, finished_at = ?, lease_token = NULL, lease_expires_at = NULL
+       WHERE id = ? AND lease_token = ?
+    `),
+    // min: the job keeps its place in the order, unless the clock was set back meanwhile.
+    release: db.prepare<[number, number, string]>('release job', `
+      UPDATE jobs SET state = iif(attempts > 1, 'retrying', 'queued'), attempts = attempts - 1,
+             run_at = min(run_at, ?), lease_token = NULL, lease_expires_at = NULL
+       WHERE id = ? AND lease_token = ?
+    `),
+    settleFailed: db.prepare<[number, string, string]>('settle failed jobs', `
+      UPDATE jobs SET state = 'discarded', finished_at = ? WHERE kind = ? AND dedupe_key = ? AND state = 'failed'
+    `),
+  };
+}

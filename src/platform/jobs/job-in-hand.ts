@@ -1,0 +1,86 @@
+import type { Clock } from '../clock.ts';
+import { withLogContext } from '../log.ts';
+import type { Effects } from './finish-jobs.ts';
+import type { Job, JobQueue } from './job-queue.ts';
+import type { JobHandler } from './worker.ts';
+
+const DEADLINE = 0.9; // of the lease: the handler is told to stop
+const LAST_CALL = 0.05; // of the lease, after the deadline: the worker no longer waits for the handler
+
+/** How a handler ended: with what completes the job, or with what went wrong. */
+export type Outcome = { effects: Effects | undefined } | { error: unknown };
+
+/** A job that a handler of this process is at work on, or that has ended and waits to be written down. */
+export type JobInHand = {
+  readonly job: Job;
+  readonly handler: JobHandler;
+  readonly outcome: Outcome | undefined;
+  readonly startedAt: number; // performance.now()
+  /** Tells the handler to stop, for the given reason. */
+  abort(reason: Error): void;
+  /** From now on the handler's result is ignored. */
+  letGo(): void;
+};
+
+type Needs = { queue: JobQueue; clock: Clock; onEnd: () => void };
+
+/**
+ * Starts the handler. Its signal aborts at 90 % of the lease, or of what `queue.extend` made of it; a handler that
+ * does not heed that is given up before the lease ends. `onEnd` is called once there is an outcome.
+ */
+export function takeInHand(job: Job, handler: JobHandler, { queue, clock, onEnd }: Needs): JobInHand {
+  const controller = new AbortController();
+  let outcome: Outcome | undefined;
+  let over = false;
+  let timer = setTimeout(atDeadline, queue.lease * DEADLINE);
+
+  function end(how: Outcome): void {
+    if (over) return;
+    letGo();
+    outcome = how;
+    onEnd();
+  }
+
+  function letGo(): void {
+    over = true;
+    clearTimeout(timer);
+  }
+
+  function atDeadline(): void {
+    const left = millisecondsLeft(job, queue, clock);
+    if (left > 0) {
+      timer = setTimeout(atDeadline, left);
+      return;
+    }
+    const error = new Error('the job did not end before its deadline');
+    controller.abort(error);
+    timer = setTimeout(() => end({ error }), queue.lease * LAST_CALL);
+  }
+
+  withLogContext({ jobId: job.id }, async () => handler.run(job, controller.signal)).then(
+    (effects) => end({ effects: effects ?? undefined }),
+    (error: unknown) => end({ error }),
+  );
+
+  return {
+    job,
+    handler,
+    startedAt: performance.now(),
+    abort: (reason) => controller.abort(reason),
+    letGo,
+    get outcome() {
+      return outcome;
+    },
+  };
+}
+
+/** Until the deadline of a lease that was extended; 0 when it was not, was lost, or nobody can tell. */
+function millisecondsLeft(job: Job, queue: JobQueue, clock: Clock): number {
+  try {
+    const leaseEnd = queue.leaseEnd(job) ?? 0;
+    // Never more than a whole lease: should the clock be set back, others cut the lease to that.
+    return Math.min(leaseEnd - clock(), queue.lease) - queue.lease * (1 - DEADLINE);
+  } catch {
+    return 0;
+  }
+}

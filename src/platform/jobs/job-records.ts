@@ -1,0 +1,106 @@
+import type { Clock } from '../clock.ts';
+import type { Db } from '../db/open-database.ts';
+import type { JobState } from './job-queue.ts';
+
+/** A job as a person sees it in a list. Times are unix ms. */
+export type JobRow = {
+  id: number;
+  kind: string;
+  payload: unknown;
+  dedupeKey: string | null;
+  lane: string | null;
+  state: JobState;
+  runAt: number;
+  attempts: number;
+  maxAttempts: number;
+  leaseExpiresAt: number | null;
+  lastError: string | null;
+  createdAt: number;
+  finishedAt: number | null;
+};
+
+/** `before` is the id of the last job of the page before; `limit` is 30 when absent. */
+export type JobFilter = { state?: JobState; limit?: number; before?: number };
+
+type JobColumns = Omit<JobRow, 'payload'> & { payload: string };
+
+const COLUMNS = `id, kind, payload, dedupe_key AS dedupeKey, lane, state, run_at AS runAt, attempts,
+  max_attempts AS maxAttempts, lease_expires_at AS leaseExpiresAt, last_error AS lastError,
+  created_at AS createdAt, finished_at AS finishedAt`;
+
+/** How a person looks after jobs, and how old ones are swept. */
+export function createJobRecords(db: Db, clock: Clock) {
+  const sql = prepareStatements(db);
+
+  return {
+    /** The newest first. */
+    list({ state, limit = 30, before = Number.MAX_SAFE_INTEGER }: JobFilter = {}): JobRow[] {
+      const rows = state ? sql.listState[state].all(before, limit) : sql.list.all(before, limit);
+      return rows.map(toRow);
+    },
+
+    find(id: number): JobRow | undefined {
+      const row = sql.find.get(id);
+      return row && toRow(row);
+    },
+
+    retry: (id: number): boolean => sql.retry.run(clock(), id).changes === 1,
+
+    /** A failed or waiting job will not run. False for one that is running or at its end. */
+    discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
+
+    /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns how many. */
+    prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
+  };
+}
+
+function prepareStatements(db: Db) {
+  return {
+    list: prepareList(db, 'list jobs', 'id < ? ORDER BY id DESC'),
+    listState: prepareListsByState(db),
+    find: db.prepare<[number], JobColumns>('find job', `SELECT ${COLUMNS} FROM jobs WHERE id = ?`),
+    retry: db.prepare<[number, number]>('retry failed job', `
+      UPDATE jobs SET state = 'queued', run_at = ?, attempts = 0, finished_at = NULL
+       WHERE id = ? AND state = 'failed'
+         AND NOT EXISTS (SELECT 1 FROM jobs AS live
+                          WHERE live.kind = jobs.kind AND live.dedupe_key = jobs.dedupe_key
+                            AND live.state IN ('queued', 'retrying', 'running'))
+    `),
+    discard: db.prepare<[number, number]>('discard job', `
+      UPDATE jobs SET state = 'discarded', finished_at = ?
+       WHERE id = ? AND state IN ('queued', 'retrying', 'failed')
+    `),
+    prune: db.prepare<[number, number]>('prune jobs', `
+      DELETE FROM jobs WHERE id IN
+        (SELECT id FROM jobs WHERE state IN ('done', 'discarded') AND finished_at < ? LIMIT ?)
+    `),
+  };
+}
+
+/**
+ * The states are spelled out, because a bound parameter cannot use a partial index. The + keeps SQLite from walking
+ * down all ids instead, past every finished job, to find the few that are waiting, running or failed.
+ */
+function prepareListsByState(db: Db) {
+  const few = (state: JobState, also = '') =>
+    prepareList(db, `list ${state} jobs`, `+id < ? AND state = '${state}' ${also} ORDER BY +id DESC`);
+  const many = (state: JobState) =>
+    prepareList(db, `list ${state} jobs`, `id < ? AND state = '${state}' ORDER BY id DESC`);
+  const waiting = `AND state IN ('queued', 'retrying')`;
+  return {
+    queued: few('queued', waiting),
+    retrying: few('retrying', waiting),
+    running: few('running'),
+    failed: few('failed'),
+    done: many('done'),
+    discarded: many('discarded'),
+  };
+}
+
+function prepareList(db: Db, name: string, condition: string) {
+  return db.prepare<[number, number], JobColumns>(name, `SELECT ${COLUMNS} FROM jobs WHERE ${condition} LIMIT ?`);
+}
+
+function toRow(row: JobColumns): JobRow {
+  return { ...row, payload: JSON.parse(row.payload) };
+}

@@ -1,0 +1,64 @@
+import { SECOND, type Clock } from '../clock.ts';
+import { errorFields, type Log } from '../log.ts';
+
+/** Recurring work. Two processes may do it at the same time, so `run` is SQL that can be repeated without harm. */
+export type Task = { name: string; everyMs: number; run(): void | Promise<void> };
+
+export type SchedulerOptions = { tasks: Task[]; clock: Clock; log: Log; onError: (error: unknown) => void };
+
+export type Scheduler = ReturnType<typeof createScheduler>;
+
+/**
+ * Runs each task at the start and then at its interval, never one twice at once in this process. What a restart or
+ * a forward jump of the clock missed is made up for by one run; after a jump back a task runs at once.
+ */
+export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions) {
+  const lastStarted = new Map<Task, number>();
+  const running = new Map<Task, Promise<void>>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function isDue(task: Task): boolean {
+    const last = lastStarted.get(task);
+    const elapsed = last === undefined ? Infinity : clock() - last;
+    return !running.has(task) && (elapsed >= task.everyMs || elapsed < 0);
+  }
+
+  async function runTask(task: Task): Promise<void> {
+    lastStarted.set(task, clock());
+    try {
+      await task.run();
+    } catch (error) {
+      log.error('scheduled task failed', { task: task.name, ...errorFields(error) });
+      onError(error);
+    } finally {
+      running.delete(task);
+    }
+  }
+
+  /** Runs what is due; resolves when that has ended. */
+  async function tick(): Promise<void> {
+    const due = tasks.filter(isDue);
+    await Promise.all(due.map((task) => {
+      const run = Promise.resolve().then(() => runTask(task));
+      running.set(task, run);
+      return run;
+    }));
+  }
+
+  return {
+    start(): void {
+      const shortest = Math.min(SECOND, ...tasks.map(({ everyMs }) => everyMs));
+      timer ??= setInterval(() => void tick(), shortest);
+      void tick();
+    },
+
+    tick,
+
+    /** Starts nothing more; resolves when the tasks that are running have ended. */
+    async stop(): Promise<void> {
+      clearInterval(timer);
+      timer = undefined;
+      await Promise.all(running.values());
+    },
+  };
+}

@@ -1,0 +1,114 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+
+type Utf32 = 'utf-32le' | 'utf-32be';
+
+/** How far into a document an XML declaration is looked for, in bytes. */
+const DECLARATION_REACH = 1024;
+const ESCAPE = 0x1b;
+const REPLACEMENT = '\ufffd';
+/** 0x80 to 0x9F; the five unused ones keep the control character they would be in latin1. */
+const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
+
+/**
+ * The text of a downloaded document; bad bytes become U+FFFD, it never throws.
+ * Order: byte order mark or NUL pattern, valid UTF-8 whatever is declared, HTTP charset, XML declaration,
+ * windows-1252. A leading byte order mark is dropped.
+ */
+export function decodeText(bytes: Buffer, contentType: string | null): string {
+  if (isAscii(bytes) && !bytes.includes(ESCAPE) && !bytes.includes(0)) return bytes.toString('latin1');
+  const wide = wideEncoding(bytes);
+  if (wide !== null) return decodeAs(bytes, wide);
+  const declared = declaredEncodings(bytes, contentType);
+  // ISO-2022-JP writes Japanese in seven bits, so its bytes are always valid UTF-8.
+  if (declared.includes('iso-2022-jp') && bytes.includes(ESCAPE)) return decodeAs(bytes, 'iso-2022-jp');
+  const wideDeclared = declared.find((encoding) => /^utf-(?:16|32)/.test(encoding));
+  if (wideDeclared !== undefined && bytes.includes(0)) return decodeAs(bytes, wideDeclared);
+  if (isUtf8(bytes)) return withoutMark(bytes.toString('utf8'));
+  return decodeDamaged(bytes, declared.find((encoding) => !/^utf-(?:16|32)/.test(encoding)) ?? null);
+}
+
+/** UTF-16 and UTF-32 (and UTF-8 by its mark), known by the first four bytes; XML 1.0 appendix F. */
+function wideEncoding(bytes: Buffer): string | null {
+  const [a, b, c, d] = [bytes[0], bytes[1], bytes[2], bytes[3]];
+  if (a === 0xff && b === 0xfe) return c === 0 && d === 0 ? 'utf-32le' : 'utf-16le';
+  if (a === 0xfe && b === 0xff) return 'utf-16be';
+  if (a === 0xef && b === 0xbb && c === 0xbf) return 'utf-8';
+  if (a === 0 && b === 0) return (c === 0xfe && d === 0xff) || (c === 0 && isMarkupStart(d)) ? 'utf-32be' : null;
+  if (isMarkupStart(a) && b === 0) return c === 0 && d === 0 ? 'utf-32le' : 'utf-16le';
+  return a === 0 && isMarkupStart(b) && c === 0 ? 'utf-16be' : null;
+}
+
+/** `<`, `{`, `[` or white space: what an XML or JSON document can begin with. */
+function isMarkupStart(byte: number | undefined): boolean {
+  return byte === 0x3c || byte === 0x7b || byte === 0x5b || byte === 0x20 || byte === 0x0a || byte === 0x0d;
+}
+
+/** Encodings named by the HTTP header and the XML declaration, those that exist, in this order. */
+function declaredEncodings(bytes: Buffer, contentType: string | null): string[] {
+  const start = bytes.toString('latin1', 0, DECLARATION_REACH);
+  const http = /;\s*charset\s*=\s*["']?([^\s"';,]+)/i.exec(contentType ?? '')?.[1];
+  const xml = /<\?xml\s[^>]*?encoding\s*=\s*["']?\s*([\w.:-]+)/i.exec(start)?.[1];
+  return [http, xml].map(knownEncoding).filter((encoding) => encoding !== null);
+}
+
+/** The canonical name of a label. us-ascii is ignored: it says nothing about the bytes above 127. */
+function knownEncoding(label: string | undefined): string | null {
+  const name = label?.toLowerCase() ?? '';
+  if (name === '' || name === 'us-ascii' || name === 'ascii') return null;
+  if (name === 'utf-8' || name === 'utf8') return 'utf-8';
+  if (/^(?:utf-?32|ucs-?4)/.test(name)) return /be$/.test(name) ? 'utf-32be' : 'utf-32le';
+  try {
+    return new TextDecoder(name).encoding;
+  } catch {
+    return null;
+  }
+}
+
+/** Text that is not valid UTF-8: the declared encoding, or the likelier of UTF-8 with faults and windows-1252. */
+function decodeDamaged(bytes: Buffer, declared: string | null): string {
+  if (declared !== null && declared !== 'utf-8') return decodeAs(bytes, declared);
+  const text = decodeAs(bytes, 'utf-8');
+  return isMostlyUtf8(text) ? text : decodeAs(bytes, 'windows-1252');
+}
+
+/** Whether more characters above 127 were decoded than replaced. */
+function isMostlyUtf8(text: string): boolean {
+  let replaced = 0;
+  let decoded = 0;
+  for (const run of text.match(/[^\x00-\x7f]+/g) ?? []) {
+    const bad = run.split(REPLACEMENT).length - 1;
+    replaced += bad;
+    decoded += run.length - bad;
+  }
+  return decoded > replaced;
+}
+
+function decodeAs(bytes: Buffer, encoding: string): string {
+  if (encoding === 'utf-8') return withoutMark(bytes.toString('utf8'));
+  if (encoding === 'windows-1252') return decodeWindows1252(bytes);
+  if (encoding === 'utf-32le' || encoding === 'utf-32be') return decodeUtf32(bytes, encoding);
+  return new TextDecoder(encoding).decode(bytes);
+}
+
+/** By hand, because TextDecoder takes 0x80 to 0x9F for control characters on some versions of Node. */
+function decodeWindows1252(bytes: Buffer): string {
+  const text = bytes.toString('latin1');
+  return text.replace(/[\x80-\x9f]/g, (control) => WINDOWS_1252[control.charCodeAt(0) - 0x80] ?? control);
+}
+
+/** TextDecoder has no UTF-32. Surrogates, numbers beyond Unicode and a cut last character become U+FFFD. */
+function decodeUtf32(bytes: Buffer, encoding: Utf32): string {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const parts: string[] = [];
+  for (let at = 0; at + 4 <= bytes.length; at += 4) {
+    const code = view.getUint32(at, encoding === 'utf-32le');
+    const valid = code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+    parts.push(valid ? String.fromCodePoint(code) : REPLACEMENT);
+  }
+  if (bytes.length % 4 !== 0) parts.push(REPLACEMENT);
+  return withoutMark(parts.join(''));
+}
+
+function withoutMark(text: string): string {
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
+}

@@ -1,0 +1,154 @@
+import { closeTop, element, isSilent, open } from './markup-draft.ts';
+import { ELEMENT_RULES, END_TAG_BOUNDARIES, SCOPE_BOUNDARIES, TABLE_CONTEXT, TABLE_PARENTS } from './element-rules.ts';
+import type { ElementKind } from './element-rules.ts';
+import type { MarkupDraft, OpenElement } from './markup-draft.ts';
+
+const LISTS = new Set(['ul', 'ol']);
+const PASSED_KINDS = new Set(['inline', 'anchor', 'ruby-text']);
+const PASSED_OUTPUTS = new Set(['', 'div', 'p', 'address']);
+const FOUND_BEHIND_DROPPED = new Set<ElementKind>(['block', 'heading', 'item', 'table-part', 'dropped', 'media']);
+
+/**
+ * Closes what an element of this kind cannot stand in, as browsers do when they read its start tag. False when the
+ * element has no place at all: a part of a table outside a table.
+ */
+export function makeRoomFor(draft: MarkupDraft, kind: ElementKind, output: string): boolean {
+  if (kind === 'table-part' || kind === 'column') return makeRoomInTable(draft, output);
+  // The paragraph first: it may hold a hidden element, behind which no item would be found.
+  if (kind === 'block' || kind === 'heading' || kind === 'item' || kind === 'rule') closeParagraph(draft);
+  if (kind === 'item') closeNearest(draft, (candidate) => isSameItem(candidate, output));
+  if (kind === 'heading' || kind === 'ruby-text') closeNearest(draft, (candidate) => candidate.kind === kind);
+  if (kind === 'anchor') closeAnchorInScope(draft);
+  return true;
+}
+
+/** Puts a row and a cell around content that stands in a table without them. */
+export function enterCell(draft: MarkupDraft): void {
+  if (isSilent(draft)) return;
+  const parent = draft.stack[parentIndex(draft)]?.output ?? '';
+  if (!TABLE_CONTEXT.has(parent)) return;
+  makeRoomInTable(draft, 'td');
+  openImplied(draft, 'td');
+}
+
+/** Closes the element an end tag names, and everything in it; does nothing when none is open. */
+export function closeNamed(draft: MarkupDraft, name: string): void {
+  const kind = ELEMENT_RULES.get(name)?.kind ?? 'dropped';
+  const index = findOpen(draft, name, kind);
+  if (index === -1) return;
+  if (FOUND_BEHIND_DROPPED.has(kind)) closeTo(draft, index);
+  else closeAndResume(draft, index);
+}
+
+/** Closes every element from the innermost down to the one at `index`. */
+export function closeTo(draft: MarkupDraft, index: number): void {
+  while (draft.stack.length > index) closeTop(draft);
+}
+
+/** Closes the element at `index` alone: what was open inside it goes on behind it. */
+function closeAndResume(draft: MarkupDraft, index: number): void {
+  const interrupted: OpenElement[] = [];
+  while (draft.stack.length > index + 1) {
+    const top = draft.stack.at(-1);
+    const isToBeResumed = top !== undefined && canResume(top);
+    const closed = closeTop(draft, isToBeResumed);
+    if (isToBeResumed && closed !== undefined) interrupted.push(closed);
+  }
+  closeTop(draft);
+  for (const resumed of interrupted.reverse()) open(draft, Object.assign(resumed, { isResumed: true }));
+}
+
+/** Not what began inside a dropped element: that has ended, and its content with it. */
+function canResume({ isDropped, isResumed, startTag, output }: OpenElement): boolean {
+  return !isDropped && !isResumed && (startTag !== '' || output === '');
+}
+
+function findOpen(draft: MarkupDraft, name: string, kind: ElementKind): number {
+  const passesDropped = FOUND_BEHIND_DROPPED.has(kind);
+  for (let index = draft.stack.length - 1; index >= 0; index -= 1) {
+    const candidate = draft.stack[index];
+    if (candidate === undefined) return -1;
+    if (candidate.name === name || (kind === 'heading' && candidate.kind === 'heading')) return index;
+    if (stopsEndTag(candidate, name, kind) || (candidate.isDropped && !passesDropped)) return -1;
+  }
+  return -1;
+}
+
+function stopsEndTag({ output }: OpenElement, name: string, kind: ElementKind): boolean {
+  const isTablePart = kind === 'table-part' || name === 'table';
+  const isInnerCell = output === 'td' || output === 'th' || output === 'caption';
+  if (isTablePart && (isInnerCell || (output === 'table' && name === 'table'))) return false;
+  return END_TAG_BOUNDARIES.has(output) || (kind === 'item' && LISTS.has(output));
+}
+
+/** The index of the innermost open element written as `output` that a start tag may close, or -1. */
+function findInScope(draft: MarkupDraft, output: string, boundaries: ReadonlySet<string>): number {
+  for (let index = draft.stack.length - 1; index >= 0; index -= 1) {
+    const candidate = draft.stack[index]?.output ?? '';
+    if (candidate === output) return index;
+    if (boundaries.has(candidate)) return -1;
+  }
+  return -1;
+}
+
+function closeParagraph(draft: MarkupDraft): void {
+  const index = findInScope(draft, 'p', SCOPE_BOUNDARIES);
+  if (index !== -1) closeAndResume(draft, index);
+}
+
+function closeAnchorInScope(draft: MarkupDraft): void {
+  if (draft.anchor === undefined) return;
+  const index = findInScope(draft, 'a', SCOPE_BOUNDARIES);
+  if (index !== -1) closeAndResume(draft, index);
+}
+
+/** `li` ends `li`; `dt` and `dd` end each other. */
+function isSameItem(candidate: OpenElement, output: string): boolean {
+  return candidate.kind === 'item' && (candidate.output === 'li') === (output === 'li');
+}
+
+/** Closes the nearest element that `isClosed` names, unless a list or another block has begun in it. */
+function closeNearest(draft: MarkupDraft, isClosed: (candidate: OpenElement) => boolean): void {
+  for (let index = draft.stack.length - 1; index >= 0; index -= 1) {
+    const candidate = draft.stack[index];
+    if (candidate === undefined) return;
+    if (isClosed(candidate)) return closeTo(draft, index);
+    const isPassed = PASSED_KINDS.has(candidate.kind) || PASSED_OUTPUTS.has(candidate.output);
+    if (candidate.isDropped || !isPassed) return;
+  }
+}
+
+/** The innermost open element that counts for nesting, or -1. */
+function parentIndex(draft: MarkupDraft): number {
+  let index = draft.stack.length - 1;
+  while (index >= 0 && draft.stack[index]?.output === '') index -= 1;
+  return index;
+}
+
+function makeRoomInTable(draft: MarkupDraft, output: string): boolean {
+  const place = TABLE_PARENTS[output];
+  const table = nearestTable(draft);
+  if (place === undefined || table === -1) return false;
+  for (let index = draft.stack.length - 1; index >= table; index -= 1) {
+    if (!place.parents.includes(draft.stack[index]?.output ?? '')) continue;
+    closeTo(draft, index + 1);
+    return true;
+  }
+  if (place.implied === undefined) return false;
+  makeRoomInTable(draft, place.implied);
+  openImplied(draft, place.implied);
+  return true;
+}
+
+function nearestTable(draft: MarkupDraft): number {
+  for (let index = draft.stack.length - 1; index >= 0; index -= 1) {
+    const candidate = draft.stack[index];
+    if (candidate?.output === 'table') return index;
+    if (candidate?.kind === 'dropped' || candidate?.kind === 'media') return -1;
+  }
+  return -1;
+}
+
+function openImplied(draft: MarkupDraft, output: string): void {
+  open(draft, element(output, output, 'table-part', `<${output}>`));
+}

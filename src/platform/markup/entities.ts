@@ -1,0 +1,150 @@
+import { LEGACY_REFERENCES, NAMED_REFERENCES } from './named-entities.ts';
+
+const NAMED = readNamedReferences(NAMED_REFERENCES);
+const LEGACY = new Set(LEGACY_REFERENCES.trim().split(/\s+/));
+const LONGEST_NAME = Math.max(...[...NAMED.keys()].map((name) => name.length));
+const LONGEST_LEGACY_NAME = Math.max(...[...LEGACY].map((name) => name.length));
+
+const MAX_CODE_POINT = 0x10ffff;
+const REPLACEMENT = '\ufffd';
+
+// What windows-1252 has at 0x80 to 0x9F; zero where the reference stays the C1 control it names.
+const WINDOWS_1252 = [
+  0x20ac, 0, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0, 0x017d, 0,
+  0, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0, 0x017e, 0x0178,
+];
+
+const HASH = 0x23;
+const SEMICOLON = 0x3b;
+const EQUALS = 0x3d;
+
+/** A reference that was read: the text it stands for and the index after it. */
+type Decoded = { value: string; end: number };
+
+/** Replaces the character references of HTML text (HTML Standard, 13.2.5.72); what is none stays as it is. */
+export function decodeEntities(text: string): string {
+  return text.includes('&') ? decode(text, false) : text;
+}
+
+/** As `decodeEntities`, but `&copy=` and `&copyx` stay text, as in an attribute such as `?a=1&copy=2`. */
+export function decodeAttributeEntities(text: string): string {
+  return text.includes('&') ? decode(text, true) : text;
+}
+
+const ESCAPABLE = /[&<>"']/;
+
+/** Text made safe for element content and for quoted attributes. */
+export function escapeHtml(text: string): string {
+  const first = text.search(ESCAPABLE);
+  if (first === -1) return text;
+  let escaped = '';
+  let copied = 0;
+  for (let index = first; index < text.length; index += 1) {
+    const replacement = escapeOf(text.charCodeAt(index));
+    if (replacement === '') continue;
+    escaped += text.slice(copied, index) + replacement;
+    copied = index + 1;
+  }
+  return escaped + text.slice(copied);
+}
+
+function escapeOf(code: number): string {
+  switch (code) {
+    case 0x26: return '&amp;';
+    case 0x3c: return '&lt;';
+    case 0x3e: return '&gt;';
+    case 0x22: return '&quot;';
+    case 0x27: return '&#39;';
+    default: return '';
+  }
+}
+
+function readNamedReferences(list: string): Map<string, string> {
+  const values = new Map<string, string>();
+  for (const item of list.trim().split(/\s+/)) {
+    const [codePoints = '', names = ''] = item.split(':');
+    const value = String.fromCodePoint(...codePoints.split('+').map((digits) => parseInt(digits, 16)));
+    for (const name of names.split(',')) values.set(name, value);
+  }
+  return values;
+}
+
+function decode(text: string, inAttribute: boolean): string {
+  let decoded = '';
+  let copied = 0;
+  let ampersand = text.indexOf('&');
+  while (ampersand !== -1) {
+    const reference = readReference(text, ampersand + 1, inAttribute);
+    if (reference !== undefined) {
+      decoded += text.slice(copied, ampersand) + reference.value;
+      copied = reference.end;
+    }
+    ampersand = text.indexOf('&', reference?.end ?? ampersand + 1);
+  }
+  return decoded + text.slice(copied);
+}
+
+/** Reads the reference whose text begins at `start`, just after the ampersand. */
+function readReference(text: string, start: number, inAttribute: boolean): Decoded | undefined {
+  if (text.charCodeAt(start) === HASH) return readNumericReference(text, start + 1);
+  const nameEnd = endOfName(text, start);
+  if (text.charCodeAt(nameEnd) === SEMICOLON) {
+    const value = NAMED.get(text.slice(start, nameEnd));
+    if (value !== undefined) return { value, end: nameEnd + 1 };
+  }
+  return readLegacyReference(text, start, nameEnd, inAttribute);
+}
+
+function endOfName(text: string, start: number): number {
+  const limit = Math.min(text.length, start + LONGEST_NAME);
+  let end = start;
+  while (end < limit && isAlphanumeric(text.charCodeAt(end))) end += 1;
+  return end;
+}
+
+function readLegacyReference(text: string, start: number, nameEnd: number, inAttribute: boolean): Decoded | undefined {
+  for (let end = Math.min(nameEnd, start + LONGEST_LEGACY_NAME); end > start + 1; end -= 1) {
+    const name = text.slice(start, end);
+    if (!LEGACY.has(name)) continue;
+    if (inAttribute && continuesText(text.charCodeAt(end))) return undefined;
+    return { value: NAMED.get(name) ?? '', end };
+  }
+  return undefined;
+}
+
+function continuesText(code: number): boolean {
+  return code === EQUALS || isAlphanumeric(code);
+}
+
+function readNumericReference(text: string, start: number): Decoded | undefined {
+  const isHex = (text.charCodeAt(start) | 0x20) === 0x78;
+  const base = isHex ? 16 : 10;
+  const digitsStart = isHex ? start + 1 : start;
+  let end = digitsStart;
+  let codePoint = 0;
+  for (let digit = digitAt(text, end); digit < base; digit = digitAt(text, end)) {
+    codePoint = Math.min(codePoint * base + digit, MAX_CODE_POINT + 1);
+    end += 1;
+  }
+  if (end === digitsStart) return undefined;
+  return { value: characterFor(codePoint), end: text.charCodeAt(end) === SEMICOLON ? end + 1 : end };
+}
+
+/** The value of the digit at `index`, or a number above every base. */
+function digitAt(text: string, index: number): number {
+  const code = text.charCodeAt(index);
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const lower = code | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : 99;
+}
+
+function characterFor(codePoint: number): string {
+  const isSurrogate = codePoint >= 0xd800 && codePoint <= 0xdfff;
+  if (codePoint === 0 || codePoint > MAX_CODE_POINT || isSurrogate) return REPLACEMENT;
+  return String.fromCodePoint(WINDOWS_1252[codePoint - 0x80] || codePoint);
+}
+
+function isAlphanumeric(code: number): boolean {
+  const lower = code | 0x20;
+  return (code >= 0x30 && code <= 0x39) || (lower >= 0x61 && lower <= 0x7a);
+}

@@ -1,0 +1,172 @@
+import { escapeHtml } from './entities.ts';
+import { fileNameOr, imageLink, mediaLink } from './remote-media.ts';
+import type { ImageCandidate } from './remote-media.ts';
+
+// Links may add to the length, so this stays well below what is read.
+const MAX_OUTPUT_LENGTH = 2_000_000;
+
+const INLINE = new Set(['inline', 'ruby-text']);
+const BLOCK = new Set(['block', 'heading']);
+
+/** A link to a file that is not loaded. The label is empty where the author gave none. */
+export type RemoteFile = { url: URL; label: string; isImage: boolean };
+
+/** An element that has begun and not ended. */
+export type OpenElement = {
+  /** As it was read: what its end tag says. */
+  name: string;
+  /** As it is written, and what nesting goes by; empty when only its content remains. */
+  output: string;
+  kind: string;
+  /** Its start tag as written; empty when neither tag is. */
+  startTag: string;
+  /** Nothing inside is written. */
+  isDropped: boolean;
+  /** Closed once by another element's end and begun again; happens only once, so that output stays in proportion. */
+  isResumed: boolean;
+  /** What an anchor without text says; empty when it rather vanishes. */
+  fallbackText: string;
+  /** Images inside an anchor, whose own links follow it. */
+  files: RemoteFile[];
+  /** What a picture's sources offer. */
+  candidates: ImageCandidate[];
+  /** What a film or sound links to when it ends. */
+  source: RemoteFile | undefined;
+};
+
+type Position = { chunks: number; length: number; content: number };
+
+/** The output so far and the elements open in it. */
+export type MarkupDraft = {
+  baseUrl: string;
+  chunks: string[];
+  length: number;
+  /** How many visible things were written: text, rules, links to files. */
+  content: number;
+  isFull: boolean;
+  stack: OpenElement[];
+  /** Where the output stood before each open element. */
+  positions: Position[];
+  /** The index of the outermost dropped element, or -1. */
+  droppedFrom: number;
+  anchor: OpenElement | undefined;
+};
+
+/** An empty draft. */
+export function createDraft(baseUrl: string): MarkupDraft {
+  return {
+    baseUrl, chunks: [], length: 0, content: 0, isFull: false,
+    stack: [], positions: [], droppedFrom: -1, anchor: undefined,
+  };
+}
+
+/** An element to be opened, with nothing gathered in it yet. */
+export function element(name: string, output: string, kind: string, startTag: string): OpenElement {
+  return {
+    name, output, kind, startTag,
+    isDropped: false, isResumed: false, fallbackText: '', files: [], candidates: [], source: undefined,
+  };
+}
+
+/** Whether nothing is written at this point of the document. */
+export function isSilent(draft: MarkupDraft): boolean {
+  return draft.droppedFrom !== -1 || draft.isFull;
+}
+
+/** Opens an element; inside a dropped one it is only remembered, so that end tags find their own. */
+export function open(draft: MarkupDraft, opened: OpenElement): void {
+  if (isSilent(draft)) opened.startTag = '';
+  if (!fits(draft, opened.startTag)) return;
+  const { chunks, length, content } = draft;
+  if (opened.isDropped && draft.droppedFrom === -1) draft.droppedFrom = draft.stack.length;
+  draft.positions.push({ chunks: chunks.length, length, content });
+  draft.stack.push(opened);
+  if (opened.startTag === '') return;
+  write(draft, opened.startTag);
+  if (opened.kind === 'anchor') draft.anchor = opened;
+}
+
+/** Ends the innermost element. Whatever turned out empty vanishes; a block leaves the line break it made. */
+export function closeTop(draft: MarkupDraft, isToBeResumed = false): OpenElement | undefined {
+  const closed = draft.stack.pop();
+  const position = draft.positions.pop();
+  if (closed === undefined || position === undefined) return undefined;
+  if (draft.droppedFrom === draft.stack.length) draft.droppedFrom = -1;
+  if (closed.source !== undefined) writeFile(draft, closed.source);
+  if (closed.startTag === '') return closed;
+  if (closed.kind === 'anchor') closeAnchor(draft, closed, position, isToBeResumed);
+  else if (isEmpty(draft, closed, position)) remove(draft, closed, position);
+  else write(draft, `</${closed.output}>`);
+  return closed;
+}
+
+function isEmpty(draft: MarkupDraft, closed: OpenElement, position: Position): boolean {
+  if (INLINE.has(closed.kind)) return draft.chunks.length === position.chunks + 1;
+  return BLOCK.has(closed.kind) && draft.content === position.content;
+}
+
+function remove(draft: MarkupDraft, closed: OpenElement, position: Position): void {
+  draft.chunks.length = position.chunks;
+  draft.length = position.length;
+  if (BLOCK.has(closed.kind) && draft.chunks.at(-1) !== '\n') writeSeparator(draft, '\n');
+}
+
+function closeAnchor(draft: MarkupDraft, anchor: OpenElement, position: Position, isToBeResumed: boolean): void {
+  draft.anchor = undefined;
+  const hasText = draft.content > position.content;
+  if (hasText) write(draft, '</a>');
+  else if (isToBeResumed || !writeFallbackText(draft, anchor)) remove(draft, anchor, position);
+  if (isToBeResumed && !hasText) return;
+  anchor.fallbackText = '';
+  for (const file of anchor.files.splice(0)) writeFile(draft, file);
+}
+
+/** Ends an anchor without text of its own with the words of its first image, or else those kept for it, if any. */
+function writeFallbackText(draft: MarkupDraft, anchor: OpenElement): boolean {
+  const [image] = anchor.files;
+  const text = escapeHtml(anchor.fallbackText && (image?.label || anchor.fallbackText));
+  if (text === '' || !fits(draft, text)) return false;
+  if (image?.isImage) image.label = 'Image';
+  draft.content += 1;
+  write(draft, `${text}</a>`);
+  return true;
+}
+
+/** Writes the link to a file, or keeps it for the end of the anchor it stands in, since anchors do not nest. */
+export function writeFile(draft: MarkupDraft, file: RemoteFile): void {
+  if (isSilent(draft)) return;
+  if (draft.anchor !== undefined) {
+    draft.anchor.files.push(file);
+    return;
+  }
+  const separator = draft.chunks.at(-1)?.endsWith('</a>') === true ? ' ' : '';
+  writeVisible(draft, separator + linkTo(file));
+}
+
+function linkTo({ url, label, isImage }: RemoteFile): string {
+  if (isImage) return imageLink(url, label || fileNameOr('Image', url));
+  return mediaLink(url, label || fileNameOr(url.host, url));
+}
+
+/** Writes what a reader sees, such as text. It comes in escaped. */
+export function writeVisible(draft: MarkupDraft, markup: string): void {
+  if (isSilent(draft) || !fits(draft, markup)) return;
+  draft.content += 1;
+  write(draft, markup);
+}
+
+/** Writes what only separates: white space, a line break. */
+export function writeSeparator(draft: MarkupDraft, markup: string): void {
+  if (!isSilent(draft) && fits(draft, markup)) write(draft, markup);
+}
+
+/** Once something does not fit, nothing more is written but the end tags. */
+function fits(draft: MarkupDraft, markup: string): boolean {
+  if (draft.length + markup.length > MAX_OUTPUT_LENGTH) draft.isFull = true;
+  return !draft.isFull;
+}
+
+function write(draft: MarkupDraft, markup: string): void {
+  draft.chunks.push(markup);
+  draft.length += markup.length;
+}

@@ -1,0 +1,141 @@
+import { singleLine } from './control-characters.ts';
+import { attribute } from './attribute-rules.ts';
+import { escapeHtml } from './entities.ts';
+import { excerpt } from './plain-text.ts';
+import { webUrl } from './safe-url.ts';
+import type { Attributes } from './html-tokenizer.ts';
+
+/** One file an image element offers. The larger the size, the better: pixels of width, or density (1, 2, 3). */
+export type ImageCandidate = { address: string; size: number };
+
+/** What every link out of the hub says: nothing about us, and nothing in its favour. */
+export const LINK_TAIL = ' rel="noopener noreferrer nofollow ugc" referrerpolicy="no-referrer"';
+
+const COMMA = 0x2c;
+const MAX_LABEL_LENGTH = 200;
+const MAX_SRCSET_LENGTH = 20_000;
+
+const LAZY_SOURCE_SETS = ['srcset', 'data-srcset', 'data-lazy-srcset'];
+const LAZY_SOURCES = ['data-src', 'data-original', 'data-lazy-src', 'data-orig-file'];
+
+const TRACKER_HOSTS = [
+  'doubleclick.net', 'google-analytics.com', 'googletagmanager.com', 'scorecardresearch.com', 'quantserve.com',
+  'pixel.wp.com', 'stats.wp.com', 'stats.wordpress.com', 'feeds.wordpress.com', 'feedsportal.com', 'pheedo.com',
+  'amazon-adsystem.com', 'adsrvr.org', 'criteo.com', 'moatads.com', 'chartbeat.net', 'hotjar.com', 'statcounter.com',
+  'eotrx.substackcdn.com', 'pixel.quantcount.com', 'analytics.twitter.com', 'px.ads.linkedin.com', 'vgwort.de',
+  'bat.bing.com', 'ct.pinterest.com', 'mc.yandex.ru', 'counter.yadro.ru', 'ioam.de', 'statsy.net', 'imrworldwide.com',
+];
+const TRACKER_HOST_PREFIX = /^(?:pixel|stats|track|tracking|beacon|counter|analytics)\d?\./;
+const TRACKER_ADDRESSES = [
+  /^feeds\d?\.feedburner\.com\/~/, /^feedproxy\.google\.com\/~/, /^(?:www\.)?facebook\.com\/tr\b/,
+  /^medium\.com\/_\/stat/, /^blogger\.googleusercontent\.com\/tracker\//, /\/wf\/open\b/, /\/track\/open\.php/,
+  /\/(?:pixel|spacer|blank|beacon|1x1|clear)\.(?:gif|png)$/,
+];
+
+const INVISIBLE_STYLE = /(?:^|;)\s*(?:(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$)|display\s*:\s*none)/i;
+
+/** The files an image or source element names, lazy-load attributes included. */
+export function imageCandidates(attributes: Attributes): ImageCandidate[] {
+  const candidates: ImageCandidate[] = [];
+  const source = attributes.get('src');
+  if (source !== undefined) candidates.push({ address: source, size: 1 });
+  for (const name of LAZY_SOURCES) {
+    const address = attributes.get(name);
+    // Where there is such an attribute, src is a placeholder.
+    if (address !== undefined) candidates.push({ address, size: 1.5 });
+  }
+  for (const name of LAZY_SOURCE_SETS) candidates.push(...parseSourceSet(attributes.get(name) ?? ''));
+  return candidates;
+}
+
+/** Reads a srcset (HTML Standard, 4.8.4.2.1): addresses with an optional width or density. */
+export function parseSourceSet(sourceSet: string): ImageCandidate[] {
+  if (sourceSet.length > MAX_SRCSET_LENGTH) return [];
+  const candidates: ImageCandidate[] = [];
+  const addresses = /[^\s,]\S*/g;
+  for (let match = addresses.exec(sourceSet); match !== null; match = addresses.exec(sourceSet)) {
+    const address = withoutTrailingCommas(match[0]);
+    const isWhole = address.length < match[0].length;
+    const comma = isWhole ? addresses.lastIndex : sourceSet.indexOf(',', addresses.lastIndex);
+    const end = comma === -1 ? sourceSet.length : comma;
+    candidates.push({ address, size: sizeOf(sourceSet.slice(addresses.lastIndex, end)) });
+    addresses.lastIndex = end;
+  }
+  return candidates;
+}
+
+function withoutTrailingCommas(text: string): string {
+  let end = text.length;
+  while (text.charCodeAt(end - 1) === COMMA) end -= 1;
+  return text.slice(0, end);
+}
+
+function sizeOf(descriptor: string): number {
+  const size = parseFloat(descriptor);
+  return size > 0 && /[wx]\s*$/.test(descriptor) ? size : 1;
+}
+
+/** The largest file that can be fetched over the web; the first of equals. */
+export function largestImage(candidates: ImageCandidate[], baseUrl: string): URL | undefined {
+  let best: URL | undefined;
+  let bestSize = 0;
+  for (const { address, size } of candidates) {
+    const url = size > bestSize && address.trim() !== '' ? webUrl(address, baseUrl) : undefined;
+    if (url === undefined) continue;
+    best = url;
+    bestSize = size;
+  }
+  return best;
+}
+
+/** Whether the element is there to count readers: a pixel, an invisible image, a known counter. */
+export function isTracker(attributes: Attributes, url: URL): boolean {
+  if (isPixel(attributes.get('width')) || isPixel(attributes.get('height'))) return true;
+  if (INVISIBLE_STYLE.test(attributes.get('style') ?? '')) return true;
+  const { hostname } = url;
+  if (TRACKER_HOST_PREFIX.test(hostname)) return true;
+  if (TRACKER_HOSTS.some((host) => hostname === host || hostname.endsWith(`.${host}`))) return true;
+  const address = hostname + url.pathname;
+  return TRACKER_ADDRESSES.some((tracker) => tracker.test(address));
+}
+
+function isPixel(size: string | undefined): boolean {
+  return size !== undefined && /^\s*[01](?:px)?\s*$/.test(size);
+}
+
+/** A link to an image, to be followed instead of loaded. */
+export function imageLink(url: URL, label: string): string {
+  return `<a${attribute('href', url.href)} class="remote-image"${LINK_TAIL}>${escapeHtml(label)}</a>`;
+}
+
+/** A link to a film, a sound or a page that was embedded. */
+export function mediaLink(url: URL, label: string): string {
+  return `<a${attribute('href', url.href)}${LINK_TAIL}>${escapeHtml(label)}</a>`;
+}
+
+/** The words an author gave for a thing that is not shown, on one line; empty where there are none. */
+export function givenLabel(text: string | undefined): string {
+  return text === undefined ? '' : excerpt(singleLine(text), MAX_LABEL_LENGTH);
+}
+
+/** The last part of the path where it looks like a file name, or else `otherwise`. */
+export function fileNameOr(otherwise: string, url: URL): string {
+  const name = decodePath(url.pathname.slice(url.pathname.lastIndexOf('/') + 1));
+  const line = singleLine(name);
+  return /^[^<>]{1,35}\.\w{2,4}$/.test(line) ? line : otherwise;
+}
+
+function decodePath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+/** The page a frame shows; YouTube's player refuses to run outside a frame, its page does not. */
+export function framePage(url: URL): URL {
+  const video = /^\/embed\/([\w-]{6,20})$/.exec(url.pathname)?.[1];
+  const isYouTube = /^(?:www\.)?youtube(?:-nocookie)?\.com$/.test(url.hostname);
+  return video !== undefined && isYouTube ? new URL(`https://www.youtube.com/watch?v=${video}`) : url;
+}

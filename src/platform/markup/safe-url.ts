@@ -1,0 +1,47 @@
+const MAX_URL_LENGTH = 4_096;
+
+const WEB_SCHEMES = new Set(['http:', 'https:']);
+const PRINTABLE_ADDRESS = /^(?:mailto|tel):[!-~]+$/;
+
+const TRACKING_PREFIX = /^(?:utm|pk|mtm|matomo|piwik|hsa|vero|oly)_/i;
+const TRACKING_NAMES = new Set([
+  'fbclid', 'gclid', 'gclsrc', 'dclid', 'gbraid', 'wbraid', 'msclkid', 'yclid', 'ymclid', 'twclid', 'ttclid',
+  'igshid', 'igsh', 'li_fat_id', 'epik', 'srsltid', 'mc_cid', 'mc_eid', '_hsenc', '_hsmi', '__hstc', '__hssc',
+  '__hsfp', 'hsctatracking', 'mkt_tok', '_openstat', 'wickedid', 'rb_clickid', 's_kwcid', 'ef_id', 'ml_subscriber',
+  'ml_subscriber_hash', '_ga', '_gl', '_branch_match_id', 'at_medium', 'at_campaign', 'xtor',
+]);
+
+/** A link a reader may follow: absolute http, https, mailto or tel; undefined for anything else. */
+export function safeLink(address: string, baseUrl: string): string | undefined {
+  const web = webUrl(address, baseUrl);
+  if (web !== undefined) return web.href;
+  const href = parseUrl(address, baseUrl)?.href ?? '';
+  return PRINTABLE_ADDRESS.test(href) ? href : undefined;
+}
+
+/** The absolute http or https URL, without credentials and tracking parameters; undefined for anything else. */
+export function webUrl(address: string, baseUrl: string): URL | undefined {
+  const url = parseUrl(address, baseUrl);
+  if (url === undefined || !WEB_SCHEMES.has(url.protocol)) return undefined;
+  if (url.username !== '') url.username = '';
+  if (url.password !== '') url.password = '';
+  if (url.search !== '') removeTracking(url);
+  return url;
+}
+
+/** The URL parser itself strips the white space and controls that browsers strip (URL Standard, 4.4). */
+function parseUrl(address: string, baseUrl: string): URL | undefined {
+  if (address.length > MAX_URL_LENGTH) return undefined;
+  const url = URL.parse(address, baseUrl) ?? URL.parse(address);
+  return url !== null && url.href.length <= MAX_URL_LENGTH ? url : undefined;
+}
+
+function removeTracking(url: URL): void {
+  const parameters = url.search.slice(1).split('&');
+  const kept = parameters.filter((parameter) => !isTracking(parameter.split('=', 1)[0] ?? ''));
+  if (kept.length < parameters.length) url.search = kept.join('&');
+}
+
+function isTracking(name: string): boolean {
+  return TRACKING_PREFIX.test(name) || TRACKING_NAMES.has(name.toLowerCase());
+}

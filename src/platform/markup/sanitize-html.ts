@@ -1,0 +1,203 @@
+import { allowedAttributes, attribute } from './attribute-rules.ts';
+import { withoutControls } from './control-characters.ts';
+import { ELEMENT_RULES, VOID_ELEMENTS } from './element-rules.ts';
+import { closeNamed, closeTo, enterCell, makeRoomFor } from './element-nesting.ts';
+import { escapeHtml } from './entities.ts';
+import { tokenizeHtml } from './html-tokenizer.ts';
+import { createDraft, element, isSilent, open, writeFile, writeSeparator, writeVisible } from './markup-draft.ts';
+import { framePage, givenLabel, imageCandidates, isTracker, largestImage, LINK_TAIL } from './remote-media.ts';
+import { safeLink, webUrl } from './safe-url.ts';
+import type { ElementKind, ElementRule } from './element-rules.ts';
+import type { Attributes } from './html-tokenizer.ts';
+import type { MarkupDraft, OpenElement, RemoteFile } from './markup-draft.ts';
+
+const MAX_INPUT_LENGTH = 4_000_000;
+
+// Browsers flatten at 512; a table adds up to four levels to what is counted here.
+const MAX_DEPTH = 90;
+const MAX_DROPPED_DEPTH = 200;
+
+const FOREIGN_ELEMENTS = new Set(['svg', 'math']);
+const EMOJI_CLASS = /(?:^|\s)(?:emoji|wp-smiley)(?:\s|$)/;
+const MAX_EMOJI_LENGTH = 20;
+
+type StartTag = { name: string; rule: ElementRule; attributes: Attributes };
+
+const START_HANDLERS: Record<ElementKind, (draft: MarkupDraft, tag: StartTag) => void> = {
+  inline: startElement,
+  'ruby-text': startElement,
+  block: startElement,
+  heading: startElement,
+  item: startElement,
+  'table-part': startElement,
+  column: addColumn,
+  anchor: startAnchor,
+  break: addBreak,
+  rule: addRule,
+  image: addImage,
+  picture: startPicture,
+  source: addSource,
+  frame: addFrame,
+  media: startMedia,
+  dropped: startDropped,
+};
+
+/**
+ * Markup by strangers as markup that is safe in our pages: allowed elements and attributes only, balanced, text and
+ * attributes escaped, links absolute, and nothing in it that a browser loads. Sanitising the result changes nothing.
+ */
+export function sanitizeHtml(html: string, base: { baseUrl: string }): string {
+  const draft = createDraft(base.baseUrl);
+  tokenizeHtml(html.slice(0, MAX_INPUT_LENGTH).toWellFormed(), {
+    startTag: (name, attributes, selfClosing) => readStartTag(draft, name, attributes, selfClosing),
+    endTag: (name) => readEndTag(draft, name),
+    text: (text) => readText(draft, text),
+    inForeignContent: () => FOREIGN_ELEMENTS.has(draft.stack[draft.droppedFrom]?.name ?? ''),
+  });
+  closeTo(draft, 0);
+  return draft.chunks.join('');
+}
+
+function readStartTag(draft: MarkupDraft, name: string, attributes: Attributes, selfClosing: boolean): void {
+  if (draft.isFull || (selfClosing && FOREIGN_ELEMENTS.has(name))) return;
+  const rule = ELEMENT_RULES.get(name);
+  if (attributes.has('hidden')) startHidden(draft, name, rule);
+  else if (rule !== undefined) START_HANDLERS[rule.kind](draft, { name, rule, attributes });
+}
+
+function readEndTag(draft: MarkupDraft, name: string): void {
+  if (draft.isFull) return;
+  if (name === 'br') addBreak(draft);
+  else if (ELEMENT_RULES.has(name) || draft.droppedFrom !== -1) closeNamed(draft, name);
+}
+
+function readText(draft: MarkupDraft, text: string): void {
+  if (isSilent(draft)) return;
+  const visible = withoutControls(text);
+  if (visible === '') return;
+  if (!/[^\t\n ]/.test(visible)) return writeSeparator(draft, visible);
+  enterCell(draft);
+  writeVisible(draft, escapeHtml(visible));
+}
+
+function startElement(draft: MarkupDraft, { name, rule, attributes }: StartTag): void {
+  if (!hasRoom(draft, rule.kind) || !makeRoomFor(draft, rule.kind, rule.output)) return;
+  const allowed = allowedAttributes(rule.output, attributes, draft.baseUrl);
+  if (rule.needsAttributes && allowed === '') return open(draft, element(name, '', rule.kind, ''));
+  if (rule.kind !== 'table-part') enterCell(draft);
+  open(draft, element(name, rule.output, rule.kind, `<${rule.output}${allowed}>`));
+}
+
+/** Parts of tables are not counted: they cannot nest without a table, and are implied where they are missing. */
+function hasRoom(draft: MarkupDraft, kind: ElementKind): boolean {
+  if (kind === 'table-part') return true;
+  return draft.stack.length < (draft.droppedFrom === -1 ? MAX_DEPTH : MAX_DROPPED_DEPTH);
+}
+
+function startHidden(draft: MarkupDraft, name: string, rule: ElementRule | undefined): void {
+  if (VOID_ELEMENTS.has(name)) return;
+  const hidden = element(name, rule?.output ?? name, rule?.kind ?? 'dropped', '');
+  if (makeRoomFor(draft, rule?.kind ?? 'dropped', hidden.output)) openDropped(draft, hidden);
+}
+
+function startDropped(draft: MarkupDraft, { name }: StartTag): void {
+  openDropped(draft, element(name, name, 'dropped', ''));
+}
+
+function openDropped(draft: MarkupDraft, dropped: OpenElement): void {
+  if (draft.stack.length >= MAX_DROPPED_DEPTH) return;
+  dropped.isDropped = true;
+  open(draft, dropped);
+}
+
+function startAnchor(draft: MarkupDraft, { name, attributes }: StartTag): void {
+  if (!hasRoom(draft, 'anchor')) return;
+  const address = attributes.get('href')?.trim();
+  const href = address === undefined || isSilent(draft) ? undefined : safeLink(address, draft.baseUrl);
+  if (href !== undefined) makeRoomFor(draft, 'anchor', 'a');
+  if (href === undefined || draft.anchor !== undefined) return open(draft, element(name, '', 'anchor', ''));
+  const allowed = allowedAttributes('a', attributes, draft.baseUrl);
+  const anchor = element(name, 'a', 'anchor', `<a${attribute('href', href)}${allowed}${LINK_TAIL}>`);
+  // A link to a place in the text itself without words is the mark beside a heading.
+  if (address?.startsWith('#') !== true) anchor.fallbackText = authorsLabel(attributes) || placeOf(href);
+  enterCell(draft);
+  open(draft, anchor);
+}
+
+/** The host of a web address, the address of a mail, the number of a call. */
+function placeOf(href: string): string {
+  return /^https?:\/\/([^/]*)/.exec(href)?.[1] ?? /^\w+:([^?]*)/.exec(href)?.[1] ?? '';
+}
+
+function authorsLabel(attributes: Attributes): string {
+  return givenLabel(attributes.get('title')) || givenLabel(attributes.get('aria-label'));
+}
+
+function addColumn(draft: MarkupDraft, { rule, attributes }: StartTag): void {
+  if (!makeRoomFor(draft, 'column', rule.output)) return;
+  writeSeparator(draft, `<col${allowedAttributes('col', attributes, draft.baseUrl)}>`);
+}
+
+function addBreak(draft: MarkupDraft): void {
+  enterCell(draft);
+  writeSeparator(draft, '<br>');
+}
+
+function addRule(draft: MarkupDraft): void {
+  makeRoomFor(draft, 'rule', 'hr');
+  enterCell(draft);
+  writeVisible(draft, '<hr>');
+}
+
+function addImage(draft: MarkupDraft, { attributes }: StartTag): void {
+  if (isSilent(draft)) return;
+  const parent = draft.stack.at(-1);
+  const offered = parent?.kind === 'picture' ? parent.candidates.splice(0) : [];
+  const url = largestImage([...imageCandidates(attributes), ...offered], draft.baseUrl);
+  const label = givenLabel(attributes.get('alt'));
+  if (isEmoji(attributes, label)) return readText(draft, label);
+  if (url !== undefined && !isTracker(attributes, url)) addFile(draft, { url, label, isImage: true });
+}
+
+function isEmoji(attributes: Attributes, label: string): boolean {
+  return label !== '' && label.length <= MAX_EMOJI_LENGTH && EMOJI_CLASS.test(attributes.get('class') ?? '');
+}
+
+function addFile(draft: MarkupDraft, file: RemoteFile): void {
+  enterCell(draft);
+  writeFile(draft, file);
+}
+
+function startPicture(draft: MarkupDraft, { name }: StartTag): void {
+  if (hasRoom(draft, 'picture')) open(draft, element(name, '', 'picture', ''));
+}
+
+function addSource(draft: MarkupDraft, { attributes }: StartTag): void {
+  const parent = draft.stack.at(-1);
+  if (parent?.kind === 'picture') parent.candidates.push(...imageCandidates(attributes));
+  else offerSource(draft, parent, attributes);
+}
+
+/** Gives a film or sound that has no address yet that of an element inside it. */
+function offerSource(draft: MarkupDraft, parent: OpenElement | undefined, attributes: Attributes): void {
+  if (parent?.kind !== 'media' || parent.source !== undefined || draft.stack.length - 1 !== draft.droppedFrom) return;
+  parent.source = remoteFile(draft, attributes.get('src'), attributes);
+}
+
+function addFrame(draft: MarkupDraft, { attributes }: StartTag): void {
+  if (isSilent(draft)) return offerSource(draft, draft.stack.at(-1), attributes);
+  const file = remoteFile(draft, attributes.get('src') ?? attributes.get('data-src'), attributes);
+  if (file !== undefined && !isTracker(attributes, file.url)) addFile(draft, file);
+}
+
+function startMedia(draft: MarkupDraft, { name, attributes }: StartTag): void {
+  enterCell(draft);
+  const media = element(name, name, 'media', '');
+  if (!isSilent(draft)) media.source = remoteFile(draft, attributes.get('src') ?? attributes.get('data'), attributes);
+  openDropped(draft, media);
+}
+
+function remoteFile(draft: MarkupDraft, address: string | undefined, attributes: Attributes): RemoteFile | undefined {
+  const url = address === undefined || address.trim() === '' ? undefined : webUrl(address, draft.baseUrl);
+  return url && { url: framePage(url), label: authorsLabel(attributes), isImage: false };
+}

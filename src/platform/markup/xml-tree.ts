@@ -1,0 +1,210 @@
+import { readAttributes, scanXml, XmlLimitError, type XmlHandler, type XmlStartTag } from './xml-tokenizer.ts';
+import { decodeXmlText } from './xml-text.ts';
+
+/** An element as a range of its document: text and attributes are decoded when asked for. */
+export type XmlElement = {
+  /** In lower case; with the well-known prefix of its namespace, whatever prefix the document uses. */
+  name: string;
+  source: string;
+  start: number;
+  attributesStart: number;
+  attributesEnd: number;
+  innerStart: number;
+  innerEnd: number;
+  end: number;
+  /** Whether the range holds, between its children, anything that is not text: CDATA, comments, stray end tags. */
+  hasSections: boolean;
+  children: XmlElement[];
+  attributes: ReadonlyMap<string, string> | null;
+};
+
+export type XmlTreeOptions = {
+  /** Namespace address (lower case, no slash at the end) → prefix to know it by; '' for none. */
+  namespaces: ReadonlyMap<string, string>;
+  /** Names whose elements never hold one of their own directly: a missing end tag is supplied. */
+  siblings: ReadonlySet<string>;
+  /** Index of the root's start tag; what is before and behind the root is ignored. */
+  from: number;
+};
+
+/** Names of elements and attributes as written → as known; prefixes in force. */
+type Scope = { prefixes: Map<string, string>; names: Map<string, string> };
+type OpenElement = { element: XmlElement; written: string; scope: Scope };
+
+const DECLARATION = /\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"]*)"|'([^']*)')/gi;
+
+export const MAX_DEPTH = 256;
+const MAX_ELEMENTS = 500_000;
+/** Elements of HTML that have no end tag and no namesake in a feed format. */
+const VOID = new Set(['br', 'hr', 'img', 'wbr', 'input', 'embed']);
+
+/** The root element, or null when there is no tag at all. Never rejects malformed XML; throws XmlLimitError. */
+export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElement | null {
+  const open: OpenElement[] = [];
+  const outermost: Scope = { prefixes: new Map(), names: new Map() };
+  let root: XmlElement | null = null;
+  let count = 0;
+  scanXml(source, { startTag, endTag, text, cdata: markSection, skipped: markSection }, options.from);
+  closeDownTo(0, source.length, source.length);
+  return root;
+
+  function startTag(tag: XmlStartTag): boolean {
+    let parent = open.at(-1);
+    const scope = scopeOf(tag, source, parent?.scope ?? outermost, options.namespaces, parent === undefined);
+    const name = scope.names.get(tag.name) ?? rememberName(tag.name, scope);
+    if (parent?.element.name === name && options.siblings.has(name)) {
+      closeDownTo(open.length - 1, tag.start, tag.start);
+      parent = open.at(-1);
+    }
+    const element = createElement(name, source, tag);
+    if (parent === undefined) root = element;
+    else parent.element.children.push(element);
+    if (++count > MAX_ELEMENTS) throw new XmlLimitError(`more than ${MAX_ELEMENTS} elements`);
+    if (tag.selfClosing || VOID.has(name)) return parent !== undefined;
+    if (open.length >= MAX_DEPTH) throw new XmlLimitError(`elements nested deeper than ${MAX_DEPTH}`);
+    open.push({ element, written: tag.name, scope });
+    return true;
+  }
+
+  function endTag(written: string, at: number, end: number): boolean {
+    const index = indexOfOpen(open, written);
+    if (index === -1) markSection();
+    else closeDownTo(index, at, end);
+    return open.length > 0;
+  }
+
+  function closeDownTo(index: number, at: number, end: number): void {
+    while (open.length > index) {
+      const closing = open.pop();
+      if (closing === undefined) return;
+      closing.element.innerEnd = at;
+      closing.element.end = open.length === index ? end : at;
+    }
+  }
+
+  function markSection(): void {
+    const current = open.at(-1);
+    if (current !== undefined) current.element.hasSections = true;
+  }
+
+  function text(): void {}
+}
+
+/** The first child of that name. */
+export function childOf(element: XmlElement, name: string): XmlElement | undefined {
+  for (const child of element.children) if (child.name === name) return child;
+  return undefined;
+}
+
+/** All children of that name, in order. */
+export function childrenOf(element: XmlElement, name: string): XmlElement[] {
+  return element.children.filter((child) => child.name === name);
+}
+
+/** The decoded value of an attribute (its name in lower case), trimmed; undefined where it is missing. */
+export function attributeOf(element: XmlElement, name: string): string | undefined {
+  return attributesOf(element).get(name)?.trim();
+}
+
+/** All attributes, names in lower case, values decoded. */
+export function attributesOf(element: XmlElement): ReadonlyMap<string, string> {
+  element.attributes ??= readAttributes(element.source, element.attributesStart, element.attributesEnd);
+  return element.attributes;
+}
+
+/** The decoded text of an element and all it holds, tags left out. */
+export function textOf(element: XmlElement): string {
+  const { source, innerStart, innerEnd, hasSections, children } = element;
+  if (children.length === 0) {
+    if (!hasSections) return decodeXmlText(source.slice(innerStart, innerEnd));
+    const only = onlySection(source, innerStart, innerEnd);
+    if (only !== null) return only;
+  }
+  const parts: string[] = [];
+  const collector: XmlHandler = {
+    startTag: () => true,
+    endTag: () => true,
+    text: (start, end) => parts.push(decodeXmlText(source.slice(start, end))),
+    cdata: (start, end) => parts.push(source.slice(start, end)),
+    skipped: () => undefined,
+  };
+  scanXml(source, collector, innerStart, innerEnd);
+  return parts.join('');
+}
+
+/** Whether an element holds neither text nor elements. */
+export function isBlank(element: XmlElement): boolean {
+  if (element.children.length > 0) return false;
+  const text = element.hasSections ? textOf(element) : element.source.slice(element.innerStart, element.innerEnd);
+  return text.trim() === '';
+}
+
+/** The content of the one CDATA section that fills a range but for white space, else null. */
+function onlySection(source: string, start: number, end: number): string | null {
+  const open = source.indexOf('<', start);
+  if (!source.startsWith('<![CDATA[', open)) return null;
+  const close = source.indexOf(']]>', open);
+  if (close === -1) return null;
+  const before = source.slice(start, open);
+  const after = source.slice(close + 3, end);
+  return before.trim() === '' && after.trim() === '' ? source.slice(open + 9, close) : null;
+}
+
+function createElement(name: string, source: string, tag: XmlStartTag): XmlElement {
+  return {
+    name,
+    source,
+    start: tag.start,
+    attributesStart: tag.attributesStart,
+    attributesEnd: tag.attributesEnd,
+    innerStart: tag.end,
+    innerEnd: tag.end,
+    end: tag.end,
+    hasSections: false,
+    children: [],
+    attributes: null,
+  };
+}
+
+/** The innermost open element of that name: as written, else as known. */
+function indexOfOpen(open: OpenElement[], written: string): number {
+  const top = open.length - 1;
+  if (open[top]?.written === written) return top;
+  const known = written.toLowerCase();
+  for (let index = top; index >= 0; index -= 1) {
+    if (open[index]?.written === written || open[index]?.written.toLowerCase() === known) return index;
+  }
+  return -1;
+}
+
+/** The scope inside a tag: its parent's, unless it declares namespaces that are not in force already. */
+function scopeOf(
+  tag: XmlStartTag, source: string, outer: Scope, namespaces: ReadonlyMap<string, string>, isRoot: boolean,
+): Scope {
+  if (tag.attributesEnd - tag.attributesStart < 'xmlns=x'.length) return outer;
+  const written = source.slice(tag.attributesStart, tag.attributesEnd);
+  if (!written.includes('xmlns')) return outer;
+  let prefixes = outer.prefixes;
+  for (const [, prefix = '', quoted, single] of written.matchAll(DECLARATION)) {
+    // A root without a prefix is what the document is, whatever namespace it claims.
+    const meant = isRoot && prefix === '' ? '' : knownPrefix(prefix.toLowerCase(), quoted ?? single ?? '', namespaces);
+    if (prefixes.get(prefix.toLowerCase()) === meant) continue;
+    if (prefixes === outer.prefixes) prefixes = new Map(prefixes);
+    prefixes.set(prefix.toLowerCase(), meant);
+  }
+  return prefixes === outer.prefixes ? outer : { prefixes, names: new Map() };
+}
+
+function knownPrefix(prefix: string, uri: string, namespaces: ReadonlyMap<string, string>): string {
+  return namespaces.get(uri) ?? namespaces.get(uri.trim().toLowerCase().replace(/\/$/, '')) ?? prefix;
+}
+
+function rememberName(written: string, scope: Scope): string {
+  const lower = written.toLowerCase();
+  const colon = lower.indexOf(':');
+  const prefix = colon === -1 ? '' : lower.slice(0, colon);
+  const known = scope.prefixes.get(prefix) ?? prefix;
+  const name = (known === '' ? '' : `${known}:`) + lower.slice(colon + 1);
+  scope.names.set(written, name);
+  return name;
+}

@@ -1,0 +1,116 @@
+export type Labels = Readonly<Record<string, string>>;
+
+export type Sample = { labels: Labels; value: number };
+
+/** `counts` are those of each bucket alone, the last one being of what exceeded every bound. */
+export type HistogramSample = { labels: Labels; counts: readonly number[]; sum: number };
+
+export type HistogramFamily = {
+  type: 'histogram';
+  name: string;
+  help: string;
+  bounds: readonly number[]; // upper bounds of the buckets, ascending, without +Inf
+  samples: readonly HistogramSample[];
+};
+
+/** Families carry the names of the 0.0.4 format; those that OpenMetrics names otherwise are renamed when rendered. */
+export type Family =
+  | { type: 'gauge'; name: string; help: string; samples: readonly Sample[] }
+  | { type: 'counter'; name: `${string}_total`; help: string; samples: readonly Sample[] }
+  | { type: 'info'; name: `${string}_info`; help: string; samples: readonly Sample[] }
+  | HistogramFamily;
+
+export type Format = 'prometheus' | 'openmetrics';
+
+export const CONTENT_TYPE: Record<Format, string> = {
+  prometheus: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+};
+
+const NO_LABELS: Labels = {};
+
+/** A gauge of one sample without labels. */
+export function gauge(name: string, help: string, value: number): Family {
+  return { type: 'gauge', name, help, samples: [{ labels: NO_LABELS, value }] };
+}
+
+/** A counter of one sample without labels. */
+export function counter(name: `${string}_total`, help: string, value: number): Family {
+  return { type: 'counter', name, help, samples: [{ labels: NO_LABELS, value }] };
+}
+
+/** Prometheus text format 0.0.4. */
+export function renderPrometheus(families: readonly Family[]): string {
+  let text = '';
+  for (const family of families) {
+    const type = family.type === 'info' ? 'gauge' : family.type;
+    text += `# HELP ${family.name} ${escapeHelp(family.help)}\n# TYPE ${family.name} ${type}\n${renderSamples(family)}`;
+  }
+  return text;
+}
+
+/** OpenMetrics 1.0: no blank lines, quotes in HELP escaped, families of counters and infos without their suffix. */
+export function renderOpenMetrics(families: readonly Family[]): string {
+  let text = '';
+  for (const family of families) {
+    const name = openMetricsName(family);
+    const help = escapeHelp(family.help).replaceAll('"', '\\"');
+    text += `# TYPE ${name} ${family.type}\n# HELP ${name} ${help}\n${renderSamples(family)}`;
+  }
+  return `${text}# EOF\n`;
+}
+
+function openMetricsName({ type, name }: Family): string {
+  if (type === 'counter') return name.slice(0, -'_total'.length);
+  if (type === 'info') return name.slice(0, -'_info'.length);
+  return name;
+}
+
+function renderSamples(family: Family): string {
+  if (family.type === 'histogram') return renderHistogram(family);
+  return family.samples.map(({ labels, value }) => {
+    return `${family.name}${inBraces(renderLabels(labels))} ${formatValue(value)}\n`;
+  }).join('');
+}
+
+function renderHistogram({ name, bounds, samples }: HistogramFamily): string {
+  const upperBounds = [...bounds.map(formatBound), '+Inf'];
+  return samples.map(({ labels, counts, sum }) => {
+    const own = renderLabels(labels);
+    const before = `${name}_bucket{${own}${own ? ',' : ''}le="`;
+    let total = 0;
+    const buckets = upperBounds.map((bound, index) => `${before}${bound}"} ${total += counts[index] ?? 0}\n`).join('');
+    return `${buckets}${name}_sum${inBraces(own)} ${formatValue(sum)}\n${name}_count${inBraces(own)} ${total}\n`;
+  }).join('');
+}
+
+function inBraces(labels: string): string {
+  return labels && `{${labels}}`;
+}
+
+function renderLabels(labels: Labels): string {
+  return Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`).join(',');
+}
+
+function escapeLabel(value: string): string {
+  return /["\\\n]/.test(value) ? escapeHelp(value).replaceAll('"', '\\"') : value;
+}
+
+function escapeHelp(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+}
+
+function formatValue(value: number): string {
+  if (Number.isFinite(value)) return String(value);
+  if (Number.isNaN(value)) return 'NaN';
+  return value > 0 ? '+Inf' : '-Inf';
+}
+
+/** As Go's %g, with ".0" behind whole numbers: OpenMetrics asks for it, and Prometheus 3 rewrites other forms to it. */
+function formatBound(bound: number): string {
+  const magnitude = Math.abs(bound);
+  if (magnitude >= 1e6 || (magnitude < 1e-4 && magnitude > 0)) {
+    return bound.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
+  }
+  return Number.isInteger(bound) ? `${bound}.0` : String(bound);
+}

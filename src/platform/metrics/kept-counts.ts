@@ -1,0 +1,62 @@
+import type { Db } from '../db/open-database.ts';
+
+/** The table `counts` as it stood at one moment. What has never been kept reads as 0. */
+export type CountsReading = {
+  value(metric: string, label?: string): number;
+  histogram(metric: string): { counts: number[]; sum: number };
+  /** The labels kept for a metric, in order. */
+  labels(metric: string): string[];
+};
+
+export type KeptCounts = {
+  /** Adds to a number, in the transaction of the change that it counts. */
+  add(metric: string, label: string, by: number): void;
+  /** Adds a duration to a histogram with the bounds DURATION_BOUNDS. */
+  observe(metric: string, seconds: number): void;
+  /** All numbers in one query; the table has a row for each series, however much data there is. */
+  read(): CountsReading;
+};
+
+type CountRow = { metric: string; label: string; value: number };
+
+/** Seconds, of work in the background, which mostly waits for other machines. */
+export const DURATION_BOUNDS: readonly number[] = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** Numbers that outlive processes and are shared by them. */
+export function createKeptCounts(db: Db): KeptCounts {
+  const addOne = db.prepare<[string, string, number]>('add to a kept count', `
+    INSERT INTO counts (metric, label, value) VALUES (?, ?, ?)
+      ON CONFLICT DO UPDATE SET value = value + excluded.value`);
+  const addTwo = db.prepare<[string, string, string, number]>('add to a kept histogram', `
+    INSERT INTO counts (metric, label, value) VALUES (?, ?, 1), (?, '', ?)
+      ON CONFLICT DO UPDATE SET value = value + excluded.value`);
+  const readAll = db.prepare<[], CountRow>('read the kept counts', 'SELECT metric, label, value FROM counts');
+
+  return {
+    add: (metric, label, by) => void addOne.run(metric, label, by),
+    observe: (metric, seconds) => void addTwo.run(`${metric}_bucket`, boundOf(seconds), `${metric}_sum`, seconds),
+    read: () => toReading(readAll.all()),
+  };
+}
+
+function boundOf(seconds: number): string {
+  return String(DURATION_BOUNDS.find((bound) => seconds <= bound) ?? Infinity);
+}
+
+function toReading(rows: readonly CountRow[]): CountsReading {
+  const metrics = new Map<string, Map<string, number>>();
+  for (const { metric, label, value } of rows) {
+    const labels = metrics.get(metric);
+    if (labels) labels.set(label, value);
+    else metrics.set(metric, new Map([[label, value]]));
+  }
+  const value = (metric: string, label = ''): number => metrics.get(metric)?.get(label) ?? 0;
+  return {
+    value,
+    histogram: (metric) => ({
+      counts: [...DURATION_BOUNDS, Infinity].map((bound) => value(`${metric}_bucket`, String(bound))),
+      sum: value(`${metric}_sum`),
+    }),
+    labels: (metric) => [...(metrics.get(metric)?.keys() ?? [])].sort(),
+  };
+}

@@ -1,0 +1,75 @@
+import { embeddedIpv4, parseIpAddress, type IpAddress } from './ip-address.ts';
+
+/** A block of addresses. An IPv4-mapped block (::ffff:10.0.0.0/104) is held as the IPv4 block it stands for. */
+export type Cidr = { bits: 32 | 128; base: bigint; prefix: number };
+
+/**
+ * Reads comma-separated CIDRs; a bare address is a block of one. Empty text is an empty list.
+ * Throws an Error naming the first entry that is wrong and what is wrong with it.
+ */
+export function parseCidrs(text: string): Cidr[] {
+  if (text.trim() === '') return [];
+  return text.split(',').map((entry) => parseCidr(entry.trim()));
+}
+
+/** Whether one of the blocks holds the address. False for text that is not an address. */
+export function cidrContains(cidrs: readonly Cidr[], address: string): boolean {
+  const parsed = parseIpAddress(address);
+  return parsed !== undefined && holds(cidrs, parsed);
+}
+
+/**
+ * Whether the hub may connect to this address on behalf of a user: it is globally reachable unicast
+ * (IANA special-purpose registries, RFC 6890), or the operator allowed it. False for text that is not an address.
+ */
+export function isPublicAddress(address: string, allow: readonly Cidr[]): boolean {
+  const parsed = parseIpAddress(address);
+  return parsed !== undefined && (holds(allow, parsed) || isGloballyReachable(parsed));
+}
+
+const REFUSED_IPV4 = parseCidrs(`
+  0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, 172.16.0.0/12,
+  192.0.0.0/24, 192.0.2.0/24, 192.31.196.0/24, 192.52.193.0/24, 192.88.99.0/24, 192.168.0.0/16, 192.175.48.0/24,
+  198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4
+`);
+
+// Everything outside this block is refused: loopback, ULA, link-local, multicast, discard-only, SRv6 and the
+// IPv4-compatible (::a.b.c.d) and IPv4-translated (::ffff:0:a.b.c.d) forms, which no public host needs.
+const GLOBAL_UNICAST = parseCidrs('2000::/3');
+
+// Inside it: IETF protocol assignments with Teredo, documentation, 6to4 (an IPv4 address in disguise), AS112.
+const REFUSED_IPV6 = parseCidrs('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20');
+
+// DNS64 answers with these on IPv6-only networks, so they are judged by the IPv4 address inside (RFC 6052).
+// The local-use NAT64 block 64:ff9b:1::/48 is not among them: nobody outside can know what it maps to.
+const WELL_KNOWN_NAT64 = parseCidrs('64:ff9b::/96');
+
+function isGloballyReachable(address: IpAddress): boolean {
+  if (address.bits === 32) return !holds(REFUSED_IPV4, address);
+  if (holds(WELL_KNOWN_NAT64, address)) return isGloballyReachable(embeddedIpv4(address.value));
+  return holds(GLOBAL_UNICAST, address) && !holds(REFUSED_IPV6, address);
+}
+
+function holds(cidrs: readonly Cidr[], { bits, value }: IpAddress): boolean {
+  return cidrs.some((cidr) => cidr.bits === bits && (value ^ cidr.base) >> BigInt(bits - cidr.prefix) === 0n);
+}
+
+function parseCidr(entry: string): Cidr {
+  const [text = '', length, ...rest] = entry.split('/');
+  const address = parseIpAddress(text);
+  if (!address || rest.length > 0) throw new Error(`"${entry}" is not a CIDR such as 10.0.0.0/8 or fd00::/8`);
+  const widest = text.includes(':') ? 128 : 32;
+  const prefix = prefixLength(entry, length, widest) - (widest - address.bits);
+  const hostBits = BigInt(address.bits - prefix);
+  if (prefix < 0 || (address.value >> hostBits) << hostBits !== address.value) {
+    throw new Error(`"${entry}" has address bits set beyond its prefix length`);
+  }
+  return { bits: address.bits, base: address.value, prefix };
+}
+
+function prefixLength(entry: string, text: string | undefined, widest: number): number {
+  if (text === undefined) return widest;
+  const length = /^(0|[1-9]\d{0,2})$/.test(text) ? Number(text) : Infinity;
+  if (length > widest) throw new Error(`"${entry}" needs a prefix length from 0 to ${widest}`);
+  return length;
+}

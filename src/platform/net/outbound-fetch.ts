@@ -1,0 +1,127 @@
+import dns from 'node:dns';
+import type { IncomingHttpHeaders } from 'node:http';
+import { SECOND } from '../clock.ts';
+import type { Cidr } from './address-guard.ts';
+import { ACCEPT_ENCODING } from './content-decoding.ts';
+import { OutboundError } from './outbound-error.ts';
+import { exchange, type Answer } from './outbound-exchange.ts';
+import { parseTarget, resolveTarget, type Lookup } from './outbound-target.ts';
+
+export { OutboundError };
+
+/**
+ * Of the headers only Accept, Accept-Language, If-None-Match and If-Modified-Since are sent, along all redirects
+ * (validators belong to the answer at their end); Authorization and Cookie never are.
+ * `maxBytes` limits the body both as it comes and unpacked.
+ */
+export type OutboundRequest = { url: string; headers?: Record<string, string>; maxBytes: number; signal?: AbortSignal };
+
+/**
+ * The last answer of the chain, of any status that is not a redirect; `url` is where it came from. The body is
+ * unpacked, and empty unless the status is 2xx. `movedPermanentlyTo` is set when every redirect was a 301 or 308.
+ */
+export type OutboundResponse = {
+  status: number;
+  url: string;
+  movedPermanentlyTo: string | null;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+};
+
+/** Rejects with OutboundError when there is no answer to give back. */
+export type OutboundFetch = (request: OutboundRequest) => Promise<OutboundResponse>;
+
+/** Limits in milliseconds: `totalMs` over all redirects, `headerMs` from connecting to the end of the headers. */
+export type OutboundOptions = {
+  userAgent: string;
+  allow: readonly Cidr[];
+  lookup?: Lookup;
+  totalMs?: number;
+  dnsMs?: number;
+  headerMs?: number;
+  idleMs?: number;
+};
+
+const MAX_REDIRECTS = 5;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const PERMANENT_REDIRECTS = new Set([301, 308]);
+const HEADERS_SENT_ON = new Set(['accept', 'accept-language', 'if-none-match', 'if-modified-since']);
+
+/**
+ * A GET for URLs that users and feeds name. It connects only to public addresses (checked after every redirect and
+ * pinned for the connection) or to those in `allow`, and ends within its limits whatever the remote does.
+ */
+export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
+  const { userAgent, allow, lookup = dns.lookup, totalMs = 30 * SECOND } = options;
+  const { dnsMs = 5 * SECOND, headerMs = 15 * SECOND, idleMs = 10 * SECOND } = options;
+  const guard = { allow, lookup, dnsMs };
+
+  return async (request) => {
+    const url = parseTarget(request.url);
+    const deadline = startDeadline(url, totalMs, request.signal);
+    try {
+      return await follow(url, request, deadline.signal);
+    } finally {
+      deadline.stop();
+    }
+  };
+
+  async function follow(first: URL, request: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse> {
+    const seen = new Set<string>();
+    let url = first;
+    let permanent = true;
+    for (;;) {
+      seen.add(url.href);
+      const answer = await ask(url, nameOf(url, first), request, signal);
+      const next = redirectTarget(answer, url);
+      if (!next) return { ...answer, url: url.href, movedPermanentlyTo: seen.size > 1 && permanent ? url.href : null };
+      if (seen.has(next.href)) throw new OutboundError('redirects', `${first.host} redirects in a circle`);
+      if (seen.size > MAX_REDIRECTS) {
+        throw new OutboundError('redirects', `${first.host} redirects more than ${MAX_REDIRECTS} times`);
+      }
+      permanent &&= PERMANENT_REDIRECTS.has(answer.status);
+      url = next;
+    }
+  }
+
+  async function ask(url: URL, who: string, request: OutboundRequest, signal: AbortSignal): Promise<Answer> {
+    const addresses = await resolveTarget(url, who, guard, signal);
+    const headers = headersFor(request.headers ?? {}, userAgent);
+    return exchange({ url, who, addresses, headers, maxBytes: request.maxBytes, headerMs, idleMs, signal });
+  }
+}
+
+/** A signal that fires after the time limit or with the caller's own; `stop` takes both back. */
+function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined) {
+  const controller = new AbortController();
+  const onAbort = () => controller.abort(new OutboundError('aborted', `fetching from ${url.host} was called off`));
+  const onTimeout = () =>
+    controller.abort(new OutboundError('timeout', `${url.host} did not finish answering within ${totalMs / 1000} s`));
+  const timer = setTimeout(onTimeout, totalMs);
+  outer?.addEventListener('abort', onAbort, { once: true });
+  if (outer?.aborted) onAbort();
+  return {
+    signal: controller.signal,
+    stop() {
+      clearTimeout(timer);
+      outer?.removeEventListener('abort', onAbort);
+    },
+  };
+}
+
+function headersFor(given: Record<string, string>, userAgent: string): Record<string, string> {
+  const sent = Object.entries(given).filter(([name]) => HEADERS_SENT_ON.has(name.toLowerCase()));
+  return { 'User-Agent': userAgent, 'Accept-Encoding': ACCEPT_ENCODING, ...Object.fromEntries(sent) };
+}
+
+/** Where a redirect leads, or undefined when the answer is not one. */
+function redirectTarget({ status, headers }: Answer, from: URL): URL | undefined {
+  if (!REDIRECTS.has(status)) return undefined;
+  if (!headers.location) throw new OutboundError('redirects', `${from.host} redirects (${status}) without a Location`);
+  // Node hands header bytes over as Latin-1; servers that do not escape a Location mean UTF-8.
+  return parseTarget(Buffer.from(headers.location, 'latin1').toString('utf8'), from);
+}
+
+function nameOf(url: URL, first: URL): string {
+  return url.host === first.host ? url.host : `${url.host} (redirected from ${first.host})`;
+}

@@ -1,0 +1,102 @@
+import type { LookupAddress, LookupAllOptions } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { cidrContains, isPublicAddress, type Cidr } from './address-guard.ts';
+import { OutboundError } from './outbound-error.ts';
+
+/** `dns.lookup` in the one form used here. */
+export type Lookup = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+export type Guard = { allow: readonly Cidr[]; lookup: Lookup; dnsMs: number };
+
+// The "bad ports" of the Fetch standard from 1024 up: SIP, NFS, X11, IRC and the like, whose servers can be made to
+// act on an HTTP request. Browsers refuse them too, so no feed that people can open lives there.
+const REFUSED_PORTS = new Set([
+  1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+]);
+
+/** Reads a URL, or a redirect's Location with the URL it came from. Throws `bad-url`; the fragment is dropped. */
+export function parseTarget(text: string, redirectedFrom?: URL): URL {
+  const subject = redirectedFrom ? `${redirectedFrom.host} redirects to something that` : 'the address';
+  const url = URL.parse(text, redirectedFrom?.href);
+  if (!url) throw new OutboundError('bad-url', `${subject} is not a valid URL`);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new OutboundError('bad-url', `${subject} starts with ${url.protocol} and not with http: or https:`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new OutboundError('bad-url', `${subject} holds a user name or password, which is not fetched`);
+  }
+  url.hash = '';
+  return url;
+}
+
+/** The host as a socket wants it: an IPv6 literal without its brackets. */
+export function bareHost(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}
+
+export function portOf(url: URL): number {
+  if (url.port !== '') return Number(url.port);
+  return url.protocol === 'https:' ? 443 : 80;
+}
+
+/**
+ * The addresses this URL may be fetched from, every one of them checked. Asks for the name once; a literal is not
+ * looked up. Throws `dns` or `blocked` (one bad address among good ones is enough), or the signal's reason.
+ */
+export async function resolveTarget(
+  url: URL, who: string, guard: Guard, signal: AbortSignal,
+): Promise<LookupAddress[]> {
+  const host = bareHost(url);
+  const family = isIP(host);
+  const addresses = family ? [{ address: host, family }] : await lookUp(host, who, guard, signal);
+  if (!addresses.every(({ address }) => isPublicAddress(address, guard.allow))) {
+    throw new OutboundError('blocked', `${who} is not at a public address; private ones are fetched only from ranges ` +
+      'the operator opened with OUTBOUND_ALLOW');
+  }
+  const allowed = addresses.every(({ address }) => cidrContains(guard.allow, address));
+  if (!allowed && !isUsualPort(portOf(url))) {
+    throw new OutboundError('blocked', `${who} uses port ${portOf(url)}, which the hub does not fetch from`);
+  }
+  return addresses;
+}
+
+/** A lookup for one connection that answers what was checked, whatever the name has come to mean since. */
+export function pinnedLookup(addresses: LookupAddress[]): LookupFunction {
+  return (_hostname, options, callback) => {
+    const [first] = addresses;
+    if (options.all || !first) process.nextTick(callback, null, addresses);
+    else process.nextTick(callback, null, first.address, first.family);
+  };
+}
+
+function isUsualPort(port: number): boolean {
+  return port === 80 || port === 443 || (port >= 1024 && !REFUSED_PORTS.has(port));
+}
+
+/** The system's resolver cannot be called off: after the limit its answer is ignored when it comes. */
+async function lookUp(host: string, who: string, guard: Guard, signal: AbortSignal): Promise<LookupAddress[]> {
+  const { promise, resolve, reject } = Promise.withResolvers<LookupAddress[]>();
+  const onAbort = () => reject(signal.reason);
+  const timer = setTimeout(() => reject(dnsError(who, `no answer within ${guard.dnsMs / 1000} s`)), guard.dnsMs);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    signal.throwIfAborted();
+    guard.lookup(host, { all: true }, (error, addresses) => {
+      if (error) reject(dnsError(who, error.code ?? 'lookup failed', error));
+      else if (addresses.length === 0) reject(dnsError(who, 'the name has no addresses'));
+      else resolve(addresses);
+    });
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function dnsError(who: string, problem: string, cause?: Error): OutboundError {
+  return new OutboundError('dns', `could not look up ${who} (${problem})`, { cause });
+}

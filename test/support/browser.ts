@@ -1,0 +1,134 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { TestContext } from 'node:test';
+
+/** A real headless Chromium. Elements are named by CSS selectors; a missing element is an error. */
+export type Browser = {
+  goto: (url: string) => Promise<void>;
+  /** Runs the body of a function in the page; what it returns, or what its promise becomes, comes back as JSON. */
+  run: <T>(script: string, ...args: unknown[]) => Promise<T>;
+  /** The WebDriver reference of the first element that matches. */
+  find: (selector: string) => Promise<string>;
+  click: (selector: string) => Promise<void>;
+  type: (selector: string, text: string) => Promise<void>;
+  /** The rendered text of the first element that matches; of the whole page without a selector. */
+  text: (selector?: string) => Promise<string>;
+  url: () => Promise<string>;
+  setWindowSize: (width: number, height: number) => Promise<void>;
+  setColorScheme: (scheme: 'light' | 'dark') => Promise<void>;
+  /** From now on no page runs scripts of its own; `run` goes on working. */
+  disableScripts: () => Promise<void>;
+  /** What the browser complained of since it was last asked: errors of pages, refused and failed loads. */
+  complaints: () => Promise<string[]>;
+  /** Writes a PNG of the visible part of the page. */
+  screenshot: (path: string) => Promise<void>;
+};
+
+type Send = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: object) => Promise<unknown>;
+
+// The key under which WebDriver puts an element's reference (W3C WebDriver, section 12.1).
+const ELEMENT_KEY = 'element-6066-11e4-a52e-4f735466cecf';
+
+/** Starts chromedriver and a browser with an empty profile; both end with the test. */
+export async function openBrowser(t: TestContext): Promise<Browser> {
+  const profile = await mkdtemp(join(tmpdir(), 'browser-'));
+  const driver = spawn('chromedriver', ['--port=0'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const send = client(await portOf(driver));
+  let session = '';
+  t.after(async () => {
+    if (session !== '') await send('DELETE', session);
+    await stop(driver);
+    await rm(profile, { recursive: true, force: true, maxRetries: 5 });
+  });
+  session = await startSession(send, profile);
+  return browser((method, path, body) => send(method, session + path, body));
+}
+
+function browser(send: Send): Browser {
+  const find = async (selector: string) => {
+    const found = await send('POST', '/element', { using: 'css selector', value: selector });
+    return stringField(found, ELEMENT_KEY);
+  };
+  return {
+    find,
+    goto: async (url) => void await send('POST', '/url', { url }),
+    run: async <T>(script: string, ...args: unknown[]) => await send('POST', '/execute/sync', { script, args }) as T,
+    click: async (selector) => void await send('POST', `/element/${await find(selector)}/click`, {}),
+    type: async (selector, text) => void await send('POST', `/element/${await find(selector)}/value`, { text }),
+    text: async (selector = 'body') => String(await send('GET', `/element/${await find(selector)}/text`)),
+    url: async () => String(await send('GET', '/url')),
+    setWindowSize: async (width, height) => void await send('POST', '/window/rect', { width, height }),
+    setColorScheme: async (scheme) => void await send('POST', '/goog/cdp/execute', {
+      cmd: 'Emulation.setEmulatedMedia',
+      params: { features: [{ name: 'prefers-color-scheme', value: scheme }] },
+    }),
+    disableScripts: async () => void await send('POST', '/goog/cdp/execute', {
+      cmd: 'Emulation.setScriptExecutionDisabled',
+      params: { value: true },
+    }),
+    complaints: async () => {
+      const entries = await send('POST', '/se/log', { type: 'browser' });
+      return Array.isArray(entries) ? entries.map((entry) => stringField(entry, 'message')) : [];
+    },
+    screenshot: async (path) => writeFile(path, Buffer.from(String(await send('GET', '/screenshot')), 'base64')),
+  };
+}
+
+/** The path under which the new session is reached. Name resolution is off: only this machine can be visited. */
+async function startSession(send: Send, profile: string): Promise<string> {
+  const args = [
+    '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-dev-shm-usage', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync', '--hide-scrollbars',
+    '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost', `--user-data-dir=${profile}`,
+  ];
+  const options = { 'goog:chromeOptions': { args }, 'goog:loggingPrefs': { browser: 'WARNING' } };
+  const capabilities = { alwaysMatch: { browserName: 'chrome', ...options } };
+  return `/session/${stringField(await send('POST', '/session', { capabilities }), 'sessionId')}`;
+}
+
+function client(port: number): Send {
+  return async (method, path, body) => {
+    const reply = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    });
+    const answer: unknown = await reply.json();
+    const value = field(answer, 'value');
+    if (reply.ok) return value;
+    throw new Error(`${method} ${path}: ${stringField(value, 'error')}: ${stringField(value, 'message')}`);
+  };
+}
+
+/** Chromedriver names the free port it took in a line on its standard output. */
+async function portOf(driver: ChildProcess): Promise<number> {
+  if (driver.stdout === null) throw new Error('chromedriver has no standard output');
+  for await (const line of createInterface({ input: driver.stdout })) {
+    const port = /started successfully on port (\d+)/.exec(line)?.[1];
+    if (port === undefined) continue;
+    driver.stdout.resume();
+    return Number(port);
+  }
+  throw new Error('chromedriver ended before it listened');
+}
+
+async function stop(driver: ChildProcess): Promise<void> {
+  if (driver.exitCode !== null) return;
+  const ended = once(driver, 'exit');
+  driver.kill();
+  await ended;
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Object.getOwnPropertyDescriptor(value, name)?.value : undefined;
+}
+
+function stringField(value: unknown, name: string): string {
+  const found = field(value, name);
+  if (typeof found !== 'string') throw new Error(`no ${name} in ${JSON.stringify(value)}`);
+  return found;
+}

@@ -1,0 +1,89 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { createAccounts } from '../../src/app/accounts.ts';
+import { createApp } from '../../src/app/app.ts';
+import { readConfig } from '../../src/app/config.ts';
+import { PROJECT_ROOT } from '../../src/app/load-config.ts';
+import { openHub } from '../../src/app/prepare-hub.ts';
+import { schedule } from '../../src/app/schedule.ts';
+import { createWebServer } from '../../src/app/web-server.ts';
+import { closeServer } from '../../src/platform/http/server.ts';
+import { createScheduler } from '../../src/platform/jobs/scheduler.ts';
+import { createWorker } from '../../src/platform/jobs/worker.ts';
+import { createLog } from '../../src/platform/log.ts';
+import { createOutboundFetch, type OutboundOptions } from '../../src/platform/net/outbound-fetch.ts';
+import { COMMAND_LINE } from '../../src/platform/record-act.ts';
+import { createClient, type Client } from './client.ts';
+
+export type Hub = Awaited<ReturnType<typeof startHub>>;
+
+const PASSWORD = 'correct horse battery';
+
+/**
+ * A whole hub in this process: a database in a temporary folder, a real server on a free port, the worker and its
+ * schedule run by hand, and a clock that the test moves. It may fetch from this machine.
+ */
+export async function startHub(t: TestContext, env: Record<string, string> = {}, limits: Partial<OutboundOptions> = {}) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'hub-'));
+  const settings = { DATA_DIR: dataDir, PORT: '0', OUTBOUND_ALLOW: '127.0.0.0/8,::1/128', ...env };
+  const config = readConfig(settings, { projectRoot: PROJECT_ROOT, readFile: (path) => readFileSync(path, 'utf8') });
+  let now = Date.UTC(2030, 0, 15, 12);
+  const clock = () => now;
+  const lines: string[] = [];
+  const log = createLog('test', 'debug', clock, (text) => lines.push(...text.trimEnd().split('\n')));
+  const db = openHub(config, clock);
+  const outbound = createOutboundFetch({ userAgent: 'ContentHub/test', allow: config.outboundAllow, ...limits });
+  const app = createApp({ db, config, clock, random: () => 0.5, outbound, log, program: 'web' });
+  const { server, release } = createWebServer(app);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const worker = createWorker({ db, queue: app.jobs, handlers: app.handlers, clock, log, onError: app.errors.note });
+  const scheduler = createScheduler({ tasks: schedule(app), clock, log, onError: app.errors.note });
+
+  t.after(async () => {
+    server.closeAllConnections();
+    await closeServer(server, 100);
+    release();
+    db.close();
+    rmSync(dataDir, { recursive: true });
+  });
+
+  const accounts = createAccounts(app);
+
+  /** Somebody who was invited and has joined; the first one is the administrator. */
+  async function person(username: string): Promise<Client> {
+    const { token } = accounts.joining.invite('member', 60_000, COMMAND_LINE);
+    const client = createClient(address);
+    const joined = await client.post('/api/accounts', { invitation: token, username, password: PASSWORD });
+    if (joined.status !== 201) throw new Error(`${username} could not join: ${joined.status} ${joined.text}`);
+    return client;
+  }
+
+  return {
+    app,
+    accounts,
+    db,
+    address,
+    dataDir,
+    config,
+    person,
+    anybody: createClient(address),
+    password: PASSWORD,
+    /** Moves the clock; back too. */
+    passTime: (ms: number): void => void (now += ms),
+    now: clock,
+    /** Does what the schedule and the queue have due now. */
+    async work(): Promise<number> {
+      await scheduler.tick();
+      return worker.runDue();
+    },
+    /** What was logged so far. */
+    logged(): Record<string, unknown>[] {
+      log.flush();
+      return lines.map((line) => JSON.parse(line));
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import type { Db } from '../../src/platform/db/open-database.ts';
+import { createJobQueue, type Job, type JobQueue, type NewJob } from '../../src/platform/jobs/job-queue.ts';
+import { migratedDatabase } from './migrated-database.ts';
+
+export const START = Date.UTC(2025, 0, 1);
+
+/** A queue on a file of its own, with a clock that the test moves and a table for the effects of jobs. */
+export function startQueue(t: TestContext) {
+  const { db, connect } = migratedDatabase(t);
+  let now = START;
+  const clock = () => now;
+  const queue = createJobQueue(db, clock, () => 0.5);
+  db.exec('CREATE TABLE effects (job_id INTEGER NOT NULL) STRICT');
+  const insertEffect = db.prepare<[number]>('insert effect', 'INSERT INTO effects (job_id) VALUES (?)');
+  const readEffects = db.prepare<[], { id: number }>('effects', 'SELECT job_id AS id FROM effects');
+  return {
+    db,
+    queue,
+    passTime: (milliseconds: number) => void (now += milliseconds),
+    anotherQueue: () => createJobQueue(connect(), clock, () => 0.5),
+    effect: (job: Job) => () => void insertEffect.run(job.id),
+    effects: () => readEffects.all().map(({ id }) => id),
+  };
+}
+
+/** Enqueues a job of kind k. */
+export function add(queue: JobQueue, job: Partial<NewJob> = {}): boolean {
+  return queue.enqueue({ kind: 'k', payload: {}, ...job });
+}
+
+/** The one job of kind k that must be due. */
+export function claimOne(queue: JobQueue): Job {
+  const [job] = queue.claim('k', 1);
+  assert.ok(job, 'a job is due');
+  return job;
+}
+
+export function state(queue: JobQueue, { id }: { id: number }): string | undefined {
+  return queue.find(id)?.state;
+}
+
+/** What the triggers keep, and what is really there. */
+export function assertCountsAreTrue(db: Db): void {
+  const kept = db.prepare('kept', `SELECT label, value FROM counts
+    WHERE metric = 'jobs' AND value <> 0 ORDER BY label`).all();
+  const real = db.prepare('real', `SELECT kind || ',' || state AS label, CAST(count(*) AS REAL) AS value
+    FROM jobs GROUP BY kind, state ORDER BY label`).all();
+  assert.deepEqual(kept, real);
+}

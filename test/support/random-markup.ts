@@ -1,0 +1,47 @@
+const NAMES = [
+  'a b i p div span ul li dl dt dd table caption colgroup col thead tbody tr td th h1 h2 pre blockquote ruby rt',
+  'rp details summary figure bdo code section form font svg math template select option style script title',
+  'textarea xmp iframe noscript object video audio source picture img image br hr embed button foreignObject',
+  'mtext x-y q ins',
+].flatMap((line) => line.split(' '));
+
+const ATTRIBUTES = [
+  'href="/x?utm_source=a&b=1"', 'href=javascript:x', "href='#y'", 'title="a&quot;b"', 'title=">"', 'hidden',
+  'lang=de', 'dir=rtl', 'colspan=3',
+  'src=/i.png', 'src="data:,"', 'srcset="/a 1x, /b 2x"', 'width=1', 'alt="<b>"', 'class="language-x"',
+  'class=remote-image', 'onclick=x', 'style="x:y"',
+  'id=x', '/', '"', "'", '=', 'cite=https://q.example/', 'data-src=/lazy.jpg', 'open', 'start=5',
+];
+
+const TEXTS = [
+  'text', ' ', '\n', '&amp;', '&lt;b&gt;', '&', '<', '>', '"', "'", '\0', '&nbsp;', '&#60;', '<!-- c -->', '<!--',
+  '-->', '<![CDATA[x]]>', '<?pi?>', '</',
+  '</ x>', '\u{1f600}', '\ud83d', '\r\n', '漢字', '<!doctype html>', '&#x', '&notit;',
+];
+
+/** Markup that looks like a page gone wrong, the same for the same seed. */
+export function randomMarkup(seed: number): string {
+  const below = generator(seed);
+  const pick = (list: string[]) => list[below(list.length)] ?? '';
+  const pieces = Array.from({ length: 1 + below(40) }, () => {
+    const choice = below(10);
+    if (choice < 4) return `<${pick(NAMES)}${attributes(below, pick)}${below(12) === 0 ? '/' : ''}>`;
+    if (choice < 7) return `</${pick(NAMES)}>`;
+    return pick(TEXTS);
+  });
+  return pieces.join('');
+}
+
+function attributes(below: (limit: number) => number, pick: (list: string[]) => string): string {
+  const count = Math.max(0, below(5) - 2);
+  return Array.from({ length: count }, () => ` ${pick(ATTRIBUTES)}`).join('');
+}
+
+/** Whole numbers from 0 up to a limit, by a linear congruential generator (the constants of Numerical Recipes). */
+function generator(seed: number): (limit: number) => number {
+  let state = Math.imul(seed, 2_654_435_761) >>> 0;
+  return (limit) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * limit);
+  };
+}

@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+export type Outcome = { status: number | null; stdout: string; stderr: string };
+export type RunOptions = { cwd?: string; env?: Record<string, string> };
+
+export const PROJECT_ROOT = resolve(import.meta.dirname, '../..');
+
+/** Runs a program to its end, with exactly the given environment, and gives its exit status and what it wrote. */
+export function runProgram(file: string, args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
+  const { promise, resolve: done, reject } = Promise.withResolvers<Outcome>();
+  const child = spawn(file, args, { cwd: options.cwd, env: options.env ?? {}, stdio: ['ignore', 'pipe', 'pipe'] });
+  const outcome: Outcome = { status: null, stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (outcome.stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (outcome.stderr += text));
+  child.once('error', reject);
+  child.once('close', (status) => done({ ...outcome, status }));
+  return promise;
+}
+
+/** Whether a process with this id runs; one that has ended and was not yet waited for does not. */
+export function isRunning(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.startsWith('Z') === false;
+  } catch {
+    return false;
+  }
+}

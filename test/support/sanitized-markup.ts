@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+
+const ADDRESS = /^(?:https?:\/\/[^\s"'<>@/?#]+(?:[/?#][^\s"<>]*)?|mailto:[!-~]+|tel:[!-~]+)$/;
+const WEB_SPAN = /^[1-9][0-9]{0,2}$/;
+const INTEGER = /^-?[0-9]{1,6}$/;
+const EMPTY = /^$/;
+const TEXT = /^[^\0-\x08\x0b-\x1f\x7f]+$/;
+const MOMENT = /^[\w:.+\- ]+$/;
+const LANGUAGE = /^[A-Za-z0-9-]+$/;
+
+const EVERYWHERE: Record<string, RegExp> = { lang: LANGUAGE, dir: /^(?:ltr|rtl|auto)$/ };
+
+const ATTRIBUTES: Record<string, Record<string, RegExp>> = {
+  a: {
+    href: ADDRESS, title: TEXT, hreflang: LANGUAGE, class: /^remote-image$/,
+    rel: /^noopener noreferrer nofollow ugc$/, referrerpolicy: /^no-referrer$/,
+  },
+  abbr: { title: TEXT },
+  dfn: { title: TEXT },
+  blockquote: { cite: ADDRESS },
+  q: { cite: ADDRESS },
+  del: { cite: ADDRESS, datetime: MOMENT },
+  ins: { cite: ADDRESS, datetime: MOMENT },
+  time: { datetime: MOMENT },
+  td: { colspan: WEB_SPAN, rowspan: WEB_SPAN },
+  th: { colspan: WEB_SPAN, rowspan: WEB_SPAN, scope: /^(?:row|col)(?:group)?$/ },
+  col: { span: WEB_SPAN },
+  colgroup: { span: WEB_SPAN },
+  ol: { start: INTEGER, reversed: EMPTY, type: /^[1aAiI]$/ },
+  li: { value: INTEGER },
+  details: { open: EMPTY },
+  code: { class: /^language-[\w+#.-]+$/ },
+};
+
+const VOID = new Set(['br', 'hr', 'col']);
+
+/** Every element that may be in sanitised markup. */
+export const ALLOWED_ELEMENTS = new Set([
+  'a abbr address b bdi bdo blockquote br caption cite code col colgroup dd del details dfn div dl dt em',
+  'figcaption figure h1 h2 h3 h4 h5 h6 hr i ins kbd li mark ol p pre q rp rt ruby s samp small span strong sub',
+  'summary sup table tbody td tfoot th thead time tr u ul var',
+].flatMap((line) => line.split(' ')));
+
+/** What is wrong with an attribute of sanitised markup, or undefined. */
+export function attributeFault(element: string, name: string, value: string): string | undefined {
+  const allowed = ATTRIBUTES[element]?.[name] ?? EVERYWHERE[name];
+  if (allowed === undefined) return `<${element}> has the attribute ${name}`;
+  return allowed.test(value) ? undefined : `<${element}> has ${name}=${JSON.stringify(value)}`;
+}
+
+const ATTRIBUTE = / ([a-z]+)="((?:[^"<>&']|&(?:amp|lt|gt|quot|#39);)*)"/;
+const TOKEN = new RegExp(
+  `<([a-z][a-z0-9]*)((?:${ATTRIBUTE.source.replace(/\((?!\?)/g, '(?:')})*)>`
+    + "|</([a-z][a-z0-9]*)>|(?:[^<>&\"'\0]|&(?:amp|lt|gt|quot|#39);)+",
+  'y',
+);
+
+/** Reads sanitised markup by its own narrow grammar, byte by byte, and fails on the first thing outside it. */
+export function assertSanitised(markup: string, context: string): void {
+  const open: string[] = [];
+  TOKEN.lastIndex = 0;
+  while (TOKEN.lastIndex < markup.length) {
+    const at = TOKEN.lastIndex;
+    const token = TOKEN.exec(markup);
+    assert.ok(token, `${context}\nunreadable at ${at}: ${markup.slice(at, at + 80)}`);
+    const [, start, attributes = '', end] = token;
+    if (start !== undefined) readStart(start, attributes, open, `${context}\nin ${markup.slice(0, 2_000)}`);
+    if (end !== undefined) assert.equal(end, open.pop(),
+      `${context}\nunbalanced at ${at} of ${markup.slice(0, 2_000)}`);
+  }
+  assert.deepEqual(open, [], `${context}\nleft open`);
+}
+
+function readStart(name: string, attributes: string, open: string[], context: string): void {
+  assert.ok(ALLOWED_ELEMENTS.has(name), `${context}\n<${name}> is not allowed`);
+  assert.ok(name !== 'a' || !open.includes('a'), `${context}\nan anchor in an anchor`);
+  const names = readAttributes(name, attributes, context);
+  if (name === 'a') assert.ok(names.includes('href') && names.includes('rel') && names.includes('referrerpolicy'),
+    context);
+  if (!VOID.has(name)) open.push(name);
+  assert.ok(open.length < 100, `${context}\ntoo deep`);
+}
+
+function readAttributes(element: string, attributes: string, context: string): string[] {
+  const names: string[] = [];
+  for (const [, name = '', value = ''] of attributes.matchAll(new RegExp(ATTRIBUTE, 'g'))) {
+    assert.ok(!names.includes(name), `${context}\n${name} twice`);
+    assert.equal(attributeFault(element, name, unescaped(value)), undefined, context);
+    names.push(name);
+  }
+  return names;
+}
+
+function unescaped(value: string): string {
+  const characters: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
+  return value.replace(/&([a-z#0-9]+);/g, (_, name: string) => characters[name] ?? '');
+}

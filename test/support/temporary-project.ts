@@ -1,0 +1,30 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import type { TestContext } from 'node:test';
+
+const PROJECT = resolve(import.meta.dirname, '../..');
+
+/** A folder of the test's own, with a space and a comma in its path; gone when the test is over. */
+export function temporaryFolder(t: TestContext): string {
+  const parent = mkdtempSync(join(tmpdir(), 'hub-'));
+  t.after(() => rmSync(parent, { recursive: true, force: true }));
+  const folder = join(parent, 'a hub, of sorts');
+  mkdirSync(folder);
+  return folder;
+}
+
+/** A copy of the named files and folders of the project, in a temporary folder. */
+export function temporaryProject(t: TestContext, parts: readonly string[]): string {
+  const folder = temporaryFolder(t);
+  for (const part of parts) cpSync(join(PROJECT, part), join(folder, part), { recursive: true });
+  return folder;
+}
+
+/** Writes files below the folder, from their relative paths; `mode` for programs. */
+export function writeFiles(folder: string, files: Record<string, string>, mode = 0o644): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text, { mode });
+  }
+}

@@ -1,0 +1,36 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { TestContext } from 'node:test';
+
+const DEBIAN_PACKAGES: Record<string, string> = {
+  chromedriver: 'chromium-driver',
+  chromium: 'chromium',
+  sqlite3: 'sqlite3',
+  xmllint: 'libxml2-utils',
+  shellcheck: 'shellcheck',
+};
+
+/**
+ * Whether a program the test needs is installed. Where it is not, the test is skipped with the name of the package
+ * that brings it; with REQUIRE_TOOLS=1 in the environment it fails instead.
+ */
+export function requireTool(t: TestContext, tool: string): boolean {
+  if (isInstalled(tool)) return true;
+  const reason = `${tool} is not installed; Debian's package ${DEBIAN_PACKAGES[tool] ?? tool} brings it`;
+  if (process.env.REQUIRE_TOOLS === '1') throw new Error(reason);
+  t.skip(reason);
+  return false;
+}
+
+function isInstalled(tool: string): boolean {
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => isExecutable(join(folder, tool)));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

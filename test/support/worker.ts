@@ -1,0 +1,91 @@
+import type { TestContext } from 'node:test';
+import type { Db } from '../../src/platform/db/open-database.ts';
+import { createJobQueue, LEASE, type Job } from '../../src/platform/jobs/job-queue.ts';
+import { createWorker, type JobHandler } from '../../src/platform/jobs/worker.ts';
+import { createLog } from '../../src/platform/log.ts';
+import { migratedDatabase } from './migrated-database.ts';
+import { waitUntil } from './wait-until.ts';
+
+export const START = Date.UTC(2025, 0, 1);
+
+type Line = Record<string, unknown> & { event: string; level: string };
+type Options = { lease?: number; realTime?: boolean };
+
+/** A worker on a file of its own; its jobs' effects, log lines, errors, transactions and pragmas can be looked at. */
+export function startWorker(t: TestContext, handlers: Record<string, Partial<JobHandler>>, options: Options = {}) {
+  const { lease = LEASE, realTime = false } = options;
+  const { db: file, connect } = migratedDatabase(t);
+  const { db, transactions, pragmas } = recordUse(file);
+  let now = START;
+  const clock = realTime ? Date.now : () => now;
+  const lines: Line[] = [];
+  const errors: unknown[] = [];
+  const log = createLog('worker', 'debug', clock, (text) => {
+    for (const line of text.trim().split('\n')) lines.push(JSON.parse(line));
+  });
+  const queue = createJobQueue(db, clock, () => 0.5, lease);
+  db.exec('CREATE TABLE effects (job_id INTEGER NOT NULL, content BLOB) STRICT');
+  const insertEffect = db.prepare<[number]>('insert effect', 'INSERT INTO effects (job_id) VALUES (?)');
+  const readEffects = db.prepare<[], { id: number }>('effects', 'SELECT job_id AS id FROM effects');
+  const worker = createWorker({
+    db, queue, clock, log, onError: (error) => errors.push(error),
+    handlers: Object.fromEntries(Object.entries(handlers).map(([kind, handler]) => [kind, complete(handler)])),
+  });
+  t.after(() => worker.stop(0));
+  return {
+    db, queue, worker, log, errors, transactions, pragmas, connect, clock,
+    lines: () => (log.flush(), lines),
+    events: () => (log.flush(), lines.map(({ event }) => event)),
+    passTime: (milliseconds: number) => void (now += milliseconds),
+    effect: (job: Job) => () => void insertEffect.run(job.id),
+    effects: () => readEffects.all().map(({ id }) => id),
+    states: () => queue.list().map(({ state }) => state).reverse(),
+  };
+}
+
+function complete(handler: Partial<JobHandler>): JobHandler {
+  return { concurrency: 1, run: async () => {}, ...handler };
+}
+
+/** The same connection; the names of the transactions and the pragmas that were run are noted. */
+function recordUse(file: Db): { db: Db; transactions: string[]; pragmas: string[] } {
+  const transactions: string[] = [];
+  const pragmas: string[] = [];
+  const db: Db = {
+    ...file,
+    pragma(source) {
+      pragmas.push(source);
+      return file.pragma(source);
+    },
+    transaction(name, work) {
+      const run = file.transaction(name, work);
+      return (...args) => {
+        if (!file.inTransaction) transactions.push(name);
+        return run(...args);
+      };
+    },
+    get inTransaction() {
+      return file.inTransaction;
+    },
+  };
+  return { db, transactions, pragmas };
+}
+
+/** For what must not happen: long enough for a worker to look twice, or to meet the same trouble a few times. */
+export async function timeToAct(): Promise<void> {
+  const until = performance.now() + 600;
+  await waitUntil('some time has passed', () => performance.now() > until);
+}
+
+/** A handler that waits for the test, and says what its signal told it. */
+export function gate() {
+  const started: Job[] = [];
+  const reasons: string[] = [];
+  const open: (() => void)[] = [];
+  async function run(job: Job, signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => reasons.push(signal.reason.message));
+    started.push(job);
+    await new Promise<void>((resolve) => open.push(resolve));
+  }
+  return { run, started, reasons, open };
+}

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
+import { createJobQueue, type Job } from '../src/platform/jobs/job-queue.ts';
+import { PermanentError, RetryLaterError } from '../src/platform/jobs/worker.ts';
+import { waitUntil } from './support/wait-until.ts';
+import { START, startWorker, timeToAct } from './support/worker.ts';
+
+test('due jobs are done, each with its effects, also those that only become due by others', async (t) => {
+  const hub = startWorker(t, {
+    first: { run: async (job) => () => (hub.effect(job)(), void hub.queue.enqueue({ kind: 'second', payload: {} })) },
+    second: { run: async (job) => hub.effect(job) },
+  });
+  hub.queue.enqueue({ kind: 'first', payload: {} });
+  hub.queue.enqueue({ kind: 'second', payload: {}, runAt: START + HOUR });
+  hub.queue.enqueue({ kind: 'unknown', payload: {} });
+
+  assert.equal(await hub.worker.runDue(), 2);
+  assert.deepEqual(hub.effects(), [1, 4]);
+  assert.deepEqual(hub.states(), ['done', 'queued', 'queued', 'done']);
+  assert.equal(await hub.worker.runDue(), 0);
+});
+
+test('each kind has its own number of hands, and a lane is never at work twice', async (t) => {
+  const atWork: Record<string, number> = {};
+  const most: Record<string, number> = {};
+  const run = async ({ kind, lane }: Job) => {
+    for (const name of [kind, lane ?? 'no lane']) {
+      atWork[name] = (atWork[name] ?? 0) + 1;
+      most[name] = Math.max(most[name] ?? 0, atWork[name]);
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const name of [kind, lane ?? 'no lane']) atWork[name] = (atWork[name] ?? 0) - 1;
+  };
+  const { worker, queue } = startWorker(t, { a: { concurrency: 3, run }, b: { concurrency: 1, run } });
+  for (let n = 0; n < 9; n++) queue.enqueue({ kind: 'a', payload: {}, lane: `lane ${n % 4}` });
+  for (let n = 0; n < 4; n++) queue.enqueue({ kind: 'b', payload: {} });
+
+  assert.equal(await worker.runDue(), 13);
+  assert.deepEqual(most, { a: 3, b: 1, 'lane 0': 1, 'lane 1': 1, 'lane 2': 1, 'lane 3': 1, 'no lane': 1 });
+});
+
+test('jobs that end in the same turn share a transaction, and a failing effect fails its own job alone', async (t) => {
+  const hub = startWorker(t, {
+    k: {
+      concurrency: 8,
+      run: async (job) => {
+        for (let n = 0; n < job.id * 5; n++) await undefined;
+        return () => {
+          hub.effect(job)();
+          if (job.id === 3) throw new Error('bad effect');
+        };
+      },
+    },
+  });
+  for (let n = 0; n < 8; n++) hub.queue.enqueue({ kind: 'k', payload: {} });
+  await hub.worker.runDue();
+
+  assert.equal(hub.transactions.filter((name) => name === 'complete jobs').length, 1);
+  assert.deepEqual(hub.states(), ['done', 'done', 'retrying', 'done', 'done', 'done', 'done', 'done']);
+  assert.deepEqual(hub.effects(), [1, 2, 4, 5, 6, 7, 8]);
+});
+
+test('a failure is retried, in the end kept, and told both times; the log has job, error and next time', async (t) => {
+  const fates: string[] = [];
+  const hub = startWorker(t, {
+    k: {
+      run: async () => {
+        throw new Error('unreachable', { cause: new Error('ECONNREFUSED') });
+      },
+      failed: (job, error, fate) => {
+        assert.ok(hub.db.inTransaction);
+        fates.push(`${job.attempts} ${error.message} ${fate}`);
+      },
+    },
+  });
+  hub.queue.enqueue({ kind: 'k', payload: {}, maxAttempts: 2 });
+  await hub.worker.runDue();
+  hub.passTime(30 * SECOND);
+  await hub.worker.runDue();
+
+  assert.deepEqual(fates, ['1 unreachable retrying', '2 unreachable failed']);
+  assert.deepEqual(hub.states(), ['failed']);
+  const [retry, failed] = hub.lines();
+  assert.equal(retry?.event, 'job will be retried');
+  assert.deepEqual(
+    [retry?.level, retry?.jobId, retry?.kind, retry?.attempt, retry?.error, retry?.cause, retry?.nextAt],
+    ['warn', 1, 'k', 1, 'unreachable', 'ECONNREFUSED', '2025-01-01T00:00:30.000Z'],
+  );
+  assert.deepEqual([failed?.event, failed?.level, failed?.jobId], ['job failed for good', 'error', 1]);
+  assert.deepEqual(hub.errors, [], 'what a handler throws is the job’s failure, not the hub’s');
+});
+
+test('a permanent error buries at once, and a retry can be asked for later than the backoff', async (t) => {
+  const hub = startWorker(t, {
+    gone: { run: () => Promise.reject(new PermanentError('410')) },
+    busy: { run: () => Promise.reject(new RetryLaterError('429', START + 3 * HOUR)) },
+    sync: {
+      run: () => {
+        throw 'not even an error';
+      },
+    },
+  });
+  for (const kind of ['gone', 'busy', 'sync']) hub.queue.enqueue({ kind, payload: {} });
+  await hub.worker.runDue();
+
+  assert.deepEqual(hub.states(), ['failed', 'retrying', 'retrying']);
+  assert.equal(hub.queue.find(2)?.runAt, START + 3 * HOUR);
+  assert.equal(hub.queue.find(3)?.lastError, 'not even an error');
+});
+
+test('every line logged while a job runs carries its id', async (t) => {
+  const hub = startWorker(t, {
+    k: {
+      concurrency: 2,
+      run: async () => {
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        hub.log.info('half-way');
+      },
+    },
+  });
+  for (let n = 0; n < 2; n++) hub.queue.enqueue({ kind: 'k', payload: {} });
+  await hub.worker.runDue();
+
+  const told = hub.lines().map(({ event, jobId }) => `${event} ${String(jobId)}`);
+  assert.deepEqual(told.sort(), ['half-way 1', 'half-way 2', 'job done 1', 'job done 2']);
+});
+
+test('a running worker notices new jobs of its own process at once and those of another by looking', async (t) => {
+  const hub = startWorker(t, { k: { run: async (job) => hub.effect(job) } }, { realTime: true });
+  hub.worker.start();
+  hub.queue.enqueue({ kind: 'k', payload: {} });
+  await waitUntil('its own is done', () => hub.effects().length === 1);
+  createJobQueue(hub.connect(), Date.now).enqueue({ kind: 'k', payload: {} });
+  await waitUntil('the other’s is done', () => hub.effects().length === 2, 2_000);
+  hub.queue.enqueue({ kind: 'k', payload: {}, runAt: Date.now() + 50 });
+  await waitUntil('the one that fell due is done', () => hub.effects().length === 3, 2_000);
+});
+
+test('an idle worker writes nothing and asks for no lock, even while another process writes', async (t) => {
+  const hub = startWorker(t, { k: {} }, { realTime: true });
+  const other = hub.connect();
+  const otherQueue = createJobQueue(other, Date.now);
+  hub.worker.start();
+  await hub.worker.runDue();
+  const version = other.pragma('data_version');
+  for (let n = 0; n < 3; n++) otherQueue.enqueue({ kind: 'of nobody here', payload: {} });
+  otherQueue.enqueue({ kind: 'k', payload: {}, runAt: Date.now() + MINUTE });
+  await timeToAct();
+
+  assert.deepEqual(hub.transactions, []);
+  const looks = hub.pragmas.filter((source) => source === 'data_version').length;
+  assert.ok(looks >= 2 && looks < 20, `it looks a few times a second (${looks})`);
+  assert.equal(other.pragma('data_version'), version);
+});
