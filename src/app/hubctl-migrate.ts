@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { HOUR } from '../platform/clock.ts';
+import { migrate, pendingMigrations, readMigrations, SchemaError } from '../platform/db/migrate.ts';
+import { openDatabase } from '../platform/db/open-database.ts';
+import type { Config } from './config.ts';
+import { UsageError, type Command } from './hubctl.ts';
+
+const FRESH = HOUR;
+
+/** Applies pending migrations; unsafe ones only when asked, and only behind a fresh verified backup. */
+export const migrateCommand: Command = {
+  usage: 'migrate [--allow-unsafe]',
+  summary: 'Apply pending migrations. --allow-unsafe includes those that may lose data, behind a verified backup.',
+  options: { 'allow-unsafe': { type: 'boolean' } },
+
+  run(args, values, { out, err, config }) {
+    if (args.length > 0) throw new UsageError(`unexpected argument ${args[0]}`);
+    const allowUnsafe = values['allow-unsafe'] === true;
+    const migrations = readMigrations(config.migrationsDir);
+    const db = openDatabase(config.databasePath);
+    try {
+      const isRisky = allowUnsafe && pendingMigrations(db, migrations).some(({ safe }) => !safe);
+      if (isRisky) requireFreshBackup(config, Date.now());
+      const applied = migrate(db, migrations, Date.now, allowUnsafe);
+      for (const { version, name } of applied) out(`applied ${version} ${name}\n`);
+      if (applied.length === 0) err('nothing to apply: the schema is up to date\n');
+      return 0;
+    } finally {
+      db.close();
+    }
+  },
+};
+
+/** The verification of a backup leaves its time (unix ms, as text) in run/backup-verified. */
+function requireFreshBackup({ dataDir }: Config, now: number): void {
+  const age = now - verifiedAt(join(dataDir, 'run', 'backup-verified'));
+  if (age >= 0 && age < FRESH) return;
+  throw new SchemaError('an unsafe migration needs a verified backup younger than an hour: ' +
+    'run ./scripts/backup.sh and ./scripts/verify-backup.sh first; nothing was changed');
+}
+
+function verifiedAt(path: string): number {
+  try {
+    return Number(readFileSync(path, 'utf8').trim());
+  } catch {
+    return 0;
+  }
+}

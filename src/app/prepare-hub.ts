@@ -1,0 +1,32 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createAccountStore } from '../features/accounts/account-store.ts';
+import { createInvitationStore } from '../features/accounts/invitation-store.ts';
+import { setUpLinks } from '../features/accounts/set-up-links.ts';
+import type { Clock } from '../platform/clock.ts';
+import { migrate, readMigrations } from '../platform/db/migrate.ts';
+import { openDatabase, type Db, type SlowQuery } from '../platform/db/open-database.ts';
+import type { Config } from './config.ts';
+
+export type PreparedHub = { setUpLink: string | null; close(): void };
+
+/** What has to be true before web and worker start. `setUpLink` makes the first account while there is none. */
+export function prepareHub(config: Config, clock: Clock = Date.now): PreparedHub {
+  const db = openHub(config, clock);
+  const links = setUpLinks(db, createAccountStore(db, clock), createInvitationStore(db, clock));
+  const token = links.replace();
+  return { setUpLink: token && `${config.baseUrl}/join/${token}`, close: db.close };
+}
+
+/** Opens the database and applies safe migrations. Throws SchemaError when it must not be used. */
+export function openHub({ dataDir, databasePath, migrationsDir }: Config, clock: Clock, onSlow?: SlowQuery): Db {
+  for (const folder of ['uploads', 'cache', 'backups', 'tmp', 'run']) mkdirSync(join(dataDir, folder), { recursive: true, mode: 0o700 });
+  const db = openDatabase(databasePath, onSlow ? { onSlow } : {});
+  try {
+    migrate(db, readMigrations(migrationsDir), clock);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * node src/bin/web.ts
+ * The web process: pages, API, feeds, health and metrics. SIGTERM finishes the requests in hand, for up to 8 s.
+ */
+import type { AddressInfo } from 'node:net';
+import { closeServer } from '../platform/http/server.ts';
+import { SECOND } from '../platform/clock.ts';
+import { listenProblem } from '../app/listen-problem.ts';
+import { startProcess } from '../app/process.ts';
+import type { WebMessage } from '../app/run-hub.ts';
+import { createWebServer } from '../app/web-server.ts';
+
+const GRACE = 8 * SECOND;
+
+const { app, keepRunning } = startProcess('web', process);
+const { config, log } = app;
+const { server, release } = createWebServer(app);
+
+server.once('error', (error) => {
+  const problem = listenProblem(error, config.host, config.port) ?? error.message;
+  log.error('cannot listen', { error: problem });
+  tell({ failed: problem }, () => process.exit(1));
+});
+
+server.listen(config.port, config.host, () => {
+  const { address, port } = server.address() as AddressInfo;
+  log.info('listening', { host: address, port });
+  tell({ listening: { host: address, port } });
+});
+
+keepRunning(async () => {
+  await closeServer(server, GRACE);
+  release();
+});
+
+/** To whoever started this process, if they listen. */
+function tell(message: WebMessage, done: () => void = () => {}): void {
+  if (process.send) process.send(message, done);
+  else done();
+}

@@ -1,0 +1,73 @@
+import { DAY, type Clock } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { hashSecret, newSecret } from './secrets.ts';
+
+export const SESSION_LIFETIME = 30 * DAY;
+
+/** Every API token begins with this, so that one that leaked into a text can be found and revoked. */
+export const TOKEN_PREFIX = 'hub_';
+
+export type ApiToken = { id: number; name: string; createdAt: number };
+
+export type CredentialStore = ReturnType<typeof createCredentialStore>;
+
+type ViewerRow = Omit<Viewer, 'via'>;
+const VIEWER = 'a.id, a.username, a.display_name AS displayName, a.role';
+
+/** What proves who is asking: sessions of browsers and tokens of programs. Reading one never writes. */
+export function createCredentialStore(db: Db, clock: Clock) {
+  const selectSession = db.prepare<[string, number], ViewerRow>('session', `
+    SELECT ${VIEWER}, s.id AS credentialId FROM sessions s JOIN accounts a ON a.id = s.account_id
+     WHERE s.token_hash = ? AND s.expires_at > ?`);
+  const selectToken = db.prepare<[string], ViewerRow>('api token', `
+    SELECT ${VIEWER}, t.id AS credentialId FROM api_tokens t JOIN accounts a ON a.id = t.account_id WHERE t.token_hash = ?`);
+  const insertSession = db.prepare<[number, string, number, number]>('create session',
+    'INSERT INTO sessions (account_id, token_hash, created_at, expires_at) VALUES (?, ?, ?, ?)');
+  const deleteSession = db.prepare<[number]>('end session', 'DELETE FROM sessions WHERE id = ?');
+  const deleteOthers = db.prepare<[number, number]>('end other sessions', 'DELETE FROM sessions WHERE account_id = ? AND id <> ?');
+  const deleteExpired = db.prepare<[number, number]>('remove expired sessions',
+    'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)');
+  const insertToken = db.prepare<[number, string, string, number], ApiToken>('create api token', `
+    INSERT INTO api_tokens (account_id, name, token_hash, created_at) VALUES (?, ?, ?, ?)
+    RETURNING id, name, created_at AS createdAt`);
+  const selectTokens = db.prepare<[number], ApiToken>('api tokens',
+    'SELECT id, name, created_at AS createdAt FROM api_tokens WHERE account_id = ? ORDER BY id');
+  const deleteToken = db.prepare<[number, number]>('revoke api token', 'DELETE FROM api_tokens WHERE id = ? AND account_id = ?');
+
+  return {
+    viewerOfSession(secret: string): Viewer | null {
+      const row = selectSession.get(hashSecret(secret), clock());
+      return row ? { ...row, via: 'session' } : null;
+    },
+
+    viewerOfToken(token: string): Viewer | null {
+      const row = selectToken.get(hashSecret(token));
+      return row ? { ...row, via: 'token' } : null;
+    },
+
+    /** The secret for the cookie; it is not kept. */
+    startSession(accountId: number): string {
+      const secret = newSecret();
+      insertSession.run(accountId, hashSecret(secret), clock(), clock() + SESSION_LIFETIME);
+      return secret;
+    },
+
+    endSession: (sessionId: number): void => void deleteSession.run(sessionId),
+    /** Ends all sessions of the account but this one (0: all of them). */
+    endOtherSessions: (accountId: number, sessionId: number): void => void deleteOthers.run(accountId, sessionId),
+    removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
+
+    /** The token's value is in the answer and nowhere else. */
+    createToken(accountId: number, name: string): ApiToken & { token: string } {
+      const token = TOKEN_PREFIX + newSecret();
+      const row = insertToken.get(accountId, name, hashSecret(token), clock());
+      if (!row) throw new Error('api token was not created');
+      return { ...row, token };
+    },
+
+    tokensOf: (accountId: number): ApiToken[] => selectTokens.all(accountId),
+    /** False when the account has no such token. */
+    revokeToken: (id: number, accountId: number): boolean => deleteToken.run(id, accountId).changes === 1,
+  };
+}

@@ -1,0 +1,44 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+import type { Role } from './account-store.ts';
+import { hashSecret, newSecret } from './secrets.ts';
+
+export type Invitation = { id: number; role: Role; purpose: 'set-up' | 'invite'; createdAt: number; expiresAt: number };
+export type NewInvitation = { role: Role; purpose: Invitation['purpose']; createdBy: number | null; lifetime: number };
+
+export type InvitationStore = ReturnType<typeof createInvitationStore>;
+
+const COLUMNS = 'id, role, purpose, created_at AS createdAt, expires_at AS expiresAt';
+
+/** Links by which people join. A row is removed when its link is used or has expired. */
+export function createInvitationStore(db: Db, clock: Clock) {
+  const insert = db.prepare<[string, Role, string, number | null, number, number], Invitation>('create invitation', `
+    INSERT INTO invitations (token_hash, role, purpose, created_by, created_at, expires_at)
+    VALUES (?, ?, ?, ?, ?, ?) RETURNING ${COLUMNS}`);
+  const select = db.prepare<[string, number], Invitation>('invitation',
+    `SELECT ${COLUMNS} FROM invitations WHERE token_hash = ? AND expires_at > ?`);
+  const selectAll = db.prepare<[number], Invitation>('invitations',
+    `SELECT ${COLUMNS} FROM invitations WHERE purpose = 'invite' AND expires_at > ? ORDER BY id`);
+  const remove = db.prepare<[number]>('remove invitation', 'DELETE FROM invitations WHERE id = ?');
+  const removeSetUp = db.prepare<[]>('remove set-up links', `DELETE FROM invitations WHERE purpose = 'set-up'`);
+  const deleteExpired = db.prepare<[number, number]>('remove expired invitations',
+    'DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE expires_at <= ? LIMIT ?)');
+
+  return {
+    /** `token` belongs into the link and is not kept. */
+    create({ role, purpose, createdBy, lifetime }: NewInvitation): Invitation & { token: string } {
+      const token = newSecret();
+      const row = insert.get(hashSecret(token), role, purpose, createdBy, clock(), clock() + lifetime);
+      if (!row) throw new Error('invitation was not created');
+      return { ...row, token };
+    },
+
+    /** Undefined for an unknown, used or expired link. */
+    find: (token: string): Invitation | undefined => select.get(hashSecret(token), clock()),
+    list: (): Invitation[] => selectAll.all(clock()),
+    /** False when there is no such invitation. */
+    remove: (id: number): boolean => remove.run(id).changes === 1,
+    removeSetUpLinks: (): void => void removeSetUp.run(),
+    removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
+  };
+}

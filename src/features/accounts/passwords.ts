@@ -1,0 +1,92 @@
+import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import { HttpError } from '../../platform/http/problem.ts';
+
+/** Bytes of UTF-8. */
+export const PASSWORD_MIN = 10;
+export const PASSWORD_MAX = 1024;
+
+/** OWASP's minimum for argon2id (2023): 19 MiB, 2 passes, 1 lane. */
+const CURRENT = { memory: 19 * 1024, passes: 2, parallelism: 1 };
+const TAG_LENGTH = 32;
+
+/** Each takes about 0.1 s and 19 MiB, and the thread pool also serves files and names. */
+const AT_ONCE = 2;
+const WAITING = 30;
+
+type Parameters = typeof CURRENT;
+type Parsed = { parameters: Parameters; salt: Buffer; tag: Buffer };
+
+const derive = promisify(argon2);
+const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+
+export type Passwords = ReturnType<typeof createPasswords>;
+
+/** Hashes and verifies passwords with argon2id (RFC 9106), as PHC strings. Throws 503 when too many wait. */
+export function createPasswords() {
+  const queue = createQueue(AT_ONCE, WAITING);
+  const unknownName = hashNow('the password of nobody');
+
+  function hashNow(password: string): Promise<string> {
+    const salt = randomBytes(16);
+    return tagOf(password, salt, CURRENT).then((tag) => format(CURRENT, salt, tag));
+  }
+
+  return {
+    hash: (password: string): Promise<string> => queue(() => hashNow(password)),
+
+    /**
+     * Whether the password fits; `undefined` as stored hash (an unknown name) costs the same and never fits. `outdated`
+     * tells that the hash was made with weaker parameters than today's.
+     */
+    verify(password: string, stored: string | undefined): Promise<{ ok: boolean; outdated: boolean }> {
+      return queue(async () => {
+        const { parameters, salt, tag } = parse(stored ?? (await unknownName));
+        const fits = timingSafeEqual(await tagOf(password, salt, parameters), tag);
+        return { ok: fits && stored !== undefined, outdated: isWeaker(parameters) };
+      });
+    },
+  };
+}
+
+function tagOf(password: string, salt: Buffer, parameters: Parameters): Promise<Buffer> {
+  return derive('argon2id', { message: password, nonce: salt, tagLength: TAG_LENGTH, ...parameters });
+}
+
+function format({ memory, passes, parallelism }: Parameters, salt: Buffer, tag: Buffer): string {
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(salt)}$${unpadded(tag)}`;
+}
+
+function parse(phc: string): Parsed {
+  const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc) ?? [];
+  if (!tag) throw new Error('stored password hash has an unknown form');
+  const parameters = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) };
+  return { parameters, salt: Buffer.from(salt, 'base64'), tag: Buffer.from(tag, 'base64') };
+}
+
+function isWeaker({ memory, passes }: Parameters): boolean {
+  return memory < CURRENT.memory || passes < CURRENT.passes;
+}
+
+function unpadded(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '');
+}
+
+function createQueue(atOnce: number, waiting: number): <T>(work: () => Promise<T>) => Promise<T> {
+  let running = 0;
+  const queue: (() => void)[] = [];
+
+  return async (work) => {
+    if (running >= atOnce) {
+      if (queue.length >= waiting) throw new HttpError(503, 'Too many sign-ins at once.', { headers: { 'retry-after': '5' } });
+      await new Promise<void>((resolve) => queue.push(resolve));
+    }
+    running++;
+    try {
+      return await work();
+    } finally {
+      running--;
+      queue.shift()?.();
+    }
+  };
+}

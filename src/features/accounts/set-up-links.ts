@@ -1,0 +1,18 @@
+import { HOUR } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+import type { AccountStore } from './account-store.ts';
+import type { InvitationStore } from './invitation-store.ts';
+
+const LIFETIME = 24 * HOUR;
+
+/** The way into a hub that has nobody yet. */
+export function setUpLinks(db: Db, accounts: AccountStore, invitations: InvitationStore) {
+  return {
+    /** The token of a fresh link, good for 24 h, or null when somebody has joined already. Earlier ones end. */
+    replace: db.transaction('replace set-up link', (): string | null => {
+      if (accounts.exists()) return null;
+      invitations.removeSetUpLinks();
+      return invitations.create({ role: 'admin', purpose: 'set-up', createdBy: null, lifetime: LIFETIME }).token;
+    }),
+  };
+}

@@ -1,0 +1,43 @@
+import { pathId } from '../../platform/http/input.ts';
+import { notFound } from '../../platform/http/problem.ts';
+import { text, type Reply } from '../../platform/http/reply.ts';
+import { route, type HubRequest, type Route, type Viewer } from '../../platform/http/router.ts';
+import { atomFeed, jsonFeed, type OutputFeed } from './output-feeds.ts';
+import type { PostStore } from './post-store.ts';
+
+const POSTS_IN_FEED = 30;
+
+/** The title of a source that the viewer may see; given by app. */
+export type VisibleSourceTitle = (sourceId: number, viewer: Viewer | null) => string | undefined;
+
+type Deps = { posts: PostStore; visibleSourceTitle: VisibleSourceTitle; baseUrl: string };
+
+export function outputFeedRoutes({ posts, visibleSourceTitle, baseUrl }: Deps): Route[] {
+  return [
+    route('GET /posts.atom', 'public', 'Newest posts as Atom', () => atom(newestPosts('/posts.atom')), { cached: true }),
+    route('GET /posts.json', 'public', 'Newest posts as JSON Feed', () => jsonReply(newestPosts('/posts.json')), { cached: true }),
+    route('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', (req) => atom(ofSource(req)), { cached: true }),
+    route('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', (req) => jsonReply(ofSource(req)), { cached: true }),
+  ];
+
+  function newestPosts(path: string): OutputFeed {
+    const newest = posts.newest({ viewerId: null, limit: POSTS_IN_FEED });
+    return { title: 'Content Hub', url: baseUrl + path, homeUrl: `${baseUrl}/`, posts: newest, baseUrl };
+  }
+
+  function ofSource(req: HubRequest): OutputFeed {
+    const sourceId = pathId(req.params);
+    const title = visibleSourceTitle(sourceId, req.viewer);
+    if (title === undefined) throw notFound('source');
+    const newest = posts.newest({ viewerId: null, sourceId, limit: POSTS_IN_FEED });
+    return { title, url: baseUrl + req.path, homeUrl: `${baseUrl}/sources/${sourceId}`, posts: newest, baseUrl };
+  }
+}
+
+function atom(feed: OutputFeed): Reply {
+  return text(atomFeed(feed), 'application/atom+xml; charset=utf-8');
+}
+
+function jsonReply(feed: OutputFeed): Reply {
+  return text(JSON.stringify(jsonFeed(feed)), 'application/feed+json; charset=utf-8');
+}

@@ -1,0 +1,105 @@
+import { SECOND, type Clock } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+import { createInput } from '../../platform/http/input.ts';
+import { HttpError, invalid, tooMany } from '../../platform/http/problem.ts';
+import type { Limit, RateLimits } from '../../platform/http/rate-limit.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import type { Actor, RecordAct } from '../../platform/record-act.ts';
+import { feedAddress } from './feed-address.ts';
+import type { NewSource, Source, SourceStore, Visibility } from './source-store.ts';
+
+/** Each look at an address is a request to somebody else's server. */
+const ADD_LIMIT: Limit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
+
+export const TITLE_MAX = 200;
+
+/**
+ * A feed that was just fetched and read, found by autodiscovery where a page was named; `store` leaves its posts with
+ * a source, in the caller's transaction. Given by app.
+ */
+export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
+export type OpenFeed = (url: string) => Promise<OpenedFeed>;
+
+export type AddSourceDeps = {
+  db: Db;
+  sources: SourceStore;
+  openFeed: OpenFeed;
+  limits: RateLimits;
+  recordAct: RecordAct;
+  clock: Clock;
+};
+
+export type AddingSources = ReturnType<typeof addingSources>;
+
+/** Adds sources: a feed is fetched first, so that what cannot be read is refused at once and posts are there at once. */
+export function addingSources({ db, sources, openFeed, limits, recordAct, clock }: AddSourceDeps) {
+  const store = db.transaction('add source', (source: NewSource, opened: OpenedFeed | null, actor: Actor): Source => {
+    if (opened) refuseDuplicate(opened.url, source.ownerId);
+    const id = sources.create(source, opened && { url: opened.url, nextSyncAt: clock() });
+    opened?.store(id);
+    recordAct('source.created', actor, { kind: 'source', id, name: source.title });
+    const created = sources.find(id);
+    if (!created) throw new Error('source was not created');
+    return created;
+  });
+
+  function refuseDuplicate(url: string, ownerId: number): void {
+    const known = sources.idOfFeed(url, ownerId);
+    if (known === undefined) return;
+    const detail = 'You follow this feed already.';
+    throw new HttpError(409, detail, { errors: [{ pointer: '/url', detail }], members: { sourceId: known } });
+  }
+
+  async function addFeed(values: Record<string, unknown>, viewer: Viewer, actor: Actor): Promise<Source> {
+    const { url, title, visibility } = readFeed(values);
+    refuseDuplicate(url, viewer.id);
+    const wait = limits.take(ADD_LIMIT, String(viewer.id));
+    if (wait > 0) throw tooMany(wait / SECOND);
+    const opened = await openFeed(url).catch(refuseUnreadable);
+    const given = { title: title ?? (opened.title.slice(0, TITLE_MAX) || new URL(url).host), titleIsOwn: title !== undefined };
+    return store({ ownerId: viewer.id, kind: 'feed', visibility, ...given }, opened, actor);
+  }
+
+  return {
+    /** 409 for a feed that this owner follows already, 422 for what is no readable feed, 429. */
+    async add(values: Record<string, unknown>, viewer: Viewer, actor: Actor): Promise<Source> {
+      const input = createInput(values);
+      const kind = input.optionalChoice('kind', ['feed', 'native']);
+      if (values['kind'] === undefined) input.refuse('kind', 'is required.');
+      input.done();
+      if (kind === 'feed') return addFeed(values, viewer, actor);
+      const { title, visibility } = readNative(values);
+      return store({ ownerId: viewer.id, kind: 'native', title, titleIsOwn: true, visibility }, null, actor);
+    },
+  };
+}
+
+function readFeed(values: Record<string, unknown>): { url: string; title: string | undefined; visibility: Visibility } {
+  const input = createInput(values);
+  const typed = input.text('url', { max: 2000 });
+  const url = feedAddress(typed);
+  if (typed && !url) input.refuse('url', 'must be the http or https address of a feed or web page.');
+  const title = input.optionalText('title', { max: TITLE_MAX });
+  const visibility = input.optionalChoice('visibility', ['public', 'private']) ?? 'public';
+  input.done();
+  return { url: url ?? '', title, visibility };
+}
+
+function readNative(values: Record<string, unknown>): { title: string; visibility: Visibility } {
+  const input = createInput(values);
+  const title = input.text('title', { max: TITLE_MAX });
+  const visibility = input.optionalChoice('visibility', ['public', 'private']) ?? 'public';
+  input.done();
+  return { title, visibility };
+}
+
+/** What went wrong on the way to the feed is for the person who named it. Faults of the hub's own stay faults. */
+function refuseUnreadable(error: unknown): never {
+  if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError || 'code' in error) throw error;
+  throw invalid([{ pointer: '/url', detail: sentence(error.message) }]);
+}
+
+function sentence(message: string): string {
+  const capital = message.charAt(0).toUpperCase() + message.slice(1);
+  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
+}

@@ -1,0 +1,112 @@
+import { MINUTE, SECOND } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+import { createInput } from '../../platform/http/input.ts';
+import { HttpError, notFound, tooMany } from '../../platform/http/problem.ts';
+import type { Limit, RateLimits } from '../../platform/http/rate-limit.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { THE_HUB, type Actor, type RecordAct } from '../../platform/record-act.ts';
+import { TITLE_MAX } from './add-source.ts';
+import { mayManage, maySee, type Source, type SourceStore, type Visibility } from './source-store.ts';
+
+const SYNC_LIMIT: Limit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
+
+export type ChangeSourceDeps = {
+  db: Db;
+  sources: SourceStore;
+  limits: RateLimits;
+  recordAct: RecordAct;
+  /** Makes a job for the source unless one lives already; given by app. */
+  enqueueSync(source: Source): void;
+};
+
+export type ChangingSources = ReturnType<typeof changingSources>;
+
+type Change = { title: string | undefined; visibility: Visibility | undefined; paused: boolean | undefined };
+
+/** What owners and administrators do to a source that exists. */
+export function changingSources({ db, sources, limits, recordAct, enqueueSync }: ChangeSourceDeps) {
+  function visible(id: number, viewer: Viewer | null): Source {
+    const source = sources.find(id);
+    if (!source || !maySee(source, viewer)) throw notFound('source');
+    return source;
+  }
+
+  function manageable(id: number, viewer: Viewer): Source {
+    const source = visible(id, viewer);
+    if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of this source may do this.');
+    return source;
+  }
+
+  function audit(act: string, actor: Actor, { id, title }: Source, detail = {}): void {
+    recordAct(act, actor, { kind: 'source', id, name: title }, detail);
+  }
+
+  function pauseOrResume(source: Source, paused: boolean, actor: Actor): void {
+    if (paused === (source.state === 'paused')) return;
+    if (paused) sources.pause(source.id, null);
+    else sources.resume(source.id);
+    audit(paused ? 'source.paused' : 'source.resumed', actor, source);
+  }
+
+  const apply = db.transaction('change source', (source: Source, change: Change, actor: Actor): Source => {
+    const { title, visibility, paused } = change;
+    if (title !== undefined && title !== source.title) {
+      sources.setTitle(source.id, title);
+      audit('source.renamed', actor, source, { title });
+    }
+    if (visibility !== undefined && visibility !== source.visibility) {
+      sources.setVisibility(source.id, visibility);
+      audit('source.visibility-changed', actor, source, { visibility });
+    }
+    if (paused !== undefined) pauseOrResume(source, paused, actor);
+    return sources.find(source.id) ?? source;
+  });
+
+  return {
+    visible,
+    manageable,
+
+    change(id: number, values: Record<string, unknown>, viewer: Viewer, actor: Actor): Source {
+      return apply(manageable(id, viewer), readChange(values), actor);
+    },
+
+    /** Removes the source with its posts and their attachments. */
+    delete(id: number, viewer: Viewer, actor: Actor): void {
+      const source = manageable(id, viewer);
+      db.transaction('delete source', () => {
+        sources.delete(source.id);
+        audit('source.deleted', actor, source, { kind: source.kind });
+      })();
+    },
+
+    /** 409 for what is not synchronised, 429 when asked too often. */
+    syncNow(id: number, viewer: Viewer): Source {
+      const source = manageable(id, viewer);
+      if (source.kind !== 'feed') throw new HttpError(409, 'Only feeds are synchronised.');
+      if (source.state === 'paused') throw new HttpError(409, 'This source is paused. Resume it first.');
+      const wait = limits.take(SYNC_LIMIT, String(viewer.id));
+      if (wait > 0) throw tooMany(wait / SECOND);
+      enqueueSync(source);
+      return source;
+    },
+
+    /** The publisher took the feed away. Called within the transaction of its synchronisation. */
+    pauseGone(id: number, reason: string): void {
+      const source = sources.find(id);
+      if (!source) return;
+      sources.pause(id, reason);
+      audit('source.paused', THE_HUB, source, { reason });
+    },
+  };
+}
+
+function readChange(values: Record<string, unknown>): Change {
+  const input = createInput(values);
+  const change = {
+    title: values['title'] === undefined ? undefined : input.text('title', { max: TITLE_MAX }),
+    visibility: input.optionalChoice('visibility', ['public', 'private']),
+    paused: input.optionalFlag('paused'),
+  };
+  input.done();
+  return change;
+}

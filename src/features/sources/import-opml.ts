@@ -1,0 +1,47 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+import { HttpError } from '../../platform/http/problem.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import type { Actor, RecordAct } from '../../platform/record-act.ts';
+import { TITLE_MAX } from './add-source.ts';
+import { feedAddress } from './feed-address.ts';
+import { parseOpml, type Outline } from './opml.ts';
+import type { SourceStore } from './source-store.ts';
+
+/** Of one document. Whoever follows more moves them in parts; none is left out in silence. */
+export const MAX_OUTLINES = 5_000;
+
+export type ImportResult = { added: number; alreadyFollowed: number; refused: { url: string; reason: string }[] };
+
+export type ImportOpml = (document: string, viewer: Viewer, actor: Actor) => ImportResult;
+
+type Deps = { db: Db; sources: SourceStore; recordAct: RecordAct; clock: Clock };
+
+/** Adds all feeds of an OPML document in one transaction. They are fetched by the worker, so nothing waits for them. */
+export function importingOpml({ db, sources, recordAct, clock }: Deps): ImportOpml {
+  const importAll = db.transaction('import opml', (outlines: Outline[], viewer: Viewer, actor: Actor): ImportResult => {
+    const result: ImportResult = { added: 0, alreadyFollowed: 0, refused: [] };
+    for (const { url: typed, title } of outlines) {
+      const url = feedAddress(typed);
+      if (!url) result.refused.push({ url: typed.slice(0, 200), reason: 'is no http or https address' });
+      else if (sources.idOfFeed(url, viewer.id) !== undefined) result.alreadyFollowed++;
+      else {
+        const named = { title: (title ?? new URL(url).host).slice(0, TITLE_MAX), titleIsOwn: false };
+        sources.create({ ownerId: viewer.id, kind: 'feed', visibility: 'public', ...named }, { url, nextSyncAt: clock() });
+        result.added++;
+      }
+    }
+    recordAct('sources.imported', actor, undefined, { added: result.added });
+    return result;
+  });
+
+  return (document, viewer, actor) => {
+    const outlines = parseOpml(document);
+    if (!outlines) throw new HttpError(422, 'This is no OPML document.');
+    if (outlines.length === 0) throw new HttpError(422, 'This OPML document names no feeds.');
+    if (outlines.length > MAX_OUTLINES) {
+      throw new HttpError(422, `This OPML document names ${outlines.length} feeds; at most ${MAX_OUTLINES} are taken at once.`);
+    }
+    return importAll(outlines, viewer, actor);
+  };
+}

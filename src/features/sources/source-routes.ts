@@ -1,0 +1,90 @@
+import type { Clock } from '../../platform/clock.ts';
+import { readBody, readJson } from '../../platform/http/body.ts';
+import { pathId } from '../../platform/http/input.ts';
+import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
+import { HttpError } from '../../platform/http/problem.ts';
+import { json, noContent, text, type Reply } from '../../platform/http/reply.ts';
+import { route, type HubRequest, type MemberRequest, type Route, type Viewer } from '../../platform/http/router.ts';
+import { decodeText } from '../../platform/markup/decode-text.ts';
+import { actorOf } from '../../platform/record-act.ts';
+import type { AddingSources } from './add-source.ts';
+import type { ChangingSources } from './change-source.ts';
+import type { ImportOpml } from './import-opml.ts';
+import { writeOpml } from './opml.ts';
+import { sourceJson } from './source-json.ts';
+import { mayManage, type Source, type SourceStore } from './source-store.ts';
+
+const OPML_LIMIT = 4 * 1024 * 1024;
+const ALL = 10_000;
+
+type Deps = {
+  sources: SourceStore;
+  adding: AddingSources;
+  changing: ChangingSources;
+  importOpml: ImportOpml;
+  baseUrl: string;
+  clock: Clock;
+};
+
+export function sourceRoutes({ sources, adding, changing, importOpml, baseUrl, clock }: Deps): Route[] {
+  return [
+    route('GET /api/sources', 'public', 'Public sources, and your own', listSources),
+    route('POST /api/sources', 'member', 'Add a source', addSource),
+    route('GET /api/sources.opml', 'member', 'Your feeds as OPML 2.0', exportOpml),
+    route('POST /api/sources/import', 'member', 'Add the feeds of an OPML document', importSources),
+    route('GET /api/sources/:id', 'public', 'One source', showSource),
+    route('PATCH /api/sources/:id', 'member', 'Change title, visibility or paused', changeSource),
+    route('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', deleteSource),
+    route('POST /api/sources/:id/sync', 'member', 'Synchronise now', syncSource),
+  ];
+
+  function listSources(req: HubRequest): Reply {
+    const limit = readLimit(req.query);
+    const [after = 0] = readCursor(req.query, 1) ?? [];
+    const rows = sources.list(req.viewer, { ownedOnly: false, after, limit: limit + 1 });
+    const { items, next } = pageOf(rows, limit, (last) => cursorOf(last.id));
+    return json({ items: items.map((source) => asJson(source, req.viewer)), next }, 200, nextLink(req.path, req.query, next));
+  }
+
+  async function addSource(req: MemberRequest): Promise<Reply> {
+    const source = await adding.add(await readJson(req), req.viewer, actorOf(req));
+    return json(asJson(source, req.viewer), 201, { location: `${baseUrl}/api/sources/${source.id}` });
+  }
+
+  function showSource(req: HubRequest): Reply {
+    return json(asJson(changing.visible(pathId(req.params), req.viewer), req.viewer));
+  }
+
+  async function changeSource(req: MemberRequest): Promise<Reply> {
+    const id = pathId(req.params);
+    return json(asJson(changing.change(id, await readJson(req), req.viewer, actorOf(req)), req.viewer));
+  }
+
+  function deleteSource(req: MemberRequest): Reply {
+    changing.delete(pathId(req.params), req.viewer, actorOf(req));
+    return noContent();
+  }
+
+  function syncSource(req: MemberRequest): Reply {
+    return json(asJson(changing.syncNow(pathId(req.params), req.viewer), req.viewer), 202);
+  }
+
+  function exportOpml(req: MemberRequest): Reply {
+    const feeds = sources.list(req.viewer, { ownedOnly: true, after: 0, limit: ALL }).filter(({ kind }) => kind === 'feed');
+    const headers = { 'content-disposition': 'attachment; filename="content-hub.opml"' };
+    return text(writeOpml(feeds, clock()), 'text/x-opml; charset=utf-8', headers);
+  }
+
+  async function importSources(req: MemberRequest): Promise<Reply> {
+    const contentType = req.headers['content-type'] ?? '';
+    if (!/^(text\/x-opml|application\/xml|text\/xml|text\/x-opml\+xml|application\/octet-stream)\b/i.test(contentType)) {
+      throw new HttpError(415, 'The body must be an OPML document, as text/x-opml or application/xml.');
+    }
+    const document = decodeText(await readBody(req, OPML_LIMIT), contentType);
+    return json(importOpml(document, req.viewer, actorOf(req)));
+  }
+}
+
+function asJson(source: Source, viewer: Viewer | null) {
+  return sourceJson(source, mayManage(source, viewer));
+}

@@ -1,0 +1,104 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+
+export type SourceKind = 'feed' | 'webhook' | 'native';
+export type Visibility = 'public' | 'private';
+export type SourceState = 'active' | 'failing' | 'paused';
+
+export type Source = {
+  id: number;
+  ownerId: number;
+  owner: string;
+  kind: SourceKind;
+  title: string;
+  visibility: Visibility;
+  state: SourceState;
+  stateReason: string | null;
+  nextSyncAt: number | null;
+  lastSyncAt: number | null;
+  lastSuccessAt: number | null;
+  createdAt: number;
+  updatedAt: number;
+  feedUrl: string | null;
+  siteUrl: string | null;
+  description: string | null;
+};
+
+export type NewSource = { ownerId: number; kind: SourceKind; title: string; titleIsOwn: boolean; visibility: Visibility };
+export type NewFeed = { url: string; nextSyncAt: number };
+export type SourcePage = { ownedOnly: boolean; after: number; limit: number };
+
+export type SourceStore = ReturnType<typeof createSourceStore>;
+
+const SELECT = `
+  SELECT s.id, s.owner_id AS ownerId, a.display_name AS owner, s.kind, s.title, s.visibility, s.state,
+         s.state_reason AS stateReason, s.next_sync_at AS nextSyncAt, s.last_sync_at AS lastSyncAt,
+         s.last_success_at AS lastSuccessAt, s.created_at AS createdAt, s.updated_at AS updatedAt,
+         f.url AS feedUrl, f.site_url AS siteUrl, f.description
+    FROM sources s JOIN accounts a ON a.id = s.owner_id LEFT JOIN feeds f ON f.source_id = s.id`;
+
+/** Sources as people see and change them. What a synchronisation reads and writes is in sync-state-store. */
+export function createSourceStore(db: Db, clock: Clock) {
+  const select = db.prepare<[number], Source>('source', `${SELECT} WHERE s.id = ?`);
+  const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT}
+     WHERE s.id > ? AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY s.id LIMIT ?`);
+  const selectOwned = db.prepare<[number, number, number], Source>('owned sources',
+    `${SELECT} WHERE s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`);
+  const selectDuplicate = db.prepare<[string, number], { id: number }>('same feed of one owner', `
+    SELECT s.id FROM feeds f JOIN sources s ON s.id = f.source_id WHERE f.url = ? AND s.owner_id = ?`);
+  const insert = db.prepare<[number, string, string, number, string, number | null, number, number], { id: number }>('create source', `
+    INSERT INTO sources (owner_id, kind, title, title_is_own, visibility, next_sync_at, created_at, updated_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`);
+  const insertFeed = db.prepare<[number, string, string]>('create feed',
+    'INSERT INTO feeds (source_id, url, host) VALUES (?, ?, ?)');
+  const updateTitle = db.prepare<[string, number, number]>('rename source',
+    'UPDATE sources SET title = ?, title_is_own = 1, updated_at = ? WHERE id = ?');
+  const updateVisibility = db.prepare<[Visibility, number, number]>('set source visibility',
+    'UPDATE sources SET visibility = ?, updated_at = ? WHERE id = ?');
+  const pause = db.prepare<[string | null, number, number]>('pause source', `
+    UPDATE sources SET state = 'paused', state_reason = ?, next_sync_at = NULL, updated_at = ? WHERE id = ?`);
+  const resume = db.prepare<[number, number, number]>('resume source', `
+    UPDATE sources SET state = 'active', state_reason = NULL, failures = 0,
+           next_sync_at = CASE kind WHEN 'feed' THEN ? END, updated_at = ?
+     WHERE id = ? AND state = 'paused'`);
+  const remove = db.prepare<[number]>('delete source', 'DELETE FROM sources WHERE id = ?');
+
+  return {
+    find: (id: number): Source | undefined => select.get(id),
+
+    /** Public sources and the viewer's own, by id; `ownedOnly` leaves the others out. */
+    list(viewer: Viewer | null, { ownedOnly, after, limit }: SourcePage): Source[] {
+      const viewerId = viewer?.id ?? 0;
+      return ownedOnly ? selectOwned.all(viewerId, after, limit) : selectVisible.all(after, viewerId, limit);
+    },
+
+    /** The owner's source of this feed, if there is one. */
+    idOfFeed: (url: string, ownerId: number): number | undefined => selectDuplicate.get(url, ownerId)?.id,
+
+    create({ ownerId, kind, title, titleIsOwn, visibility }: NewSource, feed: NewFeed | null): number {
+      const now = clock();
+      const row = insert.get(ownerId, kind, title, titleIsOwn ? 1 : 0, visibility, feed?.nextSyncAt ?? null, now, now);
+      if (!row) throw new Error('source was not created');
+      if (feed) insertFeed.run(row.id, feed.url, new URL(feed.url).host);
+      return row.id;
+    },
+
+    setTitle: (id: number, title: string): void => void updateTitle.run(title, clock(), id),
+    setVisibility: (id: number, visibility: Visibility): void => void updateVisibility.run(visibility, clock(), id),
+    pause: (id: number, reason: string | null): void => void pause.run(reason, clock(), id),
+    /** Due at once, with a clean record. */
+    resume: (id: number): void => void resume.run(clock(), clock(), id),
+    delete: (id: number): void => void remove.run(id),
+  };
+}
+
+/** Whether the viewer may see a source and its posts. */
+export function maySee(source: Source, viewer: Viewer | null): boolean {
+  return source.visibility === 'public' || mayManage(source, viewer);
+}
+
+/** Whether the viewer may change a source and its posts. */
+export function mayManage(source: Source, viewer: Viewer | null): boolean {
+  return viewer !== null && (viewer.id === source.ownerId || viewer.role === 'admin');
+}

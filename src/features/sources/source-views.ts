@@ -1,0 +1,175 @@
+import { formProblem } from '../../platform/http/form-views.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import type { HttpError } from '../../platform/http/problem.ts';
+import { moment } from '../../platform/http/readable.ts';
+import type { Page } from '../../platform/http/reply.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import type { ImportResult } from './import-opml.ts';
+import type { Source } from './source-store.ts';
+
+/** What was typed before and what is wrong with it; empty for a fresh form. */
+export type AddForm = { values?: Record<string, string>; opml?: string; problem?: HttpError };
+
+type SourceList = { items: Source[]; next: string | null; viewer: Viewer | null; form: AddForm };
+
+export function sourcesPage({ items, next, viewer, form }: SourceList): Page {
+  const main = html`
+<header class="page-head"><h1>Sources</h1></header>
+${viewer && addForm(form)}
+${items.length > 0 ? html`<ul class="sources">${items.map(sourceItem)}</ul>` : nothingHere(viewer)}
+${next && html`<p class="more"><a class="button" rel="next" href="/sources?cursor=${next}">More sources</a></p>`}
+${viewer && opmlSection(form)}`;
+  return { title: 'Sources', main, section: 'sources' };
+}
+
+function addForm({ values = {}, opml, problem }: AddForm): Html {
+  return html`
+<form method="post" action="/sources" class="panel stack">
+  <h2>Follow a feed</h2>
+  ${problem && opml === undefined && formProblem(problem)}
+  <label>Address of a feed, or of a site that has one
+    <input name="url" value="${values['url']}" required maxlength="2000" inputmode="url" autocapitalize="none"
+      spellcheck="false" placeholder="https://example.org/feed.xml"></label>
+  <details ${(values['title'] || values['visibility'] === 'private') && html`open`}>
+    <summary>Title and visibility</summary>
+    <label>Title <span class="optional">optional, else the feed’s own</span>
+      <input name="title" value="${values['title']}" maxlength="200"></label>
+    ${visibilityChoice(values['visibility'] ?? 'public')}
+  </details>
+  <button>Follow</button>
+</form>`;
+}
+
+function visibilityChoice(chosen: string): Html {
+  return html`
+    <label>Who may read its posts
+      <select name="visibility">
+        <option value="public" ${chosen === 'public' && html`selected`}>everybody</option>
+        <option value="private" ${chosen === 'private' && html`selected`}>only you</option>
+      </select></label>`;
+}
+
+function opmlSection({ opml, problem }: AddForm): Html {
+  return html`
+<details class="panel" ${opml !== undefined && html`open`}>
+  <summary>Move feeds in and out (OPML)</summary>
+  <p><a href="/api/sources.opml">Download your feeds as OPML</a></p>
+  <form method="post" action="/sources/import" class="stack">
+    ${problem && opml !== undefined && formProblem(problem)}
+    <label>Paste an OPML document to follow all its feeds
+      <textarea name="opml" rows="6" required spellcheck="false">${opml}</textarea></label>
+    <button>Import</button>
+  </form>
+</details>`;
+}
+
+function sourceItem(source: Source): Html {
+  return html`
+  <li>
+    <a class="title" href="/sources/${source.id}">${source.title}</a> ${stateTag(source)}
+    <p class="meta">${source.feedUrl ? new URL(source.feedUrl).host : 'own posts'}</p>
+  </li>`;
+}
+
+function stateTag({ state, visibility }: Source): Html {
+  return html`${state !== 'active' && html`<span class="tag ${state}">${state}</span>`}
+    ${visibility === 'private' && html`<span class="tag">private</span>`}`;
+}
+
+function nothingHere(viewer: Viewer | null): Html {
+  return html`<p class="empty">${viewer ? 'You follow nothing yet. Add the address of a site you like.' : 'There are no public sources yet.'}</p>`;
+}
+
+type SourceDetail = {
+  source: Source;
+  posts: Html | null;
+  next: string | null;
+  mayChange: boolean;
+  isSyncing: boolean;
+  problem: HttpError | undefined;
+};
+
+export function sourcePage({ source, posts, next, mayChange, isSyncing, problem }: SourceDetail): Page {
+  const main = html`
+<header class="page-head">
+  <h1>${source.title}</h1>
+  <p class="meta">${stateTag(source)} ${source.siteUrl && externalLink(source.siteUrl)}
+    <a href="/sources/${source.id}.atom">Atom</a> <a href="/sources/${source.id}.json">JSON Feed</a></p>
+  ${source.description && html`<p class="lead">${source.description}</p>`}
+</header>
+${mayChange && ownerPanel(source, isSyncing, problem)}
+${posts ?? html`<p class="empty">${isSyncing ? 'The first posts are being fetched.' : 'There are no posts here yet.'}</p>`}
+${next && html`<p class="more"><a class="button" rel="next" href="/sources/${source.id}?cursor=${next}">Older posts</a></p>`}`;
+  const alternates = [
+    { type: 'application/atom+xml', href: `/sources/${source.id}.atom`, title: source.title },
+    { type: 'application/feed+json', href: `/sources/${source.id}.json`, title: source.title },
+  ];
+  return { title: source.title, main, alternates, ...(isSyncing ? { refreshSeconds: 3 } : {}) };
+}
+
+function externalLink(url: string): Html {
+  return html`<a href="${url}" rel="noopener noreferrer" referrerpolicy="no-referrer">${new URL(url).host}</a>`;
+}
+
+function ownerPanel(source: Source, isSyncing: boolean, problem: HttpError | undefined): Html {
+  return html`
+<section class="panel">
+  ${source.stateReason && html`<p class="problem">${source.stateReason}</p>`}
+  ${source.kind === 'feed' && syncFacts(source, isSyncing)}
+  <div class="actions">
+    ${source.kind === 'feed' && source.state !== 'paused' && button(`/sources/${source.id}/sync`, 'Synchronise now')}
+    ${source.state === 'paused' ? button(`/sources/${source.id}/resume`, 'Resume') : button(`/sources/${source.id}/pause`, 'Pause')}
+    <a class="quiet" href="/sources/${source.id}/delete">Delete</a>
+  </div>
+  <details ${problem && html`open`}>
+    <summary>Title and visibility</summary>
+    <form method="post" action="/sources/${source.id}" class="stack">
+      ${problem && formProblem(problem)}
+      <label>Title <input name="title" value="${source.title}" required maxlength="200"></label>
+      ${visibilityChoice(source.visibility)}
+      <button>Save</button>
+    </form>
+  </details>
+</section>`;
+}
+
+function syncFacts({ feedUrl, state, lastSuccessAt, nextSyncAt }: Source, isSyncing: boolean): Html {
+  return html`
+  <dl class="facts">
+    <dt>Feed</dt><dd><code>${feedUrl}</code></dd>
+    <dt>Last synchronised</dt><dd>${lastSuccessAt === null ? 'never yet' : moment(lastSuccessAt)}</dd>
+    <dt>Next</dt><dd>${isSyncing ? 'under way' : nextTime(state, nextSyncAt)}</dd>
+  </dl>`;
+}
+
+function nextTime(state: Source['state'], nextSyncAt: number | null): Html | string {
+  return state === 'paused' || nextSyncAt === null ? 'when it is resumed' : moment(nextSyncAt);
+}
+
+function button(action: string, label: string): Html {
+  return html`<form method="post" action="${action}"><button class="secondary">${label}</button></form>`;
+}
+
+export function confirmDeletePage(source: Source): Page {
+  const main = html`
+<section class="narrow">
+  <h1>Delete this source?</h1>
+  <p class="lead">“${source.title}” goes for good, with all its posts and their attachments. To stop only new posts, pause it instead.</p>
+  <form method="post" class="actions">
+    <button class="danger">Delete the source</button>
+    <a class="quiet" href="/sources/${source.id}">Keep it</a>
+  </form>
+</section>`;
+  return { title: 'Delete this source?', main };
+}
+
+export function importedPage({ added, alreadyFollowed, refused }: ImportResult): Page {
+  const main = html`
+<section class="narrow">
+  <h1>Feeds imported</h1>
+  <p class="lead">${added} added${alreadyFollowed > 0 && `, ${alreadyFollowed} followed already`}. Their posts arrive within the next minutes.</p>
+  ${refused.length > 0 && html`<h2>Not taken over</h2><ul>${refused.map(({ url, reason }) => html`<li><code>${url}</code> ${reason}</li>`)}</ul>`}
+  <p><a class="button" href="/sources">To the sources</a></p>
+</section>`;
+  return { title: 'Feeds imported', main, section: 'sources' };
+}

@@ -1,0 +1,94 @@
+import { DAY, type Clock } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+
+/** What a synchronisation starts from. */
+export type SyncState = {
+  sourceId: number;
+  ownerId: number;
+  title: string;
+  state: 'active' | 'failing' | 'paused';
+  failures: number;
+  lastSuccessAt: number | null;
+  createdAt: number;
+  url: string;
+  etag: string | null;
+  lastModified: string | null;
+  bodyHash: string | null;
+};
+
+export type Validators = { etag: string | null; lastModified: string | null; bodyHash: string | null };
+export type FeedFacts = { title: string; siteUrl: string | null; description: string | null };
+export type DueSource = { sourceId: number; host: string };
+
+export type SyncStateStore = ReturnType<typeof createSyncStateStore>;
+
+/**
+ * When a source comes back if nothing else is ever heard of the job that was made for it. The job's end, good or bad,
+ * plans the real next time; this one makes sure that no source is silently given up.
+ */
+const SAFETY_NET = DAY;
+
+/** When each feed was synchronised, how it went, and when it is next due. */
+export function createSyncStateStore(db: Db, clock: Clock) {
+  const select = db.prepare<[number], SyncState>('sync state', `
+    SELECT s.id AS sourceId, s.owner_id AS ownerId, s.title, s.state, s.failures, s.last_success_at AS lastSuccessAt,
+           s.created_at AS createdAt, f.url, f.etag, f.last_modified AS lastModified, f.body_hash AS bodyHash
+      FROM sources s JOIN feeds f ON f.source_id = s.id WHERE s.id = ?`);
+  const selectDue = db.prepare<[number, number], DueSource>('due sources', `
+    SELECT s.id AS sourceId, f.host FROM sources s JOIN feeds f ON f.source_id = s.id
+     WHERE s.next_sync_at IS NOT NULL AND s.next_sync_at <= ? ORDER BY s.next_sync_at LIMIT ?`);
+  const postpone = db.prepare<[number, number]>('postpone source', 'UPDATE sources SET next_sync_at = ? WHERE id = ?');
+  const markSuccess = db.prepare<[number, number, number, number]>('record sync', `
+    UPDATE sources SET state = 'active', state_reason = NULL, failures = 0, last_sync_at = ?, last_success_at = ?, next_sync_at = ?
+     WHERE id = ? AND state <> 'paused'`);
+  const markFailing = db.prepare<[string, number, number, number]>('record failed try', `
+    UPDATE sources SET state = 'failing', state_reason = ?, last_sync_at = ?, failures = failures + ?
+     WHERE id = ? AND state <> 'paused'`);
+  const plan = db.prepare<[number, number]>('plan next sync',
+    `UPDATE sources SET next_sync_at = ? WHERE id = ? AND state <> 'paused'`);
+  const setValidators = db.prepare<[string | null, string | null, string | null, number]>('keep validators',
+    'UPDATE feeds SET etag = ?, last_modified = ?, body_hash = ? WHERE source_id = ?');
+  const setFacts = db.prepare<[string | null, string | null, number]>('keep feed facts',
+    'UPDATE feeds SET site_url = ?, description = ? WHERE source_id = ?');
+  const setTitle = db.prepare<[string, number, string]>('take over feed title',
+    'UPDATE sources SET title = ? WHERE id = ? AND title_is_own = 0 AND title <> ?');
+  const move = db.prepare<[string, string, number]>('move feed',
+    'UPDATE feeds SET url = ?, host = ?, etag = NULL, last_modified = NULL, body_hash = NULL WHERE source_id = ?');
+
+  return {
+    find: (sourceId: number): SyncState | undefined => select.get(sourceId),
+
+    /** Due sources, longest waiting first. Their next time is moved to the safety net in the same transaction. */
+    takeDue: db.transaction('take due sources', (limit: number, enqueue: (due: DueSource) => void): number => {
+      const now = clock();
+      const due = selectDue.all(now, limit);
+      for (const source of due) {
+        enqueue(source);
+        postpone.run(now + SAFETY_NET, source.sourceId);
+      }
+      return due.length;
+    }),
+
+    recordSuccess(sourceId: number, nextSyncAt: number): void {
+      markSuccess.run(clock(), clock(), nextSyncAt, sourceId);
+    },
+
+    /** A try that failed; `final` when its job has no attempts left. */
+    recordFailure(sourceId: number, reason: string, final: boolean): void {
+      markFailing.run(reason, clock(), final ? 1 : 0, sourceId);
+    },
+
+    planNext: (sourceId: number, at: number): void => void plan.run(at, sourceId),
+    keepValidators: (sourceId: number, { etag, lastModified, bodyHash }: Validators): void =>
+      void setValidators.run(etag, lastModified, bodyHash, sourceId),
+
+    /** The feed's own words about itself; its title only where the owner gave none. */
+    keepFacts(sourceId: number, { title, siteUrl, description }: FeedFacts): void {
+      setFacts.run(siteUrl, description, sourceId);
+      if (title) setTitle.run(title, sourceId, title);
+    },
+
+    /** The feed lives at another address from now on. */
+    move: (sourceId: number, url: string): void => void move.run(url, new URL(url).host, sourceId),
+  };
+}

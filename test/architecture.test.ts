@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix, resolve } from 'node:path';
+import { test } from 'node:test';
+
+const PROJECT = resolve(import.meta.dirname, '..');
+
+/** bin → app → features → platform. A feature never imports another feature. */
+const MAY_IMPORT: Record<string, string[]> = {
+  bin: ['app', 'platform'],
+  app: ['app', 'features', 'platform'],
+  features: ['platform'], // and its own folder
+  platform: ['platform'],
+};
+
+const files = readdirSync(join(PROJECT, 'src'), { recursive: true })
+  .map((name) => `src/${String(name)}`)
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => ({ name, code: readFileSync(join(PROJECT, name), 'utf8') }));
+
+const imports = files.flatMap(({ name, code }) =>
+  [...code.matchAll(/^(?:import|export|\}).*\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm)]
+    .map((found) => ({ file: name, target: found[1] ?? found[2] ?? found[3] ?? '' })));
+
+/** src/features/feeds/x.ts → layer features, folder features/feeds */
+function place(file: string): { layer: string; folder: string } {
+  const [, layer = '', feature = ''] = file.split('/');
+  return { layer, folder: layer === 'features' ? `${layer}/${feature}` : layer };
+}
+
+function offenders(allowed: RegExp, pattern: RegExp): string[] {
+  return files.filter(({ name, code }) => !allowed.test(name) && pattern.test(withoutComments(code))).map(({ name }) => name);
+}
+
+function withoutComments(code: string): string {
+  return code.replace(/\/\*[^]*?\*\/|\/\/[^\n]*/g, '');
+}
+
+test('folders import only downwards, and features never one another', () => {
+  const broken = imports
+    .filter(({ target }) => target.startsWith('.'))
+    .map(({ file, target }) => ({ file, target: posix.join(posix.dirname(file), target) }))
+    .filter(({ file, target }) => {
+      const from = place(file);
+      const to = place(target);
+      return from.folder !== to.folder && !MAY_IMPORT[from.layer]?.includes(to.layer);
+    });
+  assert.deepEqual(broken, []);
+});
+
+test('only Node and better-sqlite3 are imported, the latter in one file', () => {
+  const foreign = imports.filter(({ target }) => !target.startsWith('.') && !target.startsWith('node:'));
+  assert.deepEqual(foreign, [{ file: 'src/platform/db/open-database.ts', target: 'better-sqlite3' }]);
+});
+
+test('SQL statements stand in stores, jobs, metrics, migrations and the database itself', () => {
+  const mayHoldSql = /-store\.ts$|^src\/platform\/(db|jobs|metrics)\/|^src\/platform\/http\/rate-limit\.ts$|^src\/app\/content-version\.ts$/;
+  assert.deepEqual(offenders(mayHoldSql, /\b(db|reader|file)\.prepare[<(]/), []);
+});
+
+test('the environment is read in entrypoints only, the clock and chance there and where processes start', () => {
+  assert.deepEqual(offenders(/^src\/bin\//, /\bprocess\.env\b/), []);
+  const mayTellTime = /^src\/(bin\/|app\/(process|prepare-hub|hubctl[a-z-]*|stop-signals|wait-for-health)\.ts)|^src\/platform\/jobs\/job-queue\.ts$/;
+  assert.deepEqual(offenders(mayTellTime, /\bDate\.now\b|\bMath\.random\b/), []);
+});
+
+test('no statement replaces rows of a counted table, which would skip its delete triggers', () => {
+  assert.deepEqual(offenders(/^$/, /\bREPLACE INTO (posts|sources|jobs)\b(?!_)/i), []);
+});
+
+test('no file names a catch-all', () => {
+  const vague = /\/(utils?|helpers?|common|types|index|manager|misc)\.ts$/;
+  assert.deepEqual(files.filter(({ name }) => vague.test(name)), []);
+});

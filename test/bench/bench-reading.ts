@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { migrate, readMigrations } from '../../src/platform/db/migrate.ts';
+import { openDatabase } from '../../src/platform/db/open-database.ts';
+import type { BenchRow } from './bench-row.ts';
+import { load, startPeer, startWeb, type RunningServer } from './bench-servers.ts';
+
+const POSTS = 100_000;
+const ROUNDS = 5;
+const ROUND_MS = 1_500;
+const MIGRATIONS = join(import.meta.dirname, '../../migrations');
+
+/**
+ * Answers per second of `GET /api/posts` and of the timeline page with 100,000 posts, hot, over 16 kept-alive
+ * connections: the hub's web process beside a bare node:http server that sends the same headers and bytes, and beside
+ * Fastify doing the same query and JSON. The rounds alternate; the medians are compared.
+ */
+export async function benchReading(posts = POSTS): Promise<BenchRow[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-reading-'));
+  const servers: RunningServer[] = [];
+  const started = async (server: Promise<RunningServer>): Promise<RunningServer> => {
+    servers.push(await server);
+    return server;
+  };
+  try {
+    fill(join(folder, 'hub.db'), posts);
+    const hub = await started(startWeb(folder));
+    const fastify = await started(startPeer('fastify-peer.ts', [join(folder, 'hub.db')]));
+    const bareApi = await started(startPeer('bare-http-peer.ts', [await capture(hub, '/api/posts', folder)]));
+    const barePage = await started(startPeer('bare-http-peer.ts', [await capture(hub, '/', folder)]));
+    return [
+      ...rows('GET /api/posts', '>= 0.7', await compare([hub, bareApi], '/api/posts'), 'bare node:http, same bytes'),
+      ...rows('timeline page', '>= 0.7', await compare([hub, barePage], '/'), 'bare node:http, same bytes'),
+      ...rows('GET /api/posts', '>= 2', await compare([hub, fastify], '/api/posts'), 'Fastify + better-sqlite3'),
+    ];
+  } finally {
+    for (const server of servers) await server.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function rows(what: string, want: string, [ours = NaN, peerFigure = NaN]: number[], peer: string): BenchRow[] {
+  return [{ name: `${what}, ${POSTS.toLocaleString('en')} posts`, ours, peer, peerFigure, unit: 'answers/s', ratio: ours / peerFigure, want }];
+}
+
+async function compare(servers: RunningServer[], path: string): Promise<number[]> {
+  const rates = servers.map((): number[] => []);
+  for (let round = -1; round < ROUNDS; round++) {
+    for (const [index, server] of servers.entries()) {
+      const rate = await load(server, path, ROUND_MS);
+      if (round >= 0) rates[index]?.push(rate); // the first round warms up
+    }
+  }
+  return rates.map(median);
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+}
+
+/** One answer of the hub as a file from which the bare server gives it again. */
+async function capture(hub: RunningServer, path: string, folder: string): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${hub.port}${path}`);
+  const body = await response.text();
+  const own = new Set(['date', 'connection', 'keep-alive']); // node:http adds these itself
+  const headers = [...response.headers].filter(([name]) => !own.has(name)).flat();
+  const file = join(folder, `${path.replaceAll('/', '_')}.json`);
+  writeFileSync(file, JSON.stringify({ headers, body }));
+  return file;
+}
+
+function fill(path: string, posts: number): void {
+  const db = openDatabase(path);
+  migrate(db, readMigrations(MIGRATIONS), Date.now);
+  db.exec(`
+    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
+      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)
+      INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) SELECT i, 1, 'feed', 'Source ' || i, 0, 0 FROM n;
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${posts})
+      INSERT INTO posts (source_id, owner_id, guid, is_public, title, url, author, content_html, summary, content_hash,
+                         published_at, updated_at, created_at)
+      SELECT 1 + i % 100, 1, i, 1, 'Title of post ' || i, 'https://example.org/' || i, 'Author ' || (i % 50),
+             '<p>' || substr(hex(zeroblob(400)), 1, 600) || '</p>', substr(hex(zeroblob(150)), 1, 280), i,
+             1700000000000 + i * 60000, 1700000000000 + i * 60000, 0 FROM n;
+    PRAGMA optimize;`);
+  db.close();
+}

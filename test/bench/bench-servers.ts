@@ -1,0 +1,82 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { confinedCommand, type NodeFacts } from '../../src/app/hub-commands.ts';
+import { loadConfig } from '../../src/app/load-config.ts';
+
+export type RunningServer = { name: string; port: number; pid: number; stop(): Promise<void> };
+
+/** The hub's own web process as it runs for real, confined and with its log on (to nowhere). */
+export function startWeb(dataDir: string): Promise<RunningServer> {
+  const env = hubEnvironment(dataDir);
+  return start('web', hubArguments('web', env), env, (message) => (message as { listening?: { port: number } }).listening?.port);
+}
+
+/** The hub's own worker, likewise. Its database must have been migrated. */
+export function startWorker(dataDir: string): ChildProcess {
+  const env = hubEnvironment(dataDir);
+  return spawn(process.execPath, hubArguments('worker', env), { env, stdio: 'ignore' });
+}
+
+function hubEnvironment(dataDir: string): NodeJS.ProcessEnv {
+  return { ...process.env, DATA_DIR: dataDir, PORT: '0', HOST: '127.0.0.1', OUTBOUND_ALLOW: '127.0.0.0/8' };
+}
+
+function hubArguments(name: string, env: NodeJS.ProcessEnv): string[] {
+  return confinedCommand(loadConfig(env), name, [], nodeFacts()).args;
+}
+
+/** Resident memory of a process in MiB: now, or at its highest (Linux). */
+export function residentMiB(pid: number, which: 'VmRSS' | 'VmHWM'): number {
+  const line = readFileSync(`/proc/${pid}/status`, 'utf8').split('\n').find((text) => text.startsWith(which));
+  return Number(/\d+/.exec(line ?? '')?.[0]) / 1024;
+}
+
+/** One of the peers beside this file; it sends its port once it listens. */
+export function startPeer(file: string, args: string[]): Promise<RunningServer> {
+  return start(file, [join(import.meta.dirname, file), ...args], process.env, (message) => (message as { port: number }).port);
+}
+
+function nodeFacts(): NodeFacts {
+  const hasNetFlag = process.allowedNodeEnvironmentFlags.has('--allow-net');
+  return { execPath: process.execPath, cwd: process.cwd(), hasNetFlag };
+}
+
+async function start(
+  name: string,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  portOf: (message: unknown) => number | undefined,
+): Promise<RunningServer> {
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+  const port = await Promise.race([portFrom(child, portOf), once(child, 'exit').then(() => undefined)]);
+  if (port === undefined || child.pid === undefined) throw new Error(`${name} did not start`);
+  return { name, port, pid: child.pid, stop: () => stop(child) };
+}
+
+function portFrom(child: ChildProcess, portOf: (message: unknown) => number | undefined): Promise<number> {
+  return new Promise((resolve) => {
+    child.on('message', (message) => {
+      const port = portOf(message);
+      if (port !== undefined) resolve(port);
+    });
+  });
+}
+
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
+}
+
+/** Answers per second of one path, asked for by a process of its own. */
+export async function load(server: RunningServer, path: string, milliseconds: number): Promise<number> {
+  const file = join(import.meta.dirname, 'load-client.ts');
+  const client = spawn(process.execPath, [file, String(server.port), path, '16', String(milliseconds)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let printed = '';
+  client.stdout.on('data', (chunk) => (printed += chunk));
+  await once(client, 'exit');
+  return Number(printed);
+}

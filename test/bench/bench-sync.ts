@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { migrate, readMigrations } from '../../src/platform/db/migrate.ts';
+import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import type { BenchRow } from './bench-row.ts';
+import { residentMiB, startWorker, stop } from './bench-servers.ts';
+
+const FEEDS = 10_000;
+const CONCURRENCY = 8; // SYNC_CONCURRENCY's default
+const MEMORY_LIMIT_MIB = 150;
+const MIGRATIONS = join(import.meta.dirname, '../../migrations');
+
+/**
+ * A real worker synchronises 10,000 feeds, each on a host of its own (127.x.y.z) of one local server; every other one
+ * is unchanged (304), the others have 15 posts of about 700 bytes. Beside it: the requests alone, as many at a time,
+ * nothing read, stored or planned.
+ */
+export async function benchSync(feeds = FEEDS): Promise<BenchRow[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-sync-'));
+  const server = createServer(answer).listen(0, '0.0.0.0');
+  await once(server, 'listening');
+  const urls = Array.from({ length: feeds }, (_, index) => feedUrl(server, index));
+  const db = openDatabase(join(folder, 'hub.db'));
+  try {
+    follow(db, urls);
+    const started = performance.now();
+    const worker = startWorker(folder);
+    await untilSynced(db, feeds);
+    const ours = perSecond(feeds, started);
+    const memory = residentMiB(worker.pid ?? 0, 'VmHWM');
+    await stop(worker);
+    const bareStarted = performance.now();
+    await requestAll(urls);
+    const bare = perSecond(feeds, bareStarted);
+    const name = `sync of ${feeds.toLocaleString('en')} feeds, half of them unchanged`;
+    return [
+      { name, ours, peer: 'the requests alone', peerFigure: bare, unit: 'feeds/s', ratio: ours / bare, want: 'as reported' },
+      { name: `${name}: peak memory of the worker`, ours: memory, peer: 'the limit', peerFigure: MEMORY_LIMIT_MIB, unit: 'MiB',
+        ratio: MEMORY_LIMIT_MIB / memory, want: '>= 1' },
+    ];
+  } finally {
+    db.close();
+    server.closeAllConnections();
+    server.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function feedUrl(server: Server, index: number): string {
+  const { port } = server.address() as AddressInfo;
+  return `http://127.${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}:${port}/${index % 2 === 0 ? 'changed' : 'unchanged'}/${index}`;
+}
+
+const ITEMS = Array.from({ length: 15 }, (_, index) => `<item><guid isPermaLink="false">g${index}</guid><title>Post ${index}</title>
+  <link>https://example.org/${index}</link><pubDate>Mon, 0${1 + (index % 9)} Jan 2024 10:00:00 GMT</pubDate>
+  <description>&lt;p&gt;${'Some words with a &lt;a href="/x"&gt;link&lt;/a&gt; in them. '.repeat(10)}&lt;/p&gt;</description></item>`).join('');
+
+function answer(req: import('node:http').IncomingMessage, res: import('node:http').ServerResponse): void {
+  if (req.url?.startsWith('/unchanged/')) return void res.writeHead(304, { etag: '"1"' }).end();
+  res.writeHead(200, { 'content-type': 'application/rss+xml', etag: '"1"' });
+  res.end(`<rss version="2.0"><channel><title>Feed ${req.url}</title><link>https://example.org/</link>${ITEMS}</channel></rss>`);
+}
+
+function follow(db: Db, urls: string[]): void {
+  migrate(db, readMigrations(MIGRATIONS), Date.now);
+  db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
+    VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0)`);
+  const source = db.prepare<[number]>('source', `INSERT INTO sources (id, owner_id, kind, title, next_sync_at, created_at, updated_at)
+    VALUES (?, 1, 'feed', 'Feed', 1, 0, 0)`);
+  const feed = db.prepare<[number, string, string]>('feed', `INSERT INTO feeds (source_id, url, host, etag) VALUES (?, ?, ?, '"1"')`);
+  db.transaction('follow', () => urls.forEach((url, index) => {
+    source.run(index + 1);
+    feed.run(index + 1, url, new URL(url).host);
+  }))();
+}
+
+async function untilSynced(db: Db, feeds: number): Promise<void> {
+  const done = db.prepare<[], { value: number }>('runs', `SELECT SUM(value) AS value FROM counts WHERE metric = 'sync_runs_total'`);
+  while ((done.get()?.value ?? 0) < feeds) await sleep(20);
+}
+
+async function requestAll(urls: string[]): Promise<void> {
+  let next = 0;
+  const one = async (): Promise<void> => {
+    for (let url = urls[next++]; url !== undefined; url = urls[next++]) {
+      const [response] = await once(request(url, { agent: false }).end(), 'response');
+      for await (const chunk of response) void chunk;
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, one));
+}
+
+function perSecond(count: number, started: number): number {
+  return count / ((performance.now() - started) / 1000);
+}

@@ -1,0 +1,32 @@
+import type { BenchRow } from './bench-row.ts';
+
+/** npm run bench [-- name…]: each figure beside its peer's, from the same run; without names all of them. */
+const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
+  feeds: async () => (await import('./bench-feeds.ts')).benchFeeds(`${import.meta.dirname}/../../../shared/corpora/feeds`),
+  reading: async () => (await import('./bench-reading.ts')).benchReading(),
+  scrape: async () => (await import('./bench-scrape.ts')).benchScrape(),
+  queue: async () => (await import('./bench-queue.ts')).benchQueue(),
+  sync: async () => (await import('./bench-sync.ts')).benchSync(),
+  start: async () => (await import('./bench-start.ts')).benchStart(),
+};
+
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => !(name in BENCHES));
+if (unknown.length > 0) {
+  process.stderr.write(`there is no bench ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}\n`);
+  process.exit(2);
+}
+
+for (const [name, bench] of Object.entries(BENCHES)) {
+  if (names.length > 0 && !names.includes(name)) continue;
+  process.stdout.write(`\n${name}\n`);
+  for (const row of await bench()) process.stdout.write(line(row));
+}
+
+function line({ name, ours, peer, peerFigure, unit, ratio, want }: BenchRow): string {
+  return `  ${name}: ${figure(ours)} ${unit}; ${peer}: ${figure(peerFigure)} ${unit}; ratio ${ratio.toFixed(2)} (wanted ${want})\n`;
+}
+
+function figure(value: number): string {
+  return value >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
+}

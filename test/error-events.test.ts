@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createErrorStore, fingerprintOf } from '../src/features/errors/error-store.ts';
+import { MINUTE } from '../src/platform/clock.ts';
+import { startHub, type Hub } from './support/hub.ts';
+
+type ErrorRow = { program: string; message: string; stack: string; count: number; firstAt: number; lastAt: number };
+
+function errorRows(hub: Hub): ErrorRow[] {
+  return hub.db.prepare<[], ErrorRow>('t',
+    'SELECT program, message, stack, count, first_at AS firstAt, last_at AS lastAt FROM error_events').all();
+}
+
+function fail(id: number): Error {
+  return new Error(`post ${id} has no source`);
+}
+
+test('the same error is one row with a count, its first and last time, and its latest message', async (t) => {
+  const hub = await startHub(t);
+  const first = hub.now();
+  hub.app.errors.note(fail(1));
+  hub.passTime(MINUTE);
+  hub.app.errors.note(fail(2));
+
+  const [row, ...others] = errorRows(hub);
+  assert.deepEqual(others, []);
+  assert.deepEqual([row?.count, row?.firstAt, row?.lastAt, row?.message], [2, first, first + MINUTE, 'post 2 has no source']);
+  const metrics = (await hub.anybody.get('/api/metrics')).text;
+  assert.match(metrics, /service_error_events_total\{process="web"\} 2\n/);
+});
+
+test('errors of another place, name, message or process are others; ids and names in the message do not count', () => {
+  const error = { name: 'Error', message: 'post 7 of "Owls" is lost', stack: 'Error: x\n    at a (file:///a.ts:1:1)' };
+  const prints = [
+    fingerprintOf('web', error),
+    fingerprintOf('worker', error),
+    fingerprintOf('web', { ...error, name: 'TypeError' }),
+    fingerprintOf('web', { ...error, message: 'post 7 of "Owls" is found' }),
+    fingerprintOf('web', { ...error, stack: 'Error: x\n    at a (file:///a.ts:2:1)' }),
+  ];
+
+  assert.equal(new Set(prints).size, prints.length);
+  assert.equal(prints[0], fingerprintOf('web', { ...error, message: 'post 8 of "Hawks" is lost' }));
+});
+
+test('a handler that fails answers 500 without saying why, and the failure is noted', async (t) => {
+  const hub = await startHub(t);
+  hub.db.exec('ALTER TABLE sources RENAME COLUMN title TO name');
+
+  const answer = await hub.anybody.get('/api/posts');
+  assert.equal(answer.status, 500);
+  assert.doesNotMatch(answer.text, /column|SQL|at file/);
+  assert.equal(errorRows(hub)[0]?.count, 1);
+  assert.equal((await hub.anybody.get('/api/health?probe=live')).status, 200);
+});
+
+test('an error that cannot be stored is logged, and noting it throws nothing', async (t) => {
+  const hub = await startHub(t);
+  const lines: string[] = [];
+  const log = { ...console, flush() {}, error: (event: string) => void lines.push(event) };
+  const store = createErrorStore(hub.db, hub.now, 'web', log);
+  hub.db.exec('DROP TABLE error_events');
+
+  store.note(fail(1));
+  store.note('thrown text');
+  store.note(undefined);
+  assert.deepEqual(lines, ['error event not stored', 'error event not stored', 'error event not stored']);
+});

@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { createApp } from '../src/app/app.ts';
+import { runHubctl } from '../src/app/hubctl.ts';
+import { loadConfig } from '../src/app/load-config.ts';
+import { openHub } from '../src/app/prepare-hub.ts';
+import { surroundings } from '../src/app/process.ts';
+import { HOUR, MINUTE } from '../src/platform/clock.ts';
+import { openDatabase } from '../src/platform/db/open-database.ts';
+import { createLog } from '../src/platform/log.ts';
+import { createClient } from './support/client.ts';
+import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';
+import { PROJECT_ROOT, runProgram, type Outcome } from './support/run-program.ts';
+import { temporaryProject, writeFiles } from './support/temporary-project.ts';
+
+const PASSWORD = 'correct horse battery';
+
+/** The command line in this process, on that folder. */
+async function hubctl(dataDir: string, ...argv: string[]): Promise<Outcome> {
+  const outcome: Outcome = { status: null, stdout: '', stderr: '' };
+  const out = (text: string): void => void (outcome.stdout += text);
+  const err = (text: string): void => void (outcome.stderr += text);
+  outcome.status = await runHubctl(argv, { env: hubEnvironment(dataDir), out, err });
+  return outcome;
+}
+
+/** A hub that nobody runs, with its parts at hand. */
+function idleHub(t: TestContext) {
+  const dataDir = temporaryDataDir(t);
+  const config = loadConfig(hubEnvironment(dataDir));
+  const db = openHub(config, Date.now);
+  t.after(() => db.close());
+  const log = createLog('test', 'error', Date.now, () => {});
+  const { jobs } = createApp({ ...surroundings(config, db, log), program: 'hubctl' });
+  const selectActs = db.prepare<[], { act: string }>('acts',
+    'SELECT act, actor_name, target_id FROM audit_records ORDER BY id');
+
+  function failedJob(dedupeKey: string): number {
+    jobs.enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey, maxAttempts: 1 });
+    const [job] = jobs.claim('sync-source', 1);
+    assert.ok(job);
+    jobs.fail(job, new Error('the publisher\nis away'));
+    return job.id;
+  }
+
+  return { dataDir, db, jobs, acts: selectActs.all, failedJob };
+}
+
+test('invite prints the link and nothing else, and somebody can join by it, once', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  const web = startHubProcess(t, 'web', dataDir);
+  const address = await web.address();
+  const env = { ...hubEnvironment(dataDir, { BASE_URL: 'https://hub.example.org' }), PATH: process.env.PATH ?? '' };
+
+  const command = [join(PROJECT_ROOT, 'scripts/hubctl'), 'invite', '--role', 'admin'];
+  const { status, stdout, stderr } = await runProgram('/bin/sh', command, { env, cwd: '/' });
+
+  assert.deepEqual([status, stderr], [0, '']);
+  assert.match(stdout, /^https:\/\/hub\.example\.org\/join\/[\w-]{20,}\n$/);
+  const person = { invitation: stdout.trim(), password: PASSWORD };
+  const joinAs = (username: string) => createClient(address).post('/api/accounts', { ...person, username });
+  const joined = await joinAs('ada');
+  assert.deepEqual([joined.status, joined.json()['role']], [201, 'admin']);
+  assert.equal((await joinAs('bo')).status, 410);
+});
+
+test('invite takes role and hours, and the record says that it came from the command line', async (t) => {
+  const { dataDir, db, acts } = idleHub(t);
+  await hubctl(dataDir, 'invite');
+  await hubctl(dataDir, 'invite', '--role=admin', '--hours', '1');
+
+  assert.deepEqual(
+    db.prepare<[], object>('invitations',
+      'SELECT role, (expires_at - created_at) / 3600000 AS hours FROM invitations').all(),
+    [{ role: 'member', hours: 72 }, { role: 'admin', hours: 1 }],
+  );
+  assert.deepEqual(acts().map(({ act }) => act), ['invitation.created', 'invitation.created']);
+});
+
+for (const argv of [
+  ['invite', 'ada'],
+  ['invite', '--role', 'owner'],
+  ['invite', '--role'],
+  ['invite', '--hours', '0'],
+  ['invite', '--hours', '721'],
+  ['invite', '--hours', '1.5'],
+  ['invite', '--hours='],
+  ['invite', '--json'],
+  ['jobs'],
+  ['jobs', 'list', '3'],
+  ['jobs', 'list', '--state', 'dead'],
+  ['jobs', 'retry'],
+  ['jobs', 'retry', 'x'],
+  ['jobs', 'retry', '0'],
+  ['jobs', 'retry', '-1'],
+  ['jobs', 'retry', '1', '2'],
+  ['jobs', 'discard', '1e3'],
+  ['jobs', 'remove', '1'],
+  ['migrate', 'now'],
+  ['migrate', '--force'],
+]) {
+  test(`wrong usage: ${argv.join(' ')}`, async (t) => {
+    const dataDir = temporaryDataDir(t);
+    const { status, stdout, stderr } = await hubctl(dataDir, ...argv);
+
+    assert.deepEqual([status, stdout], [2, '']);
+    assert.match(stderr, new RegExp(`^hubctl: .+\\nusage: hubctl ${argv[0]} `));
+    assert.ok(!existsSync(join(dataDir, 'hub.db')), 'nothing was opened');
+  });
+}
+
+test('no command, an unknown one and names that every object has are wrong usage, with the list of commands', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  for (const argv of [[], ['remove'], ['constructor'], ['toString'], ['__proto__']]) {
+    const { status, stdout, stderr } = await hubctl(dataDir, ...argv);
+    assert.deepEqual([status, stdout], [2, ''], argv.join());
+    assert.match(stderr, /usage: hubctl <command>[^]*invite[^]*jobs[^]*migrate[^]*Exit codes/);
+  }
+});
+
+test('--help is no failure and opens nothing, for all commands and for each', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  for (const argv of [['--help'], ['-h'], ['help']]) {
+    const { status, stdout, stderr } = await hubctl(dataDir, ...argv);
+    assert.deepEqual([status, stderr], [0, '']);
+    for (const name of ['invite', 'jobs', 'migrate']) assert.match(stdout, new RegExp(`^  ${name} `, 'm'));
+  }
+  for (const name of ['invite', 'jobs', 'migrate']) {
+    const { status, stdout } = await hubctl(dataDir, name, '--help');
+    assert.equal(status, 0);
+    assert.match(stdout, new RegExp(`^usage: hubctl ${name} `));
+  }
+  assert.ok(!existsSync(join(dataDir, 'hub.db')));
+});
+
+test('a mistake in the configuration ends with 2 and names it', async (t) => {
+  let stderr = '';
+  const env = { ...hubEnvironment(temporaryDataDir(t)), LOG_LEVEL: 'loud' };
+
+  assert.equal(await runHubctl(['jobs', 'list'], { env, out: assert.fail, err: (text) => void (stderr += text) }), 2);
+  assert.match(stderr, /LOG_LEVEL must be one of/);
+});
+
+test('jobs list shows failed jobs, or those of a state, one a line', async (t) => {
+  const { dataDir, jobs, failedJob } = idleHub(t);
+  assert.deepEqual(await hubctl(dataDir, 'jobs', 'list'), { status: 0, stdout: '', stderr: 'no failed jobs\n' });
+  const id = failedJob('7');
+  jobs.enqueue({ kind: 'clean-up', payload: {}, runAt: Date.UTC(2030, 0, 1) });
+
+  const failed = await hubctl(dataDir, 'jobs', 'list');
+  assert.match(failed.stdout, new RegExp(`^${id}\tfailed\tsync-source 7\t1/1\t\\S+Z\tthe publisher is away\n$`));
+  const queued = await hubctl(dataDir, 'jobs', 'list', '--state', 'queued');
+  assert.match(queued.stdout, /^2\tqueued\tclean-up\t0\/\d+\t2030-01-01T00:00:00\.000Z\t\n$/);
+  assert.equal((await hubctl(dataDir, 'jobs', 'list', '--state', 'all')).stdout.split('\n').length, 3);
+});
+
+test('jobs list --json is one array, also when there are none; a longer list says that it is cut', async (t) => {
+  const { dataDir, db, jobs, failedJob } = idleHub(t);
+  assert.equal((await hubctl(dataDir, 'jobs', 'list', '--json')).stdout, '[]\n');
+  const id = failedJob('7');
+  const [row] = JSON.parse((await hubctl(dataDir, 'jobs', 'list', '--json')).stdout);
+  assert.deepEqual([row.id, row.kind, row.state, row.payload], [id, 'sync-source', 'failed', { sourceId: 1 }]);
+  assert.equal(row.lastError, 'the publisher\nis away');
+
+  db.transaction('many', () => {
+    for (let n = 0; n < 101; n++) jobs.enqueue({ kind: 'k', payload: {} });
+  })();
+  const { stdout, stderr } = await hubctl(dataDir, 'jobs', 'list', '--state=queued', '--json');
+  assert.deepEqual([JSON.parse(stdout).length, stderr], [100, 'only the newest 100 are listed\n']);
+});
+
+test('jobs retry and discard settle a failed job and are recorded; what cannot be settled ends with 1', async (t) => {
+  const { dataDir, jobs, acts, failedJob } = idleHub(t);
+  const [first, second] = [failedJob('1'), failedJob('2')];
+
+  assert.deepEqual(await hubctl(dataDir, 'jobs', 'retry', String(first)), { status: 0, stdout: '', stderr: '' });
+  assert.deepEqual(await hubctl(dataDir, 'jobs', 'discard', String(second)), { status: 0, stdout: '', stderr: '' });
+  assert.deepEqual([jobs.find(first)?.state, jobs.find(second)?.state], ['queued', 'discarded']);
+  assert.equal(jobs.find(first)?.attempts, 0);
+  assert.deepEqual(acts(), [
+    { act: 'job.retried', actor_name: 'command line', target_id: first },
+    { act: 'job.discarded', actor_name: 'command line', target_id: second },
+  ]);
+
+  for (const [act, id] of [['retry', first], ['discard', second], ['retry', 999], ['discard', 999]] as const) {
+    const { status, stdout, stderr } = await hubctl(dataDir, 'jobs', act, String(id));
+    assert.deepEqual([status, stdout], [1, '']);
+    assert.match(stderr, new RegExp(`job ${id}\\b`));
+  }
+  assert.equal(acts().length, 2, 'what did not happen is not recorded');
+});
+
+test('a failed job whose source has another one waiting is not queued twice', async (t) => {
+  const { dataDir, jobs, failedJob } = idleHub(t);
+  const id = failedJob('1');
+  jobs.enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1' });
+
+  assert.equal((await hubctl(dataDir, 'jobs', 'retry', String(id))).status, 1);
+  assert.equal(jobs.find(id)?.state, 'failed');
+});
+
+test('a lock that another process holds too long ends with 75, and nothing was done', async (t) => {
+  const { dataDir, db } = idleHub(t);
+  const other = openDatabase(join(dataDir, 'hub.db'));
+  t.after(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+
+  const busy = { status: 75, stdout: '', stderr: 'hubctl: the database is busy; try again\n' };
+  assert.deepEqual(await hubctl(dataDir, 'invite'), busy);
+
+  other.exec('ROLLBACK');
+  assert.equal(db.prepare<[], object>('invitations', 'SELECT id FROM invitations').all().length, 0);
+  assert.equal((await hubctl(dataDir, 'invite')).status, 0);
+});
+
+test('a database that cannot be used ends with 1 and the reason', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  writeFileSync(join(dataDir, 'hub.db'), 'no database'.repeat(100));
+
+  const { status, stdout, stderr } = await hubctl(dataDir, 'jobs', 'list');
+  assert.deepEqual([status, stdout], [1, '']);
+  assert.match(stderr, /^hubctl: the database cannot be used \(.*not a database\)\n$/);
+});
+
+test('migrate makes the schema of a new hub and then has nothing to do', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  const first = await hubctl(dataDir, 'migrate');
+  assert.deepEqual([first.status, first.stderr], [0, '']);
+  assert.match(first.stdout, /^applied 1 platform\napplied 2 accounts\n/);
+
+  const nothing = { status: 0, stdout: '', stderr: 'nothing to apply: the schema is up to date\n' };
+  assert.deepEqual(await hubctl(dataDir, 'migrate'), nothing);
+  assert.deepEqual(await hubctl(dataDir, 'migrate', '--allow-unsafe'), nothing, 'which needs no backup');
+});
+
+/** A copy of the hub that has run once, to which a later version brought a migration that drops. */
+async function upgradedHub(t: TestContext) {
+  const folder = temporaryProject(t, ['package.json', 'src', 'migrations']);
+  symlinkSync(join(PROJECT_ROOT, 'node_modules'), join(folder, 'node_modules'));
+  const env = { PORT: '0', DATA_DIR: join(folder, 'data') };
+  mkdirSync(env.DATA_DIR);
+  const run = (program: string, ...args: string[]) =>
+    runProgram(process.execPath, [join(folder, 'src/bin', program), ...args], { env });
+  assert.equal((await run('hubctl.ts', 'migrate')).status, 0);
+  const number = readdirSync(join(folder, 'migrations')).filter((name) => name.endsWith('.sql')).length + 1;
+  const file = `migrations/${String(number).padStart(4, '0')}_no_idle_index.sql`;
+  writeFiles(folder, { [file]: '-- safe: no\nDROP INDEX rate_limits_idle;\n' });
+
+  function hasIndex(): boolean {
+    const db = openDatabase(join(env.DATA_DIR, 'hub.db'));
+    const found = db.prepare<[], object>('index', `SELECT 1 FROM sqlite_schema WHERE name = 'rate_limits_idle'`).get();
+    db.close();
+    return found !== undefined;
+  }
+
+  const markVerified = (text: string): void => {
+    mkdirSync(join(env.DATA_DIR, 'run'), { recursive: true });
+    writeFileSync(join(env.DATA_DIR, 'run/backup-verified'), text);
+  };
+  return { run, number, hasIndex, markVerified };
+}
+
+test('a migration that is not safe stops start, web and worker with the command to run', async (t) => {
+  const { run, number, hasIndex } = await upgradedHub(t);
+
+  for (const program of ['start.ts', 'web.ts', 'worker.ts']) {
+    const { status, stdout, stderr } = await run(program);
+    assert.deepEqual([status, stdout], [1, ''], program);
+    assert.match(stderr, new RegExp(`migration ${number} \\(no_idle_index\\) `), program);
+    assert.match(stderr, / run: \.\/scripts\/hubctl migrate --allow-unsafe\b/, program);
+    assert.equal(stderr.split('\n').length, 2, 'one line');
+  }
+  assert.ok(hasIndex());
+});
+
+test('migrate --allow-unsafe needs a backup that was verified within the last hour', async (t) => {
+  const { run, number, hasIndex, markVerified } = await upgradedHub(t);
+  const plain = await run('hubctl.ts', 'migrate');
+  assert.equal(plain.status, 1);
+  assert.match(plain.stderr, /is not safe to apply by itself/);
+
+  for (const mark of [null, 'today', String(Date.now() - HOUR), String(Date.now() + 5 * MINUTE)]) {
+    if (mark !== null) markVerified(mark);
+    const { status, stdout, stderr } = await run('hubctl.ts', 'migrate', '--allow-unsafe');
+    assert.deepEqual([status, stdout], [1, ''], String(mark));
+    assert.match(stderr, /^hubctl: .*verified backup younger than an hour: run .*backup\.sh .*nothing was changed\n$/);
+    assert.ok(hasIndex());
+  }
+
+  markVerified(`${Date.now() - HOUR + 5 * MINUTE}\n`);
+  const applied = { status: 0, stdout: `applied ${number} no_idle_index\n`, stderr: '' };
+  assert.deepEqual(await run('hubctl.ts', 'migrate', '--allow-unsafe'), applied);
+  assert.ok(!hasIndex());
+  assert.equal((await run('hubctl.ts', 'jobs', 'list')).status, 0);
+});

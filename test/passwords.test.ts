@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { argon2Sync } from 'node:crypto';
+import { createHook } from 'node:async_hooks';
+import { test, type TestContext } from 'node:test';
+import { createPasswords } from '../src/features/accounts/passwords.ts';
+import { HttpError } from '../src/platform/http/problem.ts';
+import { startHub } from './support/hub.ts';
+
+const PASSWORD = 'correct horse';
+
+/** A stored hash with other parameters than the hub's; quick to check when they are small. */
+function storedHash(password: string, { memory = 8, passes = 1, parallelism = 1 } = {}): string {
+  const nonce = Buffer.alloc(16, 7);
+  const tag = argon2Sync('argon2id', { message: password, nonce, tagLength: 32, memory, passes, parallelism });
+  const unpadded = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(nonce)}$${unpadded(tag)}`;
+}
+
+/** Counts the derivations that begin from now on, in the whole process. */
+function countDerivations(t: TestContext): () => number {
+  let count = 0;
+  const hook = createHook({ init: (_id, type) => void (type === 'ARGON2REQUEST' && count++) }).enable();
+  t.after(() => void hook.disable());
+  return () => count;
+}
+
+test('a password is kept as argon2id of 19 MiB and two passes, in PHC form, with a salt of its own', async () => {
+  const passwords = createPasswords();
+  const [one, other] = [await passwords.hash(PASSWORD), await passwords.hash(PASSWORD)];
+
+  assert.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+  assert.notEqual(one, other);
+  const [, , , , salt = '', tag = ''] = one.split('$');
+  const again = argon2Sync('argon2id', {
+    message: PASSWORD, nonce: Buffer.from(salt, 'base64'), tagLength: 32, memory: 19_456, passes: 2, parallelism: 1,
+  });
+  assert.equal(again.toString('base64').replace(/=+$/, ''), tag);
+});
+
+test('only the very password fits', async () => {
+  const passwords = createPasswords();
+  const stored = storedHash('pässword 1');
+
+  assert.equal((await passwords.verify('pässword 1', stored)).ok, true);
+  for (const other of ['', 'pässword 2', 'Pässword 1', 'pässword 1 ', 'pa\u0308ssword 1', 'pässword']) {
+    assert.equal((await passwords.verify(other, stored)).ok, false, other);
+  }
+});
+
+test('a hash of weaker parameters still works, and is outdated', async () => {
+  const passwords = createPasswords();
+
+  assert.deepEqual(await passwords.verify(PASSWORD, storedHash(PASSWORD)), { ok: true, outdated: true });
+  assert.deepEqual(
+    await passwords.verify(PASSWORD, storedHash(PASSWORD, { memory: 19_456, passes: 1 })),
+    { ok: true, outdated: true },
+  );
+  assert.deepEqual(
+    await passwords.verify(PASSWORD, storedHash(PASSWORD, { memory: 20_000, passes: 3 })),
+    { ok: true, outdated: false },
+  );
+  assert.deepEqual(await passwords.verify(PASSWORD, await passwords.hash(PASSWORD)), { ok: true, outdated: false });
+});
+
+test('a stored hash of another form is a fault, not a wrong password', async () => {
+  for (const stored of ['', 'plain', '$argon2i$v=19$m=8,t=1,p=1$AAAA$AAAA', '$argon2id$v=16$m=8,t=1,p=1$AAAA$AAAA']) {
+    await assert.rejects(createPasswords().verify(PASSWORD, stored), /unknown form/, stored);
+  }
+});
+
+test('an unknown name costs as many derivations as a known one, and never fits', async (t) => {
+  const passwords = createPasswords();
+  const stored = await passwords.hash(PASSWORD);
+  const count = countDerivations(t);
+
+  assert.equal((await passwords.verify('the password of nobody', undefined)).ok, false);
+  assert.equal(count(), 1);
+  await passwords.verify('wrong', stored);
+  assert.equal(count(), 2);
+});
+
+test('signing in with an unknown name costs the hub what a wrong password costs', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const count = countDerivations(t);
+  const costOf = async (username: string) => {
+    const before = count();
+    await hub.anybody.post('/api/session', { username, password: 'wrong password' });
+    return count() - before;
+  };
+
+  assert.equal(await costOf('ada'), 1);
+  assert.equal(await costOf('nobody'), 1);
+});
+
+test('signing in renews an outdated hash, a failed try does not', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const old = storedHash(hub.password);
+  hub.accounts.accounts.setPasswordHash(1, old);
+  const stored = () => hub.accounts.accounts.find(1)?.passwordHash ?? '';
+
+  assert.equal((await hub.anybody.post('/api/session', { username: 'ada', password: 'wrong password' })).status, 401);
+  assert.equal(stored(), old);
+  assert.equal((await hub.anybody.post('/api/session', { username: 'ada', password: hub.password })).status, 200);
+  assert.match(stored(), /m=19456,t=2/);
+  assert.equal((await hub.anybody.post('/api/session', { username: 'ada', password: hub.password })).status, 200);
+});
+
+test('passwords of ten and of 1024 bytes are taken as they are', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  for (const password of ['ééééé', ' '.repeat(10), 'x'.repeat(1024)]) {
+    hub.accounts.accounts.setPasswordHash(1, storedHash('current one'));
+    assert.equal((await hub.anybody.post('/api/session', { username: 'ada', password: 'current one' })).status, 200);
+    assert.equal(
+      (await hub.anybody.patch('/api/account', { currentPassword: 'current one', newPassword: password })).status, 200,
+    );
+    assert.equal(
+      (await hub.anybody.post('/api/session', { username: 'ada', password })).status, 200,
+      `${password.length} characters`,
+    );
+  }
+});
+
+test('two passwords are checked at once, thirty wait, and more are told to come back', async () => {
+  const passwords = createPasswords();
+  await passwords.hash('warm');
+  const stored = storedHash(PASSWORD);
+  const settled = await Promise.allSettled(Array.from({ length: 40 }, () => passwords.verify(PASSWORD, stored)));
+
+  const refused = settled.filter((one) => one.status === 'rejected').map((one): unknown => one.reason);
+  assert.equal(refused.length, 8);
+  for (const error of refused) {
+    assert.ok(error instanceof HttpError);
+    assert.equal(error.status, 503);
+    assert.ok(error.headers['retry-after']);
+  }
+  assert.ok(settled.every((one) => one.status === 'rejected' || one.value.ok));
+  assert.equal((await passwords.verify(PASSWORD, stored)).ok, true);
+});
+
+test('never more than two passwords are derived at the same time', async (t) => {
+  const passwords = createPasswords();
+  await passwords.hash('warm');
+  const stored = storedHash(PASSWORD);
+  let running = 0;
+  let most = 0;
+  const derivations = new Set<number>();
+  const hook = createHook({
+    init(id, type) {
+      if (type !== 'ARGON2REQUEST') return;
+      derivations.add(id);
+      most = Math.max(most, ++running);
+    },
+    before: (id) => void (derivations.has(id) && running--),
+  }).enable();
+  t.after(() => void hook.disable());
+
+  await Promise.all(Array.from({ length: 20 }, () => passwords.verify(PASSWORD, stored)));
+  assert.equal(most, 2);
+});

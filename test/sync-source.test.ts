@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
+import { rss, serving, type Item } from './support/feeds.ts';
+import { startHub, type Hub } from './support/hub.ts';
+import { reply, startOrigin, type OriginHandler } from './support/origin.ts';
+import type { Client } from './support/client.ts';
+
+type PostList = { items: { id: number; title: string; contentHtml: string; publishedAt: string; updatedAt: string }[] };
+
+async function titles(hub: Hub): Promise<string[]> {
+  return (await hub.anybody.get('/api/posts')).json<PostList>().items.map((post) => post.title);
+}
+
+async function follow(ada: Client, url: string): Promise<number> {
+  const added = await ada.post('/api/sources', { kind: 'feed', url });
+  assert.equal(added.status, 201, added.text);
+  return added.json<{ id: number }>().id;
+}
+
+function source(hub: Hub, id: number) {
+  const found = hub.app.sources.find(id);
+  assert.ok(found);
+  return found;
+}
+
+/** One followed feed whose answer the test changes. */
+async function followedFeed(t: Parameters<typeof startHub>[0], items: Item[] = [{ guid: 'a' }], env = {}) {
+  const hub = await startHub(t, env);
+  const feed = { handler: serving(() => rss('Owls', items)) as OriginHandler };
+  const origin = await startOrigin(t, (request, response) => feed.handler(request, response));
+  const ada = await hub.person('ada');
+  const id = await follow(ada, `${origin.url}/feed`);
+  return { hub, feed, origin, ada, id };
+}
+
+test('a feed that is added shows its title and its posts at once, newest first', async (t) => {
+  const hub = await startHub(t);
+  const items = [
+    { guid: 'old', date: 'Tue, 01 Jan 2030 10:00:00 GMT' },
+    { guid: 'new', date: 'Wed, 02 Jan 2030 10:00:00 GMT' },
+  ];
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', items)) });
+  const id = await follow(await hub.person('ada'), `${origin.url}/feed`);
+
+  assert.equal(source(hub, id).title, 'Owls');
+  assert.deepEqual(await titles(hub), ['Post new', 'Post old']);
+});
+
+test('a sync adds what is new, updates what changed, and keeps the ids of both', async (t) => {
+  const items: Item[] = [{ guid: 'a', title: 'First' }];
+  const { hub } = await followedFeed(t, items);
+  const before = (await hub.anybody.get('/api/posts')).json<PostList>().items[0];
+  items[0] = { guid: 'a', title: 'First, corrected' };
+  items.push({ guid: 'b', title: 'Second' });
+  hub.passTime(DAY);
+
+  await hub.work();
+  const after = (await hub.anybody.get('/api/posts')).json<PostList>().items;
+  assert.deepEqual(after.map((post) => post.title).sort(), ['First, corrected', 'Second']);
+  const corrected = after.find((post) => post.title === 'First, corrected');
+  assert.equal(corrected?.id, before?.id);
+  assert.equal(corrected?.publishedAt, before?.publishedAt, 'a post without a date keeps the time it was first seen');
+  assert.notEqual(corrected?.updatedAt, before?.updatedAt);
+});
+
+test('a deleted post does not come back with the next sync', async (t) => {
+  const { hub, ada } = await followedFeed(t, [{ guid: 'a', title: 'Gone' }, { guid: 'b', title: 'Kept' }]);
+  const gone = (await ada.get('/api/posts?q=Gone')).json<PostList>().items[0];
+
+  assert.equal((await ada.delete(`/api/posts/${gone?.id}`)).status, 204);
+  hub.passTime(2 * DAY);
+  assert.equal(await hub.work(), 1);
+  assert.deepEqual(await titles(hub), ['Kept']);
+});
+
+test('an unchanged feed is asked for conditionally, and its 304 writes no post', async (t) => {
+  const { hub, feed, origin } = await followedFeed(t);
+  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }]), { etag: '"v1"', 'last-modified': 'Tue, 15 Jan 2030 10:00:00 GMT' });
+  hub.passTime(DAY);
+  await hub.work();
+  feed.handler = reply(304, {});
+  hub.passTime(DAY);
+  const version = hub.db.prepare<[], { value: number }>('t', `SELECT value FROM counts WHERE metric = 'content_version'`);
+  const before = version.get();
+
+  await hub.work();
+  const asked = origin.requests.at(-1);
+  assert.equal(asked?.headers['if-none-match'], '"v1"');
+  assert.equal(asked?.headers['if-modified-since'], 'Tue, 15 Jan 2030 10:00:00 GMT');
+  assert.deepEqual(version.get(), before);
+});
+
+test('a source whose server fails is retried with backoff, fails for good, and is tried again within a day for ever', async (t) => {
+  const { hub, feed, id } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '2' });
+  feed.handler = reply(500, {});
+  hub.passTime(DAY);
+
+  assert.equal(await hub.work(), 1);
+  assert.equal(source(hub, id).state, 'failing');
+  assert.match(source(hub, id).stateReason ?? '', /500/);
+  assert.equal((await hub.anybody.get('/api/health')).json()['failedJobs'], 0, 'still retrying');
+  hub.passTime(HOUR);
+  assert.equal(await hub.work(), 1);
+  assert.equal((await hub.anybody.get('/api/health')).json()['failedJobs'], 1);
+
+  for (let day = 0; day < 5; day++) {
+    hub.passTime(DAY);
+    assert.ok((await hub.work()) >= 1, `nothing was tried on day ${day}`);
+    hub.passTime(HOUR);
+    await hub.work();
+  }
+  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }, { guid: 'b' }]));
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal(source(hub, id).state, 'active');
+  assert.equal((await hub.anybody.get('/api/health')).json()['failedJobs'], 0, 'a success ends the worry');
+});
+
+test('a worker that dies with a sync in hand does not make the source be forgotten', async (t) => {
+  const { hub } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '1' });
+  hub.passTime(DAY);
+  hub.app.syncState.takeDue(10, ({ sourceId, host }) => void hub.app.enqueueSync(sourceId, host));
+  assert.equal(hub.app.jobs.claim('sync-source', 1).length, 1); // and never heard of again
+
+  hub.passTime(2 * DAY);
+  await hub.work();
+  hub.passTime(2 * DAY);
+  assert.equal(await hub.work(), 1);
+});
+
+test('429 with Retry-After is obeyed', async (t) => {
+  const { hub, feed, origin } = await followedFeed(t);
+  feed.handler = reply(429, { 'retry-after': '7200' });
+  hub.passTime(DAY);
+  await hub.work();
+  const asked = origin.requests.length;
+
+  hub.passTime(119 * MINUTE);
+  await hub.work();
+  assert.equal(origin.requests.length, asked);
+  hub.passTime(2 * MINUTE);
+  await hub.work();
+  assert.equal(origin.requests.length, asked + 1);
+});
+
+test('410 pauses the source, tells its owner why, and leaves its posts', async (t) => {
+  const { hub, feed, ada, id } = await followedFeed(t);
+  feed.handler = reply(410, {});
+  hub.passTime(DAY);
+  await hub.work();
+
+  assert.equal(source(hub, id).state, 'paused');
+  assert.match((await ada.page(`/sources/${id}`)).text, /gone for good/);
+  assert.equal((await titles(hub)).length, 1);
+  hub.passTime(30 * DAY);
+  assert.equal(await hub.work(), 0);
+});
+
+test('what the publisher asks for by Cache-Control or ttl is the shortest interval', async (t) => {
+  const items = [1, 2, 3].map((hour) => ({ guid: String(hour), date: `Tue, 15 Jan 2030 0${hour}:00:00 GMT` }));
+  const { hub, feed, id } = await followedFeed(t, items);
+  const plain = (source(hub, id).nextSyncAt ?? 0) - hub.now();
+  assert.ok(plain <= 3 * HOUR, `an hourly feed was planned in ${plain / HOUR} h`);
+  feed.handler = serving(() => rss('Owls', items, '<ttl>600</ttl>'));
+  hub.passTime(DAY);
+  await hub.work();
+
+  assert.ok((source(hub, id).nextSyncAt ?? 0) - hub.now() >= 9 * HOUR);
+});
+
+test('a web page is answered by the feed that it advertises; one without a feed is refused and nothing is kept', async (t) => {
+  const hub = await startHub(t);
+  const page = (head: string): OriginHandler => (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end(`<!doctype html><html><head>${head}</head><body><h1>A blog</h1></body></html>`);
+  };
+  const origin = await startOrigin(t, {
+    '/blog': page('<link rel="alternate" type="application/rss+xml" href="/feed" title="Posts">'),
+    '/bare': page(''),
+    '/feed': serving(() => rss('Owls', [{ guid: 'a' }])),
+  });
+  const ada = await hub.person('ada');
+  const found = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/blog` });
+  const refused = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/bare` });
+
+  assert.equal(found.json()['url'], `${origin.url}/feed`);
+  assert.equal(refused.status, 422);
+  assert.match(refused.text, /HTML page/);
+  assert.equal((await ada.get('/api/sources')).json<{ items: unknown[] }>().items.length, 1);
+});
+
+test('one owner cannot follow the same feed twice, another owner can', async (t) => {
+  const { hub, origin, ada } = await followedFeed(t);
+  const bob = await hub.person('bob');
+
+  assert.equal((await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed#top` })).status, 409);
+  assert.equal((await bob.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` })).status, 201);
+});
+
+test('a sync that cannot store one post stores none, and is tried again', async (t) => {
+  const items: Item[] = [{ guid: 'a' }];
+  const { hub } = await followedFeed(t, items);
+  items.push({ guid: 'b' }, { guid: 'bad' });
+  hub.db.exec(`CREATE TRIGGER refuse BEFORE INSERT ON posts WHEN NEW.guid = 'bad' BEGIN SELECT RAISE(ABORT, 'no room'); END`);
+  hub.passTime(DAY);
+  await hub.work();
+  assert.deepEqual(await titles(hub), ['Post a']);
+
+  hub.db.exec('DROP TRIGGER refuse');
+  hub.passTime(HOUR);
+  await hub.work();
+  assert.equal((await titles(hub)).length, 3);
+});
+
+test('two feeds of one host are never fetched at the same time', async (t) => {
+  const hub = await startHub(t);
+  let open = 0;
+  let most = 0;
+  const origin = await startOrigin(t, (request, response) => {
+    most = Math.max(most, ++open);
+    setImmediate(() => setImmediate(() => {
+      open--;
+      serving(() => rss(request.path, [{ guid: 'a' }]))(request, response);
+    }));
+  });
+  const ada = await hub.person('ada');
+  for (const name of ['a', 'b', 'c', 'd']) await follow(ada, `${origin.url}/${name}`);
+  most = 0;
+  hub.passTime(2 * DAY);
+
+  assert.equal(await hub.work(), 4);
+  assert.equal(most, 1);
+});
+
+test('sync now makes one job however often it is asked for', async (t) => {
+  const { hub, ada, id, origin } = await followedFeed(t);
+  const asked = origin.requests.length;
+  for (let time = 0; time < 3; time++) assert.equal((await ada.post(`/api/sources/${id}/sync`)).status, 202);
+
+  assert.equal(await hub.work(), 1);
+  assert.equal(origin.requests.length, asked + 1);
+});
+
+test('a source that was deleted or paused while its job waited is left alone', async (t) => {
+  const { hub, ada, id, origin } = await followedFeed(t);
+  const asked = origin.requests.length;
+  await ada.post(`/api/sources/${id}/sync`);
+  await ada.patch(`/api/sources/${id}`, { paused: true });
+
+  await hub.work();
+  assert.equal(origin.requests.length, asked);
+  assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);
+  assert.deepEqual(await titles(hub), []);
+});
