@@ -49,11 +49,14 @@ test('what was kept is given again until the version changes, and then nothing o
 test('an answer that was made while the content changed is not kept', () => {
   let version = 1;
   const cache = createResponseCache(() => version);
-  const asOf = cache.version();
-  version = 2;
+  for (const isNoticedBefore of [false, true]) {
+    const asOf = cache.version();
+    version++;
+    if (isNoticedBefore) cache.get('/b');
 
-  cache.put('/a', answerOf(1), asOf);
-  assert.equal(cache.get('/a'), undefined);
+    cache.put('/a', answerOf(1), asOf);
+    assert.equal(cache.get('/a'), undefined);
+  }
 });
 
 test('while the version cannot be asked nothing is kept or given', () => {

@@ -1,0 +1,534 @@
+import assert from 'node:assert/strict';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { test, type TestContext } from 'node:test';
+import { readBody, readForm, readJson } from '../src/platform/http/body.ts';
+import { html } from '../src/platform/http/html.ts';
+import { HttpError, invalid } from '../src/platform/http/problem.ts';
+import { json, noContent, page, seeOther, text } from '../src/platform/http/reply.ts';
+import { createResponseCache } from '../src/platform/http/response-cache.ts';
+import { route, type Route, type Viewer } from '../src/platform/http/router.ts';
+import { closeServer, createHubServer, type ServerOptions } from '../src/platform/http/server.ts';
+import { createLog } from '../src/platform/log.ts';
+import { createClient } from './support/client.ts';
+import { rawConnection } from './support/raw-exchange.ts';
+import { waitUntil } from './support/wait-until.ts';
+
+const ADA: Viewer = { id: 1, username: 'ada', displayName: 'Ada', role: 'member', via: 'session', credentialId: 1 };
+
+const ROUTES: Route[] = [
+  route('GET /page', 'public', 'a page', () => page({ title: 'A page', main: html`<h1>A page</h1>` })),
+  route(
+    'GET /kept', 'public', 'a kept page', () => page({ title: 'Kept', main: html`<h1>Kept</h1>` }), { cached: true },
+  ),
+  route('GET /data', 'public', 'data', () => json({ answer: 42 })),
+  route(
+    'GET /asset', 'public', 'a file',
+    () => text('body{}', 'text/css', { 'cache-control': 'public, max-age=31536000, immutable' }),
+  ),
+  route('GET /stream', 'public', 'a stream', () => ({ status: 200, headers: {}, body: Readable.from(['one', 'two']) })),
+  route('GET /endless', 'public', 'a stream without end', () => ({ status: 200, headers: {}, body: endless() })),
+  route('GET /away', 'public', 'a redirect', () => seeOther('/page')),
+  route('GET /broken', 'public', 'a fault', () => { throw new TypeError('the secret place of the fault'); }),
+  route('GET /broken-header', 'public', 'a header that cannot be written', () => seeOther('/漢字')),
+  route(
+    'GET /broken-page', 'public', 'a page that cannot be rendered', () => page({ title: 'unrenderable', main: html`` }),
+  ),
+  route('GET /full', 'public', 'a full disk', () => { throw Object.assign(
+    new Error('disk'), { code: 'SQLITE_FULL' },
+  ); }),
+  route('GET /teapot', 'public', 'refused', () => { throw new HttpError(
+    409, 'Not now.', { members: { sourceId: 7 } },
+  ); }),
+  route('GET /mine', 'member', 'for members', (req) => json({ name: req.viewer.username })),
+  route('GET /theirs', 'admin', 'for admins', () => json({})),
+  route('POST /json', 'public', 'takes JSON', async (req) => json(await readJson(req))),
+  route('POST /form', 'public', 'takes a form', async (req) => json(await readForm(req))),
+  route('POST /small', 'public', 'takes ten bytes', async (req) => json({ bytes: (await readBody(req, 10)).length })),
+  route('POST /invalid', 'public', 'finds mistakes', () => { throw invalid(
+    [{ pointer: '/a', detail: 'A is wrong.' }],
+  ); }),
+  route('POST /refused', 'member', 'never reads its body', () => noContent()),
+  route('GET /api/broken', 'public', 'a fault in the API', () => { throw new Error('the secret place of the fault'); }),
+];
+
+function endless(): Readable {
+  return new Readable({ read() { this.push(Buffer.alloc(65_536)); } });
+}
+
+/** A server over the routes above, with what it logged, counted and was told of. */
+async function startServer(t: TestContext, options: Partial<ServerOptions> = {}) {
+  const lines: string[] = [];
+  const observed: { method: string; path: string | undefined; status: number }[] = [];
+  const faults: unknown[] = [];
+  const log = createLog('test', 'debug', Date.now, (written) => lines.push(...written.trimEnd().split('\n')));
+  const server = createHubServer({
+    routes: ROUTES,
+    log,
+    cache: createResponseCache(() => 1),
+    baseUrl: 'http://hub.example',
+    trustedProxies: [],
+    authenticate: ({
+      headers,
+    }) => ({ viewer: headers.cookie === 's=ada' ? ADA : null, hasCookie: headers.cookie !== undefined }),
+    renderPage: ({ title, main }) => {
+      if (title === 'unrenderable') throw new Error('no such page');
+      return `<!doctype html><title>${title}</title>${main.markup}`;
+    },
+    errorPage: ({ status, message, headers }) => page(
+      { title: String(status), main: html`<h1>${message}</h1>` }, status, headers,
+    ),
+    observe: (method, found, status) => void observed.push({ method, path: found?.path, status }),
+    onError: (error) => void faults.push(error),
+    ...options,
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  t.after(async () => {
+    server.closeAllConnections();
+    await closeServer(server, 100);
+  });
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const logged = (): Record<string, unknown>[] => {
+    log.flush();
+    return lines.map((line) => JSON.parse(line));
+  };
+  return {
+    server, address, client: createClient(address), connect: () => rawConnection(address), logged, observed, faults,
+  };
+}
+
+const HTML = { accept: 'text/html,*/*;q=0.8' };
+
+test('HEAD answers as GET does, without the body', async (t) => {
+  const { client } = await startServer(t);
+
+  for (const path of [
+    '/page', '/kept', '/kept', '/data', '/asset', '/stream', '/away', '/nowhere', '/mine', '/broken', '/teapot',
+  ]) {
+    const [got, head] = [await client.get(path), await client.send('HEAD', path)];
+    assert.equal(head.status, got.status, path);
+    assert.equal(head.text, '', path);
+    for (const name of ['content-type', 'content-length', 'etag', 'cache-control', 'vary', 'location']) {
+      assert.equal(head.headers.get(name), got.headers.get(name), `${name} of ${path}`);
+    }
+  }
+});
+
+test('an address that exists for other methods answers 405 and names them, one that does not 404', async (t) => {
+  const { client, connect } = await startServer(t);
+
+  const wrong = await client.send('DELETE', '/page');
+  assert.equal(wrong.status, 405);
+  assert.equal(wrong.headers.get('allow'), 'GET, HEAD');
+  assert.equal((await client.send('PUT', '/json')).headers.get('allow'), 'POST');
+  assert.equal((await client.send('OPTIONS', '/page')).status, 405);
+  assert.equal((await client.send('POST', '/nowhere')).status, 404);
+  for (const path of ['/page/', '//page', '/PAGE', '/page%00', '/../page/x', '/%E0%A4%A']) {
+    const raw = await connect();
+    raw.write(`GET ${path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`);
+    assert.equal((await raw.answer()).status, 404, path);
+  }
+});
+
+test('a target that names the host, as proxies are asked, means the same address', async (t) => {
+  const raw = await (await startServer(t)).connect();
+
+  raw.write('GET http://hub.example/data?x=1 HTTP/1.1\r\nHost: hub.example\r\n\r\n');
+  assert.equal((await raw.answer()).body, '{"answer":42}');
+  raw.write('GET http://hub.example HTTP/1.1\r\nHost: hub.example\r\n\r\n');
+  assert.equal((await raw.answer()).status, 404);
+});
+
+test('problems are application/problem+json with type, title, status and detail', async (t) => {
+  const { client } = await startServer(t);
+  const cases: [method: string, path: string, problem: Record<string, unknown>][] = [
+    ['GET', '/nowhere', {
+      type: 'about:blank', title: 'Not Found', status: 404, detail: 'There is nothing at this address.',
+    }],
+    ['GET', '/teapot', { type: 'about:blank', title: 'Conflict', status: 409, detail: 'Not now.', sourceId: 7 }],
+    ['GET', '/mine', { type: 'about:blank', title: 'Unauthorized', status: 401, detail: 'Sign in first.' }],
+    ['POST', '/invalid', {
+      type: 'about:blank', title: 'Unprocessable Entity', status: 422, detail: 'A is wrong.',
+      errors: [{ pointer: '/a', detail: 'A is wrong.' }],
+    }],
+  ];
+  for (const [method, path, problem] of cases) {
+    const answer = await client.send(method, path);
+    assert.equal(answer.headers.get('content-type'), 'application/problem+json', path);
+    assert.equal(answer.status, problem['status']);
+    assert.deepEqual(answer.json(), problem);
+  }
+});
+
+test('whoever asks for a page gets the problem as a page, except under /api', async (t) => {
+  const { client } = await startServer(t);
+
+  for (const [path, status] of [['/nowhere', 404], ['/teapot', 409], ['/broken', 500], ['/full', 503], [
+    '/broken-page', 500,
+  ]] as const) {
+    const answer = await client.get(path, HTML);
+    assert.equal(answer.status, status, path);
+    assert.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8');
+    assert.match(answer.text, /<h1>/);
+  }
+  assert.equal((await client.send('POST', '/page', { headers: HTML })).headers.get('allow'), 'GET, HEAD');
+  assert.equal((await client.get('/api/nothing', HTML)).headers.get('content-type'), 'application/problem+json');
+  assert.equal((await client.get('/api/broken', HTML)).headers.get('content-type'), 'application/problem+json');
+});
+
+test('a fault of the hub is noted once with its place, and the answer says nothing of it', async (t) => {
+  const { client, logged, faults } = await startServer(t);
+
+  for (const [path, accept] of [['/broken', '*/*'], ['/broken', 'text/html'], ['/api/broken', '*/*']] as const) {
+    const answer = await client.get(path, { accept });
+    assert.equal(answer.status, 500);
+    assert.doesNotMatch(answer.text, /secret place|TypeError|\bat \S+:\d+|server\.test/);
+  }
+  assert.equal(faults.length, 3);
+  const line = logged().find(({ event }) => event === 'request failed');
+  assert.match(String(line?.['stack']), /secret place of the fault[\s\S]+server\.test\.ts/);
+  assert.equal(typeof line?.['requestId'], 'string');
+});
+
+test('storage that is full or locked is 503 and says when to come back', async (t) => {
+  const answer = await (await startServer(t)).client.get('/full');
+
+  assert.equal(answer.status, 503);
+  assert.equal(answer.headers.get('retry-after'), '30');
+});
+
+test('nobody is left waiting when an answer cannot be written or its page not be rendered', async (t) => {
+  const { client, faults } = await startServer(t, { errorPage: () => { throw new Error(
+    'the error page fails too',
+  ); } });
+
+  for (const [path, accept] of [[
+    '/broken-header', '*/*',
+  ], ['/broken-page', '*/*'], ['/broken', 'text/html'], ['/nowhere', 'text/html']] as const) {
+    const answer = await client.get(path, { accept });
+    assert.equal(answer.status, 500, path);
+    assert.equal(answer.json()['title'], 'Internal Server Error');
+    assert.equal(answer.headers.get('location'), null);
+    assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
+  }
+  assert.ok(faults.length >= 4);
+});
+
+test('an authentication that fails is a refusal or a fault like any other', async (t) => {
+  const refusing = await startServer(t, { authenticate: () => { throw new HttpError(401, 'Unknown token.'); } });
+  const failing = await startServer(t, { authenticate: () => { throw new Error('no database'); } });
+
+  assert.equal((await refusing.client.get('/data')).status, 401);
+  assert.equal((await failing.client.get('/data')).status, 500);
+});
+
+test('a version of the content that cannot be asked stops the cache, not the answers', async (t) => {
+  const { client } = await startServer(t, { cache: createResponseCache(() => { throw new Error('unreadable'); }) });
+
+  for (let n = 0; n < 3; n++) assert.equal((await client.get('/kept')).status, 200);
+});
+
+test('who may not is told: 401 with a challenge for nobody, 403 for a member at what is for admins', async (t) => {
+  const { client } = await startServer(t);
+  const cookie = { cookie: 's=ada' };
+
+  const nobody = await client.get('/mine');
+  assert.equal(nobody.status, 401);
+  assert.match(nobody.headers.get('www-authenticate') ?? '', /^Bearer realm=/);
+  assert.equal((await client.get('/theirs')).status, 401);
+  assert.equal((await client.get('/theirs', cookie)).status, 403);
+  assert.deepEqual((await client.get('/mine', cookie)).json(), { name: 'ada' });
+});
+
+test('a body that is too long is refused while it is read, with or without its length', async (t) => {
+  const { client, connect } = await startServer(t);
+
+  assert.deepEqual((await client.send('POST', '/small', { body: '0123456789' })).json(), { bytes: 10 });
+  assert.equal((await client.send('POST', '/small', { body: '01234567890' })).status, 413);
+  const told = await connect();
+  told.write('POST /small HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\n\r\n');
+  assert.equal((await told.answer()).status, 413, 'before a byte of it has come');
+  told.socket.destroy();
+  const chunked = await connect();
+  chunked.write('POST /small HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nabcdef\r\n');
+  chunked.write('5\r\nghijk\r\n');
+  assert.equal((await chunked.answer()).status, 413, 'before its end has come');
+  chunked.socket.destroy();
+});
+
+test('a client that goes on sending after it was refused is cut off, long before its time is up', { timeout: 20_000 }, async (t) => {
+  const { connect } = await startServer(t);
+  const raw = await connect();
+
+  raw.write('POST /small HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n');
+  const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, 'x'), Buffer.from('\r\n')]);
+  for (let n = 0; n < 40; n++) raw.write(chunk);
+  assert.equal((await raw.answer()).status, 413);
+  await raw.ended();
+});
+
+test('the answer to a refused request is seen, and its connection serves the next one', async (t) => {
+  const raw = await (await startServer(t)).connect();
+  const body = Buffer.alloc(300_000, 'x');
+
+  raw.write(`POST /refused HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n\r\n`);
+  assert.equal((await raw.answer()).status, 401);
+  raw.write(body);
+  raw.write('GET /data HTTP/1.1\r\nHost: h\r\n\r\n');
+  assert.equal((await raw.answer()).body, '{"answer":42}');
+  raw.write(
+    'POST /small HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nc\r\n0123456789ab\r\n0\r\n\r\n'
+      + 'GET /data HTTP/1.1\r\nHost: h\r\n\r\n',
+  );
+  assert.equal((await raw.answer()).status, 413);
+  assert.equal((await raw.answer()).body, '{"answer":42}');
+});
+
+test('JSON must be a JSON object in UTF-8, sent as application/json', async (t) => {
+  const { client } = await startServer(t);
+  const send = async (body: string, type: string | undefined = 'application/json') =>
+    client.send('POST', '/json', { body, headers: type === undefined ? {} : { 'content-type': type } });
+
+  assert.deepEqual((await send('{"a":"é"}')).json(), { a: 'é' });
+  assert.equal((await send('{"a":1}', 'Application/JSON; charset=utf-8')).status, 200);
+  for (const body of ['', '{', '{"a":}', '{"a":1}x', 'nonsense', '[1]', 'null', '"text"', '7', 'true']) {
+    assert.equal((await send(body)).status, 400, body);
+  }
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp', '']) {
+    const refused = await send('{"a":1}', type);
+    assert.equal(refused.status, 415, type);
+    assert.equal(refused.headers.get('accept'), 'application/json');
+  }
+  assert.equal(
+    (await client.send('POST', '/form', { body: '{}', headers: { 'content-type': 'application/json' } })).status, 415,
+  );
+});
+
+test('bytes that are no UTF-8 are no JSON', async (t) => {
+  const raw = await (await startServer(t)).connect();
+
+  const body = Buffer.from([...Buffer.from('{"a":"'), 0xff, 0xfe, ...Buffer.from('"}')]);
+  raw.write(
+    `POST /json HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`,
+  );
+  raw.write(body);
+  assert.equal((await raw.answer()).status, 400);
+});
+
+test('a member named __proto__ changes no object', async (t) => {
+  const { client } = await startServer(t);
+
+  const body = '{"__proto__":{"polluted":true}}';
+  assert.equal(
+    (await client.send('POST', '/json', { body, headers: { 'content-type': 'application/json' } })).text, body,
+  );
+  assert.equal(({} as Record<string, unknown>)['polluted'], undefined);
+});
+
+test('what is no HTTP is refused and cut off, and the server goes on', async (t) => {
+  const { connect, client } = await startServer(t);
+  const cases: [bytes: string, status: number][] = [
+    ['nonsense\r\n\r\n', 400],
+    [`GET /data HTTP/1.1\r\nHost: h\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    [`GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: h\r\n\r\n`, 431],
+    ['GET /data HTTP/1.1\r\nHost: h\r\nBroken header\r\n\r\n', 400],
+    ['GET /data HTTP/1.1\r\n\r\n', 400],
+    ['POST /json HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+    ['POST /json HTTP/1.1\r\nHost: h\r\nContent-Length: -5\r\n\r\n', 400],
+    ['POST /json HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n', 400],
+  ];
+  for (const [bytes, status] of cases) {
+    const raw = await connect();
+    raw.write(bytes);
+    assert.equal((await raw.answer()).status, status, bytes.slice(0, 80));
+    await raw.ended();
+  }
+  assert.equal((await client.get('/data')).status, 200);
+});
+
+test('whoever sends slowly is cut off: heads within 15 seconds, whole requests within a minute', async (t) => {
+  const { server } = await startServer(t);
+
+  assert.equal(server.headersTimeout, 15_000);
+  assert.equal(server.requestTimeout, 60_000);
+  assert.equal(server.keepAliveTimeout, 65_000);
+});
+
+test('requests that were sent together are answered in their order', async (t) => {
+  const raw = await (await startServer(t)).connect();
+
+  const asked = ['/page', '/nowhere', '/kept', '/broken', '/data'];
+  raw.write(asked.map((path) => `GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`).join(''));
+  const statuses = [];
+  for (const _path of asked) statuses.push((await raw.answer()).status);
+  assert.deepEqual(statuses, [200, 404, 200, 500, 200]);
+});
+
+test('a client that goes away half-way leaves nothing behind but a line in the log', async (t) => {
+  const { connect, client, observed, faults } = await startServer(t);
+
+  const sender = await connect();
+  sender.write('POST /json HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"a"');
+  sender.socket.end();
+  await waitUntil('the cut request is counted', () => observed.some(({ path }) => path === '/json'));
+  const reader = await connect();
+  reader.write('GET /endless HTTP/1.1\r\nHost: h\r\n\r\n');
+  await waitUntil('some of the stream has come', () => reader.socket.bytesRead > 100_000);
+  reader.socket.destroy();
+  await waitUntil('the stream has ended', () => observed.some(({ path }) => path === '/endless'));
+
+  assert.equal((await client.get('/data')).status, 200);
+  assert.deepEqual(faults, []);
+  assert.equal(observed.find(({ path }) => path === '/json')?.status, 400);
+});
+
+test('every kind of answer carries the security headers', async (t) => {
+  const { client, connect } = await startServer(t);
+  await client.get('/kept');
+  const etag = (await client.get('/kept')).headers.get('etag') ?? '';
+  const answers = [
+    await client.get('/page'), await client.get('/kept'), await client.get('/kept', { 'if-none-match': etag }),
+    await client.get('/data', { 'if-none-match': '*' }), await client.get('/stream'), await client.get('/away'),
+    await client.get('/nowhere'), await client.get('/nowhere', HTML), await client.get('/broken'),
+    await client.get('/mine'),
+    await client.send('HEAD', '/kept'), await client.send('HEAD', '/nowhere'), await client.send('PUT', '/page'),
+    await client.send('POST', '/small', { body: 'x'.repeat(20) }),
+    await client.send('POST', '/refused', { headers: { cookie: 's=ada' } }),
+  ];
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 304, 304, 200, 303, 404, 404, 500, 401, 200, 404, 405, 413, 204],
+  );
+  const policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
+    + "frame-ancestors 'none'; base-uri 'none'";
+  for (const { status, headers } of answers) {
+    assert.equal(headers.get('x-content-type-options'), 'nosniff', String(status));
+    assert.equal(headers.get('content-security-policy'), policy);
+    assert.equal(headers.get('referrer-policy'), 'same-origin');
+    assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin');
+    assert.equal(headers.get('cross-origin-resource-policy'), 'same-origin');
+    assert.equal(headers.get('strict-transport-security'), null, 'not over http');
+    assert.equal(headers.get('x-powered-by'), null);
+    assert.match(headers.get('x-request-id') ?? '', /^[\w-]+-[0-9a-z]+$/);
+  }
+  const raw = await connect();
+  raw.write('GET /kept HTTP/1.1\r\nHost: h\r\n\r\n');
+  assert.equal((await raw.answer()).headers.get('content-security-policy'), policy, 'of a kept answer too');
+});
+
+test('a hub on https tells browsers to stay there', async (t) => {
+  const { client } = await startServer(t, { baseUrl: 'https://hub.example' });
+
+  for (const path of ['/kept', '/kept', '/nowhere', '/broken']) {
+    assert.match((await client.get(path)).headers.get('strict-transport-security') ?? '', /^max-age=\d{7,}/, path);
+  }
+});
+
+test('each request has an id of its own, in its answer and in its line of the log', async (t) => {
+  const { client, logged } = await startServer(t);
+
+  const ids = [];
+  for (const path of ['/data?secret=1', '/kept', '/kept', '/nowhere']) {
+    ids.push((await client.get(path)).headers.get('x-request-id'));
+  }
+  assert.equal(new Set(ids).size, 4);
+  await waitUntil('all four are logged', () => logged().filter(({ event }) => event === 'request').length === 4);
+  const lines = logged().filter(({ event }) => event === 'request');
+  assert.deepEqual(lines.map((line) => line['requestId']), ids);
+  assert.deepEqual(lines.map(({ method, path, status }) => `${method} ${path} ${status}`),
+    ['GET /data 200', 'GET /kept 200', 'GET /kept 200', 'GET /nowhere 404'], 'queries are not logged');
+});
+
+test('an address that holds a secret is never logged, also where it was mistyped or is refused', async (t) => {
+  const join = route('GET /join/:token', 'public', 'join', () => noContent());
+  const { client, logged, observed } = await startServer(t, { routes: [join] });
+
+  await client.get('/join/s3cret');
+  await client.get('/join/s3cret/');
+  await client.get('/join/s3cret', HTML);
+  await client.send('PUT', '/join/s3cret');
+  await waitUntil('all four are counted', () => observed.length === 4);
+  assert.doesNotMatch(JSON.stringify(logged()), /s3cret/);
+  assert.doesNotMatch(JSON.stringify(observed), /s3cret/);
+});
+
+test('answers are counted under the template of their route, kept ones too', async (t) => {
+  const { client, observed } = await startServer(t);
+
+  for (const path of ['/kept', '/kept?x=1', '/kept', '/nowhere/at/all']) await client.get(path);
+  await waitUntil('all four are counted', () => observed.length === 4);
+  assert.deepEqual(observed.map(({ path }) => path), ['/kept', '/kept', '/kept', undefined]);
+});
+
+test('a client that has the answer already gets 304 without a body', async (t) => {
+  const { client, connect } = await startServer(t);
+
+  for (const path of ['/data', '/kept', '/asset']) {
+    const first = await client.get(path);
+    const etag = first.headers.get('etag') ?? '';
+    assert.match(etag, /^"[\w-]+"$/);
+    for (const named of [etag, `W/${etag}`, `"other", ${etag}`, `"a,b" , W/"x",${etag}`, '*', ' * ']) {
+      const again = await client.get(path, { 'if-none-match': named });
+      assert.equal(again.status, 304, `${path} ${named}`);
+      assert.equal(again.text, '');
+      assert.equal(again.headers.get('etag'), etag);
+      assert.equal(again.headers.get('cache-control'), first.headers.get('cache-control'));
+      assert.equal(again.headers.get('vary'), first.headers.get('vary'));
+    }
+    for (const named of ['"other"', etag.slice(1, -1), `${etag}x`, '']) {
+      assert.equal((await client.get(path, { 'if-none-match': named })).status, 200, `${path} ${named}`);
+    }
+  }
+  const raw = await connect();
+  raw.write('GET /data HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\n\r\nGET /data HTTP/1.1\r\nHost: h\r\n\r\n');
+  const unmodified = await raw.answer();
+  assert.deepEqual([unmodified.status, unmodified.headers.get('content-length')], [304, undefined]);
+  assert.equal((await raw.answer()).body, '{"answer":42}', 'nothing stands between the two answers');
+});
+
+test('the same page has the same entity tag, another page another', async (t) => {
+  const { client } = await startServer(t);
+
+  const tag = async (path: string) => (await client.get(path)).headers.get('etag');
+  assert.equal(await tag('/page'), await tag('/page'));
+  assert.notEqual(await tag('/page'), await tag('/kept'));
+});
+
+test('public answers may be kept if they are checked, immutable ones for ever, and all others by nobody', async (t) => {
+  const { client } = await startServer(t);
+  const caching = async (path: string, headers: Record<string, string> = {}) => (await client.get(
+    path, headers,
+  )).headers.get('cache-control');
+  const signedIn = { cookie: 's=ada' };
+
+  for (const path of ['/page', '/kept', '/data']) {
+    assert.equal(await caching(path), 'public, max-age=0, must-revalidate', path);
+    assert.match((await client.get(path)).headers.get('vary') ?? '', /Cookie/);
+    assert.match((await client.get(path)).headers.get('vary') ?? '', /Authorization/);
+    assert.equal(await caching(path, signedIn), 'no-store', path);
+    assert.equal(
+      (await client.get(path, { ...signedIn, 'if-none-match': '*' })).status, 200,
+      'what may not be kept is never unmodified',
+    );
+  }
+  assert.equal(await caching('/asset'), 'public, max-age=31536000, immutable');
+  assert.equal(await caching('/asset', signedIn), 'public, max-age=31536000, immutable');
+  for (const path of ['/nowhere', '/broken', '/teapot', '/away', '/mine', '/full']) {
+    assert.equal(await caching(path), 'no-store', path);
+  }
+  assert.equal(await caching('/mine', signedIn), 'no-store');
+});
+
+test('a server that stops finishes the requests in hand and cuts what takes too long', async (t) => {
+  const { server, connect } = await startServer(t);
+  const [idle, slow] = [await connect(), await connect()];
+  slow.write('POST /json HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{"a"');
+  idle.write('GET /data HTTP/1.1\r\nHost: h\r\n\r\n');
+  await idle.answer();
+
+  const closed = closeServer(server, 10_000);
+  await idle.ended();
+  slow.write(':1}');
+  assert.deepEqual(JSON.parse((await slow.answer()).body), { a: 1 });
+  await closed;
+});
