@@ -5,9 +5,11 @@ import type { TestContext } from 'node:test';
 const DEBIAN_PACKAGES: Record<string, string> = {
   chromedriver: 'chromium-driver',
   chromium: 'chromium',
-  sqlite3: 'sqlite3',
-  xmllint: 'libxml2-utils',
+  clamd: 'clamav-daemon',
+  prometheus: 'prometheus',
+  promtool: 'prometheus',
   shellcheck: 'shellcheck',
+  xmllint: 'libxml2-utils',
 };
 
 /**
