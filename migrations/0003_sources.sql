@@ -14,7 +14,8 @@ CREATE TABLE sources (
   last_success_at INTEGER,           -- unix ms
   failures        INTEGER NOT NULL DEFAULT 0, -- jobs that ran out of attempts since the last success
   created_at      INTEGER NOT NULL,
-  updated_at      INTEGER NOT NULL
+  updated_at      INTEGER NOT NULL,
+  removed_at      INTEGER            -- unix ms; deleted by its owner, hidden until a job has removed its posts
 ) STRICT;
 
 CREATE INDEX sources_owner ON sources (owner_id);
@@ -30,6 +31,7 @@ CREATE TABLE feeds (
   description   TEXT,
   etag          TEXT,
   last_modified TEXT,
+  ttl           INTEGER,             -- ms; what the document itself asks to wait between requests
   body_hash     TEXT                 -- SHA-256 of the last body, for servers without validators
 ) STRICT;
 
@@ -50,7 +52,8 @@ CREATE TRIGGER sources_count_delete AFTER DELETE ON sources BEGIN
   UPDATE counts SET value = value + 1 WHERE metric = 'content_version';
 END;
 -- What readers see of a source with its posts. Its sync times change often and show only on pages that are not cached.
-CREATE TRIGGER sources_content_version AFTER UPDATE OF title, visibility, owner_id ON sources
-WHEN (OLD.title, OLD.visibility, OLD.owner_id) IS NOT (NEW.title, NEW.visibility, NEW.owner_id) BEGIN
+CREATE TRIGGER sources_content_version AFTER UPDATE OF title, visibility, owner_id, removed_at ON sources
+WHEN (OLD.title, OLD.visibility, OLD.owner_id, OLD.removed_at)
+  IS NOT (NEW.title, NEW.visibility, NEW.owner_id, NEW.removed_at) BEGIN
   UPDATE counts SET value = value + 1 WHERE metric = 'content_version';
 END;

@@ -13,11 +13,11 @@ type Made = { id: number; url: string; role: string; expiresAt: string };
 type AuditRow = { act: string; actor_id: number | null; actor_name: string; address: string | null; detail: string };
 
 function invite(hub: Hub, role: 'admin' | 'member' = 'member', lifetime = HOUR): string {
-  return hub.accounts.joining.invite(role, lifetime, COMMAND_LINE).token;
+  return hub.membership.joining.invite(role, lifetime, COMMAND_LINE).token;
 }
 
 function setUpLink(hub: Hub): string | null {
-  return setUpLinks(hub.db, hub.accounts.accounts, hub.accounts.invitations).replace();
+  return setUpLinks(hub.db, hub.membership.accounts, hub.membership.invitations).replace();
 }
 
 function joinAs(hub: Hub, invitation: string, username: string, client: Client = createClient(hub.address)) {
@@ -204,7 +204,7 @@ test('what is wrong with a new account is said by pointer, and nothing of it is 
     assert.equal(answer.status, 422, JSON.stringify(change));
     assert.deepEqual(pointers(answer), wrong, JSON.stringify(change));
   }
-  assert.equal(hub.accounts.accounts.exists(), false);
+  assert.equal(hub.membership.accounts.exists(), false);
   assert.equal((await hub.anybody.post('/api/accounts', { username: 'ada' })).status, 422, 'no invitation at all');
   assert.equal((await hub.anybody.post('/api/accounts', good)).status, 201, 'the invitation still works');
 });
@@ -371,6 +371,8 @@ test('an unknown API token is refused even where nobody needs one', async (t) =>
     );
   }
   assert.equal((await hub.anybody.get('/api/posts', { authorization: 'Bearer of something else' })).status, 200);
+  const metrics = await hub.anybody.get('/api/metrics', { authorization: 'Bearer hub_unknown' });
+  assert.equal(metrics.status, 200, 'which has a token of its own, or as here none');
 });
 
 test('tokens and sessions are their owner\'s alone', async (t) => {
@@ -464,7 +466,7 @@ test('a join that cannot be recorded did not happen', async (t) => {
   );
 
   assert.equal((await joinAs(hub, invitation, 'ada')).status, 500);
-  assert.equal(hub.accounts.accounts.exists(), false);
+  assert.equal(hub.membership.accounts.exists(), false);
   hub.db.exec('DROP TRIGGER broken');
   assert.equal((await joinAs(hub, invitation, 'ada')).status, 201);
 });

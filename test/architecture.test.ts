@@ -29,7 +29,8 @@ function place(file: string): { layer: string; folder: string } {
 }
 
 function offenders(allowed: RegExp, pattern: RegExp): string[] {
-  return files.filter(({ name, code }) => !allowed.test(name) && pattern.test(withoutComments(code))).map(({ name }) => name);
+  const offending = files.filter(({ name, code }) => !allowed.test(name) && pattern.test(withoutComments(code)));
+  return offending.map(({ name }) => name);
 }
 
 function withoutComments(code: string): string {
@@ -54,14 +55,18 @@ test('only Node and better-sqlite3 are imported, the latter in one file', () => 
 });
 
 test('SQL statements stand in stores, jobs, metrics, migrations and the database itself', () => {
-  const mayHoldSql = /-store\.ts$|^src\/platform\/(db|jobs|metrics)\/|^src\/platform\/http\/rate-limit\.ts$|^src\/app\/content-version\.ts$/;
+  const mayHoldSql = /-store\.ts$|^src\/platform\/(db|jobs|metrics)\/|^src\/app\/content-version\.ts$/;
   assert.deepEqual(offenders(mayHoldSql, /\b(db|reader|file)\.prepare[<(]/), []);
 });
 
 test('the environment is read in entrypoints only, the clock and chance there and where processes start', () => {
   assert.deepEqual(offenders(/^src\/bin\//, /\bprocess\.env\b/), []);
-  const mayTellTime = /^src\/(bin\/|app\/(process|prepare-hub|hubctl[a-z-]*|stop-signals|wait-for-health)\.ts)|^src\/platform\/jobs\/job-queue\.ts$/;
-  assert.deepEqual(offenders(mayTellTime, /\bDate\.now\b|\bMath\.random\b/), []);
+  const mayTellTime = [
+    /^src\/(bin\/|app\/(process|prepare-hub|hubctl[a-z-]*|stop-signals|wait-for-health)\.ts)/,
+    /^src\/platform\/jobs\/job-queue\.ts$/,
+  ];
+  const allowed = new RegExp(mayTellTime.map(({ source }) => source).join('|'));
+  assert.deepEqual(offenders(allowed, /\bDate\.now\b|\bMath\.random\b/), []);
 });
 
 test('no statement replaces rows of a counted table, which would skip its delete triggers', () => {

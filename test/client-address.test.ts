@@ -68,7 +68,7 @@ test('addresses that one host commands are counted as one', () => {
   assert.equal(addressGroup('fe80::1%eth0'), addressGroup('fe80::2'));
 });
 
-test('failed sign-ins are counted by the client behind the proxy, which cannot choose another address for itself', async (t) => {
+test('failed sign-ins are counted by the client behind the proxy, which cannot choose its address', async (t) => {
   const { anybody } = await startHub(t, { TRUSTED_PROXIES: '127.0.0.1' });
   const attempt = async (forwarded: string) => {
     const body = JSON.stringify({ username: 'nobody', password: 'wrong' });

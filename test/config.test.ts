@@ -102,7 +102,7 @@ const INVALID: Record<string, string[]> = {
   LOG_LEVEL: ['', 'INFO', 'trace'],
   SYNC_CONCURRENCY: ['', '0', '65', '-1'],
   SYNC_MAX_ATTEMPTS: ['0', '101', 'many'],
-  METRICS_TOKEN: ['', 'with space', 'émile', 'line\nbreak'],
+  METRICS_TOKEN: ['', 'with space', 'émile', 'line\nbreak', 'hub_', 'hub_a-secret'],
 };
 
 for (const [name, values] of Object.entries(INVALID)) {

@@ -20,7 +20,7 @@ test('a cookie is found by its whole name among others', () => {
   for (const [header, value] of cases) assert.equal(readCookie(header, 'a'), value, String(header));
 });
 
-test('a cookie is bound to its host over https, and out of reach of scripts and of other sites\' forms anywhere', () => {
+test('a cookie is bound to its host over https, and always out of reach of scripts and other sites\' forms', () => {
   assert.equal(setCookie('s', 'v', { secure: false, maxAge: 60 }), 's=v; Path=/; HttpOnly; SameSite=Lax; Max-Age=60');
   assert.equal(
     setCookie('s', 'v', { secure: true, maxAge: 60 }),

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { absoluteUrl } from '../src/features/feeds/absolute-url.ts';
 import { NotAFeedError, parseFeed } from '../src/features/feeds/parse-feed.ts';
 import { XmlLimitError } from '../src/platform/markup/xml-tokenizer.ts';
-import { first, parse, rss, URL_OF_FEED } from './support/written-feeds.ts';
+import { first, json, parse, rss, URL_OF_FEED } from './support/written-feeds.ts';
 
 test('the usual faults of feeds do not lose an item', () => {
   const good = '<item><title>Good</title><link>/g</link></item>';
@@ -70,13 +70,42 @@ test('addresses that are taken as they are equal what a browser makes of them', 
     'https://a.example/a/../b',
     'https://a.example/%2E%2e/b', 'HTTPS://A.example/', 'https://a.example:443/', 'https://a.example', 'https://1.2.3/',
     'https://a.example/a b', 'https://a.example/é', 'https://xn--bcher-kva.example/', 'https://a.example/"<>\\^`{|}',
-    "https://a.example/?q='x'", 'https://u:p@a.example/', 'https://a.example/a//b', 'https://a.example/./b',
+    "https://a.example/?q='x'", 'https://a.example/a//b', 'https://a.example/./b', 'https://a.example/?q=http://u:p@b/',
   ]) assert.equal(absoluteUrl(link, URL_OF_FEED), new URL(link).href, link);
+});
+
+test('no address of a feed carries credentials, and none is longer than 4,096 characters', () => {
+  const address = 'https://bank.example:pw@evil.example/x';
+  const long = `https://a.example/${'x'.repeat(4_096 - 18)}`;
+  const link = (url: string): unknown[] => {
+    const written = `<item><title>t</title><link>${url}</link><enclosure url="${url}"/></item>`;
+    const feed = parse(`<rss><channel><link>${url}</link>${written}</channel></rss>`);
+    return [feed.siteUrl, first(feed).url, first(feed).attachments[0]?.url ?? null];
+  };
+  const other = (url: string): unknown[] => [
+    first(parse(`<feed><entry><id>1</id><link href="${url}"/></entry></feed>`)).url,
+    first(parse(`<rss><channel><item><guid>${url}</guid></item></channel></rss>`)).url,
+    first(json({ items: [{ id: '1', url }] })).url, absoluteUrl(url, URL_OF_FEED),
+  ];
+  for (const found of [...link(address), ...other(address)]) assert.equal(found, 'https://evil.example/x');
+  for (const found of [...link(long), ...other(long)]) assert.equal(found, long);
+  for (const found of [...link(`${long}x`), ...other(`${long}x`)]) assert.equal(found, null);
+  const based = parse(`<feed xml:base="https://u:p@base.example/"><entry><id>1</id></entry></feed>`);
+  assert.equal(first(based).baseUrl, 'https://base.example/');
+});
+
+test('a link loses the parameters that only say where its reader came from', () => {
+  const cases: [string, string][] = [
+    ['https://a.example/?id=1&utm_source=x', 'https://a.example/?id=1'], ['/?fbclid=1#c', 'https://example.org/#c'],
+    ['https://a.example/?id=1#utm_source=x', 'https://a.example/?id=1#utm_source=x'],
+  ];
+  for (const [link, expected] of cases) assert.equal(absoluteUrl(link, URL_OF_FEED), expected, link);
 });
 
 test('a feed damaged at any place is read or refused, and never anything else', () => {
   const whole = '<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><item><guid>1</guid>'
-    + '<title><![CDATA[a]]></title><link>/1</link><pubDate>Thu, 01 Jan 2004 19:48:21 GMT</pubDate></item></channel></rss>';
+    + '<title><![CDATA[a]]></title><link>/1</link><pubDate>Thu, 01 Jan 2004 19:48:21 GMT</pubDate></item></channel>'
+    + '</rss>';
   for (let at = 0; at < whole.length; at += 1) {
     for (const damage of ['<', '>', '"', '&', ']', '\0', '']) {
       const text = whole.slice(0, at) + damage + whole.slice(at + 1);

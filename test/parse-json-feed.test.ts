@@ -4,7 +4,7 @@ import { first, json, jsonItem } from './support/written-feeds.ts';
 
 test('a JSON Feed is read with all its fields', () => {
   const feed = json({
-    home_page_url: 'https://site.example', description: 'D', icon: '/i.png', language: 'en',
+    home_page_url: 'https://site.example', description: 'D',
     authors: [{ name: 'Feed Author' }],
     items: [{
       id: 'x', url: '/1', title: 'T', content_html: '<p>h</p>', content_text: 'no', summary: 'a\n<b>',
@@ -15,8 +15,7 @@ test('a JSON Feed is read with all its fields', () => {
     }],
   });
   assert.deepEqual({ ...feed, items: [] }, {
-    format: 'json', version: '1.1', title: 'T', description: 'D', siteUrl: 'https://site.example/',
-    iconUrl: 'https://example.org/i.png', language: 'en', ttl: null, items: [],
+    title: 'T', description: 'D', siteUrl: 'https://site.example/', ttl: null, items: [],
   });
   assert.deepEqual(first(feed), {
     guid: 'x', title: 'T', url: 'https://site.example/1', author: 'Feed Author', contentHtml: '<p>h</p>',
@@ -40,5 +39,5 @@ test('members of a JSON Feed with the wrong type are read as meant or passed ove
   assert.equal(jsonItem({ id: 'x', attachments: [{ url: 'ftp://x/y' }, { size_in_bytes: 1 }] }).attachments.length, 0);
   assert.deepEqual(json({ items: [null, 1, 'x', { id: 'y' }] }).items.map((item) => item.guid), ['y']);
   assert.deepEqual(json({ items: null }).items, []);
-  assert.equal(json({ version: undefined, items: [] }).format, 'json');
+  assert.equal(json({ version: undefined, items: [] }).title, 'T');
 });

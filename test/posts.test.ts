@@ -152,7 +152,10 @@ test('words are found in titles, texts and authors, in any case and with or with
     ['owls résumé', []],
     ['запись', ['Tawny owls']],
     ['東京', ['Tawny owls']],
-    ['b', ['Barn owls']],
+    ['ba', ['Barn owls']],
+    ['b', []], // one letter begins too many words
+    ['запи', ['Tawny owls']],
+    ['東', ['Tawny owls']],
   ];
   for (const [typed, found] of cases) assert.deepEqual(await search(hub.anybody, typed), found, typed);
 });
@@ -204,7 +207,9 @@ test('operators of the search engine that people type do no harm and have no mea
 
 test('what a person typed becomes quoted words, or nothing to search for', () => {
   assert.equal(searchWords('barn owl'), '"barn" "owl"*');
-  assert.equal(searchWords('"barn owl" a "b'), '"barn owl" "a" "b"*');
+  assert.equal(searchWords('"barn owl" a "ba'), '"barn owl" "a" "ba"*');
+  assert.equal(searchWords('a b'), '"a" "b"');
+  assert.equal(searchWords('з'), '"з"*');
   assert.equal(searchWords('owl '), '"owl"');
   assert.equal(searchWords(' - " ! '), undefined);
   assert.equal(searchWords(''), undefined);

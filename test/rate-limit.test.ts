@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { MINUTE } from '../src/platform/clock.ts';
-import { createRateLimitStore, type Limit } from '../src/platform/http/rate-limit.ts';
+import { createRateLimitStore, type Limit } from '../src/platform/http/rate-limit-store.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
 import { migratedDatabase } from './support/migrated-database.ts';
@@ -150,6 +150,23 @@ test('synchronising now is limited by person', async (t) => {
   assert.equal((await bob.post(`/api/sources/${bobs}/sync`)).status, 202);
 });
 
+test('adding sources is limited by person, whatever becomes of them', async (t) => {
+  const hub = await startHub(t);
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: 'a' }])) });
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const add = (who: typeof ada, path: string) => who.post('/api/sources', { kind: 'feed', url: origin.url + path });
+
+  for (let n = 0; n < 29; n++) assert.equal((await add(ada, `/missing-${n}`)).status, 422);
+  assert.equal((await add(ada, '/feed')).status, 201);
+  const asked = origin.requests.length;
+  const refused = await add(ada, '/another');
+  assert.equal(refused.status, 429);
+  assert.equal(origin.requests.length, asked, 'nobody else is bothered');
+  assert.equal((await add(bob, '/feed')).status, 201);
+  hub.passTime(Number(refused.headers.get('retry-after')) * 1000);
+  assert.equal((await add(ada, '/another')).status, 422);
+});
+
 test('reading writes nothing, for anybody and for who is signed in', async (t) => {
   const hub = await startHub(t);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: 'a' }])) });
@@ -160,8 +177,9 @@ test('reading writes nothing, for anybody and for who is signed in', async (t) =
   const walBefore = [hub.db.pragma('data_version'), changes.get()?.n];
 
   const paths = [
-    '/', '/posts/1', '/sources', '/sources/1', '/api/posts', '/api/posts/1', '/api/sources', '/api/account', '/posts.atom',
-    '/sources/1.json', '/api/health', '/api/metrics', '/sign-in', '/join/unknown', '/nowhere', '/api/posts?q=text', '/api/tokens',
+    '/', '/posts/1', '/sources', '/sources/1', '/api/posts', '/api/posts/1', '/api/sources', '/api/account',
+    '/posts.atom', '/sources/1.json', '/api/health', '/api/metrics', '/sign-in', '/join/unknown', '/nowhere',
+    '/api/posts?q=text', '/api/tokens',
   ];
   for (const path of paths) {
     await hub.anybody.get(path);

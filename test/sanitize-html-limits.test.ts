@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sanitizeHtml } from '../src/platform/markup/sanitize-html.ts';
+import { growthOf, repeated } from './support/growth.ts';
 import { assertSanitised } from './support/sanitized-markup.ts';
 
 const BASE = { baseUrl: 'https://blog.example/posts/1' };
@@ -42,24 +43,9 @@ const HEAVY = [
 ];
 
 test('time grows no faster than the input', () => {
-  const [small, large] = [60_000, 480_000];
   for (const piece of HEAVY) {
-    const perCharacter = (size: number) => fastest(piece.repeat(Math.ceil(size / piece.length))) / size;
-    // A quadratic reader takes eight times as long per character here; the floor hides the noise of short times.
-    const floor = 4 / small;
-    const growth = perCharacter(large) / Math.max(perCharacter(small), floor);
+    const growth = growthOf(clean, (length) => repeated(piece, length));
     const name = JSON.stringify(piece.slice(0, 40));
     assert.ok(growth < 4, `${name} takes ${growth.toFixed(1)} times as long per character`);
   }
 });
-
-/** Milliseconds of processor time of the fastest of three runs: other processes do not count. */
-function fastest(markup: string): number {
-  const runs = [1, 2, 3].map(() => {
-    const start = process.cpuUsage();
-    clean(markup);
-    const { user, system } = process.cpuUsage(start);
-    return (user + system) / 1_000;
-  });
-  return Math.min(...runs);
-}

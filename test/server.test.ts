@@ -7,9 +7,10 @@ import { html } from '../src/platform/http/html.ts';
 import { HttpError, invalid } from '../src/platform/http/problem.ts';
 import { json, noContent, page, seeOther, text } from '../src/platform/http/reply.ts';
 import { createResponseCache } from '../src/platform/http/response-cache.ts';
-import { route, type Route, type Viewer } from '../src/platform/http/router.ts';
+import { route, type Route } from '../src/platform/http/router.ts';
 import { closeServer, createHubServer, type ServerOptions } from '../src/platform/http/server.ts';
 import { createLog } from '../src/platform/log.ts';
+import type { Viewer } from '../src/platform/viewer.ts';
 import { createClient } from './support/client.ts';
 import { rawConnection } from './support/raw-exchange.ts';
 import { waitUntil } from './support/wait-until.ts';
@@ -256,7 +257,7 @@ test('a body that is too long is refused while it is read, with or without its l
   chunked.socket.destroy();
 });
 
-test('a client that goes on sending after it was refused is cut off, long before its time is up', { timeout: 20_000 }, async (t) => {
+test('a client that goes on sending after it was refused is cut off at once', { timeout: 20_000 }, async (t) => {
   const { connect } = await startServer(t);
   const raw = await connect();
 
@@ -332,7 +333,6 @@ test('what is no HTTP is refused and cut off, and the server goes on', async (t)
     [`GET /data HTTP/1.1\r\nHost: h\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
     [`GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: h\r\n\r\n`, 431],
     ['GET /data HTTP/1.1\r\nHost: h\r\nBroken header\r\n\r\n', 400],
-    ['GET /data HTTP/1.1\r\n\r\n', 400],
     ['POST /json HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
     ['POST /json HTTP/1.1\r\nHost: h\r\nContent-Length: -5\r\n\r\n', 400],
     ['POST /json HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n', 400],
@@ -340,10 +340,79 @@ test('what is no HTTP is refused and cut off, and the server goes on', async (t)
   for (const [bytes, status] of cases) {
     const raw = await connect();
     raw.write(bytes);
-    assert.equal((await raw.answer()).status, status, bytes.slice(0, 80));
+    const refused = await raw.answer();
+    assert.equal(refused.status, status, bytes.slice(0, 80));
+    assert.equal(refused.headers.get('x-content-type-options'), 'nosniff');
+    assert.match(refused.headers.get('content-security-policy') ?? '', /^default-src 'none'/);
+    assert.equal(refused.headers.get('connection'), 'close');
     await raw.ended();
   }
+  const hostless = await connect();
+  hostless.write('GET /data HTTP/1.1\r\n\r\n');
+  const refused = await hostless.answer(); // Node's own; it has no body that security headers could protect
+  assert.deepEqual([refused.status, refused.body], [400, '']);
+  await hostless.ended();
   assert.equal((await client.get('/data')).status, 200);
+});
+
+test('garbage after a request does not take the place of its answer, which comes before the end', async (t) => {
+  const slow = Promise.withResolvers<void>();
+  const waits = route('GET /slow', 'public', 'waits', async () => slow.promise.then(() => json({ answer: 'slow' })));
+  const { connect, observed } = await startServer(t, { routes: [...ROUTES, waits] });
+  const raw = await connect();
+
+  raw.write('GET /slow HTTP/1.1\r\nHost: h\r\n\r\nGET /data HTTP/1.1\r\nHost: h\r\n\r\nnonsense\r\n\r\n');
+  await waitUntil('what can be answered is ready', () => observed.some(({ path }) => path === '/data'));
+  slow.resolve();
+  assert.deepEqual([await raw.answer(), await raw.answer()].map(({ status, body }) => [status, body]), [
+    [200, '{"answer":"slow"}'], [200, '{"answer":42}'],
+  ]);
+  await raw.ended();
+  await assert.rejects(raw.answer(), /ended after ""/, 'and nothing after them');
+});
+
+test('a body that turns out to be garbage is refused in its own place or cut off, never in another\'s', async (t) => {
+  const never = route('GET /never', 'public', 'never answers', () => new Promise<never>(() => {}));
+  const { connect } = await startServer(t, { routes: [...ROUTES, never] });
+  const head = 'Host: h\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
+
+  const alone = await connect();
+  alone.write(`POST /json HTTP/1.1\r\n${head}zz\r\n`);
+  assert.equal((await alone.answer()).status, 400);
+  await alone.ended();
+  const behind = await connect();
+  behind.write(`GET /never HTTP/1.1\r\nHost: h\r\n\r\nPOST /json HTTP/1.1\r\n${head}zz\r\n`);
+  await assert.rejects(behind.answer(), /ended after ""/);
+  const answered = await connect();
+  answered.write(`POST /refused HTTP/1.1\r\n${head}`);
+  assert.equal((await answered.answer()).status, 401);
+  answered.write('zz\r\n');
+  await assert.rejects(answered.answer(), /ended after ""/);
+});
+
+test('a client that does not read its answer is cut off, and what was made for it is let go', async (t) => {
+  const { connect, observed, server } = await startServer(t, { idleMs: 300 });
+  const raw = await connect();
+  raw.socket.pause();
+
+  raw.write('GET /endless HTTP/1.1\r\nHost: h\r\n\r\n');
+  await waitUntil('the answer was given up', () => observed.some(({ path }) => path === '/endless'));
+  const connections = () => new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
+  await waitUntil('the connection is closed', async () => (await connections()) === 0);
+});
+
+test('a route that checks the bearer token itself is called whatever token there is', async (t) => {
+  const own = route(
+    'GET /own', 'public', 'own', ({ headers }) => json({ sent: headers.authorization }), { checksBearer: true },
+  );
+  const { client } = await startServer(t, {
+    routes: [...ROUTES, own], authenticate: () => { throw new HttpError(401, 'Unknown token.'); },
+  });
+
+  const headers = { authorization: 'Bearer hub_of-another-kind' };
+  assert.deepEqual((await client.get('/own', headers)).json(), { sent: headers.authorization });
+  assert.equal((await client.get('/data', headers)).status, 401);
+  assert.equal((await client.get('/nowhere', headers)).status, 401);
 });
 
 test('whoever sends slowly is cut off: heads within 15 seconds, whole requests within a minute', async (t) => {
@@ -352,6 +421,7 @@ test('whoever sends slowly is cut off: heads within 15 seconds, whole requests w
   assert.equal(server.headersTimeout, 15_000);
   assert.equal(server.requestTimeout, 60_000);
   assert.equal(server.keepAliveTimeout, 65_000);
+  assert.equal(server.timeout, 120_000);
 });
 
 test('requests that were sent together are answered in their order', async (t) => {

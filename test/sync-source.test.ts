@@ -120,7 +120,7 @@ test('a source whose server fails is retried with backoff, fails for good, and i
 test('a worker that dies with a sync in hand does not make the source be forgotten', async (t) => {
   const { hub } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '1' });
   hub.passTime(DAY);
-  hub.app.syncState.takeDue(10, ({ sourceId, host }) => void hub.app.enqueueSync(sourceId, host));
+  hub.app.syncState.takeDue(10, ({ sourceId, host }) => void hub.app.syncJobs.enqueue(sourceId, host));
   assert.equal(hub.app.jobs.claim('sync-source', 1).length, 1); // and never heard of again
 
   hub.passTime(2 * DAY);
@@ -252,4 +252,146 @@ test('a source that was deleted or paused while its job waited is left alone', a
   assert.equal(origin.requests.length, asked);
   assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);
   assert.deepEqual(await titles(hub), []);
+});
+
+test('a sync that waits for its next try is due at once when the owner asks for it, and is shown as under way', async (t) => {
+  const { hub, feed, ada, id, origin } = await followedFeed(t);
+  feed.handler = reply(429, { 'retry-after': '80000' });
+  hub.passTime(DAY);
+  await hub.work();
+  const asked = origin.requests.length;
+  assert.doesNotMatch((await ada.page(`/sources/${id}`)).text, /http-equiv="refresh"/);
+
+  assert.equal((await ada.post(`/api/sources/${id}/sync`)).status, 202);
+  assert.match((await ada.page(`/sources/${id}`)).text, /http-equiv="refresh"/);
+  await hub.work();
+  assert.equal(origin.requests.length, asked + 1);
+});
+
+test('a source that was resumed is synchronised at once, though a try was put off before the pause', async (t) => {
+  const { hub, feed, ada, id, origin } = await followedFeed(t);
+  feed.handler = reply(503, { 'retry-after': '80000' });
+  hub.passTime(DAY);
+  await hub.work();
+  const asked = origin.requests.length;
+  await ada.patch(`/api/sources/${id}`, { paused: true });
+  await ada.patch(`/api/sources/${id}`, { paused: false });
+
+  await hub.work();
+  assert.equal(origin.requests.length, asked + 1);
+});
+
+test('Retry-After is obeyed after the last try too', async (t) => {
+  const { hub, feed, id } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '1' });
+  feed.handler = reply(429, { 'retry-after': String(20 * 3600) });
+  hub.passTime(DAY);
+  await hub.work();
+
+  assert.ok((source(hub, id).nextSyncAt ?? 0) - hub.now() >= 20 * HOUR);
+});
+
+test('the ttl of a feed counts also after an answer without a body', async (t) => {
+  const { hub, feed, id } = await followedFeed(t);
+  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }], '<ttl>720</ttl>'), { etag: '"v1"' });
+  hub.passTime(DAY);
+  await hub.work();
+  feed.handler = reply(304, {});
+  hub.passTime(DAY);
+
+  await hub.work();
+  assert.ok((source(hub, id).nextSyncAt ?? 0) - hub.now() >= 11 * HOUR);
+});
+
+test('failedJobs falls when the failing source is deleted, paused or gone', async (t) => {
+  const { hub, feed, origin, ada, id } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '1' });
+  const failedJobs = async () => (await hub.anybody.get('/api/health')).json()['failedJobs'];
+  const fail = async (): Promise<void> => {
+    feed.handler = reply(500, {});
+    hub.passTime(DAY);
+    await hub.work();
+    assert.equal(await failedJobs(), 1);
+  };
+
+  await fail();
+  await ada.patch(`/api/sources/${id}`, { paused: true });
+  assert.equal(await failedJobs(), 0, 'paused');
+  await ada.patch(`/api/sources/${id}`, { paused: false });
+  await fail();
+  feed.handler = reply(410, {});
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal(await failedJobs(), 0, 'gone');
+  await ada.delete(`/api/sources/${id}`);
+  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }]));
+  const again = await follow(ada, `${origin.url}/feed`);
+  await fail();
+  await ada.delete(`/api/sources/${again}`);
+  assert.equal(await failedJobs(), 0, 'deleted');
+});
+
+test('a clock that was years ahead for a while makes no source be forgotten', async (t) => {
+  const hub = await startHub(t);
+  hub.passTime(700 * DAY);
+  let asked = 0;
+  let handler: OriginHandler = serving(() => rss('Owls', [{ guid: 'a' }]));
+  const origin = await startOrigin(t, (request, response) => {
+    asked++;
+    handler(request, response);
+  });
+  const ada = await hub.person('ada');
+  await follow(ada, `${origin.url}/planned`);
+  await follow(ada, `${origin.url}/retrying`);
+  handler = reply(500, {});
+  hub.passTime(2 * DAY);
+  await hub.work(); // one of them, or both, now wait for a retry in the far future
+  hub.passTime(-700 * DAY);
+  handler = serving(() => rss('Owls', [{ guid: 'b' }]));
+  asked = 0;
+
+  for (let hour = 0; hour < 48; hour++) {
+    hub.passTime(HOUR);
+    await hub.work();
+  }
+  assert.ok(asked >= 4, `asked ${asked} times in two days`);
+  assert.deepEqual(hub.app.sources.list(null, { ownedOnly: false, after: 0, limit: 9 }).map(({ state }) => state), ['active', 'active']);
+});
+
+test('304 to a question that was never asked is no feed', async (t) => {
+  const hub = await startHub(t);
+  const origin = await startOrigin(t, { '/feed': reply(304, {}) });
+  const refused = await (await hub.person('ada')).post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
+
+  assert.equal(refused.status, 422);
+  assert.match(refused.text, /304/);
+});
+
+test('what a publisher makes very long is cut: titles, authors, addresses, contents, attachments', async (t) => {
+  const hub = await startHub(t);
+  const long = 'word '.repeat(60_000);
+  const enclosures = Array.from({ length: 300 }, (_, index) => `<enclosure url="https://blog.test/${index}.mp3" type="audio/mpeg"/>`);
+  const item = { guid: 'a', title: long, content: `<p>${long}</p>`.repeat(10), link: `https://blog.test/${long.replaceAll(' ', '')}`, extra: enclosures.join('') };
+  const origin = await startOrigin(t, { '/feed': serving(() => rss(long, [item])) });
+  const id = await follow(await hub.person('ada'), `${origin.url}/feed`);
+  const post = (await hub.anybody.get('/api/posts')).json<{ items: { title: string; url: null; contentHtml: string; attachments: [] }[] }>().items[0];
+
+  assert.ok(source(hub, id).title.length <= 200);
+  assert.ok((post?.title.length ?? Infinity) <= 500);
+  assert.equal(post?.url, null);
+  assert.ok((post?.contentHtml.length ?? Infinity) < 800_000);
+  assert.ok((post?.attachments.length ?? Infinity) <= 100);
+});
+
+test('a source with many posts is gone at once for readers, and its rows go in steps that let others write', async (t) => {
+  const { hub, ada, id } = await followedFeed(t);
+  hub.db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+    INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at, updated_at, created_at)
+    SELECT ${id}, 1, 'x' || i, 1, '', '', '', '', i, i, i FROM n`);
+  const count = (table: string) => hub.db.prepare<[], { n: number }>('t', `SELECT COUNT(*) AS n FROM ${table}`).get()?.n;
+
+  assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);
+  assert.equal((await ada.get(`/api/sources/${id}`)).status, 404);
+  assert.deepEqual(await titles(hub), []);
+  assert.ok((count('posts') ?? 0) > 1000, 'the request itself removed only a part');
+  await hub.work();
+  assert.deepEqual([count('posts'), count('sources'), count('feeds'), count('posts_search')], [0, 0, 0, 0]);
 });

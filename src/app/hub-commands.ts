@@ -18,7 +18,8 @@ export type NodeFacts = { execPath: string; cwd: string; hasNetFlag: boolean };
 /** One program of the hub (src/bin/<name>.ts), confined by Node's permission model. */
 export function confinedCommand(config: Config, name: string, args: readonly string[], node: NodeFacts): Command {
   const flags = permissionFlags({ ...config, cwd: node.cwd, hasNetFlag: node.hasNetFlag });
-  return { name, file: node.execPath, args: [...(MEMORY_FLAGS[name] ?? []), ...flags, entrypoint(config, name), ...args] };
+  const memory = MEMORY_FLAGS[name] ?? [];
+  return { name, file: node.execPath, args: [...memory, ...flags, entrypoint(config, name), ...args] };
 }
 
 /** The same program restarted by tsx whenever one of its files changes; not confined, as tsx compiles and spawns. */

@@ -1,7 +1,7 @@
 import { HOUR } from '../platform/clock.ts';
 import { COMMAND_LINE } from '../platform/record-act.ts';
-import { INVITATION_HOURS } from '../features/accounts/account-routes.ts';
-import { createAccounts } from './accounts.ts';
+import { INVITATION_HOURS } from '../features/accounts/invitation-routes.ts';
+import { createMembership } from './membership.ts';
 import { UsageError, type Command } from './hubctl.ts';
 
 /** Prints an invitation link, and nothing else, on standard output. */
@@ -17,7 +17,7 @@ export const inviteCommand: Command = {
     if (!/^\d+$/.test(String(hours)) || count < 1 || count > INVITATION_HOURS.max) {
       throw new UsageError(`--hours must be an integer from 1 to ${INVITATION_HOURS.max}`);
     }
-    const { joining } = createAccounts(openApp());
+    const { joining } = createMembership(openApp());
     out(`${config.baseUrl}/join/${joining.invite(role, count * HOUR, COMMAND_LINE).token}\n`);
     return 0;
   },

@@ -1,3 +1,4 @@
+import { parseId } from '../platform/parse-id.ts';
 import { COMMAND_LINE } from '../platform/record-act.ts';
 import type { JobState } from '../platform/jobs/job-queue.ts';
 import type { JobRow } from '../platform/jobs/job-records.ts';
@@ -41,13 +42,14 @@ function line({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, lastEr
 }
 
 function settle(act: 'retry' | 'discard', id: string | undefined, { err, openApp }: CommandContext): ExitCode {
-  if (!/^[1-9]\d{0,14}$/.test(id ?? '')) throw new UsageError(`jobs ${act} needs the id of a job`);
+  const jobId = parseId(id ?? '');
+  if (jobId === undefined) throw new UsageError(`jobs ${act} needs the id of a job`);
   const app = openApp();
-  const settled = app.db.transaction(`${act} job`, () => settleAndRecord(app, act, Number(id)))();
+  const settled = app.db.transaction(`${act} job`, () => settleAndRecord(app, act, jobId))();
   if (settled) return 0;
   err(act === 'retry'
-    ? `job ${id} is not failed, or another for the same source is waiting\n`
-    : `there is no job ${id} that could be discarded\n`);
+    ? `job ${jobId} is not failed, or another for the same source is waiting\n`
+    : `there is no job ${jobId} that could be discarded\n`);
   return 1;
 }
 

@@ -8,6 +8,9 @@ import { migrate, readMigrations } from '../platform/db/migrate.ts';
 import { openDatabase, type Db, type SlowQuery } from '../platform/db/open-database.ts';
 import type { Config } from './config.ts';
 
+/** In DATA_DIR, beside the database. */
+const FOLDERS = ['uploads', 'cache', 'backups', 'tmp', 'run'];
+
 export type PreparedHub = { setUpLink: string | null; close(): void };
 
 /** What has to be true before web and worker start. `setUpLink` makes the first account while there is none. */
@@ -20,7 +23,7 @@ export function prepareHub(config: Config, clock: Clock = Date.now): PreparedHub
 
 /** Opens the database and applies safe migrations. Throws SchemaError when it must not be used. */
 export function openHub({ dataDir, databasePath, migrationsDir }: Config, clock: Clock, onSlow?: SlowQuery): Db {
-  for (const folder of ['uploads', 'cache', 'backups', 'tmp', 'run']) mkdirSync(join(dataDir, folder), { recursive: true, mode: 0o700 });
+  for (const folder of FOLDERS) mkdirSync(join(dataDir, folder), { recursive: true, mode: 0o700 });
   const db = openDatabase(databasePath, onSlow ? { onSlow } : {});
   try {
     migrate(db, readMigrations(migrationsDir), clock);

@@ -17,7 +17,7 @@ export type HubProcess = {
   keepRunning(stop: () => Promise<void>): void;
 };
 
-/** What web and worker have in common: configuration, log, migrated database, the app, and an end that loses nothing. */
+/** What web and worker share: configuration, log, migrated database, the app, and an end that loses nothing. */
 export function startProcess(program: 'web' | 'worker', self: NodeJS.Process): HubProcess {
   const config = loadConfigOrExit(self.env);
   const log = createLog(program, config.logLevel, Date.now, (text) => void self.stderr.write(text));

@@ -3,23 +3,23 @@ import { accountRoutes } from '../features/accounts/account-routes.ts';
 import { healthRoutes } from '../features/health/health-routes.ts';
 import { outputFeedRoutes } from '../features/posts/output-feed-routes.ts';
 import { listingPosts, type MaySeeSource } from '../features/posts/list-posts.ts';
+import { onePost } from '../features/posts/one-post.ts';
 import { postPages } from '../features/posts/post-pages.ts';
 import { postRoutes } from '../features/posts/post-routes.ts';
 import { postList } from '../features/posts/post-views.ts';
-import { SYNC_SOURCE } from '../features/feeds/sync-source.ts';
 import { importingOpml } from '../features/sources/import-opml.ts';
 import { sourcePages, type PostsOfSource } from '../features/sources/source-pages.ts';
 import { sourceRoutes } from '../features/sources/source-routes.ts';
 import { maySee } from '../features/sources/source-store.ts';
 import type { Route } from '../platform/http/router.ts';
-import type { Accounts } from './accounts.ts';
 import type { App } from './app.ts';
 import type { Assets } from './assets.ts';
+import type { Membership } from './membership.ts';
 import type { Observations } from './observations.ts';
 import { withOpenApi } from './openapi.ts';
 
 /** Every address of the hub. The first route that fits a path wins. */
-export function hubRoutes(app: App, accounts: Accounts, observations: Observations, assets: Assets): Route[] {
+export function hubRoutes(app: App, membership: Membership, observations: Observations, assets: Assets): Route[] {
   const { db, config, posts, sources, recordAct } = app;
   const { baseUrl, secure } = config;
 
@@ -28,6 +28,7 @@ export function hubRoutes(app: App, accounts: Accounts, observations: Observatio
     return source !== undefined && maySee(source, viewer);
   };
 
+  const one = onePost({ db, posts, maySeeSource, recordAct });
   const listPosts = listingPosts(posts, maySeeSource);
   const postsOfSource: PostsOfSource = (request, sourceId) => {
     const { items, next } = listPosts(request, sourceId);
@@ -36,13 +37,13 @@ export function hubRoutes(app: App, accounts: Accounts, observations: Observatio
 
   return withOpenApi([
     ...healthRoutes({ ...observations, metricsToken: config.metricsToken }),
-    ...accountRoutes({ ...accounts, db, recordAct, baseUrl, secure }),
-    ...accountPages({ ...accounts, secure }),
-    ...postRoutes({ db, posts, maySeeSource, recordAct }),
-    ...postPages({ db, posts, maySeeSource, recordAct }),
+    ...accountRoutes({ ...membership, db, recordAct, baseUrl, secure }),
+    ...accountPages({ ...membership, secure }),
+    ...postRoutes({ listPosts, one }),
+    ...postPages({ listPosts, one }),
     ...outputFeedRoutes({ posts, baseUrl, visibleSourceTitle }),
     ...sourceRoutes({ ...app, importOpml: importingOpml(app), baseUrl }),
-    ...sourcePages({ ...app, importOpml: importingOpml(app), postsOfSource, isSyncing }),
+    ...sourcePages({ ...app, importOpml: importingOpml(app), postsOfSource, isSyncing: app.syncJobs.isUnderWay }),
     ...assets.routes,
   ], config);
 
@@ -50,7 +51,4 @@ export function hubRoutes(app: App, accounts: Accounts, observations: Observatio
     return maySeeSource(sourceId, viewer) ? sources.find(sourceId)?.title : undefined;
   }
 
-  function isSyncing(sourceId: number): boolean {
-    return app.jobs.isLive(SYNC_SOURCE, String(sourceId));
-  }
 }

@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
-import { DAY, MINUTE, SECOND } from '../platform/clock.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
 import { createHeartbeat } from '../platform/jobs/heartbeat.ts';
 import type { Task } from '../platform/jobs/scheduler.ts';
 import { createCredentialStore } from '../features/accounts/credential-store.ts';
 import { createInvitationStore } from '../features/accounts/invitation-store.ts';
+import { SYNC_SOURCE } from '../features/feeds/sync-source.ts';
 import type { DueSource } from '../features/sources/sync-state-store.ts';
 import type { App } from './app.ts';
 
@@ -11,24 +12,36 @@ import type { App } from './app.ts';
 const BATCH = 200;
 const FINISHED_JOBS_KEPT = DAY;
 
+/** No retry is ever put off further than a day, so a later one was planned while the clock was ahead. */
+const NEVER_LATER = DAY + HOUR;
+
 /** The worker's recurring work. Each can be repeated without harm. */
-export function schedule({ db, clock, jobs, limits, syncState, enqueueSync }: App): Task[] {
+export function schedule({ db, clock, jobs, limits, syncState, syncJobs }: App): Task[] {
   const heartbeat = createHeartbeat(db, 'worker', clock);
   const credentials = createCredentialStore(db, clock);
   const invitations = createInvitationStore(db, clock);
 
   /** In small transactions with pauses between them, so that nobody waits for a long one. */
   async function planSyncs(): Promise<void> {
-    const enqueue = ({ sourceId, host }: DueSource) => void enqueueSync(sourceId, host);
+    const enqueue = ({ sourceId, host }: DueSource) => void syncJobs.enqueue(sourceId, host);
     while (syncState.takeDue(BATCH, enqueue) === BATCH) await setImmediate();
   }
+
+  /** All of it, in small transactions with pauses between them. */
+  async function drain(removeSome: (batch: number) => number): Promise<void> {
+    while (removeSome(BATCH) === BATCH) await setImmediate();
+  }
+
+  const pullBack = () => void jobs.pullBack(SYNC_SOURCE, clock() + NEVER_LATER);
+  const pruneJobs = (batch: number) => jobs.prune(clock() - FINISHED_JOBS_KEPT, batch);
 
   return [
     { name: 'heartbeat', everyMs: 5 * SECOND, run: heartbeat.beat },
     { name: 'plan due syncs', everyMs: SECOND, run: planSyncs },
-    { name: 'remove finished jobs', everyMs: MINUTE, run: () => void jobs.prune(clock() - FINISHED_JOBS_KEPT, BATCH) },
-    { name: 'remove idle rate limits', everyMs: MINUTE, run: () => void limits.prune(BATCH) },
-    { name: 'remove expired sessions', everyMs: MINUTE, run: () => void credentials.removeExpired(BATCH) },
-    { name: 'remove expired invitations', everyMs: MINUTE, run: () => void invitations.removeExpired(BATCH) },
+    { name: 'pull back strayed syncs', everyMs: MINUTE, run: pullBack },
+    { name: 'remove finished jobs', everyMs: MINUTE, run: () => drain(pruneJobs) },
+    { name: 'remove idle rate limits', everyMs: MINUTE, run: () => drain(limits.prune) },
+    { name: 'remove expired sessions', everyMs: MINUTE, run: () => drain(credentials.removeExpired) },
+    { name: 'remove expired invitations', everyMs: MINUTE, run: () => drain(invitations.removeExpired) },
   ];
 }

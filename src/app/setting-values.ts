@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { TOKEN_PREFIX } from '../features/accounts/credential-store.ts';
 import { parseCidrs, type Cidr } from '../platform/net/address-guard.ts';
 import type { Parse } from './settings-reader.ts';
 
@@ -58,8 +59,9 @@ export function cidrs(text: string): Cidr[] {
   }
 }
 
-/** What can stand after "Bearer " in a header. */
+/** What can stand after "Bearer " in a header and is not taken for an API token. */
 export function bearerToken(text: string): string {
-  if (VISIBLE_ASCII.test(text)) return text;
-  throw new Error('must be one or more visible ASCII characters without spaces');
+  if (!VISIBLE_ASCII.test(text)) throw new Error('must be one or more visible ASCII characters without spaces');
+  if (!text.startsWith(TOKEN_PREFIX)) return text;
+  throw new Error(`must be a token of its own; those that begin with ${TOKEN_PREFIX} are the hub's API tokens`);
 }

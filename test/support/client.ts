@@ -29,7 +29,8 @@ export function createClient(address: string) {
     else cookies.set(pair.slice(0, equals), pair.slice(equals + 1));
   }
 
-  const asJson = (value: unknown): Send => ({ body: JSON.stringify(value), headers: { 'content-type': 'application/json' } });
+  const asJson = (value: unknown): Send =>
+    ({ body: JSON.stringify(value), headers: { 'content-type': 'application/json' } });
 
   return {
     cookies,

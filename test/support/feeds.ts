@@ -5,10 +5,12 @@ export type Item = { guid: string; title?: string; content?: string; date?: stri
 /** An RSS 2.0 document. */
 export function rss(title: string, items: Item[], channel = ''): string {
   const item = ({ guid, title = `Post ${guid}`, content = `<p>Text of ${guid}</p>`, date, link, extra = '' }: Item) => `
-    <item><guid isPermaLink="false">${guid}</guid><title>${title}</title><link>${link ?? `https://blog.test/${guid}`}</link>
+    <item><guid isPermaLink="false">${guid}</guid><title>${title}</title>
+      <link>${link ?? `https://blog.test/${guid}`}</link>
       <description><![CDATA[${content}]]></description>${date ? `<pubDate>${date}</pubDate>` : ''}${extra}</item>`;
   return `<?xml version="1.0" encoding="utf-8"?>
-<rss version="2.0"><channel><title>${title}</title><link>https://blog.test/</link><description>About</description>${channel}
+<rss version="2.0"><channel><title>${title}</title><link>https://blog.test/</link><description>About</description>
+${channel}
 ${items.map(item).join('')}</channel></rss>`;
 }
 

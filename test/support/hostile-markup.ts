@@ -139,7 +139,8 @@ export const HOSTILE_MARKUP: Record<string, string[]> = {
     '<select><svg><style></select><img src=x onerror=ran=1>', '<select><keygen><img src=x onerror=ran=1></select>',
     '<option><style></option></select><img src=x onerror=ran=1></style>',
     '<object><param name=x><img src=x onerror=ran=1></object>',
-    '<object data="https://evil.example/x.swf"><embed src="https://evil.example/y.swf" allowscriptaccess=always></object>',
+    '<object data="https://evil.example/x.swf">'
+      + '<embed src="https://evil.example/y.swf" allowscriptaccess=always></object>',
     '<applet code=x><img src=x onerror=ran=1></applet>',
     '<frameset onload=ran=1><frame src=javascript:ran=1></frameset>',
     '<a href=/1>one<a href=/2>two<div><a href=/3>three</a></div></a>', '<b><p>x</b>y</p><i><table><b></i>z</table>',

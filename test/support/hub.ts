@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { createAccounts } from '../../src/app/accounts.ts';
 import { createApp } from '../../src/app/app.ts';
 import { readConfig } from '../../src/app/config.ts';
 import { PROJECT_ROOT } from '../../src/app/load-config.ts';
+import { createMembership } from '../../src/app/membership.ts';
 import { openHub } from '../../src/app/prepare-hub.ts';
 import { schedule } from '../../src/app/schedule.ts';
 import { createWebServer } from '../../src/app/web-server.ts';
@@ -26,7 +26,9 @@ const PASSWORD = 'correct horse battery';
  * A whole hub in this process: a database in a temporary folder, a real server on a free port, the worker and its
  * schedule run by hand, and a clock that the test moves. It may fetch from this machine.
  */
-export async function startHub(t: TestContext, env: Record<string, string> = {}, limits: Partial<OutboundOptions> = {}) {
+export async function startHub(
+  t: TestContext, env: Record<string, string> = {}, limits: Partial<OutboundOptions> = {},
+) {
   const dataDir = mkdtempSync(join(tmpdir(), 'hub-'));
   const settings = { DATA_DIR: dataDir, PORT: '0', OUTBOUND_ALLOW: '127.0.0.0/8,::1/128', ...env };
   const config = readConfig(settings, { projectRoot: PROJECT_ROOT, readFile: (path) => readFileSync(path, 'utf8') });
@@ -51,11 +53,11 @@ export async function startHub(t: TestContext, env: Record<string, string> = {},
     rmSync(dataDir, { recursive: true });
   });
 
-  const accounts = createAccounts(app);
+  const membership = createMembership(app);
 
   /** Somebody who was invited and has joined; the first one is the administrator. */
   async function person(username: string): Promise<Client> {
-    const { token } = accounts.joining.invite('member', 60_000, COMMAND_LINE);
+    const { token } = membership.joining.invite('member', 60_000, COMMAND_LINE);
     const client = createClient(address);
     const joined = await client.post('/api/accounts', { invitation: token, username, password: PASSWORD });
     if (joined.status !== 201) throw new Error(`${username} could not join: ${joined.status} ${joined.text}`);
@@ -64,7 +66,7 @@ export async function startHub(t: TestContext, env: Record<string, string> = {},
 
   return {
     app,
-    accounts,
+    membership,
     db,
     address,
     dataDir,

@@ -12,6 +12,7 @@ type Deps = { joining: Joining; signingIn: SigningIn; secure: boolean };
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
+/** The pages of joining, signing in and signing out. */
 export function accountPages({ joining, signingIn, secure }: Deps): Route[] {
   return [
     route('GET /join/:token', 'public', 'Page: join by an invitation', showJoin),

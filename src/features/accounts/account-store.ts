@@ -4,12 +4,13 @@ import type { Db } from '../../platform/db/open-database.ts';
 export type Role = 'admin' | 'member';
 export type Account = { id: number; username: string; displayName: string; role: Role; createdAt: number };
 export type AccountWithHash = Account & { passwordHash: string };
-export type NewAccount = { username: string; displayName: string; role: Role; passwordHash: string };
+type NewAccount = { username: string; displayName: string; role: Role; passwordHash: string };
 
 export type AccountStore = ReturnType<typeof createAccountStore>;
 
 const COLUMNS = 'id, username, display_name AS displayName, role, created_at AS createdAt';
 
+/** People who have joined. Names are compared without regard to case. */
 export function createAccountStore(db: Db, clock: Clock) {
   const selectAny = db.prepare<[], { id: number }>('any account', 'SELECT id FROM accounts LIMIT 1');
   const select = db.prepare<[number], AccountWithHash>('account',
@@ -37,4 +38,9 @@ export function createAccountStore(db: Db, clock: Clock) {
     setDisplayName: (id: number, displayName: string): void => void updateName.run(displayName, clock(), id),
     setPasswordHash: (id: number, hash: string): void => void updatePassword.run(hash, clock(), id),
   };
+}
+
+/** An account without its password's hash. */
+export function publicPart({ id, username, displayName, role, createdAt }: Account): Account {
+  return { id, username, displayName, role, createdAt };
 }

@@ -6,6 +6,7 @@ import { PASSWORD_MIN } from './passwords.ts';
 
 type FormState = { values?: Record<string, string>; problem?: HttpError };
 
+/** The form by which somebody who was invited joins; the first one sets the hub up. */
 export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirst: boolean }): Page {
   const heading = isFirst ? 'Set up your hub' : 'Join the hub';
   const lead = isFirst
@@ -32,6 +33,7 @@ export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirs
   return { title: heading, main };
 }
 
+/** The form for signing in; `next` is the path to go to then. */
 export function signInPage({ next, values = {}, problem }: FormState & { next: string }): Page {
   const main = html`
 <section class="narrow">
@@ -50,6 +52,7 @@ export function signInPage({ next, values = {}, problem }: FormState & { next: s
   return { title: 'Sign in', main, section: 'sign-in' };
 }
 
+/** For a link that was used, has expired or never was. */
 export function invitationGonePage(): Page {
   const main = html`
 <section class="narrow">

@@ -1,6 +1,6 @@
 import { DAY, type Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import type { Viewer } from '../../platform/http/router.ts';
+import type { Viewer } from '../../platform/viewer.ts';
 import { hashSecret, newSecret } from './secrets.ts';
 
 export const SESSION_LIFETIME = 30 * DAY;
@@ -21,11 +21,13 @@ export function createCredentialStore(db: Db, clock: Clock) {
     SELECT ${VIEWER}, s.id AS credentialId FROM sessions s JOIN accounts a ON a.id = s.account_id
      WHERE s.token_hash = ? AND s.expires_at > ?`);
   const selectToken = db.prepare<[string], ViewerRow>('api token', `
-    SELECT ${VIEWER}, t.id AS credentialId FROM api_tokens t JOIN accounts a ON a.id = t.account_id WHERE t.token_hash = ?`);
+    SELECT ${VIEWER}, t.id AS credentialId FROM api_tokens t JOIN accounts a ON a.id = t.account_id
+     WHERE t.token_hash = ?`);
   const insertSession = db.prepare<[number, string, number, number]>('create session',
     'INSERT INTO sessions (account_id, token_hash, created_at, expires_at) VALUES (?, ?, ?, ?)');
   const deleteSession = db.prepare<[number]>('end session', 'DELETE FROM sessions WHERE id = ?');
-  const deleteOthers = db.prepare<[number, number]>('end other sessions', 'DELETE FROM sessions WHERE account_id = ? AND id <> ?');
+  const deleteOthers = db.prepare<[number, number]>('end other sessions',
+    'DELETE FROM sessions WHERE account_id = ? AND id <> ?');
   const deleteExpired = db.prepare<[number, number]>('remove expired sessions',
     'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)');
   const insertToken = db.prepare<[number, string, string, number], ApiToken>('create api token', `
@@ -33,7 +35,8 @@ export function createCredentialStore(db: Db, clock: Clock) {
     RETURNING id, name, created_at AS createdAt`);
   const selectTokens = db.prepare<[number], ApiToken>('api tokens',
     'SELECT id, name, created_at AS createdAt FROM api_tokens WHERE account_id = ? ORDER BY id');
-  const deleteToken = db.prepare<[number, number]>('revoke api token', 'DELETE FROM api_tokens WHERE id = ? AND account_id = ?');
+  const deleteToken = db.prepare<[number, number]>('revoke api token',
+    'DELETE FROM api_tokens WHERE id = ? AND account_id = ?');
 
   return {
     viewerOfSession(secret: string): Viewer | null {
@@ -54,7 +57,7 @@ export function createCredentialStore(db: Db, clock: Clock) {
     },
 
     endSession: (sessionId: number): void => void deleteSession.run(sessionId),
-    /** Ends all sessions of the account but this one (0: all of them). */
+    /** Ends all sessions of the account but this one. */
     endOtherSessions: (accountId: number, sessionId: number): void => void deleteOthers.run(accountId, sessionId),
     removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
 

@@ -4,7 +4,7 @@ import type { Role } from './account-store.ts';
 import { hashSecret, newSecret } from './secrets.ts';
 
 export type Invitation = { id: number; role: Role; purpose: 'set-up' | 'invite'; createdAt: number; expiresAt: number };
-export type NewInvitation = { role: Role; purpose: Invitation['purpose']; createdBy: number | null; lifetime: number };
+type NewInvitation = { role: Role; purpose: Invitation['purpose']; createdBy: number | null; lifetime: number };
 
 export type InvitationStore = ReturnType<typeof createInvitationStore>;
 

@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, tooMany } from '../../platform/http/problem.ts';
 import { addressGroup } from '../../platform/http/client-address.ts';
-import type { Limit, RateLimits } from '../../platform/http/rate-limit.ts';
+import type { Limit, RateLimits } from '../../platform/http/rate-limit-store.ts';
 import type { Actor, RecordAct } from '../../platform/record-act.ts';
 import type { Account, AccountStore, Role } from './account-store.ts';
 import type { CredentialStore } from './credential-store.ts';
@@ -12,10 +12,10 @@ import { PASSWORD_MAX, PASSWORD_MIN, type Passwords } from './passwords.ts';
 
 const JOIN_LIMIT: Limit = { name: 'join', burst: 20, everyMs: MINUTE };
 
-export const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
+const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 export const DISPLAY_NAME_MAX = 80;
 
-export type JoinDeps = {
+type JoinDeps = {
   db: Db;
   accounts: AccountStore;
   invitations: InvitationStore;
@@ -29,16 +29,17 @@ export type Joined = { account: Account; session: string };
 
 /** How people come in: invitations, and the set-up link of a hub that has nobody yet. */
 export function joining({ db, accounts, invitations, credentials, passwords, limits, recordAct }: JoinDeps) {
-  const create = db.transaction('join', (token: string, name: NewName, passwordHash: string, address: string): Joined => {
+  const create = db.transaction('join', (token: string, name: NewName, passwordHash: string, from: string): Joined => {
     const invitation = require(token); // again: another may have used it while the password was hashed
     const role: Role = accounts.exists() ? invitation.role : 'admin';
     const account = accounts.create({ ...name, role, passwordHash });
     if (!account) throw nameTaken();
     invitations.remove(invitation.id);
     invitations.removeSetUpLinks();
-    const actor: Actor = { id: account.id, name: account.username, address };
-    recordAct('account.joined', actor, { kind: 'account', id: account.id, name: account.username }, { role, invitation: invitation.id });
-    return { account, session: credentials.startSession(account.id) };
+    const { id, username } = account;
+    const actor: Actor = { id, name: username, address: from };
+    recordAct('account.joined', actor, { kind: 'account', id, name: username }, { role, invitation: invitation.id });
+    return { account, session: credentials.startSession(id) };
   });
 
   function find(token: string): Invitation | undefined {

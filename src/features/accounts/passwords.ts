@@ -17,6 +17,9 @@ const WAITING = 30;
 type Parameters = typeof CURRENT;
 type Parsed = { parameters: Parameters; salt: Buffer; tag: Buffer };
 
+/** Stands in for the hash of a name that nobody has: as much work, and never the right password. */
+const OF_NOBODY: Parsed = { parameters: CURRENT, salt: Buffer.alloc(16), tag: Buffer.alloc(TAG_LENGTH) };
+
 const derive = promisify(argon2);
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
@@ -25,15 +28,12 @@ export type Passwords = ReturnType<typeof createPasswords>;
 /** Hashes and verifies passwords with argon2id (RFC 9106), as PHC strings. Throws 503 when too many wait. */
 export function createPasswords() {
   const queue = createQueue(AT_ONCE, WAITING);
-  const unknownName = hashNow('the password of nobody');
-
-  function hashNow(password: string): Promise<string> {
-    const salt = randomBytes(16);
-    return tagOf(password, salt, CURRENT).then((tag) => format(CURRENT, salt, tag));
-  }
 
   return {
-    hash: (password: string): Promise<string> => queue(() => hashNow(password)),
+    hash: (password: string): Promise<string> => queue(async () => {
+      const salt = randomBytes(16);
+      return format(CURRENT, salt, await tagOf(password, salt, CURRENT));
+    }),
 
     /**
      * Whether the password fits; `undefined` as stored hash (an unknown name) costs the same and never fits. `outdated`
@@ -41,7 +41,7 @@ export function createPasswords() {
      */
     verify(password: string, stored: string | undefined): Promise<{ ok: boolean; outdated: boolean }> {
       return queue(async () => {
-        const { parameters, salt, tag } = parse(stored ?? (await unknownName));
+        const { parameters, salt, tag } = stored === undefined ? OF_NOBODY : parse(stored);
         const fits = timingSafeEqual(await tagOf(password, salt, parameters), tag);
         return { ok: fits && stored !== undefined, outdated: isWeaker(parameters) };
       });
@@ -72,13 +72,17 @@ function unpadded(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '');
 }
 
+function tooManyAtOnce(): HttpError {
+  return new HttpError(503, 'Too many sign-ins at once.', { headers: { 'retry-after': '5' } });
+}
+
 function createQueue(atOnce: number, waiting: number): <T>(work: () => Promise<T>) => Promise<T> {
   let running = 0;
   const queue: (() => void)[] = [];
 
   return async (work) => {
     if (running >= atOnce) {
-      if (queue.length >= waiting) throw new HttpError(503, 'Too many sign-ins at once.', { headers: { 'retry-after': '5' } });
+      if (queue.length >= waiting) throw tooManyAtOnce();
       await new Promise<void>((resolve) => queue.push(resolve));
     }
     running++;

@@ -4,14 +4,16 @@ import { lineOf } from './feed-text.ts';
 import { parseByteCount, parseDuration } from './parse-podcast.ts';
 import type { ParsedAttachment } from './parsed-feed.ts';
 
-/** Names under which an RSS or Atom item lists files, each read by `readFile`. */
+/** Names under which an RSS or Atom item lists files, each read by `addFile`. */
 const FILES = new Set([
   'enclosure', 'enc:enclosure', 'media:content', 'media:thumbnail', 'media:peerlink', 'podcast:alternateenclosure',
 ]);
+/** Of one item. */
+export const MAX_FILES = 100;
 
 /**
- * The files an item points to, in document order, one per absolute URL: what a later mention knows is added to the
- * first. `itunes:duration` counts for the first sound or film.
+ * The files an item points to, in document order, one per absolute URL and at most MAX_FILES: what a later mention
+ * knows is added to the first. `itunes:duration` counts for the first sound or film.
  */
 export function collectAttachments(item: XmlElement, base: string): ParsedAttachment[] {
   const found = new Map<string, ParsedAttachment>();
@@ -23,11 +25,11 @@ export function collectAttachments(item: XmlElement, base: string): ParsedAttach
   return attachments;
 }
 
-/** Adds a file, or what is new about one already known. */
+/** Adds a file while there is room, or what is new about one already known. */
 export function addAttachment(found: Map<string, ParsedAttachment>, file: ParsedAttachment): void {
   const known = found.get(file.url);
   if (known === undefined) {
-    found.set(file.url, file);
+    if (found.size < MAX_FILES) found.set(file.url, file);
     return;
   }
   known.mediaType ??= file.mediaType;
@@ -43,17 +45,20 @@ export function mediaTypeOf(text: string | null | undefined): string | null {
 }
 
 function collectFrom(parent: XmlElement, base: string, found: Map<string, ParsedAttachment>): void {
+  // FeedBurner replaces the address of an enclosure with one of its own and keeps the real one here.
+  const original = lineOf(childOf(parent, 'feedburner:origenclosurelink'));
   for (const child of parent.children) {
-    if (FILES.has(child.name)) addFile(parent, child, base, found);
+    if (found.size >= MAX_FILES) return;
+    if (FILES.has(child.name)) addFile(child, child.name === 'enclosure' ? original : null, base, found);
     else if (child.name === 'link' || child.name === 'atom:link') addEnclosureLink(child, base, found);
     else if (child.name === 'media:group') collectFrom(child, base, found);
     if (child.name === 'media:content') collectFrom(child, base, found);
   }
 }
 
-function addFile(parent: XmlElement, file: XmlElement, base: string, found: Map<string, ParsedAttachment>): void {
-  // FeedBurner replaces the address with one of its own and keeps the real one here.
-  const original = file.name === 'enclosure' ? lineOf(childOf(parent, 'feedburner:origenclosurelink')) : null;
+function addFile(
+  file: XmlElement, original: string | null, base: string, found: Map<string, ParsedAttachment>,
+): void {
   const link = original ?? firstAttribute(file, ['url', 'href', 'resource', 'rdf:resource', 'enc:url', 'enc:resource']);
   const url = absoluteUrl(link, base);
   if (url === null) return;

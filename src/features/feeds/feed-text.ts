@@ -1,15 +1,17 @@
 import { singleLine } from '../../platform/markup/control-characters.ts';
 import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
+import { plainText } from '../../platform/markup/plain-text.ts';
 import { textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { parseDate } from './parse-date.ts';
 
 /** With a semicolon any name, without one only what cannot be part of a word or an address. */
 const REFERENCE = /&(?:#\d{1,8}|#x[0-9a-f]{1,7}|[a-z][a-z0-9]{1,31});|&(?:#\d{2,7}|amp|lt|gt|quot|nbsp)(?![a-z0-9=])/gi;
-const ANY_TAG = /<(?:\/?[a-z]|!)[^<>]*>/gi;
-const INLINE_NAMES = 'a abbr b big br cite code del div em font h1 h2 h3 h4 h5 h6 i img ins kbd mark nobr p q s small span '
-  + 'strike strong sub sup tt u wbr';
+const INLINE_NAMES = 'a abbr b big br cite code del div em font h1 h2 h3 h4 h5 h6 i img ins kbd mark nobr p q s small '
+  + 'span strike strong sub sup tt u wbr';
 const INLINE_TAG = new RegExp(`</?(?:${INLINE_NAMES.replaceAll(' ', '|')})(?:\\s[^<>]*)?/?>`, 'gi');
 const WORD_BREAK = /<(?:br|\/?(?:p|div|h[1-6]|li|ul|ol|tr|td|table|blockquote))(?:\s[^<>]*)?\/?>/gi;
+/** How many dates of one element are tried: an unknown time zone is costly to refuse. */
+const MAX_DATES = 4;
 const LOOKS_LIKE_HTML = /<\/[a-z][a-z0-9]*\s*>|<(?:br|img|wbr|hr|p)(?:\s[^<>]*)?\/?>/i;
 
 /**
@@ -18,12 +20,17 @@ const LOOKS_LIKE_HTML = /<\/[a-z][a-z0-9]*\s*>|<(?:br|img|wbr|hr|p)(?:\s[^<>]*)?
  */
 export function titleText(decoded: string): string {
   const untagged = LOOKS_LIKE_HTML.test(decoded) ? decoded.replace(WORD_BREAK, ' ').replace(INLINE_TAG, '') : decoded;
-  return oneLine(decodeOnceMore(untagged));
+  return singleLine(decodeOnceMore(untagged));
 }
 
 /** One line of plain text from HTML. */
 export function htmlToText(html: string): string {
-  return oneLine(decodeOnceMore(html.replace(WORD_BREAK, ' ').replace(ANY_TAG, '')));
+  return singleLine(plainText(html));
+}
+
+/** One line of plain text from text that may be HTML or plain. */
+export function undeclaredToLine(text: string): string {
+  return looksLikeHtml(text) ? htmlToText(text) : titleText(text);
 }
 
 /** Plain text as HTML; line breaks are kept. */
@@ -43,7 +50,7 @@ export function undeclaredToHtml(text: string): string {
 
 /** The text of an element on one line, or null where there is none. */
 export function lineOf(element: XmlElement | undefined): string | null {
-  const text = element === undefined ? '' : oneLine(textOf(element));
+  const text = element === undefined ? '' : singleLine(textOf(element));
   return text === '' ? null : text;
 }
 
@@ -58,21 +65,18 @@ export function firstLine(element: XmlElement, names: readonly string[]): string
   return null;
 }
 
-/** The first readable date among those children, in the order of the names; unix ms or null. */
+/** The first readable date among those children, in the order of the names; unix ms or null. Four are tried. */
 export function firstDate(element: XmlElement, names: readonly string[]): number | null {
+  let tried = 0;
   for (const name of names) {
     for (const child of element.children) {
-      const date = child.name === name ? parseDate(textOf(child)) : null;
-      if (date !== null) return date;
+      if (child.name !== name) continue;
+      const date = parseDate(textOf(child));
+      tried += 1;
+      if (date !== null || tried === MAX_DATES) return date;
     }
   }
   return null;
-}
-
-/** White space, also the hard kind, to single spaces. */
-export function oneLine(text: string): string {
-  const trimmed = text.trim();
-  return /[^\S ]|  |[\x00-\x1f\x7f-\x9f]/.test(trimmed) ? singleLine(trimmed) : trimmed;
 }
 
 function decodeOnceMore(text: string): string {

@@ -20,7 +20,7 @@ export type FetchedFeed = {
   /** Where the feed is from now on: differs from what was asked for after permanent redirects and autodiscovery. */
   url: string;
   validators: Validators;
-  /** Milliseconds that the publisher wants between two requests; 0 for nothing said. */
+  /** Milliseconds that the headers ask to wait before the next request; 0 for nothing said. */
   askedFor: number;
 };
 
@@ -44,16 +44,16 @@ type FetchOptions = { discover: boolean; signal?: AbortSignal };
 export function createFetchFeed(outbound: OutboundFetch, clock: Clock): FetchFeed {
   return async function fetchFeed(url, validators, { discover, signal }): Promise<FetchedFeed> {
     const response = await request(url, validators, signal);
-    if (response.status === 304) return { feed: null, url, validators, askedFor: freshnessMs(response.headers, clock()) ?? 0 };
+    const askedFor = freshnessMs(response.headers, clock()) ?? 0;
+    if (response.status === 304 && hasValidators(validators)) return { feed: null, url, validators, askedFor };
     requireSuccess(response, clock());
     const bodyHash = createHash('sha256').update(response.body).digest('hex');
     const fresh = validatorsOf(response, bodyHash);
     const stays = permanentAddress(url, response);
-    const askedFor = freshnessMs(response.headers, clock()) ?? 0;
     if (bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
     try {
       const feed = parseFeed(response.body, { url: response.url, contentType: contentTypeOf(response) });
-      return { feed, url: stays, validators: fresh, askedFor: Math.max(askedFor, feed.ttl ?? 0) };
+      return { feed, url: stays, validators: fresh, askedFor };
     } catch (error) {
       const advertised = discover && error instanceof NotAFeedError ? advertisedFeed(response) : undefined;
       if (!advertised) throw error;
@@ -69,6 +69,11 @@ export function createFetchFeed(outbound: OutboundFetch, clock: Clock): FetchFee
     };
     return outbound({ url, headers, maxBytes: MAX_BYTES, ...(signal ? { signal } : {}) });
   }
+}
+
+/** Without them nobody asked whether anything changed, and 304 answers nothing. */
+function hasValidators({ etag, lastModified }: Validators): boolean {
+  return etag !== null || lastModified !== null;
 }
 
 function requireSuccess({ status, url, headers }: OutboundResponse, now: number): void {

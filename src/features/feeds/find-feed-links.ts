@@ -1,7 +1,7 @@
 import { endOfTag, readAttributes } from '../../platform/markup/xml-tokenizer.ts';
 import { absoluteUrl } from './absolute-url.ts';
 
-export type FeedLink = { url: string; title: string | null; type: string };
+type FeedLink = { url: string };
 
 const FEED_TYPES = new Set([
   'application/rss+xml', 'application/atom+xml', 'application/feed+json', 'application/json', 'application/rdf+xml',
@@ -74,5 +74,5 @@ function feedLink(attributes: ReadonlyMap<string, string>, base: string): FeedLi
   const url = absoluteUrl(attributes.get('href'), base);
   // WordPress advertises each page's data as an alternate of type application/json.
   if (url === null || (type === 'application/json' && url.includes('/wp-json/'))) return null;
-  return { url, title: attributes.get('title')?.trim() || null, type };
+  return { url };
 }

@@ -1,13 +1,11 @@
-import {
-  attributeOf, attributesOf, childOf, childrenOf, textOf, type XmlElement,
-} from '../../platform/markup/xml-tree.ts';
+import { attributeOf, childOf, childrenOf, textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { absoluteUrl, baseInside, type LinkBase } from './absolute-url.ts';
 import { atomHtml, atomTitle } from './atom-content.ts';
 import { addAttachment, collectAttachments, mediaTypeOf } from './collect-attachments.ts';
 import { firstDate, firstLine, htmlToText, titleText, undeclaredToHtml } from './feed-text.ts';
 import { identifyItems, type UnidentifiedItem } from './identify-items.ts';
 import { MAX_ITEMS, type ParsedAttachment, type ParsedFeed } from './parsed-feed.ts';
-import { personName } from './person-name.ts';
+import { personNames } from './person-name.ts';
 import { publishedInterval } from './published-interval.ts';
 
 type FeedContext = { base: LinkBase; siteUrl: string | null; author: string | null };
@@ -23,13 +21,9 @@ export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
   const subtitle = childOf(feed, 'subtitle') ?? childOf(feed, 'tagline');
   const context = { base, siteUrl, author: authorsOf(feed) };
   return {
-    format: 'atom',
-    version: versionOf(feed),
     title: atomTitle(childOf(feed, 'title')),
     description: subtitle === undefined ? null : htmlToText(atomHtml(subtitle)) || null,
     siteUrl,
-    iconUrl: absoluteUrl(firstLine(feed, ['icon']), base.url) ?? absoluteUrl(firstLine(feed, ['logo']), base.url),
-    language: attributeOf(feed, 'xml:lang') || firstLine(feed, ['language', 'dc:language']),
     ttl: publishedInterval(feed),
     items: identifyItems(childrenOf(feed, 'entry').slice(0, MAX_ITEMS).map((entry) => readEntry(entry, context))),
   };
@@ -77,14 +71,14 @@ function alternateLink(parent: XmlElement, base: string): string | null {
 
 /** The names of the authors, by address where there is no name. */
 function authorsOf(parent: XmlElement): string | null {
-  const names: string[] = [];
+  return personNames(writtenAuthors(parent));
+}
+
+function* writtenAuthors(parent: XmlElement): Generator<string> {
   for (const child of parent.children) {
     if (child.name !== 'author' && child.name !== 'dc:creator') continue;
-    const given = firstLine(child, ['name', 'email', 'uri']) ?? (child.children.length === 0 ? textOf(child) : '');
-    const name = personName(titleText(given));
-    if (name !== null && !names.includes(name)) names.push(name);
+    yield firstLine(child, ['name', 'email', 'uri']) ?? (child.children.length === 0 ? textOf(child) : '');
   }
-  return names.length === 0 ? null : names.join(', ');
 }
 
 function contentOf(entry: XmlElement, base: LinkBase): AtomContent {
@@ -134,9 +128,4 @@ function attachmentsOf(
   const all = new Map(listed.map((file) => [file.url, file]));
   addAttachment(all, { ...outside, bytes: null, title: null, durationSeconds: null });
   return [...all.values()];
-}
-
-function versionOf(feed: XmlElement): string {
-  const isOld = [...attributesOf(feed).values()].some((value) => /^https?:\/\/purl\.org\/atom\//i.test(value));
-  return attributeOf(feed, 'version') || (isOld ? '0.3' : '1.0');
 }

@@ -1,11 +1,12 @@
+import { singleLine } from '../../platform/markup/control-characters.ts';
 import { absoluteUrl } from './absolute-url.ts';
-import { addAttachment, mediaTypeOf } from './collect-attachments.ts';
-import { htmlToText, oneLine, textToHtml, titleText } from './feed-text.ts';
+import { addAttachment, MAX_FILES, mediaTypeOf } from './collect-attachments.ts';
+import { textToHtml, titleText, undeclaredToLine } from './feed-text.ts';
 import { identifyItems, type UnidentifiedItem } from './identify-items.ts';
 import { parseDate } from './parse-date.ts';
 import { parseByteCount } from './parse-podcast.ts';
 import { MAX_ITEMS, NotAFeedError, type ParsedAttachment, type ParsedFeed } from './parsed-feed.ts';
-import { personName } from './person-name.ts';
+import { personNames } from './person-name.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -16,13 +17,9 @@ export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {
   const author = authorsOf(feed);
   const items = listIn(feed, 'items').filter(isObject).slice(0, MAX_ITEMS);
   return {
-    format: 'json',
-    version: /version\/([\d.]+)/.exec(textIn(feed, 'version'))?.[1] ?? '1',
     title: titleText(textIn(feed, 'title')),
-    description: htmlToText(textIn(feed, 'description')) || null,
+    description: undeclaredToLine(textIn(feed, 'description')) || null,
     siteUrl,
-    iconUrl: absoluteUrl(textIn(feed, 'icon'), feedUrl) ?? absoluteUrl(textIn(feed, 'favicon'), feedUrl),
-    language: oneLine(textIn(feed, 'language')) || null,
     ttl: null,
     items: identifyItems(items.map((item) => readItem(item, siteUrl ?? feedUrl, author))),
   };
@@ -52,7 +49,7 @@ function readItem(item: JsonObject, base: string, feedAuthor: string | null): Un
   const summary = textIn(item, 'summary').trim();
   const updatedAt = parseDate(textIn(item, 'date_modified'));
   return {
-    guid: oneLine(textIn(item, 'id')) || null,
+    guid: singleLine(textIn(item, 'id')) || null,
     title: titleText(textIn(item, 'title')),
     url,
     author: authorsOf(item) ?? feedAuthor,
@@ -72,20 +69,20 @@ function contentOf(item: JsonObject): string {
 /** `authors` (1.1) or `author` (1), each an array, an object or only a name. */
 function authorsOf(holder: JsonObject): string | null {
   for (const member of ['authors', 'author']) {
-    const names = listIn(holder, member).map(authorName).filter((name) => name !== null);
-    if (names.length > 0) return [...new Set(names)].join(', ');
+    const names = personNames(listIn(holder, member).map(authorName));
+    if (names !== null) return names;
   }
   return null;
 }
 
-function authorName(author: unknown): string | null {
-  const name = isObject(author) ? textIn(author, 'name') || textIn(author, 'url') : scalarText(author);
-  return personName(titleText(name));
+function authorName(author: unknown): string {
+  return isObject(author) ? textIn(author, 'name') || textIn(author, 'url') : scalarText(author);
 }
 
 function attachmentsOf(item: JsonObject, base: string): ParsedAttachment[] {
   const found = new Map<string, ParsedAttachment>();
   for (const file of listIn(item, 'attachments').filter(isObject)) {
+    if (found.size >= MAX_FILES) break;
     const url = absoluteUrl(textIn(file, 'url'), base);
     if (url === null) continue;
     const seconds = Number.parseFloat(textIn(file, 'duration_in_seconds'));

@@ -1,12 +1,12 @@
 import { innerHtml } from '../../platform/markup/xml-to-html.ts';
 import {
-  attributeOf, attributesOf, childOf, childrenOf, isBlank, textOf, type XmlElement,
+  attributeOf, childOf, childrenOf, isBlank, textOf, type XmlElement,
 } from '../../platform/markup/xml-tree.ts';
 import { absoluteUrl, baseInside, type LinkBase } from './absolute-url.ts';
 import { collectAttachments } from './collect-attachments.ts';
-import { firstDate, firstLine, htmlToText, lineOf, titleText, undeclaredToHtml } from './feed-text.ts';
+import { firstDate, firstLine, lineOf, titleText, undeclaredToHtml, undeclaredToLine } from './feed-text.ts';
 import { identifyItems, type UnidentifiedItem } from './identify-items.ts';
-import { personName } from './person-name.ts';
+import { personNames } from './person-name.ts';
 import { MAX_ITEMS, type ParsedFeed } from './parsed-feed.ts';
 import { publishedInterval } from './published-interval.ts';
 
@@ -30,13 +30,9 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
   const items = (channel === root ? [root] : [channel, root]).flatMap((parent) => childrenOf(parent, 'item'));
   const description = textOfFirst(channel, DESCRIPTIONS);
   return {
-    format: 'rss',
-    version: versionOf(root),
     title: firstTitle(channel),
-    description: description === null ? null : htmlToText(description) || null,
+    description: description === null ? null : undeclaredToLine(description) || null,
     siteUrl,
-    iconUrl: iconOf(root, channel, base.url),
-    language: firstLine(channel, ['language', 'dc:language']) ?? (attributeOf(root, 'xml:lang') || null),
     ttl: publishedInterval(channel),
     items: identifyItems(items.slice(0, MAX_ITEMS).map((item) => readItem(item, itemBase))),
   };
@@ -97,13 +93,12 @@ function firstTitle(parent: XmlElement): string {
 }
 
 function authorOf(item: XmlElement): string | null {
-  const creators = childrenOf(item, 'dc:creator').map(lineOf).filter((name) => name !== null);
+  const creators = personNames(childrenOf(item, 'dc:creator').map(textOf));
+  if (creators !== null) return creators;
   const atomAuthor = childOf(item, 'atom:author');
-  const named = atomAuthor === undefined ? null : firstLine(atomAuthor, ['atom:name', 'name']);
-  const name = creators.length > 0
-    ? creators.join(', ')
-    : firstLine(item, ['author', 'itunes:author', 'googleplay:author']) ?? named;
-  return name === null ? null : personName(titleText(name));
+  const name = firstLine(item, ['author', 'itunes:author', 'googleplay:author'])
+    ?? (atomAuthor === undefined ? null : firstLine(atomAuthor, ['atom:name', 'name']));
+  return name === null ? null : personNames([name]);
 }
 
 function contentOf(item: XmlElement, base: LinkBase): RssContent {
@@ -142,22 +137,4 @@ function textOfFirst(parent: XmlElement, names: readonly string[]): string | nul
   const element = firstFilled(parent, names);
   const text = element === null ? '' : textOf(element);
   return text.trim() === '' ? null : text;
-}
-
-function iconOf(root: XmlElement, channel: XmlElement, base: string): string | null {
-  for (const parent of [channel, root]) {
-    for (const image of parent.children) {
-      if (image.name !== 'image' && image.name !== 'itunes:image' && image.name !== 'googleplay:image') continue;
-      const url = absoluteUrl(firstLine(image, ['url']) ?? attributeOf(image, 'href'), base);
-      if (url !== null) return url;
-    }
-  }
-  return null;
-}
-
-function versionOf(root: XmlElement): string {
-  if (root.name === 'rdf:rdf' || root.name === 'rdf') {
-    return [...attributesOf(root).values()].some((uri) => /rdf\/simple\/0\.9/i.test(uri)) ? '0.90' : '1.0';
-  }
-  return attributeOf(root, 'version') || '2.0';
 }

@@ -27,13 +27,9 @@ export type ParsedItem = {
 };
 
 export type ParsedFeed = {
-  format: 'rss' | 'atom' | 'json';
-  version: string;
   title: string;
   description: string | null;
   siteUrl: string | null;
-  iconUrl: string | null;
-  language: string | null;
   /** How long the publisher wants to be left alone, in ms. */
   ttl: number | null;
   items: ParsedItem[];

@@ -3,72 +3,63 @@ import type { Job } from '../../platform/jobs/job-queue.ts';
 import { RetryLaterError, type JobHandler } from '../../platform/jobs/worker.ts';
 import type { KeptCounts } from '../../platform/metrics/kept-counts.ts';
 import { FeedBusyError, FeedGoneError, type FetchedFeed, type FetchFeed, type Validators } from './fetch-feed.ts';
-import type { ParsedFeed, ParsedItem } from './parse-feed.ts';
-import { planAfterFailure, planNextSync } from './plan-sync.ts';
+import { planAfterFailure } from './plan-sync.ts';
+import type { StoreSync } from './store-sync.ts';
 
 export const SYNC_SOURCE = 'sync-source';
 
 export type SyncPayload = { sourceId: number };
 
-type SyncState = Validators & {
+export type SyncState = Validators & {
   sourceId: number;
   state: 'active' | 'failing' | 'paused';
   failures: number;
   lastSuccessAt: number | null;
   url: string;
+  ttl: number | null; // ms; what the feed itself last asked to wait
 };
 
 /** What a synchronisation needs of sources; given by app. */
 export type SyncSources = {
   find(sourceId: number): SyncState | undefined;
-  recordSuccess(sourceId: number, nextSyncAt: number): void;
   recordFailure(sourceId: number, reason: string, final: boolean): void;
   planNext(sourceId: number, at: number): void;
-  keepValidators(sourceId: number, validators: Validators): void;
-  keepFacts(sourceId: number, facts: { title: string; siteUrl: string | null; description: string | null }): void;
-  move(sourceId: number, url: string): void;
   /** Pauses the source and lets its owner know. */
   pauseGone(sourceId: number, reason: string): void;
 };
 
-/** What a synchronisation needs of posts; given by app. `prepare` is the slow part, outside the transaction. */
-export type SyncPosts = {
-  prepare(sourceId: number, items: ParsedItem[]): () => number;
-  newestPublishedAt(sourceId: number): number[];
-};
-
 export type SyncDeps = {
   sources: SyncSources;
-  posts: SyncPosts;
+  storeSync: StoreSync;
   fetchFeed: FetchFeed;
   counts: KeptCounts;
-  /** A success ends the worry about earlier failures of the source. */
-  settleFailed(sourceId: number): void;
   clock: Clock;
   random: Random;
   concurrency: number;
 };
 
-/** Synchronises one feed. Safe to repeat: posts are keyed by the publisher's id, and all effects share one transaction. */
+const GONE = 'The publisher says that this feed is gone for good (410).';
+
+/**
+ * Synchronises one feed. Safe to repeat: posts are keyed by the publisher's id, and all effects share the transaction
+ * that completes the job.
+ */
 export function syncSource(deps: SyncDeps): JobHandler {
-  const { sources, fetchFeed, counts, clock, random } = deps;
-  const store = storeSync(deps);
+  const { sources, storeSync, fetchFeed, counts, clock, random, concurrency } = deps;
+  const started = new WeakMap<Job, number>();
 
   async function run(job: Job, signal: AbortSignal): Promise<(() => void) | void> {
     const { sourceId } = job.payload as SyncPayload;
     const source = sources.find(sourceId);
     if (!source || source.state === 'paused') return; // deleted or paused while the job waited
-    const started = performance.now();
-    const fetched = await fetchOr410(source, signal);
-    const effects = fetched ? store(sourceId, source.url, fetched) : () => sources.pauseGone(sourceId, GONE);
-    return () => {
-      effects();
-      if (!fetched) counts.add('sync_runs_total', 'error', 1);
-      counts.observe('sync_duration_seconds', (performance.now() - started) / SECOND);
-    };
+    started.set(job, performance.now());
+    const fetched = await fetchUnlessGone(source, signal);
+    if (!fetched) return () => end(job, 'error', () => sources.pauseGone(sourceId, GONE));
+    const store = storeSync(source, fetched);
+    return () => end(job, store(sourceId) > 0 ? 'changed' : 'unchanged');
   }
 
-  async function fetchOr410(source: SyncState, signal: AbortSignal): Promise<FetchedFeed | undefined> {
+  async function fetchUnlessGone(source: SyncState, signal: AbortSignal): Promise<FetchedFeed | undefined> {
     try {
       return await fetchFeed(source.url, source, { discover: source.lastSuccessAt === null, signal });
     } catch (error) {
@@ -80,37 +71,22 @@ export function syncSource(deps: SyncDeps): JobHandler {
 
   function failed(job: Job, error: Error, fate: 'retrying' | 'failed'): void {
     const { sourceId } = job.payload as SyncPayload;
-    counts.add('sync_runs_total', 'error', 1);
+    end(job, 'error');
     const source = sources.find(sourceId);
     if (!source) return;
     sources.recordFailure(sourceId, error.message, fate === 'failed');
-    if (fate === 'failed') sources.planNext(sourceId, clock() + planAfterFailure(source.failures, random));
+    if (fate === 'retrying') return;
+    const notBefore = error instanceof RetryLaterError ? error.at : 0;
+    sources.planNext(sourceId, Math.max(clock() + planAfterFailure(source.failures, random), notBefore));
   }
 
-  return { concurrency: deps.concurrency, run, failed };
-}
+  /** Counts the run; a job that another worker began has no duration here. */
+  function end(job: Job, result: 'changed' | 'unchanged' | 'error', effects: () => void = () => {}): void {
+    effects();
+    const startedAt = started.get(job);
+    counts.add('sync_runs_total', result, 1);
+    if (startedAt !== undefined) counts.observe('sync_duration_seconds', (performance.now() - startedAt) / SECOND);
+  }
 
-const GONE = 'The publisher says that this feed is gone for good (410).';
-
-type StoreDeps = Pick<SyncDeps, 'sources' | 'posts' | 'counts' | 'settleFailed' | 'clock' | 'random'>;
-
-/** What a fetched feed leaves behind. Sanitising happens now; the returned function is for the transaction. */
-export function storeSync({ sources, posts, counts, settleFailed, clock, random }: StoreDeps) {
-  return (sourceId: number, url: string, { feed, url: newUrl, validators, askedFor }: FetchedFeed): (() => void) => {
-    const storePosts = feed ? posts.prepare(sourceId, feed.items) : () => 0;
-    return () => {
-      const changed = storePosts();
-      if (newUrl !== url) sources.move(sourceId, newUrl);
-      if (feed) sources.keepFacts(sourceId, factsOf(feed));
-      sources.keepValidators(sourceId, validators);
-      const publishedAt = posts.newestPublishedAt(sourceId);
-      sources.recordSuccess(sourceId, clock() + planNextSync({ publishedAt, askedFor }, clock(), random));
-      settleFailed(sourceId);
-      counts.add('sync_runs_total', changed > 0 ? 'changed' : 'unchanged', 1);
-    };
-  };
-}
-
-function factsOf({ title, siteUrl, description }: ParsedFeed) {
-  return { title, siteUrl, description };
+  return { concurrency, run, failed };
 }

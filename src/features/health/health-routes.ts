@@ -16,10 +16,14 @@ export type HealthRouteDeps = {
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
+/** Health for probes and metrics for scrapers; both answer whatever state the hub is in. */
 export function healthRoutes({ readHealth, families, metricsToken, onUnreadable }: HealthRouteDeps): Route[] {
   return [
     route('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth),
-    route('GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', showMetrics),
+    route(
+      'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', showMetrics,
+      { checksBearer: true },
+    ),
   ];
 
   function showHealth({ query }: HubRequest): Reply {

@@ -3,10 +3,19 @@ import type { Clock } from '../../platform/clock.ts';
 import { excerpt, plainText } from '../../platform/markup/plain-text.ts';
 import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
 import type { KeptCounts } from '../../platform/metrics/kept-counts.ts';
-import type { IngestStore, NewAttachment, PreparedPost } from './ingest-store.ts';
+import type { IngestStore, PreparedPost } from './ingest-store.ts';
+import type { RemoteAttachment } from './remote-attachment-store.ts';
 
-const SUMMARY_LENGTH = 280;
-const SEARCH_TEXT_LENGTH = 200_000;
+/** Characters. What one post may hold, so that no publisher makes a page or an answer heavy for everybody. */
+const MAX = {
+  title: 500,
+  author: 200,
+  url: 4_096,
+  content: 400_000, // as sent; sanitising adds attributes to links
+  summary: 280,
+  searchText: 200_000,
+  attachments: 100, // files, not characters
+};
 
 /** What a publisher sent, nothing of it trusted yet. */
 export type IncomingPost = {
@@ -19,29 +28,39 @@ export type IncomingPost = {
   summary: string | null;
   publishedAt: number | null;
   updatedAt: number | null;
-  attachments: Omit<NewAttachment, 'filename'>[];
+  attachments: Omit<RemoteAttachment, 'filename'>[];
 };
+
+/** New or changed posts, sanitised, with their places in the feed. */
+export type PreparedPosts = { position: number; prepared: PreparedPost }[];
 
 type Deps = { store: IngestStore; counts: KeptCounts; clock: Clock };
 
-/**
- * The one way by which posts of feeds and webhooks come in. `ingest` sanitises what is new or changed, outside any
- * transaction; the function it returns stores that, in the caller's transaction, and says how many posts changed.
- */
-export function ingesting({ store, counts, clock }: Deps) {
-  return (sourceId: number, kind: string, posts: IncomingPost[]): (() => number) => {
-    const changed = posts
-      .map((post, position) => ({ post, position, contentHash: hashOf(post) }))
-      .filter(({ post, contentHash }) => !store.isSettled(sourceId, post.guid, contentHash))
-      .map(({ post, position, contentHash }) => ({ position, prepared: prepare(post, contentHash) }));
+export type Ingesting = ReturnType<typeof ingesting>;
 
-    return () => {
+/** The one way by which posts of feeds and webhooks come in. */
+export function ingesting({ store, counts, clock }: Deps) {
+  return {
+    /**
+     * Sanitises what is new or changed: the slow part, outside any transaction. `sourceId` is null for a source that
+     * is yet to be made, in which everything is new.
+     */
+    prepare(sourceId: number | null, posts: IncomingPost[]): PreparedPosts {
+      return posts
+        .map((post, position) => ({ post, position, contentHash: hashOf(post) }))
+        .filter(({ post, contentHash }) => sourceId === null || !store.isSettled(sourceId, post.guid, contentHash))
+        .map(({ post, position, contentHash }) => ({ position, prepared: prepare(post, contentHash) }));
+    },
+
+    /** Stores what was prepared, in the caller's transaction. Returns how many posts were added or updated. */
+    store(sourceId: number, kind: string, posts: PreparedPosts): number {
       const now = clock();
       // Oldest first, a millisecond apart: what has no date of its own keeps the order of the feed.
-      const stored = changed.toReversed().filter(({ prepared, position }) => store.store(sourceId, prepared, now - position));
-      if (stored.length > 0) counts.add('posts_ingested_total', kind, stored.length);
-      return stored.length;
-    };
+      const stored = posts.toReversed().map((post) => store.store(sourceId, post.prepared, now - post.position));
+      const added = stored.filter((one) => one === 'added').length;
+      if (added > 0) counts.add('posts_ingested_total', kind, added);
+      return stored.filter((one) => one !== 'buried').length;
+    },
   };
 }
 
@@ -51,22 +70,27 @@ function hashOf(post: IncomingPost): string {
 }
 
 function prepare(post: IncomingPost, contentHash: string): PreparedPost {
-  const contentHtml = sanitizeHtml(post.contentHtml, { baseUrl: post.baseUrl });
+  const contentHtml = sanitizeHtml(post.contentHtml.slice(0, MAX.content), { baseUrl: post.baseUrl });
   const content = plainText(contentHtml);
-  const summary = post.summary ? plainText(post.summary) : content;
+  const summary = post.summary ? plainText(post.summary.slice(0, MAX.content)) : content;
+  const author = post.author && excerpt(post.author, MAX.author);
   return {
     guid: post.guid,
-    title: post.title || excerpt(content, 80),
-    url: post.url,
-    author: post.author,
+    title: excerpt(post.title, MAX.title) || excerpt(content, 80),
+    url: post.url !== null && post.url.length <= MAX.url ? post.url : null,
+    author,
     contentHtml,
-    summary: excerpt(summary, SUMMARY_LENGTH),
-    searchText: `${content.slice(0, SEARCH_TEXT_LENGTH)} ${post.author ?? ''}`,
+    summary: excerpt(summary, MAX.summary),
+    searchText: `${content.slice(0, MAX.searchText)} ${author ?? ''}`,
     contentHash,
     publishedAt: post.publishedAt,
     updatedAt: post.updatedAt,
-    attachments: post.attachments.map((attachment) => ({ ...attachment, filename: filenameOf(attachment.url) })),
+    attachments: post.attachments.slice(0, MAX.attachments).map(withFilename),
   };
+}
+
+function withFilename(attachment: Omit<RemoteAttachment, 'filename'>): RemoteAttachment {
+  return { ...attachment, filename: filenameOf(attachment.url) };
 }
 
 /** The last segment of the URL's path, for display. */

@@ -1,32 +1,44 @@
 import { cursorOf, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
 import { notFound } from '../../platform/http/problem.ts';
-import type { HubRequest, Viewer } from '../../platform/http/router.ts';
+import type { HubRequest } from '../../platform/http/router.ts';
+import type { Viewer } from '../../platform/viewer.ts';
 import type { Position, PostStore, PostWithAttachments } from './post-store.ts';
 import { searchWords } from './search-words.ts';
+
+/** Characters of content in one page of a list. A page with very long posts ends early, after at least one. */
+const PAGE_CONTENT = 4_000_000;
 
 /** Whether the viewer may see the posts of a source; given by app. */
 export type MaySeeSource = (sourceId: number, viewer: Viewer | null) => boolean;
 
 export type PostList = { items: PostWithAttachments[]; next: string | null };
 
-/** One page of posts, as `?source=&q=&cursor=&limit=` ask for it. 400 for a broken query, 404 for a hidden source. */
-export function listingPosts(posts: PostStore, maySeeSource: MaySeeSource) {
-  return (request: HubRequest, sourceId: number | undefined): PostList => {
-    const { query, viewer } = request;
+export type ListPosts = (request: HubRequest, sourceId: number | undefined) => PostList;
+
+/** One page of posts, as `?q=&cursor=&limit=` ask for it. 400 for a broken query, 404 for a hidden source. */
+export function listingPosts(posts: PostStore, maySeeSource: MaySeeSource): ListPosts {
+  return ({ query, viewer }, sourceId) => {
     if (sourceId !== undefined && !maySeeSource(sourceId, viewer)) throw notFound('source');
     const limit = readLimit(query);
-    const wanted = { viewerId: viewer?.id ?? null, limit: limit + 1, ...(sourceId === undefined ? {} : { sourceId }) };
+    const ofSource = sourceId === undefined ? {} : { sourceId };
+    const wanted = { viewerId: viewer?.id ?? null, limit: limit + 1, ...ofSource };
     const typed = query.get('q') ?? '';
     if (!typed.trim()) {
       const after = readPosition(query);
       const rows = posts.newest({ ...wanted, ...(after ? { after } : {}) });
-      return pageOf(rows, limit, (last) => cursorOf(last.publishedAt, last.id));
+      return bounded(rows, limit, (last) => cursorOf(last.publishedAt, last.id));
     }
     const [after] = readCursor(query, 1) ?? [];
     const words = searchWords(typed);
     const rows = words ? posts.search({ ...wanted, words, ...(after === undefined ? {} : { after }) }) : [];
-    return pageOf(rows, limit, (last) => cursorOf(last.searchKey));
+    return bounded(rows, limit, (last) => cursorOf(last.searchKey));
   };
+}
+
+function bounded(rows: PostWithAttachments[], limit: number, cursor: (last: PostWithAttachments) => string): PostList {
+  let content = 0;
+  const fitting = rows.findIndex((row) => (content += row.contentHtml.length) > PAGE_CONTENT);
+  return pageOf(rows, fitting < 0 ? limit : Math.min(limit, Math.max(1, fitting)), cursor);
 }
 
 function readPosition(query: URLSearchParams): Position | undefined {

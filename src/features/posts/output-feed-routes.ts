@@ -1,26 +1,29 @@
 import { pathId } from '../../platform/http/input.ts';
 import { notFound } from '../../platform/http/problem.ts';
 import { text, type Reply } from '../../platform/http/reply.ts';
-import { route, type HubRequest, type Route, type Viewer } from '../../platform/http/router.ts';
+import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
+import type { Viewer } from '../../platform/viewer.ts';
 import { atomFeed, jsonFeed, type OutputFeed } from './output-feeds.ts';
 import type { PostStore } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
+const CACHED = { cached: true };
 
 /** The title of a source that the viewer may see; given by app. */
 export type VisibleSourceTitle = (sourceId: number, viewer: Viewer | null) => string | undefined;
 
 type Deps = { posts: PostStore; visibleSourceTitle: VisibleSourceTitle; baseUrl: string };
 
+/** The feeds that the hub gives out. */
 export function outputFeedRoutes({ posts, visibleSourceTitle, baseUrl }: Deps): Route[] {
   return [
-    route('GET /posts.atom', 'public', 'Newest posts as Atom', () => atom(newestPosts('/posts.atom')), { cached: true }),
-    route('GET /posts.json', 'public', 'Newest posts as JSON Feed', () => jsonReply(newestPosts('/posts.json')), { cached: true }),
-    route('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', (req) => atom(ofSource(req)), { cached: true }),
-    route('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', (req) => jsonReply(ofSource(req)), { cached: true }),
+    route('GET /posts.atom', 'public', 'Newest posts as Atom', (req) => atom(newestPosts(req)), CACHED),
+    route('GET /posts.json', 'public', 'Newest posts as JSON Feed', (req) => jsonReply(newestPosts(req)), CACHED),
+    route('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', (req) => atom(ofSource(req)), CACHED),
+    route('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', (req) => jsonReply(ofSource(req)), CACHED),
   ];
 
-  function newestPosts(path: string): OutputFeed {
+  function newestPosts({ path }: HubRequest): OutputFeed {
     const newest = posts.newest({ viewerId: null, limit: POSTS_IN_FEED });
     return { title: 'Content Hub', url: baseUrl + path, homeUrl: `${baseUrl}/`, posts: newest, baseUrl };
   }

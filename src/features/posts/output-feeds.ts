@@ -1,5 +1,5 @@
-import { escapeText } from '../../platform/http/html.ts';
-import type { PostWithAttachments } from './post-store.ts';
+import { escapeHtml } from '../../platform/markup/entities.ts';
+import type { PostAttachment, PostWithAttachments } from './post-store.ts';
 
 /** What an output feed is about. `url` is its own address, `homeUrl` that of the page with the same posts. */
 export type OutputFeed = { title: string; url: string; homeUrl: string; posts: PostWithAttachments[]; baseUrl: string };
@@ -33,7 +33,7 @@ ${post.attachments.map(atomEnclosure).join('')}    <summary>${xml(post.summary)}
 `;
 }
 
-function atomEnclosure({ remoteUrl, mediaType, bytes }: PostWithAttachments['attachments'][number]): string {
+function atomEnclosure({ remoteUrl, mediaType, bytes }: PostAttachment): string {
   if (!remoteUrl) return '';
   const type = mediaType ? ` type="${xml(mediaType)}"` : '';
   const length = bytes ? ` length="${bytes}"` : '';
@@ -65,7 +65,7 @@ function jsonItem(post: PostWithAttachments, baseUrl: string) {
   };
 }
 
-function jsonAttachment({ remoteUrl, mediaType, bytes, title, durationSeconds }: PostWithAttachments['attachments'][number]) {
+function jsonAttachment({ remoteUrl, mediaType, bytes, title, durationSeconds }: PostAttachment) {
   if (!remoteUrl) return [];
   return [{
     url: remoteUrl,
@@ -78,5 +78,5 @@ function jsonAttachment({ remoteUrl, mediaType, bytes, title, durationSeconds }:
 
 /** Escaped, and without the control characters that XML 1.0 cannot hold at all. */
 function xml(text: string): string {
-  return escapeText(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ''));
+  return escapeHtml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ''));
 }

@@ -1,18 +1,11 @@
-import type { Db } from '../../platform/db/open-database.ts';
-import { HttpError } from '../../platform/http/problem.ts';
 import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { actorOf, type RecordAct } from '../../platform/record-act.ts';
-import { listingPosts, type MaySeeSource } from './list-posts.ts';
-import { mayDelete, visiblePost } from './post-routes.ts';
-import type { PostStore } from './post-store.ts';
+import type { ListPosts } from './list-posts.ts';
+import { mayDelete, type OnePost } from './one-post.ts';
 import { confirmDeletePage, postPage, timelinePage } from './post-views.ts';
 
-type Deps = { db: Db; posts: PostStore; maySeeSource: MaySeeSource; recordAct: RecordAct };
-
-export function postPages({ db, posts, maySeeSource, recordAct }: Deps): Route[] {
-  const listPosts = listingPosts(posts, maySeeSource);
-
+/** The pages on which posts are read and deleted. */
+export function postPages({ listPosts, one }: { listPosts: ListPosts; one: OnePost }): Route[] {
   return [
     route('GET /', 'public', 'Page: the timeline, and searching it', showTimeline, { cached: true }),
     route('GET /posts/:id', 'public', 'Page: one post', showPost, { cached: true }),
@@ -21,31 +14,21 @@ export function postPages({ db, posts, maySeeSource, recordAct }: Deps): Route[]
   ];
 
   function showTimeline(req: HubRequest): Reply {
+    const { query, viewer } = req;
     const list = listPosts(req, undefined);
-    return page(timelinePage({ ...list, typed: req.query.get('q') ?? '', isFirstPage: !req.query.get('cursor'), viewer: req.viewer }));
+    return page(timelinePage({ ...list, typed: query.get('q') ?? '', isFirstPage: !query.get('cursor'), viewer }));
   }
 
   function showPost(req: HubRequest): Reply {
-    const post = visiblePost(posts, maySeeSource, req);
+    const post = one.visible(req);
     return page(postPage(post, mayDelete(post, req.viewer)));
   }
 
   function askDelete(req: MemberRequest): Reply {
-    return page(confirmDeletePage(deletable(req)));
+    return page(confirmDeletePage(one.deletable(req)));
   }
 
   function remove(req: MemberRequest): Reply {
-    const post = deletable(req);
-    db.transaction('delete post', () => {
-      posts.delete(post);
-      recordAct('post.deleted', actorOf(req), { kind: 'post', id: post.id, name: post.title });
-    })();
-    return seeOther(`/sources/${post.sourceId}`);
-  }
-
-  function deletable(req: MemberRequest) {
-    const post = visiblePost(posts, maySeeSource, req);
-    if (!mayDelete(post, req.viewer)) throw new HttpError(403, 'Only the owner of its source may delete a post.');
-    return post;
+    return seeOther(`/sources/${one.remove(req).sourceId}`);
   }
 }

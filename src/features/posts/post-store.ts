@@ -44,10 +44,11 @@ export type SearchQuery = Omit<PostQuery, 'after'> & { words: string; after?: nu
 
 export type PostStore = ReturnType<typeof createPostStore>;
 
-const COLUMNS = `p.id, p.source_id AS sourceId, s.title AS sourceTitle, s.kind AS sourceKind, p.owner_id AS ownerId, p.guid, p.title,
+const COLUMNS = `p.id, p.source_id AS sourceId, s.title AS sourceTitle, s.kind AS sourceKind, p.owner_id AS ownerId,
+  p.guid, p.title,
   p.url, p.author, p.content_html AS contentHtml, p.summary, p.published_at AS publishedAt, p.updated_at AS updatedAt,
   p.is_public AS isPublic, p.search_key AS searchKey`;
-const SELECT = `SELECT ${COLUMNS} FROM posts p JOIN sources s ON s.id = p.source_id`;
+const SELECT = `SELECT ${COLUMNS} FROM posts p JOIN sources s ON s.id = p.source_id AND s.removed_at IS NULL`;
 const AFTER = '(p.published_at, p.id) < (?, ?)';
 const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
 
@@ -64,12 +65,12 @@ export function createPostStore(db: Db, clock: Clock) {
     `${SELECT} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`);
   const search = db.prepare<[string, number, number, number], Post>('search posts', `
     SELECT ${COLUMNS} FROM posts_search
-      JOIN posts p ON p.search_key = posts_search.rowid JOIN sources s ON s.id = p.source_id
+      JOIN posts p ON p.search_key = posts_search.rowid JOIN sources s ON s.id = p.source_id AND s.removed_at IS NULL
      WHERE posts_search MATCH ? AND posts_search.rowid < ? AND (p.is_public = 1 OR p.owner_id = ?)
      ORDER BY posts_search.rowid DESC LIMIT ?`);
   const searchSource = db.prepare<[string, number, number], Post>('search posts of source', `
     SELECT ${COLUMNS} FROM posts_search
-      JOIN posts p ON p.search_key = posts_search.rowid JOIN sources s ON s.id = p.source_id
+      JOIN posts p ON p.search_key = posts_search.rowid JOIN sources s ON s.id = p.source_id AND s.removed_at IS NULL
      WHERE posts_search MATCH ? AND posts_search.rowid < ?
      ORDER BY posts_search.rowid DESC LIMIT ?`);
   const selectAttachments = db.prepare<[string], PostAttachment>('attachments of posts', `
@@ -77,6 +78,8 @@ export function createPostStore(db: Db, clock: Clock) {
            title, duration_seconds AS durationSeconds
       FROM attachments WHERE post_id IN (SELECT value FROM json_each(?)) ORDER BY post_id, position`);
   const remove = db.prepare<[number]>('delete post', 'DELETE FROM posts WHERE id = ?');
+  const removeOfSource = db.prepare<[number, number]>('delete posts of source',
+    'DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE source_id = ? LIMIT ?)');
   const bury = db.prepare<[number, string, number]>('leave tombstone',
     'INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
 
@@ -113,6 +116,9 @@ export function createPostStore(db: Db, clock: Clock) {
 
     /** Posts with all the words, newest first; as for `newest`, the caller checks who may see a source. */
     search: (query: SearchQuery): PostWithAttachments[] => withAttachments(find(query)),
+
+    /** Deletes up to `limit` posts of a source that goes away itself; returns how many. */
+    removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
 
     /** Removes the post and remembers that it was deleted, so that no sync brings it back. */
     delete: db.transaction('delete post', (post: Post): void => {

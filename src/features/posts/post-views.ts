@@ -1,16 +1,26 @@
 import { html, trusted, type Html } from '../../platform/http/html.ts';
 import type { Page } from '../../platform/http/reply.ts';
-import type { Viewer } from '../../platform/http/router.ts';
 import { byteSize, day, duration } from '../../platform/http/readable.ts';
+import type { Viewer } from '../../platform/viewer.ts';
 import type { Post, PostAttachment, PostWithAttachments } from './post-store.ts';
 
-type Timeline = { items: PostWithAttachments[]; next: string | null; typed: string; isFirstPage: boolean; viewer: Viewer | null };
+type Timeline = {
+  items: PostWithAttachments[];
+  next: string | null;
+  typed: string;
+  isFirstPage: boolean;
+  viewer: Viewer | null;
+};
+
+/** Of links that lead away from the hub. */
+const AWAY = html`rel="noopener noreferrer" referrerpolicy="no-referrer"`;
 
 const ALTERNATES = [
   { type: 'application/atom+xml', href: '/posts.atom', title: 'Posts (Atom)' },
   { type: 'application/feed+json', href: '/posts.json', title: 'Posts (JSON Feed)' },
 ];
 
+/** The newest posts, or those that were searched for. */
 export function timelinePage({ items, next, typed, isFirstPage, viewer }: Timeline): Page {
   const older = new URLSearchParams({ ...(typed ? { q: typed } : {}), cursor: next ?? '' });
   const main = html`
@@ -39,6 +49,7 @@ function postItem(post: Post, withSource: boolean): Html {
 
 const PRIVATE = html`<span class="tag">private</span>`;
 
+/** One post, whole. */
 export function postPage(post: PostWithAttachments, mayDelete: boolean): Page {
   const main = html`
 <article class="post">
@@ -50,18 +61,20 @@ export function postPage(post: PostWithAttachments, mayDelete: boolean): Page {
   <div class="prose">${trusted(post.contentHtml)}</div>
   ${post.attachments.length > 0 && attachmentList(post.attachments)}
   <footer class="actions">
-    ${post.url && html`<a class="button" href="${post.url}" rel="noopener noreferrer" referrerpolicy="no-referrer">Read at the source</a>`}
+    ${post.url && html`<a class="button" href="${post.url}" ${AWAY}>Read at the source</a>`}
     ${mayDelete && html`<a class="quiet" href="/posts/${post.id}/delete">Delete</a>`}
   </footer>
 </article>`;
   return { title: post.title || 'Untitled', main };
 }
 
+/** Asks before a post is deleted. */
 export function confirmDeletePage(post: Post): Page {
   const main = html`
 <section class="narrow">
   <h1>Delete this post?</h1>
-  <p class="lead">“${post.title || 'Untitled'}” disappears for everybody and does not come back with the next synchronisation.</p>
+  <p class="lead">“${post.title || 'Untitled'}” disappears for everybody
+    and does not come back with the next synchronisation.</p>
   <form method="post" class="actions">
     <button class="danger">Delete the post</button>
     <a class="quiet" href="/posts/${post.id}">Keep it</a>
@@ -79,8 +92,8 @@ function attachmentList(attachments: PostAttachment[]): Html {
 }
 
 function attachmentItem({ remoteUrl, filename, title, mediaType, bytes, durationSeconds }: PostAttachment): Html {
-  const facts = [mediaType, bytes && byteSize(bytes), durationSeconds && duration(durationSeconds)].filter(Boolean).join(' · ');
-  return html`<li><a href="${remoteUrl}" rel="noopener noreferrer" referrerpolicy="no-referrer">${title ?? filename}</a> <small>${facts}</small></li>`;
+  const facts = [mediaType, bytes && byteSize(bytes), durationSeconds && duration(durationSeconds)].filter(Boolean);
+  return html`<li><a href="${remoteUrl}" ${AWAY}>${title ?? filename}</a> <small>${facts.join(' · ')}</small></li>`;
 }
 
 function sourceLink(post: Post): Html {
@@ -98,6 +111,6 @@ function searchForm(typed: string): Html {
 function nothingHere(typed: string, isFirstPage: boolean, viewer: Viewer | null): Html {
   if (typed) return html`<p class="empty">No post has all of these words. <a href="/">All posts</a></p>`;
   if (!isFirstPage) return html`<p class="empty">There are no older posts. <a href="/">Newest posts</a></p>`;
-  if (viewer) return html`<p class="empty">There are no posts yet. <a href="/sources">Add a source</a>, and they appear here.</p>`;
-  return html`<p class="empty">There are no posts yet.</p>`;
+  const hint = viewer && html`<a href="/sources">Add a source</a>, and they appear here.`;
+  return html`<p class="empty">There are no posts yet. ${hint}</p>`;
 }

@@ -2,16 +2,15 @@ import { SECOND, type Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, invalid, tooMany } from '../../platform/http/problem.ts';
-import type { Limit, RateLimits } from '../../platform/http/rate-limit.ts';
-import type { Viewer } from '../../platform/http/router.ts';
+import type { Limit, RateLimits } from '../../platform/http/rate-limit-store.ts';
 import type { Actor, RecordAct } from '../../platform/record-act.ts';
+import { excerpt } from '../../platform/markup/plain-text.ts';
+import type { Viewer } from '../../platform/viewer.ts';
 import { feedAddress } from './feed-address.ts';
-import type { NewSource, Source, SourceStore, Visibility } from './source-store.ts';
+import { TITLE_MAX, type NewSource, type Source, type SourceStore, type Visibility } from './source-store.ts';
 
 /** Each look at an address is a request to somebody else's server. */
 const ADD_LIMIT: Limit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
-
-export const TITLE_MAX = 200;
 
 /**
  * A feed that was just fetched and read, found by autodiscovery where a page was named; `store` leaves its posts with
@@ -31,7 +30,7 @@ export type AddSourceDeps = {
 
 export type AddingSources = ReturnType<typeof addingSources>;
 
-/** Adds sources: a feed is fetched first, so that what cannot be read is refused at once and posts are there at once. */
+/** Adds sources. A feed is fetched first: what cannot be read is refused, and its posts are there at once. */
 export function addingSources({ db, sources, openFeed, limits, recordAct, clock }: AddSourceDeps) {
   const store = db.transaction('add source', (source: NewSource, opened: OpenedFeed | null, actor: Actor): Source => {
     if (opened) refuseDuplicate(opened.url, source.ownerId);
@@ -56,7 +55,8 @@ export function addingSources({ db, sources, openFeed, limits, recordAct, clock 
     const wait = limits.take(ADD_LIMIT, String(viewer.id));
     if (wait > 0) throw tooMany(wait / SECOND);
     const opened = await openFeed(url).catch(refuseUnreadable);
-    const given = { title: title ?? (opened.title.slice(0, TITLE_MAX) || new URL(url).host), titleIsOwn: title !== undefined };
+    const named = title ?? (excerpt(opened.title, TITLE_MAX) || new URL(url).host);
+    const given = { title: named, titleIsOwn: title !== undefined };
     return store({ ownerId: viewer.id, kind: 'feed', visibility, ...given }, opened, actor);
   }
 
@@ -95,7 +95,8 @@ function readNative(values: Record<string, unknown>): { title: string; visibilit
 
 /** What went wrong on the way to the feed is for the person who named it. Faults of the hub's own stay faults. */
 function refuseUnreadable(error: unknown): never {
-  if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError || 'code' in error) throw error;
+  const isOurs = error instanceof TypeError || error instanceof RangeError;
+  if (!(error instanceof Error) || isOurs || 'code' in error) throw error;
   throw invalid([{ pointer: '/url', detail: sentence(error.message) }]);
 }
 

@@ -2,11 +2,11 @@ import { MINUTE, SECOND } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, notFound, tooMany } from '../../platform/http/problem.ts';
-import type { Limit, RateLimits } from '../../platform/http/rate-limit.ts';
-import type { Viewer } from '../../platform/http/router.ts';
+import type { Limit, RateLimits } from '../../platform/http/rate-limit-store.ts';
 import { THE_HUB, type Actor, type RecordAct } from '../../platform/record-act.ts';
-import { TITLE_MAX } from './add-source.ts';
-import { mayManage, maySee, type Source, type SourceStore, type Visibility } from './source-store.ts';
+import type { Viewer } from '../../platform/viewer.ts';
+import type { RemovingSources } from './remove-source.ts';
+import { mayManage, maySee, TITLE_MAX, type Source, type SourceStore, type Visibility } from './source-store.ts';
 
 const SYNC_LIMIT: Limit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
 
@@ -15,8 +15,11 @@ export type ChangeSourceDeps = {
   sources: SourceStore;
   limits: RateLimits;
   recordAct: RecordAct;
-  /** Makes a job for the source unless one lives already; given by app. */
-  enqueueSync(source: Source): void;
+  removing: RemovingSources;
+  /** Sees to it that a job for the source is due now; given by app. */
+  syncSoon(source: Source): void;
+  /** Failed jobs of the source are nobody's worry any more; given by app. */
+  settleFailed(sourceId: number): void;
 };
 
 export type ChangingSources = ReturnType<typeof changingSources>;
@@ -24,7 +27,9 @@ export type ChangingSources = ReturnType<typeof changingSources>;
 type Change = { title: string | undefined; visibility: Visibility | undefined; paused: boolean | undefined };
 
 /** What owners and administrators do to a source that exists. */
-export function changingSources({ db, sources, limits, recordAct, enqueueSync }: ChangeSourceDeps) {
+export function changingSources(deps: ChangeSourceDeps) {
+  const { db, sources, limits, recordAct, removing, syncSoon, settleFailed } = deps;
+
   function visible(id: number, viewer: Viewer | null): Source {
     const source = sources.find(id);
     if (!source || !maySee(source, viewer)) throw notFound('source');
@@ -45,6 +50,8 @@ export function changingSources({ db, sources, limits, recordAct, enqueueSync }:
     if (paused === (source.state === 'paused')) return;
     if (paused) sources.pause(source.id, null);
     else sources.resume(source.id);
+    if (paused) settleFailed(source.id);
+    else if (source.kind === 'feed') syncSoon(source);
     audit(paused ? 'source.paused' : 'source.resumed', actor, source);
   }
 
@@ -70,11 +77,12 @@ export function changingSources({ db, sources, limits, recordAct, enqueueSync }:
       return apply(manageable(id, viewer), readChange(values), actor);
     },
 
-    /** Removes the source with its posts and their attachments. */
+    /** Removes the source with its posts and their attachments: at once for everybody, on disk by and by. */
     delete(id: number, viewer: Viewer, actor: Actor): void {
       const source = manageable(id, viewer);
       db.transaction('delete source', () => {
-        sources.delete(source.id);
+        settleFailed(source.id);
+        removing.begin(source.id);
         audit('source.deleted', actor, source, { kind: source.kind });
       })();
     },
@@ -86,7 +94,7 @@ export function changingSources({ db, sources, limits, recordAct, enqueueSync }:
       if (source.state === 'paused') throw new HttpError(409, 'This source is paused. Resume it first.');
       const wait = limits.take(SYNC_LIMIT, String(viewer.id));
       if (wait > 0) throw tooMany(wait / SECOND);
-      enqueueSync(source);
+      syncSoon(source);
       return source;
     },
 
@@ -95,6 +103,7 @@ export function changingSources({ db, sources, limits, recordAct, enqueueSync }:
       const source = sources.find(id);
       if (!source) return;
       sources.pause(id, reason);
+      settleFailed(id);
       audit('source.paused', THE_HUB, source, { reason });
     },
   };

@@ -4,10 +4,13 @@
  */
 export function feedAddress(typed: string): string | undefined {
   const trimmed = typed.trim().replace(/^feed:(\/\/)?/i, '');
-  const written = /^[a-z][a-z0-9+.-]*:/i.test(trimmed) && !/^[^/?#]*\.[^/?#]*:\d/.test(trimmed) ? trimmed : `https://${trimmed}`;
+  const isHostAndPort = /^[^/?#]*\.[^/?#]*:\d/.test(trimmed);
+  const hasScheme = /^[a-z][a-z0-9+.-]*:/i.test(trimmed) && !isHostAndPort;
+  const written = hasScheme ? trimmed : `https://${trimmed}`;
   if (!URL.canParse(written)) return undefined;
   const url = new URL(written);
-  const isFetchable = /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.hostname !== '';
+  const isWeb = url.protocol === 'http:' || url.protocol === 'https:';
+  const isFetchable = isWeb && url.username === '' && url.password === '' && url.hostname !== '';
   url.hash = '';
   return isFetchable ? url.href : undefined;
 }

@@ -1,12 +1,15 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { HttpError } from '../../platform/http/problem.ts';
-import type { Viewer } from '../../platform/http/router.ts';
 import type { Actor, RecordAct } from '../../platform/record-act.ts';
-import { TITLE_MAX } from './add-source.ts';
+import { excerpt } from '../../platform/markup/plain-text.ts';
+import type { Viewer } from '../../platform/viewer.ts';
 import { feedAddress } from './feed-address.ts';
 import { parseOpml, type Outline } from './opml.ts';
-import type { SourceStore } from './source-store.ts';
+import { TITLE_MAX, type NewSource, type SourceStore } from './source-store.ts';
+
+/** Bytes of one document. */
+export const OPML_LIMIT = 4 * 1024 * 1024;
 
 /** Of one document. Whoever follows more moves them in parts; none is left out in silence. */
 export const MAX_OUTLINES = 5_000;
@@ -26,8 +29,9 @@ export function importingOpml({ db, sources, recordAct, clock }: Deps): ImportOp
       if (!url) result.refused.push({ url: typed.slice(0, 200), reason: 'is no http or https address' });
       else if (sources.idOfFeed(url, viewer.id) !== undefined) result.alreadyFollowed++;
       else {
-        const named = { title: (title ?? new URL(url).host).slice(0, TITLE_MAX), titleIsOwn: false };
-        sources.create({ ownerId: viewer.id, kind: 'feed', visibility: 'public', ...named }, { url, nextSyncAt: clock() });
+        const named = { title: excerpt(title ?? new URL(url).host, TITLE_MAX), titleIsOwn: false };
+        const source: NewSource = { ownerId: viewer.id, kind: 'feed', visibility: 'public', ...named };
+        sources.create(source, { url, nextSyncAt: clock() });
         result.added++;
       }
     }
@@ -40,7 +44,8 @@ export function importingOpml({ db, sources, recordAct, clock }: Deps): ImportOp
     if (!outlines) throw new HttpError(422, 'This is no OPML document.');
     if (outlines.length === 0) throw new HttpError(422, 'This OPML document names no feeds.');
     if (outlines.length > MAX_OUTLINES) {
-      throw new HttpError(422, `This OPML document names ${outlines.length} feeds; at most ${MAX_OUTLINES} are taken at once.`);
+      const detail = `This OPML document names ${outlines.length} feeds; at most ${MAX_OUTLINES} are taken at once.`;
+      throw new HttpError(422, detail);
     }
     return importAll(outlines, viewer, actor);
   };

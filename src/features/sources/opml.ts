@@ -1,4 +1,4 @@
-import { escapeText } from '../../platform/http/html.ts';
+import { escapeHtml } from '../../platform/markup/entities.ts';
 import { singleLine } from '../../platform/markup/control-characters.ts';
 import { attributeOf, childOf, parseXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
@@ -8,7 +8,8 @@ export type Outline = { url: string; title: string | null };
 /** The feeds of an OPML document, groups flattened. Undefined when it is no OPML, or one beyond all reason. */
 export function parseOpml(document: string): Outline[] | undefined {
   try {
-    const root = parseXmlTree(document, { namespaces: new Map(), siblings: new Set(), from: Math.max(0, document.indexOf('<')) });
+    const from = Math.max(0, document.indexOf('<'));
+    const root = parseXmlTree(document, { namespaces: new Map(), siblings: new Set(), from });
     const body = root?.name === 'opml' ? childOf(root, 'body') : undefined;
     return body && outlinesOf(body);
   } catch (error) {
@@ -47,6 +48,7 @@ ${sources.map(outline).join('')}  </body>
 }
 
 function outline({ title, feedUrl, siteUrl }: Listed): string {
-  const site = siteUrl ? ` htmlUrl="${escapeText(siteUrl)}"` : '';
-  return `    <outline type="rss" text="${escapeText(title)}" title="${escapeText(title)}" xmlUrl="${escapeText(feedUrl ?? '')}"${site}/>\n`;
+  const site = siteUrl ? ` htmlUrl="${escapeHtml(siteUrl)}"` : '';
+  const name = escapeHtml(title);
+  return `    <outline type="rss" text="${name}" title="${name}" xmlUrl="${escapeHtml(feedUrl ?? '')}"${site}/>\n`;
 }

@@ -3,16 +3,20 @@ import { HttpError } from '../../platform/http/problem.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { cursorOf, pageOf, readCursor } from '../../platform/http/paging.ts';
 import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
-import { route, type HubRequest, type MemberRequest, type Route, type Viewer } from '../../platform/http/router.ts';
+import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
 import { actorOf } from '../../platform/record-act.ts';
 import type { Html } from '../../platform/http/html.ts';
+import type { Viewer } from '../../platform/viewer.ts';
 import type { AddingSources } from './add-source.ts';
 import type { ChangingSources } from './change-source.ts';
-import type { ImportOpml } from './import-opml.ts';
+import { OPML_LIMIT, type ImportOpml } from './import-opml.ts';
 import { mayManage, type Source, type SourceStore } from './source-store.ts';
 import { confirmDeletePage, importedPage, sourcePage, sourcesPage, type AddForm } from './source-views.ts';
 
 const SOURCES_PER_PAGE = 100;
+
+/** Bytes; what the API takes, with room for the percent signs that a form puts in. */
+const OPML_FORM_LIMIT = 3 * OPML_LIMIT;
 
 /** Posts of the source as they stand on its page, with the cursor of the next ones; given by app. */
 export type PostsOfSource = (req: HubRequest, sourceId: number) => { list: Html | null; next: string | null };
@@ -62,7 +66,7 @@ export function sourcePages({ sources, adding, changing, importOpml, postsOfSour
   }
 
   async function importSources(req: MemberRequest): Promise<Reply> {
-    const values = await readForm(req);
+    const values = await readForm(req, OPML_FORM_LIMIT);
     try {
       return page(importedPage(importOpml(values['opml'] ?? '', req.viewer, actorOf(req))));
     } catch (problem) {

@@ -4,18 +4,19 @@ import { pathId } from '../../platform/http/input.ts';
 import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { json, noContent, text, type Reply } from '../../platform/http/reply.ts';
-import { route, type HubRequest, type MemberRequest, type Route, type Viewer } from '../../platform/http/router.ts';
+import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { actorOf } from '../../platform/record-act.ts';
+import type { Viewer } from '../../platform/viewer.ts';
 import type { AddingSources } from './add-source.ts';
 import type { ChangingSources } from './change-source.ts';
-import type { ImportOpml } from './import-opml.ts';
+import { OPML_LIMIT, type ImportOpml } from './import-opml.ts';
 import { writeOpml } from './opml.ts';
 import { sourceJson } from './source-json.ts';
 import { mayManage, type Source, type SourceStore } from './source-store.ts';
 
-const OPML_LIMIT = 4 * 1024 * 1024;
-const ALL = 10_000;
+const OPML_TYPES = /^(text\/x-opml(\+xml)?|application\/xml|text\/xml|application\/octet-stream)\b/i;
+const EXPORT_BATCH = 1_000;
 
 type Deps = {
   sources: SourceStore;
@@ -43,7 +44,8 @@ export function sourceRoutes({ sources, adding, changing, importOpml, baseUrl, c
     const [after = 0] = readCursor(req.query, 1) ?? [];
     const rows = sources.list(req.viewer, { ownedOnly: false, after, limit: limit + 1 });
     const { items, next } = pageOf(rows, limit, (last) => cursorOf(last.id));
-    return json({ items: items.map((source) => asJson(source, req.viewer)), next }, 200, nextLink(req.path, req.query, next));
+    const body = { items: items.map((source) => asJson(source, req.viewer)), next };
+    return json(body, 200, nextLink(req.path, req.query, next));
   }
 
   async function addSource(req: MemberRequest): Promise<Reply> {
@@ -70,14 +72,22 @@ export function sourceRoutes({ sources, adding, changing, importOpml, baseUrl, c
   }
 
   function exportOpml(req: MemberRequest): Reply {
-    const feeds = sources.list(req.viewer, { ownedOnly: true, after: 0, limit: ALL }).filter(({ kind }) => kind === 'feed');
+    const feeds = ownSources(req.viewer).filter(({ kind }) => kind === 'feed');
     const headers = { 'content-disposition': 'attachment; filename="content-hub.opml"' };
     return text(writeOpml(feeds, clock()), 'text/x-opml; charset=utf-8', headers);
   }
 
+  function ownSources(viewer: Viewer): Source[] {
+    const all: Source[] = [];
+    for (let rows: Source[] = []; ; all.push(...rows)) {
+      rows = sources.list(viewer, { ownedOnly: true, after: all.at(-1)?.id ?? 0, limit: EXPORT_BATCH });
+      if (rows.length === 0) return all;
+    }
+  }
+
   async function importSources(req: MemberRequest): Promise<Reply> {
     const contentType = req.headers['content-type'] ?? '';
-    if (!/^(text\/x-opml|application\/xml|text\/xml|text\/x-opml\+xml|application\/octet-stream)\b/i.test(contentType)) {
+    if (!OPML_TYPES.test(contentType)) {
       throw new HttpError(415, 'The body must be an OPML document, as text/x-opml or application/xml.');
     }
     const document = decodeText(await readBody(req, OPML_LIMIT), contentType);

@@ -1,6 +1,9 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import type { Viewer } from '../../platform/http/router.ts';
+import type { Viewer } from '../../platform/viewer.ts';
+
+/** Characters. */
+export const TITLE_MAX = 200;
 
 export type SourceKind = 'feed' | 'webhook' | 'native';
 export type Visibility = 'public' | 'private';
@@ -25,9 +28,17 @@ export type Source = {
   description: string | null;
 };
 
-export type NewSource = { ownerId: number; kind: SourceKind; title: string; titleIsOwn: boolean; visibility: Visibility };
+export type NewSource = {
+  ownerId: number;
+  kind: SourceKind;
+  title: string;
+  titleIsOwn: boolean;
+  visibility: Visibility;
+};
 export type NewFeed = { url: string; nextSyncAt: number };
 export type SourcePage = { ownedOnly: boolean; after: number; limit: number };
+
+type InsertSource = Omit<NewSource, 'titleIsOwn'> & { isOwn: number; nextSyncAt: number | null; now: number };
 
 export type SourceStore = ReturnType<typeof createSourceStore>;
 
@@ -36,20 +47,22 @@ const SELECT = `
          s.state_reason AS stateReason, s.next_sync_at AS nextSyncAt, s.last_sync_at AS lastSyncAt,
          s.last_success_at AS lastSuccessAt, s.created_at AS createdAt, s.updated_at AS updatedAt,
          f.url AS feedUrl, f.site_url AS siteUrl, f.description
-    FROM sources s JOIN accounts a ON a.id = s.owner_id LEFT JOIN feeds f ON f.source_id = s.id`;
+    FROM sources s JOIN accounts a ON a.id = s.owner_id LEFT JOIN feeds f ON f.source_id = s.id
+   WHERE s.removed_at IS NULL`;
 
 /** Sources as people see and change them. What a synchronisation reads and writes is in sync-state-store. */
 export function createSourceStore(db: Db, clock: Clock) {
-  const select = db.prepare<[number], Source>('source', `${SELECT} WHERE s.id = ?`);
+  const select = db.prepare<[number], Source>('source', `${SELECT} AND s.id = ?`);
   const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT}
-     WHERE s.id > ? AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY s.id LIMIT ?`);
+     AND s.id > ? AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY s.id LIMIT ?`);
   const selectOwned = db.prepare<[number, number, number], Source>('owned sources',
-    `${SELECT} WHERE s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`);
+    `${SELECT} AND s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`);
   const selectDuplicate = db.prepare<[string, number], { id: number }>('same feed of one owner', `
-    SELECT s.id FROM feeds f JOIN sources s ON s.id = f.source_id WHERE f.url = ? AND s.owner_id = ?`);
-  const insert = db.prepare<[number, string, string, number, string, number | null, number, number], { id: number }>('create source', `
+    SELECT s.id FROM feeds f JOIN sources s ON s.id = f.source_id WHERE f.url = ? AND s.owner_id = ?
+       AND s.removed_at IS NULL`);
+  const insert = db.prepare<[InsertSource], { id: number }>('create source', `
     INSERT INTO sources (owner_id, kind, title, title_is_own, visibility, next_sync_at, created_at, updated_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`);
+    VALUES (@ownerId, @kind, @title, @isOwn, @visibility, @nextSyncAt, @now, @now) RETURNING id`);
   const insertFeed = db.prepare<[number, string, string]>('create feed',
     'INSERT INTO feeds (source_id, url, host) VALUES (?, ?, ?)');
   const updateTitle = db.prepare<[string, number, number]>('rename source',
@@ -62,6 +75,8 @@ export function createSourceStore(db: Db, clock: Clock) {
     UPDATE sources SET state = 'active', state_reason = NULL, failures = 0,
            next_sync_at = CASE kind WHEN 'feed' THEN ? END, updated_at = ?
      WHERE id = ? AND state = 'paused'`);
+  const hide = db.prepare<[number, number]>('hide source',
+    'UPDATE sources SET removed_at = ?, next_sync_at = NULL WHERE id = ?');
   const remove = db.prepare<[number]>('delete source', 'DELETE FROM sources WHERE id = ?');
 
   return {
@@ -76,9 +91,9 @@ export function createSourceStore(db: Db, clock: Clock) {
     /** The owner's source of this feed, if there is one. */
     idOfFeed: (url: string, ownerId: number): number | undefined => selectDuplicate.get(url, ownerId)?.id,
 
-    create({ ownerId, kind, title, titleIsOwn, visibility }: NewSource, feed: NewFeed | null): number {
-      const now = clock();
-      const row = insert.get(ownerId, kind, title, titleIsOwn ? 1 : 0, visibility, feed?.nextSyncAt ?? null, now, now);
+    create({ titleIsOwn, ...source }: NewSource, feed: NewFeed | null): number {
+      const isOwn = titleIsOwn ? 1 : 0;
+      const row = insert.get({ ...source, isOwn, nextSyncAt: feed?.nextSyncAt ?? null, now: clock() });
       if (!row) throw new Error('source was not created');
       if (feed) insertFeed.run(row.id, feed.url, new URL(feed.url).host);
       return row.id;
@@ -89,6 +104,9 @@ export function createSourceStore(db: Db, clock: Clock) {
     pause: (id: number, reason: string | null): void => void pause.run(reason, clock(), id),
     /** Due at once, with a clean record. */
     resume: (id: number): void => void resume.run(clock(), clock(), id),
+    /** Nobody sees it or its posts any more. */
+    hide: (id: number): void => void hide.run(clock(), id),
+    /** The row itself; what it has goes with it. */
     delete: (id: number): void => void remove.run(id),
   };
 }

@@ -3,7 +3,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError } from '../../platform/http/problem.ts';
 import { moment } from '../../platform/http/readable.ts';
 import type { Page } from '../../platform/http/reply.ts';
-import type { Viewer } from '../../platform/http/router.ts';
+import type { Viewer } from '../../platform/viewer.ts';
 import type { ImportResult } from './import-opml.ts';
 import type { Source } from './source-store.ts';
 
@@ -12,6 +12,7 @@ export type AddForm = { values?: Record<string, string>; opml?: string; problem?
 
 type SourceList = { items: Source[]; next: string | null; viewer: Viewer | null; form: AddForm };
 
+/** The list of sources, with the forms for adding some. */
 export function sourcesPage({ items, next, viewer, form }: SourceList): Page {
   const main = html`
 <header class="page-head"><h1>Sources</h1></header>
@@ -77,7 +78,8 @@ function stateTag({ state, visibility }: Source): Html {
 }
 
 function nothingHere(viewer: Viewer | null): Html {
-  return html`<p class="empty">${viewer ? 'You follow nothing yet. Add the address of a site you like.' : 'There are no public sources yet.'}</p>`;
+  const member = 'You follow nothing yet. Add the address of a site you like.';
+  return html`<p class="empty">${viewer ? member : 'There are no public sources yet.'}</p>`;
 }
 
 type SourceDetail = {
@@ -89,6 +91,7 @@ type SourceDetail = {
   problem: HttpError | undefined;
 };
 
+/** One source: what it is, how its synchronisation goes for those who may change it, and its posts. */
 export function sourcePage({ source, posts, next, mayChange, isSyncing, problem }: SourceDetail): Page {
   const main = html`
 <header class="page-head">
@@ -98,13 +101,21 @@ export function sourcePage({ source, posts, next, mayChange, isSyncing, problem 
   ${source.description && html`<p class="lead">${source.description}</p>`}
 </header>
 ${mayChange && ownerPanel(source, isSyncing, problem)}
-${posts ?? html`<p class="empty">${isSyncing ? 'The first posts are being fetched.' : 'There are no posts here yet.'}</p>`}
-${next && html`<p class="more"><a class="button" rel="next" href="/sources/${source.id}?cursor=${next}">Older posts</a></p>`}`;
+${posts ?? noPosts(isSyncing)}
+${next && olderPosts(source, next)}`;
   const alternates = [
     { type: 'application/atom+xml', href: `/sources/${source.id}.atom`, title: source.title },
     { type: 'application/feed+json', href: `/sources/${source.id}.json`, title: source.title },
   ];
   return { title: source.title, main, alternates, ...(isSyncing ? { refreshSeconds: 3 } : {}) };
+}
+
+function noPosts(isSyncing: boolean): Html {
+  return html`<p class="empty">${isSyncing ? 'The first posts are being fetched.' : 'There are no posts here yet.'}</p>`;
+}
+
+function olderPosts({ id }: Source, next: string): Html {
+  return html`<p class="more"><a class="button" rel="next" href="/sources/${id}?cursor=${next}">Older posts</a></p>`;
 }
 
 function externalLink(url: string): Html {
@@ -118,7 +129,8 @@ function ownerPanel(source: Source, isSyncing: boolean, problem: HttpError | und
   ${source.kind === 'feed' && syncFacts(source, isSyncing)}
   <div class="actions">
     ${source.kind === 'feed' && source.state !== 'paused' && button(`/sources/${source.id}/sync`, 'Synchronise now')}
-    ${source.state === 'paused' ? button(`/sources/${source.id}/resume`, 'Resume') : button(`/sources/${source.id}/pause`, 'Pause')}
+    ${source.state === 'paused' && button(`/sources/${source.id}/resume`, 'Resume')}
+    ${source.state !== 'paused' && button(`/sources/${source.id}/pause`, 'Pause')}
     <a class="quiet" href="/sources/${source.id}/delete">Delete</a>
   </div>
   <details ${problem && html`open`}>
@@ -150,11 +162,13 @@ function button(action: string, label: string): Html {
   return html`<form method="post" action="${action}"><button class="secondary">${label}</button></form>`;
 }
 
+/** Asks before a source is deleted. */
 export function confirmDeletePage(source: Source): Page {
   const main = html`
 <section class="narrow">
   <h1>Delete this source?</h1>
-  <p class="lead">“${source.title}” goes for good, with all its posts and their attachments. To stop only new posts, pause it instead.</p>
+  <p class="lead">“${source.title}” goes for good, with all its posts and their attachments.
+    To stop only new posts, pause it instead.</p>
   <form method="post" class="actions">
     <button class="danger">Delete the source</button>
     <a class="quiet" href="/sources/${source.id}">Keep it</a>
@@ -163,12 +177,18 @@ export function confirmDeletePage(source: Source): Page {
   return { title: 'Delete this source?', main };
 }
 
+function refusedItem({ url, reason }: ImportResult['refused'][number]): Html {
+  return html`<li><code>${url}</code> ${reason}</li>`;
+}
+
+/** What became of the feeds of an OPML document. */
 export function importedPage({ added, alreadyFollowed, refused }: ImportResult): Page {
   const main = html`
 <section class="narrow">
   <h1>Feeds imported</h1>
-  <p class="lead">${added} added${alreadyFollowed > 0 && `, ${alreadyFollowed} followed already`}. Their posts arrive within the next minutes.</p>
-  ${refused.length > 0 && html`<h2>Not taken over</h2><ul>${refused.map(({ url, reason }) => html`<li><code>${url}</code> ${reason}</li>`)}</ul>`}
+  <p class="lead">${added} added${alreadyFollowed > 0 && `, ${alreadyFollowed} followed already`}.
+    Their posts arrive within the next minutes.</p>
+  ${refused.length > 0 && html`<h2>Not taken over</h2><ul>${refused.map(refusedItem)}</ul>`}
   <p><a class="button" href="/sources">To the sources</a></p>
 </section>`;
   return { title: 'Feeds imported', main, section: 'sources' };

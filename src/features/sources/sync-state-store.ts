@@ -1,23 +1,23 @@
-import { DAY, type Clock } from '../../platform/clock.ts';
+import { DAY, HOUR, type Clock } from '../../platform/clock.ts';
+import { excerpt } from '../../platform/markup/plain-text.ts';
 import type { Db } from '../../platform/db/open-database.ts';
+import { TITLE_MAX } from './source-store.ts';
 
 /** What a synchronisation starts from. */
 export type SyncState = {
   sourceId: number;
-  ownerId: number;
-  title: string;
   state: 'active' | 'failing' | 'paused';
   failures: number;
   lastSuccessAt: number | null;
-  createdAt: number;
   url: string;
   etag: string | null;
   lastModified: string | null;
   bodyHash: string | null;
+  ttl: number | null; // ms
 };
 
 export type Validators = { etag: string | null; lastModified: string | null; bodyHash: string | null };
-export type FeedFacts = { title: string; siteUrl: string | null; description: string | null };
+export type FeedFacts = { title: string; siteUrl: string | null; description: string | null; ttl: number | null };
 export type DueSource = { sourceId: number; host: string };
 
 export type SyncStateStore = ReturnType<typeof createSyncStateStore>;
@@ -28,18 +28,25 @@ export type SyncStateStore = ReturnType<typeof createSyncStateStore>;
  */
 const SAFETY_NET = DAY;
 
+/** Nothing is ever planned this far ahead: a later time was written while the clock was ahead, and counts as due. */
+const NEVER_LATER = DAY + HOUR;
+
+const DESCRIPTION_MAX = 1_000;
+
 /** When each feed was synchronised, how it went, and when it is next due. */
 export function createSyncStateStore(db: Db, clock: Clock) {
   const select = db.prepare<[number], SyncState>('sync state', `
-    SELECT s.id AS sourceId, s.owner_id AS ownerId, s.title, s.state, s.failures, s.last_success_at AS lastSuccessAt,
-           s.created_at AS createdAt, f.url, f.etag, f.last_modified AS lastModified, f.body_hash AS bodyHash
-      FROM sources s JOIN feeds f ON f.source_id = s.id WHERE s.id = ?`);
-  const selectDue = db.prepare<[number, number], DueSource>('due sources', `
+    SELECT s.id AS sourceId, s.state, s.failures, s.last_success_at AS lastSuccessAt,
+           f.url, f.etag, f.last_modified AS lastModified, f.body_hash AS bodyHash, f.ttl
+      FROM sources s JOIN feeds f ON f.source_id = s.id WHERE s.id = ? AND s.removed_at IS NULL`);
+  const selectDue = db.prepare<[number, number, number], DueSource>('due sources', `
     SELECT s.id AS sourceId, f.host FROM sources s JOIN feeds f ON f.source_id = s.id
-     WHERE s.next_sync_at IS NOT NULL AND s.next_sync_at <= ? ORDER BY s.next_sync_at LIMIT ?`);
+     WHERE s.next_sync_at IS NOT NULL AND (s.next_sync_at <= ? OR s.next_sync_at > ?)
+     ORDER BY s.next_sync_at LIMIT ?`);
   const postpone = db.prepare<[number, number]>('postpone source', 'UPDATE sources SET next_sync_at = ? WHERE id = ?');
   const markSuccess = db.prepare<[number, number, number, number]>('record sync', `
-    UPDATE sources SET state = 'active', state_reason = NULL, failures = 0, last_sync_at = ?, last_success_at = ?, next_sync_at = ?
+    UPDATE sources SET state = 'active', state_reason = NULL, failures = 0,
+           last_sync_at = ?, last_success_at = ?, next_sync_at = ?
      WHERE id = ? AND state <> 'paused'`);
   const markFailing = db.prepare<[string, number, number, number]>('record failed try', `
     UPDATE sources SET state = 'failing', state_reason = ?, last_sync_at = ?, failures = failures + ?
@@ -48,8 +55,8 @@ export function createSyncStateStore(db: Db, clock: Clock) {
     `UPDATE sources SET next_sync_at = ? WHERE id = ? AND state <> 'paused'`);
   const setValidators = db.prepare<[string | null, string | null, string | null, number]>('keep validators',
     'UPDATE feeds SET etag = ?, last_modified = ?, body_hash = ? WHERE source_id = ?');
-  const setFacts = db.prepare<[string | null, string | null, number]>('keep feed facts',
-    'UPDATE feeds SET site_url = ?, description = ? WHERE source_id = ?');
+  const setFacts = db.prepare<[string | null, string | null, number | null, number]>('keep feed facts',
+    'UPDATE feeds SET site_url = ?, description = ?, ttl = ? WHERE source_id = ?');
   const setTitle = db.prepare<[string, number, string]>('take over feed title',
     'UPDATE sources SET title = ? WHERE id = ? AND title_is_own = 0 AND title <> ?');
   const move = db.prepare<[string, string, number]>('move feed',
@@ -61,7 +68,7 @@ export function createSyncStateStore(db: Db, clock: Clock) {
     /** Due sources, longest waiting first. Their next time is moved to the safety net in the same transaction. */
     takeDue: db.transaction('take due sources', (limit: number, enqueue: (due: DueSource) => void): number => {
       const now = clock();
-      const due = selectDue.all(now, limit);
+      const due = selectDue.all(now, now + NEVER_LATER, limit);
       for (const source of due) {
         enqueue(source);
         postpone.run(now + SAFETY_NET, source.sourceId);
@@ -83,9 +90,10 @@ export function createSyncStateStore(db: Db, clock: Clock) {
       void setValidators.run(etag, lastModified, bodyHash, sourceId),
 
     /** The feed's own words about itself; its title only where the owner gave none. */
-    keepFacts(sourceId: number, { title, siteUrl, description }: FeedFacts): void {
-      setFacts.run(siteUrl, description, sourceId);
-      if (title) setTitle.run(title, sourceId, title);
+    keepFacts(sourceId: number, { title, siteUrl, description, ttl }: FeedFacts): void {
+      setFacts.run(siteUrl, description && excerpt(description, DESCRIPTION_MAX), ttl, sourceId);
+      const short = excerpt(title, TITLE_MAX);
+      if (short) setTitle.run(short, sourceId, short);
     },
 
     /** The feed lives at another address from now on. */

@@ -41,9 +41,9 @@ export async function readJson(request: WithBody): Promise<Record<string, unknow
 }
 
 /** The fields of an HTML form; the last of several with one name wins. */
-export async function readForm(request: WithBody): Promise<Record<string, string>> {
+export async function readForm(request: WithBody, limit = FORM_LIMIT): Promise<Record<string, string>> {
   requireMediaType(request, 'application/x-www-form-urlencoded');
-  const body = await readBody(request, FORM_LIMIT);
+  const body = await readBody(request, limit);
   return Object.fromEntries(new URLSearchParams(body.toString('utf8')));
 }
 

@@ -1,13 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import { cidrContains, type Cidr } from '../net/address-guard.ts';
-import { parseIpAddress } from '../net/ip-address.ts';
+import { parseIpAddress, type IpAddress } from '../net/ip-address.ts';
+
+type Headers = IncomingHttpHeaders;
 
 /**
  * The client's address: the socket's own, or behind trusted proxies the last entry of X-Forwarded-For
  * that no trusted proxy wrote. Entries further left are the client's word and are not believed.
  */
-export function clientAddress(peer: string | undefined, headers: IncomingHttpHeaders, trusted: readonly Cidr[]): string {
+export function clientAddress(peer: string | undefined, headers: Headers, trusted: readonly Cidr[]): string {
   let address = plain(peer ?? '');
   if (trusted.length === 0) return address;
   const hops = String(headers['x-forwarded-for'] ?? '').split(',').map((hop) => hop.trim());
@@ -20,15 +22,19 @@ export function clientAddress(peer: string | undefined, headers: IncomingHttpHea
 }
 
 /** `https` when a trusted proxy says so, else what the hub itself speaks. */
-export function clientScheme(peer: string | undefined, headers: IncomingHttpHeaders, trusted: readonly Cidr[]): 'http' | 'https' {
+export function clientScheme(peer: string | undefined, headers: Headers, trusted: readonly Cidr[]): 'http' | 'https' {
   const told = headers['x-forwarded-proto'];
   return told === 'https' && peer !== undefined && cidrContains(trusted, plain(peer)) ? 'https' : 'http';
 }
 
 /** What a rate limit counts: one IPv4 address, or an IPv6 /64, since a single host commands a whole one. */
 export function addressGroup(address: string): string {
-  if (isIP(address) !== 6) return address;
-  return `${expand(address).slice(0, 4).join(':')}::/64`;
+  const parsed = parseIpAddress(address.split('%', 1)[0] ?? '');
+  return parsed?.bits === 128 ? `${network64(parsed)}::/64` : address;
+}
+
+function network64({ value }: IpAddress): string {
+  return [112n, 96n, 80n, 64n].map((shift) => ((value >> shift) & 0xffffn).toString(16)).join(':');
 }
 
 /** An IPv4-mapped address (::ffff:192.0.2.1), however it is written, as the IPv4 address it is. */
@@ -36,12 +42,4 @@ function plain(address: string): string {
   const parsed = address.includes(':') ? parseIpAddress(address) : undefined;
   if (parsed?.bits !== 32) return address;
   return [24n, 16n, 8n, 0n].map((shift) => (parsed.value >> shift) & 0xffn).join('.');
-}
-
-function expand(address: string): string[] {
-  const [head = '', tail] = address.split('%', 1)[0]!.split('::');
-  const left = head ? head.split(':') : [];
-  const right = tail ? tail.split(':') : [];
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
-  return [...left, ...Array<string>(zeros).fill('0'), ...right].map((group) => group.toLowerCase().replace(/^0+(?=.)/, ''));
 }

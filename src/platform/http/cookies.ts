@@ -1,4 +1,4 @@
-/** The value of one cookie of a Cookie header (RFC 6265 §5.4), or undefined. The first of several with one name wins. */
+/** The value of one cookie of a Cookie header (RFC 6265 §5.4), or undefined. Of several the first counts. */
 export function readCookie(header: string | undefined, name: string): string | undefined {
   for (const pair of header?.split(';') ?? []) {
     const equals = pair.indexOf('=');
@@ -12,7 +12,10 @@ export function cookieName(name: string, secure: boolean): string {
   return secure ? `__Host-${name}` : name;
 }
 
-/** A Set-Cookie value: HttpOnly, for the whole site, sent with same-site requests and top-level links. `maxAge` in seconds. */
-export function setCookie(name: string, value: string, { secure, maxAge }: { secure: boolean; maxAge: number }): string {
-  return `${cookieName(name, secure)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAge}${secure ? '; Secure' : ''}`;
+type CookieOptions = { secure: boolean; maxAge: number };
+
+/** A Set-Cookie value: HttpOnly, for the whole site, sent with same-site requests and links. `maxAge` in seconds. */
+export function setCookie(name: string, value: string, { secure, maxAge }: CookieOptions): string {
+  const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAge}${secure ? '; Secure' : ''}`;
+  return `${cookieName(name, secure)}=${value}; ${attributes}`;
 }

@@ -2,7 +2,7 @@ import { html, type Html } from './html.ts';
 import type { Page } from './reply.ts';
 
 /** What stands around every page. */
-export type Frame = {
+type Frame = {
   siteName: string;
   stylesheet: string;
   icon: string;
@@ -23,7 +23,7 @@ export function layout(page: Page, frame: Frame): string {
   <title>${page.title} · ${frame.siteName}</title>
   <link rel="stylesheet" href="${frame.stylesheet}">
   <link rel="icon" href="${frame.icon}" type="image/svg+xml">
-  ${(page.alternates ?? []).map(({ type, href, title }) => html`<link rel="alternate" type="${type}" href="${href}" title="${title}">`)}
+  ${(page.alternates ?? []).map(alternateLink)}
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
@@ -40,6 +40,10 @@ ${page.main}
 </body>
 </html>
 `.markup;
+}
+
+function alternateLink({ type, href, title }: NonNullable<Page['alternates']>[number]): Html {
+  return html`<link rel="alternate" type="${type}" href="${href}" title="${title}">`;
 }
 
 function navigationLink({ section, href, label }: Frame['navigation'][number], current: string | undefined): Html {

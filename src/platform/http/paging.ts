@@ -24,12 +24,15 @@ export function readCursor(query: URLSearchParams, parts: number): number[] | un
   return numbers.map(Number);
 }
 
+/** The cursor after a row with these sort keys, opaque to clients; `readCursor` takes it apart. */
 export function cursorOf(...numbers: number[]): string {
   return Buffer.from(numbers.join('.'), 'latin1').toString('base64url');
 }
 
+type ListPage<Row> = { items: Row[]; next: string | null };
+
 /** One page of a list: of `limit + 1` rows the last one only tells that there are more. */
-export function pageOf<Row>(rows: Row[], limit: number, cursor: (last: Row) => string): { items: Row[]; next: string | null } {
+export function pageOf<Row>(rows: Row[], limit: number, cursor: (last: Row) => string): ListPage<Row> {
   const items = rows.slice(0, limit);
   const last = items.at(-1);
   return { items, next: rows.length > limit && last !== undefined ? cursor(last) : null };

@@ -4,7 +4,7 @@ import type { Reply, ReplyHeaders } from './reply.ts';
 /** What is wrong with one member of the input; `pointer` is a JSON Pointer (RFC 6901). */
 export type FieldError = { pointer: string; detail: string };
 
-export type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };
+type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };
 
 /** Thrown for a request that is refused; `detail` goes to the client. Any other error is a 500. */
 export class HttpError extends Error {
@@ -22,6 +22,7 @@ export class HttpError extends Error {
   }
 }
 
+/** 404 for one thing that does not exist, or that the caller must not learn of; `what` is a noun. */
 export function notFound(what: string): HttpError {
   return new HttpError(404, `There is no such ${what}.`);
 }
@@ -54,6 +55,7 @@ export function problemReply(error: HttpError): Reply {
   };
 }
 
+/** The phrase of a status, such as "Not Found". */
 export function statusTitle(status: number): string {
   return STATUS_CODES[status] ?? 'Error';
 }

@@ -1,16 +1,16 @@
 import { html, type Html } from './html.ts';
 
-const DAY_FORMAT = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
-const TIME_FORMAT = new Intl.DateTimeFormat('en-GB', {
-  day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', timeZone: 'UTC',
-});
+const DATE: Intl.DateTimeFormatOptions = { day: 'numeric', year: 'numeric', timeZone: 'UTC' };
+const DAY_FORMAT = new Intl.DateTimeFormat('en-GB', { ...DATE, month: 'long' });
+const TIME_FORMAT = new Intl.DateTimeFormat('en-GB', { ...DATE, month: 'short', hour: '2-digit', minute: '2-digit' });
 
-/** A day for people, in UTC, with the exact time for machines; `at` in unix ms. Never "3 hours ago": pages are cached. */
+/** A day for people, in UTC, with the exact time for machines; `at` in unix ms. Never "3 hours ago": pages are kept. */
 export function day(at: number): Html {
-  return html`<time datetime="${new Date(at).toISOString()}" title="${TIME_FORMAT.format(at)} UTC">${DAY_FORMAT.format(at)}</time>`;
+  const [machine, exact] = [new Date(at).toISOString(), TIME_FORMAT.format(at)];
+  return html`<time datetime="${machine}" title="${exact} UTC">${DAY_FORMAT.format(at)}</time>`;
 }
 
-/** A day and time for people, in UTC. */
+/** A day and time for people, in UTC; `at` in unix ms. */
 export function moment(at: number): Html {
   return html`<time datetime="${new Date(at).toISOString()}">${TIME_FORMAT.format(at)} UTC</time>`;
 }

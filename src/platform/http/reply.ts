@@ -18,18 +18,23 @@ export type Page = {
 /** What a handler returns. Only the server writes to the socket. */
 export type Reply = { status: number; headers: ReplyHeaders; body: string | Buffer | Readable | Page | null };
 
+/** A page, to be framed by the server. */
 export function page(content: Page, status = 200, headers: ReplyHeaders = {}): Reply {
   return { status, headers, body: content };
 }
 
+/** A value as JSON. */
 export function json(value: unknown, status = 200, headers: ReplyHeaders = {}): Reply {
-  return { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body: JSON.stringify(value) };
+  const contentType = 'application/json; charset=utf-8';
+  return { status, headers: { 'content-type': contentType, ...headers }, body: JSON.stringify(value) };
 }
 
+/** 200 with text of the given media type. */
 export function text(body: string, contentType: string, headers: ReplyHeaders = {}): Reply {
   return { status: 200, headers: { 'content-type': contentType, ...headers }, body };
 }
 
+/** 204: done, and there is nothing to say about it. */
 export function noContent(headers: ReplyHeaders = {}): Reply {
   return { status: 204, headers, body: null };
 }

@@ -19,60 +19,24 @@ const UNKNOWN = -1;
  * every look-up, so that an answer is never older than the database. The least recently used go first.
  */
 export function createResponseCache(version: () => number) {
-  const entries = new Map<string, CachedAnswer>();
-  let bytes = 0;
+  const recent = createRecentAnswers();
   let current = UNKNOWN;
-
-  function clear(): void {
-    entries.clear();
-    bytes = 0;
-  }
-
-  function remove(key: string): void {
-    const found = entries.get(key);
-    if (found) bytes -= sizeOf(key, found);
-    entries.delete(key);
-  }
 
   /** While the version cannot be read (a failing disk), nothing kept counts as current. */
   function isCurrent(): boolean {
-    const now = readVersion();
+    const now = readVersion(version);
     if (now === current && now !== UNKNOWN) return true;
-    clear();
+    recent.clear();
     current = now;
     return false;
   }
 
-  function readVersion(): number {
-    try {
-      return version();
-    } catch {
-      return UNKNOWN;
-    }
-  }
-
   return {
-    get(key: string): CachedAnswer | undefined {
-      if (!isCurrent()) return undefined;
-      const found = entries.get(key);
-      if (found) {
-        entries.delete(key); // re-inserted at the end: a Map keeps the order of insertion
-        entries.set(key, found);
-      }
-      return found;
-    },
+    get: (key: string): CachedAnswer | undefined => (isCurrent() ? recent.get(key) : undefined),
 
     /** Keeps the answer, unless the content changed while it was made (`asOf`: the version before). */
     put(key: string, answer: CachedAnswer, asOf: number): void {
-      const size = sizeOf(key, answer);
-      if (!isCurrent() || asOf !== current || size > MAX_ENTRY_BYTES) return;
-      remove(key);
-      entries.set(key, answer);
-      bytes += size;
-      for (const oldest of entries.keys()) {
-        if (bytes <= MAX_BYTES) break;
-        remove(oldest);
-      }
+      if (isCurrent() && asOf === current) recent.put(key, answer);
     },
 
     /** The version of the content that an answer made now will show. */
@@ -83,11 +47,60 @@ export function createResponseCache(version: () => number) {
   };
 }
 
-function sizeOf(key: string, { response }: CachedAnswer): number {
-  return response.body.length + 2 * key.length + ENTRY_OVERHEAD_BYTES;
-}
-
 /** Only whole, successful answers that everybody may be given are worth keeping. */
 export function isCacheable({ status, headers, body }: Reply): boolean {
-  return status === 200 && typeof body === 'string' && headers['cache-control'] !== 'no-store' && !headers['set-cookie'];
+  const isShared = headers['cache-control'] !== 'no-store' && !headers['set-cookie'];
+  return status === 200 && typeof body === 'string' && isShared;
+}
+
+function readVersion(version: () => number): number {
+  try {
+    return version();
+  } catch {
+    return UNKNOWN;
+  }
+}
+
+/** Answers by key, as many as fit. A Map keeps the order of insertion: the first one was used longest ago. */
+function createRecentAnswers() {
+  const entries = new Map<string, CachedAnswer>();
+  let bytes = 0;
+
+  function remove(key: string): void {
+    const found = entries.get(key);
+    if (found) bytes -= sizeOf(key, found);
+    entries.delete(key);
+  }
+
+  return {
+    get(key: string): CachedAnswer | undefined {
+      const found = entries.get(key);
+      if (found) {
+        entries.delete(key);
+        entries.set(key, found);
+      }
+      return found;
+    },
+
+    put(key: string, answer: CachedAnswer): void {
+      const size = sizeOf(key, answer);
+      if (size > MAX_ENTRY_BYTES) return;
+      remove(key);
+      entries.set(key, answer);
+      bytes += size;
+      for (const oldest of entries.keys()) {
+        if (bytes <= MAX_BYTES) break;
+        remove(oldest);
+      }
+    },
+
+    clear(): void {
+      entries.clear();
+      bytes = 0;
+    },
+  };
+}
+
+function sizeOf(key: string, { response }: CachedAnswer): number {
+  return response.body.length + 2 * key.length + ENTRY_OVERHEAD_BYTES;
 }

@@ -1,16 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Viewer } from '../viewer.ts';
 import type { Reply } from './reply.ts';
-
-/** Who is asking; null for anybody. */
-export type Viewer = {
-  id: number;
-  username: string;
-  displayName: string;
-  role: 'admin' | 'member';
-  via: 'session' | 'token';
-  /** Of the session or token, so that signing out ends just this one. */
-  credentialId: number;
-};
 
 /** Who may call a route. Required, so that none is open by accident. */
 export type Access = 'public' | 'member' | 'admin';
@@ -30,11 +20,13 @@ export type HubRequest = {
 
 export type MemberRequest = HubRequest & { viewer: Viewer };
 
-export type Handler<Request> = (request: Request) => Reply | Promise<Reply>;
+type Handler<Request> = (request: Request) => Reply | Promise<Reply>;
 
-export type RouteOptions = {
-  /** The answer to an anonymous GET depends on its URL and the published content alone, and may be kept until that changes. */
+type RouteOptions = {
+  /** The answer to an anonymous GET depends on its URL and the published content alone: kept until that changes. */
   cached?: boolean;
+  /** The handler checks a bearer token that is none of the hub's API tokens. Its viewer is always nobody. */
+  checksBearer?: boolean;
 };
 
 export type Route = {
@@ -44,6 +36,7 @@ export type Route = {
   summary: string;
   handler: Handler<MemberRequest>;
   cached: boolean;
+  checksBearer: boolean;
 };
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -51,19 +44,19 @@ type Pattern = `${Method} /${string}`;
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
 
 /**
- * `route('GET /posts/:id', 'public', 'One post', showPost)`: searching for the URL finds the handler. `:name` stands for
- * one segment, `:name.atom` for one with that ending. The server keeps anonymous callers from all but 'public' routes.
+ * `route('GET /posts/:id', 'public', 'One post', showPost)`: searching for the URL finds the handler. `:name` stands
+ * for one segment, `:name.atom` for one with that ending. Anonymous callers reach 'public' routes only.
  */
 export function route<A extends Access>(
   pattern: Pattern,
   access: A,
   summary: string,
   handler: Handler<RequestFor<A>>,
-  { cached = false }: RouteOptions = {},
+  { cached = false, checksBearer = false }: RouteOptions = {},
 ): Route {
   const [method = '', path = ''] = pattern.split(' ');
   // A handler for anybody takes any request; one for members is called only after the viewer has been checked.
-  return { method, path, access, summary, handler: handler as Handler<MemberRequest>, cached };
+  return { method, path, access, summary, handler: handler as Handler<MemberRequest>, cached, checksBearer };
 }
 
 export type Match = { route: Route; params: Record<string, string> } | { allow: string[] } | undefined;
@@ -72,7 +65,7 @@ type Compiled = { route: Route; regex: RegExp };
 
 /** Finds the route of a method and path; `allow` lists the methods of a path that exists for others only. */
 export function createRouter(routes: Route[]): (method: string, path: string) => Match {
-  const fixed = new Map(routes.filter(isFixed).map((route) => [`${route.method} ${route.path}`, { route, params: {} }]));
+  const fixed = new Map(routes.filter(isFixed).map((route) => [addressOf(route), { route, params: {} }]));
   const compiled = routes.map((route) => ({ route, regex: toRegExp(route.path) }));
 
   return (method, path) => {
@@ -106,6 +99,10 @@ function decodeSegment(segment: string): string {
   } catch {
     return '';
   }
+}
+
+function addressOf({ method, path }: Route): string {
+  return `${method} ${path}`;
 }
 
 function isFixed(route: Route): boolean {

@@ -22,8 +22,8 @@ export async function sendReply(req: IncomingMessage, res: ServerResponse, reply
   if (body instanceof Readable) return stream(req, res, reply, headers, body);
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const isStorable = status === 200 && reply.headers['cache-control'] !== 'no-store';
-  if (!isStorable) return finish(res, status, [...headers, 'content-length', String(bytes.length)], bodyFor(req, bytes));
-  return sendCached(req, res, toCached(status, headers, bytes), []);
+  if (isStorable) return sendCached(req, res, toCached(status, headers, bytes), []);
+  return finish(res, status, [...headers, 'content-length', String(bytes.length)], bodyFor(req, bytes));
 }
 
 /** A reply in the form in which it can be written again. */
@@ -37,7 +37,7 @@ export function sendCached(req: IncomingMessage, res: ServerResponse, cached: Ca
   if (matchesEntityTag(req.headers['if-none-match'], cached.etag)) {
     return finish(res, 304, [...withoutLength(cached.headers), ...extra], undefined);
   }
-  return finish(res, cached.status, extra.length > 0 ? [...cached.headers, ...extra] : cached.headers, bodyFor(req, cached.body));
+  return finish(res, cached.status, [...cached.headers, ...extra], bodyFor(req, cached.body));
 }
 
 /** Header names and values in one flat list, as `writeHead` takes them. */
@@ -52,7 +52,9 @@ function finish(res: ServerResponse, status: number, headers: string[], body: Bu
   return status;
 }
 
-async function stream(req: IncomingMessage, res: ServerResponse, reply: Reply, headers: string[], body: Readable): Promise<number> {
+async function stream(
+  req: IncomingMessage, res: ServerResponse, reply: Reply, headers: string[], body: Readable,
+): Promise<number> {
   res.writeHead(reply.status, headers);
   if (req.method === 'HEAD') {
     body.destroy();

@@ -6,8 +6,9 @@ export function createJobReadings(db: Db, clock: Clock) {
   const failed = db.prepare<[string], { value: number }>('failed jobs', `
     SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'
   `);
-  const live = db.prepare<[string, string], { id: number }>('live job', `
+  const underWay = db.prepare<[string, string, number], { id: number }>('job under way', `
     SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
+       AND (state = 'running' OR run_at <= ?)
   `);
   // +? for the reason given in claim-jobs: a bare parameter is compiled anew each time.
   const firstDue = db.prepare<[string, number], { at: number }>('first due job', `
@@ -23,8 +24,8 @@ export function createJobReadings(db: Db, clock: Clock) {
     /** Jobs of the kind that ran out of retries and that nobody has retried, discarded or settled. */
     failedCount: (kind: string): number => failed.get(kind)?.value ?? 0,
 
-    /** Whether a job with that kind and key waits or runs. */
-    isLive: (kind: string, dedupeKey: string): boolean => live.get(kind, dedupeKey) !== undefined,
+    /** Whether a job with that kind and key runs, or is about to. */
+    isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
 
     /** For how long the job of the kind that was due first has waited; 0 when none is due. */
     oldestDueSeconds(kind: string): number {

@@ -46,6 +46,12 @@ export function createJobRecords(db: Db, clock: Clock) {
 
     retry: (id: number): boolean => sql.retry.run(clock(), id).changes === 1,
 
+    /** The waiting job of that kind and key is due now. False when there is none, or it runs already. */
+    hurry: (kind: string, dedupeKey: string): boolean => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
+
+    /** Makes due what was put off beyond `latest` (unix ms), as only a clock that was ahead can have done. */
+    pullBack: (kind: string, latest: number): number => sql.pullBack.run(clock(), kind, latest).changes,
+
     /** A failed or waiting job will not run. False for one that is running or at its end. */
     discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
 
@@ -65,6 +71,12 @@ function prepareStatements(db: Db) {
          AND NOT EXISTS (SELECT 1 FROM jobs AS live
                           WHERE live.kind = jobs.kind AND live.dedupe_key = jobs.dedupe_key
                             AND live.state IN ('queued', 'retrying', 'running'))
+    `),
+    hurry: db.prepare<[number, string, string]>('hurry job', `
+      UPDATE jobs SET run_at = MIN(run_at, ?) WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying')
+    `),
+    pullBack: db.prepare<[number, string, number]>('pull jobs back', `
+      UPDATE jobs SET run_at = ? WHERE kind = ? AND state IN ('queued', 'retrying') AND run_at > ?
     `),
     discard: db.prepare<[number, number]>('discard job', `
       UPDATE jobs SET state = 'discarded', finished_at = ?

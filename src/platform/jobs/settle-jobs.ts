@@ -30,7 +30,8 @@ export function createSettle({ queue, inHand, log, onError, isStopping }: Needs)
   function complete(successes: Map<JobInHand, Effects | undefined>): [JobInHand, Error][] {
     if (successes.size === 0) return [];
     const hands = [...successes.keys()];
-    const results = queue.completeMany(hands.map((hand) => ({ job: hand.job, effects: logged(hand, successes.get(hand)) })));
+    const finished = hands.map((hand) => ({ job: hand.job, effects: logged(hand, successes.get(hand)) }));
+    const results = queue.completeMany(finished);
     return hands.flatMap((hand, index) => {
       const result = results[index];
       if (result instanceof Error) return [[hand, result]];

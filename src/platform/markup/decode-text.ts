@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { WINDOWS_1252 } from './windows-1252.ts';
 
 type Utf32 = 'utf-32le' | 'utf-32be';
 
@@ -6,8 +7,6 @@ type Utf32 = 'utf-32le' | 'utf-32be';
 const DECLARATION_REACH = 1024;
 const ESCAPE = 0x1b;
 const REPLACEMENT = '\ufffd';
-/** 0x80 to 0x9F; the five unused ones keep the control character they would be in latin1. */
-const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 
 /**
  * The text of a downloaded document; bad bytes become U+FFFD, it never throws.

@@ -1,5 +1,4 @@
-/** How an element takes its place: which open elements it closes,
-and whether it vanishes when nothing is left in it. */
+/** How an element takes its place: which open elements it closes, and whether it vanishes when nothing is in it. */
 export type ElementKind =
   | 'inline' | 'ruby-text' | 'block' | 'heading' | 'item' | 'table-part' | 'column'
   | 'anchor' | 'break' | 'rule' | 'image' | 'picture' | 'source' | 'frame' | 'media' | 'dropped';
@@ -32,10 +31,13 @@ export const ELEMENT_RULES = new Map<string, ElementRule>([
     [name, { output: name, kind: 'inline', needsAttributes: true }]),
 ]);
 
-/** Elements without content, so that `hidden` on one hides nothing that follows. */
+/** Elements without content and end tag, those of older versions of HTML included. */
 export const VOID_ELEMENTS = new Set([
   'area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr',
 ].flatMap((line) => line.split(' ')));
+
+/** Elements inside which CDATA exists and raw-text elements do not. */
+export const FOREIGN_ELEMENTS = new Set(['svg', 'math']);
 
 /** Start tags look for what they close only above these (HTML Standard, 13.2.4.2, and whatever is dropped whole). */
 export const SCOPE_BOUNDARIES = new Set([

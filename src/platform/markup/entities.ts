@@ -1,4 +1,5 @@
 import { LEGACY_REFERENCES, NAMED_REFERENCES } from './named-entities.ts';
+import { WINDOWS_1252 } from './windows-1252.ts';
 
 const NAMED = readNamedReferences(NAMED_REFERENCES);
 const LEGACY = new Set(LEGACY_REFERENCES.trim().split(/\s+/));
@@ -7,12 +8,6 @@ const LONGEST_LEGACY_NAME = Math.max(...[...LEGACY].map((name) => name.length));
 
 const MAX_CODE_POINT = 0x10ffff;
 const REPLACEMENT = '\ufffd';
-
-// What windows-1252 has at 0x80 to 0x9F; zero where the reference stays the C1 control it names.
-const WINDOWS_1252 = [
-  0x20ac, 0, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0, 0x017d, 0,
-  0, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0, 0x017e, 0x0178,
-];
 
 const HASH = 0x23;
 const SEMICOLON = 0x3b;
@@ -138,10 +133,11 @@ function digitAt(text: string, index: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : 99;
 }
 
+/** C1 controls are read as windows-1252 (HTML Standard, 13.2.5.80). */
 function characterFor(codePoint: number): string {
   const isSurrogate = codePoint >= 0xd800 && codePoint <= 0xdfff;
   if (codePoint === 0 || codePoint > MAX_CODE_POINT || isSurrogate) return REPLACEMENT;
-  return String.fromCodePoint(WINDOWS_1252[codePoint - 0x80] || codePoint);
+  return WINDOWS_1252.charAt(codePoint - 0x80) || String.fromCodePoint(codePoint);
 }
 
 function isAlphanumeric(code: number): boolean {

@@ -1,4 +1,5 @@
 import { withoutControls } from './control-characters.ts';
+import { FOREIGN_ELEMENTS } from './element-rules.ts';
 import { tokenizeHtml } from './html-tokenizer.ts';
 
 // Elements that begin and end a line, `br` and `hr` among them.
@@ -12,8 +13,6 @@ const CELLS = new Set(['td', 'th']);
 const INVISIBLE_ELEMENTS = new Set(
   ['svg', 'math', 'template', 'select', 'object', 'applet', 'canvas', 'audio', 'video', 'datalist'],
 );
-
-const FOREIGN_ELEMENTS = new Set(['svg', 'math']);
 
 // How far around a cut the limits of characters are looked for; more than the longest emoji.
 const GRAPHEME_WINDOW = 64;

@@ -49,7 +49,7 @@ export function imageCandidates(attributes: Attributes): ImageCandidate[] {
 }
 
 /** Reads a srcset (HTML Standard, 4.8.4.2.1): addresses with an optional width or density. */
-export function parseSourceSet(sourceSet: string): ImageCandidate[] {
+function parseSourceSet(sourceSet: string): ImageCandidate[] {
   if (sourceSet.length > MAX_SRCSET_LENGTH) return [];
   const candidates: ImageCandidate[] = [];
   const addresses = /[^\s,]\S*/g;

@@ -11,15 +11,26 @@ const TRACKING_NAMES = new Set([
   'ml_subscriber_hash', '_ga', '_gl', '_branch_match_id', 'at_medium', 'at_campaign', 'xtor',
 ]);
 
+/** Addresses that the URL parser would give back unchanged; most are, and this is a third of the work. */
+const NORMAL = /^https?:\/\/(?:[a-z0-9]+[.-])+[a-z]{2,}\/[\w\-.~:/?#[\]@!$&()*+,;=%]*$/;
+
 /** A link a reader may follow: absolute http, https, mailto or tel; undefined for anything else. */
 export function safeLink(address: string, baseUrl: string): string | undefined {
-  const web = webUrl(address, baseUrl);
-  if (web !== undefined) return web.href;
+  const web = webAddress(address, baseUrl);
+  if (web !== undefined) return web;
   const href = parseUrl(address, baseUrl)?.href ?? '';
   return PRINTABLE_ADDRESS.test(href) ? href : undefined;
 }
 
-/** The absolute http or https URL, without credentials and tracking parameters; undefined for anything else. */
+/** As `webUrl`, written out. */
+export function webAddress(address: string, baseUrl: string): string | undefined {
+  return isNormal(address) ? address : webUrl(address, baseUrl)?.href;
+}
+
+/**
+ * The absolute http or https URL, without credentials and tracking parameters; undefined for anything else and for
+ * more than 4,096 characters.
+ */
 export function webUrl(address: string, baseUrl: string): URL | undefined {
   const url = parseUrl(address, baseUrl);
   if (url === undefined || !WEB_SCHEMES.has(url.protocol)) return undefined;
@@ -36,12 +47,22 @@ function parseUrl(address: string, baseUrl: string): URL | undefined {
   return url !== null && url.href.length <= MAX_URL_LENGTH ? url : undefined;
 }
 
+/** Dots at the start of a path segment may be steps in the path, also when they are encoded. */
+function isNormal(address: string): boolean {
+  if (address.length > MAX_URL_LENGTH || !NORMAL.test(address)) return false;
+  if (address.includes('/.') || /%2e/i.test(address)) return false;
+  const query = address.indexOf('?');
+  return query === -1 || !address.slice(query + 1).split(/[&#]/).some(isTracking);
+}
+
 function removeTracking(url: URL): void {
   const parameters = url.search.slice(1).split('&');
-  const kept = parameters.filter((parameter) => !isTracking(parameter.split('=', 1)[0] ?? ''));
+  const kept = parameters.filter((parameter) => !isTracking(parameter));
   if (kept.length < parameters.length) url.search = kept.join('&');
 }
 
-function isTracking(name: string): boolean {
+/** Whether a parameter, `name` or `name=value`, says only where its reader came from. */
+function isTracking(parameter: string): boolean {
+  const name = parameter.split('=', 1)[0] ?? '';
   return TRACKING_PREFIX.test(name) || TRACKING_NAMES.has(name.toLowerCase());
 }

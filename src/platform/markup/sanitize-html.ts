@@ -1,6 +1,6 @@
 import { allowedAttributes, attribute } from './attribute-rules.ts';
 import { withoutControls } from './control-characters.ts';
-import { ELEMENT_RULES, VOID_ELEMENTS } from './element-rules.ts';
+import { ELEMENT_RULES, FOREIGN_ELEMENTS, VOID_ELEMENTS } from './element-rules.ts';
 import { closeNamed, closeTo, enterCell, makeRoomFor } from './element-nesting.ts';
 import { escapeHtml } from './entities.ts';
 import { tokenizeHtml } from './html-tokenizer.ts';
@@ -17,7 +17,6 @@ const MAX_INPUT_LENGTH = 4_000_000;
 const MAX_DEPTH = 90;
 const MAX_DROPPED_DEPTH = 200;
 
-const FOREIGN_ELEMENTS = new Set(['svg', 'math']);
 const EMOJI_CLASS = /(?:^|\s)(?:emoji|wp-smiley)(?:\s|$)/;
 const MAX_EMOJI_LENGTH = 20;
 
@@ -95,7 +94,7 @@ function hasRoom(draft: MarkupDraft, kind: ElementKind): boolean {
 }
 
 function startHidden(draft: MarkupDraft, name: string, rule: ElementRule | undefined): void {
-  if (VOID_ELEMENTS.has(name)) return;
+  if (VOID_ELEMENTS.has(name)) return; // it would hide nothing but what follows
   const hidden = element(name, rule?.output ?? name, rule?.kind ?? 'dropped', '');
   if (makeRoomFor(draft, rule?.kind ?? 'dropped', hidden.output)) openDropped(draft, hidden);
 }

@@ -1,13 +1,10 @@
+import { VOID_ELEMENTS } from './element-rules.ts';
 import { escapeHtml } from './entities.ts';
 import { attributesOf, type XmlElement } from './xml-tree.ts';
 import { scanXml, type XmlHandler } from './xml-tokenizer.ts';
 
 /** How a CDATA section inside markup is meant: as text (XHTML) or as HTML source (RSS in the wild). */
 export type CdataMeaning = 'text' | 'html';
-
-const VOID = new Set([
-  'area', 'base', 'br', 'col', 'embed', 'hr', 'img', 'input', 'link', 'meta', 'param', 'source', 'track', 'wbr',
-]);
 
 /**
  * What an element holds, written as HTML: `<br/>` becomes `<br>`, `<p/>` becomes `<p></p>`, prefixes of XHTML, comments
@@ -35,9 +32,8 @@ function writeElement(element: XmlElement, cdata: CdataMeaning, parts: string[])
     if (!name.startsWith('xmlns')) parts.push(' ', name, '="', escapeHtml(value), '"');
   }
   parts.push('>');
-  if (VOID.has(element.name)) return;
   writeContent(element, cdata, parts);
-  parts.push('</', element.name, '>');
+  if (!VOID_ELEMENTS.has(element.name)) parts.push('</', element.name, '>');
 }
 
 /** Text between children. Its references mean the same in HTML, so they are copied as they are. */

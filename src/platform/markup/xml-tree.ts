@@ -29,13 +29,16 @@ export type XmlTreeOptions = {
 
 /** Names of elements and attributes as written → as known; prefixes in force. */
 type Scope = { prefixes: Map<string, string>; names: Map<string, string> };
-type OpenElement = { element: XmlElement; written: string; scope: Scope };
+type OpenElement = { element: XmlElement; written: string; lower: string | null; scope: Scope };
 
 const DECLARATION = /\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"]*)"|'([^']*)')/gi;
 
 export const MAX_DEPTH = 256;
+/** End tags that match nothing count too. */
 const MAX_ELEMENTS = 500_000;
-/** Elements of HTML that have no end tag and no namesake in a feed format. */
+/** More than a document needs; every element that declares another one copies all. */
+const MAX_PREFIXES = 64;
+/** The void elements of HTML without a namesake that holds something in other XML, as link, image and source do. */
 const VOID = new Set(['br', 'hr', 'img', 'wbr', 'input', 'embed']);
 
 /** The root element, or null when there is no tag at all. Never rejects malformed XML; throws XmlLimitError. */
@@ -59,18 +62,28 @@ export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElemen
     const element = createElement(name, source, tag);
     if (parent === undefined) root = element;
     else parent.element.children.push(element);
-    if (++count > MAX_ELEMENTS) throw new XmlLimitError(`more than ${MAX_ELEMENTS} elements`);
+    countUp();
     if (tag.selfClosing || VOID.has(name)) return parent !== undefined;
     if (open.length >= MAX_DEPTH) throw new XmlLimitError(`elements nested deeper than ${MAX_DEPTH}`);
-    open.push({ element, written: tag.name, scope });
+    open.push({ element, written: tag.name, lower: null, scope });
     return true;
   }
 
   function endTag(written: string, at: number, end: number): boolean {
     const index = indexOfOpen(open, written);
-    if (index === -1) markSection();
+    if (index === -1) passOver();
     else closeDownTo(index, at, end);
     return open.length > 0;
+  }
+
+  function passOver(): void {
+    countUp();
+    markSection();
+  }
+
+  function countUp(): void {
+    count += 1;
+    if (count > MAX_ELEMENTS) throw new XmlLimitError(`more than ${MAX_ELEMENTS} elements`);
   }
 
   function closeDownTo(index: number, at: number, end: number): void {
@@ -166,18 +179,19 @@ function createElement(name: string, source: string, tag: XmlStartTag): XmlEleme
   };
 }
 
-/** The innermost open element of that name: as written, else as known. */
+/** The innermost open element of that name, without regard to case. */
 function indexOfOpen(open: OpenElement[], written: string): number {
   const top = open.length - 1;
   if (open[top]?.written === written) return top;
-  const known = written.toLowerCase();
+  const lower = written.toLowerCase();
   for (let index = top; index >= 0; index -= 1) {
-    if (open[index]?.written === written || open[index]?.written.toLowerCase() === known) return index;
+    const candidate = open[index];
+    if (candidate !== undefined && (candidate.lower ??= candidate.written.toLowerCase()) === lower) return index;
   }
   return -1;
 }
 
-/** The scope inside a tag: its parent's, unless it declares namespaces that are not in force already. */
+/** The scope inside a tag: its parent's, unless it declares prefixes that meant something else before. */
 function scopeOf(
   tag: XmlStartTag, source: string, outer: Scope, namespaces: ReadonlyMap<string, string>, isRoot: boolean,
 ): Scope {
@@ -185,12 +199,14 @@ function scopeOf(
   const written = source.slice(tag.attributesStart, tag.attributesEnd);
   if (!written.includes('xmlns')) return outer;
   let prefixes = outer.prefixes;
-  for (const [, prefix = '', quoted, single] of written.matchAll(DECLARATION)) {
+  for (const [, declared = '', quoted, single] of written.matchAll(DECLARATION)) {
+    const prefix = declared.toLowerCase();
     // A root without a prefix is what the document is, whatever namespace it claims.
-    const meant = isRoot && prefix === '' ? '' : knownPrefix(prefix.toLowerCase(), quoted ?? single ?? '', namespaces);
-    if (prefixes.get(prefix.toLowerCase()) === meant) continue;
+    const meant = isRoot && prefix === '' ? '' : knownPrefix(prefix, quoted ?? single ?? '', namespaces);
+    if ((prefixes.get(prefix) ?? prefix) === meant) continue;
     if (prefixes === outer.prefixes) prefixes = new Map(prefixes);
-    prefixes.set(prefix.toLowerCase(), meant);
+    prefixes.set(prefix, meant);
+    if (prefixes.size > MAX_PREFIXES) throw new XmlLimitError(`more than ${MAX_PREFIXES} prefixes`);
   }
   return prefixes === outer.prefixes ? outer : { prefixes, names: new Map() };
 }

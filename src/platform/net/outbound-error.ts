@@ -1,4 +1,4 @@
-export type OutboundFailure =
+type OutboundFailure =
   | 'bad-url' | 'blocked' | 'dns' | 'connect' | 'tls' | 'timeout' | 'idle'
   | 'too-large' | 'redirects' | 'bad-response' | 'aborted';
 

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { SECOND } from '../clock.ts';
 import type { Cidr } from './address-guard.ts';
 import { ACCEPT_ENCODING } from './content-decoding.ts';
+import { createHostLanes } from './host-lanes.ts';
 import { OutboundError } from './outbound-error.ts';
 import { exchange, type Answer } from './outbound-exchange.ts';
 import { parseTarget, resolveTarget, type Lookup } from './outbound-target.ts';
@@ -14,7 +15,7 @@ export { OutboundError };
  * (validators belong to the answer at their end); Authorization and Cookie never are.
  * `maxBytes` limits the body both as it comes and unpacked.
  */
-export type OutboundRequest = { url: string; headers?: Record<string, string>; maxBytes: number; signal?: AbortSignal };
+type OutboundRequest = { url: string; headers?: Record<string, string>; maxBytes: number; signal?: AbortSignal };
 
 /**
  * The last answer of the chain, of any status that is not a redirect; `url` is where it came from. The body is
@@ -49,12 +50,15 @@ const HEADERS_SENT_ON = new Set(['accept', 'accept-language', 'if-none-match', '
 
 /**
  * A GET for URLs that users and feeds name. It connects only to public addresses (checked after every redirect and
- * pinned for the connection) or to those in `allow`, and ends within its limits whatever the remote does.
+ * pinned for the connection) or to those in `allow`, and ends within its limits whatever the remote does. To one host
+ * (with port) it sends one request at a time, redirects included; waiting for its turn counts as time of the fetch.
+ * That holds for this fetch alone: web and worker each have their own and may meet at a host.
  */
 export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
   const { userAgent, allow, lookup = dns.lookup, totalMs = 30 * SECOND } = options;
   const { dnsMs = 5 * SECOND, headerMs = 15 * SECOND, idleMs = 10 * SECOND } = options;
   const guard = { allow, lookup, dnsMs };
+  const inLane = createHostLanes();
 
   return async (request) => {
     const url = parseTarget(request.url);
@@ -84,10 +88,12 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
     }
   }
 
-  async function ask(url: URL, who: string, request: OutboundRequest, signal: AbortSignal): Promise<Answer> {
-    const addresses = await resolveTarget(url, who, guard, signal);
-    const headers = headersFor(request.headers ?? {}, userAgent);
-    return exchange({ url, who, addresses, headers, maxBytes: request.maxBytes, headerMs, idleMs, signal });
+  function ask(url: URL, who: string, request: OutboundRequest, signal: AbortSignal): Promise<Answer> {
+    return inLane(url.host, signal, async () => {
+      const addresses = await resolveTarget(url, who, guard, signal);
+      const headers = headersFor(request.headers ?? {}, userAgent);
+      return exchange({ url, who, addresses, headers, maxBytes: request.maxBytes, headerMs, idleMs, signal });
+    });
   }
 }
 

@@ -10,7 +10,7 @@ export type Lookup = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-export type Guard = { allow: readonly Cidr[]; lookup: Lookup; dnsMs: number };
+type Guard = { allow: readonly Cidr[]; lookup: Lookup; dnsMs: number };
 
 // The "bad ports" of the Fetch standard from 1024 up: SIP, NFS, X11, IRC and the like, whose servers can be made to
 // act on an HTTP request. Browsers refuse them too, so no feed that people can open lives there.
@@ -38,6 +38,7 @@ export function bareHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }
 
+/** The port a connection goes to, the scheme's own where none is named. */
 export function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);
   return url.protocol === 'https:' ? 443 : 80;

@@ -14,9 +14,12 @@ export function createRateLimitStore(db: Db, clock: Clock) {
   const select = db.prepare<[string], { arrivesAt: number }>('rate limit',
     'SELECT arrives_at AS arrivesAt FROM rate_limits WHERE key = ?');
   const upsert = db.prepare<[string, number]>('set rate limit',
-    'INSERT INTO rate_limits (key, arrives_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET arrives_at = excluded.arrives_at');
+    `
+    INSERT INTO rate_limits (key, arrives_at) VALUES (?, ?)
+    ON CONFLICT DO UPDATE SET arrives_at = excluded.arrives_at`);
   const removeIdle = db.prepare<[number, number]>('remove idle rate limits', `
-    DELETE FROM rate_limits WHERE key IN (SELECT key FROM rate_limits WHERE arrives_at < ? ORDER BY arrives_at LIMIT ?)`);
+    DELETE FROM rate_limits
+     WHERE key IN (SELECT key FROM rate_limits WHERE arrives_at < ? ORDER BY arrives_at LIMIT ?)`);
 
   const take = db.transaction('take rate limit', (limit: Limit, who: string): number => {
     const now = clock();

@@ -1,0 +1,44 @@
+import { SECOND } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+
+/** What the index needs of a post that was just stored; `searchKey` is null until it was indexed once. */
+export type Indexable = {
+  id: number;
+  sourceId: number;
+  publishedAt: number;
+  searchKey: number | null;
+  title: string;
+  text: string;
+};
+
+export type SearchIndexStore = ReturnType<typeof createSearchIndexStore>;
+
+/** The full-text index of posts. Its rows are numbered so that the newest posts come first. */
+export function createSearchIndexStore(db: Db) {
+  const selectKey = db.prepare<[number], { id: number }>('search key', 'SELECT id FROM posts WHERE search_key = ?');
+  const setKey = db.prepare<[number, number]>('set search key', 'UPDATE posts SET search_key = ? WHERE id = ?');
+  const remove = db.prepare<[number]>('take post out of the index', 'DELETE FROM posts_search WHERE rowid = ?');
+  const insert = db.prepare<[number, string, string, string]>('index post',
+    'INSERT INTO posts_search (rowid, title, body, source) VALUES (?, ?, ?, ?)');
+
+  function freeKey(wanted: number, id: number): number {
+    let key = wanted;
+    for (let other = selectKey.get(key); other !== undefined && other.id !== id; other = selectKey.get(key)) key++;
+    return key;
+  }
+
+  return {
+    /** Indexes the post, or indexes it anew. Part of the transaction that stores it. */
+    put({ id, sourceId, publishedAt, searchKey: known, title, text }: Indexable): void {
+      if (known !== null) remove.run(known);
+      const key = freeKey(searchKey(publishedAt, id), id);
+      if (key !== known) setKey.run(key, id);
+      insert.run(key, title, text, String(sourceId));
+    },
+  };
+}
+
+/** Grows with the second of publishing, then with the id; below 2^53 until the year 2106. */
+function searchKey(publishedAt: number, id: number): number {
+  return Math.floor(publishedAt / SECOND) * 2 ** 21 + (id % 2 ** 21);
+}

@@ -1,0 +1,49 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Db } from '../../platform/db/open-database.ts';
+import type { Job } from '../../platform/jobs/job-queue.ts';
+import type { JobHandler } from '../../platform/jobs/worker.ts';
+import type { SourceStore } from './source-store.ts';
+
+export const REMOVE_SOURCE = 'remove-source';
+
+/** Posts per transaction: about 50 ms, so that nobody waits long for the write lock. */
+const BATCH = 200;
+
+export type RemoveSourceDeps = {
+  db: Db;
+  sources: SourceStore;
+  /** Deletes up to `limit` posts of a source and returns how many that were; given by app. */
+  removePosts(sourceId: number, limit: number): number;
+  /** Enqueues a REMOVE_SOURCE job; given by app. */
+  enqueue(sourceId: number): void;
+};
+
+export type RemovingSources = ReturnType<typeof removingSources>;
+
+/** Removes sources in small steps: deleting 100,000 posts at once would stop the hub for 13 s. */
+export function removingSources({ db, sources, removePosts, enqueue }: RemoveSourceDeps) {
+  const step = db.transaction('remove source, a step', (sourceId: number): boolean => {
+    if (removePosts(sourceId, BATCH) === BATCH) return false;
+    sources.delete(sourceId);
+    return true;
+  });
+
+  /** Safe to repeat: it goes on where it was. */
+  async function run(job: Job, signal: AbortSignal): Promise<void> {
+    const { sourceId } = job.payload as { sourceId: number };
+    while (!step(sourceId)) {
+      await setImmediate();
+      signal.throwIfAborted();
+    }
+  }
+
+  return {
+    /** In the caller's transaction: hides the source and removes a first part of it, which for most is all. */
+    begin(sourceId: number): void {
+      sources.hide(sourceId);
+      if (!step(sourceId)) enqueue(sourceId);
+    },
+
+    handler: { concurrency: 1, run } satisfies JobHandler,
+  };
+}

@@ -1,0 +1,91 @@
+import { isStorageTrouble } from '../db/open-database.ts';
+import { createCallHandler, type CallOptions } from './call-handler.ts';
+import { isAnonymousRead, isRead, type Exchange } from './exchange.ts';
+import { HttpError, problemReply } from './problem.ts';
+import { renderReply, type RenderPage } from './render-reply.ts';
+import type { Reply } from './reply.ts';
+import { isCacheable, type ResponseCache } from './response-cache.ts';
+import { flatten, sendReply, toCached, type RenderedReply } from './send-reply.ts';
+
+export type AnswerOptions = CallOptions & {
+  cache: ResponseCache;
+  /** Headers of every answer. */
+  security: [string, string][];
+  renderPage: RenderPage;
+  /** The answer to a refused request that asked for a page. */
+  errorPage(error: HttpError, request: { method: string; target: string }): Reply;
+  /** Told of errors that are the hub's own fault. */
+  noteFault(exchange: Exchange, error: unknown): void;
+};
+
+/**
+ * Answers requests: calls the handler, renders what it returned or threw, keeps what may be kept, and sends it.
+ * Resolves to the status sent, whatever a handler, a page or a header does wrong.
+ */
+export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange) => Promise<number> {
+  const { cache, security, renderPage, errorPage, noteFault } = options;
+  const callHandler = createCallHandler(options);
+  const fixedHeaders = security.flat();
+
+  return async (exchange) => {
+    const asOf = cache.version();
+    try {
+      const reply = await rendered(exchange);
+      if (mayKeep(exchange, reply)) keep(exchange, reply, asOf);
+      return await send(exchange, reply);
+    } catch (error) {
+      return lastResort(exchange, error);
+    }
+  };
+
+  async function rendered(exchange: Exchange): Promise<RenderedReply> {
+    try {
+      return renderReply(await callHandler(exchange), exchange, renderPage);
+    } catch (error) {
+      return renderReply(errorReply(exchange, error), exchange, renderPage);
+    }
+  }
+
+  function keep({ req, route }: Exchange, { status, headers, body }: RenderedReply, asOf: number): void {
+    if (!route) return;
+    const response = toCached(status, [...fixedHeaders, ...flatten(headers)], Buffer.from(body as string));
+    cache.put(req.url ?? '/', { response, route }, asOf);
+  }
+
+  function send({ req, res, id }: Exchange, reply: RenderedReply): Promise<number> {
+    for (const [name, value] of security) res.setHeader(name, value);
+    res.setHeader('X-Request-Id', id);
+    return sendReply(req, res, reply);
+  }
+
+  function errorReply(exchange: Exchange, error: unknown): Reply {
+    const problem = toHttpError(error);
+    if (!(error instanceof HttpError)) noteFault(exchange, error);
+    const { path, search, req } = exchange;
+    const wantsPage = !path.startsWith('/api/') && String(req.headers.accept ?? '').includes('text/html');
+    const method = isRead(req) ? 'GET' : req.method ?? '';
+    return wantsPage ? errorPage(problem, { method, target: path + search }) : problemReply(problem);
+  }
+
+  /** For an error page that fails itself, or a header that cannot be written: nobody is left waiting. */
+  async function lastResort(exchange: Exchange, error: unknown): Promise<number> {
+    const { res } = exchange;
+    noteFault(exchange, error);
+    if (res.headersSent) res.destroy();
+    if (res.destroyed) return 500;
+    for (const name of res.getHeaderNames()) res.removeHeader(name);
+    return send(exchange, renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, renderPage));
+  }
+}
+
+function mayKeep({ req, route }: Exchange, reply: RenderedReply): boolean {
+  return route?.cached === true && isAnonymousRead(req) && isCacheable(reply);
+}
+
+function toHttpError(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
+  if (isStorageTrouble(error)) {
+    return new HttpError(503, 'The hub cannot store or read its data right now.', { headers: { 'retry-after': '30' } });
+  }
+  return new HttpError(500, 'Something went wrong in the hub. It has been noted.');
+}

@@ -1,0 +1,78 @@
+import type { IncomingMessage } from 'node:http';
+import type { Cidr } from '../net/address-guard.ts';
+import type { Viewer } from '../viewer.ts';
+import { clientAddress, clientScheme } from './client-address.ts';
+import type { Exchange } from './exchange.ts';
+import { HttpError } from './problem.ts';
+import type { Reply } from './reply.ts';
+import { createRouter, type HubRequest, type MemberRequest, type Route } from './router.ts';
+import { isSameOrigin } from './same-origin.ts';
+
+/** `hasCookie`: a session cookie was sent, valid or not. */
+export type Caller = { viewer: Viewer | null; hasCookie: boolean };
+
+export type CallOptions = {
+  routes: Route[];
+  baseUrl: string;
+  trustedProxies: readonly Cidr[];
+  /** Who sent the request; null for nobody known. Not asked for routes that check the bearer token themselves. */
+  authenticate(req: IncomingMessage): Caller;
+};
+
+const NOBODY: Caller = { viewer: null, hasCookie: false };
+
+/**
+ * Finds the route of a request, checks who may call it and from where, and calls its handler. Notes route and viewer in
+ * the exchange. Throws HttpError (401, 403, 404, 405) and whatever authentication and handler throw.
+ */
+export function createCallHandler({ routes, baseUrl, trustedProxies, authenticate }: CallOptions) {
+  const match = createRouter(routes);
+
+  return async (exchange: Exchange): Promise<Reply> => {
+    const { req, path } = exchange;
+    const method = req.method ?? 'GET';
+    const found = match(method, path);
+    const route = found && 'route' in found ? found.route : undefined;
+    exchange.route = route;
+    const caller = route?.checksBearer ? NOBODY : authenticate(req);
+    exchange.viewer = caller.viewer;
+    if (!found) throw new HttpError(404, 'There is nothing at this address.');
+    if ('allow' in found) throw notAllowed(method, found.allow);
+    requireSameOrigin(req, method, caller);
+    requireAccess(found.route, caller.viewer);
+    return found.route.handler(requestFor(exchange, method, found.params) as MemberRequest);
+  };
+
+  function requireSameOrigin(req: IncomingMessage, method: string, { viewer, hasCookie }: Caller): void {
+    const byCookie = viewer === null || viewer.via === 'session';
+    if (byCookie && !isSameOrigin(method, req.headers, ownOrigins(req), hasCookie)) {
+      throw new HttpError(403, 'This request was sent from another site.');
+    }
+  }
+
+  function ownOrigins(req: IncomingMessage): string[] {
+    const told = clientScheme(req.socket.remoteAddress, req.headers, trustedProxies);
+    return [baseUrl, `${baseUrl.startsWith('https:') ? 'https' : told}://${req.headers.host}`];
+  }
+
+  function requestFor(exchange: Exchange, method: string, params: Record<string, string>): HubRequest {
+    const { req, id, path, search, viewer } = exchange;
+    const address = clientAddress(req.socket.remoteAddress, req.headers, trustedProxies);
+    const query = new URLSearchParams(search);
+    return { id, method, path, query, params, headers: req.headers, viewer, address, stream: req };
+  }
+}
+
+function notAllowed(method: string, allow: string[]): HttpError {
+  return new HttpError(405, `${method} is not possible here.`, { headers: { allow: allow.join(', ') } });
+}
+
+function requireAccess(route: Route, viewer: Viewer | null): void {
+  if (route.access === 'public') return;
+  if (!viewer) {
+    throw new HttpError(401, 'Sign in first.', { headers: { 'www-authenticate': 'Bearer realm="Content Hub"' } });
+  }
+  if (route.access === 'admin' && viewer.role !== 'admin') {
+    throw new HttpError(403, 'Only an administrator may do this.');
+  }
+}

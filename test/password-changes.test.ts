@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { argon2Sync } from 'node:crypto';
+import { test, type TestContext } from 'node:test';
+import { createChangeAccount } from '../src/features/accounts/change-account.ts';
+import { createCheckPassword } from '../src/features/accounts/check-password.ts';
+import { createPasswords, type Passwords } from '../src/features/accounts/passwords.ts';
+import { signingIn } from '../src/features/accounts/sign-in.ts';
+import type { Viewer } from '../src/platform/viewer.ts';
+import { startHub, type Hub } from './support/hub.ts';
+
+const NEW_PASSWORD = 'another password';
+const ADA: Viewer = { id: 1, username: 'ada', displayName: 'ada', role: 'admin', via: 'session', credentialId: 1 };
+const ACTOR = { id: 1, name: 'ada', address: '192.0.2.1' };
+
+/** A hash of the hub's password that signing in is to renew. */
+function outdatedHash(password: string): string {
+  const nonce = Buffer.alloc(16, 7);
+  const tag = argon2Sync('argon2id', { message: password, nonce, tagLength: 32, memory: 8, passes: 1, parallelism: 1 });
+  const unpadded = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
+  return `$argon2id$v=19$m=8,t=1,p=1$${unpadded(nonce)}$${unpadded(tag)}`;
+}
+
+/** The hub's own parts, in which `meanwhile` happens once, between checking a password and using the result. */
+function interrupted(hub: Hub, meanwhile: () => Promise<unknown>) {
+  const { accounts, credentials } = hub.membership;
+  const real = createPasswords();
+  let happened = false;
+  const passwords: Passwords = {
+    ...real,
+    async verify(password, stored) {
+      const verified = await real.verify(password, stored);
+      if (!happened) {
+        happened = true;
+        await meanwhile();
+      }
+      return verified;
+    },
+  };
+  const { db, limits, recordAct } = hub.app;
+  const checkPassword = createCheckPassword({ accounts, passwords, limits });
+  const deps = { db, accounts, credentials, passwords, checkPassword, recordAct };
+  return { signIn: signingIn(deps).signIn, changeAccount: createChangeAccount(deps) };
+}
+
+async function hubOfAda(t: TestContext) {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const { accounts } = hub.membership;
+  const changePassword = async () => {
+    const values = { currentPassword: hub.password, newPassword: NEW_PASSWORD };
+    assert.equal((await ada.patch('/api/account', values)).status, 200);
+  };
+  const signsIn = async (password: string) =>
+    (await hub.anybody.post('/api/session', { username: 'ada', password })).status;
+  const sessions = () => hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM sessions').get()?.n;
+  return { hub, ada, accounts, changePassword, signsIn, sessions };
+}
+
+test('a password that is changed while it is checked opens no session', async (t) => {
+  const { hub, changePassword, sessions } = await hubOfAda(t);
+  const { signIn } = interrupted(hub, changePassword);
+
+  await assert.rejects(signIn({ username: 'ada', password: hub.password }, '192.0.2.1'), { status: 401 });
+  assert.equal(sessions(), 1, 'the one that changed it');
+  assert.equal((await signIn({ username: 'ada', password: NEW_PASSWORD }, '192.0.2.1')).account.username, 'ada');
+});
+
+test('renewing an outdated hash never brings an old password back', async (t) => {
+  const { hub, accounts, changePassword, signsIn } = await hubOfAda(t);
+  accounts.setPasswordHash(1, outdatedHash(hub.password));
+  const { signIn } = interrupted(hub, changePassword);
+
+  await assert.rejects(signIn({ username: 'ada', password: hub.password }, '192.0.2.1'), { status: 401 });
+  assert.equal(await signsIn(hub.password), 401);
+  assert.equal(await signsIn(NEW_PASSWORD), 200);
+});
+
+test('two who sign in at once with an outdated hash both come in', async (t) => {
+  const { hub, accounts, signsIn, sessions } = await hubOfAda(t);
+  accounts.setPasswordHash(1, outdatedHash(hub.password));
+  const { signIn } = interrupted(hub, async () => assert.equal(await signsIn(hub.password), 200));
+
+  await signIn({ username: 'ada', password: hub.password }, '192.0.2.1');
+  assert.equal(sessions(), 3);
+  assert.match(accounts.find(1)?.passwordHash ?? '', /m=19456,t=2/);
+});
+
+test('of two password changes at once the second is refused, since it did not know the current one', async (t) => {
+  const { hub, changePassword, signsIn } = await hubOfAda(t);
+  const { changeAccount } = interrupted(hub, changePassword);
+
+  const values = { currentPassword: hub.password, newPassword: 'a third password' };
+  await assert.rejects(changeAccount(ADA, values, ACTOR), { status: 403 });
+  assert.equal(await signsIn('a third password'), 401);
+  assert.equal(await signsIn(NEW_PASSWORD), 200);
+});
+
+test('an API token outlives a password change, and may not make one', async (t) => {
+  const { hub, ada, changePassword, signsIn } = await hubOfAda(t);
+  const { token } = (await ada.post('/api/tokens', { name: 'script' })).json<{ token: string }>();
+  const byToken = (method: string, value?: object) => hub.anybody.send(method, '/api/account', {
+    headers: { 'authorization': `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(value ? { body: JSON.stringify(value) } : {}),
+  });
+
+  const values = { currentPassword: hub.password, newPassword: NEW_PASSWORD, displayName: 'Eve' };
+  assert.equal((await byToken('PATCH', values)).status, 403);
+  assert.equal(await signsIn(hub.password), 200);
+  assert.equal((await byToken('GET')).json()['displayName'], 'ada');
+  assert.equal((await byToken('PATCH', { displayName: 'Ada' })).status, 200);
+  await changePassword();
+  assert.equal((await byToken('GET')).json()['displayName'], 'Ada');
+});
