@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { TOKEN_PREFIX } from '../features/accounts/credential-store.ts';
 import { parseCidrs, type Cidr } from '../platform/net/address-guard.ts';
+import { TOKEN_PREFIX } from '../platform/token-prefix.ts';
 import type { Parse } from './settings-reader.ts';
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/i;

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
+import type { Caller } from '../../platform/http/call-handler.ts';
 import { cookieName, readCookie } from '../../platform/http/cookies.ts';
 import { HttpError } from '../../platform/http/problem.ts';
+import { TOKEN_PREFIX } from '../../platform/token-prefix.ts';
 import type { Viewer } from '../../platform/viewer.ts';
-import { TOKEN_PREFIX, type CredentialStore } from './credential-store.ts';
+import type { CredentialStore } from './credential-store.ts';
 
 export const SESSION_COOKIE = 'hub_session';
-
-type Caller = { viewer: Viewer | null; hasCookie: boolean };
 
 /**
  * Who sent a request: by API token (401 when it is unknown, so that a program learns of it at once) or by session

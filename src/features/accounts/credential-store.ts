@@ -1,12 +1,10 @@
 import { DAY, type Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
+import { TOKEN_PREFIX } from '../../platform/token-prefix.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import { hashSecret, newSecret } from './secrets.ts';
 
 export const SESSION_LIFETIME = 30 * DAY;
-
-/** Every API token begins with this, so that one that leaked into a text can be found and revoked. */
-export const TOKEN_PREFIX = 'hub_';
 
 export type ApiToken = { id: number; name: string; createdAt: number };
 
