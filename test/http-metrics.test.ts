@@ -57,16 +57,3 @@ test('a hub that has answered every route in four ways stays under 10,000 series
   const series = lines(metrics, /./).length;
   assert.ok(series > 4_000 && series < 10_000, `${series} series`);
 });
-
-test('counting an answer takes less than a microsecond', () => {
-  const metrics = createHttpMetrics();
-  const routes = Array.from({ length: 60 }, (_, index) => `/api/things/:id/part-${index}`);
-
-  const runs = Array.from({ length: 5 }, () => {
-    const start = performance.now();
-    for (let index = 0; index < 200_000; index++) metrics.observe('GET', routes[index % 60], 200, 0.002);
-    return (performance.now() - start) / 200; // microseconds for each
-  });
-
-  assert.ok(Math.min(...runs) < 1, `${Math.min(...runs)} µs`);
-});
