@@ -291,6 +291,7 @@ test('JSON must be a JSON object in UTF-8, sent as application/json', async (t) 
     client.send('POST', '/json', { body, headers: type === undefined ? {} : { 'content-type': type } });
 
   assert.deepEqual((await send('{"a":"é"}')).json(), { a: 'é' });
+  assert.deepEqual((await client.send('POST', '/json')).json(), {}, 'nothing sent is nothing said');
   assert.equal((await send('{"a":1}', 'Application/JSON; charset=utf-8')).status, 200);
   for (const body of ['', '{', '{"a":}', '{"a":1}x', 'nonsense', '[1]', 'null', '"text"', '7', 'true']) {
     assert.equal((await send(body)).status, 400, body);

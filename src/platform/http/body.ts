@@ -24,8 +24,9 @@ export async function readBody({ stream }: WithBody, limit: number): Promise<Buf
   return Buffer.concat(chunks);
 }
 
-/** A JSON object. 415 for another media type, 400 for what is no JSON object. */
+/** A JSON object; no body at all counts as an empty one. 415 for another media type, 400 for what is no JSON object. */
 export async function readJson(request: WithBody): Promise<Record<string, unknown>> {
+  if (hasNoBody(request)) return {};
   requireMediaType(request, 'application/json');
   const body = await readBody(request, JSON_LIMIT);
   let value: unknown;
@@ -45,6 +46,11 @@ export async function readForm(request: WithBody, limit = FORM_LIMIT): Promise<R
   requireMediaType(request, 'application/x-www-form-urlencoded');
   const body = await readBody(request, limit);
   return Object.fromEntries(new URLSearchParams(body.toString('utf8')));
+}
+
+function hasNoBody({ stream: { headers } }: WithBody): boolean {
+  const isEmpty = headers['transfer-encoding'] === undefined && !Number(headers['content-length']);
+  return isEmpty && headers['content-type'] === undefined;
 }
 
 function requireMediaType({ stream }: WithBody, wanted: string): void {
