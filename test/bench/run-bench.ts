@@ -3,6 +3,7 @@ import type { BenchRow } from './bench-row.ts';
 /** npm run bench [-- name…]: each figure beside its peer's, from the same run; without names all of them. */
 const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   feeds: async () => (await import('./bench-feeds.ts')).benchFeeds(`${import.meta.dirname}/../../../shared/corpora/feeds`),
+  multipart: async () => (await import('./bench-multipart.ts')).benchMultipart(),
   reading: async () => (await import('./bench-reading.ts')).benchReading(),
   scrape: async () => (await import('./bench-scrape.ts')).benchScrape(),
   queue: async () => (await import('./bench-queue.ts')).benchQueue(),

@@ -1,0 +1,173 @@
+/*
+ * multipart/form-data (RFC 7578, RFC 2046), read from pieces of a body however they are cut. What the standards leave
+ * open is decided so that no byte is lost in silence and no two readings of one body are possible:
+ *
+ * - A boundary counts only as a whole line: CRLF, two dashes, boundary, spaces or tabs, CRLF. Where more follows
+ *   (`--boundaryX`) the line is data. Spaces and tabs behind a boundary are allowed, up to 256.
+ * - Before the first boundary there may be empty lines and nothing else. What comes after the last is ignored.
+ * - A body without its last boundary is an error. So is a part that begins with the boundary line: grammar and common
+ *   practice disagree on whether that part is over.
+ * - Lines end in CRLF. A bare CR or LF, a control character, a folded line, a space before the colon or bytes that are
+ *   not UTF-8 in the headers of a part are errors. So is a header or parameter that comes twice.
+ * - Every part needs `Content-Disposition: form-data` with a name, which may be empty. `filename*` and `name*` are
+ *   ignored (RFC 7578 §4.2). Names are UTF-8 with %22, %0D and %0A undone; a backslash stands for itself.
+ * - A part with a filename is a file whatever its type, any other a field. Nested multipart is data like any other.
+ * - A Content-Transfer-Encoding other than 7bit, 8bit or binary is an error: nothing is decoded, nothing kept encoded.
+ */
+import { readBoundaryLine, type BoundaryLine } from './multipart-boundary.ts';
+import { readPartHead, type PartHead } from './multipart-headers.ts';
+import type { MultipartLimits } from './multipart-limits.ts';
+import { HttpError } from './problem.ts';
+
+export type MultipartEvent =
+  | { kind: 'part'; head: PartHead }
+  | { kind: 'data'; bytes: Buffer } // of the part in hand; a view of what was written
+  | { kind: 'part-end' }
+  | { kind: 'end' };
+
+export type MultipartParser = {
+  /** Takes the next piece of the body, after `next` returned null. The piece must not change afterwards. */
+  write(piece: Buffer): void;
+  /** Says that the body is over. */
+  end(): void;
+  /** The next event, null when more must be written first. 400 for a malformed body, 413 for one over a limit. */
+  next(): MultipartEvent | null;
+};
+
+export type ParserLimits = Pick<MultipartLimits, 'parts' | 'headerBytes' | 'headers' | 'nameBytes' | 'filenameBytes'>;
+
+type WholeLine = Extract<BoundaryLine, { end: number }>;
+
+const [LF, CR, DASH] = [0x0a, 0x0d, 0x2d];
+const HEAD_END = Buffer.from('\r\n\r\n');
+const NOTHING = Buffer.alloc(0);
+const PART_END: MultipartEvent = { kind: 'part-end' };
+
+/** Keeps at most a header block or a boundary line between two pieces; finding is left to `Buffer.indexOf`. */
+export function createMultipartParser(boundary: string, limits: ParserLimits): MultipartParser {
+  const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
+  const dashBoundary = delimiter.subarray(2);
+  let step: () => MultipartEvent | null = beforeFirstPart;
+  let buffer: Buffer = NOTHING;
+  let at = 0; // what is before it is done with
+  let loose: Buffer = NOTHING; // data that looked like the beginning of a delimiter until the next piece came
+  let parts = 0;
+  let isOver = false;
+
+  function beforeFirstPart(): MultipartEvent | null {
+    while (buffer[at] === CR && buffer[at + 1] === LF) at += 2;
+    if (buffer[at] === CR && at + 1 === buffer.length) return more();
+    const line = lineHere();
+    if (line.kind === 'undecided') return more();
+    if (line.kind === 'data') throw new HttpError(400, 'The body does not begin with its boundary.');
+    pass(line);
+    return step();
+  }
+
+  /** `at` is on the CRLF behind the boundary, so that no headers at all look like the end of some. */
+  function inHead(): MultipartEvent | null {
+    if (parts === limits.parts) throw new HttpError(413, `The body may have at most ${limits.parts} parts.`);
+    const end = buffer.indexOf(HEAD_END, at);
+    const known = (end === -1 ? buffer.length - 3 : end) - at - 2;
+    if (known > limits.headerBytes) {
+      throw new HttpError(413, `The headers of a part may have at most ${limits.headerBytes} bytes.`);
+    }
+    if (end === -1) return more();
+    const head = readPartHead(buffer.subarray(at + 2, Math.max(at + 2, end)), limits);
+    parts++;
+    at = end + HEAD_END.length;
+    step = beforeData;
+    return { kind: 'part', head };
+  }
+
+  function beforeData(): MultipartEvent | null {
+    const line = lineHere();
+    if (line.kind === 'undecided') return more();
+    if (line.kind !== 'data') throw new HttpError(400, 'A part begins with the boundary.');
+    step = inData;
+    return inData();
+  }
+
+  function inData(): MultipartEvent | null {
+    for (let from = at; ;) {
+      const found = buffer.indexOf(delimiter, from);
+      if (found === -1) return data(buffer.length - begunDelimiter()) ?? more();
+      from = found + delimiter.length;
+      const line = readBoundaryLine(buffer, from, isOver);
+      if (line.kind === 'data') continue;
+      if (line.kind === 'undecided') return data(found) ?? more();
+      step = () => afterData(line);
+      return data(found) ?? step();
+    }
+  }
+
+  function afterData(line: WholeLine): MultipartEvent {
+    pass(line);
+    return PART_END;
+  }
+
+  function looseData(): MultipartEvent {
+    step = inData;
+    return { kind: 'data', bytes: loose };
+  }
+
+  function afterLastPart(): MultipartEvent | null {
+    at = buffer.length;
+    return isOver ? { kind: 'end' } : null;
+  }
+
+  /** What is at `at`: a whole boundary line, the beginning of one, or something else. */
+  function lineHere(): BoundaryLine {
+    if (at < buffer.length && buffer[at] !== DASH) return { kind: 'data' };
+    const end = Math.min(at + dashBoundary.length, buffer.length);
+    if (buffer.compare(dashBoundary, 0, end - at, at, end) !== 0) return { kind: 'data' };
+    if (end - at === dashBoundary.length) return readBoundaryLine(buffer, end, isOver);
+    return { kind: 'undecided' };
+  }
+
+  function pass(line: WholeLine): void {
+    at = line.end;
+    step = line.kind === 'part' ? inHead : afterLastPart;
+  }
+
+  function data(end: number): MultipartEvent | null {
+    if (end === at) return null;
+    const bytes = buffer.subarray(at, end);
+    at = end;
+    return { kind: 'data', bytes };
+  }
+
+  /** How many of the last bytes may be the beginning of a delimiter, which has a CR only as its first byte. */
+  function begunDelimiter(): number {
+    const tail = buffer.subarray(Math.max(at, buffer.length - delimiter.length + 1));
+    const found = tail.lastIndexOf(CR);
+    const length = found === -1 ? 0 : tail.length - found;
+    return length > 0 && tail.compare(delimiter, 0, length, found) === 0 ? length : 0;
+  }
+
+  /** Whether a delimiter that may have begun in `rest` may go on in `piece`. */
+  function goesOn(rest: Buffer, piece: Buffer): boolean {
+    const from = Math.min(rest.length, delimiter.length);
+    const length = Math.min(piece.length, delimiter.length - from);
+    return piece.compare(delimiter, from, from + length, 0, length) === 0;
+  }
+
+  function more(): null {
+    if (isOver) throw new HttpError(400, 'The body ends before its last boundary.');
+    return null;
+  }
+
+  return {
+    write(piece) {
+      const rest = buffer.subarray(at);
+      at = 0;
+      if (rest.length > 0 && step === inData && !goesOn(rest, piece)) {
+        [loose, buffer, step] = [rest, piece, looseData]; // no copy of a large piece for the sake of two bytes
+      } else {
+        buffer = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+      }
+    },
+    end: () => void (isOver = true),
+    next: () => step(),
+  };
+}
