@@ -395,3 +395,29 @@ test('a source with many posts is gone at once for readers, and its rows go in s
   await hub.work();
   assert.deepEqual([count('posts'), count('sources'), count('feeds'), count('posts_search')], [0, 0, 0, 0]);
 });
+
+test('numbers and dates that no publisher can mean do no harm', async (t) => {
+  const hub = await startHub(t);
+  const feed = JSON.stringify({
+    version: 'https://jsonfeed.org/version/1.1',
+    title: 'Odd numbers',
+    items: [
+      { id: '1', title: 'endless', content_text: 'x', attachments: [{
+        url: 'https://blog.test/a.mp3', mime_type: 'audio/mpeg', size_in_bytes: 1e300, duration_in_seconds: 1e300,
+      }] },
+      { id: '2', title: 'half', content_text: 'x', attachments: [{
+        url: 'https://blog.test/b.mp3', mime_type: 'audio/mpeg', size_in_bytes: 1.5, duration_in_seconds: 2.5,
+      }] },
+      ...['-271821-04-20T00:00:00Z', '0001-01-01T00:00:00Z', '0001-01-01T00:00:00Z', '1969-12-31T00:00:00Z', '9999-12-31T00:00:00Z']
+        .map((date, index) => ({ id: `date${index}`, title: `ancient ${index}`, content_text: 'x', date_published: date })),
+    ],
+  });
+  const origin = await startOrigin(t, { '/feed': serving(() => feed, { 'content-type': 'application/feed+json' }) });
+  await follow(await hub.person('ada'), `${origin.url}/feed`);
+
+  assert.equal((await titles(hub)).length, 7);
+  const found = (await hub.anybody.get('/api/posts?q=ancient')).json<PostList>().items;
+  assert.equal(found.length, 5);
+  const future = found.find(({ title }) => title === 'ancient 4');
+  assert.ok(Date.parse(future?.publishedAt ?? '') <= hub.now(), 'a date in the future counts as now');
+});

@@ -90,7 +90,18 @@ function prepare(post: IncomingPost, contentHash: string): PreparedPost {
 }
 
 function withFilename(attachment: Omit<RemoteAttachment, 'filename'>): RemoteAttachment {
-  return { ...attachment, filename: filenameOf(attachment.url) };
+  return {
+    ...attachment,
+    filename: filenameOf(attachment.url),
+    bytes: wholeNumber(attachment.bytes),
+    durationSeconds: wholeNumber(attachment.durationSeconds),
+  };
+}
+
+/** What SQLite takes for an integer; null for what a publisher cannot mean. */
+function wholeNumber(value: number | null): number | null {
+  const rounded = value === null ? NaN : Math.round(value);
+  return Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : null;
 }
 
 /** The last segment of the URL's path, for display. */

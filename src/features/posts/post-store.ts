@@ -63,15 +63,16 @@ export function createPostStore(db: Db, clock: Clock) {
     `${SELECT} WHERE p.is_public = 0 AND p.owner_id = ? AND ${AFTER} ${NEWEST_FIRST}`);
   const selectOfSource = db.prepare<[number, number, number, number], Post>('posts of source',
     `${SELECT} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`);
+  // Numbers are bound as REAL, which FTS5 does not take for a bound on its rows.
   const search = db.prepare<[string, number, number, number], Post>('search posts', `
     SELECT ${COLUMNS} FROM posts_search
       JOIN posts p ON p.search_key = posts_search.rowid JOIN sources s ON s.id = p.source_id AND s.removed_at IS NULL
-     WHERE posts_search MATCH ? AND posts_search.rowid < ? AND (p.is_public = 1 OR p.owner_id = ?)
+     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER) AND (p.is_public = 1 OR p.owner_id = ?)
      ORDER BY posts_search.rowid DESC LIMIT ?`);
   const searchSource = db.prepare<[string, number, number], Post>('search posts of source', `
     SELECT ${COLUMNS} FROM posts_search
       JOIN posts p ON p.search_key = posts_search.rowid JOIN sources s ON s.id = p.source_id AND s.removed_at IS NULL
-     WHERE posts_search MATCH ? AND posts_search.rowid < ?
+     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)
      ORDER BY posts_search.rowid DESC LIMIT ?`);
   const selectAttachments = db.prepare<[string], PostAttachment>('attachments of posts', `
     SELECT id, post_id AS postId, kind, filename, media_type AS mediaType, bytes, sha256, remote_url AS remoteUrl,

@@ -11,13 +11,16 @@ export type Fate = 'retrying' | 'failed';
 /** `retryAt`: unix ms, not before; `permanent`: no further attempt; `effects`: written together with the failure. */
 export type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
 
+/** After this a batch ends: whoever else wants to write waits for its commit, and gives up after 5 s. */
+const LONG_BATCH_MS = 50;
+
 const LONGEST_ERROR = 2_000; // characters kept for a person
 
 /** How jobs leave the hands of a worker. The token in each WHERE makes a worker that outlived its lease harmless. */
 export function createFinish(db: Db, clock: Clock, random: Random, lease: number) {
   const sql = prepareStatements(db);
   const complete = db.transaction('complete job', completeInTransaction);
-  const completeAll = db.transaction('complete jobs', (finished: Finished[]) => finished.map(completeOne));
+  const completeSome = db.transaction('complete jobs', completeUntilLong);
   const fail = db.transaction('fail job', failInTransaction);
 
   function completeInTransaction(job: Job, effects?: Effects): boolean {
@@ -26,8 +29,34 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
     return true;
   }
 
+  /** The first of them, as many as fit into a short transaction. */
+  function completeUntilLong(finished: Finished[]): Result[] {
+    const started = performance.now();
+    const isLong = (): boolean => performance.now() - started > LONG_BATCH_MS;
+    const results: Result[] = [];
+    for (const one of finished) {
+      if (results.length > 0 && isLong()) break;
+      results.push(completeOne(one));
+    }
+    return results;
+  }
+
+  /** What was committed before trouble stays told; the caller tries the rest again. */
+  function completeMany(finished: Finished[]): Result[] {
+    const results = finished.length > 0 ? completeSome(finished) : [];
+    while (results.length < finished.length) {
+      try {
+        results.push(...completeSome(finished.slice(results.length)));
+      } catch (error) {
+        if (isStorageTrouble(error)) return results;
+        throw error;
+      }
+    }
+    return results;
+  }
+
   /** Inside the transaction of the batch, `complete` is a savepoint; a full disk is the whole batch's trouble. */
-  function completeOne({ job, effects }: Finished): true | 'lost' | Error {
+  function completeOne({ job, effects }: Finished): Result {
     try {
       return complete(job, effects) || 'lost';
     } catch (error) {
@@ -60,8 +89,11 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
     /** Done and its effects, both or neither. False, and nothing done, when the lease was lost. */
     complete: (job: Job, effects?: Effects): boolean => complete(job, effects),
 
-    /** Many small results in one transaction, so that they share one fsync; each stands or falls by itself. */
-    completeMany: (finished: Finished[]): (true | 'lost' | Error)[] => completeAll(finished),
+    /**
+     * Small results in one transaction, so that they share one fsync; each stands or falls by itself. Large ones get
+     * transactions of their own. A shorter list than was given means that the rest could not be written for now.
+     */
+    completeMany,
 
     /** Tries again after a backoff or at the later `retryAt`; after the last attempt keeps it for a person. */
     fail: (job: Job, error: Error, options: FailOptions = {}): Fate | 'lost' => fail(job, error, options),
@@ -74,6 +106,7 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
   };
 }
 
+type Result = true | 'lost' | Error;
 type Finished = { job: Job; effects?: Effects | undefined };
 
 function prepareStatements(db: Db) {

@@ -34,6 +34,7 @@ export function createSettle({ queue, inHand, log, onError, isStopping }: Needs)
     const results = queue.completeMany(finished);
     return hands.flatMap((hand, index) => {
       const result = results[index];
+      if (result === undefined) return []; // not written yet: it stays in hand
       if (result instanceof Error) return [[hand, result]];
       inHand.delete(hand);
       note(log, hand, result === true ? 'done' : 'lost');
