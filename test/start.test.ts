@@ -120,6 +120,6 @@ test('launch starts nothing but the programs of the hub', async (t) => {
   for (const name of ['start', '../app/config', '']) {
     const { status, stderr } = await runProgram(process.execPath, [join(folder, 'src/bin/launch.ts'), name]);
     assert.equal(status, 2);
-    assert.match(stderr, /^usage: launch\.ts <web\|worker\|hubctl>/);
+    assert.match(stderr, /^usage: launch\.ts <web\|worker\|hubctl\|clamd-bridge>/);
   }
 });

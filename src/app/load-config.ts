@@ -9,7 +9,7 @@ export const PROJECT_ROOT = resolve(import.meta.dirname, '../..');
 /** The configuration out of the environment and the project's .env. Throws ConfigError with every mistake. */
 export function loadConfig(env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT): Config {
   const readFile = (path: string): string => readFileSync(path, 'utf8');
-  return readConfig(environment(env, join(projectRoot, '.env'), readFile), { projectRoot, readFile });
+  return readConfig(mergedEnvironment(env, join(projectRoot, '.env'), readFile), { projectRoot, readFile });
 }
 
 /** For entrypoints: as loadConfig, but a mistake ends the process with 2 and every problem on standard error. */
@@ -23,7 +23,8 @@ export function loadConfigOrExit(env: Record<string, string | undefined>): Confi
   }
 }
 
-function environment(
+/** The environment, with what .env adds to it. Throws ConfigError for a file that cannot be read or understood. */
+export function mergedEnvironment(
   env: Record<string, string | undefined>,
   envFile: string,
   readFile: (path: string) => string,

@@ -1,12 +1,14 @@
 /**
- * node src/bin/launch.ts <web|worker|hubctl> [argument…]
+ * node src/bin/launch.ts <web|worker|hubctl|clamd-bridge> [argument…]
  * Becomes that program, confined by Node's permission model: same process id, signals and standard streams.
  */
-import { loadConfigOrExit } from '../app/load-config.ts';
+import { bridgeCommand } from '../app/bridge-command.ts';
+import { loadConfigOrExit, PROJECT_ROOT } from '../app/load-config.ts';
 import { makeDataFolderOrExit } from '../app/data-folder.ts';
 import { confinedCommand } from '../app/hub-commands.ts';
+import type { Command } from '../app/supervise.ts';
 
-const PROGRAMS = ['web', 'worker', 'hubctl'];
+const PROGRAMS = ['web', 'worker', 'hubctl', 'clamd-bridge'];
 
 const [name = '', ...args] = process.argv.slice(2);
 if (!PROGRAMS.includes(name)) {
@@ -15,10 +17,14 @@ if (!PROGRAMS.includes(name)) {
 }
 
 process.umask(0o077);
-const config = loadConfigOrExit(process.env);
-makeDataFolderOrExit(config.dataDir);
-
 const hasNetFlag = process.allowedNodeEnvironmentFlags.has('--allow-net');
-const command = confinedCommand(config, name, args, { execPath: process.execPath, cwd: process.cwd(), hasNetFlag });
+const node = { execPath: process.execPath, cwd: process.cwd(), hasNetFlag };
+const command = name === 'clamd-bridge' ? bridgeCommand(PROJECT_ROOT, args, node) : hubCommand();
 if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
 process.execve(command.file, [command.file, ...command.args], process.env);
+
+function hubCommand(): Command {
+  const config = loadConfigOrExit(process.env);
+  makeDataFolderOrExit(config.dataDir);
+  return confinedCommand(config, name, args, node);
+}

@@ -1,0 +1,46 @@
+/**
+ * node src/bin/clamd-bridge.ts
+ * Makes ClamAV's clamd reachable for VIRUS_SCAN_URL: http://127.0.0.1:CLAMD_BRIDGE_PORT/scan. SIGTERM finishes the
+ * scans in hand, for up to 8 s.
+ */
+import type { AddressInfo } from 'node:net';
+import { loadBridgeConfigOrExit } from '../app/bridge-config.ts';
+import { closeBridge, createBridgeServer } from '../app/clamd-bridge.ts';
+import { onStopSignals } from '../app/stop-signals.ts';
+import { SECOND } from '../platform/clock.ts';
+import { createLog, errorFields } from '../platform/log.ts';
+import { createClamdClient } from '../platform/net/clamd-client.ts';
+
+const HOST = '127.0.0.1';
+const GRACE = 8 * SECOND;
+
+const config = loadBridgeConfigOrExit(process.env);
+const { maxBytes } = config;
+const log = createLog('clamd-bridge', config.logLevel, Date.now, (text) => void process.stderr.write(text));
+process.on('exit', log.flush);
+process.stderr.on('error', () => {}); // whoever read the log is gone: the bridge goes on without
+
+const clamd = createClamdClient({ address: config.clamd, maxBytes });
+const server = createBridgeServer({ clamd, maxBytes, log });
+
+server.once('error', (error) => {
+  log.error('cannot listen', { error: error.message, variable: 'CLAMD_BRIDGE_PORT' });
+  process.exit(1);
+});
+
+server.listen(config.port, HOST, () => {
+  log.info('listening', { host: HOST, port: (server.address() as AddressInfo).port, maxBytes });
+  clamd.ping(AbortSignal.timeout(10 * SECOND)).then(
+    () => log.info('clamd answers'),
+    (error: unknown) => log.warn('clamd does not answer', { error: errorFields(error).error }),
+  );
+});
+
+onStopSignals(() => void stop(), () => process.exit(1));
+
+async function stop(): Promise<void> {
+  log.info('stopping');
+  await closeBridge(server, GRACE);
+  log.info('stopped');
+  process.exit(0);
+}

@@ -1,0 +1,174 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import http, { type ClientRequest, type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { SECOND } from '../../platform/clock.ts';
+import { contentDisposition } from '../../platform/http/content-disposition.ts';
+
+export type FileToScan = { path: string; bytes: number; filename: string };
+
+/** `signature`: what the scanner calls its find. `reason`: for the log; names the scanner's host, never its URL. */
+export type ScanResult =
+  | { verdict: 'clean' }
+  | { verdict: 'infected'; signature: string | null }
+  | { verdict: 'unavailable'; reason: string };
+
+/** Milliseconds: `timeoutMs` for all of it, `idleMs` for connecting and for each pause while the file is sent. */
+export type ScannerOptions = { url: string; timeoutMs: number; idleMs?: number };
+
+type Answer = { status: number; body: string; hadWholeFile: boolean };
+
+const MAX_ANSWER_BYTES = 16 * 1024;
+const MAX_QUOTED = 200;
+
+/** Why there is no verdict; the message ends up in `reason`. */
+class ScanFailure extends Error {}
+
+/**
+ * Asks the operator's scanner: POSTs the file (application/octet-stream, its name in Content-Disposition) and believes
+ * nothing but a JSON object with `clean: true` or `clean: false` in a 2xx. Never rejects: whatever else happens is
+ * 'unavailable'. The URL may be private, and may hold a user name and a password, which are sent (RFC 7617).
+ */
+export function createScanner(options: ScannerOptions): (file: FileToScan) => Promise<ScanResult> {
+  const url = new URL(options.url);
+  return async (file) => {
+    try {
+      return verdictOf(await ask(url, file, options), url.host);
+    } catch (error) {
+      return { verdict: 'unavailable', reason: reasonOf(error, url.host) };
+    }
+  };
+}
+
+async function ask(url: URL, file: FileToScan, options: ScannerOptions): Promise<Answer> {
+  const handle = await openWhole(file);
+  try {
+    return await exchange(url, file, handle, options);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function exchange(
+  url: URL, file: FileToScan, handle: FileHandle, { timeoutMs, idleMs = 10 * SECOND }: ScannerOptions,
+): Promise<Answer> {
+  const { promise: failed, reject: fail } = Promise.withResolvers<never>();
+  const request = openRequest(url, file);
+  const answer = receive(request, url.host);
+  const whole = setTimeout(() => fail(tooSlow(url.host, 'gave no answer', timeoutMs)), timeoutMs);
+  const idle = setTimeout(() => fail(tooSlow(url.host, 'took nothing', idleMs)), idleMs);
+  request.once('finish', () => clearTimeout(idle)); // a scan is silent: the time limit as a whole has to do
+  try {
+    send(handle, file, request, () => idle.refresh(), fail);
+    return await Promise.race([answer, failed]);
+  } finally {
+    clearTimeout(whole);
+    clearTimeout(idle);
+    request.destroy();
+  }
+}
+
+/** The file as it was measured: a part of it, passed as the whole, could come back clean. */
+async function openWhole({ path, bytes }: FileToScan): Promise<FileHandle> {
+  const handle = await open(path).catch((cause: unknown) => {
+    throw new ScanFailure(`the file cannot be opened (${codeOf(cause)})`);
+  });
+  const size = await handle.stat().then((stats) => stats.size, () => undefined);
+  if (size === bytes) return handle;
+  await handle.close();
+  throw new ScanFailure(`the file has ${size ?? 'unknown'} bytes and not ${bytes}`);
+}
+
+function openRequest(url: URL, { bytes, filename }: FileToScan): ClientRequest {
+  const start = url.protocol === 'https:' ? https.request : http.request;
+  return start(url, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/octet-stream',
+      'Content-Length': bytes,
+      'Content-Disposition': contentDisposition('attachment', filename),
+      'Accept': 'application/json',
+      'Accept-Encoding': 'identity',
+    },
+    agent: false, // no kept connections, and no proxy out of the environment, which would see the files
+    rejectUnauthorized: true, // whatever NODE_TLS_REJECT_UNAUTHORIZED says
+    insecureHTTPParser: false,
+  });
+}
+
+function send(
+  handle: FileHandle, { bytes }: FileToScan, request: ClientRequest,
+  moved: () => void, fail: (reason: ScanFailure) => void,
+): void {
+  if (bytes === 0) return void request.end();
+  const source = handle.createReadStream({ start: 0, end: bytes - 1, autoClose: false });
+  source.on('data', moved);
+  source.on('error', (error) => fail(new ScanFailure(`the file cannot be read (${codeOf(error)})`)));
+  source.pipe(request);
+}
+
+/** The answer, once it is complete. */
+function receive(request: ClientRequest, who: string): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  request.on('error', reject); // stays: errors may come late
+  request.once('close', () => reject(new ScanFailure(`${who} closed the connection without an answer`)));
+  request.once('response', (response) => {
+    readText(response, who).then((body) => {
+      resolve({ status: response.statusCode ?? 0, body, hadWholeFile: request.writableFinished });
+    }, reject);
+  });
+  return promise;
+}
+
+async function readText(response: IncomingMessage, who: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response) {
+    size += (chunk as Buffer).length;
+    if (size > MAX_ANSWER_BYTES) throw new ScanFailure(`the answer of ${who} is longer than ${MAX_ANSWER_BYTES} bytes`);
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function tooSlow(who: string, what: string, limit: number): ScanFailure {
+  return new ScanFailure(`${who} ${what} within ${limit / SECOND} s`);
+}
+
+function verdictOf({ status, body, hadWholeFile }: Answer, who: string): ScanResult {
+  const answer = parseObject(body);
+  if (status < 200 || status > 299) throw new ScanFailure(`${who} answered ${status}${quoted(answer?.['detail'])}`);
+  if (!answer) throw new ScanFailure(`${who} did not answer with a JSON object`);
+  if (answer['clean'] === false) return { verdict: 'infected', signature: readable(answer['signature']) };
+  if (answer['clean'] !== true) throw new ScanFailure(`${who} said neither clean: true nor clean: false`);
+  if (!hadWholeFile) throw new ScanFailure(`${who} called the file clean before it had all of it`);
+  return { verdict: 'clean' };
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function quoted(text: unknown): string {
+  const shown = readable(text);
+  return shown === null ? '' : `: ${shown}`;
+}
+
+/** The scanner's own words, fit for a log line. */
+function readable(text: unknown): string | null {
+  if (typeof text !== 'string' || text === '') return null;
+  return text.slice(0, MAX_QUOTED).toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
+}
+
+/** Node's own messages are not passed on: some hold the whole address. */
+function reasonOf(error: unknown, who: string): string {
+  return error instanceof ScanFailure ? error.message : `the exchange with ${who} failed (${codeOf(error)})`;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+}
