@@ -77,3 +77,8 @@ test('no file names a catch-all', () => {
   const vague = /\/(utils?|helpers?|common|types|index|manager|misc)\.ts$/;
   assert.deepEqual(files.filter(({ name }) => vague.test(name)), []);
 });
+
+test('no line of the sources is longer than 120 characters', () => {
+  const long = files.filter(({ code }) => code.split('\n').some((line) => [...line].length > 120));
+  assert.deepEqual(long.map(({ name }) => name), []);
+});

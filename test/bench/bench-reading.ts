@@ -41,7 +41,8 @@ export async function benchReading(posts = POSTS): Promise<BenchRow[]> {
 }
 
 function rows(what: string, want: string, [ours = NaN, peerFigure = NaN]: number[], peer: string): BenchRow[] {
-  return [{ name: `${what}, ${POSTS.toLocaleString('en')} posts`, ours, peer, peerFigure, unit: 'answers/s', ratio: ours / peerFigure, want }];
+  const name = `${what}, ${POSTS.toLocaleString('en')} posts`;
+  return [{ name, ours, peer, peerFigure, unit: 'answers/s', ratio: ours / peerFigure, want }];
 }
 
 async function compare(servers: RunningServer[], path: string): Promise<number[]> {

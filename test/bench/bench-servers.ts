@@ -10,7 +10,8 @@ export type RunningServer = { name: string; port: number; pid: number; stop(): P
 /** The hub's own web process as it runs for real, confined and with its log on (to nowhere). */
 export function startWeb(dataDir: string): Promise<RunningServer> {
   const env = hubEnvironment(dataDir);
-  return start('web', hubArguments('web', env), env, (message) => (message as { listening?: { port: number } }).listening?.port);
+  const portOf = (message: unknown) => (message as { listening?: { port: number } }).listening?.port;
+  return start('web', hubArguments('web', env), env, portOf);
 }
 
 /** The hub's own worker, likewise. Its database must have been migrated. */
@@ -35,7 +36,8 @@ export function residentMiB(pid: number, which: 'VmRSS' | 'VmHWM'): number {
 
 /** One of the peers beside this file; it sends its port once it listens. */
 export function startPeer(file: string, args: string[]): Promise<RunningServer> {
-  return start(file, [join(import.meta.dirname, file), ...args], process.env, (message) => (message as { port: number }).port);
+  const portOf = (message: unknown) => (message as { port: number }).port;
+  return start(file, [join(import.meta.dirname, file), ...args], process.env, portOf);
 }
 
 function nodeFacts(): NodeFacts {
@@ -74,7 +76,8 @@ export async function stop(child: ChildProcess): Promise<void> {
 /** Answers per second of one path, asked for by a process of its own. */
 export async function load(server: RunningServer, path: string, milliseconds: number): Promise<number> {
   const file = join(import.meta.dirname, 'load-client.ts');
-  const client = spawn(process.execPath, [file, String(server.port), path, '16', String(milliseconds)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const args = [file, String(server.port), path, '16', String(milliseconds)];
+  const client = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   let printed = '';
   client.stdout.on('data', (chunk) => (printed += chunk));
   await once(client, 'exit');

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, request, type Server } from 'node:http';
+import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,9 +39,14 @@ export async function benchSync(feeds = FEEDS): Promise<BenchRow[]> {
     const bare = perSecond(feeds, bareStarted);
     const name = `sync of ${feeds.toLocaleString('en')} feeds, half of them unchanged`;
     return [
-      { name, ours, peer: 'the requests alone', peerFigure: bare, unit: 'feeds/s', ratio: ours / bare, want: 'as reported' },
-      { name: `${name}: peak memory of the worker`, ours: memory, peer: 'the limit', peerFigure: MEMORY_LIMIT_MIB, unit: 'MiB',
-        ratio: MEMORY_LIMIT_MIB / memory, want: '>= 1' },
+      {
+        name, ours, unit: 'feeds/s', peer: 'the requests alone', peerFigure: bare,
+        ratio: ours / bare, want: 'as reported',
+      },
+      {
+        name: `${name}: peak memory of the worker`, ours: memory, unit: 'MiB', peer: 'the limit',
+        peerFigure: MEMORY_LIMIT_MIB, ratio: MEMORY_LIMIT_MIB / memory, want: '>= 1',
+      },
     ];
   } finally {
     db.close();
@@ -53,26 +58,32 @@ export async function benchSync(feeds = FEEDS): Promise<BenchRow[]> {
 
 function feedUrl(server: Server, index: number): string {
   const { port } = server.address() as AddressInfo;
-  return `http://127.${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}:${port}/${index % 2 === 0 ? 'changed' : 'unchanged'}/${index}`;
+  const host = `127.${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
+  return `http://${host}:${port}/${index % 2 === 0 ? 'changed' : 'unchanged'}/${index}`;
 }
 
-const ITEMS = Array.from({ length: 15 }, (_, index) => `<item><guid isPermaLink="false">g${index}</guid><title>Post ${index}</title>
+const SENTENCE = 'Some words with a &lt;a href="/x"&gt;link&lt;/a&gt; in them. ';
+const ITEMS = Array.from({ length: 15 }, (_, index) => `<item>
+  <guid isPermaLink="false">g${index}</guid><title>Post ${index}</title>
   <link>https://example.org/${index}</link><pubDate>Mon, 0${1 + (index % 9)} Jan 2024 10:00:00 GMT</pubDate>
-  <description>&lt;p&gt;${'Some words with a &lt;a href="/x"&gt;link&lt;/a&gt; in them. '.repeat(10)}&lt;/p&gt;</description></item>`).join('');
+  <description>&lt;p&gt;${SENTENCE.repeat(10)}&lt;/p&gt;</description></item>`).join('');
 
-function answer(req: import('node:http').IncomingMessage, res: import('node:http').ServerResponse): void {
+function answer(req: IncomingMessage, res: ServerResponse): void {
   if (req.url?.startsWith('/unchanged/')) return void res.writeHead(304, { etag: '"1"' }).end();
   res.writeHead(200, { 'content-type': 'application/rss+xml', etag: '"1"' });
-  res.end(`<rss version="2.0"><channel><title>Feed ${req.url}</title><link>https://example.org/</link>${ITEMS}</channel></rss>`);
+  const head = `<title>Feed ${req.url}</title><link>https://example.org/</link>`;
+  res.end(`<rss version="2.0"><channel>${head}${ITEMS}</channel></rss>`);
 }
 
 function follow(db: Db, urls: string[]): void {
   migrate(db, readMigrations(MIGRATIONS), Date.now);
   db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
     VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0)`);
-  const source = db.prepare<[number]>('source', `INSERT INTO sources (id, owner_id, kind, title, next_sync_at, created_at, updated_at)
+  const source = db.prepare<[number]>('source', `
+    INSERT INTO sources (id, owner_id, kind, title, next_sync_at, created_at, updated_at)
     VALUES (?, 1, 'feed', 'Feed', 1, 0, 0)`);
-  const feed = db.prepare<[number, string, string]>('feed', `INSERT INTO feeds (source_id, url, host, etag) VALUES (?, ?, ?, '"1"')`);
+  const feed = db.prepare<[number, string, string]>('feed', `
+    INSERT INTO feeds (source_id, url, host, etag) VALUES (?, ?, ?, '"1"')`);
   db.transaction('follow', () => urls.forEach((url, index) => {
     source.run(index + 1);
     feed.run(index + 1, url, new URL(url).host);
@@ -80,7 +91,8 @@ function follow(db: Db, urls: string[]): void {
 }
 
 async function untilSynced(db: Db, feeds: number): Promise<void> {
-  const done = db.prepare<[], { value: number }>('runs', `SELECT SUM(value) AS value FROM counts WHERE metric = 'sync_runs_total'`);
+  const done = db.prepare<[], { value: number }>('runs',
+    `SELECT SUM(value) AS value FROM counts WHERE metric = 'sync_runs_total'`);
   while ((done.get()?.value ?? 0) < feeds) await sleep(20);
 }
 

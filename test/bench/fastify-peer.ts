@@ -5,7 +5,11 @@ import type { AddressInfo } from 'node:net';
  * node fastify-peer.ts <hub.db>: Fastify with better-sqlite3, doing for each request what GET /api/posts does without
  * its kept copy: the query for the 30 newest public posts with their attachments, and their JSON.
  */
-type Instance = { get(path: string, handler: () => unknown): void; listen(at: object): Promise<string>; server: { address(): AddressInfo } };
+type Instance = {
+  get(path: string, handler: () => unknown): void;
+  listen(at: object): Promise<string>;
+  server: { address(): AddressInfo };
+};
 type Row = Record<string, string | number | null> & { id: number };
 
 const { default: fastify } = (await import('fastify' as string)) as { default: () => Instance };

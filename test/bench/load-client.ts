@@ -28,7 +28,8 @@ function ask(socket: Socket): Socket {
       const end = head.indexOf('\r\n\r\n');
       if (end < 0) return;
       const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? NaN);
-      if (!head.startsWith('HTTP/1.1 200') || Number.isNaN(length)) throw new Error(`unexpected answer: ${head.slice(0, 80)}`);
+      const isGood = head.startsWith('HTTP/1.1 200') && !Number.isNaN(length);
+      if (!isGood) throw new Error(`unexpected answer: ${head.slice(0, 80)}`);
       missing = length - (head.length - end - 4);
       head = '';
     }

@@ -1,8 +1,12 @@
+import { existsSync } from 'node:fs';
 import type { BenchRow } from './bench-row.ts';
+
+/** Real feeds beside the project; without them there is nothing to measure parsing on. */
+const CORPUS = `${import.meta.dirname}/../../../shared/corpora/feeds`;
 
 /** npm run bench [-- name…]: each figure beside its peer's, from the same run; without names all of them. */
 const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
-  feeds: async () => (await import('./bench-feeds.ts')).benchFeeds(`${import.meta.dirname}/../../../shared/corpora/feeds`),
+  feeds: async () => (await import('./bench-feeds.ts')).benchFeeds(CORPUS),
   multipart: async () => (await import('./bench-multipart.ts')).benchMultipart(),
   reading: async () => (await import('./bench-reading.ts')).benchReading(),
   scrape: async () => (await import('./bench-scrape.ts')).benchScrape(),
@@ -20,12 +24,17 @@ if (unknown.length > 0) {
 
 for (const [name, bench] of Object.entries(BENCHES)) {
   if (names.length > 0 && !names.includes(name)) continue;
+  if (name === 'feeds' && !existsSync(CORPUS)) {
+    process.stdout.write('\nfeeds\n  skipped: there is no corpus of feeds beside the project\n');
+    continue;
+  }
   process.stdout.write(`\n${name}\n`);
   for (const row of await bench()) process.stdout.write(line(row));
 }
 
 function line({ name, ours, peer, peerFigure, unit, ratio, want }: BenchRow): string {
-  return `  ${name}: ${figure(ours)} ${unit}; ${peer}: ${figure(peerFigure)} ${unit}; ratio ${ratio.toFixed(2)} (wanted ${want})\n`;
+  const figures = `${name}: ${figure(ours)} ${unit}; ${peer}: ${figure(peerFigure)} ${unit}`;
+  return `  ${figures}; ratio ${ratio.toFixed(2)} (wanted ${want})\n`;
 }
 
 function figure(value: number): string {

@@ -20,8 +20,12 @@ export function outputFeedRoutes({ posts, visibleSourceTitle, baseUrl }: Deps): 
     route('GET /posts.atom', 'public', 'Newest posts as Atom', (req) => atom(newestPosts(req)), CACHED),
     route('GET /posts.json', 'public', 'Newest posts as JSON Feed', (req) => jsonReply(newestPosts(req)), CACHED),
     route('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', (req) => atom(ofSource(req)), CACHED),
-    route('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', (req) => jsonReply(ofSource(req)), CACHED),
+    route('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', jsonOfSource, CACHED),
   ];
+
+  function jsonOfSource(req: HubRequest): Reply {
+    return jsonReply(ofSource(req));
+  }
 
   function newestPosts({ path }: HubRequest): OutputFeed {
     const newest = posts.newest({ viewerId: null, limit: POSTS_IN_FEED });

@@ -111,7 +111,8 @@ ${next && olderPosts(source, next)}`;
 }
 
 function noPosts(isSyncing: boolean): Html {
-  return html`<p class="empty">${isSyncing ? 'The first posts are being fetched.' : 'There are no posts here yet.'}</p>`;
+  const message = isSyncing ? 'The first posts are being fetched.' : 'There are no posts here yet.';
+  return html`<p class="empty">${message}</p>`;
 }
 
 function olderPosts({ id }: Source, next: string): Html {
