@@ -125,7 +125,7 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
     ),
     '/feed': serving(() => rss('Owls &amp; more', ITEMS)),
   });
-  const link = setUpLinks(hub.db, hub.membership.accounts, hub.membership.invitations).replace();
+  const link = setUpLinks(hub.db, hub.membership.accounts, hub.membership.invitations).create();
 
   await browser.goto(`${hub.address}/join/${link}`);
   assert.match(await browser.text('h1'), /Set up your hub/);

@@ -421,3 +421,37 @@ test('numbers and dates that no publisher can mean do no harm', async (t) => {
   const future = found.find(({ title }) => title === 'ancient 4');
   assert.ok(Date.parse(future?.publishedAt ?? '') <= hub.now(), 'a date in the future counts as now');
 });
+
+test('a feed that asks to wait for centuries, or sends validators of kilobytes, is synchronised all the same', async (t) => {
+  const long = `"${'x'.repeat(9_000)}"`;
+  const { hub, feed, origin, id } = await followedFeed(t);
+  const ttl = '<ttl>99999999999999999999</ttl>';
+  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }, { guid: 'b' }], ttl), { etag: long, 'last-modified': long });
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal((await titles(hub)).length, 2);
+  hub.passTime(DAY);
+
+  await hub.work();
+  assert.equal(origin.requests.at(-1)?.headers['if-none-match'], undefined);
+  assert.equal(source(hub, id).state, 'active');
+});
+
+test('a feed that moves to an address its owner follows already is paused, and its posts do not stand there twice', async (t) => {
+  const hub = await startHub(t);
+  let old: OriginHandler = serving(() => rss('Old', [{ guid: 'a', title: 'Before' }]));
+  const origin = await startOrigin(t, {
+    '/old': (request, response) => old(request, response),
+    '/new': serving(() => rss('New', [{ guid: 'b', title: 'After' }])),
+  });
+  const ada = await hub.person('ada');
+  const id = await follow(ada, `${origin.url}/old`);
+  await follow(ada, `${origin.url}/new`);
+  old = reply(301, { location: '/new' });
+  hub.passTime(DAY);
+
+  await hub.work();
+  assert.equal(source(hub, id).state, 'paused');
+  assert.match(source(hub, id).stateReason ?? '', /follow it already/);
+  assert.deepEqual((await titles(hub)).sort(), ['After', 'Before']);
+});

@@ -85,7 +85,13 @@ function explain(error: unknown, command: Command, { err }: Terminal): ExitCode 
   if (error instanceof SchemaError) return say(err, `hubctl: ${error.message}\n`, 1);
   if (isBusy(error)) return say(err, 'hubctl: the database is busy; try again\n', 75);
   if (isStorageTrouble(error)) return say(err, `hubctl: the database cannot be used (${String(error)})\n`, 1);
+  if (isSystemError(error)) return say(err, `hubctl: ${error.message}\n`, 1);
   throw error;
+}
+
+/** Such as a folder that may not be written. */
+function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && 'syscall' in error;
 }
 
 function say(write: (text: string) => void, text: string, code: ExitCode): ExitCode {

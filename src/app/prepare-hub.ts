@@ -17,7 +17,7 @@ export type PreparedHub = { setUpLink: string | null; close(): void };
 export function prepareHub(config: Config, clock: Clock = Date.now): PreparedHub {
   const db = openHub(config, clock);
   const links = setUpLinks(db, createAccountStore(db, clock), createInvitationStore(db, clock));
-  const token = links.replace();
+  const token = links.create();
   return { setUpLink: token && `${config.baseUrl}/join/${token}`, close: db.close };
 }
 

@@ -1,6 +1,7 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { HttpError } from '../../platform/http/problem.ts';
+import { createSlots } from '../../platform/slots.ts';
 
 /** Bytes of UTF-8. */
 export const PASSWORD_MIN = 10;
@@ -27,7 +28,7 @@ export type Passwords = ReturnType<typeof createPasswords>;
 
 /** Hashes and verifies passwords with argon2id (RFC 9106), as PHC strings. Throws 503 when too many wait. */
 export function createPasswords() {
-  const queue = createQueue(AT_ONCE, WAITING);
+  const queue = createSlots(AT_ONCE, WAITING, tooManyAtOnce);
 
   return {
     hash: (password: string): Promise<string> => queue(async () => {
@@ -74,23 +75,4 @@ function unpadded(bytes: Buffer): string {
 
 function tooManyAtOnce(): HttpError {
   return new HttpError(503, 'Too many sign-ins at once.', { headers: { 'retry-after': '5' } });
-}
-
-function createQueue(atOnce: number, waiting: number): <T>(work: () => Promise<T>) => Promise<T> {
-  let running = 0;
-  const queue: (() => void)[] = [];
-
-  return async (work) => {
-    if (running >= atOnce) {
-      if (queue.length >= waiting) throw tooManyAtOnce();
-      await new Promise<void>((resolve) => queue.push(resolve));
-    }
-    running++;
-    try {
-      return await work();
-    } finally {
-      running--;
-      queue.shift()?.();
-    }
-  };
 }

@@ -7,6 +7,7 @@ import { findFeedLinks } from './find-feed-links.ts';
 import { isHtmlPage, NotAFeedError, parseFeed, type ParsedFeed } from './parse-feed.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
+const VALIDATOR_MAX = 1_000; // characters
 const DEFAULT_RETRY_AFTER = 60 * SECOND;
 const ACCEPT = 'application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, ' +
   'application/json;q=0.8, text/xml;q=0.8, text/html;q=0.4, */*;q=0.1';
@@ -105,7 +106,12 @@ function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse)
 }
 
 function validatorsOf({ headers }: OutboundResponse, bodyHash: string): Validators {
-  return { etag: headers.etag ?? null, lastModified: headers['last-modified'] ?? null, bodyHash };
+  return { etag: usable(headers.etag), lastModified: usable(headers['last-modified']), bodyHash };
+}
+
+/** A validator that is longer than a header may well be would only bring refusals (431). */
+function usable(validator: string | undefined): string | null {
+  return validator !== undefined && validator.length <= VALIDATOR_MAX ? validator : null;
 }
 
 function advertisedFeed(response: OutboundResponse): string | undefined {

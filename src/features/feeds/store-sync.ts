@@ -10,7 +10,8 @@ export type StoreSources = {
   recordSuccess(sourceId: number, nextSyncAt: number): void;
   keepValidators(sourceId: number, validators: Validators): void;
   keepFacts(sourceId: number, facts: FeedFacts): void;
-  move(sourceId: number, url: string): void;
+  /** False when the owner follows the feed at that address already; the source is paused then. */
+  move(sourceId: number, url: string): boolean;
   /** A success ends the worry about earlier failures of the source. */
   settleFailed(sourceId: number): void;
 };
@@ -38,8 +39,8 @@ export function storingSync({ sources, posts, clock, random }: StoreSyncDeps): S
     const wait = Math.max(askedFor, (feed ? feed.ttl : ttl) ?? 0);
 
     return (sourceId) => {
+      if (newUrl !== url && !sources.move(sourceId, newUrl)) return 0;
       const changed = storePosts(sourceId);
-      if (newUrl !== url) sources.move(sourceId, newUrl);
       if (feed) sources.keepFacts(sourceId, feed);
       sources.keepValidators(sourceId, validators);
       const publishedAt = posts.newestPublishedAt(sourceId);

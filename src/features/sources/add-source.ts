@@ -6,6 +6,7 @@ import type { Limit, RateLimits } from '../../platform/http/rate-limit-store.ts'
 import type { Actor, RecordAct } from '../../platform/record-act.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
 import type { Viewer } from '../../platform/viewer.ts';
+import { createSlots } from '../../platform/slots.ts';
 import { feedAddress } from './feed-address.ts';
 import { TITLE_MAX, type NewSource, type Source, type SourceStore, type Visibility } from './source-store.ts';
 
@@ -18,6 +19,10 @@ const ADD_LIMIT: Limit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND }
  */
 export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
 export type OpenFeed = (url: string) => Promise<OpenedFeed>;
+
+/** Reading a large feed takes the processor for up to a second: others are served in between. */
+const OPENED_AT_ONCE = 2;
+const WAITING = 50;
 
 export type AddSourceDeps = {
   db: Db;
@@ -32,6 +37,7 @@ export type AddingSources = ReturnType<typeof addingSources>;
 
 /** Adds sources. A feed is fetched first: what cannot be read is refused, and its posts are there at once. */
 export function addingSources({ db, sources, openFeed, limits, recordAct, clock }: AddSourceDeps) {
+  const slots = createSlots(OPENED_AT_ONCE, WAITING, tooManyAtOnce);
   const store = db.transaction('add source', (source: NewSource, opened: OpenedFeed | null, actor: Actor): Source => {
     if (opened) refuseDuplicate(opened.url, source.ownerId);
     const id = sources.create(source, opened && { url: opened.url, nextSyncAt: clock() });
@@ -54,7 +60,7 @@ export function addingSources({ db, sources, openFeed, limits, recordAct, clock 
     refuseDuplicate(url, viewer.id);
     const wait = limits.take(ADD_LIMIT, String(viewer.id));
     if (wait > 0) throw tooMany(wait / SECOND);
-    const opened = await openFeed(url).catch(refuseUnreadable);
+    const opened = await slots(() => openFeed(url).catch(refuseUnreadable));
     const named = title ?? (excerpt(opened.title, TITLE_MAX) || new URL(url).host);
     const given = { title: named, titleIsOwn: title !== undefined };
     return store({ ownerId: viewer.id, kind: 'feed', visibility, ...given }, opened, actor);
@@ -72,6 +78,10 @@ export function addingSources({ db, sources, openFeed, limits, recordAct, clock 
       return store({ ownerId: viewer.id, kind: 'native', title, titleIsOwn: true, visibility }, null, actor);
     },
   };
+}
+
+function tooManyAtOnce(): HttpError {
+  return new HttpError(503, 'Too many feeds are being added at once.', { headers: { 'retry-after': '10' } });
 }
 
 function readFeed(values: Record<string, unknown>): { url: string; title: string | undefined; visibility: Visibility } {

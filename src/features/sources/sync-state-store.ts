@@ -59,6 +59,12 @@ export function createSyncStateStore(db: Db, clock: Clock) {
     'UPDATE feeds SET site_url = ?, description = ?, ttl = ? WHERE source_id = ?');
   const setTitle = db.prepare<[string, number, string]>('take over feed title',
     'UPDATE sources SET title = ? WHERE id = ? AND title_is_own = 0 AND title <> ?');
+  const selectSame = db.prepare<[number, string], { id: number }>('same feed of the owner', `
+    SELECT other.id FROM sources s JOIN sources other ON other.owner_id = s.owner_id AND other.id <> s.id
+      JOIN feeds f ON f.source_id = other.id
+     WHERE s.id = ? AND f.url = ? AND other.removed_at IS NULL`);
+  const pauseDuplicate = db.prepare<[string, number]>('pause duplicate source',
+    `UPDATE sources SET state = 'paused', state_reason = ?, next_sync_at = NULL WHERE id = ?`);
   const move = db.prepare<[string, string, number]>('move feed',
     'UPDATE feeds SET url = ?, host = ?, etag = NULL, last_modified = NULL, body_hash = NULL WHERE source_id = ?');
 
@@ -91,12 +97,20 @@ export function createSyncStateStore(db: Db, clock: Clock) {
 
     /** The feed's own words about itself; its title only where the owner gave none. */
     keepFacts(sourceId: number, { title, siteUrl, description, ttl }: FeedFacts): void {
-      setFacts.run(siteUrl, description && excerpt(description, DESCRIPTION_MAX), ttl, sourceId);
+      const wait = ttl === null ? null : Math.round(Math.min(ttl, DAY)); // publishers ask for centuries
+      setFacts.run(siteUrl, description && excerpt(description, DESCRIPTION_MAX), wait, sourceId);
       const short = excerpt(title, TITLE_MAX);
       if (short) setTitle.run(short, sourceId, short);
     },
 
-    /** The feed lives at another address from now on. */
-    move: (sourceId: number, url: string): void => void move.run(url, new URL(url).host, sourceId),
+    /** The feed lives at another address from now on. False, and the source paused, when its owner follows that too. */
+    move(sourceId: number, url: string): boolean {
+      if (selectSame.get(sourceId, url)) {
+        pauseDuplicate.run(`This feed moved to ${new URL(url).host}, where you follow it already.`, sourceId);
+        return false;
+      }
+      move.run(url, new URL(url).host, sourceId);
+      return true;
+    },
   };
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { SECOND } from '../clock.ts';
 
 const STATUS_LINES: Record<string, string> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
@@ -22,11 +23,17 @@ export function createGarbageRefusal(headers: [string, string][]) {
     if (!isFirst || error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
     const last = lastExpected.get(socket);
     if (last && !last.req.complete && !isItsTurn(last, socket)) return void socket.destroy();
-    if (last?.req.complete && !last.writableFinished) return void last.once('close', () => socket.end());
-    socket.end([`HTTP/1.1 ${STATUS_LINES[error.code ?? ''] ?? '400 Bad Request'}`, ...lines, '', ''].join('\r\n'));
+    if (last?.req.complete && !last.writableFinished) return void last.once('close', () => endSoon(socket));
+    endSoon(socket, [`HTTP/1.1 ${STATUS_LINES[error.code ?? ''] ?? '400 Bad Request'}`, ...lines, '', ''].join('\r\n'));
   }
 
   return { refuse, expect: (answer: ServerResponse): void => void lastExpected.set(answer.req.socket, answer) };
+}
+
+/** Ends the connection; a client that does not hang up in turn is cut off a second later. */
+function endSoon(socket: Duplex, farewell?: string): void {
+  socket.end(farewell);
+  setTimeout(() => socket.destroy(), SECOND).unref();
 }
 
 /** Whether a request that broke off can be refused in its own place: earlier ones are answered, and it is not yet. */
