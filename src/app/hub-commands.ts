@@ -9,7 +9,7 @@ import type { Command } from './supervise.ts';
  */
 const MEMORY_FLAGS: Record<string, string[]> = {
   web: ['--max-old-space-size=512'],
-  worker: ['--max-old-space-size=512', '--max-semi-space-size=2'],
+  worker: ['--max-old-space-size=512', '--max-semi-space-size=1'],
 };
 
 /** What this Node can do, read off `process` by the entrypoints. */
