@@ -295,3 +295,13 @@ test('migrate --allow-unsafe needs a backup that was verified within the last ho
   assert.ok(!hasIndex());
   assert.equal((await run('hubctl.ts', 'jobs', 'list')).status, 0);
 });
+
+test('a folder that cannot be made is told in one line, without a stack', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  writeFileSync(join(dataDir, 'uploads'), 'in the way');
+
+  const { status, stdout, stderr } = await hubctl(dataDir, 'jobs', 'list');
+  assert.equal(status, 1);
+  assert.equal(stdout, '');
+  assert.match(stderr, /^hubctl: [^\n]*uploads[^\n]*\n$/);
+});

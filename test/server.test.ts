@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { readBody, readForm, readJson } from '../src/platform/http/body.ts';
@@ -602,4 +602,18 @@ test('a server that stops finishes the requests in hand and cuts what takes too 
   slow.write(':1}');
   assert.deepEqual(JSON.parse((await slow.answer()).body), { a: 1 });
   await closed;
+});
+
+test('a client that is refused and does not hang up in turn is cut off', async (t) => {
+  const { server, address } = await startServer(t);
+  const socket = connect({ port: Number(new URL(address).port), host: '127.0.0.1', allowHalfOpen: true });
+  t.after(() => socket.destroy());
+  let answer = '';
+  socket.on('data', (chunk) => (answer += chunk));
+  socket.on('error', () => {});
+  socket.write('this is no HTTP\r\n\r\n');
+  const open = () => new Promise<number>((done) => server.getConnections((_error, count) => done(count)));
+
+  await waitUntil('the refusal', () => answer.startsWith('HTTP/1.1 400'));
+  await waitUntil('the end of the connection', async () => (await open()) === 0);
 });

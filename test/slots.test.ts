@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createSlots } from '../src/platform/slots.ts';
+
+test('so many works run at once, so many wait in order, and one more is refused', async () => {
+  const slots = createSlots(2, 2, () => new Error('busy'));
+  const begun: number[] = [];
+  const gates = [0, 1, 2, 3].map(() => Promise.withResolvers<void>());
+  const works = gates.map((gate, index) => slots(() => {
+    begun.push(index);
+    return gate.promise;
+  }));
+
+  assert.deepEqual(begun, [0, 1]);
+  await assert.rejects(slots(async () => {}), /busy/);
+  gates[1]?.resolve();
+  await works[1];
+  assert.deepEqual(begun, [0, 1, 2]);
+  gates.forEach((gate) => gate.resolve());
+  await Promise.all(works);
+  assert.deepEqual(begun, [0, 1, 2, 3]);
+});
+
+test('a work that fails gives its place to the next', async () => {
+  const slots = createSlots(1, 1, () => new Error('busy'));
+  const failing = slots(() => Promise.reject(new Error('broken')));
+  const next = slots(async () => 'done');
+
+  await assert.rejects(failing, /broken/);
+  assert.equal(await next, 'done');
+});
