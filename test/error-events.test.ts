@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { createErrorStore, fingerprintOf } from '../src/features/errors/error-store.ts';
 import { MINUTE } from '../src/platform/clock.ts';
 import { startHub, type Hub } from './support/hub.ts';
+import { waitUntil } from './support/wait-until.ts';
 
 type ErrorRow = { program: string; message: string; stack: string; count: number; firstAt: number; lastAt: number };
 
@@ -65,4 +69,21 @@ test('an error that cannot be stored is logged, and noting it throws nothing', a
   store.note('thrown text');
   store.note(undefined);
   assert.deepEqual(lines, ['error event not stored', 'error event not stored', 'error event not stored']);
+});
+
+test('what nobody caught in a running process is noted, and the process goes on until it is told to stop', async (t) => {
+  const hub = await startHub(t);
+  const program = join(import.meta.dirname, 'support/faulty-process.ts');
+  const env = { ...process.env, DATA_DIR: hub.dataDir };
+  const child = spawn(process.execPath, [program], { env, stdio: 'ignore' });
+  t.after(() => child.kill('SIGKILL'));
+  const ended = once(child, 'exit');
+
+  await waitUntil('both error events', () => errorRows(hub).length === 2 || child.exitCode !== null);
+  assert.deepEqual(errorRows(hub).map(({ program: of, message }) => `${of}: ${message}`).sort(), [
+    'worker: a rejection that nobody caught', 'worker: an exception that nobody caught',
+  ]);
+  assert.equal(child.exitCode, null);
+  child.kill('SIGTERM');
+  assert.deepEqual(await ended, [0, null]);
 });
