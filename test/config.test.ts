@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError, readConfig, type Config } from '../src/app/config.ts';
 import { loadConfig } from '../src/app/load-config.ts';
+import { deriveSealingKey } from '../src/features/webhooks/seal-secret.ts';
 import { parseCidrs } from '../src/platform/net/address-guard.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 
 const ROOT = '/srv/hub';
+const RECIPIENT = 'age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z';
+const SECRET = 'AGE-SECRET-KEY-1NOBODYSHOULDEVERSEETHIS';
 
 function read(env: Record<string, string>, files: Record<string, string> = {}): Config {
   const known: Record<string, string> = { [`${ROOT}/package.json`]: '{"version":"1.2.3"}', ...files };
@@ -40,10 +44,28 @@ test('an empty environment gives the documented defaults', () => {
     secure: false,
     trustedProxies: [],
     logLevel: 'info',
+    uploadMaxBytes: 25 * 1024 * 1024,
+    uploadQuotaBytes: 1024 * 1024 * 1024,
+    virusScanUrl: null,
+    virusScanRequired: false,
+    virusScanTimeoutSeconds: 30,
+    attachmentCacheMaxBytes: 1024 * 1024 * 1024,
+    hubStopCommand: null,
+    hubStartCommand: null,
     syncConcurrency: 8,
     syncMaxAttempts: 5,
     outboundAllow: [],
+    notificationRetentionDays: 90,
+    readingHistoryRetentionDays: 365,
+    auditRetentionDays: 365,
     metricsToken: null,
+    alertWebhookUrl: null,
+    alertWebhookFormat: 'auto',
+    hubSecretKey: null,
+    backupRetentionDays: null,
+    backupOffsiteDir: null,
+    backupAgeRecipient: null,
+    backupRcloneRemote: null,
     version: '1.2.3',
     readPaths: [],
   });
@@ -60,7 +82,16 @@ test('every variable reaches its field', () => {
     SYNC_CONCURRENCY: '2',
     SYNC_MAX_ATTEMPTS: '3',
     OUTBOUND_ALLOW: '192.168.0.0/16',
+    NOTIFICATION_RETENTION_DAYS: '0',
+    READING_HISTORY_RETENTION_DAYS: '7',
+    AUDIT_RETENTION_DAYS: '9999',
     METRICS_TOKEN: 'abc',
+    ALERT_WEBHOOK_URL: 'https://u:p@chat.example.org/hooks/abc?x=1',
+    ALERT_WEBHOOK_FORMAT: 'mattermost',
+    BACKUP_RETENTION_DAYS: '30',
+    BACKUP_OFFSITE_DIR: '/mnt/../mnt/far disk/',
+    BACKUP_AGE_RECIPIENT: ` ${RECIPIENT}  ${RECIPIENT} `,
+    BACKUP_RCLONE_REMOTE: 'my box:a path/of mine',
   });
 
   assert.deepEqual(config, {
@@ -76,7 +107,16 @@ test('every variable reaches its field', () => {
     syncConcurrency: 2,
     syncMaxAttempts: 3,
     outboundAllow: parseCidrs('192.168.0.0/16'),
+    notificationRetentionDays: 0,
+    readingHistoryRetentionDays: 7,
+    auditRetentionDays: 9999,
     metricsToken: 'abc',
+    alertWebhookUrl: 'https://u:p@chat.example.org/hooks/abc?x=1',
+    alertWebhookFormat: 'mattermost',
+    backupRetentionDays: 30,
+    backupOffsiteDir: '/mnt/far disk',
+    backupAgeRecipient: `${RECIPIENT} ${RECIPIENT}`,
+    backupRcloneRemote: 'my box:a path/of mine',
   });
 });
 
@@ -102,7 +142,16 @@ const INVALID: Record<string, string[]> = {
   LOG_LEVEL: ['', 'INFO', 'trace'],
   SYNC_CONCURRENCY: ['', '0', '65', '-1'],
   SYNC_MAX_ATTEMPTS: ['0', '101', 'many'],
+  ALERT_WEBHOOK_URL: ['', 'ftp://a/b', 'chat.example.org/hooks', 'https://a b'],
+  ALERT_WEBHOOK_FORMAT: ['', 'Slack', 'irc'],
   METRICS_TOKEN: ['', 'with space', 'émile', 'line\nbreak', 'hub_', 'hub_a-secret'],
+  BACKUP_RETENTION_DAYS: ['', '0', '-1', 'abc', '7d', '08', '1e3', '10000', '12345678901234567890', ' 7', '7.5'],
+  BACKUP_OFFSITE_DIR: ['', 'backups', './x', '~/x', '/mnt/a\nb', `${ROOT}/data/backups`, `${ROOT}/data`, `${ROOT}/x/../data/x`],
+  BACKUP_AGE_RECIPIENT: [
+    '', ' ', 'age1', 'AGE1ABC', 'file', SECRET, SECRET.toLowerCase(), `${RECIPIENT} ${SECRET}`, `/file/${SECRET}`,
+    `${RECIPIENT},${RECIPIENT}`, `${RECIPIENT}\n${RECIPIENT}`, 'ssh-ed25519 AAAAC3Nza', '/a\nb', `${RECIPIENT} -i`,
+  ],
+  BACKUP_RCLONE_REMOTE: ['', 'box', '/srv/x', '-box:x', ':local:/x', 'box,a=b:x', ' box:x', 'box :x', 'a/b:c', 'box:a\nb'],
 };
 
 for (const [name, values] of Object.entries(INVALID)) {
@@ -120,6 +169,10 @@ test('all mistakes are reported at once', () => {
 
   const names = found.map((problem) => problem.split(' ')[0]);
   assert.deepEqual(names, ['HOST', 'PORT', 'LOG_LEVEL', 'METRICS_TOKEN', 'DATA_DIR']);
+});
+
+test('recipients may be in a file, whose path may hold spaces', () => {
+  assert.equal(read({ BACKUP_AGE_RECIPIENT: '/etc/the recipients' }).backupAgeRecipient, '/etc/the recipients');
 });
 
 test('a wrong address range is named', () => {
@@ -154,10 +207,11 @@ test('a secret that is set both ways is a mistake, and no secret is repeated in 
     ...problems({ METRICS_TOKEN: 'hunter2 hunter2' }),
     ...problems({ METRICS_TOKEN_FILE: '/token' }, { '/token': 'hunter2 hunter2' }),
     ...problems({ BASE_URL: 'https://admin:hunter2@hub.example.org' }),
+    ...problems({ BACKUP_AGE_RECIPIENT: 'AGE-SECRET-KEY-hunter2' }),
   ];
 
   assert.equal(found[0], 'METRICS_TOKEN and METRICS_TOKEN_FILE are both set; give one of them');
-  assert.equal(found.length, 4);
+  assert.equal(found.length, 5);
   assert.ok(!found.join().includes('hunter2'));
 });
 
@@ -188,4 +242,20 @@ test('a project without .env is fine', (t) => {
   writeFiles(folder, { 'package.json': '{"version":"0.0.1"}' });
 
   assert.equal(loadConfig({}, folder).port, 8080);
+});
+
+test('the key for secrets is made of every byte of its file, whatever they are', (t) => {
+  const folder = temporaryFolder(t);
+  const bytes = Buffer.from(Array.from({ length: 64 }, (_, index) => (index * 37 + 129) % 256)); // no valid UTF-8
+  writeFileSync(join(folder, 'key'), bytes);
+  writeFileSync(join(folder, 'other'), Buffer.concat([bytes, Buffer.from('\n')]));
+  writeFileSync(join(folder, 'short'), bytes.subarray(0, 31));
+  const keyOf = (name: string): Buffer | undefined =>
+    loadConfig({ HUB_SECRET_KEY_FILE: join(folder, name) }).hubSecretKey?.export();
+
+  assert.deepEqual(keyOf('key'), deriveSealingKey(bytes).export());
+  assert.notDeepEqual(keyOf('other'), keyOf('key'));
+  assert.deepEqual(loadConfig({ HUB_SECRET_KEY_FILE: join(folder, 'key') }).readPaths, [join(folder, 'key')]);
+  assert.throws(() => keyOf('short'), /HUB_SECRET_KEY_FILE must name a file of 32 to 4096 random bytes/);
+  assert.throws(() => keyOf('none'), /HUB_SECRET_KEY_FILE must name a file that can be read \(ENOENT\)/);
 });

@@ -7,6 +7,8 @@ import { runHubctl } from '../src/app/hubctl.ts';
 import { loadConfig } from '../src/app/load-config.ts';
 import { openHub } from '../src/app/prepare-hub.ts';
 import { surroundings } from '../src/app/process.ts';
+import { backupName } from '../src/features/backups/backup-name.ts';
+import { noteRun } from '../src/features/backups/backup-status.ts';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { createLog } from '../src/platform/log.ts';
@@ -255,11 +257,13 @@ async function upgradedHub(t: TestContext) {
     return found !== undefined;
   }
 
-  const markVerified = (text: string): void => {
-    mkdirSync(join(env.DATA_DIR, 'run'), { recursive: true });
-    writeFileSync(join(env.DATA_DIR, 'run/backup-verified'), text);
+  const noteBackup = async (createdAt: number, ok: boolean): Promise<void> => {
+    const name = backupName(createdAt);
+    for (const place of ['run', join('backups', name)]) mkdirSync(join(env.DATA_DIR, place), { recursive: true });
+    const verdict = ok ? 'verified' : 'degraded';
+    await noteRun(env.DATA_DIR, 'backup', { name, at: Date.now(), ok, verdict, bytes: 1, seconds: 1, problem: null }, 1);
   };
-  return { run, number, hasIndex, markVerified };
+  return { run, number, hasIndex, noteBackup };
 }
 
 test('a migration that is not safe stops start, web and worker with the command to run', async (t) => {
@@ -275,21 +279,22 @@ test('a migration that is not safe stops start, web and worker with the command 
   assert.ok(hasIndex());
 });
 
-test('migrate --allow-unsafe needs a backup that was verified within the last hour', async (t) => {
-  const { run, number, hasIndex, markVerified } = await upgradedHub(t);
+test('migrate --allow-unsafe needs a verified backup that was made within the last hour', async (t) => {
+  const { run, number, hasIndex, noteBackup } = await upgradedHub(t);
   const plain = await run('hubctl.ts', 'migrate');
   assert.equal(plain.status, 1);
   assert.match(plain.stderr, /is not safe to apply by itself/);
 
-  for (const mark of [null, 'today', String(Date.now() - HOUR), String(Date.now() + 5 * MINUTE)]) {
-    if (mark !== null) markVerified(mark);
+  const insufficient: [age: number, ok: boolean][] = [[NaN, false], [0, false], [HOUR, true], [-5 * MINUTE, true]];
+  for (const [age, ok] of insufficient) {
+    if (!Number.isNaN(age)) await noteBackup(Date.now() - age, ok);
     const { status, stdout, stderr } = await run('hubctl.ts', 'migrate', '--allow-unsafe');
-    assert.deepEqual([status, stdout], [1, ''], String(mark));
+    assert.deepEqual([status, stdout], [1, ''], `${age} ${ok}`);
     assert.match(stderr, /^hubctl: .*verified backup younger than an hour: run .*backup\.sh .*nothing was changed\n$/);
     assert.ok(hasIndex());
   }
 
-  markVerified(`${Date.now() - HOUR + 5 * MINUTE}\n`);
+  await noteBackup(Date.now() - HOUR + 5 * MINUTE, true);
   const applied = { status: 0, stdout: `applied ${number} no_idle_index\n`, stderr: '' };
   assert.deepEqual(await run('hubctl.ts', 'migrate', '--allow-unsafe'), applied);
   assert.ok(!hasIndex());

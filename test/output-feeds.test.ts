@@ -199,7 +199,7 @@ test('one hub can follow another', async (t) => {
 test('characters that XML cannot hold are left out, whatever was stored', () => {
   const feed: OutputFeed = {
     title: 'a\u0000b\u0008c\ufffe', url: 'https://hub.test/x?a=1&b="2"', homeUrl: 'https://hub.test/',
-    baseUrl: 'https://hub.test',
+    serving: { baseUrl: 'https://hub.test', keepsRemoteFiles: true },
     posts: [{
       id: 1, sourceId: 1, sourceTitle: 's\u001b', sourceKind: 'feed', ownerId: 1, guid: 'g',
       title: '\u0001\uffff<&>"\'\ud800', url: null, author: null,
@@ -207,7 +207,7 @@ test('characters that XML cannot hold are left out, whatever was stored', () => 
       isPublic: 1, searchKey: 0,
       attachments: [{
         id: 1, postId: 1, kind: 'remote', filename: 'f', mediaType: 'a/b"c', bytes: null, sha256: null,
-        remoteUrl: 'https://x.test/?a=<&b=\u0002', title: null, durationSeconds: null,
+        remoteUrl: 'https://x.test/?a=<&b=\u0002', title: null, durationSeconds: null, isInline: 0, scan: null,
       }],
     }],
   };

@@ -113,7 +113,21 @@ test('content is sanitised before anybody sees it, titles and summaries are text
 
   const posts = await allPages(hub.anybody, 'limit=100');
   assert.equal(posts.length, items.length);
-  for (const { contentHtml } of posts) assertSanitised(contentHtml, contentHtml.slice(0, 300));
+  const alt = `(?:[^"<>&']|&(?:amp|lt|gt|quot|#39);)*`;
+  const src = `${hub.config.baseUrl.replaceAll('.', '\\.')}/attachments/(\\d+)/[\\w.%-]+`;
+  const images = new RegExp(`<img src="${src}" alt="${alt}" loading="lazy">`, 'g');
+  const postOf = hub.db.prepare<[string], { postId: number }>('t', `
+    SELECT post_id AS postId FROM attachments WHERE id = ? AND remote_url LIKE 'http%'`);
+  let shown = 0;
+  for (const { id, contentHtml } of posts) {
+    const rest = contentHtml.replace(images, (_image, attachment: string) => {
+      assert.equal(postOf.get(attachment)?.postId, id, 'it is an image of this post');
+      shown += 1;
+      return 'image';
+    });
+    assertSanitised(rest, contentHtml.slice(0, 300));
+  }
+  assert.ok(shown > 10, `${shown} images were among it`);
   for (const { id } of posts.slice(0, 5)) {
     const page = (await hub.anybody.page(`/posts/${id}`)).text;
     assert.doesNotMatch(page, /<script/i);

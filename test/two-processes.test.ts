@@ -197,7 +197,8 @@ test('SIGTERM cuts a request that never ends, and web still ends in time', async
 async function addSilentFeed(t: TestContext, db: Db): Promise<{ connections(): number }> {
   const origin = await startRawOrigin(t, () => {});
   db.exec(`
-    INSERT INTO accounts VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
+    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
+      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
     INSERT INTO sources (id, owner_id, kind, title, next_sync_at, created_at, updated_at)
       VALUES (1, 1, 'feed', 'Silent', 0, 0, 0);
     INSERT INTO feeds (source_id, url, host) VALUES (1, '${origin.url}/feed', '127.0.0.1');

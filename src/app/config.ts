@@ -1,11 +1,20 @@
+import type { KeyObject } from 'node:crypto';
 import { join, relative, isAbsolute } from 'node:path';
+import { ALERT_FORMATS, type AlertFormat } from '../features/alerts/guess-format.ts';
 import type { LogLevel } from '../platform/log.ts';
 import type { Cidr } from '../platform/net/address-guard.ts';
 import { httpAddress } from './local-address.ts';
-import { bearerToken, cidrs, folder, host, integer, oneOf, origin } from './setting-values.ts';
-import { createSettingsReader } from './settings-reader.ts';
+import {
+  ageRecipient, bearerToken, cidrs, days, farFolder, folder, host, httpUrl, integer, oneOf, origin,
+  rcloneRemote, sealingKey, shellCommand, zeroOrOne,
+} from './setting-values.ts';
+import { createSettingsReader, type SettingsSource } from './settings-reader.ts';
 
 export { ConfigError } from './settings-reader.ts';
+
+/** Bytes: 4 GiB, and as much as a disk may hold. */
+const MAX_FILE = 2 ** 32;
+const MAX_STORE = 2 ** 48;
 
 export type Config = {
   readonly projectRoot: string;
@@ -18,10 +27,28 @@ export type Config = {
   readonly secure: boolean; // the public address is https
   readonly trustedProxies: readonly Cidr[];
   readonly logLevel: LogLevel;
+  readonly uploadMaxBytes: number; // of a file; a request may have four times as much
+  readonly uploadQuotaBytes: number; // of an account
+  readonly virusScanUrl: string | null;
+  readonly virusScanRequired: boolean;
+  readonly virusScanTimeoutSeconds: number;
+  readonly attachmentCacheMaxBytes: number; // 0: no cache
   readonly syncConcurrency: number;
   readonly syncMaxAttempts: number;
   readonly outboundAllow: readonly Cidr[];
+  readonly notificationRetentionDays: number; // 0, here and below: kept for ever
+  readonly readingHistoryRetentionDays: number;
+  readonly auditRetentionDays: number;
   readonly metricsToken: string | null;
+  readonly alertWebhookUrl: string | null; // null: nobody is told
+  readonly alertWebhookFormat: AlertFormat | 'auto';
+  readonly hubSecretKey: KeyObject | null; // for secrets in the database; null: they are stored as they are
+  readonly hubStopCommand: string | null; // of the operator's own, for restore.sh
+  readonly hubStartCommand: string | null;
+  readonly backupRetentionDays: number | null; // null: none is ever deleted
+  readonly backupOffsiteDir: string | null;
+  readonly backupAgeRecipient: string | null; // recipients with spaces between, or the path of a recipients file
+  readonly backupRcloneRemote: string | null; // remote:path
   readonly version: string;
   readonly readPaths: readonly string[]; // secret files outside the project, which the processes must be let read
 };
@@ -29,7 +56,7 @@ export type Config = {
 /** The configuration, checked and frozen. Throws ConfigError with every mistake. */
 export function readConfig(
   env: Record<string, string | undefined>,
-  files: { projectRoot: string; readFile: (path: string) => string },
+  files: Pick<SettingsSource, 'projectRoot' | 'readFile'>,
 ): Config {
   const { projectRoot, readFile } = files;
   const read = createSettingsReader({ env, ...files });
@@ -41,15 +68,42 @@ export function readConfig(
     trustedProxies: read.value('TRUSTED_PROXIES', cidrs, ''),
     dataDir: read.value('DATA_DIR', folder(projectRoot), 'data'),
     logLevel: read.value('LOG_LEVEL', oneOf('debug', 'info', 'warn', 'error'), 'info'),
+    uploadMaxBytes: read.value('UPLOAD_MAX_BYTES', integer(1, MAX_FILE), '26214400'),
+    uploadQuotaBytes: read.value('UPLOAD_QUOTA_BYTES', integer(0, MAX_STORE), '1073741824'),
+    virusScanUrl: read.secret('VIRUS_SCAN_URL', httpUrl),
+    virusScanRequired: read.value('VIRUS_SCAN_REQUIRED', zeroOrOne, '0'),
+    virusScanTimeoutSeconds: read.value('VIRUS_SCAN_TIMEOUT_SECONDS', integer(1, 600), '30'),
+    attachmentCacheMaxBytes: read.value('ATTACHMENT_CACHE_MAX_BYTES', integer(0, MAX_STORE), '1073741824'),
     syncConcurrency: read.value('SYNC_CONCURRENCY', integer(1, 64), '8'),
     syncMaxAttempts: read.value('SYNC_MAX_ATTEMPTS', integer(1, 100), '5'),
     outboundAllow: read.value('OUTBOUND_ALLOW', cidrs, ''),
+    notificationRetentionDays: read.value('NOTIFICATION_RETENTION_DAYS', integer(0, 9_999), '90'),
+    readingHistoryRetentionDays: read.value('READING_HISTORY_RETENTION_DAYS', integer(0, 9_999), '365'),
+    auditRetentionDays: read.value('AUDIT_RETENTION_DAYS', integer(0, 9_999), '365'),
     metricsToken: read.secret('METRICS_TOKEN', bearerToken),
+    alertWebhookUrl: read.secret('ALERT_WEBHOOK_URL', httpUrl),
+    alertWebhookFormat: read.value('ALERT_WEBHOOK_FORMAT', oneOf('auto', ...ALERT_FORMATS), 'auto'),
+    hubSecretKey: read.secretBytes('HUB_SECRET_KEY_FILE', sealingKey),
+    hubStopCommand: read.optional('HUB_STOP_COMMAND', shellCommand),
+    hubStartCommand: read.optional('HUB_START_COMMAND', shellCommand),
+    backupRetentionDays: read.optional('BACKUP_RETENTION_DAYS', days),
+    backupOffsiteDir: read.optional('BACKUP_OFFSITE_DIR', farFolder),
+    backupAgeRecipient: read.optional('BACKUP_AGE_RECIPIENT', ageRecipient),
+    backupRcloneRemote: read.optional('BACKUP_RCLONE_REMOTE', rcloneRemote),
   };
 
+  if ((settings.hubStopCommand === null) !== (settings.hubStartCommand === null)) {
+    read.problem('HUB_STOP_COMMAND and HUB_START_COMMAND belong together; set both or none');
+  }
+  if (settings.virusScanRequired && settings.virusScanUrl === null) {
+    read.problem('VIRUS_SCAN_REQUIRED=1 needs VIRUS_SCAN_URL, the scanner to ask');
+  }
   // The processes may write all of DATA_DIR: were the project inside it, they could rewrite the program.
   if (isInside(settings.dataDir, projectRoot)) {
     read.problem('DATA_DIR must be a folder of its own, neither the project nor one that holds it');
+  }
+  if (settings.backupOffsiteDir !== null && isInside(settings.dataDir, settings.backupOffsiteDir)) {
+    read.problem('BACKUP_OFFSITE_DIR must be outside DATA_DIR: it would be lost together with it');
   }
   const secretFiles = read.finish();
   const baseUrl = settings.baseUrl ?? httpAddress(settings.host, settings.port);

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { HOUR } from '../platform/clock.ts';
 import { migrate, pendingMigrations, readMigrations, SchemaError } from '../platform/db/migrate.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
@@ -32,18 +31,11 @@ export const migrateCommand: Command = {
   },
 };
 
-/** The verification of a backup leaves its time (unix ms, as text) in run/backup-verified. */
+/** The age of what it holds counts, not when it was last looked at. */
 function requireFreshBackup({ dataDir }: Config, now: number): void {
-  const age = now - verifiedAt(join(dataDir, 'run', 'backup-verified'));
+  const { newestVerified } = readBackupStatus(dataDir);
+  const age = now - (newestVerified?.createdAt ?? 0);
   if (age >= 0 && age < FRESH) return;
   throw new SchemaError('an unsafe migration needs a verified backup younger than an hour: ' +
     'run ./scripts/backup.sh and ./scripts/verify-backup.sh first; nothing was changed');
-}
-
-function verifiedAt(path: string): number {
-  try {
-    return Number(readFileSync(path, 'utf8').trim());
-  } catch {
-    return 0;
-  }
 }

@@ -4,37 +4,58 @@ import { isBusy, isStorageTrouble } from '../platform/db/open-database.ts';
 import { SchemaError } from '../platform/db/migrate.ts';
 import { createApp, type App } from './app.ts';
 import { ConfigError, type Config } from './config.ts';
+import { alertsCommand } from './hubctl-alerts.ts';
+import { backupCommand } from './hubctl-backup.ts';
+import { configCommand } from './hubctl-config.ts';
+import { doctorCommand } from './hubctl-doctor.ts';
 import { inviteCommand } from './hubctl-invite.ts';
 import { jobsCommand } from './hubctl-jobs.ts';
 import { migrateCommand } from './hubctl-migrate.ts';
+import { rehearseCommand } from './hubctl-rehearse.ts';
+import { restoreCommand } from './hubctl-restore.ts';
+import { retentionCommand } from './hubctl-retention.ts';
+import { verifyCommand } from './hubctl-verify.ts';
 import { loadConfig } from './load-config.ts';
 import { openHub } from './prepare-hub.ts';
 import { surroundings } from './process.ts';
 
-export type Terminal = { env: Record<string, string | undefined>; out(text: string): void; err(text: string): void };
+export type Terminal = {
+  env: Record<string, string | undefined>;
+  out(text: string): void;
+  err(text: string): void;
+  isTerminal?: boolean; // whether `err` writes to one, where a line can be written over
+};
 
-/** 0 done, 1 failed, 2 wrong usage, 75 busy: try again. */
-export type ExitCode = 0 | 1 | 2 | 75;
+/** 0 done, 1 failed, 2 wrong usage, 75 busy: try again; 128 + n stopped by signal n. */
+export type ExitCode = 0 | 1 | 2 | 75 | 129 | 130 | 143;
 
 export type Command = {
   usage: string;
   summary: string;
   options: NonNullable<ParseArgsConfig['options']>;
-  run(args: string[], values: Values, context: CommandContext): ExitCode;
+  run(args: string[], values: Values, context: CommandContext): ExitCode | Promise<ExitCode>;
 };
 
 export type Values = Record<string, string | boolean | undefined>;
 
-/** `openApp` opens the hub as it is, with safe migrations applied. */
-export type CommandContext = Terminal & { config: Config; openApp(): App };
+/** `config` is read when first asked for; `openApp` opens the hub as it is, with safe migrations applied. */
+export type CommandContext = Terminal & { readonly config: Config; openApp(): App };
 
 /** Thrown for arguments that make no sense: exit 2, with the usage. */
 export class UsageError extends Error {}
 
 const COMMANDS = new Map<string, Command>([
+  ['alerts', alertsCommand],
+  ['backup', backupCommand],
+  ['config', configCommand],
+  ['doctor', doctorCommand],
   ['invite', inviteCommand],
   ['jobs', jobsCommand],
   ['migrate', migrateCommand],
+  ['rehearse', rehearseCommand],
+  ['restore', restoreCommand],
+  ['retention', retentionCommand],
+  ['verify', verifyCommand],
 ]);
 
 /** Runs one command of the operator's. Results on `out`, everything else on `err`. */
@@ -45,29 +66,41 @@ export async function runHubctl(argv: string[], terminal: Terminal): Promise<Exi
   const command = COMMANDS.get(name);
   if (!command) return say(terminal.err, `hubctl: there is no command ${name}\n\n${helpText()}`, 2);
   try {
-    return runCommand(command, rest, terminal);
+    return await runCommand(command, rest, terminal);
   } catch (error) {
     return explain(error, command, terminal);
   }
 }
 
-function runCommand(command: Command, argv: string[], terminal: Terminal): ExitCode {
+async function runCommand(command: Command, argv: string[], terminal: Terminal): Promise<ExitCode> {
   const options = { ...command.options, help: { type: 'boolean', short: 'h' } } as const;
   const { values, positionals } = parse(argv, options);
   if (values['help']) return say(terminal.out, `usage: hubctl ${command.usage}\n${command.summary}\n`, 0);
-  const config = loadConfig(terminal.env);
-  const opened: App[] = [];
-  const openApp = (): App => {
-    const log = createLog('hubctl', 'warn', Date.now, terminal.err);
-    const app = createApp({ ...surroundings(config, openHub(config, Date.now), log), program: 'hubctl' });
-    opened.push(app);
-    return app;
-  };
+  const { context, close } = createContext(terminal);
   try {
-    return command.run(positionals, values, { ...terminal, config, openApp });
+    return await command.run(positionals, values, context);
   } finally {
-    for (const app of opened) app.db.close();
+    close();
   }
+}
+
+function createContext(terminal: Terminal): { context: CommandContext; close(): void } {
+  let loaded: Config | undefined;
+  const opened: App[] = [];
+  const context = {
+    ...terminal,
+    get config(): Config {
+      return (loaded ??= loadConfig(terminal.env));
+    },
+    openApp(): App {
+      const log = createLog('hubctl', 'warn', Date.now, terminal.err);
+      const { config } = context;
+      const app = createApp({ ...surroundings(config, openHub(config, Date.now), log), program: 'hubctl' });
+      opened.push(app);
+      return app;
+    },
+  };
+  return { context, close: () => opened.forEach((app) => app.db.close()) };
 }
 
 function parse(argv: string[], options: NonNullable<ParseArgsConfig['options']>) {

@@ -8,7 +8,7 @@ export const PROJECT_ROOT = resolve(import.meta.dirname, '../..');
 
 /** The configuration out of the environment and the project's .env. Throws ConfigError with every mistake. */
 export function loadConfig(env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT): Config {
-  const readFile = (path: string): string => readFileSync(path, 'utf8');
+  const readFile = (path: string, encoding: BufferEncoding = 'utf8'): string => readFileSync(path, encoding);
   return readConfig(mergedEnvironment(env, join(projectRoot, '.env'), readFile), { projectRoot, readFile });
 }
 

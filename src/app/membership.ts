@@ -1,17 +1,23 @@
 import { createAccountStore } from '../features/accounts/account-store.ts';
+import { managingTokens } from '../features/accounts/api-tokens.ts';
 import { createChangeAccount } from '../features/accounts/change-account.ts';
 import { createCheckPassword } from '../features/accounts/check-password.ts';
 import { createCredentialStore } from '../features/accounts/credential-store.ts';
 import { createInvitationStore } from '../features/accounts/invitation-store.ts';
+import { createExportAccount } from '../features/accounts/export-account.ts';
 import { joining } from '../features/accounts/join-hub.ts';
+import { leaving } from '../features/accounts/leave-hub.ts';
 import { createPasswords } from '../features/accounts/passwords.ts';
 import { signingIn } from '../features/accounts/sign-in.ts';
+import { accountData } from './account-data.ts';
 import type { App } from './app.ts';
 
 export type Membership = ReturnType<typeof createMembership>;
 
 /** Who belongs to the hub and how people come in; only web and the command line need it. */
-export function createMembership({ db, clock, limits, recordAct }: Pick<App, 'db' | 'clock' | 'limits' | 'recordAct'>) {
+export function createMembership(app: App) {
+  const { db, clock, limits, recordAct, people } = app;
+  const { ownedSources, exportParts } = accountData(app);
   const accounts = createAccountStore(db, clock);
   const credentials = createCredentialStore(db, clock);
   const invitations = createInvitationStore(db, clock);
@@ -26,5 +32,8 @@ export function createMembership({ db, clock, limits, recordAct }: Pick<App, 'db
     joining: joining(deps),
     signingIn: signingIn(deps),
     changeAccount: createChangeAccount(deps),
+    tokens: managingTokens(deps),
+    leaving: leaving({ ...deps, ownedSources, removingAccounts: people.removingAccounts }),
+    exportAccount: createExportAccount({ ...deps, exportParts, clock }),
   };
 }

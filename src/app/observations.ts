@@ -1,3 +1,6 @@
+import { readBackupStatus } from '../features/backups/backup-status.ts';
+import { isRestoreUnderWay } from '../features/backups/restore-state.ts';
+import type { LastBackup } from '../features/health/health-routes.ts';
 import { createHealthStore } from '../features/health/health-store.ts';
 import { serviceFamilies } from '../features/health/service-families.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
@@ -10,21 +13,39 @@ import type { App } from './app.ts';
 export type Observations = ReturnType<typeof createObservations>;
 
 /** What health and metrics say: kept counts of the database, and what this process counts in memory. */
-export function createObservations({ db, clock, config, log }: App) {
+export function createObservations({ db, clock, config, log, attachments, webhooks }: App) {
   const store = createHealthStore(db, clock);
   const http = createHttpMetrics();
   const own = createProcessMetrics({ startedAtSeconds: clock() / SECOND });
   const build = { version: config.version, node: process.version, sqlite: store.sqliteVersion };
 
+  /** Of the files of backup runs: what a database says of its own backups would be old after a restore. */
+  function lastBackup(): LastBackup {
+    const { newest } = readBackupStatus(config.dataDir);
+    if (!newest) return null;
+    return { ageSeconds: Math.max(0, Math.floor((clock() - newest.createdAt) / SECOND)), verified: newest.verified };
+  }
+
   return {
-    readHealth: store.readHealth,
-    families: () => [
-      ...serviceFamilies(build, store.readService(), readStorageSizes(config.databasePath), 0),
-      ...http.families(),
-      ...own.families(),
-    ],
+    readHealth: () => ({ ...store.readHealth(), lastBackup: lastBackup() }),
+    isRestoring: () => isRestoreUnderWay(config.dataDir),
+    families() {
+      attachments.flushCounts();
+      webhooks.flushCounts();
+      const storage = readStorageSizes(config.databasePath);
+      const backups = readBackupStatus(config.dataDir);
+      return [
+        ...serviceFamilies(build, store.readService(), storage, config.attachmentCacheMaxBytes, backups),
+        ...http.families(),
+        ...own.families(),
+      ];
+    },
     observe: http.observe,
     onUnreadable: (error: unknown) => log.error('database not readable', errorFields(error)),
-    close: own.close,
+    close() {
+      attachments.flushCounts();
+      webhooks.flushCounts();
+      own.close();
+    },
   };
 }

@@ -10,16 +10,52 @@ const NAVIGATION = [
   { section: 'sources', href: '/sources', label: 'Sources' },
 ];
 
+const FOR_ADMINS = [{ section: 'admin', href: '/admin', label: 'Admin' }];
+
+/** The pages for administrators, by the section that each names. */
+const ADMIN_PAGES = [
+  ['', 'Overview'], ['jobs', 'Jobs'], ['errors', 'Errors'], ['alerts', 'Alerts'], ['webhooks', 'Webhooks'],
+  ['audit', 'Audit'], ['accounts', 'Accounts'], ['invitations', 'Invitations'],
+];
+
+/** Counted no further: a reader with more knows enough. */
+const MOST_UNREAD = 100;
+
+/** How many notifications an account has not read, counted up to `most`; given by app. */
+export type CountUnread = (accountId: number, most: number) => number;
+
 /** Puts the hub's head and navigation around a page. */
-export function renderPage(assets: Assets, content: Page, viewer: Viewer | null): string {
+export function renderPage(assets: Assets, content: Page, viewer: Viewer | null, countUnread: CountUnread): string {
   const { stylesheet, icon } = assets;
-  return layout(content, { siteName: 'Content Hub', stylesheet, icon, navigation: NAVIGATION, corner: corner(viewer) });
+  const navigation = viewer?.role === 'admin' ? [...NAVIGATION, ...FOR_ADMINS] : NAVIGATION;
+  const frame = { siteName: 'Content Hub', stylesheet, icon, navigation, corner: corner(viewer, countUnread) };
+  return layout(isForAdmins(content) ? withAdminNavigation(content) : content, frame);
 }
 
-function corner(viewer: Viewer | null): Html {
+function isForAdmins({ section }: Page): boolean {
+  return section?.startsWith('admin/') === true;
+}
+
+function withAdminNavigation(content: Page): Page {
+  const current = content.section?.slice('admin/'.length);
+  const link = ([page = '', label = '']: string[]): Html => html`
+  <a href="/admin${page && `/${page}`}" ${page === current && html`aria-current="page"`}>${label}</a>`;
+  const main = html`<nav class="sub" aria-label="Administration">${ADMIN_PAGES.map(link)}</nav>
+${content.main}`;
+  return { ...content, main, section: 'admin' };
+}
+
+function corner(viewer: Viewer | null, countUnread: CountUnread): Html {
   if (!viewer) return html`<a href="/sign-in">Sign in</a>`;
-  return html`<span class="who">${viewer.displayName}</span>
+  const unread = countUnread(viewer.id, MOST_UNREAD);
+  return html`<a href="/notifications">Notifications${unread > 0 && unreadMark(unread)}</a>
+      <a class="who" href="/settings">${viewer.displayName}</a>
       <form method="post" action="/sign-out"><button class="link">Sign out</button></form>`;
+}
+
+function unreadMark(unread: number): Html {
+  return html` <span class="count">${unread < MOST_UNREAD ? unread : `${MOST_UNREAD - 1}+`}<span class="unseen">
+        unread</span></span>`;
 }
 
 /** What a person sees of a refused request; who is not signed in is asked to, and then led back. */

@@ -3,9 +3,12 @@ import { join } from 'node:path';
 import { createAccountStore } from '../features/accounts/account-store.ts';
 import { createInvitationStore } from '../features/accounts/invitation-store.ts';
 import { setUpLinks } from '../features/accounts/set-up-links.ts';
+import { createAuditStore } from '../features/audit/audit-store.ts';
+import { isRestoreUnderWay } from '../features/backups/restore-state.ts';
 import type { Clock } from '../platform/clock.ts';
-import { migrate, readMigrations } from '../platform/db/migrate.ts';
+import { migrate, readMigrations, SchemaError } from '../platform/db/migrate.ts';
 import { openDatabase, type Db, type SlowQuery } from '../platform/db/open-database.ts';
+import { THE_HUB } from '../platform/record-act.ts';
 import type { Config } from './config.ts';
 
 /** In DATA_DIR, beside the database. */
@@ -18,11 +21,15 @@ export function prepareHub(config: Config, clock: Clock = Date.now): PreparedHub
   const db = openHub(config, clock);
   const links = setUpLinks(db, createAccountStore(db, clock), createInvitationStore(db, clock));
   const token = links.create();
+  if (token) createAuditStore(db, clock).record('set-up-link.created', THE_HUB);
   return { setUpLink: token && `${config.baseUrl}/join/${token}`, close: db.close };
 }
 
-/** Opens the database and applies safe migrations. Throws SchemaError when it must not be used. */
+/** Opens the database and applies safe migrations. Throws SchemaError when it must not be used, as during a restore. */
 export function openHub({ dataDir, databasePath, migrationsDir }: Config, clock: Clock, onSlow?: SlowQuery): Db {
+  if (isRestoreUnderWay(dataDir)) {
+    throw new SchemaError('a restore is under way, or was interrupted: ./scripts/restore.sh --recover ends it');
+  }
   for (const folder of FOLDERS) mkdirSync(join(dataDir, folder), { recursive: true, mode: 0o700 });
   const db = openDatabase(databasePath, onSlow ? { onSlow } : {});
   try {

@@ -4,6 +4,7 @@ import { createLog, errorFields, type Log } from '../platform/log.ts';
 import { createOutboundFetch } from '../platform/net/outbound-fetch.ts';
 import { createApp, type App, type Surroundings } from './app.ts';
 import type { Config } from './config.ts';
+import { hubUserAgent } from './hub-user-agent.ts';
 import { loadConfigOrExit } from './load-config.ts';
 import { openHub } from './prepare-hub.ts';
 import { onStopSignals } from './stop-signals.ts';
@@ -45,8 +46,7 @@ function noteUncaught(self: NodeJS.Process, { log, errors }: App): void {
 
 /** Time, chance and the world outside, as they really are. */
 export function surroundings(config: Config, db: Db, log: Log): Omit<Surroundings, 'program'> {
-  const userAgent = `ContentHub/${config.version} (+${config.baseUrl})`;
-  const outbound = createOutboundFetch({ userAgent, allow: config.outboundAllow });
+  const outbound = createOutboundFetch({ userAgent: hubUserAgent(config), allow: config.outboundAllow });
   return { config, db, log, outbound, clock: Date.now, random: Math.random };
 }
 

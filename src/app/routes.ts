@@ -1,27 +1,43 @@
 import { accountPages } from '../features/accounts/account-pages.ts';
 import { accountRoutes } from '../features/accounts/account-routes.ts';
+import { settingsPages } from '../features/accounts/settings-pages.ts';
+import { attachmentRoutes } from '../features/attachments/attachment-routes.ts';
+import { MAX_FILES } from '../features/attachments/receive-files.ts';
 import { healthRoutes } from '../features/health/health-routes.ts';
+import { notificationRoutes } from '../features/notifications/notification-routes.ts';
 import { outputFeedRoutes } from '../features/posts/output-feed-routes.ts';
 import { listingPosts, type MaySeeSource } from '../features/posts/list-posts.ts';
 import { onePost } from '../features/posts/one-post.ts';
 import { postPages } from '../features/posts/post-pages.ts';
 import { postRoutes } from '../features/posts/post-routes.ts';
 import { postList } from '../features/posts/post-views.ts';
+import { writePages } from '../features/posts/write-pages.ts';
+import { writeRoutes } from '../features/posts/write-routes.ts';
 import { importingOpml } from '../features/sources/import-opml.ts';
-import { sourcePages, type PostsOfSource } from '../features/sources/source-pages.ts';
+import { sourcePages, type PostsOfSource, type WebhookViews } from '../features/sources/source-pages.ts';
 import { sourceRoutes } from '../features/sources/source-routes.ts';
 import { maySee } from '../features/sources/source-store.ts';
+import { transferRoutes } from '../features/sources/transfer-routes.ts';
+import { createTransferSource } from '../features/sources/transfer-source.ts';
+import { webhookRoutes } from '../features/webhooks/webhook-routes.ts';
+import { newWebhookPage, webhookPanel } from '../features/webhooks/webhook-views.ts';
+import { byteSize } from '../platform/http/readable.ts';
 import type { Route } from '../platform/http/router.ts';
+import type { Viewer } from '../platform/viewer.ts';
 import type { App } from './app.ts';
 import type { Assets } from './assets.ts';
+import type { Config } from './config.ts';
 import type { Membership } from './membership.ts';
 import type { Observations } from './observations.ts';
 import { withOpenApi } from './openapi.ts';
+import { peopleAndAdminRoutes } from './people-routes.ts';
+import { readingPosts } from './reading-posts.ts';
 
 /** Every address of the hub. The first route that fits a path wins. */
 export function hubRoutes(app: App, membership: Membership, observations: Observations, assets: Assets): Route[] {
-  const { db, config, posts, sources, recordAct } = app;
+  const { db, config, posts, sources, recordAct, attachments, writing, notifications, webhooks, people } = app;
   const { baseUrl, secure } = config;
+  const serving = { baseUrl, keepsRemoteFiles: config.attachmentCacheMaxBytes > 0 };
 
   const maySeeSource: MaySeeSource = (sourceId, viewer) => {
     const source = sources.find(sourceId);
@@ -29,26 +45,65 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
   };
 
   const one = onePost({ db, posts, maySeeSource, recordAct });
+  const reading = readingPosts(app);
   const listPosts = listingPosts(posts, maySeeSource);
   const postsOfSource: PostsOfSource = (request, sourceId) => {
     const { items, next } = listPosts(request, sourceId);
-    return { list: items.length > 0 ? postList(items, { withSource: false }) : null, next };
+    const read = reading.readAmong(request.viewer, items.map(({ id }) => id));
+    return { list: items.length > 0 ? postList(items, { withSource: false, read }) : null, next };
   };
+
+  const webhookViews: WebhookViews = {
+    panel(sourceId) {
+      const webhook = webhooks.managing.find(sourceId);
+      return webhook ? webhookPanel(webhook, webhooks.managing.urlOf(sourceId)) : null;
+    },
+    created: newWebhookPage,
+  };
+  const transfer = createTransferSource({
+    db, sources, recordAct,
+    changing: app.changing,
+    accountNamed: (username) => membership.accounts.findByName(username)?.id,
+    tellTransferred: app.people.notices.transferred,
+  });
 
   return withOpenApi([
     ...healthRoutes({ ...observations, metricsToken: config.metricsToken }),
-    ...accountRoutes({ ...membership, db, recordAct, baseUrl, secure }),
+    ...accountRoutes({ ...membership, baseUrl, secure }),
     ...accountPages({ ...membership, secure }),
-    ...postRoutes({ listPosts, one }),
-    ...postPages({ listPosts, one }),
-    ...outputFeedRoutes({ posts, baseUrl, visibleSourceTitle }),
+    ...settingsPages({ ...membership, db, recordAct, secure, backupDays: config.backupRetentionDays }),
+    ...postRoutes({ listPosts, one, serving, reading }),
+    ...postPages({ listPosts, one, serving, reading }),
+    ...writeRoutes({ writing, receive: attachments.receive, serving }),
+    ...writePages({ writing, receive: attachments.receive, filesHint: filesHint(config) }),
+    ...attachmentRoutes({ ...attachments, db, maySeeSource, recordAct }),
+    ...outputFeedRoutes({ posts, serving, visibleSourceTitle }),
+    ...notificationRoutes({ notifications }),
+    ...peopleAndAdminRoutes(app, membership, observations, { maySeeSource, maySeePost }),
     ...sourceRoutes({ ...app, importOpml: importingOpml(app), baseUrl }),
-    ...sourcePages({ ...app, importOpml: importingOpml(app), postsOfSource, isSyncing: app.syncJobs.isUnderWay }),
+    ...transferRoutes({ changing: app.changing, transfer }),
+    ...sourcePages({
+      ...app, importOpml: importingOpml(app), postsOfSource, webhookViews, isFollowed,
+      isSyncing: app.syncJobs.isUnderWay,
+    }),
+    ...webhookRoutes({ ...webhooks, manageableSource: app.changing.manageable }),
     ...assets.routes,
   ], config);
+
+  function maySeePost(postId: number, viewer: Viewer): boolean {
+    const post = posts.find(postId);
+    return post !== undefined && (post.isPublic === 1 || maySeeSource(post.sourceId, viewer));
+  }
+
+  function isFollowed(viewer: Viewer, sourceId: number): boolean {
+    return people.follows.isFollowed(viewer.id, sourceId);
+  }
 
   function visibleSourceTitle(sourceId: number, viewer: Parameters<MaySeeSource>[1]): string | undefined {
     return maySeeSource(sourceId, viewer) ? sources.find(sourceId)?.title : undefined;
   }
+}
 
+function filesHint({ uploadMaxBytes }: Config): string {
+  return `up to ${MAX_FILES}: images, PDF, plain text or Markdown, ${byteSize(uploadMaxBytes)} each`;
 }

@@ -15,8 +15,16 @@ export type RunHubOptions = {
   onReady: (address: string) => void; // web is healthy; the address is the one on this machine
 };
 
-/** Runs web and worker until a signal or until one of them ends. Resolves to null after a stop that was asked for,
- *  otherwise to a line that says what went wrong. */
+/** By which restore.sh asks that the hub make room for it. */
+export const PAUSE_SIGNAL = 'SIGUSR2';
+
+/** What runHub resolves to when it has. */
+export const PAUSED = 'the hub has stopped for a restore';
+
+/**
+ * Runs web and worker until a signal or until one of them ends. Resolves to null after a stop that was asked for,
+ * otherwise to a line that says why it ended.
+ */
 export async function runHub(config: Config, { node, env, watch, onReady }: RunHubOptions): Promise<string | null> {
   const { promise: listening, resolve } = Promise.withResolvers<string>();
   let failure: string | undefined;
@@ -31,7 +39,13 @@ export async function runHub(config: Config, { node, env, watch, onReady }: RunH
     watch ? watchedCommand(config, name, node) : confinedCommand(config, name, [], node),
   );
   const supervision = supervise(commands, { cwd: node.cwd, env, onMessage });
-  onStopSignals(supervision.stop, supervision.kill);
+  const ignoreSignals = onStopSignals(supervision.stop, supervision.kill);
+  let isPaused = false;
+  const pause = (): void => {
+    isPaused = true;
+    supervision.stop();
+  };
+  process.on(PAUSE_SIGNAL, pause);
   if (watch) resolve(localAddress(config.host, config.port));
 
   const over = new AbortController();
@@ -41,7 +55,9 @@ export async function runHub(config: Config, { node, env, watch, onReady }: RunH
 
   const ending = await supervision.ended;
   over.abort();
-  return describeEnding(ending, failure);
+  ignoreSignals();
+  process.off(PAUSE_SIGNAL, pause);
+  return isPaused ? PAUSED : describeEnding(ending, failure);
 }
 
 function describeEnding(ending: Ending, failure: string | undefined): string | null {

@@ -6,7 +6,10 @@ import { createCredentialStore } from '../features/accounts/credential-store.ts'
 import { createInvitationStore } from '../features/accounts/invitation-store.ts';
 import { SYNC_SOURCE } from '../features/feeds/sync-source.ts';
 import type { DueSource } from '../features/sources/sync-state-store.ts';
+import { THE_HUB } from '../platform/record-act.ts';
 import type { App } from './app.ts';
+import { createRetention } from './retention.ts';
+import { troubleTasks } from './trouble-tasks.ts';
 
 /** Rows per task and run: small enough that no other writer waits long. */
 const BATCH = 200;
@@ -16,7 +19,8 @@ const FINISHED_JOBS_KEPT = DAY;
 const NEVER_LATER = DAY + HOUR;
 
 /** The worker's recurring work. Each can be repeated without harm. */
-export function schedule({ db, clock, jobs, limits, syncState, syncJobs }: App): Task[] {
+export function schedule(app: App): Task[] {
+  const { db, clock, jobs, limits, syncState, syncJobs, attachments } = app;
   const heartbeat = createHeartbeat(db, 'worker', clock);
   const credentials = createCredentialStore(db, clock);
   const invitations = createInvitationStore(db, clock);
@@ -32,6 +36,18 @@ export function schedule({ db, clock, jobs, limits, syncState, syncJobs }: App):
     while (removeSome(BATCH) === BATCH) await setImmediate();
   }
 
+  /** Every file without a verdict has a job that asks for one. */
+  async function scanUnscanned(): Promise<void> {
+    let after = '';
+    for (let found = attachments.scanUnscanned(after, BATCH); found.length > 0;) {
+      after = found.at(-1) ?? '';
+      await setImmediate();
+      found = attachments.scanUnscanned(after, BATCH);
+    }
+  }
+
+  const retention = createRetention(app, THE_HUB);
+  const { sweeping, remoteCache } = attachments;
   const pullBack = () => void jobs.pullBack(SYNC_SOURCE, clock() + NEVER_LATER);
   const pruneJobs = (batch: number) => jobs.prune(clock() - FINISHED_JOBS_KEPT, batch);
 
@@ -42,6 +58,12 @@ export function schedule({ db, clock, jobs, limits, syncState, syncJobs }: App):
     { name: 'remove finished jobs', everyMs: MINUTE, run: () => drain(pruneJobs) },
     { name: 'remove idle rate limits', everyMs: MINUTE, run: () => drain(limits.prune) },
     { name: 'remove expired sessions', everyMs: MINUTE, run: () => drain(credentials.removeExpired) },
+    { name: 'scan unscanned uploads', everyMs: HOUR, run: scanUnscanned },
+    { name: 'sweep uploads', everyMs: HOUR, run: sweeping.sweepDaily },
+    { name: 'remove abandoned uploads', everyMs: HOUR, run: sweeping.removeAbandoned },
+    { name: 'tidy the cache', everyMs: HOUR, run: remoteCache.tidy },
+    ...troubleTasks(app, drain),
+    { name: 'remove old rows', everyMs: 5 * SECOND, run: retention.runDaily },
     { name: 'remove expired invitations', everyMs: MINUTE, run: () => drain(invitations.removeExpired) },
   ];
 }

@@ -1,11 +1,16 @@
+import type { KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
-import { resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
+import { deriveSealingKey, SealedSecretError } from '../features/webhooks/seal-secret.ts';
 import { parseCidrs, type Cidr } from '../platform/net/address-guard.ts';
 import { TOKEN_PREFIX } from '../platform/token-prefix.ts';
 import type { Parse } from './settings-reader.ts';
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/i;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+const CONTROL = /[\x00-\x1f\x7f]/;
+const AGE_RECIPIENT = /^age1[a-z0-9+._-]+$/; // of age itself and of its plugins
+const RCLONE_REMOTE = /^[\w.+@](?:[\w.+@ -]*[\w.+@-])?:/; // rclone's rule for names of remotes
 
 /** A whole number between the two, both included. */
 export function integer(min: number, max: number): Parse<number> {
@@ -41,6 +46,24 @@ export function origin(text: string): string {
   );
 }
 
+/** 1 for yes, 0 for no. */
+export function zeroOrOne(text: string): boolean {
+  if (text === '1' || text === '0') return text === '1';
+  throw new Error('must be 1 or 0');
+}
+
+/** One line for the shell. */
+export function shellCommand(text: string): string {
+  if (text.trim() !== '' && !text.includes('\n')) return text;
+  throw new Error('must be one line for the shell');
+}
+
+/** An address to send requests to, with everything after the host; may hold a user name and password. */
+export function httpUrl(text: string): string {
+  if (/^https?:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text)) return new URL(text).href;
+  throw new Error('must be an http or https address');
+}
+
 /** A folder; a relative one is taken from the project's. */
 export function folder(projectRoot: string): Parse<string> {
   return (text) => {
@@ -64,4 +87,43 @@ export function bearerToken(text: string): string {
   if (!VISIBLE_ASCII.test(text)) throw new Error('must be one or more visible ASCII characters without spaces');
   if (!text.startsWith(TOKEN_PREFIX)) return text;
   throw new Error(`must be a token of its own; those that begin with ${TOKEN_PREFIX} are the hub's API tokens`);
+}
+
+/** 1 to 9999 days, as plain digits. */
+export function days(text: string): number {
+  if (/^[1-9][0-9]{0,3}$/.test(text)) return Number(text);
+  throw new Error('must be a number of days from 1 to 9999');
+}
+
+/** A folder outside the project's own, where another disk is mounted; one line, as scripts read it. */
+export function farFolder(text: string): string {
+  if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
+  throw new Error('must be the absolute path of a folder, for example /mnt/backup');
+}
+
+/** One age recipient, several with spaces between, or the absolute path of a file of them. */
+export function ageRecipient(text: string): string {
+  if (/AGE-SECRET-KEY/i.test(text)) {
+    throw new Error('must be a recipient (age1…): this is a secret key, which must not be on this machine');
+  }
+  const recipients = text.trim().split(/ +/);
+  if (recipients.every((recipient) => AGE_RECIPIENT.test(recipient))) return recipients.join(' ');
+  if (isAbsolute(text) && !CONTROL.test(text)) return text;
+  throw new Error('must be age recipients (age1…) with spaces between, or the absolute path of a file of them');
+}
+
+/** The key that secrets in the database are sealed with, out of the bytes of its file. */
+export function sealingKey(bytes: Buffer): KeyObject {
+  try {
+    return deriveSealingKey(bytes);
+  } catch (error) {
+    if (!(error instanceof SealedSecretError)) throw error;
+    throw new Error('must name a file of 32 to 4096 random bytes, as made by: head -c 32 /dev/urandom > FILE');
+  }
+}
+
+/** `<remote>:<path>`. Without its colon rclone would take it for a folder on this machine. */
+export function rcloneRemote(text: string): string {
+  if (RCLONE_REMOTE.test(text) && !CONTROL.test(text)) return text;
+  throw new Error('must be a remote of the rclone configuration and a path, for example box:hub');
 }

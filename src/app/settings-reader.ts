@@ -17,7 +17,8 @@ export type Parse<T> = (text: string) => T;
 export type SettingsSource = {
   env: Record<string, string | undefined>;
   projectRoot: string;
-  readFile: (path: string) => string;
+  /** Each byte becomes a character with 'latin1'; UTF-8 otherwise. */
+  readFile: (path: string, encoding?: 'latin1') => string;
 };
 
 /** Reads variables one by one and remembers what is wrong, for `finish` to throw as one ConfigError. */
@@ -36,7 +37,7 @@ export function createSettingsReader({ env, projectRoot, readFile }: SettingsSou
 
   function secretFile<T>(name: string, file: string, parse: Parse<T>): T | null {
     const path = isAbsolute(file) ? file : resolve(projectRoot, file);
-    const text = parsed(name, file, () => readSecret(path, readFile));
+    const text = parsed(name, file, () => readableFile(() => readFile(path).replace(/\r?\n$/, '')));
     if (text === undefined) return null;
     secretFiles.push(path);
     return parsed(name, text, parse) ?? null;
@@ -62,6 +63,17 @@ export function createSettingsReader({ env, projectRoot, readFile }: SettingsSou
     return null;
   }
 
+  /** What is made of the bytes of the file that the variable names; null where it is not set. */
+  function secretBytes<T>(name: string, parse: (bytes: Buffer) => T): T | null {
+    const file = env[name];
+    if (file === undefined) return null;
+    const path = isAbsolute(file) ? file : resolve(projectRoot, file);
+    const text = parsed(name, file, () => readableFile(() => readFile(path, 'latin1')));
+    if (text === undefined) return null;
+    secretFiles.push(path);
+    return parsed(name, text, () => parse(Buffer.from(text, 'latin1'))) ?? null;
+  }
+
   /** A mistake that only shows when several variables are seen together. */
   function problem(text: string): void {
     problems.push(text);
@@ -73,12 +85,12 @@ export function createSettingsReader({ env, projectRoot, readFile }: SettingsSou
     return secretFiles;
   }
 
-  return { value, optional, secret, problem, finish };
+  return { value, optional, secret, secretBytes, problem, finish };
 }
 
-function readSecret(path: string, readFile: (path: string) => string): string {
+function readableFile(read: () => string): string {
   try {
-    return readFile(path).replace(/\r?\n$/, '');
+    return read();
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
     throw new Error(`must name a file that can be read${code}`);

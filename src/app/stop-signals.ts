@@ -5,8 +5,11 @@ const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 // On Ctrl-C the terminal and npm both send SIGINT: what comes this soon after the first is the same request.
 const SAME_REQUEST = SECOND;
 
-/** Calls `stop` at the first signal that asks the process to end, and `kill` at one that repeats it in earnest. */
-export function onStopSignals(stop: () => void, kill: () => void, clock: Clock = Date.now): void {
+/**
+ * Calls `stop` at the first signal that asks the process to end, and `kill` at one that repeats it in earnest. Returns
+ * what ends the listening.
+ */
+export function onStopSignals(stop: () => void, kill: () => void, clock: Clock = Date.now): () => void {
   let first: number | undefined;
 
   const received = (): void => {
@@ -19,4 +22,7 @@ export function onStopSignals(stop: () => void, kill: () => void, clock: Clock =
   };
 
   for (const signal of STOP_SIGNALS) process.on(signal, received);
+  return () => {
+    for (const signal of STOP_SIGNALS) process.off(signal, received);
+  };
 }

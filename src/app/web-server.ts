@@ -25,8 +25,9 @@ export function createWebServer(app: App): { server: Server; release(): void } {
     cache: createResponseCache(createContentVersion(reader)),
     baseUrl: config.baseUrl,
     trustedProxies: config.trustedProxies,
+    discardBytes: 8 * config.uploadMaxBytes, // twice what a request may have
     authenticate: createAuthenticate(membership.credentials, config.secure),
-    renderPage: (page, viewer) => renderPage(assets, page, viewer),
+    renderPage: (page, viewer) => renderPage(assets, page, viewer, app.notifications.countUnread),
     errorPage,
     observe: (method, route, status, seconds) => observations.observe(method, route?.path, status, seconds),
     onError: app.errors.note,

@@ -5,4 +5,5 @@ process.exitCode = await runHubctl(process.argv.slice(2), {
   env: process.env,
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
+  isTerminal: process.stderr.isTTY === true,
 });

@@ -5,7 +5,7 @@
 import { bridgeCommand } from '../app/bridge-command.ts';
 import { loadConfigOrExit, PROJECT_ROOT } from '../app/load-config.ts';
 import { makeDataFolderOrExit } from '../app/data-folder.ts';
-import { confinedCommand } from '../app/hub-commands.ts';
+import { confinedCommand, folderToRead, verifyingCommand } from '../app/hub-commands.ts';
 import type { Command } from '../app/supervise.ts';
 
 const PROGRAMS = ['web', 'worker', 'hubctl', 'clamd-bridge'];
@@ -24,6 +24,8 @@ if (!process.execve) throw new Error(`Node cannot replace a process on ${process
 process.execve(command.file, [command.file, ...command.args], process.env);
 
 function hubCommand(): Command {
+  const folder = folderToRead(name, args);
+  if (folder !== undefined) return verifyingCommand(process.env, folder, args, node);
   const config = loadConfigOrExit(process.env);
   makeDataFolderOrExit(config.dataDir);
   return confinedCommand(config, name, args, node);

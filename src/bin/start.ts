@@ -7,6 +7,7 @@ import { loadConfigOrExit, PROJECT_ROOT } from '../app/load-config.ts';
 import { makeDataFolderOrExit } from '../app/data-folder.ts';
 import { httpAddress } from '../app/local-address.ts';
 import { prepareHub } from '../app/prepare-hub.ts';
+import { noteProcess, runAroundRestores } from '../app/run-around-restores.ts';
 import { runHub } from '../app/run-hub.ts';
 
 const args = process.argv.slice(2);
@@ -19,28 +20,34 @@ const config = loadConfigOrExit(process.env);
 if (watch && config.port === 0) endWith(2, 'PORT must not be 0 while developing: web would move at every change');
 makeDataFolderOrExit(config.dataDir);
 
-const setUpLink = prepare();
-const problem = await runHub(config, {
-  node: {
-    execPath: process.execPath,
-    cwd: PROJECT_ROOT,
-    hasNetFlag: process.allowedNodeEnvironmentFlags.has('--allow-net'),
-  },
-  env: process.env,
-  watch,
-  onReady: announce,
-});
+let setUpLink: string | null = null;
+try {
+  prepare();
+} catch (error) {
+  endWith(1, error instanceof Error ? error.message : String(error));
+}
+noteProcess(config.dataDir, process.pid);
+const problem = await runAroundRestores(config.dataDir, run, prepare);
 if (problem !== null) endWith(1, problem);
 process.exit(0);
 
-function prepare(): string | null {
-  try {
-    const hub = prepareHub(config);
-    hub.close();
-    return hub.setUpLink;
-  } catch (error) {
-    return endWith(1, error instanceof Error ? error.message : String(error));
-  }
+function run(): Promise<string | null> {
+  return runHub(config, {
+    node: {
+      execPath: process.execPath,
+      cwd: PROJECT_ROOT,
+      hasNetFlag: process.allowedNodeEnvironmentFlags.has('--allow-net'),
+    },
+    env: process.env,
+    watch,
+    onReady: announce,
+  });
+}
+
+function prepare(): void {
+  const hub = prepareHub(config);
+  hub.close();
+  setUpLink = hub.setUpLink;
 }
 
 /** With PORT=0 and no BASE_URL the public address is only known now. */

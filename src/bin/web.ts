@@ -8,13 +8,18 @@ import { SECOND } from '../platform/clock.ts';
 import { listenProblem } from '../app/listen-problem.ts';
 import { startProcess } from '../app/process.ts';
 import type { WebMessage } from '../app/run-hub.ts';
+import { watchingWorker } from '../app/watch-worker.ts';
 import { createWebServer } from '../app/web-server.ts';
+import { createScheduler } from '../platform/jobs/scheduler.ts';
 
 const GRACE = 8 * SECOND;
 
 const { app, keepRunning } = startProcess('web', process);
-const { config, log } = app;
+const { config, clock, errors, log } = app;
 const { server, release } = createWebServer(app);
+const watch = watchingWorker(app);
+const scheduler = createScheduler({ tasks: watch.tasks, clock, log, onError: errors.note });
+scheduler.start();
 
 server.once('error', (error) => {
   const problem = listenProblem(error, config.host, config.port) ?? error.message;
@@ -29,6 +34,8 @@ server.listen(config.port, config.host, () => {
 });
 
 keepRunning(async () => {
+  await scheduler.stop();
+  await watch.stop();
   await closeServer(server, GRACE);
   release();
 });

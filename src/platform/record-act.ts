@@ -3,7 +3,10 @@ export type Actor = { id: number | null; name: string; address: string | null };
 
 export type ActTarget = { kind: string; id: number | null; name: string };
 
-/** Writes one audit record, in the caller's transaction. `act` is noun.verb; `detail` never holds secrets. */
+/**
+ * Writes one audit record, in the caller's transaction. `act` is noun.verb; `detail` never holds secrets. Throws
+ * HttpError 401 for an account that has left, so that what it asked for before that is not done after it.
+ */
 export type RecordAct = (
   act: string,
   actor: Actor,

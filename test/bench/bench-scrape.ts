@@ -66,7 +66,8 @@ function openHub(path: string, size: HubSize): Hub {
   const ofProcess = createProcessMetrics({ startedAtSeconds: Date.now() / 1000 });
   const build = { version: '0.0.0', node: process.version, sqlite: store.sqliteVersion };
   const scrape = (): string => renderPrometheus([
-    ...serviceFamilies(build, store.readService(), readStorageSizes(path), 0), ...http.families(),
+    ...serviceFamilies(build, store.readService(), readStorageSizes(path), 0, { lastSuccessAt: null, lastVerifiedAt: null }),
+    ...http.families(),
     ...ofProcess.families(),
   ]);
   const close = (): void => {

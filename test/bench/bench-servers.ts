@@ -8,8 +8,8 @@ import { loadConfig } from '../../src/app/load-config.ts';
 export type RunningServer = { name: string; port: number; pid: number; stop(): Promise<void> };
 
 /** The hub's own web process as it runs for real, confined and with its log on (to nowhere). */
-export function startWeb(dataDir: string): Promise<RunningServer> {
-  const env = hubEnvironment(dataDir);
+export function startWeb(dataDir: string, settings: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
+  const env = { ...hubEnvironment(dataDir), ...settings };
   const portOf = (message: unknown) => (message as { listening?: { port: number } }).listening?.port;
   return start('web', hubArguments('web', env), env, portOf);
 }

@@ -8,10 +8,14 @@ const CORPUS = `${import.meta.dirname}/../../../shared/corpora/feeds`;
 const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   feeds: async () => (await import('./bench-feeds.ts')).benchFeeds(CORPUS),
   multipart: async () => (await import('./bench-multipart.ts')).benchMultipart(),
+  attachments: async () => (await import('./bench-attachments.ts')).benchAttachments(),
   reading: async () => (await import('./bench-reading.ts')).benchReading(),
   scrape: async () => (await import('./bench-scrape.ts')).benchScrape(),
   queue: async () => (await import('./bench-queue.ts')).benchQueue(),
   sync: async () => (await import('./bench-sync.ts')).benchSync(),
+  webhooks: async () => (await import('./bench-webhooks.ts')).benchWebhooks(),
+  retention: async () => (await import('./bench-retention.ts')).benchRetention(),
+  backup: async () => (await import('./bench-backup.ts')).benchBackup(),
   start: async () => (await import('./bench-start.ts')).benchStart(),
 };
 

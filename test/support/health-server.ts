@@ -43,9 +43,11 @@ export async function startHealth(
   const build = { version: '1.2.3', node: process.version, sqlite: store.sqliteVersion };
   const unreadable: unknown[] = [];
   const routes = healthRoutes({
-    readHealth: store.readHealth,
+    isRestoring: () => false,
+    readHealth: () => ({ ...store.readHealth(), lastBackup: null }),
     families: () => [
-      ...serviceFamilies(build, store.readService(), readStorageSizes(path), 0), ...http.families(),
+      ...serviceFamilies(build, store.readService(), readStorageSizes(path), 0, { lastSuccessAt: null, lastVerifiedAt: null }),
+      ...http.families(),
       ...ofProcess.families(), ...extraFamilies,
     ],
     metricsToken,

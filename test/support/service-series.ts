@@ -15,13 +15,15 @@ export type MeasuredHub = MigratedDatabase & {
   series(clock?: Clock): Map<string, number>;
 };
 
+const NO_BACKUPS = { lastSuccessAt: null, lastVerifiedAt: null };
+
 /** A database with one account, and what a scrape says of it. */
 export function measuredHub(t: TestContext): MeasuredHub {
   const { db, path, connect } = migratedDatabase(t);
   db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
     VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0)`);
   const families = (clock: Clock = () => NOW): Family[] =>
-    serviceFamilies(BUILD, createHealthStore(db, clock).readService(), readStorageSizes(path), 1024);
+    serviceFamilies(BUILD, createHealthStore(db, clock).readService(), readStorageSizes(path), 1024, NO_BACKUPS);
   return { db, path, connect, families, series: (clock) => parseSeries(renderPrometheus(families(clock))) };
 }
 

@@ -47,7 +47,7 @@ export type Hub = { child: ChildProcess; folder: string; stdout: () => string; s
 
 /** The real start and launch, and stand-ins for the programs they run. */
 export function standInProject(t: TestContext): string {
-  const parts = ['package.json', 'package-lock.json', 'scripts', 'src/app', 'src/platform', 'src/bin'];
+  const parts = ['package.json', 'package-lock.json', 'scripts', 'src/app', 'src/features', 'src/platform', 'src/bin'];
   const folder = temporaryProject(t, parts);
   writeFiles(folder, { 'src/bin/web.ts': WEB, 'src/bin/worker.ts': WORKER, 'src/app/prepare-hub.ts': PREPARE });
   return folder;

@@ -3,12 +3,21 @@ import { delimiter, join } from 'node:path';
 import type { TestContext } from 'node:test';
 
 const DEBIAN_PACKAGES: Record<string, string> = {
+  age: 'age',
   chromedriver: 'chromium-driver',
   chromium: 'chromium',
   clamd: 'clamav-daemon',
+  crontab: 'cron',
+  curl: 'curl',
+  openssl: 'openssl',
   prometheus: 'prometheus',
   promtool: 'prometheus',
+  rclone: 'rclone',
   shellcheck: 'shellcheck',
+  systemctl: 'systemd',
+  'systemd-analyze': 'systemd',
+  'systemd-nspawn': 'systemd-container',
+  unshare: 'util-linux',
   xmllint: 'libxml2-utils',
 };
 

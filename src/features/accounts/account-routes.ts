@@ -7,15 +7,19 @@ import type { AccountStore } from './account-store.ts';
 import { accountJson } from './account-json.ts';
 import type { ChangeAccount } from './change-account.ts';
 import { invitationRoutes, type InvitationRouteDeps } from './invitation-routes.ts';
+import { leaveRoutes, type LeaveRouteDeps } from './leave-routes.ts';
 import { sessionRoutes, type SessionRouteDeps } from './session-routes.ts';
 import { tokenRoutes, type TokenRouteDeps } from './token-routes.ts';
 
 type OwnDeps = { accounts: AccountStore; changeAccount: ChangeAccount };
-type Deps = OwnDeps & SessionRouteDeps & TokenRouteDeps & InvitationRouteDeps;
+type Deps = OwnDeps & LeaveRouteDeps & SessionRouteDeps & TokenRouteDeps & InvitationRouteDeps;
 
 /** The API of accounts and of all by which people come in and are known. */
 export function accountRoutes(deps: Deps): Route[] {
-  return [...sessionRoutes(deps), ...ownAccountRoutes(deps), ...tokenRoutes(deps), ...invitationRoutes(deps)];
+  return [
+    ...sessionRoutes(deps), ...ownAccountRoutes(deps), ...leaveRoutes(deps), ...tokenRoutes(deps),
+    ...invitationRoutes(deps),
+  ];
 }
 
 function ownAccountRoutes({ accounts, changeAccount }: OwnDeps): Route[] {

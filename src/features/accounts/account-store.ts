@@ -4,19 +4,24 @@ import type { Db } from '../../platform/db/open-database.ts';
 export type Role = 'admin' | 'member';
 export type Account = { id: number; username: string; displayName: string; role: Role; createdAt: number };
 export type AccountWithHash = Account & { passwordHash: string };
+/** `sources`: how many it owns. */
+export type ListedAccount = Account & { sources: number };
+type Pseudonym = { name: string };
 type NewAccount = { username: string; displayName: string; role: Role; passwordHash: string };
 
 export type AccountStore = ReturnType<typeof createAccountStore>;
 
+/** Of accounts that have not left. */
+const PRESENT = 'left_at IS NULL';
 const COLUMNS = 'id, username, display_name AS displayName, role, created_at AS createdAt';
 
 /** People who have joined. Names are compared without regard to case. */
 export function createAccountStore(db: Db, clock: Clock) {
-  const selectAny = db.prepare<[], { id: number }>('any account', 'SELECT id FROM accounts LIMIT 1');
+  const selectAny = db.prepare<[], { id: number }>('any account', `SELECT id FROM accounts WHERE ${PRESENT} LIMIT 1`);
   const select = db.prepare<[number], AccountWithHash>('account',
-    `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE id = ?`);
+    `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE id = ? AND ${PRESENT}`);
   const selectByName = db.prepare<[string], AccountWithHash>('account by name',
-    `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE username = ?`);
+    `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE username = ? AND ${PRESENT}`);
   const insert = db.prepare<[string, string, Role, string, number, number], Account>('create account', `
     INSERT INTO accounts (username, display_name, role, password_hash, created_at, updated_at)
     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`);
@@ -24,6 +29,21 @@ export function createAccountStore(db: Db, clock: Clock) {
     'UPDATE accounts SET display_name = ?, updated_at = ? WHERE id = ?');
   const updatePassword = db.prepare<[string, number, number]>('set password',
     'UPDATE accounts SET password_hash = ?, updated_at = ? WHERE id = ?');
+
+  const selectPage = db.prepare<[number, number], ListedAccount>('accounts', `
+    SELECT ${COLUMNS}, (SELECT COUNT(*) FROM sources WHERE owner_id = accounts.id AND removed_at IS NULL) AS sources
+      FROM accounts WHERE id > ? AND ${PRESENT} ORDER BY id LIMIT ?`);
+  const selectOtherAdmin = db.prepare<[number], { id: number }>('another admin',
+    `SELECT id FROM accounts WHERE role = 'admin' AND id <> ? AND ${PRESENT} LIMIT 1`);
+  const depart = db.prepare<[Pseudonym & { id: number; now: number }]>('account leaves', `
+    UPDATE accounts SET username = @name, display_name = @name, role = 'member', password_hash = '', left_at = @now,
+           created_at = @now, updated_at = @now
+     WHERE id = @id AND ${PRESENT}`);
+  const selectLeaver = db.prepare<[number], Pseudonym>('account that left',
+    'SELECT username AS name FROM accounts WHERE id = ? AND left_at IS NOT NULL');
+  const selectProperty = db.prepare<[number], { id: number }>('any source of account',
+    'SELECT id FROM sources WHERE owner_id = ? LIMIT 1');
+  const remove = db.prepare<[number]>('delete account', 'DELETE FROM accounts WHERE id = ? AND left_at IS NOT NULL');
 
   return {
     exists: (): boolean => selectAny.get() !== undefined,
@@ -34,6 +54,19 @@ export function createAccountStore(db: Db, clock: Clock) {
     create({ username, displayName, role, passwordHash }: NewAccount): Account | undefined {
       return insert.get(username, displayName, role, passwordHash, clock(), clock());
     },
+
+    /** By id, with how many sources each owns. */
+    list: (after: number, limit: number): ListedAccount[] => selectPage.all(after, limit),
+    hasOtherAdmin: (id: number): boolean => selectOtherAdmin.get(id) !== undefined,
+
+    /** From now on nobody can be this account; `name` stands where its names stood. */
+    depart: (id: number, name: string): void => void depart.run({ id, name, now: clock() }),
+    /** The name that stands for an account that has left; undefined for one that has not, or is gone altogether. */
+    pseudonymOf: (id: number): string | undefined => selectLeaver.get(id)?.name,
+    /** Whether sources still name it, if only such as are being removed. */
+    hasSources: (id: number): boolean => selectProperty.get(id) !== undefined,
+    /** The row of an account that has left. */
+    delete: (id: number): void => void remove.run(id),
 
     setDisplayName: (id: number, displayName: string): void => void updateName.run(displayName, clock(), id),
     setPasswordHash: (id: number, hash: string): void => void updatePassword.run(hash, clock(), id),

@@ -8,6 +8,8 @@ export const SESSION_LIFETIME = 30 * DAY;
 
 export type ApiToken = { id: number; name: string; createdAt: number };
 
+export type Session = { id: number; createdAt: number; expiresAt: number };
+
 export type CredentialStore = ReturnType<typeof createCredentialStore>;
 
 type ViewerRow = Omit<Viewer, 'via'>;
@@ -17,10 +19,10 @@ const VIEWER = 'a.id, a.username, a.display_name AS displayName, a.role';
 export function createCredentialStore(db: Db, clock: Clock) {
   const selectSession = db.prepare<[string, number], ViewerRow>('session', `
     SELECT ${VIEWER}, s.id AS credentialId FROM sessions s JOIN accounts a ON a.id = s.account_id
-     WHERE s.token_hash = ? AND s.expires_at > ?`);
+     WHERE s.token_hash = ? AND s.expires_at > ? AND a.left_at IS NULL`);
   const selectToken = db.prepare<[string], ViewerRow>('api token', `
     SELECT ${VIEWER}, t.id AS credentialId FROM api_tokens t JOIN accounts a ON a.id = t.account_id
-     WHERE t.token_hash = ?`);
+     WHERE t.token_hash = ? AND a.left_at IS NULL`);
   const insertSession = db.prepare<[number, string, number, number]>('create session',
     'INSERT INTO sessions (account_id, token_hash, created_at, expires_at) VALUES (?, ?, ?, ?)');
   const deleteSession = db.prepare<[number]>('end session', 'DELETE FROM sessions WHERE id = ?');
@@ -28,13 +30,17 @@ export function createCredentialStore(db: Db, clock: Clock) {
     'DELETE FROM sessions WHERE account_id = ? AND id <> ?');
   const deleteExpired = db.prepare<[number, number]>('remove expired sessions',
     'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)');
+  const selectSessions = db.prepare<[number, number], Session>('sessions of account', `
+    SELECT id, created_at AS createdAt, expires_at AS expiresAt FROM sessions
+     WHERE account_id = ? AND expires_at > ? ORDER BY id`);
   const insertToken = db.prepare<[number, string, string, number], ApiToken>('create api token', `
     INSERT INTO api_tokens (account_id, name, token_hash, created_at) VALUES (?, ?, ?, ?)
     RETURNING id, name, created_at AS createdAt`);
   const selectTokens = db.prepare<[number], ApiToken>('api tokens',
     'SELECT id, name, created_at AS createdAt FROM api_tokens WHERE account_id = ? ORDER BY id');
-  const deleteToken = db.prepare<[number, number]>('revoke api token',
-    'DELETE FROM api_tokens WHERE id = ? AND account_id = ?');
+  const deleteToken = db.prepare<[number, number], { name: string }>('revoke api token',
+    'DELETE FROM api_tokens WHERE id = ? AND account_id = ? RETURNING name');
+  const deleteTokens = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
 
   return {
     viewerOfSession(secret: string): Viewer | null {
@@ -54,9 +60,17 @@ export function createCredentialStore(db: Db, clock: Clock) {
       return secret;
     },
 
+    /** Those that have not expired. */
+    sessionsOf: (accountId: number): Session[] => selectSessions.all(accountId, clock()),
+    /** Nothing that proves to be the account does so any more. */
+    removeAllOf(accountId: number): void {
+      deleteOthers.run(accountId, 0);
+      deleteTokens.run(accountId);
+    },
+
     endSession: (sessionId: number): void => void deleteSession.run(sessionId),
-    /** Ends all sessions of the account but this one. */
-    endOtherSessions: (accountId: number, sessionId: number): void => void deleteOthers.run(accountId, sessionId),
+    /** Ends all sessions of the account but this one, and says how many. */
+    endOtherSessions: (accountId: number, sessionId: number): number => deleteOthers.run(accountId, sessionId).changes,
     removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
 
     /** The token's value is in the answer and nowhere else. */
@@ -68,7 +82,7 @@ export function createCredentialStore(db: Db, clock: Clock) {
     },
 
     tokensOf: (accountId: number): ApiToken[] => selectTokens.all(accountId),
-    /** False when the account has no such token. */
-    revokeToken: (id: number, accountId: number): boolean => deleteToken.run(id, accountId).changes === 1,
+    /** Its name; undefined when the account has no such token. */
+    revokeToken: (id: number, accountId: number): string | undefined => deleteToken.get(id, accountId)?.name,
   };
 }

@@ -5,6 +5,7 @@ import { notFound } from '../../platform/http/problem.ts';
 import { json, noContent, type Reply } from '../../platform/http/reply.ts';
 import { route, type MemberRequest, type Route } from '../../platform/http/router.ts';
 import { actorOf } from '../../platform/record-act.ts';
+import type { Role } from './account-store.ts';
 import type { Invitation, InvitationStore } from './invitation-store.ts';
 import type { Joining } from './join-hub.ts';
 
@@ -25,10 +26,7 @@ export function invitationRoutes({ invitations, joining, baseUrl }: InvitationRo
   }
 
   async function create(req: MemberRequest): Promise<Reply> {
-    const input = createInput(await readJson(req));
-    const role = input.optionalChoice('role', ['admin', 'member']) ?? 'member';
-    const hours = input.optionalInteger('hours', 1, INVITATION_HOURS.max) ?? INVITATION_HOURS.standard;
-    input.done();
+    const { role, hours } = readInvitation(await readJson(req));
     const made = joining.invite(role, hours * HOUR, actorOf(req));
     const url = `${baseUrl}/join/${made.token}`;
     return json({ id: made.id, url, role, expiresAt: new Date(made.expiresAt).toISOString() }, 201);
@@ -38,6 +36,15 @@ export function invitationRoutes({ invitations, joining, baseUrl }: InvitationRo
     if (!joining.withdraw(pathId(req.params), actorOf(req))) throw notFound('invitation');
     return noContent();
   }
+}
+
+/** What kind of invitation is wanted: a member's for three days when nothing is said. 422. */
+export function readInvitation(values: Record<string, unknown>): { role: Role; hours: number } {
+  const input = createInput(values);
+  const role = input.optionalChoice('role', ['admin', 'member']) ?? 'member';
+  const hours = input.optionalInteger('hours', 1, INVITATION_HOURS.max) ?? INVITATION_HOURS.standard;
+  input.done();
+  return { role, hours };
 }
 
 function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {

@@ -19,7 +19,10 @@ export function createInvitationStore(db: Db, clock: Clock) {
     `SELECT ${COLUMNS} FROM invitations WHERE token_hash = ? AND expires_at > ?`);
   const selectAll = db.prepare<[number], Invitation>('invitations',
     `SELECT ${COLUMNS} FROM invitations WHERE purpose = 'invite' AND expires_at > ? ORDER BY id`);
-  const remove = db.prepare<[number]>('remove invitation', 'DELETE FROM invitations WHERE id = ?');
+  const remove = db.prepare<[number], { role: Role }>('remove invitation',
+    'DELETE FROM invitations WHERE id = ? RETURNING role');
+  const removeOf = db.prepare<[number]>('remove invitations of account',
+    'DELETE FROM invitations WHERE created_by = ?');
   const removeSetUp = db.prepare<[]>('remove set-up links', `DELETE FROM invitations WHERE purpose = 'set-up'`);
   const deleteExpired = db.prepare<[number, number]>('remove expired invitations',
     'DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE expires_at <= ? LIMIT ?)');
@@ -36,8 +39,9 @@ export function createInvitationStore(db: Db, clock: Clock) {
     /** Undefined for an unknown, used or expired link. */
     find: (token: string): Invitation | undefined => select.get(hashSecret(token), clock()),
     list: (): Invitation[] => selectAll.all(clock()),
-    /** False when there is no such invitation. */
-    remove: (id: number): boolean => remove.run(id).changes === 1,
+    /** The role it was for; undefined when there is no such invitation. */
+    remove: (id: number): Role | undefined => remove.get(id)?.role,
+    removeOf: (accountId: number): void => void removeOf.run(accountId),
     removeSetUpLinks: (): void => void removeSetUp.run(),
     removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
   };

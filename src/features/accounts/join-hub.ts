@@ -72,8 +72,9 @@ export function joining({ db, accounts, invitations, credentials, passwords, lim
       return invitation;
     }),
     withdraw: db.transaction('withdraw invitation', (id: number, actor: Actor): boolean => {
-      if (!invitations.remove(id)) return false;
-      recordAct('invitation.withdrawn', actor, { kind: 'invitation', id, name: '' });
+      const role = invitations.remove(id);
+      if (role === undefined) return false;
+      recordAct('invitation.withdrawn', actor, { kind: 'invitation', id, name: role });
       return true;
     }),
   };

@@ -1,9 +1,11 @@
 import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import type { Db, Statement } from '../../platform/db/open-database.ts';
+import { HttpError } from '../../platform/http/problem.ts';
 import type { RecordAct } from '../../platform/record-act.ts';
 
-type AuditRow = {
-  at: number;
+export type AuditRecord = {
+  id: number;
+  at: number; // unix ms
   act: string;
   actorId: number | null;
   actorName: string;
@@ -11,26 +13,105 @@ type AuditRow = {
   targetId: number | null;
   targetName: string | null;
   address: string | null;
-  detail: string;
+  detail: string; // JSON
 };
 
+/** Which records are wanted; `actor` is a name, `to` (unix ms) is not included. */
+export type AuditFilter = {
+  act?: string;
+  actor?: string;
+  targetKind?: string;
+  targetId?: number;
+  from?: number;
+  to?: number;
+};
+
+/** Where a page begins: after this record, newest first. */
+export type AuditPosition = Pick<AuditRecord, 'at' | 'id'>;
+
+type Asked = Required<AuditFilter> & { at: number; id: number; limit: number };
+
+export type AuditStore = ReturnType<typeof createAuditStore>;
+
+const COLUMNS = `id, at, act, actor_id AS actorId, actor_name AS actorName, target_kind AS targetKind,
+  target_id AS targetId, target_name AS targetName, address, detail`;
+
+const CONDITIONS: Record<keyof AuditFilter, string> = {
+  act: 'act = @act',
+  actor: 'actor_name = @actor COLLATE NOCASE',
+  targetKind: 'target_kind = @targetKind',
+  targetId: 'target_id = @targetId',
+  from: 'at >= @from',
+  to: 'at < @to',
+};
+
+const NOTHING_ASKED = { act: '', actor: '', targetKind: '', targetId: 0, from: 0, to: 0 };
+const FROM_THE_TOP = { at: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
+
 /** Who did what to what, for admins to read later. */
-export function createAuditStore(db: Db, clock: Clock): { record: RecordAct } {
-  const insert = db.prepare<[AuditRow]>('record act', `
+export function createAuditStore(db: Db, clock: Clock) {
+  // A request that began before its sender left the hub may end after that: then it has no effect, nor a name in here.
+  const insert = db.prepare<[Omit<AuditRecord, 'id'>]>('record act', `
     INSERT INTO audit_records (at, act, actor_id, actor_name, target_kind, target_id, target_name, address, detail)
-    VALUES (@at, @act, @actorId, @actorName, @targetKind, @targetId, @targetName, @address, @detail)`);
+    SELECT @at, @act, @actorId, @actorName, @targetKind, @targetId, @targetName, @address, @detail
+     WHERE @actorId IS NULL OR EXISTS (SELECT 1 FROM accounts WHERE id = @actorId AND left_at IS NULL)`);
+  const selectFiltered = filteredStatements(db);
+  const selectOf = db.prepare<[number, number, number], AuditRecord>('acts of account',
+    `SELECT ${COLUMNS} FROM audit_records WHERE actor_id = ? AND id > ? ORDER BY id LIMIT ?`);
+  // Each act is found by one step in the index after the one before: there are few acts and many records.
+  const selectActs = db.prepare<[], { act: string }>('kinds of acts', `
+    WITH RECURSIVE known (act) AS (
+      SELECT MIN(act) FROM audit_records
+      UNION ALL SELECT (SELECT MIN(act) FROM audit_records WHERE act > known.act) FROM known WHERE act IS NOT NULL)
+    SELECT act FROM known WHERE act IS NOT NULL`);
+  const removeBefore = db.prepare<[number, number]>('remove old audit records', `
+    DELETE FROM audit_records WHERE id IN (SELECT id FROM audit_records WHERE at < ? ORDER BY at LIMIT ?)`);
+  const countBefore = db.prepare<[number], { n: number }>('count old audit records',
+    'SELECT COUNT(*) AS n FROM audit_records WHERE at < ?');
 
-  const record: RecordAct = (act, actor, target, detail = {}) => void insert.run({
-    at: clock(),
-    act,
-    actorId: actor.id,
-    actorName: actor.name,
-    targetKind: target?.kind ?? null,
-    targetId: target?.id ?? null,
-    targetName: target?.name ?? null,
-    address: actor.address,
-    detail: JSON.stringify(detail),
-  });
+  const record: RecordAct = (act, actor, target, detail = {}) => {
+    const { changes } = insert.run({
+      at: clock(),
+      act,
+      actorId: actor.id,
+      actorName: actor.name,
+      targetKind: target?.kind ?? null,
+      targetId: target?.id ?? null,
+      targetName: target?.name ?? null,
+      address: actor.address,
+      detail: JSON.stringify(detail),
+    });
+    if (changes === 0) throw new HttpError(401, 'This account is gone.');
+  };
 
-  return { record };
+  return {
+    /** 401 for an actor who has left. */
+    record,
+
+    /** Newest first. */
+    list: (filter: AuditFilter, { at, id }: AuditPosition = FROM_THE_TOP, limit: number): AuditRecord[] =>
+      selectFiltered(filter).all({ ...NOTHING_ASKED, ...filter, at, id, limit }),
+
+    /** What an account itself did, oldest first. */
+    listOf: (accountId: number, after: number, limit: number): AuditRecord[] => selectOf.all(accountId, after, limit),
+    /** All that were ever recorded. */
+    acts: (): string[] => selectActs.all().map(({ act }) => act),
+    /** Up to `limit` older than that (unix ms), oldest first; returns how many. */
+    removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
+    countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
+  };
+}
+
+/** A statement for each set of conditions: one for all of them could use no index. */
+function filteredStatements(db: Db): (filter: AuditFilter) => Statement<[Asked], AuditRecord> {
+  const known = new Map<string, Statement<[Asked], AuditRecord>>();
+
+  return (filter) => {
+    const wanted = Object.entries(CONDITIONS).filter(([name]) => name in filter).map(([, condition]) => condition);
+    const where = [...wanted, '(at, id) < (@at, @id)'].join(' AND ');
+    const statement = known.get(where) ?? db.prepare<[Asked], AuditRecord>('audit records',
+      `SELECT ${COLUMNS} FROM audit_records WHERE ${where} ORDER BY at DESC, id DESC LIMIT @limit`);
+    known.set(where, statement);
+    return statement;
+  };
 }

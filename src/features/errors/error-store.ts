@@ -5,6 +5,23 @@ import { errorFields, type Log } from '../../platform/log.ts';
 
 const MAX_TEXT = 4_000;
 
+/** Errors of one kind; times in unix ms. */
+export type ErrorEvent = {
+  id: number;
+  program: string;
+  message: string; // of the latest one
+  stack: string;
+  count: number;
+  firstAt: number;
+  lastAt: number;
+};
+
+export type ErrorPosition = Pick<ErrorEvent, 'lastAt' | 'id'>;
+
+export type ErrorStore = ReturnType<typeof createErrorStore>;
+
+const FROM_THE_TOP: ErrorPosition = { lastAt: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
+
 /**
  * Notes what went wrong unexpectedly: one row per fingerprint, with a count and the first and last time. Never
  * throws; when the database cannot be written, the log line is all there is.
@@ -17,6 +34,15 @@ export function createErrorStore(db: Db, clock: Clock, program: string, log: Log
   const count = db.prepare<[string]>('count error event', `
     INSERT INTO counts (metric, label, value) VALUES ('error_events_total', ?, 1)
     ON CONFLICT DO UPDATE SET value = value + 1`);
+
+  const selectPage = db.prepare<[number, number, number], ErrorEvent>('error events', `
+    SELECT rowid AS id, program, message, stack, count, first_at AS firstAt, last_at AS lastAt FROM error_events
+     WHERE (last_at, rowid) < (?, ?) ORDER BY last_at DESC, rowid DESC LIMIT ?`);
+  const removeBefore = db.prepare<[number, number]>('remove old error events', `
+    DELETE FROM error_events WHERE fingerprint IN
+      (SELECT fingerprint FROM error_events WHERE last_at < ? ORDER BY last_at LIMIT ?)`);
+  const countBefore = db.prepare<[number], { n: number }>('count old error events',
+    'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?');
 
   const store = db.transaction('note error event', (fingerprint: string, message: string, stack: string) => {
     const now = clock();
@@ -34,7 +60,16 @@ export function createErrorStore(db: Db, clock: Clock, program: string, log: Log
     }
   }
 
-  return { note };
+  return {
+    note,
+
+    /** Last seen first; the page begins after that one. */
+    list: ({ lastAt, id }: ErrorPosition = FROM_THE_TOP, limit: number): ErrorEvent[] =>
+      selectPage.all(lastAt, id, limit),
+    /** Up to `limit` that were last seen before that (unix ms), oldest first; returns how many. */
+    removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
+    countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
+  };
 }
 
 /** The same for the same kind of error at the same place in the code, whatever ids or names its message mentions. */

@@ -7,17 +7,24 @@ import { negotiateFormat } from '../../platform/metrics/negotiate-format.ts';
 import type { Health } from './health-store.ts';
 
 export type HealthRouteDeps = {
-  readHealth(): Health;
+  readHealth(): Health & { lastBackup: LastBackup };
+  /** Whether the data is being replaced by a backup's: no probe should take the hub for ready then. */
+  isRestoring(): boolean;
   families(): Family[];
   metricsToken: string | null;
   /** Told why the database could not be read; the answer itself says no more than that it could not. */
   onUnreadable(error: unknown): void;
 };
 
+/** Of the newest one that is there; null while there is none. */
+export type LastBackup = { ageSeconds: number; verified: boolean } | null;
+
 const NO_STORE = { 'cache-control': 'no-store' };
 
 /** Health for probes and metrics for scrapers; both answer whatever state the hub is in. */
-export function healthRoutes({ readHealth, families, metricsToken, onUnreadable }: HealthRouteDeps): Route[] {
+export function healthRoutes(
+  { readHealth, isRestoring, families, metricsToken, onUnreadable }: HealthRouteDeps,
+): Route[] {
   return [
     route('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth),
     route(
@@ -30,12 +37,12 @@ export function healthRoutes({ readHealth, families, metricsToken, onUnreadable 
     const probe = query.get('probe') ?? 'ready';
     if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
     if (probe !== 'ready') throw new HttpError(400, 'The probe is either "live" or "ready".', { headers: NO_STORE });
+    if (isRestoring()) return unready('A backup is being restored, or that was interrupted.');
     try {
       return json(readHealth(), 200, NO_STORE);
     } catch (error) {
       onUnreadable(error);
-      const body = { ok: false, database: 'unreadable', error: 'The database is not readable.' };
-      return json(body, 503, NO_STORE);
+      return unready('The database is not readable.');
     }
   }
 
@@ -45,6 +52,10 @@ export function healthRoutes({ readHealth, families, metricsToken, onUnreadable 
     const render = format === 'openmetrics' ? renderOpenMetrics : renderPrometheus;
     return text(render(families()), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' });
   }
+}
+
+function unready(error: string): Reply {
+  return json({ ok: false, database: 'unreadable', error }, 503, NO_STORE);
 }
 
 function unauthorized(): HttpError {

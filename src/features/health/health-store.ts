@@ -14,7 +14,6 @@ export type Health = {
   worker: { ok: boolean; lastSeenSeconds: number | null };
   schemaVersion: number;
   oldestDueJobSeconds: number;
-  lastBackup: null;
 };
 
 /** What a scrape needs from the database. Ages are whole seconds, 0 where there is nothing of the kind. */
@@ -67,7 +66,6 @@ export function createHealthStore(db: Db, clock: Clock): HealthStore {
       worker: { ok: lastSeenSeconds !== null && lastSeenSeconds <= WORKER_ALIVE_SECONDS, lastSeenSeconds },
       schemaVersion: schemaVersion.get()?.version ?? 0,
       oldestDueJobSeconds: Math.max(0, ...jobKinds(counts).map(oldestDueSeconds)),
-      lastBackup: null,
     };
   }
 

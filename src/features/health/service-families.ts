@@ -6,6 +6,9 @@ import type { StorageSizes } from './storage-sizes.ts';
 
 export type BuildInfo = { version: string; node: string; sqlite: string };
 
+/** Unix ms; null for never. */
+export type BackupTimes = { lastSuccessAt: number | null; lastVerifiedAt: number | null };
+
 /** The name of the one label, and every value it takes; empty for a number without labels. */
 type KnownValues = Record<string, readonly string[]>;
 
@@ -22,6 +25,7 @@ export function serviceFamilies(
   reading: ServiceReading,
   storage: StorageSizes,
   cacheMaxBytes: number,
+  backups: BackupTimes,
 ): Family[] {
   const { counts } = reading;
   return [
@@ -30,7 +34,7 @@ export function serviceFamilies(
     ...syncFamilies(reading),
     ...webhookFamilies(counts),
     ...attachmentFamilies(counts, cacheMaxBytes),
-    ...operationFamilies(reading),
+    ...operationFamilies(reading, backups),
     ...storageFamilies(counts, storage),
   ];
 }
@@ -102,7 +106,7 @@ function attachmentFamilies(counts: CountsReading, cacheMaxBytes: number): Famil
   ];
 }
 
-function operationFamilies({ counts, workerSeenAt }: ServiceReading): Family[] {
+function operationFamilies({ counts, workerSeenAt }: ServiceReading, backups: BackupTimes): Family[] {
   return [
     keptGauge(counts, 'alert_deliveries', 'Outbound alert deliveries recorded in the database by state.',
       { state: ['pending', 'delivered', 'failed'] }),
@@ -110,8 +114,10 @@ function operationFamilies({ counts, workerSeenAt }: ServiceReading): Family[] {
       { process: ['web', 'worker'] }),
     gauge('service_worker_last_seen_timestamp_seconds', 'When the worker last showed that it runs, 0 for never.',
       (workerSeenAt ?? 0) / SECOND),
-    keptGauge(counts, 'backup_last_success_timestamp_seconds', 'When the last complete backup was made, 0 for never.'),
-    keptGauge(counts, 'backup_last_verified_timestamp_seconds', 'When a backup was last verified, 0 for never.'),
+    gauge('service_backup_last_success_timestamp_seconds', 'When the last complete backup was made, 0 for never.',
+      (backups.lastSuccessAt ?? 0) / SECOND),
+    gauge('service_backup_last_verified_timestamp_seconds', 'When a backup was last found good, 0 for never.',
+      (backups.lastVerifiedAt ?? 0) / SECOND),
   ];
 }
 

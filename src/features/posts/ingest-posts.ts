@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../platform/clock.ts';
+import { imageAddresses } from '../../platform/markup/inline-images.ts';
 import { excerpt, plainText } from '../../platform/markup/plain-text.ts';
 import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
 import type { KeptCounts } from '../../platform/metrics/kept-counts.ts';
@@ -15,6 +16,7 @@ const MAX = {
   summary: 280,
   searchText: 200_000,
   attachments: 100, // files, not characters
+  images: 200, // within the content
 };
 
 /** What a publisher sent, nothing of it trusted yet. */
@@ -28,18 +30,24 @@ export type IncomingPost = {
   summary: string | null;
   publishedAt: number | null;
   updatedAt: number | null;
-  attachments: Omit<RemoteAttachment, 'filename'>[];
+  attachments: Omit<RemoteAttachment, 'filename' | 'isInline'>[];
 };
 
 /** New or changed posts, sanitised, with their places in the feed. */
 export type PreparedPosts = { position: number; prepared: PreparedPost }[];
 
-type Deps = { store: IngestStore; counts: KeptCounts; clock: Clock };
+type Deps = {
+  store: IngestStore;
+  counts: KeptCounts;
+  clock: Clock;
+  /** Told of new posts of a source, in the transaction that stores them; given by app. */
+  onAdded?(sourceId: number, posts: number): void;
+};
 
 export type Ingesting = ReturnType<typeof ingesting>;
 
 /** The one way by which posts of feeds and webhooks come in. */
-export function ingesting({ store, counts, clock }: Deps) {
+export function ingesting({ store, counts, clock, onAdded }: Deps) {
   return {
     /**
      * Sanitises what is new or changed: the slow part, outside any transaction. `sourceId` is null for a source that
@@ -58,7 +66,10 @@ export function ingesting({ store, counts, clock }: Deps) {
       // Oldest first, a millisecond apart: what has no date of its own keeps the order of the feed.
       const stored = posts.toReversed().map((post) => store.store(sourceId, post.prepared, now - post.position));
       const added = stored.filter((one) => one === 'added').length;
-      if (added > 0) counts.add('posts_ingested_total', kind, added);
+      if (added > 0) {
+        counts.add('posts_ingested_total', kind, added);
+        onAdded?.(sourceId, added);
+      }
       return stored.filter((one) => one !== 'buried').length;
     },
   };
@@ -85,13 +96,26 @@ function prepare(post: IncomingPost, contentHash: string): PreparedPost {
     contentHash,
     publishedAt: post.publishedAt,
     updatedAt: post.updatedAt,
-    attachments: post.attachments.slice(0, MAX.attachments).map(withFilename),
+    attachments: remoteFiles(post.attachments.slice(0, MAX.attachments), contentHtml),
   };
 }
 
-function withFilename(attachment: Omit<RemoteAttachment, 'filename'>): RemoteAttachment {
+/** The files beside a post, each address once, and the images within it that are not among them. */
+export function remoteFiles(attachments: IncomingPost['attachments'], contentHtml: string): RemoteAttachment[] {
+  const listed = new Set<string>();
+  const beside = attachments.filter(({ url }) => !listed.has(url) && listed.add(url));
+  const images = imageAddresses(contentHtml).filter((url) => !listed.has(url)).slice(0, MAX.images);
+  return [...beside.map((attachment) => named(attachment, false)), ...images.map(inlineImage)];
+}
+
+function inlineImage(url: string): RemoteAttachment {
+  return named({ url, mediaType: null, bytes: null, title: null, durationSeconds: null }, true);
+}
+
+function named(attachment: IncomingPost['attachments'][number], isInline: boolean): RemoteAttachment {
   return {
     ...attachment,
+    isInline,
     filename: filenameOf(attachment.url),
     bytes: wholeNumber(attachment.bytes),
     durationSeconds: wholeNumber(attachment.durationSeconds),
@@ -110,8 +134,10 @@ function filenameOf(url: string): string {
   return cleanFilename(decode(segment)) || 'attachment';
 }
 
+/** Without controls, folders and marks that turn the direction of writing; dots alone would name a folder too. */
 function cleanFilename(name: string): string {
-  return name.replace(/[\u0000-\u001f\u007f/\\]/g, '').slice(0, 120);
+  const cleaned = name.replace(/[\p{Cc}\p{Bidi_Control}/\\]/gu, '').slice(0, 120).toWellFormed();
+  return /^[. ]*$/.test(cleaned) ? '' : cleaned;
 }
 
 function decode(segment: string): string {

@@ -34,10 +34,15 @@ type StoredPost = { id: number; publishedAt: number; searchKey: number | null };
 export function createIngestStore(db: Db, clock: Clock, index: SearchIndexStore, attachments: RemoteAttachmentStore) {
   const selectHash = db.prepare<[number, string], { hash: string }>('hash of post',
     'SELECT content_hash AS hash FROM posts WHERE source_id = ? AND guid = ?');
+  const selectId = db.prepare<[number, string], { id: number }>('id of post',
+    'SELECT id FROM posts WHERE source_id = ? AND guid = ?');
   const selectTombstone = db.prepare<[number, string], { at: number }>('tombstone',
     'SELECT deleted_at AS at FROM post_tombstones WHERE source_id = ? AND guid = ?');
   const selectNewest = db.prepare<[number], { at: number }>('rhythm of source',
     'SELECT published_at AS at FROM posts WHERE source_id = ? ORDER BY published_at DESC, id DESC LIMIT 10');
+  const bury = db.prepare<[number, string, number]>('bury post',
+    'INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
+  const removePost = db.prepare<[number, string]>('remove post', 'DELETE FROM posts WHERE source_id = ? AND guid = ?');
   const upsert = prepareUpsert(db);
 
   return {
@@ -58,6 +63,14 @@ export function createIngestStore(db: Db, clock: Clock, index: SearchIndexStore,
       attachments.replace(row.id, files);
       return row.searchKey === null ? 'added' : 'updated';
     },
+
+    /** The post goes, and its tombstone keeps it from coming back. In the caller's transaction. */
+    remove(sourceId: number, guid: string): void {
+      bury.run(sourceId, guid, clock());
+      removePost.run(sourceId, guid);
+    },
+
+    idOf: (sourceId: number, guid: string): number | undefined => selectId.get(sourceId, guid)?.id,
 
     newestPublishedAt: (sourceId: number): number[] => selectNewest.all(sourceId).map((row) => row.at),
   };

@@ -1,5 +1,5 @@
 import { cursorOf, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
-import { notFound } from '../../platform/http/problem.ts';
+import { HttpError, notFound } from '../../platform/http/problem.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import type { Position, PostStore, PostWithAttachments } from './post-store.ts';
@@ -20,19 +20,29 @@ export function listingPosts(posts: PostStore, maySeeSource: MaySeeSource): List
   return ({ query, viewer }, sourceId) => {
     if (sourceId !== undefined && !maySeeSource(sourceId, viewer)) throw notFound('source');
     const limit = readLimit(query);
+    const unreadOnly = isUnreadOnly(query);
+    if (unreadOnly && !viewer) throw new HttpError(401, 'Sign in to see what you have not read.');
     const ofSource = sourceId === undefined ? {} : { sourceId };
     const wanted = { viewerId: viewer?.id ?? null, limit: limit + 1, ...ofSource };
     const typed = query.get('q') ?? '';
     if (!typed.trim()) {
       const after = readPosition(query);
-      const rows = posts.newest({ ...wanted, ...(after ? { after } : {}) });
+      const rows = posts.newest({ ...wanted, unreadOnly, ...(after ? { after } : {}) });
       return bounded(rows, limit, (last) => cursorOf(last.publishedAt, last.id));
     }
     const [after] = readCursor(query, 1) ?? [];
+    if (unreadOnly) throw new HttpError(400, 'unread and q cannot be combined.');
     const words = searchWords(typed);
     const rows = words ? posts.search({ ...wanted, words, ...(after === undefined ? {} : { after }) }) : [];
     return bounded(rows, limit, (last) => cursorOf(last.searchKey));
   };
+}
+
+/** `?unread=1`; a search looks through everything. */
+export function isUnreadOnly(query: URLSearchParams): boolean {
+  const unread = query.get('unread') ?? '';
+  if (!['', '0', '1'].includes(unread)) throw new HttpError(400, 'unread must be 1 or 0.');
+  return unread === '1';
 }
 
 function bounded(rows: PostWithAttachments[], limit: number, cursor: (last: PostWithAttachments) => string): PostList {

@@ -5,6 +5,7 @@ import { route, type HubRequest, type Route } from '../../platform/http/router.t
 import type { Viewer } from '../../platform/viewer.ts';
 import { atomFeed, jsonFeed, type OutputFeed } from './output-feeds.ts';
 import type { PostStore } from './post-store.ts';
+import type { Serving } from './served-attachments.ts';
 
 const POSTS_IN_FEED = 30;
 const CACHED = { cached: true };
@@ -12,10 +13,11 @@ const CACHED = { cached: true };
 /** The title of a source that the viewer may see; given by app. */
 export type VisibleSourceTitle = (sourceId: number, viewer: Viewer | null) => string | undefined;
 
-type Deps = { posts: PostStore; visibleSourceTitle: VisibleSourceTitle; baseUrl: string };
+type Deps = { posts: PostStore; visibleSourceTitle: VisibleSourceTitle; serving: Serving };
 
 /** The feeds that the hub gives out. */
-export function outputFeedRoutes({ posts, visibleSourceTitle, baseUrl }: Deps): Route[] {
+export function outputFeedRoutes({ posts, visibleSourceTitle, serving }: Deps): Route[] {
+  const { baseUrl } = serving;
   return [
     route('GET /posts.atom', 'public', 'Newest posts as Atom', (req) => atom(newestPosts(req)), CACHED),
     route('GET /posts.json', 'public', 'Newest posts as JSON Feed', (req) => jsonReply(newestPosts(req)), CACHED),
@@ -29,7 +31,7 @@ export function outputFeedRoutes({ posts, visibleSourceTitle, baseUrl }: Deps): 
 
   function newestPosts({ path }: HubRequest): OutputFeed {
     const newest = posts.newest({ viewerId: null, limit: POSTS_IN_FEED });
-    return { title: 'Content Hub', url: baseUrl + path, homeUrl: `${baseUrl}/`, posts: newest, baseUrl };
+    return { title: 'Content Hub', url: baseUrl + path, homeUrl: `${baseUrl}/`, posts: newest, serving };
   }
 
   function ofSource(req: HubRequest): OutputFeed {
@@ -37,7 +39,7 @@ export function outputFeedRoutes({ posts, visibleSourceTitle, baseUrl }: Deps): 
     const title = visibleSourceTitle(sourceId, req.viewer);
     if (title === undefined) throw notFound('source');
     const newest = posts.newest({ viewerId: null, sourceId, limit: POSTS_IN_FEED });
-    return { title, url: baseUrl + req.path, homeUrl: `${baseUrl}/sources/${sourceId}`, posts: newest, baseUrl };
+    return { title, url: baseUrl + req.path, homeUrl: `${baseUrl}/sources/${sourceId}`, posts: newest, serving };
   }
 }
 

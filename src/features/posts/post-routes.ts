@@ -2,13 +2,26 @@ import { nextLink } from '../../platform/http/paging.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { json, noContent, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
+import type { Viewer } from '../../platform/viewer.ts';
 import { parseId } from '../../platform/parse-id.ts';
 import type { ListPosts } from './list-posts.ts';
 import type { OnePost } from './one-post.ts';
 import { postJson } from './post-json.ts';
+import type { PostWithAttachments } from './post-store.ts';
+import type { Serving } from './served-attachments.ts';
+
+/** What each person has read; given by app. */
+export type Reading = {
+  /** Those of the posts that the viewer has read; none for anybody. */
+  readAmong(viewer: Viewer | null, postIds: number[]): Set<number>;
+  /** The viewer has opened the post. */
+  opened(viewer: Viewer, postId: number): void;
+};
+
+export type PostRouteDeps = { listPosts: ListPosts; one: OnePost; serving: Serving; reading: Reading };
 
 /** The API of posts. */
-export function postRoutes({ listPosts, one }: { listPosts: ListPosts; one: OnePost }): Route[] {
+export function postRoutes({ listPosts, one, serving, reading }: PostRouteDeps): Route[] {
   return [
     route('GET /api/posts', 'public', 'Posts, newest first; q searches their words', list, { cached: true }),
     route('GET /api/posts/:id', 'public', 'One post', show, { cached: true }),
@@ -17,11 +30,19 @@ export function postRoutes({ listPosts, one }: { listPosts: ListPosts; one: OneP
 
   function list(req: HubRequest): Reply {
     const { items, next } = listPosts(req, readSourceId(req.query));
-    return json({ items: items.map(postJson), next }, 200, nextLink(req.path, req.query, next));
+    const shown = withReadState(items, req.viewer);
+    return json({ items: shown, next }, 200, nextLink(req.path, req.query, next));
   }
 
   function show(req: HubRequest): Reply {
-    return json(postJson(one.visible(req)));
+    return json(withReadState([one.visible(req)], req.viewer)[0]);
+  }
+
+  /** Posts as the API shows them; to a member also whether they are read. */
+  function withReadState(posts: PostWithAttachments[], viewer: Viewer | null) {
+    if (!viewer) return posts.map((post) => postJson(post, serving));
+    const read = reading.readAmong(viewer, posts.map(({ id }) => id));
+    return posts.map((post) => ({ ...postJson(post, serving), read: read.has(post.id) }));
   }
 
   function remove(req: MemberRequest): Reply {

@@ -12,6 +12,8 @@ export type PostAttachment = {
   remoteUrl: string | null;
   title: string | null;
   durationSeconds: number | null;
+  isInline: number;
+  scan: 'clean' | 'unscanned' | 'infected' | null; // of native ones
 };
 
 export type Post = {
@@ -37,7 +39,14 @@ export type PostWithAttachments = Post & { attachments: PostAttachment[] };
 /** Where a page of the timeline begins: after this post, newest first. */
 export type Position = { publishedAt: number; id: number };
 
-export type PostQuery = { viewerId: number | null; sourceId?: number; after?: Position; limit: number };
+/** `unreadOnly`: without what the viewer has read. */
+export type PostQuery = {
+  viewerId: number | null;
+  sourceId?: number;
+  after?: Position;
+  limit: number;
+  unreadOnly?: boolean;
+};
 
 /** `words` is an FTS5 expression; the page begins after the search key `after`. */
 export type SearchQuery = Omit<PostQuery, 'after'> & { words: string; after?: number };
@@ -50,6 +59,7 @@ const COLUMNS = `p.id, p.source_id AS sourceId, s.title AS sourceTitle, s.kind A
   p.is_public AS isPublic, p.search_key AS searchKey`;
 const SELECT = `SELECT ${COLUMNS} FROM posts p JOIN sources s ON s.id = p.source_id AND s.removed_at IS NULL`;
 const AFTER = '(p.published_at, p.id) < (?, ?)';
+const UNREAD = 'NOT EXISTS (SELECT 1 FROM reading_history h WHERE h.account_id = ? AND h.post_id = p.id)';
 const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
 
 const FROM_THE_TOP: Position = { publishedAt: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
@@ -63,6 +73,12 @@ export function createPostStore(db: Db, clock: Clock) {
     `${SELECT} WHERE p.is_public = 0 AND p.owner_id = ? AND ${AFTER} ${NEWEST_FIRST}`);
   const selectOfSource = db.prepare<[number, number, number, number], Post>('posts of source',
     `${SELECT} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`);
+  const selectUnread = db.prepare<[number, number, number, number], Post>('unread public posts',
+    `${SELECT} WHERE p.is_public = 1 AND ${AFTER} AND ${UNREAD} ${NEWEST_FIRST}`);
+  const selectUnreadPrivate = db.prepare<[number, number, number, number, number], Post>('unread private posts',
+    `${SELECT} WHERE p.is_public = 0 AND p.owner_id = ? AND ${AFTER} AND ${UNREAD} ${NEWEST_FIRST}`);
+  const selectUnreadOfSource = db.prepare<[number, number, number, number, number], Post>('unread posts of source',
+    `${SELECT} WHERE p.source_id = ? AND ${AFTER} AND ${UNREAD} ${NEWEST_FIRST}`);
   // Numbers are bound as REAL, which FTS5 does not take for a bound on its rows.
   const search = db.prepare<[string, number, number, number], Post>('search posts', `
     SELECT ${COLUMNS} FROM posts_search
@@ -75,16 +91,27 @@ export function createPostStore(db: Db, clock: Clock) {
      WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)
      ORDER BY posts_search.rowid DESC LIMIT ?`);
   const selectAttachments = db.prepare<[string], PostAttachment>('attachments of posts', `
-    SELECT id, post_id AS postId, kind, filename, media_type AS mediaType, bytes, sha256, remote_url AS remoteUrl,
-           title, duration_seconds AS durationSeconds
-      FROM attachments WHERE post_id IN (SELECT value FROM json_each(?)) ORDER BY post_id, position`);
+    SELECT a.id, a.post_id AS postId, a.kind, a.filename, a.media_type AS mediaType, a.bytes, a.sha256,
+           a.remote_url AS remoteUrl, a.title, a.duration_seconds AS durationSeconds, a.is_inline AS isInline, u.scan
+      FROM attachments a LEFT JOIN uploads u ON u.sha256 = a.sha256
+     WHERE a.post_id IN (SELECT value FROM json_each(?)) ORDER BY a.post_id, a.kind, a.position`);
   const remove = db.prepare<[number]>('delete post', 'DELETE FROM posts WHERE id = ?');
   const removeOfSource = db.prepare<[number, number]>('delete posts of source',
     'DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE source_id = ? LIMIT ?)');
   const bury = db.prepare<[number, string, number]>('leave tombstone',
     'INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
 
-  function newest({ viewerId, sourceId, after = FROM_THE_TOP, limit }: PostQuery): Post[] {
+  function newestUnread(viewerId: number, { sourceId, after = FROM_THE_TOP, limit }: PostQuery): Post[] {
+    const { publishedAt, id } = after;
+    if (sourceId !== undefined) return selectUnreadOfSource.all(sourceId, publishedAt, id, viewerId, limit);
+    const open = selectUnread.all(publishedAt, id, viewerId, limit);
+    const own = selectUnreadPrivate.all(viewerId, publishedAt, id, viewerId, limit);
+    return [...open, ...own].sort(newestFirst).slice(0, limit);
+  }
+
+  function newest(query: PostQuery): Post[] {
+    const { viewerId, sourceId, after = FROM_THE_TOP, limit, unreadOnly } = query;
+    if (unreadOnly && viewerId !== null) return newestUnread(viewerId, query);
     const { publishedAt, id } = after;
     if (sourceId !== undefined) return selectOfSource.all(sourceId, publishedAt, id, limit);
     const open = selectPublic.all(publishedAt, id, limit);

@@ -1,8 +1,11 @@
 import { html, trusted, type Html } from '../../platform/http/html.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import { byteSize, day, duration } from '../../platform/http/readable.ts';
+import { imageAddresses } from '../../platform/markup/inline-images.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import type { Post, PostAttachment, PostWithAttachments } from './post-store.ts';
+import { contentWithImages, hubPath, listedAttachments, type Serving } from './served-attachments.ts';
+import { INFECTED } from './write-views.ts';
 
 type Timeline = {
   items: PostWithAttachments[];
@@ -10,6 +13,8 @@ type Timeline = {
   typed: string;
   isFirstPage: boolean;
   viewer: Viewer | null;
+  read: Set<number>;
+  unreadOnly: boolean;
 };
 
 /** Of links that lead away from the hub. */
@@ -21,28 +26,32 @@ const ALTERNATES = [
 ];
 
 /** The newest posts, or those that were searched for. */
-export function timelinePage({ items, next, typed, isFirstPage, viewer }: Timeline): Page {
-  const older = new URLSearchParams({ ...(typed ? { q: typed } : {}), cursor: next ?? '' });
+export function timelinePage(timeline: Timeline): Page {
+  const { items, next, typed, viewer, read, unreadOnly } = timeline;
+  const filter = { ...(typed ? { q: typed } : {}), ...(unreadOnly ? { unread: '1' } : {}) };
+  const older = new URLSearchParams({ ...filter, cursor: next ?? '' });
   const main = html`
 <header class="page-head">
   <h1>${typed ? 'Search' : 'Newest posts'}</h1>
   ${searchForm(typed)}
+  ${viewer && !typed && readingChoice(unreadOnly)}
 </header>
-${items.length > 0 ? postList(items) : nothingHere(typed, isFirstPage, viewer)}
+${items.length > 0 ? postList(items, { read }) : nothingHere(timeline)}
 ${next && html`<p class="more"><a class="button" rel="next" href="/?${older.toString()}">Older posts</a></p>`}`;
   return { title: typed ? `${typed} – search` : 'Newest posts', main, section: 'posts', alternates: ALTERNATES };
 }
 
 /** The list in which posts stand on the timeline and on a source's page. */
-export function postList(posts: Post[], { withSource = true } = {}): Html {
-  return html`<ol class="posts">${posts.map((post) => postItem(post, withSource))}</ol>`;
+export function postList(posts: Post[], { withSource = true, read = new Set<number>() } = {}): Html {
+  return html`<ol class="posts">${posts.map((post) => postItem(post, withSource, read.has(post.id)))}</ol>`;
 }
 
-function postItem(post: Post, withSource: boolean): Html {
+function postItem(post: Post, withSource: boolean, isRead: boolean): Html {
   return html`
-  <li><article>
+  <li ${isRead && html`class="read"`}><article>
     <h2><a href="/posts/${post.id}">${post.title || 'Untitled'}</a></h2>
-    <p class="meta">${withSource && sourceLink(post)} ${day(post.publishedAt)} ${post.isPublic === 0 && PRIVATE}</p>
+    <p class="meta">${withSource && sourceLink(post)} ${day(post.publishedAt)} ${post.isPublic === 0 && PRIVATE}
+      ${isRead && html`<span class="tag">read</span>`}</p>
     ${post.summary && html`<p class="summary">${post.summary}</p>`}
   </article></li>`;
 }
@@ -50,7 +59,9 @@ function postItem(post: Post, withSource: boolean): Html {
 const PRIVATE = html`<span class="tag">private</span>`;
 
 /** One post, whole. */
-export function postPage(post: PostWithAttachments, mayDelete: boolean): Page {
+export function postPage(post: PostWithAttachments, serving: Serving, may: { delete: boolean; change: boolean }): Page {
+  const files = listedAttachments(post);
+  const kept = may.change ? post.attachments.filter(({ scan }) => scan === 'infected') : [];
   const main = html`
 <article class="post">
   <header>
@@ -58,11 +69,13 @@ export function postPage(post: PostWithAttachments, mayDelete: boolean): Page {
     <h1>${post.title || 'Untitled'}</h1>
     ${post.author && html`<p class="byline">${post.author}</p>`}
   </header>
-  <div class="prose">${trusted(post.contentHtml)}</div>
-  ${post.attachments.length > 0 && attachmentList(post.attachments)}
+  <div class="prose">${trusted(contentWithImages(post, serving))}</div>
+  ${picturesBelow(post, files).map((file) => html`${picture(file, serving)}`)}
+  ${files.length + kept.length > 0 && attachmentList([...files, ...kept], serving)}
   <footer class="actions">
     ${post.url && html`<a class="button" href="${post.url}" ${AWAY}>Read at the source</a>`}
-    ${mayDelete && html`<a class="quiet" href="/posts/${post.id}/delete">Delete</a>`}
+    ${may.change && html`<a class="quiet" href="/posts/${post.id}/edit">Change</a>`}
+    ${may.delete && html`<a class="quiet" href="/posts/${post.id}/delete">Delete</a>`}
   </footer>
 </article>`;
   return { title: post.title || 'Untitled', main };
@@ -83,17 +96,37 @@ export function confirmDeletePage(post: Post): Page {
   return { title: 'Delete this post?', main };
 }
 
-function attachmentList(attachments: PostAttachment[]): Html {
+/** Publishers often name the image of the content once more beside it. */
+function picturesBelow({ contentHtml }: Post, files: PostAttachment[]): PostAttachment[] {
+  const within = new Set(imageAddresses(contentHtml));
+  return files.filter(({ remoteUrl }) => remoteUrl === null || !within.has(remoteUrl));
+}
+
+/** An image of the post's own, or nothing for any other file. */
+function picture(file: PostAttachment, serving: Serving): Html | false {
+  const path = hubPath(file, serving);
+  if (path === null || !file.mediaType?.startsWith('image/')) return false;
+  const image = html`<img src="${path}" alt="${file.title ?? file.filename}" loading="lazy">`;
+  return html`<p class="picture"><a href="${path}">${image}</a></p>`;
+}
+
+function attachmentList(attachments: PostAttachment[], serving: Serving): Html {
   return html`
   <section class="attachments">
     <h2>Attachments</h2>
-    <ul>${attachments.map(attachmentItem)}</ul>
+    <ul>${attachments.map((file) => attachmentItem(file, serving))}</ul>
   </section>`;
 }
 
-function attachmentItem({ remoteUrl, filename, title, mediaType, bytes, durationSeconds }: PostAttachment): Html {
+function attachmentItem(file: PostAttachment, serving: Serving): Html {
+  const { remoteUrl, filename, title, mediaType, bytes, durationSeconds, scan } = file;
+  if (scan === 'infected') return html`<li>${filename} ${INFECTED}</li>`;
+  const path = hubPath(file, serving);
   const facts = [mediaType, bytes && byteSize(bytes), durationSeconds && duration(durationSeconds)].filter(Boolean);
-  return html`<li><a href="${remoteUrl}" ${AWAY}>${title ?? filename}</a> <small>${facts.join(' · ')}</small></li>`;
+  const link = path === null
+    ? html`<a href="${remoteUrl}" ${AWAY}>${title ?? filename}</a>`
+    : html`<a href="${path}">${title ?? filename}</a>`;
+  return html`<li>${link} <small>${facts.join(' · ')}</small></li>`;
 }
 
 function sourceLink(post: Post): Html {
@@ -108,8 +141,16 @@ function searchForm(typed: string): Html {
   </form>`;
 }
 
-function nothingHere(typed: string, isFirstPage: boolean, viewer: Viewer | null): Html {
+function readingChoice(unreadOnly: boolean): Html {
+  return html`
+  <p class="meta">${unreadOnly
+    ? html`<a href="/">All</a> <strong>Unread</strong>`
+    : html`<strong>All</strong> <a href="/?unread=1">Unread</a>`} <a href="/history">Reading history</a></p>`;
+}
+
+function nothingHere({ typed, isFirstPage, viewer, unreadOnly }: Timeline): Html {
   if (typed) return html`<p class="empty">No post has all of these words. <a href="/">All posts</a></p>`;
+  if (unreadOnly) return html`<p class="empty">You have read everything. <a href="/">All posts</a></p>`;
   if (!isFirstPage) return html`<p class="empty">There are no older posts. <a href="/">Newest posts</a></p>`;
   const hint = viewer && html`<a href="/sources">Add a source</a>, and they appear here.`;
   return html`<p class="empty">There are no posts yet. ${hint}</p>`;

@@ -8,11 +8,13 @@ export type RemoteAttachment = {
   bytes: number | null;
   title: string | null;
   durationSeconds: number | null;
+  /** An image within the content, not listed below it. */
+  isInline: boolean;
 };
 
 export type RemoteAttachmentStore = ReturnType<typeof createRemoteAttachmentStore>;
 
-type Row = Omit<RemoteAttachment, 'url'> & { position: number };
+type Row = Omit<RemoteAttachment, 'url' | 'isInline'> & { position: number; isInline: 0 | 1 };
 
 /** Files that publishers name beside their posts. */
 export function createRemoteAttachmentStore(db: Db, clock: Clock) {
@@ -20,11 +22,12 @@ export function createRemoteAttachmentStore(db: Db, clock: Clock) {
     `SELECT id, remote_url AS url FROM attachments WHERE post_id = ? AND kind = 'remote'`);
   const insert = db.prepare<[Row & { postId: number; url: string; now: number }]>('add remote attachment', `
     INSERT INTO attachments (post_id, kind, position, filename, media_type, bytes, remote_url, title,
-                             duration_seconds, created_at)
-    VALUES (@postId, 'remote', @position, @filename, @mediaType, @bytes, @url, @title, @durationSeconds, @now)`);
+                             duration_seconds, is_inline, created_at)
+    VALUES (@postId, 'remote', @position, @filename, @mediaType, @bytes, @url, @title,
+            @durationSeconds, @isInline, @now)`);
   const update = db.prepare<[Row & { id: number }]>('update remote attachment', `
     UPDATE attachments SET position = @position, filename = @filename, media_type = @mediaType, bytes = @bytes,
-           title = @title, duration_seconds = @durationSeconds
+           title = @title, duration_seconds = @durationSeconds, is_inline = @isInline
      WHERE id = @id`);
   const remove = db.prepare<[number]>('remove attachment', 'DELETE FROM attachments WHERE id = ?');
 
@@ -32,10 +35,11 @@ export function createRemoteAttachmentStore(db: Db, clock: Clock) {
     /** Makes these the post's remote attachments. What a URL named before keeps its id, and so its links. */
     replace(postId: number, wanted: RemoteAttachment[]): void {
       const known = new Map(select.all(postId).map((row) => [row.url, row.id]));
-      wanted.forEach(({ url, ...columns }, position) => {
+      wanted.forEach(({ url, isInline, ...columns }, position) => {
         const id = known.get(url);
-        if (id === undefined) insert.run({ ...columns, position, postId, url, now: clock() });
-        else update.run({ ...columns, position, id });
+        const row: Row = { ...columns, position, isInline: isInline ? 1 : 0 };
+        if (id === undefined) insert.run({ ...row, postId, url, now: clock() });
+        else update.run({ ...row, id });
         known.delete(url);
       });
       for (const id of known.values()) remove.run(id);

@@ -11,6 +11,9 @@ export type Indexable = {
   text: string;
 };
 
+/** Pages of the index written in one step of a merge: about 10 ms. */
+const MERGED_PAGES = 100;
+
 export type SearchIndexStore = ReturnType<typeof createSearchIndexStore>;
 
 /** The full-text index of posts. Its rows are numbered so that the newest posts come first. */
@@ -20,6 +23,10 @@ export function createSearchIndexStore(db: Db) {
   const remove = db.prepare<[number]>('take post out of the index', 'DELETE FROM posts_search WHERE rowid = ?');
   const insert = db.prepare<[number, string, string, string]>('index post',
     'INSERT INTO posts_search (rowid, title, body, source) VALUES (?, ?, ?, ?)');
+
+  const merge = db.prepare<[number]>('merge the index',
+    `INSERT INTO posts_search (posts_search, rank) VALUES ('merge', ?)`);
+  const selectChanges = db.prepare<[], { n: number }>('changes so far', 'SELECT total_changes() AS n');
 
   function freeKey(wanted: number, id: number): number {
     let key = wanted;
@@ -34,6 +41,16 @@ export function createSearchIndexStore(db: Db) {
       const key = freeKey(searchKey(publishedAt, id), id);
       if (key !== known) setKey.run(key, id);
       insert.run(key, title, text, String(sourceId));
+    },
+
+    /**
+     * Words of removed posts stay in the index until its parts are merged: does a step of that (`isFirst`: of a new
+     * round) and tells whether there is more to do (the FTS5 manual, "The merge command").
+     */
+    forgetRemoved(isFirst: boolean): boolean {
+      const before = selectChanges.get()?.n ?? 0;
+      merge.run(isFirst ? -MERGED_PAGES : MERGED_PAGES);
+      return (selectChanges.get()?.n ?? 0) - before >= 2;
     },
   };
 }

@@ -24,10 +24,18 @@ export type OpenFeed = (url: string) => Promise<OpenedFeed>;
 const OPENED_AT_ONCE = 2;
 const WAITING = 50;
 
+/** What the sender of a webhook needs. The secret is told this once. */
+export type WebhookAccess = { url: string; secret: string };
+
+/** `webhook` is null for sources of other kinds. */
+export type AddedSource = { source: Source; webhook: WebhookAccess | null };
+
 export type AddSourceDeps = {
   db: Db;
   sources: SourceStore;
   openFeed: OpenFeed;
+  /** Makes the webhook of a source in the caller's transaction, and says what its sender needs; given by app. */
+  createWebhook(sourceId: number): WebhookAccess;
   limits: RateLimits;
   recordAct: RecordAct;
   clock: Clock;
@@ -36,16 +44,20 @@ export type AddSourceDeps = {
 export type AddingSources = ReturnType<typeof addingSources>;
 
 /** Adds sources. A feed is fetched first: what cannot be read is refused, and its posts are there at once. */
-export function addingSources({ db, sources, openFeed, limits, recordAct, clock }: AddSourceDeps) {
+export function addingSources(deps: AddSourceDeps) {
+  const { db, sources, openFeed, createWebhook, limits, recordAct, clock } = deps;
   const slots = createSlots(OPENED_AT_ONCE, WAITING, tooManyAtOnce);
-  const store = db.transaction('add source', (source: NewSource, opened: OpenedFeed | null, actor: Actor): Source => {
+  const store = db.transaction('add source', (
+    source: NewSource, opened: OpenedFeed | null, actor: Actor,
+  ): AddedSource => {
     if (opened) refuseDuplicate(opened.url, source.ownerId);
     const id = sources.create(source, opened && { url: opened.url, nextSyncAt: clock() });
     opened?.store(id);
+    const webhook = source.kind === 'webhook' ? createWebhook(id) : null;
     recordAct('source.created', actor, { kind: 'source', id, name: source.title });
     const created = sources.find(id);
     if (!created) throw new Error('source was not created');
-    return created;
+    return { source: created, webhook };
   });
 
   function refuseDuplicate(url: string, ownerId: number): void {
@@ -55,7 +67,7 @@ export function addingSources({ db, sources, openFeed, limits, recordAct, clock 
     throw new HttpError(409, detail, { errors: [{ pointer: '/url', detail }], members: { sourceId: known } });
   }
 
-  async function addFeed(values: Record<string, unknown>, viewer: Viewer, actor: Actor): Promise<Source> {
+  async function addFeed(values: Record<string, unknown>, viewer: Viewer, actor: Actor): Promise<AddedSource> {
     const { url, title, visibility } = readFeed(values);
     refuseDuplicate(url, viewer.id);
     const wait = limits.take(ADD_LIMIT, String(viewer.id));
@@ -68,14 +80,14 @@ export function addingSources({ db, sources, openFeed, limits, recordAct, clock 
 
   return {
     /** 409 for a feed that this owner follows already, 422 for what is no readable feed, 429. */
-    async add(values: Record<string, unknown>, viewer: Viewer, actor: Actor): Promise<Source> {
+    async add(values: Record<string, unknown>, viewer: Viewer, actor: Actor): Promise<AddedSource> {
       const input = createInput(values);
-      const kind = input.optionalChoice('kind', ['feed', 'native']);
+      const kind = input.optionalChoice('kind', ['feed', 'webhook', 'native']);
       if (values['kind'] === undefined) input.refuse('kind', 'is required.');
       input.done();
-      if (kind === 'feed') return addFeed(values, viewer, actor);
-      const { title, visibility } = readNative(values);
-      return store({ ownerId: viewer.id, kind: 'native', title, titleIsOwn: true, visibility }, null, actor);
+      if (kind === undefined || kind === 'feed') return addFeed(values, viewer, actor);
+      const { title, visibility } = readTitled(values);
+      return store({ ownerId: viewer.id, kind, title, titleIsOwn: true, visibility }, null, actor);
     },
   };
 }
@@ -95,7 +107,7 @@ function readFeed(values: Record<string, unknown>): { url: string; title: string
   return { url: url ?? '', title, visibility };
 }
 
-function readNative(values: Record<string, unknown>): { title: string; visibility: Visibility } {
+function readTitled(values: Record<string, unknown>): { title: string; visibility: Visibility } {
   const input = createInput(values);
   const title = input.text('title', { max: TITLE_MAX });
   const visibility = input.optionalChoice('visibility', ['public', 'private']) ?? 'public';

@@ -2,12 +2,12 @@ import { readForm } from '../../platform/http/body.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { cursorOf, pageOf, readCursor } from '../../platform/http/paging.ts';
-import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
 import { actorOf } from '../../platform/record-act.ts';
 import type { Html } from '../../platform/http/html.ts';
 import type { Viewer } from '../../platform/viewer.ts';
-import type { AddingSources } from './add-source.ts';
+import type { AddingSources, WebhookAccess } from './add-source.ts';
 import type { ChangingSources } from './change-source.ts';
 import { OPML_LIMIT, type ImportOpml } from './import-opml.ts';
 import { mayManage, type Source, type SourceStore } from './source-store.ts';
@@ -21,17 +21,29 @@ const OPML_FORM_LIMIT = 3 * OPML_LIMIT;
 /** Posts of the source as they stand on its page, with the cursor of the next ones; given by app. */
 export type PostsOfSource = (req: HubRequest, sourceId: number) => { list: Html | null; next: string | null };
 
+/** What pages show of a webhook; given by app. */
+export type WebhookViews = {
+  /** For its owner, on the source's page. */
+  panel(sourceId: number): Html | null;
+  /** The answer to its making, which shows the secret. */
+  created(source: Source, access: WebhookAccess): Page;
+};
+
 type Deps = {
   sources: SourceStore;
   adding: AddingSources;
   changing: ChangingSources;
   importOpml: ImportOpml;
   postsOfSource: PostsOfSource;
+  webhookViews: WebhookViews;
   /** Whether a job for the source waits or runs. */
   isSyncing(sourceId: number): boolean;
+  /** Whether the viewer hears of new posts of the source; given by app. */
+  isFollowed(viewer: Viewer, sourceId: number): boolean;
 };
 
-export function sourcePages({ sources, adding, changing, importOpml, postsOfSource, isSyncing }: Deps): Route[] {
+export function sourcePages(deps: Deps): Route[] {
+  const { sources, adding, changing, importOpml, postsOfSource, webhookViews, isSyncing, isFollowed } = deps;
   return [
     route('GET /sources', 'public', 'Page: sources, and adding one', showSources),
     route('POST /sources', 'member', 'Form: add a source', addSource),
@@ -58,7 +70,8 @@ export function sourcePages({ sources, adding, changing, importOpml, postsOfSour
   async function addSource(req: MemberRequest): Promise<Reply> {
     const values = await readForm(req);
     try {
-      const source = await adding.add({ ...values, kind: 'feed' }, req.viewer, actorOf(req));
+      const { source, webhook } = await adding.add({ kind: 'feed', ...values }, req.viewer, actorOf(req));
+      if (webhook) return page(webhookViews.created(source, webhook), 201, { 'cache-control': 'no-store' });
       return seeOther(`/sources/${source.id}`);
     } catch (problem) {
       return formAgain(req, problem, { values });
@@ -86,7 +99,12 @@ export function sourcePages({ sources, adding, changing, importOpml, postsOfSour
   function detail(source: Source, req: HubRequest, problem?: HttpError) {
     const { list, next } = postsOfSource(req, source.id);
     const mayChange = mayManage(source, req.viewer);
-    return sourcePage({ source, posts: list, next, mayChange, isSyncing: mayChange && isSyncing(source.id), problem });
+    const webhook = mayChange && source.kind === 'webhook' ? webhookViews.panel(source.id) : null;
+    const isUnderWay = mayChange && isSyncing(source.id);
+    const isFollowedByViewer = req.viewer && isFollowed(req.viewer, source.id);
+    return sourcePage({
+      source, posts: list, next, mayChange, isFollowed: isFollowedByViewer, isSyncing: isUnderWay, webhook, problem,
+    });
   }
 
   async function changeSource(req: MemberRequest): Promise<Reply> {

@@ -49,8 +49,10 @@ export function sourceRoutes({ sources, adding, changing, importOpml, baseUrl, c
   }
 
   async function addSource(req: MemberRequest): Promise<Reply> {
-    const source = await adding.add(await readJson(req), req.viewer, actorOf(req));
-    return json(asJson(source, req.viewer), 201, { location: `${baseUrl}/api/sources/${source.id}` });
+    const { source, webhook } = await adding.add(await readJson(req), req.viewer, actorOf(req));
+    const body = { ...asJson(source, req.viewer), ...(webhook ? { webhook } : {}) };
+    const noStore = webhook ? { 'cache-control': 'no-store' } : {};
+    return json(body, 201, { location: `${baseUrl}/api/sources/${source.id}`, ...noStore });
   }
 
   function showSource(req: HubRequest): Reply {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
+import { HttpError } from '../../platform/http/problem.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 
 /** Characters. */
@@ -62,13 +63,16 @@ export function createSourceStore(db: Db, clock: Clock) {
        AND s.removed_at IS NULL`);
   const insert = db.prepare<[InsertSource], { id: number }>('create source', `
     INSERT INTO sources (owner_id, kind, title, title_is_own, visibility, next_sync_at, created_at, updated_at)
-    VALUES (@ownerId, @kind, @title, @isOwn, @visibility, @nextSyncAt, @now, @now) RETURNING id`);
+    SELECT id, @kind, @title, @isOwn, @visibility, @nextSyncAt, @now, @now
+      FROM accounts WHERE id = @ownerId AND left_at IS NULL RETURNING id`);
   const insertFeed = db.prepare<[number, string, string]>('create feed',
     'INSERT INTO feeds (source_id, url, host) VALUES (?, ?, ?)');
   const updateTitle = db.prepare<[string, number, number]>('rename source',
     'UPDATE sources SET title = ?, title_is_own = 1, updated_at = ? WHERE id = ?');
   const updateVisibility = db.prepare<[Visibility, number, number]>('set source visibility',
     'UPDATE sources SET visibility = ?, updated_at = ? WHERE id = ?');
+  const updateOwner = db.prepare<[number, number, number]>('set owner of source',
+    'UPDATE sources SET owner_id = ?, updated_at = ? WHERE id = ?');
   const pause = db.prepare<[string | null, number, number]>('pause source', `
     UPDATE sources SET state = 'paused', state_reason = ?, next_sync_at = NULL, updated_at = ? WHERE id = ?`);
   const resume = db.prepare<[number, number, number]>('resume source', `
@@ -88,19 +92,24 @@ export function createSourceStore(db: Db, clock: Clock) {
       return ownedOnly ? selectOwned.all(viewerId, after, limit) : selectVisible.all(after, viewerId, limit);
     },
 
+    /** All that an account owns, by id. */
+    listOwned: (ownerId: number, after: number, limit: number): Source[] => selectOwned.all(ownerId, after, limit),
+
     /** The owner's source of this feed, if there is one. */
     idOfFeed: (url: string, ownerId: number): number | undefined => selectDuplicate.get(url, ownerId)?.id,
 
     create({ titleIsOwn, ...source }: NewSource, feed: NewFeed | null): number {
       const isOwn = titleIsOwn ? 1 : 0;
       const row = insert.get({ ...source, isOwn, nextSyncAt: feed?.nextSyncAt ?? null, now: clock() });
-      if (!row) throw new Error('source was not created');
+      if (!row) throw new HttpError(401, 'This account is gone.');
       if (feed) insertFeed.run(row.id, feed.url, new URL(feed.url).host);
       return row.id;
     },
 
     setTitle: (id: number, title: string): void => void updateTitle.run(title, clock(), id),
     setVisibility: (id: number, visibility: Visibility): void => void updateVisibility.run(visibility, clock(), id),
+    /** Its posts and their files go along. */
+    setOwner: (id: number, ownerId: number): void => void updateOwner.run(ownerId, clock(), id),
     pause: (id: number, reason: string | null): void => void pause.run(reason, clock(), id),
     /** Due at once, with a clean record. */
     resume: (id: number): void => void resume.run(clock(), clock(), id),

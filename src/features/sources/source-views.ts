@@ -12,11 +12,23 @@ export type AddForm = { values?: Record<string, string>; opml?: string; problem?
 
 type SourceList = { items: Source[]; next: string | null; viewer: Viewer | null; form: AddForm };
 
+const TITLED = {
+  native: { summary: 'Write posts of your own', placeholder: 'Notes' },
+  webhook: { summary: 'Take posts from a program (webhook)', placeholder: 'Deployments' },
+};
+
+const KINDS: Record<Source['kind'], string> = { feed: 'feed', webhook: 'webhook', native: 'own posts' };
+
 /** The list of sources, with the forms for adding some. */
 export function sourcesPage({ items, next, viewer, form }: SourceList): Page {
+  const sent = form.values?.['kind'] ?? 'feed';
+  const formOf = (kind: string): AddForm => sent === kind ? form : {};
   const main = html`
 <header class="page-head"><h1>Sources</h1></header>
-${viewer && addForm(form)}
+${viewer && html`
+${addForm(formOf('feed'))}
+${titledForm('native', formOf('native'))}
+${titledForm('webhook', formOf('webhook'))}`}
 ${items.length > 0 ? html`<ul class="sources">${items.map(sourceItem)}</ul>` : nothingHere(viewer)}
 ${next && html`<p class="more"><a class="button" rel="next" href="/sources?cursor=${next}">More sources</a></p>`}
 ${viewer && opmlSection(form)}`;
@@ -39,6 +51,23 @@ function addForm({ values = {}, opml, problem }: AddForm): Html {
   </details>
   <button>Follow</button>
 </form>`;
+}
+
+/** A form for a source that needs nothing but a title. */
+function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddForm): Html {
+  const { summary, placeholder } = TITLED[kind];
+  return html`
+<details class="panel" ${problem && html`open`}>
+  <summary>${summary}</summary>
+  <form method="post" action="/sources" class="stack">
+    <input type="hidden" name="kind" value="${kind}">
+    ${problem && formProblem(problem)}
+    <label>Title of the source
+      <input name="title" value="${values['title']}" required maxlength="200" placeholder="${placeholder}"></label>
+    ${visibilityChoice(values['visibility'] ?? 'public')}
+    <button>Create</button>
+  </form>
+</details>`;
 }
 
 function visibilityChoice(chosen: string): Html {
@@ -68,7 +97,7 @@ function sourceItem(source: Source): Html {
   return html`
   <li>
     <a class="title" href="/sources/${source.id}">${source.title}</a> ${stateTag(source)}
-    <p class="meta">${source.feedUrl ? new URL(source.feedUrl).host : 'own posts'}</p>
+    <p class="meta">${source.feedUrl ? new URL(source.feedUrl).host : KINDS[source.kind]}</p>
   </li>`;
 }
 
@@ -87,12 +116,16 @@ type SourceDetail = {
   posts: Html | null;
   next: string | null;
   mayChange: boolean;
+  /** Whether the viewer hears of new posts; null for anybody. */
+  isFollowed: boolean | null;
   isSyncing: boolean;
+  webhook: Html | null;
   problem: HttpError | undefined;
 };
 
 /** One source: what it is, how its synchronisation goes for those who may change it, and its posts. */
-export function sourcePage({ source, posts, next, mayChange, isSyncing, problem }: SourceDetail): Page {
+export function sourcePage(detail: SourceDetail): Page {
+  const { source, posts, next, mayChange, isFollowed, isSyncing } = detail;
   const main = html`
 <header class="page-head">
   <h1>${source.title}</h1>
@@ -100,7 +133,8 @@ export function sourcePage({ source, posts, next, mayChange, isSyncing, problem 
     <a href="/sources/${source.id}.atom">Atom</a> <a href="/sources/${source.id}.json">JSON Feed</a></p>
   ${source.description && html`<p class="lead">${source.description}</p>`}
 </header>
-${mayChange && ownerPanel(source, isSyncing, problem)}
+${isFollowed !== null && followForm(source, isFollowed)}
+${mayChange && ownerPanel(detail)}
 ${posts ?? noPosts(isSyncing)}
 ${next && olderPosts(source, next)}`;
   const alternates = [
@@ -108,6 +142,13 @@ ${next && olderPosts(source, next)}`;
     { type: 'application/feed+json', href: `/sources/${source.id}.json`, title: source.title },
   ];
   return { title: source.title, main, alternates, ...(isSyncing ? { refreshSeconds: 3 } : {}) };
+}
+
+function followForm({ id }: Source, isFollowed: boolean): Html {
+  return html`
+<form class="follow" method="post" action="/sources/${id}/${isFollowed ? 'unfollow' : 'follow'}">
+  <button class="secondary">${isFollowed ? 'Stop notifying me' : 'Notify me of new posts'}</button>
+</form>`;
 }
 
 function noPosts(isSyncing: boolean): Html {
@@ -123,15 +164,18 @@ function externalLink(url: string): Html {
   return html`<a href="${url}" rel="noopener noreferrer" referrerpolicy="no-referrer">${new URL(url).host}</a>`;
 }
 
-function ownerPanel(source: Source, isSyncing: boolean, problem: HttpError | undefined): Html {
+function ownerPanel({ source, isSyncing, webhook, problem }: SourceDetail): Html {
   return html`
 <section class="panel">
   ${source.stateReason && html`<p class="problem">${source.stateReason}</p>`}
   ${source.kind === 'feed' && syncFacts(source, isSyncing)}
+  ${webhook}
   <div class="actions">
+    ${source.kind === 'native' && html`<a class="button" href="/sources/${source.id}/write">Write a post</a>`}
     ${source.kind === 'feed' && source.state !== 'paused' && button(`/sources/${source.id}/sync`, 'Synchronise now')}
     ${source.state === 'paused' && button(`/sources/${source.id}/resume`, 'Resume')}
     ${source.state !== 'paused' && button(`/sources/${source.id}/pause`, 'Pause')}
+    <a class="quiet" href="/sources/${source.id}/transfer">Transfer</a>
     <a class="quiet" href="/sources/${source.id}/delete">Delete</a>
   </div>
   <details ${problem && html`open`}>

@@ -1,4 +1,5 @@
 import { isStorageTrouble } from '../db/open-database.ts';
+import { isDiskFull } from '../files/disk-full.ts';
 import { createCallHandler, type CallOptions } from './call-handler.ts';
 import { isAnonymousRead, isRead, type Exchange } from './exchange.ts';
 import { HttpError, problemReply } from './problem.ts';
@@ -14,16 +15,20 @@ export type AnswerOptions = CallOptions & {
   renderPage: RenderPage;
   /** The answer to a refused request that asked for a page. */
   errorPage(error: HttpError, request: { method: string; target: string }): Reply;
+  /** Bytes of a body that a member may go on sending after it was refused; others 4 MiB. */
+  discardBytes?: number;
   /** Told of errors that are the hub's own fault. */
   noteFault(exchange: Exchange, error: unknown): void;
 };
+
+const DISCARD_BYTES = 4 * 1024 * 1024;
 
 /**
  * Answers requests: calls the handler, renders what it returned or threw, keeps what may be kept, and sends it.
  * Resolves to the status sent, whatever a handler, a page or a header does wrong.
  */
 export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange) => Promise<number> {
-  const { cache, security, renderPage, errorPage, noteFault } = options;
+  const { cache, security, renderPage, errorPage, noteFault, discardBytes = DISCARD_BYTES } = options;
   const callHandler = createCallHandler(options);
   const fixedHeaders = security.flat();
 
@@ -52,10 +57,10 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     cache.put(req.url ?? '/', { response, route }, asOf);
   }
 
-  function send({ req, res, id }: Exchange, reply: RenderedReply): Promise<number> {
+  function send({ req, res, id, viewer }: Exchange, reply: RenderedReply): Promise<number> {
     for (const [name, value] of security) res.setHeader(name, value);
     res.setHeader('X-Request-Id', id);
-    return sendReply(req, res, reply);
+    return sendReply(req, res, reply, viewer ? discardBytes : DISCARD_BYTES);
   }
 
   function errorReply(exchange: Exchange, error: unknown): Reply {
@@ -87,5 +92,6 @@ function toHttpError(error: unknown): HttpError {
   if (isStorageTrouble(error)) {
     return new HttpError(503, 'The hub cannot store or read its data right now.', { headers: { 'retry-after': '30' } });
   }
+  if (isDiskFull(error)) return new HttpError(507, 'There is no space left on the hub’s disk.');
   return new HttpError(500, 'Something went wrong in the hub. It has been noted.');
 }

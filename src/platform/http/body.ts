@@ -1,14 +1,31 @@
 import type { IncomingMessage } from 'node:http';
+import { MINUTE } from '../clock.ts';
 import { HttpError } from './problem.ts';
 
 const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 1024 * 1024;
 
+/** A body that is kept in memory may take so long to come; files have the server's own, longer limit. */
+const BODY_TIME = MINUTE;
+
 type WithBody = { stream: IncomingMessage };
 
-/** The whole body, at most `limit` bytes, counted while reading: 413 for more, 400 when the client stops half-way. */
-export async function readBody({ stream }: WithBody, limit: number): Promise<Buffer> {
+/**
+ * The whole body, at most `limit` bytes, counted while reading: 413 for more, 400 when the client stops half-way, 408
+ * when it is not there after `timeMs`.
+ */
+export async function readBody({ stream }: WithBody, limit: number, timeMs = BODY_TIME): Promise<Buffer> {
   if (Number(stream.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(tooSlow()), timeMs);
+  try {
+    return await Promise.race([gather(stream, limit), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function gather(stream: IncomingMessage, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
@@ -56,6 +73,11 @@ function hasNoBody({ stream: { headers } }: WithBody): boolean {
 function requireMediaType({ stream }: WithBody, wanted: string): void {
   const sent = (stream.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
   if (sent !== wanted) throw new HttpError(415, `The body must be ${wanted}.`, { headers: { accept: wanted } });
+}
+
+/** The connection is closed with it: whoever sends on slowly would hold it. */
+function tooSlow(): HttpError {
+  return new HttpError(408, 'The body took too long to come.', { headers: { connection: 'close' } });
 }
 
 function tooLarge(limit: number): HttpError {

@@ -133,7 +133,8 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
   function data(end: number): MultipartEvent | null {
     if (end === at) return null;
     const bytes = buffer.subarray(at, end);
-    at = end;
+    if (end === buffer.length) [buffer, at] = [NOTHING, 0]; // its taker may have freed it when `next` is called again
+    else at = end;
     return { kind: 'data', bytes };
   }
 

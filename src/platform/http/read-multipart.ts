@@ -20,16 +20,21 @@ type Part = { head: PartHead; first: MultipartEvent };
  * go to `onFile`, one after the other; the socket is read only as fast as they are taken. A file input left empty (no
  * name, no bytes) is no file. Rejects with an HttpError: 415 for another media type, 413 for a body over a limit, 400
  * for one that is malformed or breaks off. The chunks of the file in hand then throw the same error, so that its taker
- * can remove what it wrote; the files before it are for the caller to remove. The rest of the body is left unread.
+ * can remove what it wrote; the files before it are for the caller to remove. The rest of the body is left unread. Into
+ * `typed` go the fields as they come, for a form that is shown again; a body that is too large is then refused at its
+ * first file only.
  */
 export async function readMultipart(
   { stream }: { stream: MultipartStream }, limits: MultipartLimits, onFile: OnFile,
+  typed?: Map<string, string[]>,
 ): Promise<Map<string, string[]>> {
   const boundary = readBoundary(stream.headersDistinct['content-type'] ?? []);
-  if (Number(stream.headers['content-length'] ?? 0) > limits.bytes) throw tooLarge('The body', limits.bytes);
+  const isTooLarge = Number(stream.headers['content-length'] ?? 0) > limits.bytes;
+  if (isTooLarge && !typed) throw tooLarge('The body', limits.bytes);
+  const refuse: OnFile = () => Promise.reject(tooLarge('The body', limits.bytes));
   const source = openMultipartSource(stream, boundary, limits);
   try {
-    return await readParts(source, limits, onFile);
+    return await readParts(source, limits, isTooLarge ? refuse : onFile, typed ?? new Map());
   } catch (error) {
     return source.fail(error);
   } finally {
@@ -38,9 +43,8 @@ export async function readMultipart(
 }
 
 async function readParts(
-  source: MultipartSource, limits: MultipartLimits, onFile: OnFile,
+  source: MultipartSource, limits: MultipartLimits, onFile: OnFile, fields: Map<string, string[]>,
 ): Promise<Map<string, string[]>> {
-  const fields = new Map<string, string[]>();
   let [fieldCount, fieldBytes, fileCount] = [0, 0, 0];
   for (;;) {
     const event = source.ready() ?? await source.next();

@@ -15,8 +15,15 @@ export type Page = {
   refreshSeconds?: number;
 };
 
+/** Part of an open file (a descriptor; bytes), which is closed when it was sent. */
+export type FileSlice = { fd: number; start: number; length: number };
+
 /** What a handler returns. Only the server writes to the socket. */
-export type Reply = { status: number; headers: ReplyHeaders; body: string | Buffer | Readable | Page | null };
+export type Reply = {
+  status: number;
+  headers: ReplyHeaders;
+  body: string | Buffer | Readable | FileSlice | Page | null;
+};
 
 /** A page, to be framed by the server. */
 export function page(content: Page, status = 200, headers: ReplyHeaders = {}): Reply {

@@ -2,24 +2,27 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { entityTag, matchesEntityTag } from './conditional.ts';
-import type { Reply } from './reply.ts';
+import type { FileSlice, Reply } from './reply.ts';
 import type { CachedResponse } from './response-cache.ts';
-
-const DISCARD_LIMIT = 1024 * 1024;
+import { closeFile, sendFile } from './send-file.ts';
 
 /** A reply whose page has been rendered. */
-export type RenderedReply = Reply & { body: string | Buffer | Readable | null };
+export type RenderedReply = Reply & { body: string | Buffer | Readable | FileSlice | null };
 
 /**
  * Writes a reply. Text gets an entity tag where it may be stored, and 304 when the client has it already. Resolves
- * to the status sent; a client that goes away while a stream is written is no error.
+ * to the status sent; a client that goes away while a stream is written is no error. What is left of the request's body
+ * is read and thrown away, up to `discard` bytes.
  */
-export async function sendReply(req: IncomingMessage, res: ServerResponse, reply: RenderedReply): Promise<number> {
-  discardRest(req);
+export async function sendReply(
+  req: IncomingMessage, res: ServerResponse, reply: RenderedReply, discard: number,
+): Promise<number> {
+  discardRest(req, discard);
   const { status, body } = reply;
   const headers = flatten(reply.headers);
   if (body === null) return finish(res, status, headers, undefined);
   if (body instanceof Readable) return stream(req, res, reply, headers, body);
+  if (typeof body === 'object' && 'fd' in body) return file(req, res, reply, headers, body);
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const isStorable = status === 200 && reply.headers['cache-control'] !== 'no-store';
   if (isStorable) return sendCached(req, res, toCached(status, headers, bytes), []);
@@ -61,6 +64,20 @@ async function stream(
     res.end();
   } else {
     await pipeline(body, res).catch(() => res.destroy());
+    body.destroy(); // pipeline leaves it open when the client has gone already
+  }
+  return reply.status;
+}
+
+async function file(
+  req: IncomingMessage, res: ServerResponse, reply: Reply, headers: string[], body: FileSlice,
+): Promise<number> {
+  res.writeHead(reply.status, headers);
+  if (req.method === 'HEAD') {
+    res.end();
+    await closeFile(body);
+  } else {
+    await sendFile(res, body).catch(() => res.destroy());
   }
   return reply.status;
 }
@@ -74,14 +91,14 @@ function withoutLength(headers: string[]): string[] {
 }
 
 /**
- * An answer given before the body was read: the rest is read and thrown away, up to a limit, since a client whose
+ * An answer given before the body was read: the rest is read and thrown away, since a client whose
  * connection is cut while it sends may never see the answer. The connection then serves the next request.
  */
-function discardRest(req: IncomingMessage): void {
+function discardRest(req: IncomingMessage, limit: number): void {
   if (req.complete || req.headers['transfer-encoding'] === undefined && !Number(req.headers['content-length'])) return;
   let discarded = 0;
   req.on('data', (chunk: Buffer) => {
     discarded += chunk.length;
-    if (discarded > DISCARD_LIMIT) req.destroy();
+    if (discarded > limit) req.destroy();
   });
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { randomBytes } from 'node:crypto';
-import { MINUTE, SECOND } from '../clock.ts';
+import { HOUR, MINUTE, SECOND } from '../clock.ts';
 import { errorFields, withLogContext, type Log } from '../log.ts';
 import { createAnswerRequest, type AnswerOptions } from './answer-request.ts';
 import { isAnonymousRead, openExchange, type Exchange } from './exchange.ts';
@@ -9,9 +9,15 @@ import type { Route } from './router.ts';
 import { securityHeaders } from './security-headers.ts';
 import { sendCached } from './send-reply.ts';
 
-/** In ms. A head may take 15 s, a request a minute; a connection on which nothing moves is cut after `idleMs`. */
-const LIMITS = { headersTimeout: 15 * SECOND, requestTimeout: MINUTE, keepAliveTimeout: 65 * SECOND };
+/**
+ * In ms. A head may take 15 s, a request with files an hour (100 MB at 0.3 Mbit/s; see body.ts for others). A
+ * connection on which nothing moves is cut after `idleMs`.
+ */
+const LIMITS = { headersTimeout: 15 * SECOND, requestTimeout: HOUR, keepAliveTimeout: 65 * SECOND };
 const IDLE_MS = 2 * MINUTE;
+
+/** Bytes of a body that wait in memory for their reader, and one read of the socket more. */
+const READ_AHEAD = 16 * 1024;
 
 export type ServerOptions = Omit<AnswerOptions, 'security' | 'noteFault'> & {
   log: Log;
@@ -63,7 +69,7 @@ export function createHubServer(options: ServerOptions): Server {
     log.info('request', { requestId: id, method, path: loggedPath(path), status, milliseconds });
   }
 
-  const server = createServer(LIMITS, onRequest);
+  const server = createServer({ ...LIMITS, highWaterMark: READ_AHEAD }, onRequest);
   server.on('clientError', garbage.refuse);
   server.timeout = idleMs; // also for clients that do not read their answer, which would stay in memory
   return server;

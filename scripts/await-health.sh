@@ -1,0 +1,26 @@
+#!/bin/sh
+# Usage: await-health.sh TRIES PAUSE
+# Asks healthcheck.sh until the hub is ready, at most TRIES times with PAUSE seconds between. Exit 0 at the first good
+# answer, 1 with the last reason. The systemd units use it to wait for a start, and to tell one bad moment from a hub
+# that stays unwell. Gives up at once when the process MAINPID, which systemd tells, has ended.
+
+set -eu
+usage() {
+  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+}
+[ "${1-}" != --help ] || { usage && exit 0; }
+[ $# -eq 2 ] || { usage >&2 && exit 2; }
+for number in "$@"; do
+  case $number in '' | *[!0-9]*) usage >&2 && exit 2 ;; esac
+done
+
+root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+tries=$1
+while ! said=$("$root/scripts/healthcheck.sh" 2>&1); do
+  tries=$((tries - 1))
+  if [ "$tries" -le 0 ] || { [ -n "${MAINPID-}" ] && ! kill -0 "$MAINPID" 2>/dev/null; }; then
+    printf '%s\n' "$said" >&2
+    exit 1
+  fi
+  sleep "$2"
+done

@@ -1,0 +1,106 @@
+#!/bin/sh
+# Usage: backup.sh
+# Makes and verifies a backup in DATA_DIR/backups while the hub goes on, removes old ones (BACKUP_RETENTION_DAYS) and
+# sends a copy away where that is configured. The last line on standard output is for programs:
+# result=verified|degraded|failed|busy off-site=done|failed|none [name=… bytes=… seconds=… removed=… dir=…]
+# Exit 0: all of it went well. No part may take longer than BACKUP_TIMEOUT_SECONDS (21600, six hours).
+
+# Everything is in functions, read whole before the first runs: an update of this file in the middle does no harm.
+set -eu
+umask 077
+PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
+export PATH
+
+say() {
+  echo "backup: $*" >&2
+}
+
+# The last word, and the end: finish STATUS RESULT OFF-SITE [FIELDS]
+finish() {
+  echo "result=$2 off-site=$3${4:+ $4}"
+  exit "$1"
+}
+
+# Runs a part without the lock, so that nothing it starts can hold it, and hands signals on to it.
+part() {
+  timeout -k 60 "$limit" "$@" 9>&- &
+  child=$!
+  status=0
+  wait "$child" || status=$?
+  if [ -n "$stopped" ]; then
+    again=0
+    wait "$child" || again=$?
+    [ "$again" -eq 127 ] || status=$again
+  fi
+  child=
+  case $status in 124 | 137) say "stopped: it took longer than $limit s" ;; esac
+}
+
+# shellcheck disable=SC2317 # by the traps
+stop() {
+  stopped=$1
+  [ -z "$child" ] || kill -TERM "$child" 2>/dev/null || :
+}
+
+main() {
+  case ${1-} in
+    '') ;;
+    --help) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+  esac
+  limit=${BACKUP_TIMEOUT_SECONDS:-21600}
+  case $limit in 0* | *[!0-9]*) say "BACKUP_TIMEOUT_SECONDS must be a number of seconds" && exit 2 ;; esac
+  root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+  values=$(sh "$root/scripts/hubctl" config DATA_DIR BACKUP_OFFSITE_DIR BACKUP_RCLONE_REMOTE) || finish "$?" failed none
+  data=$(printf '%s\n' "$values" | sed -n 1p)
+  away=none
+  [ -z "$(printf '%s\n' "$values" | sed 1d)" ] || away='done'
+  if [ ! -d "$data/run" ]; then
+    say "there is no hub in $data"
+    finish 1 failed none
+  fi
+  exec 9>>"$data/run/backup.flock"
+  if ! flock -n 9; then
+    say 'BUSY: a backup is being made or restored'
+    finish 75 busy none
+  fi
+  child='' stopped=''
+  trap 'stop 129' HUP
+  trap 'stop 130' INT
+  trap 'stop 143' TERM
+
+  # Before anything is copied: a missing tool or disk is known now, and the backup on this machine is made all the same.
+  part sh "$root/scripts/off-site.sh" check >&2
+  [ -z "$stopped" ] || finish "$stopped" failed none
+  [ "$status" -eq 0 ] || away=failed
+
+  part sh "$root/scripts/hubctl" backup >"$data/run/backup.line"
+  made=${stopped:-$status}
+  line=$(tail -n 1 "$data/run/backup.line")
+  rm -f "$data/run/backup.line"
+  case $line in
+    'result='*' dir='*) ;;
+    'result=busy') finish 75 busy none ;;
+    *) finish "$(outcome "$made")" failed none ;;
+  esac
+  result=${line%% *} && result=${result#result=}
+
+  [ -z "$stopped" ] || [ "$away" = none ] || away=failed
+  if [ "$away" = 'done' ]; then
+    part sh "$root/scripts/off-site.sh" send "${line#* dir=}" >&2
+    [ "$status" -eq 0 ] || away=failed
+  fi
+  if [ "$away" = failed ]; then
+    say "the backup is kept on this machine, but NO copy of it was sent away"
+    [ "$made" -ne 0 ] || made=1
+  fi
+  [ -z "$stopped" ] || made=$stopped
+  finish "$(outcome "$made")" "$result" "$away" "${line#* }"
+}
+
+# Of a part: what this script ends with.
+outcome() {
+  case $1 in 1 | 2 | 75 | 129 | 130 | 143) echo "$1" ;; 0) echo 0 ;; *) echo 1 ;; esac
+}
+
+main "$@"

@@ -1,0 +1,98 @@
+#!/bin/sh
+# Usage: install-backup-cron.sh [--dry-run] [--remove]
+# Adds one line to your crontab: every day at 03:15 nightly-backup.sh makes a backup and verifies the newest one, with
+# its report in backups/nightly.log in DATA_DIR. Run it as the account that the hub runs as; settings come from .env
+# alone. Other lines stay as they are, and running it again changes nothing. --remove takes the line out, --dry-run
+# prints the crontab it would install.
+
+set -eu
+export LC_ALL=C
+usage() {
+  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+}
+die() {
+  echo "install-backup-cron: $*" >&2
+  exit 1
+}
+
+dry_run=no remove=no
+for argument in "$@"; do
+  case $argument in
+    --dry-run) dry_run=yes ;;
+    --remove) remove=yes ;;
+    --help) usage && exit 0 ;;
+    *) usage >&2 && exit 2 ;;
+  esac
+done
+
+root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+# cron ends a command at %, unless a backslash stands before it; two backslashes would confuse it.
+case $root in *[\\[:cntrl:]]*) die "cron cannot name $root: move the hub to a path without backslashes" ;; esac
+# shellcheck source=scripts/find-node.sh
+. "$root/scripts/find-node.sh"
+
+# For the shell, then for cron.
+quoted() {
+  printf '%s' "$1" | sed "s/'/'\\\\''/g; s/%/\\\\%/g; s/^/'/; s/\$/'/"
+}
+
+command -v crontab >/dev/null || die "crontab is not installed: install cron, or use install-systemd.sh"
+COMMAND=$(quoted "$root/scripts/nightly-backup.sh")
+export COMMAND
+line="15 3 * * * $COMMAND"
+if [ "$remove" = no ]; then
+  [ -n "$node" ] || die "the hub is not set up yet: run $root/scripts/set-up.sh once"
+  # cron has neither this shell's PATH nor its HUB_NODE: where it would find another Node or none, the line names it.
+  # shellcheck disable=SC2016 # expanded by the other shell
+  found=$(env -i PATH=/usr/bin:/bin:/usr/local/bin \
+    sh -c 'root=$1; . "$1/scripts/find-node.sh"; echo "$node"' sh "$root")
+  [ "$found" = "$node" ] || line="15 3 * * * HUB_NODE=$(quoted "$node") $COMMAND"
+  data=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR) || exit
+  [ ! -d "$data" ] || [ "$(stat -c %u -- "$data")" = "$(id -u)" ] ||
+    die "$data belongs to $(stat -c %U -- "$data"): run this as that account, so that its backups are its own"
+fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf -- "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+if ! crontab -l >"$scratch/old" 2>"$scratch/said"; then
+  case $(cat "$scratch/said") in
+    *'no crontab for '*) : >"$scratch/old" ;;
+    *) die "crontab -l failed, nothing was changed: $(cat "$scratch/said")" ;;
+  esac
+fi
+
+# This hub's line, at whatever time; not one that is commented out. The rest goes through byte for byte.
+awk 'BEGIN { field = "[^ \t]+[ \t]+"; times = "^[ \t]*" field field field field field }
+{
+  command = $0
+  sub(times, "", command)
+  at = length(command) - length(ENVIRON["COMMAND"])
+  named = at == 0 || index(command, "HUB_NODE=") == 1
+  if ($0 ~ /^[ \t]*#/ || at < 0 || !named || substr(command, at + 1) != ENVIRON["COMMAND"]) print
+}' "$scratch/old" >"$scratch/new"
+if [ "$remove" = no ]; then
+  others=$(wc -l <"$scratch/new")
+  printf '%s\n' "$line" >>"$scratch/new"
+  # It is there once and in no other form: it keeps its place.
+  if grep -qxF -- "$line" "$scratch/old" && [ "$(wc -l <"$scratch/old")" -eq "$((others + 1))" ]; then
+    cp "$scratch/old" "$scratch/new"
+  fi
+fi
+if [ "$dry_run" = yes ]; then
+  cat "$scratch/new"
+  exit
+fi
+
+if ! cmp -s "$scratch/old" "$scratch/new"; then
+  crontab - <"$scratch/new" || die "crontab refused the new table, the old one is still there"
+  crontab -l | cmp -s - "$scratch/new" || die 'the crontab is not what was installed: look at it with crontab -l'
+fi
+
+if [ "$remove" = yes ]; then
+  echo 'the crontab has no line for this hub'
+else
+  echo "the crontab has this line: $line"
+  cat /proc/[0-9]*/comm 2>/dev/null | grep -qxE 'cron|crond|fcron|anacron|systemd-cron' ||
+    echo 'install-backup-cron: cron does not seem to run: start it, or nothing will happen' >&2
+fi

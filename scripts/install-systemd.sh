@@ -1,0 +1,88 @@
+#!/bin/sh
+# Usage: install-systemd.sh [--user USER] [--with-bridge] [--root DIR] [--dry-run] [--remove]
+# Installs and starts the hub's systemd units: web and worker (restarted when they fail, web also when it stays
+# unwell), a backup every day at 03:15 and, with --with-bridge, the bridge to ClamAV. They run as USER, by default the
+# account that owns the data. Settings come from .env alone; run it again after moving the hub or changing DATA_DIR or
+# BACKUP_OFFSITE_DIR. --dry-run prints the units, --root installs into the system below DIR without starting anything,
+# --remove stops and removes the units.
+
+set -eu
+usage() {
+  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+}
+die() {
+  echo "install-systemd: $*" >&2
+  exit 1
+}
+
+user='' image='' task=install bridge=no
+while [ $# -gt 0 ]; do
+  case $1 in
+    --user | --root) [ $# -gt 1 ] || { usage >&2 && exit 2; } ;;
+  esac
+  case $1 in
+    --user) user=$2 && shift ;;
+    --root) image=$2 && shift ;;
+    --with-bridge) bridge=yes ;;
+    --dry-run) task=print ;;
+    --remove) task=remove ;;
+    --help) usage && exit 0 ;;
+    *) usage >&2 && exit 2 ;;
+  esac
+  shift
+done
+
+root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+# shellcheck source=scripts/find-node.sh
+. "$root/scripts/find-node.sh"
+# shellcheck source=scripts/systemd-units.sh
+. "$root/scripts/systemd-units.sh"
+
+# Without --root the running system is meant.
+control() {
+  if [ -n "$image" ]; then systemctl --root="$image" "$@"; else systemctl "$@"; fi
+}
+
+if [ "$task" != print ]; then
+  [ -w "$image/etc" ] || die 'only root may do that; --dry-run prints the units'
+  [ -n "$image" ] || [ -d /run/systemd/system ] ||
+    die 'systemd does not run this machine; --dry-run prints the units, install-backup-cron.sh is for cron'
+fi
+unit_dir=$image/etc/systemd/system
+[ ! -e "$unit_dir/content-hub-clamd-bridge.service" ] || bridge=yes
+
+if [ "$task" = remove ]; then
+  for unit in $ALL_UNITS; do
+    [ -e "$unit_dir/$unit" ] || continue
+    if [ -n "$image" ]; then control disable "$unit"; else control disable --now "$unit"; fi
+    rm -- "$unit_dir/$unit"
+  done
+  [ -n "$image" ] || control daemon-reload
+  echo 'no unit of the hub is installed'
+  exit
+fi
+
+read_values
+units=$ALL_UNITS
+[ "$bridge" = yes ] || units=$(without_bridge)
+if [ "$task" = print ]; then
+  for unit in $units; do printf '# %s\n' "$unit_dir/$unit" && filled "$unit" && echo; done
+  exit
+fi
+
+own_data
+mkdir -p -- "$unit_dir"
+for unit in $units; do
+  filled "$unit" >"$unit_dir/.$unit"
+  chmod 644 "$unit_dir/.$unit"
+  mv -- "$unit_dir/.$unit" "$unit_dir/$unit"
+done
+started=$(printf '%s\n' "$units" | grep -vxE 'content-hub-(backup|health)\.service')
+[ -n "$image" ] || control daemon-reload
+# shellcheck disable=SC2086 # names of units, without anything to expand
+control enable $started
+if [ -z "$image" ]; then
+  # shellcheck disable=SC2086
+  control restart $started || die 'not everything has started: journalctl -u "content-hub-*" says why'
+fi
+echo "installed for $user: $(printf '%s' "$units" | tr '\n' ' ')"

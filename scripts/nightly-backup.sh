@@ -1,0 +1,52 @@
+#!/bin/sh
+# Usage: nightly-backup.sh
+# What cron and the systemd timer run: backup.sh, then verify-backup.sh of the newest backup. Their reports are
+# appended to backups/nightly.log in DATA_DIR (at 1 MiB the log is renamed nightly.log.1). Silent when all is well;
+# otherwise it repeats the report on standard error, for cron's mail and the journal, and does not exit 0.
+
+# cron gives a short PATH, or none; age, rclone and a Node of one's own are often in /usr/local/bin.
+PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
+export PATH
+set -eu
+umask 077
+
+newest_backup() {
+  for path in "$data"/backups/[0-9]*-[0-9]*; do
+    if [ -d "$path" ] && [ ! -L "$path" ]; then printf '%s\n' "${path##*/}"; fi
+  done | grep -xE '[0-9]{8}-[0-9]{6}' | sort | tail -n 1
+}
+
+report() {
+  echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) backup"
+  status=0
+  "$root/scripts/backup.sh" || status=$?
+  echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) verify"
+  newest=$(newest_backup)
+  if [ -n "$newest" ]; then
+    "$root/scripts/verify-backup.sh" "$data/backups/$newest" || { verify=$? && [ "$status" -ne 0 ] || status=$verify; }
+  else
+    echo 'there is no backup to verify' && status=1
+  fi
+  echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) ended with exit code $status"
+}
+
+# Read whole before it runs, so that an update of this file in the middle does no harm.
+main() {
+  case $#-${1-} in
+    0-) ;;
+    1---help) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+  esac
+  root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+  data=$(cd -- "$root" && scripts/hubctl config DATA_DIR) || exit
+  log=$data/backups/nightly.log
+  mkdir -p -- "$data/backups"
+  touch -- "$log" || exit 1
+  [ "$(wc -c <"$log")" -lt 1048576 ] || { mv -f -- "$log" "$log.1" && : >"$log"; }
+  before=$(wc -c <"$log")
+  report >>"$log" 2>&1 </dev/null
+  [ "$status" -eq 0 ] || tail -c "+$((before + 1))" "$log" | tail -n 100 >&2
+  exit "$status"
+}
+
+main "$@"

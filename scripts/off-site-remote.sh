@@ -1,0 +1,71 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# Sourced by off-site.sh. $remote is BACKUP_RCLONE_REMOTE, meant for this hub alone. Of rclone's exit codes only 0 and
+# 3 (no such folder) mean the same in all its versions.
+
+run_rclone() {
+  rclone --ask-password=false --contimeout=20s --timeout=2m --retries=3 --low-level-retries=5 --stats=0 \
+    --log-level=ERROR "$@" </dev/null
+}
+
+# list REMOTE_FOLDER: names in it; none where there is no such folder.
+list() {
+  run_rclone lsf "$1" 2>"$scratch_said" || [ $? -eq 3 ]
+}
+
+# Says why the remote cannot take a backup. It asks the remote: a wrong password shows here.
+remote_problem() {
+  command -v rclone >/dev/null || trouble 'rclone is not installed, and BACKUP_RCLONE_REMOTE asks for it' || return
+  known=$(run_rclone listremotes 2>&1) || trouble "rclone cannot read its configuration: $known" || return
+  printf '%s\n' "$known" | grep -qxF -- "${remote%%:*}:" ||
+    trouble "rclone's configuration has no remote ${remote%%:*}: (BACKUP_RCLONE_REMOTE)" || return
+  said=$(timeout 180 rclone --ask-password=false --contimeout=20s --timeout=30s --retries=1 --low-level-retries=2 \
+    --log-level=ERROR lsf --dirs-only "$remote" 2>&1 </dev/null) || [ $? -eq 3 ] ||
+    trouble "$remote does not answer as it should: $said"
+}
+
+send_to_remote() {
+  case $remote in *: | */) base=$remote ;; *) base=$remote/ ;; esac
+  final=$base$name partial=$base.partial-$name
+  scratch_said=$scratch/rclone.said
+  there=$(list "$final") || { trouble "$final: NOT done: $(cat "$scratch_said")" || return; }
+  if [ -n "$there" ]; then
+    remote_holds_same || trouble "$final is there with other content: it is not overwritten, this backup is NOT there"
+    return
+  fi
+  remove_leftovers
+  if stage_for_remote && run_rclone copy "$stage" "$partial" && run_rclone check --download "$stage" "$partial" &&
+    run_rclone moveto "$partial" "$final" && run_rclone check "$stage" "$final"; then
+    arrived "$final" "$hash" "$file"
+  else
+    run_rclone purge "$partial" 2>/dev/null || :
+    trouble "$final: NOT done"
+  fi
+}
+
+# Sets $stage, the folder to be copied: of an encrypted backup it holds nothing but ciphertext.
+stage_for_remote() {
+  if [ -n "$recipient" ]; then
+    stage=$scratch/$name file=$SEALED
+    mkdir -- "$stage" && seal_into "$stage/$file" && hash=$sealed_hash
+  else
+    stage=$dir file=SHA256SUMS
+    hash=$(hash_of "$stage/$file")
+  fi
+}
+
+remote_holds_same() {
+  if [ -n "$recipient" ]; then
+    [ "$there" = "$SEALED" ] &&
+      hash=$(run_rclone cat "$final/$SEALED" | sha256sum | cut -c 1-64) &&
+      grep -qsxF -- "$hash  $final/$SEALED" "$ledger"
+  else
+    run_rclone check --download "$dir" "$final"
+  fi && echo "off-site: $final: there already and equal"
+}
+
+# What interrupted runs left.
+remove_leftovers() {
+  list "$remote" | grep -xE '\.partial-[0-9]{8}-[0-9]{6}/' | while IFS= read -r leftover; do
+    run_rclone purge "$base${leftover%/}" || :
+  done
+}

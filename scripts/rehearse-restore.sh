@@ -1,0 +1,57 @@
+# shellcheck shell=sh disable=SC2154
+# Sourced by verify-backup.sh. Restores a backup into a folder of its own, starts web on it at a free port, without a
+# worker, so that nothing is fetched or sent, and asks it what people ask. The hub's own data are not touched.
+
+# rehearse_restore BACKUP_DIR
+rehearse_restore() {
+  echo 'Rehearsal of a restore'
+  make_scratch "$(place_beside "$1")"
+  mkdir "$scratch/data"
+  DATA_DIR=$scratch/data HOST=127.0.0.1 PORT=0 LOG_LEVEL=info CONFIRM_RESTORE=YES
+  export DATA_DIR HOST PORT LOG_LEVEL CONFIRM_RESTORE
+  began=$(date +%s)
+  case $1 in -*) set -- "./$1" ;; esac
+  restore_step begin "$1"
+  restore_step swap
+  restore_step open
+  start_web
+  hubctl rehearse "http://127.0.0.1:$port" 2>"$scratch/said" ||
+    give_up "the restored hub did not serve it: $(tail -n 1 "$scratch/said")"
+  echo "REHEARSED: it was restored in $(($(date +%s) - began)) s, and a hub served from it what was asked for."
+}
+
+restore_step() {
+  hubctl restore "$@" >"$scratch/said" 2>&1 || give_up "it could not be restored: $(tail -n 1 "$scratch/said")"
+}
+
+# Where there is room for it: TMPDIR, or the disk of the backup.
+place_beside() {
+  above=$(dirname -- "$(readlink -f -- "$1")")
+  if [ -n "${TMPDIR-}" ]; then
+    echo "$TMPDIR"
+  elif [ -w "$above" ]; then
+    echo "$above"
+  else
+    echo /tmp
+  fi
+}
+
+# Sets $port once it listens.
+start_web() {
+  # shellcheck source=scripts/find-node.sh
+  . "$root/scripts/find-node.sh"
+  "$node" "$root/src/bin/launch.ts" web >"$scratch/web.log" 2>&1 &
+  web=$!
+  tries=300
+  while ! port=$(port_of_web); do
+    tries=$((tries - 1))
+    if [ "$tries" -le 0 ] || ! kill -0 "$web" 2>/dev/null; then
+      give_up "the restored hub did not start: $(grep -m 1 'Error\|"level":"error"' "$scratch/web.log")"
+    fi
+    sleep 0.2
+  done
+}
+
+port_of_web() {
+  sed -n 's/.*"event":"listening".*"port":\([0-9]*\).*/\1/p' "$scratch/web.log" | grep .
+}

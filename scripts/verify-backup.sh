@@ -1,0 +1,101 @@
+#!/bin/sh
+# Usage: verify-backup.sh [--rehearse] BACKUP_DIR
+#        verify-backup.sh [--rehearse] --identity KEY BACKUP_DIR | FILE.age
+# Checks every byte of a backup and prints a report; the last line is the verdict. Changes nothing in the backup, needs
+# no right to write it, and no running hub. --rehearse restores it into a temporary folder besides, starts a hub on that
+# and asks it for a page and a file. --identity decrypts a copy from elsewhere first, into a temporary folder in TMPDIR.
+# Exit 0: verified. 1: damaged, degraded or not to be read.
+
+set -eu
+umask 077
+PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
+export PATH
+
+usage() {
+  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+}
+give_up() {
+  echo "FAILED: $*" | sed 's/[Aa][Gg][Ee]-[Ss][Ee][Cc][A-Za-z0-9-]*/(hidden)/g'
+  exit 1
+}
+
+root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+scratch='' child='' web=''
+
+# Runs a part so that a signal is not kept waiting until it has ended.
+part() {
+  "$@" &
+  child=$!
+  status=0
+  wait "$child" || status=$?
+  child=
+  return "$status"
+}
+
+# shellcheck disable=SC2317 # by the traps
+clean_up() {
+  for pid in $child $web; do
+    kill -TERM "$pid" 2>/dev/null || :
+    wait "$pid" 2>/dev/null || :
+  done
+  # Again while what was cut loose from a pipe still writes into it.
+  [ -z "$scratch" ] || rm -rf -- "$scratch" 2>/dev/null || { sleep 1 && rm -rf -- "$scratch"; }
+}
+
+# make_scratch FOLDER: a private folder there, removed at every end of this script.
+make_scratch() {
+  [ -z "$scratch" ] || return 0
+  scratch=$(mktemp -d -- "$1/hub-scratch.XXXXXXXXXX") || give_up "there is no folder to be made in $1"
+  scratch=$(readlink -f -- "$scratch")
+}
+
+hubctl() {
+  part sh "$root/scripts/hubctl" "$@"
+}
+
+verify() {
+  case $1 in -*) set -- "./$1" ;; esac
+  hubctl verify "$1"
+}
+
+main() {
+  rehearse=no key=
+  while :; do
+    case ${1-} in
+      --help) usage && exit 0 ;;
+      --rehearse) rehearse=yes ;;
+      --identity)
+        key=${2-}
+        if [ -z "$key" ]; then usage >&2 && exit 2; fi
+        shift
+        ;;
+      '' | -*) usage >&2 && exit 2 ;;
+      *) break ;;
+    esac
+    shift
+  done
+  if [ $# -ne 1 ]; then
+    usage >&2
+    exit 2
+  fi
+  trap clean_up EXIT
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+
+  backup=$1
+  if [ -n "$key" ]; then
+    # shellcheck source=scripts/open-sealed.sh
+    . "$root/scripts/open-sealed.sh"
+    open_sealed "$1"
+  fi
+  verify "$backup" || exit
+  if [ "$rehearse" = yes ]; then
+    # shellcheck source=scripts/rehearse-restore.sh
+    . "$root/scripts/rehearse-restore.sh"
+    rehearse_restore "$backup"
+  fi
+}
+
+main "$@"
+exit

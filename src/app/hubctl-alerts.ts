@@ -1,0 +1,59 @@
+import type { AlertDelivery, DeliveryState } from '../features/alerts/alert-delivery-store.ts';
+import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './hubctl.ts';
+
+const STATES: DeliveryState[] = ['pending', 'delivered', 'failed'];
+const LIMIT = 100;
+
+const WORDS = { delivered: 'delivered', retry: 'not delivered, later it may be', failed: 'not delivered' };
+
+/** The operator's receiver of alerts: whether it works, and what it was sent. */
+export const alertsCommand: Command = {
+  usage: 'alerts test | alerts list [--state STATE] [--json]',
+  summary: `Send one alert and say what came back, or list the newest (of --state ${STATES.join('|')}).`,
+  options: { state: { type: 'string' }, json: { type: 'boolean' } },
+
+  run([act, ...rest], values, context) {
+    if (rest.length > 0) throw new UsageError(`unexpected argument ${rest[0]}`);
+    if (act === 'test') return test(context);
+    if (act === 'list') return list(values, context);
+    throw new UsageError('say test or list');
+  },
+};
+
+/** Sent at once and once, past the queue. The address itself is never shown: it is a secret. */
+async function test({ out, err, openApp, config }: CommandContext): Promise<ExitCode> {
+  const { alerts, clock } = openApp();
+  if (!alerts.send) {
+    err('there is no receiver: ALERT_WEBHOOK_URL is not set\n');
+    return 1;
+  }
+  const { outcome, detail } = await alerts.send({
+    title: 'Test of alerts',
+    text: 'The operator of this hub sent this message to see whether it arrives.',
+    severity: 'info',
+    event: 'test',
+    at: clock(),
+    hubUrl: config.baseUrl,
+    suppressed: 0,
+  });
+  out(`${WORDS[outcome]}: ${detail}\n`);
+  return outcome === 'delivered' ? 0 : 1;
+}
+
+function list({ state, json }: Values, { out, err, openApp }: CommandContext): ExitCode {
+  const known = STATES.find((one) => one === state);
+  if (state !== undefined && !known) throw new UsageError(`--state must be one of ${STATES.join(', ')}`);
+  const found = openApp().alerts.list({ limit: LIMIT + 1, ...(known ? { state: known } : {}) });
+  const rows = found.slice(0, LIMIT);
+  if (json) out(`${JSON.stringify(rows)}\n`);
+  else if (rows.length === 0) err(known ? `no ${known} alerts\n` : 'no alerts\n');
+  else out(rows.map(line).join(''));
+  if (found.length > LIMIT) err(`only the newest ${LIMIT} are listed\n`);
+  return 0;
+}
+
+function line({ id, state, event, attempts, createdAt, title, suppressed, lastError }: AlertDelivery): string {
+  const more = suppressed > 0 ? ` (and ${suppressed} more)` : '';
+  const when = new Date(createdAt).toISOString();
+  return `${[id, state, event, `${attempts} attempts`, when, title + more, lastError ?? ''].join('\t')}\n`;
+}

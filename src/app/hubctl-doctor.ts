@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { createHealthStore } from '../features/health/health-store.ts';
+import { readStorageSizes } from '../features/health/storage-sizes.ts';
+import { byteSize } from '../platform/http/readable.ts';
+import type { App } from './app.ts';
+import { UsageError, type Command } from './hubctl.ts';
+
+/** `problem` is null where all is well. */
+type Finding = { subject: string; state: string; problem: string | null };
+
+const NAMED = 10;
+
+/** Looks whether what the hub keeps is whole. */
+export const doctorCommand: Command = {
+  usage: 'doctor [--hashes] [--json]',
+  summary: 'Check the database, the uploaded files against their rows, and the worker; --hashes reads every file.',
+  options: { hashes: { type: 'boolean' }, json: { type: 'boolean' } },
+
+  async run(args, values, { out, openApp }) {
+    if (args.length > 0) throw new UsageError(`unexpected argument ${args[0]}`);
+    const app = openApp();
+    const findings = [
+      checkDatabase(app),
+      ...await checkUploads(app, values['hashes'] === true),
+      checkWorker(app),
+      checkSpace(app),
+    ];
+    const isWell = findings.every(({ problem }) => problem === null);
+    out(values['json'] ? `${JSON.stringify({ ok: isWell, findings })}\n` : findings.map(line).join(''));
+    return isWell ? 0 : 1;
+  },
+};
+
+function checkDatabase({ db }: App): Finding {
+  const result = String(db.pragma('quick_check(1)'));
+  const isWell = result === 'ok';
+  return { subject: 'database', state: isWell ? 'whole' : 'damaged', problem: isWell ? null : result };
+}
+
+async function checkUploads({ attachments }: App, withHashes: boolean): Promise<Finding[]> {
+  const { strays, missing } = await attachments.sweeping.compare();
+  const changed = withHashes ? await listChanged(attachments, new Set(missing)) : [];
+  const whatChanged = 'changed on the disk or unreadable; restore them from a backup';
+  return [
+    finding('uploads', missing, 'missing or of another size; restore them from a backup'),
+    ...(withHashes ? [finding('contents of uploads', changed, whatChanged)] : []),
+    finding('strays', strays, 'that no row names; the worker removes them within a day'),
+  ];
+}
+
+async function listChanged(attachments: App['attachments'], missing: Set<string>): Promise<string[]> {
+  const { uploads } = attachments;
+  const changed = [];
+  for (let rows = uploads.named('', 100); rows.length > 0; rows = uploads.named(rows.at(-1)?.sha256 ?? '', 100)) {
+    for (const { sha256 } of rows) {
+      if (!missing.has(sha256) && await isChanged(attachments, sha256)) changed.push(sha256);
+    }
+  }
+  return changed;
+}
+
+/** Also where it cannot be read, unless the worker has swept it meanwhile. */
+async function isChanged({ uploads, uploadFiles }: App['attachments'], sha256: string): Promise<boolean> {
+  const found = await hashOf(uploadFiles.pathOf(sha256)).catch(() => undefined);
+  return found !== sha256 && uploads.scanOf(sha256) !== undefined;
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+function finding(subject: string, files: string[], what: string): Finding {
+  if (files.length === 0) return { subject, state: 'as they should be', problem: null };
+  const more = files.length > NAMED ? ` and ${files.length - NAMED} more` : '';
+  return { subject, state: `${files.length} ${what}`, problem: files.slice(0, NAMED).join(' ') + more };
+}
+
+function checkWorker({ db, clock }: App): Finding {
+  const { ok, lastSeenSeconds } = createHealthStore(db, clock).readHealth().worker;
+  const state = lastSeenSeconds === null ? 'has never run' : `seen ${lastSeenSeconds} s ago`;
+  return { subject: 'worker', state, problem: ok ? null : 'the worker does not run; sources are not synchronised' };
+}
+
+function checkSpace({ config }: App): Finding {
+  const { freeBytes } = readStorageSizes(config.databasePath);
+  return { subject: 'space', state: `${byteSize(freeBytes)} free`, problem: null };
+}
+
+function line({ subject, state, problem }: Finding): string {
+  return `${problem === null ? 'ok  ' : 'BAD '} ${subject}: ${state}${problem === null ? '' : `\n     ${problem}`}\n`;
+}

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { createCredentialStore } from '../features/accounts/credential-store.ts';
+import { createRehearsalStore, type RehearsedFile } from '../features/backups/rehearsal-store.ts';
+import { uploadPath } from '../features/backups/upload-content.ts';
+import { SECOND } from '../platform/clock.ts';
+import { openDatabase, type Db } from '../platform/db/open-database.ts';
+import { askReadiness } from './ask-readiness.ts';
+import { inUnits } from './backup-report.ts';
+import type { Config } from './config.ts';
+import { UsageError, type Command } from './hubctl.ts';
+
+const PATIENCE = 60 * SECOND; // for one answer
+const FILES_TO_TRY = 1_000; // of a hub that had lost some
+
+/** Asks the hub at that address, which runs on the restored DATA_DIR, for what people ask of one. */
+export const rehearseCommand: Command = {
+  usage: 'rehearse <address>',
+  summary: 'A step of scripts/verify-backup.sh --rehearse; run that instead.',
+  options: {},
+
+  async run([address, ...rest], _values, { config, out, err }) {
+    if (!address || rest.length > 0) throw new UsageError('say the address of the hub');
+    const problem = await askForEverything(address, config, (line) => out(`  ${line}\n`));
+    if (problem === null) return 0;
+    err(`rehearse: ${problem}\n`);
+    return 1;
+  },
+};
+
+/** Null when all of it was as it should be. */
+async function askForEverything(address: string, config: Config, tell: (line: string) => void): Promise<string | null> {
+  const unready = await askReadiness(address, AbortSignal.timeout(PATIENCE));
+  if (unready !== null) return unready;
+  tell('health       the hub is ready');
+  const page = await ask(`${address}/`, { accept: 'text/html' });
+  if (page.status !== 200 || !page.body.includes('</html>')) return `the timeline was answered with ${page.status}`;
+  tell(`page         the timeline, ${inUnits(page.body.length)}`);
+  const found = pickFile(config);
+  if (!found) {
+    tell('attachment   the backup has none');
+    return null;
+  }
+  const { file: { id, filename, sha256 }, token } = found;
+  const path = `/attachments/${id}/${encodeURIComponent(filename)}`;
+  const { status, body } = await ask(address + path, { authorization: `Bearer ${token}` });
+  if (status !== 200) return `${path} was answered with ${status}`;
+  if (createHash('sha256').update(body).digest('hex') !== sha256) return `${path} is not what was uploaded`;
+  tell(`attachment   ${JSON.stringify(filename)}, ${inUnits(body.length)}, SHA-256 equal`);
+  return null;
+}
+
+async function ask(url: string, headers: Record<string, string>): Promise<{ status: number; body: Buffer }> {
+  const response = await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(PATIENCE) });
+  return { status: response.status, body: Buffer.from(await response.arrayBuffer()) };
+}
+
+/** The largest file that is there, and a token of one who may see it: the database is a copy that goes away again. */
+function pickFile({ databasePath, dataDir }: Config): { file: RehearsedFile; token: string } | undefined {
+  const db: Db = openDatabase(databasePath);
+  try {
+    const files = createRehearsalStore(db).largestFiles(FILES_TO_TRY);
+    const file = files.find(({ sha256 }) => existsSync(join(dataDir, uploadPath(sha256))));
+    return file && { file, token: createCredentialStore(db, Date.now).createToken(file.ownerId, 'rehearsal').token };
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,119 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createAuditStore } from '../features/audit/audit-store.ts';
+import { SCAN_UPLOAD } from '../features/attachments/scan-upload.ts';
+import { BackupBusy, BackupError } from '../features/backups/backup-error.ts';
+import { backupLock } from '../features/backups/backup-locks.ts';
+import {
+  beginRestore, finishRestore, openRestored, removeStaged, swapRestored, undoRestore,
+} from '../features/backups/restore-steps.ts';
+import { readRestoreState } from '../features/backups/restore-state.ts';
+import { createRestoredStore, type Settled } from '../features/backups/restored-store.ts';
+import { SYNC_SOURCE } from '../features/feeds/sync-source.ts';
+import { REMOVE_SOURCE } from '../features/sources/remove-source.ts';
+import { takeFileLock } from '../platform/db/file-lock.ts';
+import { readMigrations } from '../platform/db/migrate.ts';
+import type { Db } from '../platform/db/open-database.ts';
+import { inUnits } from './backup-report.ts';
+import { UsageError, type Command, type CommandContext, type ExitCode } from './hubctl.ts';
+
+/** Jobs that may run once more after a restore. Others, such as alerts, had their chance after the backup was made. */
+const REPEATABLE = [SYNC_SOURCE, REMOVE_SOURCE, SCAN_UPLOAD];
+
+type Step = (context: CommandContext, folder: string) => Promise<void>;
+
+const STEPS = new Map<string, Step>([
+  ['begin', begin], ['swap', swap], ['open', open], ['finish', finish], ['undo', undo], ['state', state],
+]);
+
+/** The steps of scripts/restore.sh, which stops and starts the hub between them. Each can be repeated. */
+export const restoreCommand: Command = {
+  usage: 'restore begin <backup_dir> | swap | open | finish | undo | state',
+  summary: 'The steps of scripts/restore.sh; run that instead.',
+  options: {},
+
+  async run([step = '', folder = '', ...rest], _values, context): Promise<ExitCode> {
+    const work = STEPS.get(step);
+    if (!work || rest.length > 0 || (step === 'begin') !== (folder !== '')) {
+      throw new UsageError('say begin <backup_dir>, swap, open, finish, undo or state');
+    }
+    try {
+      await locked(context, () => work(context, folder));
+      return 0;
+    } catch (error) {
+      if (!(error instanceof BackupError || error instanceof BackupBusy)) throw error;
+      context.err(`restore: ${error.message}\n`);
+      return error instanceof BackupBusy ? 75 : 1;
+    }
+  },
+};
+
+async function locked(context: CommandContext, work: () => Promise<void>): Promise<void> {
+  mkdirSync(join(context.config.dataDir, 'run'), { recursive: true, mode: 0o700 });
+  const lock = takeFileLock(backupLock(context.config.dataDir));
+  if (!lock) throw new BackupBusy('a backup is being made');
+  try {
+    await work();
+  } finally {
+    lock.release();
+  }
+}
+
+async function begin({ env, config, out, err }: CommandContext, folder: string): Promise<void> {
+  if (env['CONFIRM_RESTORE'] !== 'YES') throw new UsageError('CONFIRM_RESTORE must be YES');
+  const { verification, settled, migrated, state: { id } } = await beginRestore({
+    dataDir: config.dataDir,
+    backup: folder,
+    migrations: readMigrations(config.migrationsDir),
+    clock: Date.now,
+    onStep: (what) => err(`restore: ${what}\n`),
+    settle,
+  });
+  const { createdAt, counts, absent } = verification;
+  out(`restoring ${verification.name}, made ${createdAt === null ? 'at an unknown time' : iso(createdAt)}\n`);
+  if (counts) {
+    const { accounts, sources, posts, attachments, uploadBytes } = counts;
+    out(`  ${accounts} accounts, ${sources} sources, ${posts} posts, ${attachments} attachments ` +
+      `(${inUnits(uploadBytes)})\n`);
+  }
+  if (absent.length > 0) out(`  WITHOUT ${absent.length} attachments that the hub had lost when it was made\n`);
+  if (migrated > 0) out(`  ${migrated} migrations applied to it\n`);
+  out(`  ${settled.sessions} sessions ended, ${settled.jobs} jobs discarded that had been run since\n`);
+  out(`  laid ready as .restore-${id}\n`);
+}
+
+function settle(db: Db, backup: string): Settled {
+  const recordAct = createAuditStore(db, Date.now).record;
+  return createRestoredStore({ db, clock: Date.now, repeatable: REPEATABLE, recordAct }).settle(backup);
+}
+
+async function swap({ config, out }: CommandContext): Promise<void> {
+  const { id } = await swapRestored(config.dataDir);
+  out(`old data put aside in ${config.dataDir}/pre-restore-${id}, new data in place\n`);
+}
+
+async function open({ config }: CommandContext): Promise<void> {
+  await openRestored(config.dataDir);
+}
+
+async function finish({ config, out }: CommandContext): Promise<void> {
+  const { state: { backup }, kept } = await finishRestore(config.dataDir);
+  out(`RESTORED ${backup}\n`);
+  if (kept !== null) out(`the data from before lies in ${kept}; remove that folder when you are sure\n`);
+}
+
+async function undo({ config, out }: CommandContext): Promise<void> {
+  const { phase } = await undoRestore(config.dataDir);
+  out(phase === 'staged' ? 'nothing had been touched\n' : 'ROLLED BACK: the data from before is in place again\n');
+}
+
+/** The phase, or "none"; what cut-off stagings left is removed then. */
+async function state({ config, out }: CommandContext): Promise<void> {
+  const found = readRestoreState(config.dataDir);
+  if (!found) await removeStaged(config.dataDir);
+  out(`${found?.phase ?? 'none'}\n`);
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}

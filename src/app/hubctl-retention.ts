@@ -1,0 +1,29 @@
+import { DAY } from '../platform/clock.ts';
+import { COMMAND_LINE } from '../platform/record-act.ts';
+import { UsageError, type Command, type ExitCode } from './hubctl.ts';
+import { createRetention } from './retention.ts';
+import type { Expired } from '../features/retention/remove-old-rows.ts';
+
+/** Removes what has been kept long enough, as the worker does once a day. */
+export const retentionCommand: Command = {
+  usage: 'retention [--dry-run] [--json]',
+  summary: 'Remove old notifications, reading history, audit records and errors now; --dry-run only counts them.',
+  options: { 'dry-run': { type: 'boolean' }, json: { type: 'boolean' } },
+
+  async run(args, values, { out, openApp }): Promise<ExitCode> {
+    if (args.length > 0) throw new UsageError(`unexpected argument ${args[0]}`);
+    const retention = createRetention(openApp(), COMMAND_LINE);
+    const found = retention.preview();
+    if (values['dry-run'] !== true) await retention.runNow();
+    out(values['json'] ? `${JSON.stringify(found.map(asJson))}\n` : found.map(line).join(''));
+    return 0;
+  },
+};
+
+function asJson({ kind, keptMs, before, rows }: Expired) {
+  return { kind, keptDays: keptMs / DAY, before: before === null ? null : new Date(before).toISOString(), rows };
+}
+
+function line({ kind, before, rows }: Expired): string {
+  return `${kind}\t${rows}\t${before === null ? 'kept for ever' : `older than ${new Date(before).toISOString()}`}\n`;
+}

@@ -1,0 +1,60 @@
+import { realpathSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { verifyLock } from '../features/backups/backup-locks.ts';
+import { timeOfBackup } from '../features/backups/backup-name.ts';
+import { noteRun } from '../features/backups/backup-status.ts';
+import { verifyBackup, type Verification } from '../features/backups/verify-backup.ts';
+import { takeFileLock, type FileLock } from '../platform/db/file-lock.ts';
+import { readMigrations } from '../platform/db/migrate.ts';
+import { formatReport } from './backup-report.ts';
+import { ConfigError } from './config.ts';
+import { PROJECT_ROOT } from './load-config.ts';
+import { UsageError, type Command, type CommandContext } from './hubctl.ts';
+
+/** Reports on a backup. Needs neither a hub nor its configuration, and may be run by another user. */
+export const verifyCommand: Command = {
+  usage: 'verify <backup_dir> [--json]',
+  summary: 'Check every byte of a backup and report; changes nothing in it.',
+  options: { json: { type: 'boolean' } },
+
+  async run([folder, ...rest], { json }, context) {
+    if (rest.length > 0) throw new UsageError(`unexpected argument ${rest[0]}`);
+    if (!folder) throw new UsageError('say the folder of the backup');
+    const dataDir = dataDirOf(folder, context);
+    const lock = dataDir === null ? undefined : lockIfPossible(dataDir);
+    const migrations = readMigrations(join(PROJECT_ROOT, 'migrations'));
+    const verification = await verifyBackup(folder, { migrations, clock: Date.now });
+    lock?.release();
+    if (dataDir !== null) await noteIfPossible(dataDir, verification);
+    context.out(json ? `${JSON.stringify(verification)}\n` : formatReport(verification));
+    return verification.verdict === 'verified' ? 0 : 1;
+  },
+};
+
+/** DATA_DIR where the folder is one of its own backups, whose state the hub wants to know; else null. */
+function dataDirOf(folder: string, context: CommandContext): string | null {
+  try {
+    const { dataDir } = context.config;
+    const path = realpathSync(resolve(folder));
+    const isOwn = dirname(path) === join(realpathSync(dataDir), 'backups');
+    return isOwn && timeOfBackup(path.slice(dirname(path).length + 1)) !== undefined ? dataDir : null;
+  } catch (error) {
+    if (error instanceof ConfigError || (error instanceof Error && 'code' in error)) return null;
+    throw error;
+  }
+}
+
+function lockIfPossible(dataDir: string): FileLock | undefined {
+  try {
+    return takeFileLock(verifyLock(dataDir));
+  } catch {
+    return undefined; // another user may read, and no more
+  }
+}
+
+async function noteIfPossible(dataDir: string, verification: Verification): Promise<void> {
+  const { name, verdict, verifiedAt: at, databaseBytes, archiveBytes, seconds, problem } = verification;
+  const bytes = databaseBytes === null || archiveBytes === null ? null : databaseBytes + archiveBytes;
+  const run = { name, at, ok: verdict === 'verified', verdict, bytes, seconds, problem };
+  await noteRun(dataDir, 'verification', run, process.pid).catch(() => {}); // as above
+}

@@ -1,0 +1,47 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isRestoreOpen, isRestoreUnderWay } from '../features/backups/restore-state.ts';
+import { PAUSE_SIGNAL, PAUSED } from './run-hub.ts';
+
+const POLL = 250; // ms
+
+/** Leaves the id of the supervising process where restore.sh finds it; taken away when the process ends. */
+export function noteProcess(dataDir: string, pid: number): void {
+  const path = join(dataDir, 'run', 'hub.pid');
+  process.on(PAUSE_SIGNAL, () => {}); // from now on it may come, and must not end a process that waits already
+  mkdirSync(join(dataDir, 'run'), { recursive: true, mode: 0o700 });
+  writeFileSync(path, `${pid}\n`, { mode: 0o600 });
+  process.once('exit', () => rmSync(path, { force: true }));
+}
+
+/**
+ * Runs the hub, again after each time that a restore has made it stop (SIGUSR2): it waits until the restore lets it
+ * start. On the restored data it may fail; then it waits until the data from before is back. Resolves as `run` does.
+ */
+export async function runAroundRestores(
+  dataDir: string, run: () => Promise<string | null>, prepareAgain: () => void,
+): Promise<string | null> {
+  let problem = await run();
+  while (problem === PAUSED || (problem !== null && isRestoreOpen(dataDir))) {
+    process.stderr.write(`${problem}; waiting for the restore\n`);
+    await restoreToMakeWay(dataDir);
+    problem = failureOf(prepareAgain) ?? await run();
+  }
+  return problem;
+}
+
+/** Until the hub may start; where it has just failed on the restored data, until that is gone again. */
+async function restoreToMakeWay(dataDir: string): Promise<void> {
+  const isOnTrial = !isRestoreUnderWay(dataDir);
+  while (isRestoreUnderWay(dataDir) || (isOnTrial && isRestoreOpen(dataDir))) await delay(POLL);
+}
+
+function failureOf(work: () => void): string | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

@@ -1,0 +1,86 @@
+import type { NotificationStore } from '../features/notifications/notification-store.ts';
+import type { Ingesting } from '../features/posts/ingest-posts.ts';
+import type { IngestStore, PreparedPost } from '../features/posts/ingest-store.ts';
+import { managingWebhooks } from '../features/webhooks/manage-webhooks.ts';
+import { EVENTS_KEPT, receivingEvents, type EventPosts } from '../features/webhooks/receive-event.ts';
+import { watchingSilence } from '../features/webhooks/watch-silence.ts';
+import { createWebhookEventStore } from '../features/webhooks/webhook-event-store.ts';
+import { createWebhookSecretStore } from '../features/webhooks/webhook-secret-store.ts';
+import { createWebhookSilenceStore } from '../features/webhooks/webhook-silence-store.ts';
+import { createWebhookStore } from '../features/webhooks/webhook-store.ts';
+import { DAY } from '../platform/clock.ts';
+import { batchingWrites } from '../platform/db/batch-writes.ts';
+import { createBufferedCounts } from '../platform/metrics/buffered-counts.ts';
+import type { KeptCounts } from '../platform/metrics/kept-counts.ts';
+import type { RecordAct } from '../platform/record-act.ts';
+import type { Alerts } from './alerts.ts';
+import type { Surroundings } from './app.ts';
+
+export type WebhookNeeds = Pick<Surroundings, 'db' | 'config' | 'clock' | 'log'> & {
+  posts: EventPosts;
+  counts: KeptCounts;
+  notifications: NotificationStore;
+  recordAct: RecordAct;
+  alerts: Alerts;
+};
+
+export type Webhooks = ReturnType<typeof createWebhooks>;
+
+/** Posts out of events, by the way that posts of feeds come in. */
+export function eventPosts(ingest: Ingesting, store: IngestStore): EventPosts {
+  return {
+    prepare(item) {
+      const prepared = ingest.prepare(null, [item]);
+      return (sourceId) => {
+        // Asked only now: another event of the same post may have been stored meanwhile.
+        const isSettled = ({ guid, contentHash }: PreparedPost) => store.isSettled(sourceId, guid, contentHash);
+        ingest.store(sourceId, 'webhook', prepared.filter((one) => !isSettled(one.prepared)));
+      };
+    },
+    remove: store.remove,
+  };
+}
+
+/** How signed events come in, and what happens when they do not. */
+export function createWebhooks(needs: WebhookNeeds) {
+  const { db, config, clock, log, posts, counts, notifications, recordAct, alerts } = needs;
+  const { baseUrl } = config;
+  const webhooks = createWebhookStore(db, clock);
+  const events = createWebhookEventStore(db, clock);
+  const silence = createWebhookSilenceStore(db);
+  const laterCounts = createBufferedCounts(counts);
+  const managing = managingWebhooks({
+    db, webhooks, recordAct, clock, baseUrl, secretStore: createWebhookSecretStore(db), key: config.hubSecretKey,
+  });
+
+  return {
+    managing,
+    /** Writes the counts that are kept in memory. */
+    flushCounts: laterCounts.flush,
+    countSilent: silence.countSilent,
+    pruneEvents: (batch: number): number => events.prune(clock() - EVENTS_KEPT, batch),
+    removeEvents: events.removeOfSource,
+
+    receiving: receivingEvents({
+      webhooks, events, posts, counts, clock, baseUrl,
+      liveSecrets: managing.liveSecrets,
+      write: batchingWrites(db),
+      countLater: (result) => laterCounts.add('webhook_events_total', result),
+      onUnreadable: (error) => log.error('webhook secrets cannot be read', { error: error.message }),
+    }),
+
+    findSilent: watchingSilence({
+      db, silence, clock,
+      tellOwner: ({ ownerId, title, sourceId }) => notifications.add({
+        accountId: ownerId,
+        kind: 'webhook.silent',
+        title: `“${title}” has had no events for more than 7 days`,
+        path: `/sources/${sourceId}`,
+      }),
+      raiseAlert({ title, sourceId, quietSinceAt }) {
+        const days = Math.floor((clock() - quietSinceAt) / DAY);
+        alerts.raise('webhook-silent', `“${title}” (${baseUrl}/sources/${sourceId}): nothing for ${days} days`);
+      },
+    }),
+  };
+}

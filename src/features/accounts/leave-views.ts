@@ -1,0 +1,68 @@
+import { formProblem } from '../../platform/http/form-views.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import type { HttpError } from '../../platform/http/problem.ts';
+import type { Page } from '../../platform/http/reply.ts';
+import { LEAVE_CONFIRMATION, type OwnedSource } from './leave-hub.ts';
+
+/** `backupDays`: how long backups are kept; null when nothing removes them. */
+export type LeaveForm = {
+  sources: OwnedSource[];
+  obstacle: HttpError | undefined;
+  backupDays: number | null;
+  problem?: HttpError;
+};
+
+/** What deleting an account means, what stands in its way, and the form for it. */
+export function leavePage({ sources, obstacle, backupDays, problem }: LeaveForm): Page {
+  const main = html`
+<section class="narrow">
+  <h1>Delete your account</h1>
+  <p class="lead">Your name, sessions, tokens, follows, reading history, notifications and invitations go for good.
+    In the records of what was done here, a made-up name takes the place of yours.</p>
+  <p>${backups(backupDays)} Files of posts that you delete leave the disk within a day.</p>
+  <p><a class="button" href="/api/account/export">Download your data first</a></p>
+  ${sources.length > 0 && ownedSources(sources)}
+  ${sources.length === 0 && obstacle && html`<div class="problem"><p>${obstacle.message}</p></div>`}
+  ${!obstacle && form(problem)}
+  <p><a class="quiet" href="/settings">Keep the account</a></p>
+</section>`;
+  return { title: 'Delete your account', main, section: 'settings' };
+}
+
+function backups(days: number | null): string {
+  if (days === null) return 'Backups that were made before still hold your data until the operator removes them.';
+  return `Backups that were made before still hold your data until they expire, after ${days} days.`;
+}
+
+function ownedSources(sources: OwnedSource[]): Html {
+  return html`
+  <div class="problem"><p>You own sources. Give each to somebody, or delete it; then come back.</p></div>
+  <ul class="rows">${sources.map(({ id, title }) => html`
+    <li><a class="title" href="/sources/${id}">${title}</a>
+      <span><a href="/sources/${id}/transfer" aria-label="Transfer ${title}">Transfer</a>
+        <a href="/sources/${id}/delete" aria-label="Delete ${title}">Delete</a></span></li>`)}
+  </ul>`;
+}
+
+function form(problem: HttpError | undefined): Html {
+  return html`
+  <form method="post" action="/settings/delete" class="stack">
+    ${problem && formProblem(problem)}
+    <label>Your password
+      <input name="password" type="password" required autocomplete="current-password"></label>
+    <label>Write ${LEAVE_CONFIRMATION} to confirm
+      <input name="confirmation" required autocomplete="off" autocapitalize="characters" spellcheck="false"></label>
+    <button class="danger">Delete the account for good</button>
+  </form>`;
+}
+
+/** After that. */
+export function goodbyePage(): Page {
+  const main = html`
+<section class="narrow">
+  <h1>Your account is deleted</h1>
+  <p class="lead">You are signed out everywhere, and your personal data is removed. All the best.</p>
+  <p><a class="button" href="/">Newest posts</a></p>
+</section>`;
+  return { title: 'Account deleted', main };
+}

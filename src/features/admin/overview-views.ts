@@ -1,0 +1,72 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import { byteSize, moment } from '../../platform/http/readable.ts';
+import type { Page } from '../../platform/http/reply.ts';
+
+/** Times in unix ms; null for what has never happened. */
+export type Overview = {
+  version: string;
+  schemaVersion: number;
+  worker: { ok: boolean; lastSeenSeconds: number | null };
+  failedJobs: number;
+  oldestDueJobSeconds: number;
+  jobs: { kind: string; state: string; count: number }[];
+  backup: { lastAt: number | null; verifiedAt: number | null; isStale: boolean; problem: string | null };
+  storage: { databaseBytes: number; walBytes: number; uploadsBytes: number; freeBytes: number };
+};
+
+type Fact = { subject: string; state: Html | string; isBad: boolean };
+
+/** Free space below which the page says so; bytes. */
+const LITTLE_SPACE = 1024 ** 3;
+
+/** Health, backups, space and the queue. What needs somebody stands out. */
+export function overviewPage(overview: Overview): Page {
+  const main = html`
+<header class="page-head">
+  <h1>How the hub is</h1>
+  <p class="meta"><span>version ${overview.version}</span> <span>schema ${overview.schemaVersion}</span></p>
+</header>
+<dl class="facts panel">${facts(overview).map(factRow)}</dl>
+<h2>Jobs</h2>
+${overview.jobs.length > 0 ? jobTable(overview.jobs) : html`<p class="empty">The queue is empty.</p>`}`;
+  return { title: 'How the hub is', main, section: 'admin/' };
+}
+
+function facts({ worker, failedJobs, oldestDueJobSeconds, backup, storage }: Overview): Fact[] {
+  const seen = worker.lastSeenSeconds === null ? 'has never run' : `seen ${worker.lastSeenSeconds} s ago`;
+  const failed = html`<a href="/admin/jobs">${failedJobs} out of retries</a>`;
+  return [
+    { subject: 'Worker', state: worker.ok ? seen : `does not run: ${seen}`, isBad: !worker.ok },
+    { subject: 'Synchronisation', state: failedJobs > 0 ? failed : 'as it should be', isBad: failedJobs > 0 },
+    { subject: 'Waiting longest', state: `${oldestDueJobSeconds} s`, isBad: oldestDueJobSeconds > 3600 },
+    { subject: 'Last backup', state: backup.lastAt === null ? 'never' : moment(backup.lastAt), isBad: backup.isStale },
+    {
+      subject: 'Last verified',
+      state: backup.verifiedAt === null ? 'never' : moment(backup.verifiedAt),
+      isBad: backup.verifiedAt === null,
+    },
+    ...(backup.problem === null ? [] : [{ subject: 'Backup', state: backup.problem, isBad: true }]),
+    { subject: 'Free space', state: byteSize(storage.freeBytes), isBad: storage.freeBytes < LITTLE_SPACE },
+    { subject: 'Database', state: byteSize(storage.databaseBytes), isBad: false },
+    { subject: 'Its log', state: byteSize(storage.walBytes), isBad: false },
+    { subject: 'Uploads', state: byteSize(storage.uploadsBytes), isBad: false },
+  ];
+}
+
+function factRow({ subject, state, isBad }: Fact): Html {
+  return html`<dt>${subject}</dt><dd>${isBad ? html`<strong class="bad">${state}</strong>` : state}</dd>`;
+}
+
+function jobTable(jobs: Overview['jobs']): Html {
+  return html`
+<div class="wide"><table>
+  <thead><tr><th>Kind</th><th>State</th><th>Jobs</th></tr></thead>
+  <tbody>${jobs.map(jobRow)}</tbody>
+</table></div>`;
+}
+
+function jobRow({ kind, state, count }: Overview['jobs'][number]): Html {
+  return html`
+    <tr><td>${kind}</td><td><a href="/admin/jobs?state=${state}">${state}</a></td>
+      <td class="number">${count}</td></tr>`;
+}

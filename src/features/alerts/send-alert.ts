@@ -1,0 +1,149 @@
+import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { SECOND, type Clock } from '../../platform/clock.ts';
+import { parseRetryAfter } from '../../platform/net/response-freshness.ts';
+import type { Alert } from './alert.ts';
+import { formatAlert, type AlertRequest } from './alert-formats.ts';
+import { guessFormat, type AlertFormat } from './guess-format.ts';
+import { judgeAnswer, type Answer, type Outcome } from './judge-answer.ts';
+import { quoteAnswer } from './quote-answer.ts';
+
+/** `retryAfterMs`: how long the receiver asked to be left alone. `detail` tells nothing of the address but its host. */
+export type SendResult = { outcome: Outcome; status: number | null; retryAfterMs?: number; detail: string };
+
+/** Milliseconds: `timeoutMs` for one attempt as a whole. */
+export type SenderOptions = {
+  url: string;
+  format: AlertFormat | 'auto';
+  userAgent: string;
+  clock: Clock;
+  timeoutMs?: number;
+};
+
+export type SendAlert = (alert: Alert, signal?: AbortSignal) => Promise<SendResult>;
+
+type Received = Answer & { headers: IncomingHttpHeaders };
+type Terms = { host: string; userAgent: string; timeoutMs: number; signal: AbortSignal | undefined };
+
+const MAX_ANSWER_BYTES = 16 * 1024;
+
+/** Why there is no answer; the message ends up in `detail`. */
+class NoAnswer extends Error {}
+
+/**
+ * Sends alerts to the operator's receiver, one POST each; what it returns never rejects. The address may be private.
+ * Redirects are failures and not followed. Once the signal is aborted an attempt ends as 'retry'. Throws a TypeError
+ * that does not repeat the address where that is not http or https.
+ */
+export function createAlertSender(options: SenderOptions): SendAlert {
+  const { url, userAgent, clock, timeoutMs = 15 * SECOND } = options;
+  const host = hostOf(url);
+  const format = options.format === 'auto' ? guessFormat(url) : options.format;
+
+  function resultOf(received: Received): SendResult {
+    const { status, headers, body } = received;
+    const outcome = judgeAnswer(format, received);
+    const retryAt = outcome === 'retry' ? parseRetryAfter(headers['retry-after'], clock()) : null;
+    const retryAfter = retryAt === null ? {} : { retryAfterMs: Math.max(0, retryAt - clock()) };
+    return { outcome, status, ...retryAfter, detail: describe(host, received, outcome, quoteAnswer(body, url)) };
+  }
+
+  return async (alert, signal) => {
+    try {
+      return resultOf(await exchange(formatAlert(format, url, alert), { host, userAgent, timeoutMs, signal }));
+    } catch (error) {
+      return { outcome: 'retry', status: null, detail: reasonOf(error, host) };
+    }
+  };
+}
+
+function hostOf(address: string): string {
+  const url = URL.parse(address);
+  if (url !== null && /^https?:$/.test(url.protocol)) return url.host;
+  throw new TypeError('the address for alerts must be an http or https address');
+}
+
+async function exchange(alert: AlertRequest, { host, userAgent, timeoutMs, signal }: Terms): Promise<Received> {
+  const stop = new AbortController();
+  const request = openRequest(alert, userAgent, stop.signal);
+  const tooSlow = new NoAnswer(`${host} gave no answer within ${timeoutMs / SECOND} s`);
+  const timer = setTimeout(() => stop.abort(tooSlow), timeoutMs);
+  const onAbort = () => stop.abort(new NoAnswer(`the attempt to reach ${host} was stopped`));
+  signal?.addEventListener('abort', onAbort);
+  if (signal?.aborted) onAbort();
+  try {
+    return await readAnswer(await waitForHeaders(request, host));
+  } catch (error) {
+    throw stop.signal.aborted ? stop.signal.reason : error;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+    request.destroy();
+  }
+}
+
+function openRequest(alert: AlertRequest, userAgent: string, signal: AbortSignal): ClientRequest {
+  const { method, url, headers, body } = alert;
+  const open = url.startsWith('https:') ? https.request : http.request;
+  const request = open(url, {
+    method,
+    headers: {
+      ...headers, 'Content-Length': Buffer.byteLength(body), 'User-Agent': userAgent, 'Accept-Encoding': 'identity',
+    },
+    agent: false, // no kept connections, and no proxy out of the environment, which would see the address
+    rejectUnauthorized: true, // whatever NODE_TLS_REJECT_UNAUTHORIZED says
+    insecureHTTPParser: false,
+    signal,
+  });
+  request.end(body);
+  return request;
+}
+
+function waitForHeaders(request: ClientRequest, host: string): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  request.on('error', reject); // stays: errors may come late
+  request.once('close', () => reject(new NoAnswer(`${host} closed the connection without an answer`)));
+  request.once('response', (response) => {
+    // Without a declared length Node would take a reset or an abort for the end of the body.
+    request.on('error', (cause) => { if (!response.complete) response.destroy(cause); });
+    resolve(response);
+  });
+  return promise;
+}
+
+/** The answer as far as it came within the limits: its status counts even when its body breaks off. */
+async function readAnswer(response: IncomingMessage): Promise<Received> {
+  const { statusCode: status = 0, headers } = response;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let isBroken = false;
+  try {
+    for await (const chunk of response) {
+      chunks.push(chunk as Buffer);
+      size += (chunk as Buffer).length;
+      if (size > MAX_ANSWER_BYTES) break;
+    }
+  } catch {
+    isBroken = true;
+  }
+  const body = Buffer.concat(chunks).subarray(0, MAX_ANSWER_BYTES).toString('utf8');
+  const isWhole = !isBroken && response.complete && size <= MAX_ANSWER_BYTES;
+  return { status, headers, contentType: headers['content-type'] ?? '', body, isWhole };
+}
+
+function describe(host: string, { status, isWhole }: Answer, outcome: Outcome, quoted: string): string {
+  const said = `${host} answered ${status}${quoted === '' ? '' : `: ${quoted}`}`;
+  if (outcome === 'delivered') return said;
+  if (status >= 300 && status < 400) return `${host} answered ${status}, a redirect, which is not followed`;
+  if (status >= 300) return said;
+  return isWhole ? `${said} (not what this kind of receiver answers)` : `${said} (the answer broke off)`;
+}
+
+/** Node's own messages are not passed on: some hold the whole address. */
+function reasonOf(error: unknown, host: string): string {
+  return error instanceof NoAnswer ? error.message : `the exchange with ${host} failed (${codeOf(error)})`;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+}

@@ -1,0 +1,90 @@
+import { close, fstat, open } from 'node:fs';
+import { promisify } from 'node:util';
+import { ifRangeAllows, parseRange } from '../../platform/http/byte-range.ts';
+import { matchesEntityTag } from '../../platform/http/conditional.ts';
+import { contentDisposition } from '../../platform/http/content-disposition.ts';
+import { HttpError } from '../../platform/http/problem.ts';
+import type { Reply, ReplyHeaders } from '../../platform/http/reply.ts';
+import type { HubRequest } from '../../platform/http/router.ts';
+
+/** A file on disk whose type was verified. `bytes` is its size, `sha256` is of its bytes and becomes its entity tag. */
+export type ServedFile = {
+  path: string;
+  bytes: number;
+  mediaType: string;
+  filename: string;
+  sha256: string;
+  isPublic: boolean;
+};
+
+/** Whatever a file holds, it is a document of its own that may do nothing. */
+const POLICY = "default-src 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
+
+const [openFd, statFd, closeFd] = [promisify(open), promisify(fstat), promisify(close)];
+
+/**
+ * A reply that streams the file: whole (200), one range of it (206), or nothing when the client has it (304). 416 for a
+ * range outside, 404 when the file is not there whole. Only images are shown in the browser, others offered for saving.
+ * Ranges are for GET alone (RFC 9110 §14.2).
+ */
+export async function serveFile(file: ServedFile, request: Pick<HubRequest, 'headers' | 'method'>): Promise<Reply> {
+  const { headers: asked, method } = request;
+  const etag = `"${file.sha256}"`;
+  const headers = headersOf(file, etag);
+  if (matchesEntityTag(asked['if-none-match'], etag)) return { status: 304, headers, body: null };
+  const fd = await openFile(file.path);
+  try {
+    const { size } = await statFd(fd);
+    if (size !== file.bytes) throw missing();
+    const mayBePart = method === 'GET' && ifRangeAllows(one(asked['if-range']), etag);
+    const range = mayBePart ? parseRange(asked.range, size) : undefined;
+    if (range === 'unsatisfiable') throw outside(size);
+    return range ? part(fd, range, size, headers) : whole(fd, size, headers);
+  } catch (error) {
+    await closeFd(fd);
+    throw error;
+  }
+}
+
+function whole(fd: number, size: number, headers: ReplyHeaders): Reply {
+  return { status: 200, headers: { ...headers, 'content-length': String(size) }, body: { fd, start: 0, length: size } };
+}
+
+function part(fd: number, range: { start: number; end: number }, size: number, headers: ReplyHeaders): Reply {
+  const { start, end } = range;
+  const about = { 'content-range': `bytes ${start}-${end}/${size}`, 'content-length': String(end - start + 1) };
+  return { status: 206, headers: { ...headers, ...about }, body: { fd, start, length: end - start + 1 } };
+}
+
+function headersOf({ mediaType, filename, isPublic }: ServedFile, etag: string): ReplyHeaders {
+  const isImage = mediaType.startsWith('image/');
+  return {
+    'content-type': mediaType.startsWith('text/') ? 'text/plain; charset=utf-8' : mediaType,
+    'content-disposition': contentDisposition(isImage ? 'inline' : 'attachment', filename),
+    'content-security-policy': POLICY,
+    'accept-ranges': 'bytes',
+    etag,
+    'cache-control': isPublic ? 'public, max-age=31536000, immutable' : 'private, no-store',
+  };
+}
+
+async function openFile(path: string): Promise<number> {
+  try {
+    return await openFd(path, 'r');
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    throw isMissing ? missing() : error;
+  }
+}
+
+function missing(): HttpError {
+  return new HttpError(404, 'The file is missing.');
+}
+
+function outside(size: number): HttpError {
+  return new HttpError(416, 'The file has no such part.', { headers: { 'content-range': `bytes */${size}` } });
+}
+
+function one(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

@@ -1,0 +1,69 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import { moment } from '../../platform/http/readable.ts';
+import type { Page } from '../../platform/http/reply.ts';
+import type { AuditRecord } from './audit-store.ts';
+
+type AuditList = { items: AuditRecord[]; next: string | null; query: URLSearchParams; acts: string[] };
+
+/** Who did what, with a form that narrows it down. */
+export function auditPage({ items, next, query, acts }: AuditList): Page {
+  const filter = new URLSearchParams([...query].filter(([name, value]) => name !== 'cursor' && value));
+  const filtered = (more: Record<string, string>): string =>
+    String(new URLSearchParams([...filter, ...Object.entries(more)]));
+  const main = html`
+<header class="page-head"><h1>Audit records</h1></header>
+${filterForm(query, acts)}
+${items.length > 0 ? table(items) : html`<p class="empty">No record fits.</p>`}
+${next && html`
+<p class="more"><a class="button" rel="next" href="/admin/audit?${filtered({ cursor: next })}">Older</a></p>`}
+<p class="actions"><span>Download all of these:</span>
+  <a href="/api/admin/audit?${filtered({ format: 'csv' })}">CSV</a>
+  <a href="/api/admin/audit?${filtered({ format: 'jsonl' })}">JSON lines</a></p>`;
+  return { title: 'Audit records', main, section: 'admin/audit' };
+}
+
+function filterForm(query: URLSearchParams, acts: string[]): Html {
+  const chosen = query.get('act') ?? '';
+  const isNarrowed = ['act', 'actor', 'target', 'from', 'to'].some((name) => query.get(name));
+  return html`
+<details class="panel" ${isNarrowed && html`open`}>
+<summary>Narrow down</summary>
+<form class="filter" action="/admin/audit">
+  <label>Act
+    <select name="act"><option value="">all</option>
+      ${acts.map((act) => html`<option ${act === chosen && html`selected`}>${act}</option>`)}</select></label>
+  <label>By <input name="actor" value="${query.get('actor')}" maxlength="200" autocapitalize="none"></label>
+  <label>To what <input name="target" value="${query.get('target')}" maxlength="200" placeholder="source:12"
+    autocapitalize="none"></label>
+  <label>From <input type="date" name="from" value="${day(query.get('from'))}"></label>
+  <label>To <input type="date" name="to" value="${day(query.get('to'))}"></label>
+  <button>Show</button>
+</form>
+</details>`;
+}
+
+function day(value: string | null): string {
+  return (value ?? '').slice(0, 10);
+}
+
+function table(items: AuditRecord[]): Html {
+  return html`
+<div class="wide stacked"><table>
+  <thead><tr><th>When</th><th>Who</th><th>Did</th><th>To what</th><th>From</th></tr></thead>
+  <tbody>${items.map(row)}</tbody>
+</table></div>`;
+}
+
+function row({ at, actorName, act, targetKind, targetId, targetName, address, detail }: AuditRecord): Html {
+  const target = targetKind === null ? '' : `${targetKind}${targetId === null ? '' : ` ${targetId}`}`;
+  return html`
+  <tr><td>${moment(at)}</td><td>${actorName || 'nobody signed in'}</td><td><code>${act}</code></td>
+    <td>${target} ${targetName && html`<span>“${targetName}”</span>`}
+      ${detail !== '{}' && html`<small>${words(detail)}</small>`}</td>
+    <td class="whole">${address}</td></tr>`;
+}
+
+/** {"role":"member"} → role: member */
+function words(detail: string): string {
+  return Object.entries(JSON.parse(detail) as object).map(([name, value]) => `${name}: ${value}`).join(', ');
+}

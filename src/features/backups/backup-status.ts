@@ -1,0 +1,121 @@
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createFile, sync } from '../../platform/files/durable-file.ts';
+import { timeOfBackup } from './backup-name.ts';
+import type { Verdict } from './verify-backup.ts';
+
+/** How a run of backup or of verification ended. */
+export type Run = {
+  name: string | null; // of the backup; null where none was made
+  at: number; // unix ms, when it ended
+  ok: boolean;
+  verdict: Verdict;
+  bytes: number | null;
+  seconds: number;
+  problem: string | null;
+};
+
+export type Kind = 'backup' | 'verification';
+
+type Kept = { last: Run | null; lastGood: Run | null };
+
+export type BackupStatus = {
+  lastBackup: Run | null;
+  lastVerification: Run | null; // of a backup in DATA_DIR/backups
+  lastSuccessAt: number | null; // unix ms, when a backup last went well
+  lastVerifiedAt: number | null; // unix ms, when a backup was last found good, at its making or later
+  lastBackupFailed: boolean;
+  lastVerifyFailed: boolean; // and no good backup was made since
+  /** The newest that is there, whatever became of it. */
+  newest: { name: string; createdAt: number; verified: boolean } | null;
+  newestVerified: { name: string; createdAt: number } | null;
+};
+
+/** Notes how a run ended. Throws where DATA_DIR/run must not be written. */
+export async function noteRun(dataDir: string, kind: Kind, run: Run, pid: number): Promise<void> {
+  const path = statusPath(dataDir, kind);
+  const lastGood = run.ok ? run : readKept(path).lastGood;
+  const partial = `${path}.${pid}.partial`;
+  const file = await createFile(partial);
+  try {
+    await file.writeFile(`${JSON.stringify({ last: run, lastGood } satisfies Kept)}\n`);
+    await sync(file);
+  } finally {
+    await file.close();
+  }
+  await rename(partial, path);
+}
+
+/** What the hub knows of its backups: two small files and one list of a folder. Never throws. */
+export function readBackupStatus(dataDir: string): BackupStatus {
+  const backup = readKept(statusPath(dataDir, 'backup'));
+  const verification = readKept(statusPath(dataDir, 'verification'));
+  const good = [backup.lastGood, verification.lastGood].filter((run): run is Run => run !== null);
+  const failed = verification.last?.ok === false ? verification.last : null;
+  const sound = good.filter(({ name, at }) => failed === null || name !== failed.name || at > failed.at);
+  const verified = sound.flatMap(({ name }) => dated(name)).filter(({ name }) => isThere(dataDir, name)).sort(byTime);
+  const newest = listNames(dataDir).flatMap(dated).sort(byTime).at(-1);
+  return {
+    lastBackup: backup.last,
+    lastVerification: verification.last,
+    lastSuccessAt: backup.lastGood?.at ?? null,
+    lastVerifiedAt: good.length > 0 ? Math.max(...good.map(({ at }) => at)) : null,
+    lastBackupFailed: backup.last?.ok === false,
+    lastVerifyFailed: failed !== null && failed.at > (backup.lastGood?.at ?? 0),
+    newest: newest ? { ...newest, verified: verified.some(({ name }) => name === newest.name) } : null,
+    newestVerified: verified.at(-1) ?? null,
+  };
+}
+
+function statusPath(dataDir: string, kind: Kind): string {
+  return join(dataDir, 'run', `last-${kind}.json`);
+}
+
+function readKept(path: string): Kept {
+  try {
+    const kept: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    if (typeof kept !== 'object' || kept === null) return { last: null, lastGood: null };
+    return {
+      last: 'last' in kept ? toRun(kept.last) : null,
+      lastGood: 'lastGood' in kept ? toRun(kept.lastGood) : null,
+    };
+  } catch {
+    return { last: null, lastGood: null };
+  }
+}
+
+/** Null for what no run has written: the file may be of another version, or damaged. */
+function toRun(value: unknown): Run | null {
+  const run = value as Partial<Run> | null;
+  const isRun = typeof run === 'object' && run !== null && Number.isFinite(run.at) && typeof run.ok === 'boolean' &&
+    (run.name === null || typeof run.name === 'string');
+  return isRun ? (run as Run) : null;
+}
+
+type Dated = { name: string; createdAt: number };
+
+function dated(name: string | null): Dated[] {
+  const createdAt = name === null ? undefined : timeOfBackup(name);
+  return name === null || createdAt === undefined ? [] : [{ name, createdAt }];
+}
+
+function byTime(a: Dated, b: Dated): number {
+  return a.createdAt - b.createdAt;
+}
+
+function listNames(dataDir: string): string[] {
+  try {
+    return readdirSync(join(dataDir, 'backups')).filter((name) => isThere(dataDir, name));
+  } catch {
+    return [];
+  }
+}
+
+function isThere(dataDir: string, name: string): boolean {
+  try {
+    return lstatSync(join(dataDir, 'backups', name)).isDirectory();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,120 @@
+import { existsSync } from 'node:fs';
+import { mkdir, open, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../platform/clock.ts';
+import { isFileLocked, takeFileLock } from '../../platform/db/file-lock.ts';
+import type { Migration } from '../../platform/db/migrate.ts';
+import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
+import { applyRetention, type RetentionResult } from './apply-retention.ts';
+import { archiveUploads } from './archive-uploads.ts';
+import { BackupBusy, BackupError } from './backup-error.ts';
+import { ARCHIVE, backupFolder, DATABASE, SUMS, type BackupFolder } from './backup-folder.ts';
+import { backupName } from './backup-name.ts';
+import { backupLock, verifyLock } from './backup-locks.ts';
+import { readSnapshot } from './check-database.ts';
+import { copyDatabase } from './copy-database.ts';
+import { hashFile } from './hash-file.ts';
+import { formatManifest } from './manifest.ts';
+import { isRestoreOpen } from './restore-state.ts';
+import { verifyBackup, type Verification } from './verify-backup.ts';
+
+export type BackupOptions = {
+  dataDir: string;
+  databasePath: string;
+  migrations: Migration[];
+  version: string;
+  retentionDays: number | null; // null: none is ever removed
+  clock: Clock;
+  pid: number;
+  signal: AbortSignal;
+  onStep: (what: string) => void;
+  onProgress: (done: number, total: number) => void; // bytes of attachments
+};
+
+export type MadeBackup = { name: string; path: string; verification: Verification; retention: RetentionResult };
+
+/**
+ * Makes, verifies and publishes a backup of a running hub, then removes old ones. Rejects with BackupBusy, BackupError
+ * or the signal's reason, and has then left nothing new under DATA_DIR/backups.
+ */
+export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
+  const { dataDir, databasePath } = options;
+  const isMissing = !existsSync(databasePath) && !isRestoreOpen(dataDir);
+  if (isMissing) throw new BackupError(`there is no database at ${databasePath}`);
+  for (const name of ['run', 'backups']) await mkdir(join(dataDir, name), { recursive: true, mode: 0o700 });
+  const lock = takeFileLock(backupLock(dataDir));
+  if (!lock) throw new BackupBusy('another backup is being made, or a backup is being restored');
+  try {
+    if (isRestoreOpen(dataDir)) throw new BackupBusy(RESTORING);
+    return await makeLocked(options, backupFolder(dataDir));
+  } finally {
+    lock.release();
+  }
+}
+
+/** Between its steps, a restore does not hold the lock. What it has put in place may yet be taken away. */
+const RESTORING = 'a restore is under way, or was interrupted: ./scripts/restore.sh --recover ends it';
+
+async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise<MadeBackup> {
+  const { clock, dataDir, pid, retentionDays } = options;
+  await folder.removeLeftovers();
+  const createdAt = clock();
+  const partial = folder.partialPath(backupName(createdAt), pid);
+  const makeAndPublish = async (): Promise<{ name: string; verification: Verification }> => {
+    const verification = await makePartial(options, partial, createdAt);
+    return { verification, name: await folder.publish(partial, createdAt) };
+  };
+  const { name, verification } = await makeAndPublish().catch(async (error: unknown) => {
+    await rm(partial, { recursive: true, force: true });
+    options.signal.throwIfAborted(); // the reason itself, not what it became on its way through a stream
+    throw error;
+  });
+  const path = folder.pathOf(name);
+  const made = { name, path, verification: { ...verification, name, folder: path } };
+  if (verification.verdict !== 'verified' || retentionDays === null) return { ...made, retention: NOTHING_REMOVED };
+  const facts = { made: name, days: retentionDays, now: clock() };
+  const retention = await applyRetention(folder, facts, () => isFileLocked(verifyLock(dataDir)));
+  return { ...made, retention };
+}
+
+const NOTHING_REMOVED: RetentionResult = { removed: [], problems: [] };
+
+/** A whole backup under a name that nobody takes for one, written through to the disk. */
+async function makePartial(options: BackupOptions, partial: string, createdAt: number): Promise<Verification> {
+  const { migrations, clock, signal, onStep } = options;
+  onStep('copying the database');
+  await copyDatabase(options.databasePath, partial);
+  signal.throwIfAborted();
+  await archive(options, partial, createdAt);
+  await syncAll(partial);
+  const onCheck = (what: string): void => onStep(`checking the ${what}`);
+  const verification = await verifyBackup(partial, { migrations, clock, signal, onStep: onCheck });
+  if (verification.verdict === 'failed') throw new BackupError(`the new backup is no good: ${verification.problem}`);
+  signal.throwIfAborted();
+  return verification;
+}
+
+async function archive(options: BackupOptions, partial: string, createdAt: number): Promise<void> {
+  const { dataDir, signal, version, onStep, onProgress } = options;
+  const snapshot = await readSnapshot(join(partial, DATABASE));
+  const { counts, schemaVersion, uploads: rows } = snapshot;
+  onStep(`archiving ${counts.uploads} attachments`);
+  let done = 0;
+  const { absent, sha256 } = await archiveUploads({
+    dataDir, rows, createdAt, path: join(partial, ARCHIVE), signal,
+    onProgress: (bytes) => onProgress((done += bytes), counts.uploadBytes),
+  });
+  const database = await hashFile(join(partial, DATABASE), signal);
+  const text = formatManifest({ createdAt, version, schemaVersion, counts, absent },
+    { database: database.sha256, archive: sha256 });
+  const file = await createFile(join(partial, SUMS));
+  await file.writeFile(text).finally(() => file.close());
+}
+
+async function syncAll(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const file = await open(join(folder, name), 'r');
+    await sync(file).finally(() => file.close());
+  }
+  await syncFolder(folder);
+}

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import { BackupError } from './backup-error.ts';
+import { ARCHIVE, DATABASE } from './backup-folder.ts';
+import type { Counts } from './snapshot-store.ts';
+
+export type Hashes = { database: string; archive: string }; // SHA-256, hex
+
+/** A file that the rows name and that could not be saved: it was gone, or was not what had been uploaded. */
+export type AbsentUpload = { sha256: string; why: 'missing' | 'damaged' };
+
+/** What the maker of a backup says about it. */
+export type Facts = {
+  createdAt: number; // unix ms, of the snapshot
+  version: string;
+  schemaVersion: number;
+  counts: Counts;
+  absent: AbsentUpload[];
+};
+
+/** `facts` is null where only sha256sum wrote the file. */
+export type Manifest = { hashes: Hashes; facts: Facts | null };
+
+const TITLE = '# Content Hub backup';
+const HASH_LINE = /^([0-9a-f]{64})  (.+)$/;
+const COUNTS: (keyof Counts)[] = ['accounts', 'admins', 'sources', 'posts', 'attachments', 'uploads', 'uploadBytes'];
+
+/**
+ * The text of SHA256SUMS. The facts stand in comments, which `sha256sum --check --strict` passes over; the last of them
+ * is the hash of all other lines.
+ */
+export function formatManifest({ createdAt, version, schemaVersion, counts, absent }: Facts, hashes: Hashes): string {
+  const comments = [
+    TITLE,
+    `# created ${new Date(createdAt).toISOString()}`,
+    `# version ${version}`,
+    `# schema ${schemaVersion}`,
+    ...COUNTS.map((key) => `# ${key} ${counts[key]}`),
+    ...absent.map(({ sha256, why }) => `# absent ${sha256} ${why}`),
+  ];
+  const lines = [`${hashes.database}  ${DATABASE}`, `${hashes.archive}  ${ARCHIVE}`];
+  return `${[...comments, `# lines ${hashOf([...comments, ...lines])}`, ...lines].join('\n')}\n`;
+}
+
+/** Throws BackupError unless there is exactly one hash for each of the two files, and all of the facts or none. */
+export function parseManifest(text: string): Manifest {
+  if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');
+  const lines = text.slice(0, -1).split('\n');
+  const comments = lines.filter((line) => line.startsWith('#'));
+  return {
+    hashes: parseHashes(lines.filter((line) => !line.startsWith('#'))),
+    facts: comments.length === 0 ? null : parseFacts(comments, lines),
+  };
+}
+
+function parseHashes(lines: string[]): Hashes {
+  const hashes = new Map<string, string>();
+  for (const line of lines) {
+    const [, hash, name] = HASH_LINE.exec(line) ?? [];
+    if (!hash || !name) throw new BackupError(`SHA256SUMS has the line ${shown(line)}, which is no hash of a file`);
+    if (name !== DATABASE && name !== ARCHIVE) throw new BackupError(`SHA256SUMS names ${shown(name)}`);
+    if (hashes.has(name)) throw new BackupError(`SHA256SUMS names ${name} twice`);
+    hashes.set(name, hash);
+  }
+  const [database, archive] = [hashes.get(DATABASE), hashes.get(ARCHIVE)];
+  if (!database || !archive) throw new BackupError(`SHA256SUMS has no hash of ${database ? ARCHIVE : DATABASE}`);
+  return { database, archive };
+}
+
+function parseFacts(comments: string[], lines: string[]): Facts {
+  const values = new Map<string, string>();
+  const absent: AbsentUpload[] = [];
+  for (const comment of comments) {
+    const [, key = '', value = ''] = /^# ([A-Za-z]+) (.*)$/.exec(comment) ?? [];
+    if (key === 'absent') absent.push(parseAbsent(value));
+    else if (values.has(key)) throw new BackupError(`SHA256SUMS says ${key} twice`);
+    else if (key !== '' && comment !== TITLE) values.set(key, value);
+  }
+  const hash = hashOf(lines.filter((line) => !line.startsWith('# lines ')));
+  if (values.get('lines') !== hash) throw new BackupError('SHA256SUMS is damaged: its lines have another hash');
+  const whole = (key: string): number => parseWhole(key, values.get(key));
+  return {
+    createdAt: parseTime(values.get('created')),
+    version: values.get('version') ?? '',
+    schemaVersion: whole('schema'),
+    counts: Object.fromEntries(COUNTS.map((key) => [key, whole(key)])) as Counts,
+    absent,
+  };
+}
+
+function hashOf(lines: string[]): string {
+  return createHash('sha256').update(lines.join('\n')).digest('hex');
+}
+
+function parseAbsent(value: string): AbsentUpload {
+  const [, sha256, why] = /^([0-9a-f]{64}) (missing|damaged)$/.exec(value) ?? [];
+  if (sha256 && (why === 'missing' || why === 'damaged')) return { sha256, why };
+  throw new BackupError('SHA256SUMS has a malformed line about a file that is absent');
+}
+
+function parseWhole(key: string, value: string | undefined): number {
+  if (value !== undefined && /^\d{1,15}$/.test(value)) return Number(value);
+  throw new BackupError(`SHA256SUMS says nothing, or nothing usable, about "${key}"`);
+}
+
+function parseTime(value: string | undefined): number {
+  const at = Date.parse(value ?? '');
+  if (!Number.isNaN(at) && new Date(at).toISOString() === value) return at;
+  throw new BackupError('SHA256SUMS does not say when the backup was made');
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > 120 ? `${text.slice(0, 120)}…` : text);
+}

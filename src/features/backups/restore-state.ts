@@ -1,0 +1,101 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
+import { BackupError } from './backup-error.ts';
+
+/**
+ * `staged`: the backup lies ready, nothing of the old data has been touched. `swapping`: old data goes aside and new
+ * comes in. `swapped`: new data is in place and has not been started yet. `probation`: it may run, and has to prove
+ * itself. `rejected`: it has not, and must not run any more. `undoing`: the old data comes back.
+ */
+export type Phase = 'staged' | 'swapping' | 'swapped' | 'probation' | 'rejected' | 'undoing';
+
+export type RestoreState = {
+  phase: Phase;
+  /** Of this restore; in the names of its folders. */
+  id: string;
+  /** The backup's folder, as it was given. */
+  backup: string;
+  startedAt: number; // unix ms
+  /** What there was in DATA_DIR before, by name; known from `swapping` on. */
+  old: string[];
+};
+
+/** While this file is there, neither web nor worker starts. */
+export function statePath(dataDir: string): string {
+  return join(dataDir, 'run', 'restore-state.json');
+}
+
+/** The same during probation, when they may. */
+function probationPath(dataDir: string): string {
+  return join(dataDir, 'run', 'restore-probation.json');
+}
+
+/** Whether the data must not be used by anybody but a restore. */
+export function isRestoreUnderWay(dataDir: string): boolean {
+  return existsSync(statePath(dataDir));
+}
+
+/** Whether one was begun and is not over, be it on probation: what is there now may not be there tomorrow. */
+export function isRestoreOpen(dataDir: string): boolean {
+  return existsSync(statePath(dataDir)) || existsSync(probationPath(dataDir));
+}
+
+/** The restore that was begun and is not over, or undefined. Throws BackupError for a file that says nothing usable. */
+export function readRestoreState(dataDir: string): RestoreState | undefined {
+  for (const path of [statePath(dataDir), probationPath(dataDir)]) {
+    if (existsSync(path)) return parseState(path);
+  }
+  return undefined;
+}
+
+/** Remembers how far the restore is, so that it survives a power cut. */
+export async function writeRestoreState(dataDir: string, state: RestoreState): Promise<void> {
+  const isOpen = state.phase === 'probation';
+  const [path, other] = isOpen
+    ? [probationPath(dataDir), statePath(dataDir)]
+    : [statePath(dataDir), probationPath(dataDir)];
+  const partial = `${path}.partial`;
+  await rm(partial, { force: true });
+  const file = await createFile(partial);
+  try {
+    await file.writeFile(`${JSON.stringify(state)}\n`);
+    await sync(file);
+  } finally {
+    await file.close();
+  }
+  await rename(partial, path);
+  await syncFolder(dirname(path));
+  await rm(other, { force: true }); // after the new one is there: at no moment is there none
+  await syncFolder(dirname(path));
+}
+
+/** The restore is over: the hub may run. */
+export async function clearRestoreState(dataDir: string): Promise<void> {
+  for (const path of [probationPath(dataDir), statePath(dataDir)]) {
+    await rm(`${path}.partial`, { force: true });
+    await rm(path, { force: true });
+  }
+  await syncFolder(join(dataDir, 'run'));
+}
+
+const PHASES: readonly string[] =
+  ['staged', 'swapping', 'swapped', 'probation', 'rejected', 'undoing'] satisfies Phase[];
+
+function parseState(path: string): RestoreState {
+  const state = parseJson(readFileSync(path, 'utf8')) as Partial<RestoreState> | null;
+  const { phase, id, backup, startedAt, old } = state ?? {};
+  const isWhole = typeof phase === 'string' && PHASES.includes(phase) && /^\d{8}-\d{6}$/.test(id ?? '')
+    && typeof backup === 'string' && typeof startedAt === 'number' && Array.isArray(old);
+  if (!isWhole) throw new BackupError(`${path} says nothing usable about the restore`);
+  return state as RestoreState;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

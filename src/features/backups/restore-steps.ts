@@ -1,0 +1,158 @@
+import { existsSync } from 'node:fs';
+import { readdir, rm, rmdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { SECOND } from '../../platform/clock.ts';
+import { isBusy, isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
+import { BackupError } from './backup-error.ts';
+import { backupName } from './backup-name.ts';
+import {
+  clearRestoreState, readRestoreState, writeRestoreState, type Phase, type RestoreState,
+} from './restore-state.ts';
+import { isStagingName, placesOf, stageRestore, type StageOptions, type Staged } from './stage-restore.ts';
+import { itemsIn, swapBack, swapIn } from './swap-data.ts';
+
+/** A hub that was told to stop has so long to let go of its database. */
+const LET_GO_MS = 20 * SECOND;
+const POLL_MS = 250;
+
+export type BeginOptions = Omit<StageOptions, 'staged'>;
+
+/** Lays a backup ready; from now on the hub does not start. Refuses while another restore is not over. */
+export async function beginRestore(options: BeginOptions): Promise<Staged & { state: RestoreState }> {
+  const { dataDir, backup, clock } = options;
+  if (readRestoreState(dataDir)) throw new BackupError('a restore was interrupted: run restore.sh --recover first');
+  await removeStaged(dataDir);
+  const id = await freeId(dataDir, clock());
+  const { staged: folder } = placesOf(dataDir, id);
+  const staged = await stageRestore({ ...options, staged: folder });
+  const state: RestoreState = { phase: 'staged', id, backup: resolve(backup), startedAt: clock(), old: [] };
+  try {
+    await writeRestoreState(dataDir, state);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+  return { ...staged, state };
+}
+
+/** Puts the staged data in place of the old. Throws BackupError while any process has the old database open. */
+export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promise<RestoreState> {
+  let state = requireState(dataDir, ['staged', 'swapping', 'swapped']);
+  const places = placesOf(dataDir, state.id);
+  if (state.phase === 'staged') {
+    await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
+    state = await advance(dataDir, { ...state, phase: 'swapping', old: itemsIn(dataDir) });
+  }
+  if (state.phase === 'swapping') {
+    await swapIn(places, state.old);
+    state = await advance(dataDir, { ...state, phase: 'swapped' });
+  }
+  return state;
+}
+
+/** Lets the hub start on the new data, to prove that it can. */
+export async function openRestored(dataDir: string): Promise<RestoreState> {
+  return advance(dataDir, { ...requireState(dataDir, ['swapped', 'probation']), phase: 'probation' });
+}
+
+/** The new data has proved itself. Resolves to the folder in which the old data lies, or null where there was none. */
+export async function finishRestore(dataDir: string): Promise<{ state: RestoreState; kept: string | null }> {
+  const state = requireState(dataDir, ['probation']);
+  const { staged, kept } = placesOf(dataDir, state.id);
+  await rm(staged, { recursive: true, force: true });
+  await clearRestoreState(dataDir);
+  return { state, kept: (await removeIfEmpty(kept)) ? null : kept };
+}
+
+/** Brings back what was there before, from any phase; the backup itself is not touched. */
+export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise<RestoreState> {
+  let state = requireState(dataDir, ANY_PHASE);
+  const places = placesOf(dataDir, state.id);
+  if (['swapped', 'probation', 'rejected'].includes(state.phase)) {
+    state = await advance(dataDir, { ...state, phase: 'rejected' });
+    // The hub that could not prove itself has been stopped, and must not write on while its files are moved. Opened
+    // only while the new files are complete: a database beside the other one's log would take that log for its own.
+    await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
+    requireKept(places.kept, state.old);
+  }
+  if (state.phase !== 'staged') {
+    state = await advance(dataDir, { ...state, phase: 'undoing' });
+    await swapBack(places, state.old);
+  }
+  await rm(places.staged, { recursive: true, force: true });
+  await clearRestoreState(dataDir);
+  await removeIfEmpty(places.kept);
+  return state;
+}
+
+/** Removes what stagings left that were cut off before they were complete. Only while no restore is under way. */
+export async function removeStaged(dataDir: string): Promise<number> {
+  const left = (await readdir(dataDir)).filter(isStagingName);
+  for (const name of left) await rm(join(dataDir, name), { recursive: true, force: true });
+  return left.length;
+}
+
+const ANY_PHASE: Phase[] = ['staged', 'swapping', 'swapped', 'probation', 'rejected', 'undoing'];
+
+/** An old item that is not there would be taken for one that is back already. */
+function requireKept(kept: string, old: string[]): void {
+  const there = itemsIn(kept);
+  const lost = old.filter((item) => !there.includes(item));
+  if (lost.length > 0) throw new BackupError(`${kept} lacks ${lost.join(', ')} of the data from before: put it back`);
+}
+
+function requireState(dataDir: string, phases: Phase[]): RestoreState {
+  const state = readRestoreState(dataDir);
+  if (!state) throw new BackupError('no restore is under way');
+  if (phases.includes(state.phase)) return state;
+  throw new BackupError(`the restore is in the phase "${state.phase}", not in ${phases.join(' or ')}`);
+}
+
+async function advance(dataDir: string, state: RestoreState): Promise<RestoreState> {
+  await writeRestoreState(dataDir, state);
+  return state;
+}
+
+async function freeId(dataDir: string, now: number): Promise<string> {
+  const taken = new Set(await readdir(dataDir));
+  for (let at = now; ; at += SECOND) {
+    const id = backupName(at);
+    if (!taken.has(`pre-restore-${id}`)) return id;
+  }
+}
+
+/**
+ * Proves that nobody has the database open: leaving write-ahead mode succeeds for the only one who has. It also folds
+ * the log into the file, so that the kept copy is whole by itself. A damaged or missing database is left as it is.
+ */
+async function closeDatabase(path: string, letGoMs: number): Promise<void> {
+  if (!existsSync(path)) return;
+  for (const until = performance.now() + letGoMs; ; await delay(POLL_MS)) {
+    try {
+      return leaveWalMode(path);
+    } catch (error) {
+      if (!isBusy(error)) {
+        if (isStorageTrouble(error)) return;
+        throw error;
+      }
+    }
+    if (performance.now() >= until) break;
+  }
+  throw new BackupError('some process still has the database open: stop it (or set HUB_STOP_COMMAND to what stops ' +
+    'the hub) and try again');
+}
+
+function leaveWalMode(path: string): void {
+  let db: Db | undefined;
+  try {
+    db = openDatabase(path);
+    db.pragma('journal_mode = DELETE');
+  } finally {
+    db?.close();
+  }
+}
+
+async function removeIfEmpty(folder: string): Promise<boolean> {
+  return rmdir(folder).then(() => true, () => !existsSync(folder));
+}

@@ -1,0 +1,179 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { chmod, copyFile, lstat, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type { Clock } from '../../platform/clock.ts';
+import { migrate, SchemaError, type Migration } from '../../platform/db/migrate.ts';
+import { openDatabase, type Db } from '../../platform/db/open-database.ts';
+import type { MemberSink } from '../../platform/archive/unpack-tar.ts';
+import { sync, syncFolder } from '../../platform/files/durable-file.ts';
+import { isMountPoint } from '../../platform/files/mount-points.ts';
+import { BackupError } from './backup-error.ts';
+import { ARCHIVE, DATABASE, SUMS } from './backup-folder.ts';
+import { checkArchive } from './check-archive.ts';
+import { readSnapshot } from './check-database.ts';
+import { requireSpace, spaceNeeded } from './free-space.ts';
+import { hashFile } from './hash-file.ts';
+import { parseManifest, type Manifest } from './manifest.ts';
+import type { Settled } from './restored-store.ts';
+import type { UploadRow } from './snapshot-store.ts';
+import { DATA_ITEMS } from './swap-data.ts';
+import { uploadPath } from './upload-content.ts';
+import { verifyBackup, type Verification } from './verify-backup.ts';
+
+export type StageOptions = {
+  dataDir: string;
+  backup: string; // its folder
+  staged: string; // a new folder in DATA_DIR
+  migrations: Migration[];
+  clock: Clock;
+  onStep: (what: string) => void;
+  /** Makes the staged database fit for today; given by app. */
+  settle(db: Db, backupName: string): Settled;
+};
+
+export type Staged = { verification: Verification; settled: Settled; migrated: number };
+
+/**
+ * Verifies the backup and lays its data ready beside the hub's, in the form in which it will run. Touches nothing else;
+ * whatever goes wrong, the staged folder is removed again. Throws BackupError.
+ */
+export async function stageRestore(options: StageOptions): Promise<Staged> {
+  const { dataDir, backup, migrations, clock, onStep } = options;
+  await requireMovable(dataDir);
+  const sums = await readFile(join(backup, SUMS), 'utf8').catch(() => ''); // that it is there, is checked next
+  const onCheck = (what: string): void => onStep(`checking the ${what}`);
+  const verification = await verifyBackup(backup, { migrations, clock, onStep: onCheck });
+  requireRestorable(verification);
+  try {
+    return { verification, ...await stage(options, verification, parseManifest(sums)) };
+  } catch (error) {
+    await rm(options.staged, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function stage(
+  options: StageOptions, { name, absent, counts }: Verification, { hashes }: Manifest,
+): Promise<Omit<Staged, 'verification'>> {
+  const { dataDir, backup, staged, onStep, settle } = options;
+  const { size } = await stat(join(backup, DATABASE));
+  // Migrations may rewrite the database.
+  await requireSpace(dataDir, spaceNeeded(2 * size, counts?.uploadBytes ?? 0), 'the restore');
+  await mkdir(staged, { mode: 0o700 });
+
+  onStep('copying the database');
+  const rows = await copyChecked(join(backup, DATABASE), join(staged, DATABASE), hashes.database);
+  const missing = new Set(absent.map(({ sha256 }) => sha256));
+  onStep(`unpacking ${rows.length - missing.size} attachments`);
+  await unpackUploads(join(backup, ARCHIVE), staged, rows, missing);
+
+  onStep('checking what was unpacked');
+  await compareUploads(staged, rows.filter(({ sha256 }) => !missing.has(sha256)));
+  onStep('bringing the database up to date');
+  const { migrated, settled } = prepareDatabase(join(staged, DATABASE), (db) => ({
+    migrated: bringUpToDate(db, options),
+    settled: settle(db, name),
+  }));
+  await syncTree(staged, rows);
+  return { migrated, settled };
+}
+
+/** A rename cannot take along what is mounted there, and behind a link the data would stay where it is. */
+async function requireMovable(dataDir: string): Promise<void> {
+  const { dev } = await stat(dataDir);
+  for (const item of DATA_ITEMS) {
+    const path = join(dataDir, item);
+    const found = await lstat(path).catch(() => undefined);
+    if (!found || (!found.isSymbolicLink() && found.dev === dev && !isMountPoint(path))) continue;
+    throw new BackupError(`DATA_DIR/${item} is a link or a disk of its own: stop the hub, put ${item} itself into ` +
+      'DATA_DIR (or all of DATA_DIR onto that disk), and restore then');
+  }
+}
+
+function requireRestorable({ verdict, problem, schema }: Verification): void {
+  if (verdict === 'failed') throw new BackupError(`this backup cannot be restored: ${problem}`);
+  if (schema === 'same' || schema === 'older') return;
+  throw new BackupError('this backup was made by a newer version of the hub, or by another program: restore it with ' +
+    'the version that made it');
+}
+
+/** The rows of the copy that was checked, not of what the backup may have become since. */
+async function copyChecked(from: string, to: string, sha256: string): Promise<UploadRow[]> {
+  await copyFile(from, to);
+  await chmod(to, 0o600);
+  const copy = await hashFile(to);
+  if (copy.sha256 !== sha256) throw new BackupError('hub.db changed while it was copied');
+  return (await readSnapshot(to)).uploads;
+}
+
+async function unpackUploads(
+  archive: string, staged: string, rows: UploadRow[], absent: ReadonlySet<string>,
+): Promise<void> {
+  await mkdir(join(staged, 'uploads'), { mode: 0o700 });
+  for (const folder of foldersOf(rows)) await mkdir(join(staged, folder), { mode: 0o700 });
+  await checkArchive(archive, { rows, absent, destination: (name) => writingTo(join(staged, name)) });
+}
+
+function writingTo(path: string): MemberSink {
+  const fd = openSync(path, 'wx', 0o600);
+  return {
+    write(chunk) {
+      for (let written = 0; written < chunk.length;) written += writeSync(fd, chunk, written);
+    },
+    end: () => closeSync(fd),
+  };
+}
+
+/** What will be used is what was verified, although the disk may have lied. */
+async function compareUploads(staged: string, rows: UploadRow[]): Promise<void> {
+  for (const { sha256 } of rows) {
+    const found = await hashFile(join(staged, uploadPath(sha256)));
+    if (found.sha256 !== sha256) throw new BackupError(`${uploadPath(sha256)} is not what was unpacked`);
+  }
+}
+
+/** Applies safe migrations only: how many. */
+function bringUpToDate(db: Db, { migrations, clock }: StageOptions): number {
+  try {
+    return migrate(db, migrations, clock).length;
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error;
+    throw new BackupError('this backup cannot be brought up to date by a restore: restore it with the version that ' +
+      `made it, then upgrade. ${error.message}`, { cause: error });
+  }
+}
+
+/** Leaves a database that is one file: nothing of its log stays beside it. */
+function prepareDatabase<T>(path: string, work: (db: Db) => T): T {
+  const db = openDatabase(path);
+  try {
+    const result = work(db);
+    db.pragma('wal_checkpoint(TRUNCATE)');
+    return result;
+  } finally {
+    db.close();
+  }
+}
+
+async function syncTree(staged: string, rows: UploadRow[]): Promise<void> {
+  for (const name of [DATABASE, ...rows.map(({ sha256 }) => uploadPath(sha256))]) {
+    const file = await open(join(staged, name), 'r').catch(() => undefined);
+    if (file) await sync(file).finally(() => file.close());
+  }
+  for (const folder of [...foldersOf(rows), 'uploads', '.']) await syncFolder(join(staged, folder));
+  await syncFolder(dirname(staged));
+}
+
+function foldersOf(rows: UploadRow[]): string[] {
+  return [...new Set(rows.map(({ sha256 }) => dirname(uploadPath(sha256))))];
+}
+
+/** The folders of a restore within DATA_DIR. */
+export function placesOf(dataDir: string, id: string) {
+  return { live: dataDir, staged: join(dataDir, `.restore-${id}`), kept: join(dataDir, `pre-restore-${id}`) };
+}
+
+/** Whether a name in DATA_DIR is what an interrupted staging left. */
+export function isStagingName(name: string): boolean {
+  return /^\.restore-\d{8}-\d{6}$/.test(basename(name));
+}

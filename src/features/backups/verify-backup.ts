@@ -1,0 +1,163 @@
+import { lstat, readdir, readFile } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import type { Migration } from '../../platform/db/migrate.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { BackupError } from './backup-error.ts';
+import { ARCHIVE, DATABASE, SUMS } from './backup-folder.ts';
+import { timeOfBackup } from './backup-name.ts';
+import { checkArchive } from './check-archive.ts';
+import { checkDatabase, type DatabaseFacts } from './check-database.ts';
+import { hashFile } from './hash-file.ts';
+import { parseManifest, type AbsentUpload, type Manifest } from './manifest.ts';
+import type { Counts } from './snapshot-store.ts';
+
+/**
+ * `verified`: complete, unharmed and consistent. `degraded`: unharmed, but the hub itself lacked files or had defects
+ * when it was made. `failed`: not to be restored; `problem` says why, and the other fields what was known until then.
+ */
+export type Verdict = 'verified' | 'degraded' | 'failed';
+
+export type Verification = {
+  folder: string;
+  name: string;
+  verdict: Verdict;
+  problem: string | null;
+  defects: string[];
+  notes: string[];
+  absent: AbsentUpload[];
+  createdAt: number | null; // unix ms
+  version: string | null;
+  schemaVersion: number | null;
+  schema: DatabaseFacts['schema'] | null;
+  counts: Counts | null;
+  databaseBytes: number | null;
+  archiveBytes: number | null;
+  verifiedAt: number; // unix ms, when it ended
+  seconds: number;
+};
+
+export type VerifyOptions = {
+  migrations: Migration[];
+  clock: Clock;
+  signal?: AbortSignal;
+  onStep?: (what: string) => void;
+};
+
+const FILES = [SUMS, DATABASE, ARCHIVE];
+const MAX_SUMS = 64 * 1_024 * 1_024; // bytes: a line for each of half a million lost files
+
+/**
+ * Reads every byte of the backup and believes none of it: the hashes, the database, each file against its row, and the
+ * counts that were recorded. Writes nothing, takes no lock, needs no hub. Rejects only when aborted.
+ */
+export async function verifyBackup(folder: string, options: VerifyOptions): Promise<Verification> {
+  const began = options.clock();
+  const found: Partial<Verification> = {};
+  const problem = await examine(resolve(folder), options, found).then(() => null, (error: unknown) => {
+    options.signal?.throwIfAborted();
+    return explain(error);
+  });
+  const verifiedAt = options.clock();
+  return {
+    ...NOTHING, ...found, folder: resolve(folder), name: basename(resolve(folder)) || folder, problem,
+    verdict: verdictOf(problem, found), verifiedAt, seconds: Math.max(0, verifiedAt - began) / 1_000,
+  };
+}
+
+const NOTHING = {
+  defects: [], notes: [], absent: [], createdAt: null, version: null, schemaVersion: null, schema: null, counts: null,
+  databaseBytes: null, archiveBytes: null,
+};
+
+function verdictOf(problem: string | null, { defects = [], absent = [] }: Partial<Verification>): Verdict {
+  if (problem !== null) return 'failed';
+  return defects.length + absent.length > 0 ? 'degraded' : 'verified';
+}
+
+async function examine(folder: string, options: VerifyOptions, found: Partial<Verification>): Promise<void> {
+  const { migrations, signal, onStep = () => {} } = options;
+  await requireFiles(folder);
+  const manifest = parseManifest(await readFile(join(folder, SUMS), 'utf8'));
+  noteManifest(folder, manifest, found);
+
+  onStep('hash of the database');
+  const database = await hashFile(join(folder, DATABASE), signal);
+  found.databaseBytes = database.bytes;
+  compareHash(DATABASE, database.sha256, manifest.hashes.database);
+
+  onStep('content of the database');
+  const facts = await checkDatabase(join(folder, DATABASE), migrations);
+  signal?.throwIfAborted();
+  noteDatabase(facts, found);
+  compareFacts(facts, manifest.facts);
+
+  onStep('attachments');
+  const absent = new Set(found.absent?.map(({ sha256 }) => sha256));
+  const archive = await checkArchive(join(folder, ARCHIVE), { rows: facts.uploads, absent, signal });
+  found.archiveBytes = archive.bytes;
+  compareHash(ARCHIVE, archive.sha256, manifest.hashes.archive);
+}
+
+/** Exactly the three, each a plain file: a write-ahead log beside the database would change what it says. */
+async function requireFiles(folder: string): Promise<void> {
+  const found = await readdir(folder);
+  const missing = FILES.find((name) => !found.includes(name));
+  if (missing) throw new BackupError(`${missing} is missing`);
+  const extra = found.find((name) => !FILES.includes(name));
+  if (extra !== undefined) throw new BackupError(`${JSON.stringify(extra)} does not belong to a backup`);
+  for (const name of FILES) {
+    const entry = await lstat(join(folder, name));
+    if (!entry.isFile()) throw new BackupError(`${name} is not a plain file`);
+    if (name === SUMS && entry.size > MAX_SUMS) throw new BackupError(`${name} is far too large`);
+  }
+}
+
+function noteManifest(folder: string, { facts }: Manifest, found: Partial<Verification>): void {
+  found.createdAt = facts?.createdAt ?? timeOfBackup(basename(folder)) ?? null;
+  found.version = facts?.version ?? null;
+  found.absent = facts?.absent ?? [];
+  found.notes = facts ? [] : ['SHA256SUMS records nothing but hashes: what was in the hub then cannot be compared'];
+}
+
+const SCHEMA_NOTES: Partial<Record<DatabaseFacts['schema'], string>> = {
+  newer: 'its schema is newer than this program, which cannot restore it: use the version that made it',
+  foreign: 'its schema was made by other migrations than this program has, which cannot restore it',
+};
+
+function noteDatabase(facts: DatabaseFacts, found: Partial<Verification>): void {
+  found.schemaVersion = facts.schemaVersion;
+  found.schema = facts.schema;
+  found.counts = facts.counts;
+  found.defects = facts.defects;
+  const note = SCHEMA_NOTES[facts.schema];
+  if (note) found.notes = [...(found.notes ?? []), note];
+}
+
+/** A sound but emptied database must not pass for a backup. */
+function compareFacts({ schemaVersion, counts, uploads }: DatabaseFacts, recorded: Manifest['facts']): void {
+  if (!recorded) {
+    if (counts.admins === 0) throw new BackupError('hub.db has no administrator');
+    return;
+  }
+  if (schemaVersion !== recorded.schemaVersion) {
+    throw new BackupError(`hub.db has schema ${schemaVersion} instead of ${recorded.schemaVersion}`);
+  }
+  for (const key of Object.keys(recorded.counts) as (keyof Counts)[]) {
+    if (counts[key] === recorded.counts[key]) continue;
+    throw new BackupError(`hub.db has ${counts[key]} ${key} where ${recorded.counts[key]} were recorded`);
+  }
+  const known = new Set(uploads.map(({ sha256 }) => sha256));
+  const unknown = recorded.absent.find(({ sha256 }) => !known.has(sha256));
+  if (unknown) throw new BackupError(`SHA256SUMS calls ${unknown.sha256} absent, which the database never names`);
+}
+
+function compareHash(name: string, actual: string, recorded: string): void {
+  if (actual !== recorded) throw new BackupError(`${name} is not what SHA256SUMS says: its hash is ${actual}`);
+}
+
+/** Every failure is a finding; system errors name the file themselves. */
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if ('code' in error && error.code === 'ERR_ACCESS_DENIED') return 'it is no folder that may be read';
+  return error instanceof BackupError || 'code' in error ? error.message : `${error.name}: ${error.message}`;
+}

@@ -1,0 +1,78 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+
+/** A post that somebody has read, as far as that person may still see it. */
+export type ReadPost = { postId: number; title: string; sourceId: number; sourceTitle: string; readAt: number };
+
+/** Where a page of the history begins: after this entry, last read first. */
+export type HistoryPosition = { readAt: number; postId: number };
+
+export type HistoryStore = ReturnType<typeof createHistoryStore>;
+
+const FROM_THE_TOP: HistoryPosition = { readAt: Number.MAX_SAFE_INTEGER, postId: Number.MAX_SAFE_INTEGER };
+
+/** What each person has read. Asking never writes, and a post is written once however often it is opened. */
+export function createHistoryStore(db: Db, clock: Clock) {
+  const select = db.prepare<[number, number], { at: number }>('whether post is read',
+    'SELECT read_at AS at FROM reading_history WHERE account_id = ? AND post_id = ?');
+  const selectAmong = db.prepare<[number, string], { id: number }>('which posts are read', `
+    SELECT post_id AS id FROM reading_history WHERE account_id = ? AND post_id IN (SELECT value FROM json_each(?))`);
+  const insert = db.prepare<[number, number, number]>('mark post read',
+    'INSERT INTO reading_history (account_id, post_id, read_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
+  const remove = db.prepare<[number, number]>('mark post unread',
+    'DELETE FROM reading_history WHERE account_id = ? AND post_id = ?');
+  const selectPage = db.prepare<[number, number, number, number, number], ReadPost>('reading history', `
+    SELECT h.post_id AS postId, p.title, p.source_id AS sourceId, s.title AS sourceTitle, h.read_at AS readAt
+      FROM reading_history h JOIN posts p ON p.id = h.post_id
+      JOIN sources s ON s.id = p.source_id AND s.removed_at IS NULL
+     WHERE h.account_id = ? AND (h.read_at, h.post_id) < (?, ?) AND (p.is_public = 1 OR p.owner_id = ?)
+     ORDER BY h.read_at DESC, h.post_id DESC LIMIT ?`);
+  const removeOf = db.prepare<[number, number]>('remove reading history of account', `
+    DELETE FROM reading_history WHERE (account_id, post_id) IN
+      (SELECT account_id, post_id FROM reading_history WHERE account_id = ? LIMIT ?)`);
+  // Account by account: their entries lie side by side, so that few pages are written for many of them.
+  const selectReader = db.prepare<[number, number], { id: number }>('account with old reading history', `
+    SELECT id FROM accounts WHERE id > ?
+       AND EXISTS (SELECT 1 FROM reading_history WHERE account_id = accounts.id AND read_at < ?) ORDER BY id LIMIT 1`);
+  const removeOld = db.prepare<[{ id: number; before: number; limit: number }]>('remove old reading history', `
+    DELETE FROM reading_history WHERE account_id = @id AND post_id IN
+      (SELECT post_id FROM reading_history
+        WHERE account_id = @id AND read_at < @before ORDER BY read_at LIMIT @limit)`);
+  const countBefore = db.prepare<[number], { n: number }>('count old reading history', `
+    SELECT COALESCE(SUM(
+      (SELECT COUNT(*) FROM reading_history WHERE account_id = accounts.id AND read_at < ?)), 0) AS n FROM accounts`);
+
+  function removeBefore(before: number, limit: number): number {
+    for (let removed = 0, last = 0; ; ) {
+      const reader = removed < limit ? selectReader.get(last, before) : undefined;
+      if (!reader) return removed;
+      removed += removeOld.run({ id: reader.id, before, limit: limit - removed }).changes;
+      last = reader.id; // gone through, unless the limit is reached
+    }
+  }
+
+  return {
+    isRead: (accountId: number, postId: number): boolean => select.get(accountId, postId) !== undefined,
+
+    /** Those of the posts that the account has read. */
+    readAmong: (accountId: number, postIds: number[]): Set<number> =>
+      new Set(selectAmong.all(accountId, JSON.stringify(postIds)).map(({ id }) => id)),
+
+    markRead(accountId: number, postId: number): void {
+      if (select.get(accountId, postId) === undefined) insert.run(accountId, postId, clock());
+    },
+
+    markUnread(accountId: number, postId: number): void {
+      if (select.get(accountId, postId) !== undefined) remove.run(accountId, postId);
+    },
+
+    list: (accountId: number, { readAt, postId }: HistoryPosition = FROM_THE_TOP, limit: number): ReadPost[] =>
+      selectPage.all(accountId, readAt, postId, accountId, limit),
+
+    /** Up to `limit` entries of an account; returns how many. */
+    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+    /** Up to `limit` entries older than that (unix ms); returns how many. */
+    removeBefore,
+    countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
+  };
+}

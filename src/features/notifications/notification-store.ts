@@ -1,0 +1,82 @@
+import { MINUTE, type Clock } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+
+/** `path` is the hub's page about it. */
+export type NewNotification = { accountId: number; kind: string; title: string; path: string };
+export type Notification = Omit<NewNotification, 'accountId'> & {
+  id: number;
+  createdAt: number; // unix ms
+  readAt: number | null;
+};
+
+export type NotificationQuery = { accountId: number; unreadOnly: boolean; after: number; limit: number };
+
+/** As long as a feed is left alone at least: what comes in between was sent post by post. */
+const ONE_STORY = 15 * MINUTE;
+
+export type NotificationStore = ReturnType<typeof createNotificationStore>;
+
+/** What the hub tells people, newest first. */
+export function createNotificationStore(db: Db, clock: Clock) {
+  const insert = db.prepare<[NewNotification & { now: number }]>('notify', `
+    INSERT INTO notifications (account_id, kind, title, path, created_at)
+    VALUES (@accountId, @kind, @title, @path, @now)`);
+  const columns = 'id, kind, title, path, created_at AS createdAt, read_at AS readAt';
+  const selectAll = db.prepare<[number, number, number], Notification>('notifications', `
+    SELECT ${columns} FROM notifications WHERE account_id = ? AND id < ? ORDER BY id DESC LIMIT ?`);
+  const selectUnread = db.prepare<[number, number, number], Notification>('unread notifications', `
+    SELECT ${columns} FROM notifications WHERE account_id = ? AND read_at IS NULL AND id < ? ORDER BY id DESC LIMIT ?`);
+  const readSome = db.prepare<[number, number, string]>('mark notifications read', `
+    UPDATE notifications SET read_at = ?
+     WHERE account_id = ? AND read_at IS NULL AND id IN (SELECT value FROM json_each(?))`);
+  const readAll = db.prepare<[number, number]>('mark all notifications read',
+    'UPDATE notifications SET read_at = ? WHERE account_id = ? AND read_at IS NULL');
+
+  const selectRecent = db.prepare<[number, string, number], { id: number; posts: number }>('recent unread of source', `
+    SELECT id, posts FROM notifications
+     WHERE account_id = ? AND read_at IS NULL AND posts IS NOT NULL AND path = ? AND created_at > ?
+     ORDER BY id DESC LIMIT 1`);
+  const insertPosts = db.prepare<[NewNotification & { posts: number; now: number }]>('notify of posts', `
+    INSERT INTO notifications (account_id, kind, title, path, posts, created_at)
+    VALUES (@accountId, @kind, @title, @path, @posts, @now)`);
+  const addPosts = db.prepare<[string, number, number]>('notify of more posts',
+    'UPDATE notifications SET title = ?, posts = ? WHERE id = ?');
+  const countUnread = db.prepare<[number, number], { n: number }>('count unread notifications', `
+    SELECT COUNT(*) AS n FROM (SELECT 1 FROM notifications WHERE account_id = ? AND read_at IS NULL LIMIT ?)`);
+  const removeOf = db.prepare<[number, number]>('remove notifications of account',
+    'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE account_id = ? LIMIT ?)');
+  const removeBefore = db.prepare<[number, number]>('remove old notifications', `
+    DELETE FROM notifications WHERE id IN
+      (SELECT id FROM notifications WHERE created_at < ? ORDER BY created_at LIMIT ?)`);
+  const countBefore = db.prepare<[number], { n: number }>('count old notifications',
+    'SELECT COUNT(*) AS n FROM notifications WHERE created_at < ?');
+
+  return {
+    /** In the caller's transaction, with what it tells of. */
+    add: (notification: NewNotification): void => void insert.run({ ...notification, now: clock() }),
+
+    /** The same for new posts of a source, which join an unread one that is not older than a quarter of an hour. */
+    addPosts(notification: Omit<NewNotification, 'title'>, posts: number, title: (posts: number) => string): void {
+      const { accountId, path } = notification;
+      const now = clock();
+      const recent = selectRecent.get(accountId, path, now - ONE_STORY);
+      if (recent) addPosts.run(title(recent.posts + posts), recent.posts + posts, recent.id);
+      else insertPosts.run({ ...notification, title: title(posts), posts, now });
+    },
+
+    list({ accountId, unreadOnly, after, limit }: NotificationQuery): Notification[] {
+      return (unreadOnly ? selectUnread : selectAll).all(accountId, after, limit);
+    },
+
+    markRead: (accountId: number, ids: number[]): void => void readSome.run(clock(), accountId, JSON.stringify(ids)),
+    markAllRead: (accountId: number): void => void readAll.run(clock(), accountId),
+
+    /** How many are unread; counts no further than `most`. */
+    countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
+    /** Up to `limit` of an account; returns how many. */
+    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+    /** Up to `limit` older than that (unix ms), read or not, oldest first; returns how many. */
+    removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
+    countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
+  };
+}

@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DAY, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Actor, RecordAct } from '../../platform/record-act.ts';
+import type { RetentionRunStore } from './run-store.ts';
+
+/** What is kept for how long. `removeBefore` removes up to `limit` rows older than that and returns how many. */
+export type RetentionRule = {
+  kind: string;
+  keptMs: number; // 0: for ever
+  removeBefore(before: number, limit: number): number;
+  countBefore(before: number): number;
+};
+
+export type Expired = { kind: string; keptMs: number; before: number | null; rows: number };
+
+type Deps = {
+  db: Db;
+  runs: RetentionRunStore;
+  rules: RetentionRule[];
+  recordAct: RecordAct;
+  actor: Actor;
+  clock: Clock;
+  log: Log;
+};
+
+/**
+ * A step holds the write lock for about so long. Who wants to write meanwhile asks again after 1, 3, 8, 18, 33 ms (the
+ * busy handler of SQLite), and in the pause gets it.
+ */
+const STEP_MS = 10;
+const PAUSE_MS = 25;
+
+/** Rows. Fewer would hardly hold the lock for less: to commit takes its time, whatever was changed. */
+const MIN_BATCH = 50;
+const MAX_BATCH = 5_000;
+
+/** A call works for so long at most, so that a worker which is told to stop need not wait; the next call goes on. */
+const SLICE_MS = 4 * SECOND;
+
+export type RemovingOldRows = ReturnType<typeof removingOldRows>;
+
+/** Removes once a day what has been kept long enough. */
+export function removingOldRows({ db, runs, rules, recordAct, actor, clock, log }: Deps) {
+  const active = rules.filter(({ keptMs }) => keptMs > 0);
+  let batch = MIN_BATCH;
+
+  const removeStep = db.transaction('remove old rows', ({ kind, keptMs, removeBefore }: RetentionRule): number => {
+    const removed = removeBefore(clock() - keptMs, batch);
+    if (removed > 0) runs.note(kind, removed);
+    return removed;
+  });
+
+  const finish = db.transaction('finish retention', (): void => {
+    if (!runs.finish(clock())) return;
+    const removed = runs.find()?.removed ?? {};
+    log.info('old rows removed', removed);
+    if (Object.keys(removed).length > 0) recordAct('retention.applied', actor, undefined, removed);
+  });
+
+  /** Whether a day has passed. A clock that was set back makes no old row safe and no run late. */
+  function isDue(): boolean {
+    const last = runs.find();
+    return !last || clock() - last.startedAt >= DAY || last.startedAt > clock() + MINUTE;
+  }
+
+  const isUnderWay = (): boolean => runs.find()?.finishedAt === null;
+
+  function beginOrGoOn(): void {
+    if (!isUnderWay()) runs.begin(clock());
+  }
+
+  /** Batches grow and shrink with the time that one takes on this machine. */
+  function adapt(took: number): void {
+    if (took > STEP_MS) batch = Math.max(MIN_BATCH, Math.floor((batch * STEP_MS) / took));
+    else if (took < STEP_MS / 2) batch = Math.min(batch * 2, MAX_BATCH);
+  }
+
+  /** False when the time was up before all old rows of the rule were gone. */
+  async function apply(rule: RetentionRule, until: number): Promise<boolean> {
+    while (performance.now() < until) {
+      const wanted = batch;
+      const started = performance.now();
+      const removed = removeStep(rule);
+      if (removed < wanted) return true;
+      adapt(performance.now() - started);
+      await sleep(PAUSE_MS);
+    }
+    return false;
+  }
+
+  async function work(sliceMs: number): Promise<boolean> {
+    const until = performance.now() + sliceMs;
+    for (const rule of active) {
+      if (!(await apply(rule, until))) return false;
+    }
+    finish();
+    return true;
+  }
+
+  return {
+    /** Asked often, it goes on with the run that is under way, or begins one once a day. */
+    async runDaily(): Promise<void> {
+      if (!isUnderWay() && !isDue()) return;
+      beginOrGoOn();
+      await work(SLICE_MS);
+    },
+
+    /** A whole run now, or the rest of the one that is under way: what that has removed stays in its record. */
+    async runNow(): Promise<void> {
+      beginOrGoOn();
+      await work(Infinity);
+    },
+
+    /** What a run would remove now. */
+    preview: (): Expired[] => rules.map(({ kind, keptMs, countBefore }) => {
+      const before = keptMs > 0 ? clock() - keptMs : null;
+      return { kind, keptMs, before, rows: before === null ? 0 : countBefore(before) };
+    }),
+  };
+}

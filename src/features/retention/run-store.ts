@@ -1,0 +1,41 @@
+import type { Db } from '../../platform/db/open-database.ts';
+
+/** How many rows of each kind were removed. */
+export type Removed = Record<string, number>;
+
+export type RetentionRun = { startedAt: number; finishedAt: number | null; removed: Removed };
+
+type RunRow = Omit<RetentionRun, 'removed'> & { removed: string };
+
+export type RetentionRunStore = ReturnType<typeof createRetentionRunStore>;
+
+/** The last run, or the one that is under way: known across restarts, and to every process. Times in unix ms. */
+export function createRetentionRunStore(db: Db) {
+  const select = db.prepare<[], RunRow>('retention run',
+    'SELECT started_at AS startedAt, finished_at AS finishedAt, removed FROM retention_runs WHERE id = 1');
+  const upsert = db.prepare<[number]>('begin retention run', `
+    INSERT INTO retention_runs (id, started_at, removed) VALUES (1, ?, '{}')
+    ON CONFLICT DO UPDATE SET started_at = excluded.started_at, finished_at = NULL, removed = '{}'`);
+  const update = db.prepare<[string]>('note retention step', 'UPDATE retention_runs SET removed = ? WHERE id = 1');
+  const finish = db.prepare<[number]>('finish retention run',
+    'UPDATE retention_runs SET finished_at = ? WHERE id = 1 AND finished_at IS NULL');
+
+  function find(): RetentionRun | undefined {
+    const row = select.get();
+    return row && { ...row, removed: JSON.parse(row.removed) as Removed };
+  }
+
+  return {
+    find,
+    begin: (at: number): void => void upsert.run(at),
+
+    /** Adds to what the run has removed, in the transaction that removes it. */
+    note(kind: string, rows: number): void {
+      const removed = find()?.removed ?? {};
+      update.run(JSON.stringify({ ...removed, [kind]: (removed[kind] ?? 0) + rows }));
+    },
+
+    /** False when somebody else has finished it. */
+    finish: (at: number): boolean => finish.run(at).changes === 1,
+  };
+}

@@ -1,0 +1,103 @@
+import type { FieldError } from '../../platform/http/problem.ts';
+import { singleLine } from '../../platform/markup/control-characters.ts';
+import { escapeHtml } from '../../platform/markup/entities.ts';
+import { readMembers, type JsonObject, type Members } from './event-members.ts';
+
+/** A file an item points to; `url` is absolute http(s). */
+export type IncomingFile = {
+  url: string;
+  mediaType: string | null;
+  bytes: number | null;
+  title: string | null;
+  durationSeconds: number | null;
+};
+
+/** A post as the sender wrote it, in the shape that posts come in by; its HTML is not sanitised. Times in unix ms. */
+export type IncomingItem = {
+  guid: string;
+  title: string;
+  url: string | null;
+  author: string | null;
+  contentHtml: string;
+  baseUrl: string;
+  summary: string | null;
+  publishedAt: number | null;
+  updatedAt: number | null;
+  attachments: IncomingFile[];
+};
+
+/** Characters (UTF-16 units), but for the lists. More is refused and not cut: the sender is there to hear of it. */
+const MAX = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
+
+const MEDIA_TYPE = /^[a-z0-9][\w.+-]*\/[\w.+*-]+$/;
+
+/** A JSON Feed 1.1 item, `data` of an event; null once `errors` holds what is wrong with it. */
+export function readItem(data: JsonObject, baseUrl: string, errors: FieldError[]): IncomingItem | null {
+  const members = readMembers(data, '/data', errors);
+  const guid = readGuid(data, errors);
+  const url = members.address('url') ?? members.address('external_url');
+  const title = lineIn(members, 'title', MAX.title);
+  const summary = members.text('summary', MAX.summary)?.trim() || null;
+  const content = contentOf(members);
+  const attachments = members.list('attachments', MAX.attachments).map(readFile).filter((file) => file !== null);
+  const updatedAt = members.instant('date_modified');
+  const publishedAt = members.instant('date_published') ?? updatedAt;
+  const author = authorsOf(members);
+  if (!title && !content && !summary && attachments.length === 0 && errors.length === 0) {
+    members.refuse('content_html', 'or “content_text” is required where there is no title, summary or attachment.');
+  }
+  if (guid === null || errors.length > 0) return null;
+  const summaryHtml = summary && textToHtml(summary);
+  return {
+    guid, title: title ?? '', url, author, contentHtml: content || (summaryHtml ?? ''), baseUrl: url ?? baseUrl,
+    summary: content === '' ? null : summaryHtml, publishedAt, updatedAt, attachments,
+  };
+}
+
+/** The item's id, written out where it is a number, without white space at its ends; null once it is refused. */
+export function readGuid(data: JsonObject, errors: FieldError[]): string | null {
+  const members = readMembers(data, '/data', errors);
+  const value = members.required('id', members.valueOf('id'));
+  if (value === null) return null;
+  const guid = typeof value === 'number' ? String(value) : value;
+  if (typeof guid !== 'string') return members.refuse('id', 'must be text or a number.');
+  const isFine = guid.trim() !== '' && guid.length <= MAX.guid && guid.isWellFormed() && !/\p{Cc}/u.test(guid);
+  if (isFine) return singleLine(guid);
+  return members.refuse('id', `must have 1 to ${MAX.guid} characters, none of them a control.`);
+}
+
+function contentOf(members: Members): string {
+  const html = members.text('content_html', MAX.content)?.trim() ?? '';
+  const text = members.text('content_text', MAX.content)?.trim() ?? '';
+  return html || textToHtml(text);
+}
+
+/** The names of `authors` (1.1) or `author` (1), joined; an author's address where there is no name. */
+function authorsOf(members: Members): string | null {
+  const single = members.object('author');
+  const listed = members.list('authors', MAX.authors);
+  const authors = listed.length > 0 || single === null ? listed : [members.inside('author', single)];
+  const names = authors.map((author) => lineIn(author, 'name', MAX.name) ?? lineIn(author, 'url', MAX.name));
+  return [...new Set(names.filter((name) => name !== null))].join(', ') || null;
+}
+
+function readFile(file: Members): IncomingFile | null {
+  const url = file.required('url', file.address('url'));
+  const mediaType = lineIn(file, 'mime_type', MAX.name)?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const rest = {
+    mediaType: MEDIA_TYPE.test(mediaType) ? mediaType : null,
+    bytes: file.amount('size_in_bytes') || null,
+    title: lineIn(file, 'title', MAX.title),
+    durationSeconds: file.amount('duration_in_seconds'),
+  };
+  return url === null ? null : { url, ...rest };
+}
+
+/** Text on one line without control characters; null where there is none. */
+function lineIn(members: Members, name: string, max: number): string | null {
+  return singleLine(members.text(name, max) ?? '') || null;
+}
+
+function textToHtml(text: string): string {
+  return escapeHtml(text).replace(/\r?\n/g, '<br>\n');
+}

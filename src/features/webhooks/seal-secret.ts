@@ -1,0 +1,84 @@
+import {
+  createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes, type KeyObject,
+} from 'node:crypto';
+
+/** A stored secret that cannot be read, or a key file that cannot be used; the message is for the operator. */
+export class SealedSecretError extends Error {}
+
+/** What a secret that is stored as it is begins with. */
+export const PLAIN = 'plain:';
+const SEALED = 'aes-256-gcm-v1:';
+
+const KEY_FILE_BYTES = { min: 32, max: 4_096 };
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const PURPOSE = 'content hub: webhook secrets, version 1';
+
+/**
+ * The key for sealing out of the bytes of the key file, all of them as they are, a line end too (HKDF, RFC 5869, with
+ * SHA-256). Throws SealedSecretError for fewer than 32 bytes or more than 4,096.
+ */
+export function deriveSealingKey(fileBytes: Buffer): KeyObject {
+  const { min, max } = KEY_FILE_BYTES;
+  if (fileBytes.length < min || fileBytes.length > max) {
+    throw new SealedSecretError(`the key file must hold ${min} to ${max} random bytes, not ${fileBytes.length}`);
+  }
+  return createSecretKey(Buffer.from(hkdfSync('sha256', fileBytes, '', PURPOSE, KEY_BYTES)));
+}
+
+/**
+ * A secret as it is stored: `aes-256-gcm-v1:` and base64url of nonce, ciphertext and tag; without a key `plain:` and
+ * the secret itself. A sealed one opens only in the same `context` (whose secret it is), so that it cannot be moved.
+ */
+export function sealSecret(secret: string, key: KeyObject | null, context: string): string {
+  if (key === null) return PLAIN + secret;
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(boundTo(context));
+  const sealed = Buffer.concat([nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  return SEALED + sealed.toString('base64url');
+}
+
+/** The secret; also one stored without a key while there is one now. Throws SealedSecretError. */
+export function openSecret(stored: string, key: KeyObject | null, context: string): string {
+  if (stored.startsWith(PLAIN)) return stored.slice(PLAIN.length);
+  if (!stored.startsWith(SEALED)) throw new SealedSecretError('a stored webhook secret has an unknown form');
+  if (key === null) {
+    throw new SealedSecretError('webhook secrets are stored encrypted, and there is no key to read them: '
+      + 'set HUB_SECRET_KEY_FILE to the file they were encrypted with');
+  }
+  return decrypt(bytesOf(stored.slice(SEALED.length)), key, context);
+}
+
+/** Whether a stored secret is encrypted; one that is not may be sealed anew once there is a key. */
+export function isSealed(stored: string): boolean {
+  return stored.startsWith(SEALED);
+}
+
+function decrypt(sealed: Buffer, key: KeyObject, context: string): string {
+  const ciphertextEnd = sealed.length - TAG_BYTES;
+  const nonce = sealed.subarray(0, NONCE_BYTES);
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(boundTo(context));
+  decipher.setAuthTag(sealed.subarray(ciphertextEnd));
+  const opened = decipher.update(sealed.subarray(NONCE_BYTES, ciphertextEnd));
+  try {
+    decipher.final();
+  } catch (cause) {
+    throw new SealedSecretError('a webhook secret cannot be decrypted: HUB_SECRET_KEY_FILE holds another key than the '
+      + 'one it was encrypted with, or the stored text was changed', { cause });
+  }
+  return opened.toString('utf8');
+}
+
+/** Base64url in its one proper spelling, so that no changed character passes. */
+function bytesOf(text: string): Buffer {
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.toString('base64url') === text && bytes.length >= NONCE_BYTES + TAG_BYTES) return bytes;
+  throw new SealedSecretError('a stored webhook secret is damaged');
+}
+
+function boundTo(context: string): Buffer {
+  return Buffer.from(SEALED + context);
+}

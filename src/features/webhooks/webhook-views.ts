@@ -1,0 +1,66 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import { moment } from '../../platform/http/readable.ts';
+import type { Page } from '../../platform/http/reply.ts';
+import type { WebhookAccess, WebhookSource } from './manage-webhooks.ts';
+import { webhookExample } from './webhook-example.ts';
+import type { Webhook } from './webhook-store.ts';
+
+const STATES: Record<Webhook['state'], string> = {
+  active: 'takes events',
+  silent: 'silent: no valid event has come for more than 7 days',
+  disabled: 'paused: senders are told to stop (410)',
+};
+
+/** For the owner's part of a source's page: how to send to it, and whether anybody does. */
+export function webhookPanel({ sourceId, state, lastEventAt, previousUntilAt }: Webhook, url: string): Html {
+  return html`
+  <dl class="facts">
+    <dt>Address</dt><dd><code>${url}</code></dd>
+    <dt>State</dt><dd>${STATES[state]}</dd>
+    <dt>Last event</dt><dd>${lastEventAt === null ? 'none yet' : moment(lastEventAt)}</dd>
+    ${previousUntilAt !== null && html`<dt>Secret before this</dt><dd>valid until ${moment(previousUntilAt)}</dd>`}
+  </dl>
+  <details>
+    <summary>How to send events</summary>
+    <p>Events are signed as in <a href="https://www.standardwebhooks.com/" rel="noopener noreferrer">Standard
+      Webhooks</a> 1.0, or as GitHub does (<code>X-Hub-Signature-256</code>). <code>post.published</code> and
+      <code>post.updated</code> carry a JSON Feed item in <code>data</code>; <code>post.deleted</code> only its
+      <code>id</code>. Put your secret into the first line and run this in a shell:</p>
+    <pre><code>${webhookExample(url, null)}</code></pre>
+  </details>
+  <details>
+    <summary>New secret</summary>
+    <form method="post" action="/sources/${sourceId}/webhook/rotate" class="stack">
+      <p>The present secret stays valid for 24 hours. One that was replaced before that ends at once.</p>
+      <button class="secondary">Make a new secret</button>
+    </form>
+  </details>`;
+}
+
+/** Shown once, when the source was made. */
+export function newWebhookPage(source: WebhookSource, access: WebhookAccess): Page {
+  return secretPage('The webhook is ready', source, access, 'The hub does not show the secret again.');
+}
+
+/** Shown once, after a rotation. */
+export function rotatedSecretPage(source: WebhookSource, access: WebhookAccess): Page {
+  const note = 'The hub does not show it again. The secret before it stays valid for 24 hours.';
+  return secretPage('The new secret', source, access, note);
+}
+
+function secretPage(heading: string, { id, title }: WebhookSource, { url, secret }: WebhookAccess, note: string): Page {
+  const main = html`
+<section>
+  <h1>${heading}</h1>
+  <p class="lead">Copy the secret of “${title}” now. ${note}</p>
+  <dl class="facts">
+    <dt>Address</dt><dd><code>${url}</code></dd>
+    <dt>Secret</dt><dd><code>${secret}</code></dd>
+  </dl>
+  <h2>Try it</h2>
+  <p>This makes a post, run in a shell with curl and openssl:</p>
+  <pre><code>${webhookExample(url, secret)}</code></pre>
+  <p><a class="button" href="/sources/${id}">To the source</a></p>
+</section>`;
+  return { title: heading, main, section: 'sources' };
+}

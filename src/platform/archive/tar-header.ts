@@ -1,0 +1,113 @@
+import { ArchiveError } from './archive-error.ts';
+
+export const BLOCK = 512;
+
+export type TarKind = 'file' | 'folder';
+
+/** One member. Names are relative, of plain segments with `/` between, folders without one at the end. */
+export type TarMember = { kind: TarKind; name: string; size: number; modifiedAt: number }; // bytes, unix ms
+
+/** What stands in a header block; `type` is the type flag as a character. */
+export type TarHeader = { name: string; type: string; size: number; mode: number };
+
+/** POSIX.1-2024, pax, "ustar Interchange Format": offset and length of each field. */
+const NAME = [0, 100] as const;
+const MODE = [100, 8] as const;
+const UID = [108, 8] as const;
+const GID = [116, 8] as const;
+const SIZE = [124, 12] as const;
+const MTIME = [136, 12] as const;
+const CHECKSUM = [148, 8] as const;
+const TYPE = 156;
+const MAGIC = [257, 8] as const;
+const PREFIX = [345, 155] as const;
+
+const MAGICS = ['ustar\x0000', 'ustar  \0']; // POSIX, GNU
+const MODES: Record<TarKind, number> = { file: 0o600, folder: 0o700 };
+const LARGEST_OCTAL = 8 ** 11 - 1; // bytes: 8 GiB
+
+type Field = readonly [offset: number, length: number];
+
+/** The header block of a member, owned by user 0. Throws a RangeError for a name of more than 100 bytes. */
+export function encodeHeader({ kind, name, size, modifiedAt }: TarMember): Buffer {
+  const block = Buffer.alloc(BLOCK);
+  const bytes = Buffer.from(kind === 'folder' ? `${name}/` : name);
+  if (bytes.length > NAME[1]) throw new RangeError(`the name ${name} is too long for an archive`);
+  bytes.copy(block);
+  writeOctal(block, MODE, MODES[kind]);
+  writeOctal(block, UID, 0);
+  writeOctal(block, GID, 0);
+  writeSize(block, size);
+  writeOctal(block, MTIME, Math.min(Math.max(Math.floor(modifiedAt / 1_000), 0), LARGEST_OCTAL));
+  block.write(kind === 'folder' ? '5' : '0', TYPE, 'latin1');
+  block.write(MAGICS[0] ?? '', MAGIC[0], 'latin1');
+  block.write(`${checksum(block).toString(8).padStart(6, '0')}\0 `, CHECKSUM[0], 'latin1');
+  return block;
+}
+
+/** What a header block says. Throws ArchiveError when it is none of POSIX's or GNU's. */
+export function decodeHeader(block: Buffer): TarHeader {
+  if (readOctal(block, CHECKSUM, 'checksum') !== checksum(block)) {
+    throw new ArchiveError('holds something that is not a member (its checksum is wrong)');
+  }
+  const magic = slice(block, MAGIC).toString('latin1');
+  if (!MAGICS.includes(magic)) throw new ArchiveError('holds a member of an unknown format');
+  const prefix = magic === MAGICS[0] ? readText(block, PREFIX) : ''; // GNU keeps times there
+  const name = readText(block, NAME);
+  return {
+    name: prefix === '' ? name : `${prefix}/${name}`,
+    type: String.fromCharCode(block[TYPE] ?? 0),
+    size: readSize(block),
+    mode: readOctal(block, MODE, 'mode'),
+  };
+}
+
+/** How many bytes stand between a member's content and the next block. */
+export function paddingOf(size: number): number {
+  return (BLOCK - (size % BLOCK)) % BLOCK;
+}
+
+function writeOctal(block: Buffer, [offset, length]: Field, value: number): void {
+  block.write(`${value.toString(8).padStart(length - 1, '0')}\0`, offset, 'latin1');
+}
+
+/** Beyond 8 GiB in binary, marked by the highest bit: GNU's way, which other programs read too. */
+function writeSize(block: Buffer, size: number): void {
+  if (size <= LARGEST_OCTAL) return writeOctal(block, SIZE, size);
+  block[SIZE[0]] = 0x80;
+  block.writeBigUInt64BE(BigInt(size), SIZE[0] + 4);
+}
+
+function readSize(block: Buffer): number {
+  if (((block[SIZE[0]] ?? 0) & 0x80) === 0) return readOctal(block, SIZE, 'size');
+  const high = slice(block, [SIZE[0] + 1, 3]);
+  const size = Number(block.readBigUInt64BE(SIZE[0] + 4));
+  const isWhole = block[SIZE[0]] === 0x80 && high.every((byte) => byte === 0) && Number.isSafeInteger(size);
+  if (!isWhole) throw new ArchiveError('holds a member of an impossible size');
+  return size;
+}
+
+function readOctal(block: Buffer, field: Field, what: string): number {
+  const digits = /^ *([0-7]+)[ \0]*$/.exec(slice(block, field).toString('latin1'))?.[1];
+  if (digits === undefined) throw new ArchiveError(`holds a member whose ${what} is no number`);
+  return Number.parseInt(digits, 8);
+}
+
+/** Up to the first NUL. A name that is not UTF-8 gets a replacement character, which no name of ours has. */
+function readText(block: Buffer, field: Field): string {
+  const bytes = slice(block, field);
+  const end = bytes.indexOf(0);
+  return bytes.toString('utf8', 0, end < 0 ? bytes.length : end);
+}
+
+/** The sum of all bytes, those of the checksum itself taken as spaces. */
+function checksum(block: Buffer): number {
+  let sum = CHECKSUM[1] * 0x20;
+  for (const byte of block) sum += byte;
+  for (const byte of slice(block, CHECKSUM)) sum -= byte;
+  return sum;
+}
+
+function slice(block: Buffer, [offset, length]: Field): Buffer {
+  return block.subarray(offset, offset + length);
+}

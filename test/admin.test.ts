@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { HOUR } from '../src/platform/clock.ts';
+import { addNotes, itemsAt, numberIn } from './support/accounts.ts';
+import { createClient } from './support/client.ts';
+import { startHub } from './support/hub.ts';
+
+type Job = { id: number; state: string; kind: string; subject: string | null; attempts: number; lastError: string | null };
+
+const LISTS = ['audit', 'errors', 'jobs', 'alerts', 'webhooks', 'accounts'];
+const PAGES = ['', '/jobs', '/errors', '/alerts', '/webhooks', '/audit', '/accounts', '/invitations'];
+
+/** A hub with an administrator, a member, and a synchronisation that has failed for good. */
+async function hubWithFailedJob(t: TestContext) {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  hub.app.jobs.enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', maxAttempts: 1 });
+  const [job] = hub.app.jobs.claim('sync-source', 1);
+  assert.ok(job);
+  hub.app.jobs.fail(job, new Error('it answered <b>500</b>'));
+  return { hub, ada, bob, jobId: job.id };
+}
+
+test('everything under admin is for administrators: others learn nothing, not even what exists', async (t) => {
+  const { hub, bob, jobId } = await hubWithFailedJob(t);
+  const paths = [...LISTS.map((list) => `/api/admin/${list}`), ...PAGES.map((page) => `/admin${page}`)];
+
+  for (const path of paths) {
+    assert.equal((await bob.get(path)).status, 403, path);
+    assert.equal((await hub.anybody.get(path)).status, 401, path);
+  }
+  for (const id of [jobId, 999]) {
+    assert.equal((await bob.post(`/api/admin/jobs/${id}/retry`)).status, 403);
+    assert.equal((await bob.delete(`/api/admin/jobs/${id}`)).status, 403);
+    assert.equal((await bob.form(`/admin/jobs/${id}/discard`)).status, 403);
+  }
+  assert.equal((await bob.form('/admin/invitations', { role: 'admin', hours: '1' })).status, 403);
+  assert.equal(hub.app.jobs.find(jobId)?.state, 'failed');
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM invitations'), 0);
+});
+
+test('the navigation names admin to administrators only', async (t) => {
+  const { hub, ada, bob } = await hubWithFailedJob(t);
+
+  assert.match((await ada.page('/')).text, /href="\/admin"/);
+  assert.doesNotMatch((await bob.page('/')).text, /\/admin/);
+  assert.doesNotMatch((await hub.anybody.page('/')).text, /\/admin/);
+});
+
+test('a failed job is run again by an administrator, once, and that is on record', async (t) => {
+  const { hub, ada, jobId } = await hubWithFailedJob(t);
+  assert.equal((await hub.anybody.get('/api/health')).json()['failedJobs'], 1);
+  const [listed] = await itemsAt<Job>(ada, '/api/admin/jobs?state=failed');
+  assert.deepEqual([listed?.id, listed?.subject, listed?.lastError], [jobId, '1', 'it answered <b>500</b>']);
+
+  const retried = await ada.post(`/api/admin/jobs/${jobId}/retry`);
+
+  assert.equal(retried.status, 200);
+  assert.deepEqual([retried.json<Job>().state, retried.json<Job>().attempts], ['queued', 0]);
+  assert.equal((await ada.post(`/api/admin/jobs/${jobId}/retry`)).status, 409);
+  assert.equal((await ada.post('/api/admin/jobs/999/retry')).status, 404);
+  assert.equal((await hub.anybody.get('/api/health')).json()['failedJobs'], 0);
+  const records = await itemsAt(ada, '/api/admin/audit?act=job.retried');
+  assert.deepEqual(records.map(({ target }) => target), [{ kind: 'job', id: jobId, name: 'sync-source' }]);
+});
+
+test('a job is given up by an administrator unless it runs', async (t) => {
+  const { hub, ada, jobId } = await hubWithFailedJob(t);
+  hub.app.jobs.enqueue({ kind: 'sync-source', payload: { sourceId: 2 }, dedupeKey: '2' });
+  const [running] = hub.app.jobs.claim('sync-source', 1);
+  assert.ok(running);
+
+  assert.equal((await ada.delete(`/api/admin/jobs/${jobId}`)).status, 204);
+  assert.equal((await ada.delete(`/api/admin/jobs/${jobId}`)).status, 409);
+  assert.equal((await ada.delete(`/api/admin/jobs/${running.id}`)).status, 409);
+  assert.deepEqual((await itemsAt<Job>(ada, '/api/admin/jobs')).map(({ state }) => state), ['running', 'discarded']);
+  assert.equal((await ada.get('/api/admin/jobs?state=nonsense')).status, 400);
+});
+
+test('jobs, errors and accounts come page by page', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  for (let n = 0; n < 7; n++) {
+    hub.app.jobs.enqueue({ kind: 'remove-account', payload: { accountId: 99 } });
+    hub.app.errors.note(new Error(`kind ${'x'.repeat(n)}`));
+  }
+  for (const name of ['bob', 'carol', 'dave']) await hub.person(name);
+
+  for (const [list, count] of [['jobs', 7], ['errors', 7], ['accounts', 4]] as const) {
+    const seen = new Set<unknown>();
+    let pages = 0;
+    for (let path: string | null = `/api/admin/${list}?limit=3`; path; pages++) {
+      const { items, next }: { items: { id: number }[]; next: string | null } = (await ada.get(path)).json();
+      items.forEach(({ id }) => seen.add(id));
+      path = next && `/api/admin/${list}?limit=3&cursor=${next}`;
+    }
+    assert.deepEqual([seen.size, pages], [count, Math.ceil(count / 3)], list);
+  }
+});
+
+test('accounts are listed with what they own, and never their passwords', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  await addNotes(bob);
+  await bob.delete(`/api/sources/${await addNotes(bob, 'Gone')}`);
+
+  const accounts = await itemsAt(ada, '/api/admin/accounts');
+
+  assert.deepEqual(accounts.map(({ username, role, sources }) => [username, role, sources]), [['ada', 'admin', 0], ['bob', 'member', 1]]);
+  assert.doesNotMatch(JSON.stringify(accounts), /argon2|hash/i);
+  assert.match((await ada.page('/admin/accounts')).text, /<td>bob<\/td>/);
+});
+
+test('an invitation made on the page shows its link once, works, and can be withdrawn', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+
+  const made = await ada.form('/admin/invitations', { role: 'admin', hours: '5' });
+  assert.equal(made.status, 200);
+  const link = /(\/join\/[\w-]+)</.exec(made.text)?.[1] ?? '';
+  assert.equal(made.headers.get('cache-control'), 'no-store');
+  assert.doesNotMatch((await ada.page('/admin/invitations')).text, /\/join\//);
+  await ada.form('/admin/invitations', { role: 'member', hours: '5' });
+  assert.equal((await ada.form('/admin/invitations/2/withdraw')).headers.get('location'), '/admin/invitations');
+  assert.equal((await ada.form('/admin/invitations/2/withdraw')).status, 404);
+  const eve = createClient(hub.address);
+  await eve.form(link, { username: 'eve', password: hub.password });
+  assert.equal((await eve.get('/api/account')).json()['role'], 'admin');
+
+  for (const hours of ['0', '721', 'many', '1.5']) {
+    const refused = await ada.form('/admin/invitations', { role: 'member', hours });
+    assert.equal(refused.status, 422, hours);
+    assert.match(refused.text, /role="alert"/);
+  }
+  assert.equal((await ada.form('/admin/invitations', { role: 'owner', hours: '1' })).status, 422);
+  hub.passTime(6 * HOUR);
+  assert.match((await ada.page('/admin/invitations')).text, /No invitation is open/);
+});
+
+test('the pages show what publishers and errors say as text, never as markup', async (t) => {
+  const { hub, ada } = await hubWithFailedJob(t);
+  hub.app.errors.note(new Error('<script>alert(1)</script>'));
+  hub.app.recordAct('<i>act</i>', { id: null, name: '<img src=x>', address: null }, { kind: 'x', id: 1, name: '<b>b</b>' }, { '<u>': '<s>' });
+
+  for (const page of PAGES) {
+    const answer = await ada.page(`/admin${page}`);
+    assert.equal(answer.status, 200, page);
+    assert.doesNotMatch(answer.text, /<script|<img|<b>|<i>|<s>|<u>/, page);
+    assert.equal(answer.headers.get('cache-control'), 'no-store', page);
+  }
+  assert.match((await ada.page('/admin/jobs')).text, /it answered &lt;b&gt;500/);
+});
+
+test('the overview tells what needs somebody', async (t) => {
+  const { hub, ada } = await hubWithFailedJob(t);
+  const before = (await ada.page('/admin')).text;
+  assert.match(before, /does not run: has never run/);
+  assert.match(before, /1 out of retries/);
+  assert.match(before, /Last backup<\/dt><dd><strong class="bad">never/);
+
+  await hub.work();
+  await ada.delete('/api/admin/jobs/1');
+
+  const after = (await ada.page('/admin')).text;
+  assert.match(after, /seen 0 s ago/);
+  assert.match(after, /as it should be/);
+  assert.match(after, /\d GiB|\d MiB/);
+});

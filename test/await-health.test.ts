@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { PROJECT_ROOT, runProgram, type Outcome } from './support/run-program.ts';
+import { temporaryProject, writeFiles } from './support/temporary-project.ts';
+
+/** await-health.sh beside a health check that is good at its nth call. */
+function unwell(t: TestContext, goodAt: number) {
+  const root = temporaryProject(t, ['scripts']);
+  const calls = join(root, 'calls');
+  writeFiles(root, { 'scripts/healthcheck.sh': `#!/bin/sh
+echo called >>'${calls}'
+[ "$(wc -l <'${calls}')" -lt ${goodAt} ] || exit 0
+echo 'the hub does not answer' >&2
+exit 1
+` }, 0o755);
+  return {
+    calls: () => (existsSync(calls) ? readFileSync(calls, 'utf8').trim().split('\n').length : 0),
+    wait: (args: string[], env: Record<string, string> = {}): Promise<Outcome> =>
+      runProgram(join(root, 'scripts/await-health.sh'), args, { env: { PATH: '/usr/bin:/bin', ...env } }),
+  };
+}
+
+test('it ends with 0 at the first good answer', async (t) => {
+  const hub = unwell(t, 3);
+  assert.deepEqual(await hub.wait(['5', '0']), { status: 0, stdout: '', stderr: '' });
+  assert.equal(hub.calls(), 3);
+});
+
+test('after the last try it ends with 1 and says why', async (t) => {
+  const hub = unwell(t, 4);
+  assert.deepEqual(await hub.wait(['3', '0']), { status: 1, stdout: '', stderr: 'the hub does not answer\n' });
+  assert.equal(hub.calls(), 3);
+});
+
+test('it waits no longer for a process that has ended', async (t) => {
+  const hub = unwell(t, 100);
+  const child = spawn('true', { stdio: 'ignore' });
+  await new Promise((resolve) => child.once('close', resolve));
+
+  assert.equal((await hub.wait(['50', '0'], { MAINPID: String(child.pid) })).status, 1);
+  assert.equal(hub.calls(), 1);
+
+  await hub.wait(['3', '0'], { MAINPID: String(process.pid) });
+  assert.equal(hub.calls(), 4);
+});
+
+test('anything but two numbers is wrong usage', async () => {
+  for (const args of [[], ['1'], ['a', '1'], ['1', ''], ['', ''], ['1', '2', '3'], ['-1', '1'], ['1', '-1']]) {
+    const script = join(PROJECT_ROOT, 'scripts/await-health.sh');
+    const outcome = await runProgram(script, args, { env: { PATH: '/usr/bin:/bin' } });
+    assert.equal(outcome.status, 2, JSON.stringify(args));
+    assert.match(outcome.stderr, /^Usage: await-health\.sh/);
+  }
+});

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { backupHub } from './support/backup-hub.ts';
+import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
+import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
+import { waitUntil } from './support/wait-until.ts';
+
+const BARE = { PATH: '/usr/bin:/bin', HUB_NODE: process.execPath };
+const SCRIPTS = join(PROJECT_ROOT, 'scripts');
+const LAST_LINE = /^result=verified off-site=none name=(\d{8}-\d{6}) bytes=\d+ seconds=[\d.]+ removed=0 dir=(.+)\n$/;
+
+test('case 102: backup.sh works with an empty environment, from any folder, and prints one line for programs', async (t) => {
+  const hub = backupHub(t);
+  hub.upload();
+
+  const env = { ...BARE, DATA_DIR: hub.dataDir, LC_ALL: 'POSIX' };
+  const { status, stdout, stderr } = await runProgram(join(SCRIPTS, 'backup.sh'), [], { env, cwd: '/' });
+
+  assert.equal(status, 0, stderr);
+  const [, name = '', dir = ''] = LAST_LINE.exec(stdout) ?? assert.fail(stdout);
+  assert.equal(dir, join(hub.dataDir, 'backups', name));
+  assert.deepEqual(hub.backups(), [name]);
+  const steps = stderr.split('\n').filter((line) => line.startsWith('backup: '));
+  assert.deepEqual(steps, ['backup: copying the database', 'backup: archiving 1 attachments', 'backup: checking the hash of the database',
+    'backup: checking the content of the database', 'backup: checking the attachments']);
+
+  const verified = await runProgram(join(SCRIPTS, 'verify-backup.sh'), [name], { env, cwd: join(dir, '..') });
+  assert.deepEqual([verified.status, verified.stderr.replace(/.*--allow-fs-write[^]*created\)\n/, '')], [0, '']);
+  assert.match(verified.stdout, /VERIFIED: this backup can be restored\.\n$/);
+});
+
+test('case 7: backup.sh on a DATA_DIR without a hub fails and makes nothing there', async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'data'));
+  const env = { ...BARE, DATA_DIR: join(folder, 'data') };
+  const { status, stdout, stderr } = await runProgram(join(SCRIPTS, 'backup.sh'), [], { env, cwd: '/' });
+  assert.deepEqual([status, stdout], [1, 'result=failed off-site=none\n']);
+  assert.match(stderr, /backup: there is no hub in /);
+  assert.deepEqual(readdirSync(join(folder, 'data')), []);
+});
+
+test('wrong usage of either script ends with 2 and the usage, --help with 0', async () => {
+  const wrong: [script: string, args: string[]][] = [
+    ['backup.sh', ['now']], ['backup.sh', ['--nonsense']], ['verify-backup.sh', []], ['verify-backup.sh', ['']],
+    ['verify-backup.sh', ['--nonsense']], ['verify-backup.sh', ['a', 'b']],
+  ];
+  for (const [script, args] of wrong) {
+    const { status, stdout, stderr } = await runProgram('sh', [join(SCRIPTS, script), ...args], { env: BARE });
+    assert.deepEqual([status, stdout], [2, ''], `${script} ${args.join()}`);
+    assert.match(stderr, new RegExp(`^Usage: ${script}`));
+  }
+  for (const script of ['backup.sh', 'verify-backup.sh']) {
+    const { status, stdout } = await runProgram('sh', [join(SCRIPTS, script), '--help'], { env: BARE });
+    assert.equal(status, 0);
+    assert.match(stdout, new RegExp(`^Usage: ${script}.*\n(?:[^#\n]+\n)+$`));
+  }
+});
+
+/** backup.sh with parts whose behaviour the test writes; `done.log` in the folder says what they did. */
+function stagedScript(t: TestContext, parts: { backup: string; check?: string; send?: string; offsite?: string }) {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'scripts'));
+  mkdirSync(join(folder, 'data/run'), { recursive: true });
+  copyFileSync(join(SCRIPTS, 'backup.sh'), join(folder, 'scripts/backup.sh'));
+  writeFiles(folder, {
+    'scripts/hubctl': `cd "${folder}"; echo "hubctl $1" >>done.log
+      case $1 in config) printf '%s\\n' "${folder}/data" "${parts.offsite ?? '/mnt/far'}" "" ;; backup) ${parts.backup} ;; esac\n`,
+    'scripts/off-site.sh': `cd "${folder}"; echo "off-site $*" >>done.log
+      case $1 in check) ${parts.check ?? ':'} ;; send) ${parts.send ?? ':'} ;; esac\n`,
+  });
+  const script = join(folder, 'scripts/backup.sh');
+  const done = (): string[] => (existsSync(join(folder, 'done.log')) ? readFileSync(join(folder, 'done.log'), 'utf8').trim().split('\n') : []);
+  return { folder, script, done, run: (env = {}) => runProgram('sh', [script], { env: { ...BARE, ...env } }) };
+}
+
+const GOOD = "echo 'result=verified name=20300115-031500 bytes=5 dir=/a b/20300115-031500'";
+const FIELDS = 'name=20300115-031500 bytes=5 dir=/a b/20300115-031500';
+
+test('off-site is looked at before the backup, and gets it afterwards', async (t) => {
+  const { run, done } = stagedScript(t, { backup: GOOD });
+  assert.deepEqual(await run(), { status: 0, stdout: `result=verified off-site=done ${FIELDS}\n`, stderr: '' });
+  assert.deepEqual(done(), ['hubctl config', 'off-site check', 'hubctl backup', 'off-site send /a b/20300115-031500']);
+});
+
+test('case 88, 95, 98: what is missing for off-site is known before, the backup is made all the same, and the end is not 0', async (t) => {
+  const { run, done } = stagedScript(t, { backup: GOOD, check: 'echo age is missing >&2; exit 1' });
+  const { status, stdout, stderr } = await run();
+  assert.deepEqual([status, stdout], [1, `result=verified off-site=failed ${FIELDS}\n`]);
+  assert.match(stderr, /^age is missing\nbackup: the backup is kept on this machine, but NO copy of it was sent away\n$/);
+  assert.ok(!done().some((line) => line.startsWith('off-site send')));
+});
+
+test('case 98: a backup that could not be sent ends with 1, and both facts are told', async (t) => {
+  const { run } = stagedScript(t, { backup: GOOD, send: 'echo disk full >&2; exit 75' });
+  const { status, stdout, stderr } = await run();
+  assert.deepEqual([status, stdout], [1, `result=verified off-site=failed ${FIELDS}\n`]);
+  assert.match(stderr, /disk full\n.*kept on this machine/);
+});
+
+test('case 32: a degraded backup is sent as well, so that the rest is safe, and the end is 1', async (t) => {
+  const { run, done } = stagedScript(t, { backup: `${GOOD.replace('verified', 'degraded')}; exit 1` });
+  const { status, stdout } = await run();
+  assert.deepEqual([status, stdout], [1, `result=degraded off-site=done ${FIELDS}\n`]);
+  assert.ok(done().some((line) => line.startsWith('off-site send')));
+});
+
+test('case 107: the exit code of the backup goes through; nothing is sent when there is none', async (t) => {
+  for (const [end, status, line] of [
+    ['echo result=failed; exit 1', 1, 'result=failed off-site=none\n'], ['exit 2', 2, 'result=failed off-site=none\n'],
+    ['echo result=busy; exit 75', 75, 'result=busy off-site=none\n'], ['exit 134', 1, 'result=failed off-site=none\n'],
+  ] as const) {
+    const { run, done } = stagedScript(t, { backup: end });
+    const outcome = await run();
+    assert.deepEqual([outcome.status, outcome.stdout], [status, line]);
+    assert.ok(!done().some((one) => one.startsWith('off-site send')));
+  }
+});
+
+test('a backup that takes too long is ended and fails', async (t) => {
+  const { run } = stagedScript(t, { backup: 'exec sleep 60' });
+  const { status, stdout, stderr } = await run({ BACKUP_TIMEOUT_SECONDS: '1' });
+  assert.deepEqual([status, stdout], [1, 'result=failed off-site=none\n']);
+  assert.match(stderr, /backup: stopped: it took longer than 1 s\n$/);
+  for (const limit of ['0', '1h', '-5', '007']) assert.equal((await run({ BACKUP_TIMEOUT_SECONDS: limit })).status, 2, limit);
+});
+
+/** Whether all children of a process wait for something (Linux). */
+function childrenSleep(pid: number): boolean {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+  return children.length > 0 && children.every((child) => / S /.test(readFileSync(`/proc/${child}/stat`, 'utf8')));
+}
+
+test('case 17: a signal reaches the backup, and backup.sh ends with 128 and its number', async (t) => {
+  for (const [signal, status] of [['SIGTERM', 143], ['SIGINT', 130], ['SIGHUP', 129]] as const) {
+    const { script, done, folder } = stagedScript(t, {
+      backup: `trap 'echo told >>done.log; exit 143' TERM; echo ready >>done.log; sleep 30 & wait $! || :`,
+    });
+    const child = spawn('sh', [script], { env: BARE, stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    child.stdout.on('data', (text) => (said += text));
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    // A timeout that has started its program but does not know its number yet ends alone.
+    await waitUntil('the backup listens', () => done().includes('ready') && childrenSleep(child.pid ?? 0));
+    child.kill(signal);
+    assert.equal(await ended, status, signal);
+    assert.ok(done().includes('told'));
+    await waitUntil('the last line', () => said === 'result=failed off-site=none\n');
+    assert.deepEqual(readdirSync(join(folder, 'data/run')), ['backup.flock']);
+  }
+});
+
+test('case 18, 21, 22: one at a time; what a killed backup.sh had started does not hold the lock', async (t) => {
+  const { script, done, run, folder } = stagedScript(t, { backup: `[ -e again ] || sleep 30; ${GOOD}` });
+  const child = spawn('sh', [script], { env: BARE, stdio: 'ignore' });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  await waitUntil('the first backup runs', () => done().includes('hubctl backup'));
+
+  const second = await run();
+  assert.deepEqual([second.status, second.stdout], [75, 'result=busy off-site=none\n']);
+  assert.match(second.stderr, /BUSY/);
+
+  child.kill('SIGKILL');
+  await ended;
+  writeFileSync(join(folder, 'again'), '');
+  assert.equal((await run()).status, 0);
+});
+
+test('case 106: a new backup.sh over the old one does not change a run that has begun', async (t) => {
+  const { script, run, folder } = stagedScript(t, {
+    backup: `{ echo '#'; yes 'echo the new text; exit 9' | head -n 500; } >scripts/backup.sh; ${GOOD}`,
+  });
+  assert.deepEqual(await run(), { status: 0, stdout: `result=verified off-site=done ${FIELDS}\n`, stderr: '' });
+  assert.match(readFileSync(script, 'utf8'), /the new text/);
+  assert.ok(folder);
+});
+
+test('case 23: what the user of the backup must not read fails it, and is named', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can become another user');
+  const hub = backupHub(t);
+  const { sha256 } = hub.upload();
+  hub.db.pragma('wal_checkpoint(TRUNCATE)');
+  hub.db.close();
+  for (const place of ['', '..', '../..', 'hub.db', 'run', 'backups', 'uploads']) {
+    chownSync(join(hub.dataDir, place), 65_534, 65_534);
+  }
+  chmodSync(join(hub.dataDir, '../..'), 0o755);
+  chmodSync(join(hub.dataDir, 'uploads', sha256.slice(0, 2)), 0o755);
+  const runAsNobody = async () => {
+    const child = spawn(join(SCRIPTS, 'backup.sh'), [], {
+      env: { ...BARE, DATA_DIR: hub.dataDir }, cwd: join(hub.dataDir, '..'), uid: 65_534, gid: 65_534,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    child.stderr.on('data', (text) => (said += text));
+    return { status: await new Promise((resolve) => child.once('close', resolve)), said };
+  };
+
+  const unread = await runAsNobody();
+  assert.equal(unread.status, 1);
+  assert.match(unread.said, new RegExp(`FAILED: EACCES: permission denied.*${sha256}`));
+  assert.deepEqual(hub.backups(), []);
+
+  chownSync(join(hub.dataDir, 'hub.db'), 0, 0);
+  chmodSync(join(hub.dataDir, 'hub.db'), 0o600);
+  rmSync(join(hub.dataDir, 'hub.db-shm'), { force: true });
+  rmSync(join(hub.dataDir, 'hub.db-wal'), { force: true });
+  const unopened = await runAsNobody();
+  assert.equal(unopened.status, 1);
+  assert.match(unopened.said, /FAILED: the hub's own database is damaged or cannot be read: unable to open/);
+});

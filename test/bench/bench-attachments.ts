@@ -1,0 +1,128 @@
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { readMigrations, migrate } from '../../src/platform/db/migrate.ts';
+import { openDatabase } from '../../src/platform/db/open-database.ts';
+import type { BenchRow } from './bench-row.ts';
+import { load, startPeer, startWeb, type RunningServer } from './bench-servers.ts';
+
+const MEBIBYTE = 1024 * 1024;
+const FILE = 20 * MEBIBYTE;
+const SERVED = 4 * MEBIBYTE;
+const ROUNDS = 5;
+const ROUND_MS = 1_500;
+const FILES_A_ROUND = 8;
+const TOKEN = 'hub_bench';
+const MIGRATIONS = join(import.meta.dirname, '../../migrations');
+const URL_OF_CACHED = 'https://example.org/cached.pdf';
+
+/**
+ * Files in and out over loopback: whole uploads to the disk with their hash, beside busboy, createHash and a file stream
+ * that syncs nothing; downloads and hits of the cache beside node:http piping the same file. Rounds alternate, and the
+ * medians are compared.
+ */
+export async function benchAttachments(): Promise<BenchRow[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-attachments-'));
+  const servers: RunningServer[] = [];
+  try {
+    const served = prepare(folder);
+    const peerFolder = join(folder, 'peer');
+    mkdirSync(peerFolder);
+    const hub = await startWeb(folder, { UPLOAD_QUOTA_BYTES: String(2 ** 40) });
+    const uploadPeer = await startPeer('upload-peer.ts', [peerFolder]);
+    const filePeer = await startPeer('file-peer.ts', [served]);
+    servers.push(hub, uploadPeer, filePeer);
+    const keep = createHash('sha256').update(readFileSync(served)).digest('hex').slice(0, 2);
+    const clear = () => [join(folder, 'uploads'), peerFolder].forEach((each) => empty(each, keep));
+    return [
+      await row('upload of 20 MiB', 'busboy + createHash + file stream', '>= 1.2',
+        (server) => upload(server, 1).finally(clear), hub, uploadPeer),
+      await row('uploads of 20 MiB, 8 at once', 'busboy + createHash + file stream', '>= 1.2',
+        (server) => upload(server, 8).finally(clear), hub, uploadPeer),
+      await row('download of 4 MiB', 'node:http piping the file', '>= 0.95',
+        (server) => download(server, '/attachments/1/served.pdf'), hub, filePeer),
+      await row('cache hit of 4 MiB', 'node:http piping the file', '>= 0.95',
+        (server) => download(server, '/attachments/2/cached.pdf'), hub, filePeer),
+    ];
+  } finally {
+    for (const server of servers) await server.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function row(
+  name: string, peer: string, want: string, measure: (server: RunningServer) => Promise<number>,
+  hub: RunningServer, peerServer: RunningServer,
+): Promise<BenchRow> {
+  const rates: [number[], number[]] = [[], []];
+  for (let round = -1; round < ROUNDS; round++) {
+    const [ours, theirs] = [await measure(hub), await measure(peerServer)];
+    if (round < 0) continue; // the first round warms up
+    rates[0].push(ours);
+    rates[1].push(theirs);
+  }
+  const [ours, peerFigure] = [median(rates[0]), median(rates[1])];
+  return { name, ours, peer, peerFigure, unit: 'MiB/s', ratio: ours / peerFigure, want };
+}
+
+async function upload({ port }: RunningServer, atOnce: number): Promise<number> {
+  const file = join(import.meta.dirname, 'upload-client.ts');
+  const args = [file, String(port), '/api/posts/1/attachments', TOKEN, String(FILE), String(FILES_A_ROUND), String(atOnce)];
+  const client = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let printed = '';
+  client.stdout.on('data', (chunk) => (printed += chunk));
+  const [code] = await once(client, 'exit');
+  if (code !== 0) throw new Error('an upload failed');
+  return Number(printed);
+}
+
+async function download(server: RunningServer, path: string): Promise<number> {
+  return (await load(server, path, ROUND_MS)) * (SERVED / MEBIBYTE);
+}
+
+function empty(folder: string, keep: string): void {
+  for (const name of readdirSync(folder)) {
+    if (name !== keep) rmSync(join(folder, name), { recursive: true });
+  }
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+}
+
+/** A hub with an account, its token, a post, and a file to serve, uploaded and cached; returns the file's path. */
+function prepare(folder: string): string {
+  const content = Buffer.concat([Buffer.from('%PDF-1.4\n'), randomBytes(SERVED - 28), Buffer.from('\nstartxref\n9\n%%EOF\n')]);
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  const urlHash = createHash('sha256').update(URL_OF_CACHED).digest('hex');
+  const served = join(folder, 'served.pdf');
+  const places = [served, join(folder, 'uploads', sha256.slice(0, 2), sha256), join(folder, 'cache', urlHash.slice(0, 2), urlHash)];
+  for (const place of places) {
+    mkdirSync(dirname(place), { recursive: true });
+    writeFileSync(place, content);
+  }
+  const db = openDatabase(join(folder, 'hub.db'));
+  migrate(db, readMigrations(MIGRATIONS), Date.now);
+  db.exec(`
+    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
+      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
+    INSERT INTO api_tokens (account_id, name, token_hash, created_at)
+      VALUES (1, 'bench', '${createHash('sha256').update(TOKEN).digest('hex')}', 0);
+    INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) VALUES (1, 1, 'native', 'Notes', 0, 0);
+    INSERT INTO posts (id, source_id, owner_id, guid, is_public, title, content_html, summary, content_hash,
+                       published_at, updated_at, created_at)
+      VALUES (1, 1, 1, 'p', 1, 'Post', '', '', '', 0, 0, 0);
+    INSERT INTO uploads (sha256, bytes, media_type, scan, created_at)
+      VALUES ('${sha256}', ${content.length}, 'application/pdf', 'clean', 0);
+    INSERT INTO attachments (id, post_id, kind, position, filename, media_type, bytes, sha256, owner_id, created_at)
+      VALUES (1, 1, 'native', 0, 'served.pdf', 'application/pdf', ${content.length}, '${sha256}', 1, 0);
+    INSERT INTO attachments (id, post_id, kind, position, filename, remote_url, created_at)
+      VALUES (2, 1, 'remote', 0, 'cached.pdf', '${URL_OF_CACHED}', 0);
+    INSERT INTO cached_files (url_hash, bytes, media_type, sha256, fetched_at, used_at)
+      VALUES ('${urlHash}', ${content.length}, 'application/pdf', '${sha256}', 0, ${Date.now()});`);
+  db.close();
+  return served;
+}

@@ -1,0 +1,188 @@
+import { spawnSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { migrate, readMigrations } from '../../src/platform/db/migrate.ts';
+import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import { runProgram } from '../support/run-program.ts';
+import type { BenchRow } from './bench-row.ts';
+import { startWeb } from './bench-servers.ts';
+
+const PROJECT = resolve(import.meta.dirname, '../..');
+const MB = 1_000_000;
+const FILE_BYTES = 500_000;
+const ROUNDS = 3;
+const PEER = 'sqlite3, tar | gzip -1, sha256sum and the same checks by hand';
+
+type Timed = { seconds: number; said: string };
+
+/**
+ * Backup, verification and restore of a hub with BENCH_BACKUP_MB (100) MB of database and twice as much of attachments,
+ * beside what one would do by hand with a stopped one; and the longest wait of a request and of a writer meanwhile.
+ */
+export async function benchBackup(): Promise<BenchRow[]> {
+  const megabytes = Number(process.env['BENCH_BACKUP_MB'] ?? '100');
+  const folder = mkdtempSync(join(tmpdir(), 'bench-backup-'));
+  try {
+    const dataDir = join(folder, 'data');
+    fill(dataDir, megabytes * MB);
+    return [...await benchSteps(folder, dataDir, `${megabytes} + ${2 * megabytes} MB`), ...await benchWaits(dataDir)];
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function benchSteps(folder: string, dataDir: string, size: string): Promise<BenchRow[]> {
+  const times = { backup: [] as Pair[], verify: [] as Pair[], restore: [] as Pair[] };
+  for (let round = 0; round < ROUNDS; round++) {
+    const byHand = join(folder, `by hand ${round}`);
+    const made = await hubctl(dataDir, 'backup');
+    const backup = /dir=(.*)\n$/.exec(made.said)?.[1] ?? '';
+    times.backup.push([made.seconds, await byShell(folder, BACKUP, dataDir, byHand) + checks(byHand)]);
+    const verified = await hubctl(dataDir, 'verify', backup);
+    times.verify.push([verified.seconds, await byShell(folder, VERIFY, byHand) + checks(byHand)]);
+    times.restore.push([await restoreSeconds(join(folder, `restored ${round}`), backup),
+      await byShell(folder, VERIFY, byHand) + checks(byHand) + await byShell(folder, RESTORE, byHand)]);
+    rmSync(backup, { recursive: true });
+    for (const name of [byHand, join(folder, `restored ${round}`)]) rmSync(name, { recursive: true });
+  }
+  return Object.entries(times).map(([step, pairs]) => {
+    const [ours, peerFigure] = [median(pairs.map(([own]) => own)), median(pairs.map(([, peer]) => peer))];
+    return { name: `${step} of ${size}`, ours, peer: PEER, peerFigure, unit: 's', ratio: peerFigure / ours, want: '≥ 0.77' };
+  });
+}
+
+type Pair = [ours: number, peer: number];
+
+/** The hub need not be stopped for ours; for the twin it is. $1 is DATA_DIR, $2 a new folder. */
+const BACKUP = `mkdir "$2"; sqlite3 "$1/hub.db" ".backup '$2/hub.db'"
+  tar -C "$1" -cf - uploads | gzip -1 >"$2/uploads.tar.gz"
+  cd "$2"; sha256sum hub.db uploads.tar.gz >SHA256SUMS; sync hub.db uploads.tar.gz SHA256SUMS .; ${check()}`;
+const VERIFY = `cd "$1"; ${check()}`;
+const RESTORE = `mkdir restored; cp "$1/hub.db" restored; tar -C restored -xzf "$1/uploads.tar.gz"; sync -f restored; rm -r restored`;
+
+/** The hashes of both files, and each attachment's against its name. */
+function check(): string {
+  return `sha256sum --status -c SHA256SUMS; mkdir out; tar -C out -xzf uploads.tar.gz
+  find out -type f -exec sha256sum {} + | awk '$2 !~ $1 { exit 1 }'; rm -r out`;
+}
+
+async function byShell(cwd: string, script: string, ...args: string[]): Promise<number> {
+  const began = performance.now();
+  const env = { PATH: process.env['PATH'] ?? '' };
+  const { status, stderr } = await runProgram('sh', ['-e', '-c', script, 'sh', ...args], { cwd, env });
+  if (status !== 0) throw new Error(stderr);
+  return (performance.now() - began) / 1_000;
+}
+
+/** In this process, through the same better-sqlite3. */
+function checks(folder: string): number {
+  const began = performance.now();
+  const db = openDatabase(join(folder, 'hub.db'), { readonly: true });
+  if (db.pragma('integrity_check') !== 'ok' || db.pragma('foreign_key_check') !== undefined) throw new Error('damaged');
+  db.close();
+  return (performance.now() - began) / 1_000;
+}
+
+async function hubctl(dataDir: string, ...args: string[]): Promise<Timed> {
+  const began = performance.now();
+  const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, PORT: '0', CONFIRM_RESTORE: 'YES' };
+  const launch = join(PROJECT, 'src/bin/launch.ts');
+  const { status, stdout, stderr } = await runProgram(process.execPath, [launch, 'hubctl', ...args], { env });
+  if (status !== 0) throw new Error(stdout + stderr);
+  return { seconds: (performance.now() - began) / 1_000, said: stdout };
+}
+
+/** Into an empty DATA_DIR: what the old data costs are a few renames. */
+async function restoreSeconds(dataDir: string, backup: string): Promise<number> {
+  mkdirSync(dataDir);
+  let seconds = 0;
+  for (const step of [['begin', backup], ['swap'], ['open'], ['finish']]) {
+    seconds += (await hubctl(dataDir, 'restore', ...step)).seconds;
+  }
+  return seconds;
+}
+
+/** The longest wait in ms while backups are made, beside the same for as long without one. */
+async function benchWaits(dataDir: string): Promise<BenchRow[]> {
+  const web = await startWeb(dataDir);
+  const db = openDatabase(join(dataDir, 'hub.db'));
+  const request = async (): Promise<void> => void await (await fetch(`http://127.0.0.1:${web.port}/`)).text();
+  const write = db.prepare<[number]>('write', 'UPDATE posts SET updated_at = ? WHERE id = 1');
+  const rows: BenchRow[] = [];
+  for (const [name, work] of [['request', request], ['writer', () => void write.run(Date.now())]] as const) {
+    const began = performance.now();
+    const ours = await longestWait(work, hubctl(dataDir, 'backup'));
+    const peerFigure = await longestWait(work, sleep(performance.now() - began));
+    rows.push({ name: `longest wait of a ${name} during a backup`, ours, peer: 'without one', peerFigure, unit: 'ms',
+      ratio: peerFigure / ours, want: 'as reported' });
+  }
+  db.close();
+  await web.stop();
+  return rows;
+}
+
+async function longestWait(work: () => void | Promise<void>, during: Promise<unknown>): Promise<number> {
+  let isOver = false;
+  const ended = during.finally(() => (isOver = true));
+  let longest = 0;
+  while (!isOver) {
+    const began = performance.now();
+    await work();
+    longest = Math.max(longest, performance.now() - began);
+    await sleep(5);
+  }
+  await ended;
+  return longest;
+}
+
+function fill(dataDir: string, databaseBytes: number): void {
+  if (spawnSync('sqlite3', ['--version']).status !== 0) throw new Error('the twin of the backup needs sqlite3');
+  for (const name of ['', 'uploads', 'backups', 'run', 'tmp', 'cache']) mkdirSync(join(dataDir, name));
+  const db = openDatabase(join(dataDir, 'hub.db'));
+  migrate(db, readMigrations(join(PROJECT, 'migrations')), Date.now);
+  db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
+      VALUES (1, 'ada', 'Ada', 'admin', 'x', 1, 1);
+    INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) VALUES (1, 1, 'native', 'Own', 1, 1)`);
+  fillPosts(db, databaseBytes);
+  for (let bytes = 0; bytes < 2 * databaseBytes; bytes += FILE_BYTES) addFile(db, dataDir);
+  db.pragma('wal_checkpoint(TRUNCATE)');
+  db.close();
+}
+
+/** Text of 4 kB each, three quarters of which compress, with a few words for the search index. */
+function fillPosts(db: Db, bytes: number): void {
+  const post = db.prepare<[number, string, string, number]>('post', `
+    INSERT INTO posts (id, source_id, guid, is_public, owner_id, title, content_html, summary, content_hash,
+                       published_at, updated_at, created_at, search_key)
+    VALUES (?, 1, ?, 1, 1, 'A post', ?, '', 'h', 1, 1, 1, ?)`);
+  const index = db.prepare<[number, string]>('index',
+    `INSERT INTO posts_search (rowid, title, body, source) VALUES (?, 'A post', ?, '1')`);
+  const batch = db.transaction('posts', (from: number, to: number) => {
+    for (let id = from; id < to; id++) {
+      const text = randomBytes(1_000).toString('hex');
+      post.run(id, `g${id}`, text + text, id);
+      index.run(id, `${text.slice(0, 8)} ${text.slice(8, 16)} owls hunt at night`);
+    }
+  });
+  for (let id = 1; Number(db.pragma('page_count')) * 4_096 < bytes; id += 500) batch(id, id + 500);
+}
+
+function addFile(db: Db, dataDir: string): void {
+  const content = randomBytes(FILE_BYTES);
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  const folder = join(dataDir, 'uploads', sha256.slice(0, 2));
+  if (!existsSync(folder)) mkdirSync(folder);
+  writeFileSync(join(folder, sha256), content);
+  db.prepare<[string, number]>('upload', `INSERT INTO uploads (sha256, bytes, media_type, scan, created_at)
+    VALUES (?, ?, 'image/png', 'clean', 1700000000000)`).run(sha256, FILE_BYTES);
+  db.prepare<[number, string]>('attachment', `
+    INSERT INTO attachments (post_id, kind, position, filename, bytes, sha256, owner_id, created_at)
+    VALUES (1, 'native', 0, 'a.png', ?, ?, 1, 1)`).run(FILE_BYTES, sha256);
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+}

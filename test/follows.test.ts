@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
+import { addNotes, addPost, itemsAt, numberIn, sendJson } from './support/accounts.ts';
+import type { Client } from './support/client.ts';
+import { rss, serving } from './support/feeds.ts';
+import { startHub } from './support/hub.ts';
+import { reply, startOrigin } from './support/origin.ts';
+
+type Told = { kind: string; title: string; readAt: string | null };
+
+async function titles(client: Client): Promise<string[]> {
+  return (await itemsAt<Told>(client, '/api/notifications')).map(({ title }) => title);
+}
+
+function follow(client: Client, sourceId: number) {
+  return sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, {});
+}
+
+/** Ada's feed, which has as many posts as `posts.count` says, and bob. */
+async function hubWithFeed(t: TestContext, env: Record<string, string> = {}) {
+  const posts = { count: 2, status: 200 };
+  const origin = await startOrigin(t, (request, response) => {
+    const items = Array.from({ length: posts.count }, (_, index) => ({ guid: `g${index}` }));
+    const answer = posts.status === 200 ? serving(() => rss('Owls', items)) : reply(posts.status, {}, 'trouble');
+    answer(request, response);
+  });
+  const hub = await startHub(t, env);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
+  return { hub, ada, bob, posts, sourceId: added.json<{ id: number }>().id };
+}
+
+test('new posts of one synchronisation make one notification with their number, for followers alone', async (t) => {
+  const { hub, ada, bob, posts, sourceId } = await hubWithFeed(t);
+  for (let time = 0; time < 2; time++) assert.equal((await follow(bob, sourceId)).status, 204);
+
+  posts.count = 202;
+  hub.passTime(DAY);
+  await hub.work();
+  assert.deepEqual(await titles(bob), ['200 new posts in “Owls”']);
+  assert.deepEqual(await titles(ada), []);
+
+  posts.count = 203;
+  hub.passTime(DAY);
+  await hub.work();
+  assert.deepEqual(await titles(bob), ['1 new post in “Owls”', '200 new posts in “Owls”']);
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal((await titles(bob)).length, 2, 'nothing is new');
+});
+
+test('who no longer follows hears no more', async (t) => {
+  const { hub, bob, posts, sourceId } = await hubWithFeed(t);
+  await follow(bob, sourceId);
+  for (let time = 0; time < 2; time++) {
+    assert.equal((await bob.delete(`/api/sources/${sourceId}/follow`)).status, 204);
+  }
+
+  posts.count = 5;
+  hub.passTime(DAY);
+  await hub.work();
+
+  assert.deepEqual(await titles(bob), []);
+});
+
+test('only a source that one may see can be followed, and one that became private is silent', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const carol = await hub.person('carol');
+  const open = await addNotes(bob);
+  const hidden = await addNotes(bob, 'Hidden', 'private');
+  assert.equal((await follow(hub.anybody, open)).status, 401);
+  assert.equal((await follow(carol, hidden)).status, 404);
+  assert.equal((await follow(carol, 99)).status, 404);
+  for (const client of [ada, carol]) await follow(client, open);
+
+  await bob.patch(`/api/sources/${open}`, { visibility: 'private', title: 'Diary' });
+  await addPost(bob, open, 'Secret');
+
+  assert.deepEqual(await titles(carol), []);
+  assert.deepEqual(await titles(ada), ['1 new post in “Diary”'], 'an administrator sees it all');
+  const followed = async (client: Client): Promise<(string | null)[]> => (await client.get('/api/account/export'))
+    .json<{ follows: { title: string | null }[] }>().follows.map(({ title }) => title);
+  assert.deepEqual([await followed(carol), await followed(ada)], [[null], ['Diary']], 'nor is its name told');
+  const unfollow = async (): Promise<number> => (await carol.delete(`/api/sources/${open}/follow`)).status;
+  assert.deepEqual([await unfollow(), await unfollow()], [204, 404], 'but it can be let go');
+  assert.deepEqual(await followed(carol), []);
+});
+
+test('posts written here one after another are told of together, and their author is not told', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const sourceId = await addNotes(ada);
+  for (const client of [ada, bob]) await follow(client, sourceId);
+
+  for (let n = 0; n < 3; n++) {
+    await addPost(ada, sourceId);
+    hub.passTime(MINUTE);
+  }
+  assert.deepEqual(await titles(bob), ['3 new posts in “Notes”']);
+  assert.deepEqual(await titles(ada), []);
+  await bob.post('/api/notifications/read', { all: true });
+  await addPost(ada, sourceId);
+  assert.deepEqual(await titles(bob), ['1 new post in “Notes”', '3 new posts in “Notes”'], 'what was read is closed');
+  hub.passTime(HOUR);
+  await addPost(ada, sourceId);
+  assert.equal((await titles(bob)).length, 3);
+});
+
+test('posts and their notification are stored together or not at all', async (t) => {
+  const { hub, bob, posts, sourceId } = await hubWithFeed(t);
+  await follow(bob, sourceId);
+  hub.db.exec(`CREATE TRIGGER fault BEFORE INSERT ON notifications BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+
+  posts.count = 5;
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 2);
+  hub.db.exec('DROP TRIGGER fault');
+  hub.passTime(HOUR);
+  await hub.work();
+
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 5);
+  assert.deepEqual(await titles(bob), ['3 new posts in “Owls”']);
+});
+
+test('an owner is told once that a source fails for good, and again only after it went well in between', async (t) => {
+  const { hub, ada, bob, posts, sourceId } = await hubWithFeed(t, { SYNC_MAX_ATTEMPTS: '1' });
+  await follow(bob, sourceId);
+  const failing = '“Owls” cannot be synchronised; the hub goes on trying';
+
+  posts.status = 500;
+  for (let day = 0; day < 4; day++) {
+    hub.passTime(DAY);
+    await hub.work();
+  }
+  assert.deepEqual(await titles(ada), [failing]);
+  posts.status = 200;
+  hub.passTime(2 * DAY);
+  await hub.work();
+  posts.status = 500;
+  hub.passTime(2 * DAY);
+  await hub.work();
+  assert.deepEqual(await titles(ada), [failing, failing]);
+  assert.deepEqual(await titles(bob), [], 'it is the owner’s affair');
+});
+
+test('an owner is told that a publisher has taken a feed away', async (t) => {
+  const { hub, ada, posts } = await hubWithFeed(t);
+  posts.status = 410;
+  hub.passTime(DAY);
+  await hub.work();
+
+  assert.deepEqual(await titles(ada), ['“Owls” is paused: its publisher says that it is gone for good']);
+});
+
+test('the number of unread notifications stands on every page of a member, and on none of anybody’s', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const bob = await hub.person('bob');
+  const unreadOn = async (path: string) => /class="count">(\d+\+?)</.exec((await bob.page(path)).text)?.[1];
+
+  assert.equal(await unreadOn('/'), undefined);
+  const tell = () => hub.app.notifications.add({ accountId: 2, kind: 'test', title: 'x', path: '/' });
+  for (let n = 0; n < 99; n++) tell();
+  assert.equal(await unreadOn('/sources'), '99');
+  tell();
+  assert.equal(await unreadOn('/'), '99+');
+  assert.doesNotMatch((await hub.anybody.page('/')).text, /class="count"/);
+  await bob.form('/notifications/read');
+  assert.equal(await unreadOn('/'), undefined);
+});

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { runHubctl } from '../src/app/hubctl.ts';
+import { runProgram, type Outcome } from './support/run-program.ts';
+import { temporaryProject, writeFiles } from './support/temporary-project.ts';
+
+async function config(names: string[], env: Record<string, string> = {}): Promise<Outcome> {
+  const outcome: Outcome = { status: null, stdout: '', stderr: '' };
+  const out = (text: string): void => void (outcome.stdout += text);
+  const err = (text: string): void => void (outcome.stderr += text);
+  outcome.status = await runHubctl(['config', ...names], { env, out, err });
+  return outcome;
+}
+
+test('settings in effect are printed one a line in the order asked, empty where they are not set', async () => {
+  const env = { PORT: '81', BACKUP_OFFSITE_DIR: '/mnt/a disk', BACKUP_RETENTION_DAYS: '7', DATA_DIR: '/srv/data' };
+
+  const names = ['BACKUP_RCLONE_REMOTE', 'PORT', 'BACKUP_OFFSITE_DIR', 'BACKUP_AGE_RECIPIENT', 'BACKUP_RETENTION_DAYS',
+    'HOST', 'DATA_DIR', 'PORT', 'BASE_URL'];
+  const { status, stdout, stderr } = await config(names, env);
+
+  assert.deepEqual([status, stderr], [0, '']);
+  assert.deepEqual(stdout.split('\n'),
+    ['', '81', '/mnt/a disk', '', '7', '127.0.0.1', '/srv/data', '81', 'http://127.0.0.1:81', '']);
+});
+
+test('secrets, unknown names and no name at all are wrong usage, and nothing is printed', async () => {
+  for (const names of [[], ['METRICS_TOKEN'], ['PORT', 'METRICS_TOKEN'], ['VIRUS_SCAN_URL'], ['port'], ['toString']]) {
+    const { status, stdout, stderr } = await config(names, { METRICS_TOKEN: 'hunter2' });
+    assert.deepEqual([status, stdout], [2, ''], names.join());
+    assert.match(stderr, /usage: hubctl config/);
+    assert.ok(!stderr.includes('hunter2'));
+  }
+});
+
+test('a value with a line break, which scripts would take for two, is an error', async () => {
+  const { status, stdout, stderr } = await config(['PORT', 'DATA_DIR'], { DATA_DIR: '/srv/a\nb' });
+  assert.deepEqual([status, stdout], [1, '']);
+  assert.match(stderr, /DATA_DIR holds a line break/);
+});
+
+test('a mistake in any setting exits 2 with its name', async () => {
+  const { status, stdout, stderr } = await config(['PORT'], { BACKUP_RETENTION_DAYS: '0' });
+  assert.deepEqual([status, stdout], [2, '']);
+  assert.match(stderr, /BACKUP_RETENTION_DAYS must be a number of days from 1 to 9999/);
+});
+
+test('case 103: scripts see .env as the hub does: spaces, #, $ and quotes, and nothing is run', async (t) => {
+  const root = temporaryProject(t, ['scripts', 'package.json', 'src', 'node_modules/better-sqlite3']);
+  writeFiles(root, {
+    '.env': `BACKUP_OFFSITE_DIR='/mnt/$(touch gone) \`touch gone\` # "x"'  # a comment\nexport PORT=81 # no\n`,
+  });
+
+  const { status, stdout } = await runProgram(join(root, 'scripts/hubctl'), ['config', 'BACKUP_OFFSITE_DIR', 'PORT'], {
+    cwd: root, env: { PATH: '/usr/bin:/bin', HUB_NODE: process.execPath },
+  });
+
+  assert.equal(status, 0);
+  assert.equal(stdout, '/mnt/$(touch gone) `touch gone` # "x"\n81\n');
+});

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { runHubctl } from '../src/app/hubctl.ts';
+import { createHeartbeat } from '../src/platform/jobs/heartbeat.ts';
+import { startHub } from './support/hub.ts';
+import { hubEnvironment } from './support/hub-process.ts';
+import { hashOf, uploadPath, writePost, writer } from './support/uploads.ts';
+
+type Finding = { subject: string; state: string; problem: string | null };
+type Report = { ok: boolean; findings: Finding[] };
+
+/** A hub with three files and a worker that was just seen, and the doctor for it. */
+async function hubToExamine(t: TestContext) {
+  const hub = await startHub(t);
+  await writePost(hub, await writer(hub, 'ada'), ['a', 'b', 'c'].map((data) => ({ filename: `${data}.txt`, data })));
+  createHeartbeat(hub.db, 'worker', Date.now).beat();
+
+  async function doctor(...options: string[]) {
+    let [stdout, stderr] = ['', ''];
+    const status = await runHubctl(['doctor', ...options], {
+      env: hubEnvironment(hub.dataDir), out: (text) => void (stdout += text), err: (text) => void (stderr += text),
+    });
+    return { status, stdout, stderr };
+  }
+
+  async function examine(...options: string[]): Promise<{ status: number; report: Report; bad: Finding[] }> {
+    const { status, stdout } = await doctor('--json', ...options);
+    const report: Report = JSON.parse(stdout);
+    return { status, report, bad: report.findings.filter(({ problem }) => problem !== null) };
+  }
+
+  return { hub, doctor, examine, pathOf: (content: string) => uploadPath(hub.dataDir, hashOf(content)) };
+}
+
+function overwriteByte(path: string): void {
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.from('X'), 0, 1, 0);
+  closeSync(file);
+}
+
+test('a hub in which all is well: 0, and a line for each thing that was looked at', async (t) => {
+  const { doctor, examine } = await hubToExamine(t);
+  const { status, report } = await examine();
+
+  assert.deepEqual([status, Object.keys(report), report.ok], [0, ['ok', 'findings'], true]);
+  assert.deepEqual(report.findings.map((finding) => Object.keys(finding).join()),
+    report.findings.map(() => 'subject,state,problem'));
+  const subjects = report.findings.map(({ subject }) => subject);
+  const expected = ['database', 'uploads', 'strays', 'worker', 'space'];
+  assert.deepEqual(expected.filter((subject) => !subjects.includes(subject)), []);
+  assert.ok(!subjects.includes('contents of uploads'));
+  assert.equal((await examine('--hashes')).report.findings.length, subjects.length + 1);
+
+  const { stdout, stderr } = await doctor();
+  assert.deepEqual([stdout.trimEnd().split('\n').length, stderr], [subjects.length, '']);
+  assert.match(stdout, /^ok {3}database: whole\n/);
+});
+
+test('a missing and a shortened file are found, and named: 1', async (t) => {
+  const { doctor, examine, pathOf } = await hubToExamine(t);
+  rmSync(pathOf('a'));
+  truncateSync(pathOf('b'), 0);
+  const { status, report, bad } = await examine();
+
+  assert.deepEqual([status, report.ok, bad.map(({ subject }) => subject)], [1, false, ['uploads']]);
+  assert.deepEqual(bad[0]?.problem?.split(' ').sort(), [hashOf('a'), hashOf('b')].sort());
+  assert.match(bad[0]?.state ?? '', /^2 missing/);
+  const { stdout } = await doctor();
+  assert.match(stdout, new RegExp(`^BAD  uploads: 2 missing.*\\n {5}[0-9a-f ]+$`, 'm'));
+});
+
+test('one flipped byte is found when every file is read, and only then', async (t) => {
+  const { examine, pathOf } = await hubToExamine(t);
+  overwriteByte(pathOf('c'));
+  assert.equal((await examine()).status, 0);
+
+  const { status, bad } = await examine('--hashes');
+  assert.equal(status, 1);
+  assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]), [['contents of uploads', hashOf('c')]]);
+});
+
+test('a missing file does not keep the others from being read', async (t) => {
+  const { examine, pathOf } = await hubToExamine(t);
+  rmSync(pathOf('a'));
+  overwriteByte(pathOf('c'));
+  const { bad } = await examine('--hashes');
+  assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]),
+    [['uploads', hashOf('a')], ['contents of uploads', hashOf('c')]]);
+});
+
+test('a file that cannot be read is found when every file is read, and keeps no others from being read', async (t) => {
+  const { hub, examine, pathOf } = await hubToExamine(t);
+  rmSync(pathOf('a'));
+  mkdirSync(pathOf('a')); // a folder opens and cannot be read, as a file on a broken disk
+  hub.db.prepare<[number, string]>('size of upload', 'UPDATE uploads SET bytes = ? WHERE sha256 = ?')
+    .run(statSync(pathOf('a')).size, hashOf('a'));
+  overwriteByte(pathOf('c'));
+
+  const { status, bad } = await examine('--hashes');
+  assert.deepEqual([status, bad.map(({ subject }) => subject)], [1, ['contents of uploads']]);
+  assert.deepEqual(bad[0]?.problem?.split(' ').sort(), [hashOf('a'), hashOf('c')].sort());
+});
+
+test('a file without a row is found once it is a day old: a fresh one may be of an upload under way', async (t) => {
+  const { examine, pathOf } = await hubToExamine(t);
+  for (const [content, hours] of [['old', 25], ['young', 23]] as const) {
+    mkdirSync(dirname(pathOf(content)), { recursive: true });
+    writeFileSync(pathOf(content), content);
+    const then = Date.now() / 1000 - hours * 3600;
+    utimesSync(pathOf(content), then, then);
+  }
+  const { bad } = await examine();
+  assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]), [['strays', hashOf('old')]]);
+});
+
+test('a worker that was not seen for long is found', async (t) => {
+  const { hub, examine } = await hubToExamine(t);
+  createHeartbeat(hub.db, 'worker', () => Date.now() - 3_600_000).beat();
+  const { status, bad } = await examine();
+  assert.deepEqual([status, bad.map(({ subject }) => subject)], [1, ['worker']]);
+});
+
+test('examining changes nothing, and an argument too many is wrong usage', async (t) => {
+  const { hub, examine, doctor, pathOf } = await hubToExamine(t);
+  rmSync(pathOf('a'));
+  const before = hub.db.pragma('data_version');
+  await examine('--hashes');
+  assert.equal(hub.db.pragma('data_version'), before);
+  assert.equal((await doctor('now')).status, 2);
+  assert.equal((await doctor('--deep')).status, 2);
+});

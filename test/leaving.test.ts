@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { test } from 'node:test';
+import { MINUTE } from '../src/platform/clock.ts';
+import { addNotes, addPost, leave, numberIn, sendJson } from './support/accounts.ts';
+import { createClient, type Client } from './support/client.ts';
+import { startHub, type Hub } from './support/hub.ts';
+
+/** A name that nothing else in a database holds. */
+const NAME = 'zebulonquux';
+
+/** Somebody with something of every kind that the hub keeps of a person. */
+async function personWithEverything(hub: Hub): Promise<{ bob: Client; token: string; elsewhere: Client }> {
+  const bob = await hub.person(NAME);
+  await bob.patch('/api/account', { displayName: `Dr. ${NAME}` });
+  await bob.patch('/api/account', { displayName: `Prof. ${NAME}` });
+  const { token } = (await bob.post('/api/tokens', { name: `${NAME}’s phone` })).json<{ token: string }>();
+  const elsewhere = createClient(hub.address);
+  await elsewhere.post('/api/session', { username: NAME, password: hub.password });
+  const sourceId = await addNotes(bob, `Diary of ${NAME}`);
+  const postId = await addPost(bob, sourceId, `On ${NAME}`, `Words by ${NAME} himself`);
+  await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  await sendJson(bob, 'PUT', `/api/posts/${postId}/read`, {});
+  await bob.patch(`/api/sources/${sourceId}`, { title: `More of ${NAME}` });
+  hub.app.notifications.add({ accountId: 2, kind: 'test', title: `For ${NAME}`, path: '/' });
+  assert.equal((await bob.delete(`/api/sources/${sourceId}`)).status, 204);
+  return { bob, token, elsewhere };
+}
+
+/** Whether the name stands anywhere in the database's files. */
+function isInFiles(hub: Hub, name: string): boolean {
+  hub.db.pragma('wal_checkpoint(TRUNCATE)');
+  const files = ['', '-wal'].map((suffix) => readFileSync(hub.config.databasePath + suffix, 'latin1'));
+  return files.join('\n').toLowerCase().includes(name);
+}
+
+test('leaving needs the password and the word DELETE, each told apart', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+
+  assert.equal((await leave(hub, hub.anybody)).status, 401);
+  assert.equal((await leave(hub, bob, { password: 'not the password' })).status, 403);
+  for (const confirmation of ['delete', ' DELETE', '', true, null]) {
+    const refused = await leave(hub, bob, { confirmation });
+    assert.equal(refused.status, 422);
+    assert.deepEqual(refused.json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer), ['/confirmation']);
+  }
+  assert.equal((await sendJson(bob, 'DELETE', '/api/account', { confirmation: 'DELETE' })).status, 422);
+  const lastAdmin = await leave(hub, ada);
+  assert.equal(lastAdmin.status, 409);
+  assert.equal(lastAdmin.json()['sources'], undefined);
+  assert.equal((await bob.get('/api/account')).status, 200);
+
+  const left = await leave(hub, bob);
+
+  assert.equal(left.status, 204);
+  assert.match(left.headers.get('set-cookie') ?? '', /hub_session=; .*Max-Age=0/);
+});
+
+/** A request that the hub has taken up, and that waits for its body. */
+async function begin(hub: Hub, method: string, path: string, token: string): Promise<ClientRequest> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', expect: '100-continue' };
+  const begun = request(hub.address + path, { method, headers });
+  begun.flushHeaders();
+  await once(begun, 'continue');
+  return begun;
+}
+
+async function end(begun: ClientRequest, body: object): Promise<number | undefined> {
+  begun.end(JSON.stringify(body));
+  const [response] = await once(begun, 'response') as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
+}
+
+test('what was asked for before leaving, and comes to be done after it, is not done', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const { url } = (await ada.post('/api/invitations', { role: 'admin' })).json<{ url: string }>();
+  const zeb = createClient(hub.address);
+  await zeb.post('/api/accounts', { invitation: url, username: NAME, password: hub.password });
+  const { token } = (await zeb.post('/api/tokens', { name: 'phone' })).json<{ token: string }>();
+  const later: [ClientRequest, object][] = [
+    [await begin(hub, 'POST', '/api/invitations', token), { role: 'admin' }],
+    [await begin(hub, 'POST', '/api/tokens', token), { name: 'another' }],
+    [await begin(hub, 'PATCH', '/api/account', token), { displayName: `Dr. ${NAME}` }],
+    [await begin(hub, 'POST', '/api/sources', token), { kind: 'native', title: `Notes of ${NAME}` }],
+  ];
+
+  assert.equal((await leave(hub, zeb)).status, 204);
+  for (const [begun, body] of later.slice(0, 2)) assert.equal(await end(begun, body), 401);
+  await hub.work();
+  for (const [begun, body] of later.slice(2)) assert.equal(await end(begun, body), 401);
+
+  assert.deepEqual((await ada.get('/api/invitations')).json()['items'], []);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM api_tokens'), 0);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources'), 0);
+  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE actor_name = '${NAME}'`), 0);
+});
+
+test('an administrator may leave while there is another', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const { url } = (await ada.post('/api/invitations', { role: 'admin' })).json<{ url: string }>();
+  const eve = createClient(hub.address);
+  await eve.post('/api/accounts', { invitation: url, username: 'eve', password: hub.password });
+
+  assert.equal((await leave(hub, ada)).status, 204);
+  assert.equal((await leave(hub, eve)).status, 409);
+});
+
+test('who owns sources is told which, and leaves once they are deleted or transferred', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const bob = await hub.person('bob');
+  const [first, second] = [await addNotes(bob, 'One'), await addNotes(bob, 'Two')];
+
+  const refused = await leave(hub, bob);
+  assert.equal(refused.status, 409);
+  assert.deepEqual(refused.json()['sources'], [{ id: first, title: 'One' }, { id: second, title: 'Two' }]);
+
+  await bob.delete(`/api/sources/${first}`);
+  await bob.post(`/api/sources/${second}/transfer`, { username: 'ada' });
+  assert.equal((await leave(hub, bob)).status, 204);
+});
+
+test('wrong passwords are limited as those of signing in are, right ones are not', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const bob = await hub.person('bob');
+  await addNotes(bob);
+
+  for (let round = 0; round < 15; round++) assert.equal((await leave(hub, bob)).status, 409, 'the password was right');
+  for (let round = 0; round < 10; round++) {
+    assert.equal((await leave(hub, bob, { password: 'not the password' })).status, 403);
+  }
+  const limited = await leave(hub, bob);
+  assert.equal(limited.status, 429);
+  assert.ok(Number(limited.headers.get('retry-after')) > 0);
+  assert.equal((await bob.post('/api/session', { username: 'bob', password: hub.password })).status, 429);
+});
+
+test('sessions and tokens end at once, and the name is free again', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const { bob, token, elsewhere } = await personWithEverything(hub);
+  assert.equal((await elsewhere.get('/api/account')).status, 200);
+
+  assert.equal((await leave(hub, bob)).status, 204);
+
+  assert.equal((await bob.get('/api/account')).status, 401);
+  assert.equal((await elsewhere.get('/api/account')).status, 401);
+  assert.equal((await hub.anybody.get('/api/account', { authorization: `Bearer ${token}` })).status, 401);
+  assert.equal((await hub.anybody.post('/api/session', { username: NAME, password: hub.password })).status, 401);
+  const again = await hub.person(NAME);
+  assert.deepEqual((await again.get('/api/history')).json()['items'], []);
+  assert.deepEqual((await again.get('/api/notifications')).json()['items'], []);
+  await hub.work();
+  assert.equal((await again.get('/api/account')).status, 200, 'the removal is about another account');
+});
+
+test('nothing of the name is left in the database, and what was done stays under a made-up one', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const { bob } = await personWithEverything(hub);
+  assert.equal(isInFiles(hub, NAME), true);
+
+  assert.equal((await leave(hub, bob)).status, 204);
+  await hub.work();
+  hub.db.exec('VACUUM');
+
+  assert.equal(isInFiles(hub, NAME), false);
+  assert.equal(isInFiles(hub, 'command line'), true, 'it would be found');
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM accounts'), 1);
+  for (const table of ['sessions', 'api_tokens', 'notifications', 'reading_history', 'follows']) {
+    assert.equal(numberIn(hub, `SELECT COUNT(*) FROM ${table} WHERE account_id <> 1`), 0, table);
+  }
+  const { items } = (await ada.get('/api/admin/audit?limit=100')).json<{
+    items: { act: string; actor: { id: number | null; name: string }; address: string | null; target: unknown }[];
+  }>();
+  const theirs = items.filter(({ actor }) => actor.name.startsWith('left:'));
+  assert.equal(new Set(theirs.map(({ actor }) => actor.name)).size, 1, 'one name for all that one person did');
+  assert.deepEqual(theirs.filter(({ actor, address }) => actor.id !== null || address !== null), []);
+  const acts = theirs.map(({ act }) => act);
+  for (const act of ['account.joined', 'token.created', 'source.created', 'source.renamed', 'source.deleted', 'account.deleted']) {
+    assert.ok(acts.includes(act), act);
+  }
+});
+
+test('without a VACUUM, too, what leaving removes is overwritten', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const bob = await hub.person(NAME);
+  assert.equal(isInFiles(hub, NAME), true);
+
+  await leave(hub, bob);
+  await hub.work();
+
+  assert.equal(isInFiles(hub, NAME), false);
+});
+
+test('much is removed in small steps, and a step that fails is done again later', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const sourceId = await addNotes(ada);
+  await addPost(ada, sourceId);
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+      INSERT INTO notifications (account_id, kind, title, path, created_at) SELECT 2, 'test', 'x', '/', 0 FROM n`);
+
+  await leave(hub, bob);
+
+  const left = numberIn(hub, 'SELECT COUNT(*) FROM notifications WHERE account_id = 2');
+  assert.ok(left > 0 && left < 1000, `${left} are still to be removed`);
+  hub.db.exec(`CREATE TRIGGER fault BEFORE DELETE ON notifications WHEN OLD.id = 700 BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+  await hub.work();
+  assert.ok(numberIn(hub, 'SELECT COUNT(*) FROM notifications') > 0);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM accounts WHERE left_at IS NOT NULL'), 1);
+  hub.db.exec('DROP TRIGGER fault');
+  hub.passTime(10 * MINUTE);
+  await hub.work();
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM notifications'), 0);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM accounts WHERE left_at IS NOT NULL'), 0);
+});
+
+test('an account whose deleted sources are still being removed leaves, and its row goes after them', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const bob = await hub.person('bob');
+  const sourceId = await addNotes(bob);
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+      INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
+                         updated_at, created_at)
+      SELECT ${sourceId}, 2, i, 1, 'x', 'x', 'x', i, i, i, i FROM n`);
+  await bob.delete(`/api/sources/${sourceId}`);
+  assert.ok(numberIn(hub, 'SELECT COUNT(*) FROM posts') > 0, 'a job removes the rest');
+
+  assert.equal((await leave(hub, bob)).status, 204);
+  for (let round = 0; round < 3; round++) {
+    await hub.work();
+    hub.passTime(MINUTE);
+  }
+
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 0);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM accounts'), 1);
+});
+
+test('a failure half-way leaves the account as it was', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const bob = await hub.person('bob');
+  hub.db.exec(`CREATE TRIGGER fault BEFORE INSERT ON audit_records WHEN NEW.act = 'account.deleted'
+    BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+
+  assert.equal((await leave(hub, bob)).status, 500);
+  assert.equal((await bob.get('/api/account')).status, 200);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM jobs'), 0);
+  hub.db.exec('DROP TRIGGER fault');
+  assert.equal((await leave(hub, bob)).status, 204);
+});
+
+test('the export holds everything of a person, nothing of others, and no secrets', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  await addPost(ada, await addNotes(ada, 'Ada’s'), 'Ada wrote this');
+  const token = (await bob.post('/api/tokens', { name: 'phone' })).json<{ token: string }>().token;
+  const sourceId = await addNotes(bob, 'Bob’s', 'private');
+  const postIds: number[] = [];
+  for (let n = 0; n < 45; n++) postIds.push(await addPost(bob, sourceId, `Post ${n}`));
+  await sendJson(bob, 'PUT', '/api/sources/1/follow', {});
+  for (const id of [1, ...postIds]) await sendJson(bob, 'PUT', `/api/posts/${id}/read`, {});
+  await addPost(ada, 1, 'One more');
+
+  const answer = await bob.get('/api/account/export');
+  assert.equal(answer.status, 200);
+  assert.match(answer.headers.get('content-disposition') ?? '', /attachment; filename=".+\.json"/);
+  assert.equal(answer.headers.get('cache-control'), 'no-store');
+  const data = answer.json<Record<string, Record<string, unknown>[]> & { account: Record<string, unknown> }>();
+
+  assert.equal(data.account['username'], 'bob');
+  assert.deepEqual(data['sources']?.map(({ title }) => title), ['Bob’s']);
+  assert.equal(data['posts']?.length, 45);
+  assert.deepEqual(data['follows']?.map(({ sourceId }) => sourceId), [1]);
+  assert.equal(data['history']?.length, 46);
+  assert.deepEqual(data['notifications']?.map(({ title }) => title), ['1 new post in “Ada’s”']);
+  assert.deepEqual(data['tokens']?.map(({ name }) => name), ['phone']);
+  assert.ok(data['acts']?.some(({ act }) => act === 'account.exported'));
+  for (const secret of [token, hub.password, 'argon2', [...bob.cookies.values()].join()]) {
+    assert.ok(!answer.text.includes(secret));
+  }
+  assert.ok(!answer.text.includes('One more'), 'what others wrote is theirs');
+  assert.equal((await hub.anybody.get('/api/account/export')).status, 401);
+});
+
+test('the page says for how long backups still hold what is removed', async (t) => {
+  for (const [env, words] of [
+    [{}, /until the operator removes them/], [{ BACKUP_RETENTION_DAYS: '30' }, /until they expire, after 30 days/],
+  ] as const) {
+    const hub = await startHub(t, env);
+    const ada = await hub.person('ada');
+    assert.match((await ada.page('/settings/delete')).text, words);
+  }
+});

@@ -1,0 +1,128 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { loadConfig } from '../../src/app/load-config.ts';
+import { openHub } from '../../src/app/prepare-hub.ts';
+import { makeBackup, type BackupOptions, type MadeBackup } from '../../src/features/backups/make-backup.ts';
+import { verifyBackup, type Verification } from '../../src/features/backups/verify-backup.ts';
+import { readMigrations, type Migration } from '../../src/platform/db/migrate.ts';
+import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import { hubEnvironment } from './hub-process.ts';
+import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+import { temporaryFolder } from './temporary-project.ts';
+
+export const MIGRATIONS: Migration[] = readMigrations(join(PROJECT_ROOT, 'migrations'));
+
+export type BackupHub = ReturnType<typeof backupHub>;
+
+/** A hub that nobody runs, in a path with a space and a comma: Ada, her source, a post, and one upload of 100 bytes. */
+export function backupHub(t: TestContext) {
+  const dataDir = join(temporaryFolder(t), 'data');
+  mkdirSync(dataDir, { mode: 0o700 });
+  const config = loadConfig(hubEnvironment(dataDir));
+  const db = openHub(config, Date.now);
+  t.after(() => db.close());
+  writePeople(db);
+
+  return {
+    dataDir,
+    db,
+    databasePath: config.databasePath,
+    /** Makes a backup in this process. */
+    backup: (options: Partial<BackupOptions> = {}): Promise<MadeBackup> => makeBackup({ ...optionsFor(dataDir), ...options }),
+    /** Puts a file into its place and names it in the database, as an upload does. Returns its hash and path. */
+    upload: (content: Buffer | string = randomBytes(100)) => upload(db, dataDir, Buffer.from(content)),
+    uploadMany: (contents: string[]): void =>
+      db.transaction('test uploads', () => contents.forEach((text) => upload(db, dataDir, Buffer.from(text))))(),
+    /** Names of what is in DATA_DIR/backups. */
+    backups: (): string[] => readdirSync(join(dataDir, 'backups')).sort(),
+    hubctl: (...args: string[]): Promise<Outcome> => hubctl(dataDir, args),
+  };
+}
+
+export function optionsFor(dataDir: string): BackupOptions {
+  return {
+    dataDir, databasePath: join(dataDir, 'hub.db'), migrations: MIGRATIONS, version: '1.2.3', retentionDays: null,
+    clock: Date.now, pid: process.pid, signal: new AbortController().signal, onStep: () => {}, onProgress: () => {},
+  };
+}
+
+function writePeople(db: Db): void {
+  db.exec(`
+    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
+      VALUES (1, 'ada', 'Ada', 'admin', 'x', 1, 1);
+    INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) VALUES (1, 1, 'native', 'Own', 1, 1);
+  `);
+  addPost(db, 1, 'Barn owls hunt at night.');
+}
+
+/** A post of source 1, in the search index too. */
+export function addPost(db: Db, id: number, text: string): void {
+  db.prepare<[number, string, string, number]>('test post', `
+    INSERT INTO posts (id, source_id, guid, is_public, owner_id, title, content_html, summary, content_hash,
+                       published_at, updated_at, created_at, search_key)
+    VALUES (?, 1, ?, 1, 1, 'A post', ?, '', 'h', 1, 1, 1, ?)`).run(id, `g${id}`, text, id);
+  db.prepare<[number, string]>('test index',
+    `INSERT INTO posts_search (rowid, title, body, source) VALUES (?, 'A post', ?, '1')`).run(id, text);
+}
+
+function upload(db: Db, dataDir: string, content: Buffer): { sha256: string; path: string } {
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  const folder = join(dataDir, 'uploads', sha256.slice(0, 2));
+  const path = join(folder, sha256);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(path, content, { mode: 0o600 });
+  db.prepare<[string, number]>('test upload', `INSERT OR IGNORE INTO uploads (sha256, bytes, media_type, scan, created_at)
+    VALUES (?, ?, 'text/plain', 'clean', 1700000000000)`).run(sha256, content.length);
+  db.prepare<[number, string]>('test attachment', `
+    INSERT INTO attachments (post_id, kind, position, filename, bytes, sha256, owner_id, created_at)
+    VALUES (1, 'native', 0, 'a.txt', ?, ?, 1, 1)`).run(content.length, sha256);
+  return { sha256, path };
+}
+
+/** The operator's command line in a process of its own, confined. */
+export function hubctl(dataDir: string, args: string[]): Promise<Outcome> {
+  const launch = join(PROJECT_ROOT, 'src/bin/launch.ts');
+  return runProgram(process.execPath, [launch, 'hubctl', ...args], { env: hubEnvironment(dataDir), cwd: join(dataDir, '..') });
+}
+
+export function verify(folder: string): Promise<Verification> {
+  return verifyBackup(folder, { migrations: MIGRATIONS, clock: Date.now });
+}
+
+/** A copy of a backup beside it, to be harmed. */
+export function copyOf(backup: string, name: string): string {
+  const copy = join(backup, '../..', `copy ${name}`);
+  cpSync(backup, copy, { recursive: true });
+  return copy;
+}
+
+/** Makes SHA256SUMS fit the files as they are now; what it recorded besides stays. */
+export function renewHashes(backup: string): void {
+  const lines = ['hub.db', 'uploads.tar.gz'].map((name) => `${sha256Of(join(backup, name))}  ${name}`);
+  rewriteSums(backup, (text) => `${text.replace(/^[^#].*\n/gm, '')}${lines.join('\n')}\n`);
+}
+
+/** Changes what SHA256SUMS says, with a hash of its own lines that fits. */
+export function rewriteSums(backup: string, change: (text: string) => string): void {
+  const path = join(backup, 'SHA256SUMS');
+  const text = change(readFileSync(path, 'utf8')).replace(/^# lines .*\n/m, '');
+  const hash = createHash('sha256').update(text.trimEnd()).digest('hex');
+  writeFileSync(path, text.startsWith('#') ? text.replace(/^(?=[^#])/m, `# lines ${hash}\n`) : text);
+}
+
+export function sha256Of(path: string): string {
+  return createHash('sha256').update(readFileSync(path)).digest('hex');
+}
+
+/** Changes the database of a backup, and makes its hash fit. */
+export function changeDatabase(backup: string, change: (db: Db) => void): void {
+  const path = join(backup, 'hub.db');
+  chmodSync(path, 0o600);
+  const db = openDatabase(path);
+  change(db);
+  db.pragma('journal_mode = DELETE');
+  db.close();
+  renewHashes(backup);
+}

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import type { Client } from './client.ts';
+import { startHub, type Hub } from './hub.ts';
+
+export type SentFile = { name: string; content: Buffer | string };
+
+export type ShownAttachment = {
+  id: number;
+  kind: 'native' | 'remote';
+  filename: string;
+  mediaType: string | null;
+  bytes: number | null;
+  sha256: string | null;
+  url: string | null;
+  scan: string;
+};
+
+export type ShownPost = { id: number; title: string; contentHtml: string; attachments: ShownAttachment[] };
+
+/** A file as the hub gave it out. */
+export type Served = { status: number; headers: Headers; body: Buffer };
+
+/** A hub whose `ada`, its administrator, has a source of own posts. */
+export async function hubWithOwnPosts(t: TestContext, env: Record<string, string> = {}, visibility = 'public') {
+  const hub = await startHub(t, env);
+  const ada = await hub.person('ada');
+  return { hub, ada, sourceId: await ownSource(ada, visibility) };
+}
+
+/** The id of a new source of own posts. */
+export async function ownSource(client: Client, visibility = 'public'): Promise<number> {
+  const added = await client.post('/api/sources', { kind: 'native', title: 'Notes', visibility });
+  assert.equal(added.status, 201, added.text);
+  return added.json<{ id: number }>().id;
+}
+
+/** Sends a form with files as the person's browser would. */
+export async function sendForm(
+  hub: Hub, client: Client, path: string, fields: Record<string, string>, files: SentFile[],
+): Promise<{ status: number; text: string; headers: Headers }> {
+  const body = new FormData();
+  for (const [name, value] of Object.entries(fields)) body.append(name, value);
+  for (const { name, content } of files) {
+    body.append('attachments', new Blob([new Uint8Array(Buffer.from(content))]), name);
+  }
+  const headers = { 'sec-fetch-site': 'same-origin', cookie: cookiesOf(client), accept: 'text/html' };
+  const response = await fetch(hub.address + path, { method: 'POST', headers, body, redirect: 'manual' });
+  return { status: response.status, text: await response.text(), headers: response.headers };
+}
+
+/** A new post with these files. */
+export async function writePost(
+  hub: Hub, client: Client, sourceId: number, files: SentFile[], fields: Record<string, string> = {},
+): Promise<ShownPost> {
+  const values = { sourceId: String(sourceId), title: 'With files', content: 'Some text', ...fields };
+  const answer = await sendForm(hub, client, '/api/posts', values, files);
+  assert.equal(answer.status, 201, answer.text);
+  return JSON.parse(answer.text);
+}
+
+/** Path and identity of the only attachment of a new post. */
+export async function attachOne(
+  hub: Hub, client: Client, sourceId: number, name: string, content: Buffer | string,
+): Promise<{ path: string; attachment: ShownAttachment; post: ShownPost }> {
+  const post = await writePost(hub, client, sourceId, [{ name, content }]);
+  const [attachment] = post.attachments;
+  assert.ok(attachment);
+  return { path: pathOf(attachment), attachment, post };
+}
+
+/** The path below the hub's address at which the API says that the file is. */
+export function pathOf({ url }: ShownAttachment): string {
+  assert.ok(url);
+  return new URL(url).pathname;
+}
+
+/** Asks the hub for a file, as somebody or as nobody. */
+export async function getFile(
+  hub: Hub, path: string, { headers = {}, as, method = 'GET' }:
+  { headers?: Record<string, string>; as?: Client; method?: string } = {},
+): Promise<Served> {
+  const cookie = as ? { cookie: cookiesOf(as) } : {};
+  const response = await fetch(hub.address + path, { method, headers: { ...cookie, ...headers }, redirect: 'manual' });
+  return { status: response.status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) };
+}
+
+function cookiesOf(client: Client): string {
+  return [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+}

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Browser } from './browser.ts';
+
+/** Faults of a page that a reader with an assistive program would trip over; what axe calls serious, in short. */
+export const FIND_FAULTS = `
+  const faults = [];
+  const nameOf = (element) => element.getAttribute('aria-label') || element.labels?.[0]?.textContent
+    || element.textContent.trim() || element.querySelector('img')?.alt;
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  if (!document.documentElement.lang) faults.push('no lang');
+  if (!document.title.trim()) faults.push('no title');
+  if (all('h1').length !== 1) faults.push(all('h1').length + ' h1');
+  if (all('main').length !== 1) faults.push('not one main');
+  if (document.scripts.length) faults.push('scripts');
+  for (const nav of all('nav')) if (!nav.getAttribute('aria-label')) faults.push('nav without a name');
+  for (const element of all('input:not([type=hidden]), select, textarea, button, a[href], summary'))
+    if (!nameOf(element)?.trim()) faults.push('no name: ' + element.outerHTML);
+  for (const image of all('img')) if (image.getAttribute('alt') === null) faults.push('no alt: ' + image.outerHTML);
+  for (const element of all('[tabindex]')) if (element.tabIndex > 0) faults.push('tabindex: ' + element.outerHTML);
+  const ids = all('[id]').map((element) => element.id);
+  if (new Set(ids).size !== ids.length) faults.push('an id twice');
+  const levels = all('h1, h2, h3, h4, h5, h6').map((heading) => Number(heading.localName[1]));
+  levels.forEach((level, index) => { if (level > (levels[index - 1] ?? 1) + 1) faults.push('h' + level + ' after a gap'); });
+  for (const form of all('form')) if (!form.querySelector('button')) faults.push('no button: ' + form.action);
+  return faults;
+`;
+
+/** Texts whose colour stands out from what is behind them by less than 4.5 to 1 (WCAG 2.2, 1.4.3). */
+export const FIND_FAINT_TEXT = `
+  const context = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
+  const rgb = (color) => {
+    context.clearRect(0, 0, 1, 1);
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data];
+  };
+  const linear = (part) => part / 255 <= 0.03928 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4;
+  const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const behind = (element) => {
+    const color = element ? rgb(getComputedStyle(element).backgroundColor) : [255, 255, 255, 255];
+    return color[3] === 255 ? color : behind(element.parentElement);
+  };
+  const hasText = (element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+  return [...document.querySelectorAll('body *')].filter((element) => hasText(element) && element.checkVisibility())
+    .flatMap((element) => {
+      const pair = [luminance(rgb(getComputedStyle(element).color)), luminance(behind(element))];
+      const contrast = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+      return contrast < 4.5 ? [contrast.toFixed(2) + ' ' + element.outerHTML.slice(0, 120)] : [];
+    });
+`;
+
+/** Clicks what leads to another page, and waits until it is there. */
+export async function follow(browser: Browser, selector: string): Promise<void> {
+  await browser.run(`document.documentElement.dataset.old = ''`);
+  await browser.click(selector);
+  const hasArrived = `return document.readyState === 'complete' && document.documentElement.dataset.old === undefined`;
+  const until = performance.now() + 10_000;
+  while (!(await browser.run<boolean>(hasArrived))) {
+    if (performance.now() > until) throw new Error(`${selector} leads nowhere`);
+    await sleep(5);
+  }
+}
+
+/** Fills in the form's fields and sends it. */
+export async function submit(browser: Browser, fields: Record<string, string>, button = 'main form button'): Promise<void> {
+  for (const [name, value] of Object.entries(fields)) await browser.type(`main [name=${name}]`, value);
+  await follow(browser, button);
+}
+
+/** Path and query of the page that is shown. */
+export async function path(browser: Browser): Promise<string> {
+  const { pathname, search } = new URL(await browser.url());
+  return pathname + search;
+}
+
+/** Signs the browser in and ends on that page. */
+export async function signIn(browser: Browser, address: string, username: string, password: string, next = '/sources') {
+  await browser.goto(`${address}/sign-in?${new URLSearchParams({ next })}`);
+  await submit(browser, { username, password });
+}

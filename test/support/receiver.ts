@@ -1,0 +1,64 @@
+import type { ServerResponse } from 'node:http';
+import type { TestContext } from 'node:test';
+import { createWorker } from '../../src/platform/jobs/worker.ts';
+import { startOrigin } from './origin.ts';
+import { startHub, type Hub } from './hub.ts';
+
+/** An alert as the plain JSON format has it. */
+export type ReceivedAlert = { event: string; severity: string; title: string; text: string; suppressed: number };
+
+/** A receiver of alerts, which takes them until a test says otherwise. */
+export async function startReceiver(t: TestContext) {
+  let answer: (response: ServerResponse) => void = taken;
+  const origin = await startOrigin(t, (_request, response) => answer(response));
+  return {
+    url: `${origin.url}/alerts/SECRET-path?key=SECRET-key`,
+    alerts: (): ReceivedAlert[] => origin.requests.map(({ body }) => JSON.parse(body.toString()) as ReceivedAlert),
+    /** What it does from now on. */
+    answerWith: (next: (response: ServerResponse) => void): void => void (answer = next),
+    take: (): void => void (answer = taken),
+    close: origin.close,
+  };
+}
+
+function taken(response: ServerResponse): void {
+  response.writeHead(200).end('ok');
+}
+
+/** A hub that tells its troubles to a receiver. */
+export async function hubWithReceiver(t: TestContext, env: Record<string, string> = {}) {
+  const receiver = await startReceiver(t);
+  const hub = await startHub(t, { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json', ...env });
+  const { db, jobs, alerts, clock, log, errors } = hub.app;
+  const worker = createWorker({ db, queue: jobs, handlers: alerts.handlers, clock, log, onError: errors.note });
+
+  /** Tells and delivers what is due, and looks after nothing else. Returns how many deliveries were tried. */
+  function tell(): Promise<number> {
+    alerts.tell();
+    return worker.runDue();
+  }
+
+  /** Lets the time pass in steps, telling at each. */
+  async function tellFor(ms: number, step: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += step) {
+      hub.passTime(Math.min(step, ms - passed));
+      await tell();
+    }
+  }
+
+  return { hub, receiver, tell, tellFor };
+}
+
+/** As something in the hub does it: in a transaction. */
+export function raise(hub: Hub, ...[trouble, subject]: Parameters<Hub['app']['alerts']['raise']>): void {
+  hub.db.transaction('test', () => hub.app.alerts.raise(trouble, subject))();
+}
+
+/** Lets the time pass in steps of the schedule, working at each. */
+export async function passTime(hub: Hub, ms: number, step: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += step) {
+    hub.passTime(Math.min(step, ms - passed));
+    await hub.work();
+  }
+}
+

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { cpSync, existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { createAuditStore } from '../../src/features/audit/audit-store.ts';
+import { beginRestore, finishRestore, openRestored, swapRestored } from '../../src/features/backups/restore-steps.ts';
+import { createRestoredStore } from '../../src/features/backups/restored-store.ts';
+import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import { addPost, backupHub, MIGRATIONS } from './backup-hub.ts';
+import { hubEnvironment } from './hub-process.ts';
+import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+
+/** In the database from before the restore, and in no backup of it. */
+export const MARK = 'Written after the backup was made.';
+
+export type RestorableHub = Awaited<ReturnType<typeof restorableHub>>;
+
+/**
+ * A hub that nobody runs, with a backup of it; since then a post and a file were added, and the file of the backup was
+ * removed. Its database is closed.
+ */
+export async function restorableHub(t: TestContext) {
+  const hub = backupHub(t);
+  const inBackup = hub.upload('of the backup');
+  const { path: backup, name } = await hub.backup();
+  addPost(hub.db, 2, MARK);
+  hub.db.exec('DELETE FROM attachments; DELETE FROM uploads');
+  rmSync(inBackup.path);
+  const since = hub.upload('uploaded after the backup');
+  hub.db.close();
+  const hubctlWith = (env: Record<string, string>, ...args: string[]): Promise<Outcome> =>
+    runProgram(process.execPath, [join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl', ...args],
+      { env: hubEnvironment(hub.dataDir, env), cwd: join(hub.dataDir, '..') });
+  return { dataDir: hub.dataDir, hubctl: hub.hubctl, hubctlWith, backup, name, inBackup: inBackup.sha256, since: since.sha256 };
+}
+
+export function begin(dataDir: string, backup: string, options: Partial<Parameters<typeof beginRestore>[0]> = {}) {
+  return beginRestore({ dataDir, backup, migrations: MIGRATIONS, clock: Date.now, onStep: () => {}, settle, ...options });
+}
+
+function settle(db: Db, backup: string) {
+  const recordAct = createAuditStore(db, Date.now).record;
+  return createRestoredStore({ db, clock: Date.now, repeatable: [], recordAct }).settle(backup);
+}
+
+/** A copy of the data for one attempt, in memory where the machine has a file system there. */
+export function copyData(t: TestContext, dataDir: string): { dataDir: string; remove(): void } {
+  const parent = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'hub-'));
+  const remove = (): void => rmSync(parent, { recursive: true, force: true });
+  t.after(remove);
+  cpSync(dataDir, join(parent, 'data'), { recursive: true });
+  return { dataDir: join(parent, 'data'), remove };
+}
+
+/** Whose data is in place: that from before, that of the backup, or a description of what is there. */
+export function worldIn(dataDir: string, hub: Pick<RestorableHub, 'inBackup' | 'since'>): string {
+  const uploads = uploadsIn(dataDir);
+  const posts = postsIn(dataDir);
+  if (posts === 2 && uploads.join() === hub.since) return 'old';
+  if (posts === 1 && uploads.join() === hub.inBackup) return 'new';
+  return `${posts} posts with the files ${uploads.join()}`;
+}
+
+export function uploadsIn(dataDir: string): string[] {
+  const root = join(dataDir, 'uploads');
+  if (!existsSync(root)) return [];
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile()).map(({ name }) => name).sort();
+}
+
+/** How many, in a database that is whole. */
+export function postsIn(dataDir: string): number {
+  return query(dataDir, (db) => {
+    assert.equal(db.pragma('integrity_check'), 'ok');
+    return db.prepare<[], { n: number }>('posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? NaN;
+  });
+}
+
+export function query<T>(dataDir: string, work: (db: Db) => T): T {
+  const path = join(dataDir, 'hub.db');
+  assert.ok(existsSync(path), 'there is a database');
+  const db = openDatabase(path);
+  try {
+    return work(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** Fails when the data from before is neither in place nor among what was kept. */
+export function assertOldIsSomewhere(dataDir: string, { since }: Pick<RestorableHub, 'since'>): void {
+  const folders = [dataDir, ...readdirSync(dataDir).filter((name) => name.startsWith('pre-restore-'))
+    .map((name) => join(dataDir, name))];
+  assert.ok(folders.some((folder) => uploadsIn(folder).includes(since)), 'the old files are there');
+  const logs = folders.flatMap((folder) => ['hub.db', 'hub.db-wal'].map((name) => join(folder, name)));
+  assert.ok(logs.some((path) => existsSync(path) && readFileSync(path).includes(MARK)), 'the old database is there');
+}
+
+/** What restores have left beside the data. */
+export function leftovers(dataDir: string): string[] {
+  const beside = readdirSync(dataDir).filter((name) => name.startsWith('.restore-'));
+  const states = readdirSync(join(dataDir, 'run')).filter((name) => name.startsWith('restore-'));
+  return [...beside, ...states];
+}
+
+/** The folder in which the data from before was put aside; fails where there is not exactly one. */
+export function keptIn(dataDir: string): string {
+  const [kept, ...more] = readdirSync(dataDir).filter((name) => name.startsWith('pre-restore-'));
+  assert.ok(kept !== undefined && more.length === 0, 'one folder was kept');
+  return join(dataDir, kept);
+}
+
+/** A whole restore, without a hub to be stopped or started. */
+export async function restore(dataDir: string, backup: string) {
+  const { verification, settled, migrated } = await begin(dataDir, backup);
+  await swapRestored(dataDir);
+  await openRestored(dataDir);
+  const { kept } = await finishRestore(dataDir);
+  return { verification, settled, migrated, kept };
+}
+
+/** Everything below DATA_DIR with what can change about it, but locks, and copies of the backup that a test made. */
+export function stateOf(folder: string): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return entries.map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !/^\/(run\/[a-z.-]*lock|copy )/.test(path.slice(folder.length))).sort().map((path) => {
+      const { mode, size, mtimeMs, ino } = lstatSync(path);
+      return `${path.slice(folder.length)} ${mode.toString(8)} ${ino} ${path.endsWith('/run') ? '' : `${size} ${mtimeMs}`}`;
+    });
+}

@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+import { startHubProcess, type HubProcess } from './hub-process.ts';
+import { waitUntil } from './wait-until.ts';
+
+export const RESTORE = join(PROJECT_ROOT, 'scripts/restore.sh');
+
+/** What restore.sh gets: hardly anything, as from cron, and short patience. */
+export function restoreEnvironment(dataDir: string, port: number, env: Record<string, string> = {}): Record<string, string> {
+  return {
+    PATH: '/usr/bin:/bin', HUB_NODE: process.execPath, DATA_DIR: dataDir, PORT: String(port), CONFIRM_RESTORE: 'YES',
+    RESTORE_HEALTH_SECONDS: '20', RESTORE_STOP_SECONDS: '2', ...env,
+  };
+}
+
+/** Runs restore.sh on that folder's hub; `port` is where it listens. */
+export function runRestore(
+  dataDir: string, port: number, args: string[], env: Record<string, string> = {}, cwd = '/',
+): Promise<Outcome> {
+  return runProgram(RESTORE, args, { env: restoreEnvironment(dataDir, port, env), cwd });
+}
+
+/** The same in a process group of its own, to be killed at any moment with all that it has started. */
+export function startRestore(t: TestContext, dataDir: string, port: number, args: string[], env: Record<string, string> = {}) {
+  const child = spawn(RESTORE, args, {
+    env: restoreEnvironment(dataDir, port, env), cwd: '/', detached: true, stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += String(text)));
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
+    child.once('exit', (status, signal) => resolve(status ?? signal));
+  });
+  const signalGroup = (signal: NodeJS.Signals): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, signal);
+    } catch {
+      return; // all of it has ended
+    }
+  };
+  t.after(() => signalGroup('SIGKILL'));
+  return { said: () => said, ended, signalGroup };
+}
+
+/** A port of this machine that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** The hub as npm start runs it, once it is healthy. */
+export async function startHub(t: TestContext, dataDir: string, port: number): Promise<HubProcess & { url: string }> {
+  const hub = startHubProcess(t, 'start', dataDir, { PORT: String(port) });
+  const url = `http://127.0.0.1:${port}`;
+  await waitUntil('the hub is healthy', () => isHealthy(url), 30_000);
+  return { ...hub, url };
+}
+
+export async function isHealthy(url: string): Promise<boolean> {
+  return fetch(`${url}/api/health`).then(({ status }) => status === 200, () => false);
+}

@@ -1,0 +1,32 @@
+import type { TestContext } from 'node:test';
+import type { Hub } from './hub.ts';
+import { reply, startOrigin, type Origin, type OriginHandler } from './origin.ts';
+
+export const CLEAN = reply(200, {}, '{"clean":true}');
+export const INFECTED = reply(200, {}, '{"clean":false,"signature":"Test.Virus"}');
+
+/** A scanner that answers as `answers` says at the time. */
+export type Scanner = Origin & { answers: OriginHandler };
+
+export async function startScanner(t: TestContext, answers: OriginHandler): Promise<Scanner> {
+  const origin = await startOrigin(t, (request, response) => scanner.answers(request, response));
+  const scanner: Scanner = { ...origin, answers };
+  return scanner;
+}
+
+/** How many scans ended how, as the metrics say. */
+export async function scanCounts(hub: Hub): Promise<Record<string, number>> {
+  const { text } = await hub.anybody.get('/api/metrics');
+  const found = text.matchAll(/^service_attachment_scans_total\{result="(\w+)"\} (\d+)$/gm);
+  return Object.fromEntries([...found].map(([, result = '', count]) => [result, Number(count)]));
+}
+
+export type Act = { act: string; actor: string; name: string; detail: Record<string, unknown> };
+
+/** Audit records about files. */
+export function fileActs({ db }: Hub): Act[] {
+  const rows = db.prepare<[], { act: string; actor: string; name: string; detail: string }>('acts', `
+    SELECT act, actor_name AS actor, target_name AS name, detail FROM audit_records
+     WHERE act IN ('attachment.refused', 'attachment.quarantined') ORDER BY id`).all();
+  return rows.map(({ detail, ...row }) => ({ ...row, detail: JSON.parse(detail) }));
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Db } from '../../src/platform/db/open-database.ts';
+import type { Answer, Client } from './client.ts';
+import type { Hub } from './hub.ts';
+import { BOUNDARY, fieldHeaders, fileHeaders, writeForm } from './multipart.ts';
+
+export type SentFile = { filename: string; data: string | Buffer };
+export type Attachment = {
+  id: number;
+  kind: string;
+  filename: string;
+  mediaType: string;
+  bytes: number;
+  sha256: string;
+  url: string;
+  scan: string;
+};
+export type PostAnswer = { id: number; title: string; contentHtml: string; attachments: Attachment[] };
+
+export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
+
+/** Somebody with a source of own posts. */
+export async function writer(hub: Hub, username: string, visibility = 'public') {
+  const client = await hub.person(username);
+  return { client, sourceId: await addNativeSource(client, visibility) };
+}
+
+export async function addNativeSource(client: Client, visibility = 'public'): Promise<number> {
+  const answer = await client.post('/api/sources', { kind: 'native', title: 'Notes', visibility });
+  assert.equal(answer.status, 201, answer.text);
+  return answer.json<{ id: number }>().id;
+}
+
+export function formWith(fields: Record<string, string>, files: SentFile[] = []): Buffer {
+  return writeForm([
+    ...Object.entries(fields).map(([name, data]) => ({ headers: fieldHeaders(name), data })),
+    ...files.map(({ filename, data }) => ({ headers: fileHeaders('attachments', filename), data })),
+  ]);
+}
+
+/** Sends a form as that person. */
+export async function sendForm(hub: { address: string }, client: Client, path: string, form: Buffer): Promise<Answer> {
+  const response = await fetch(hub.address + path, {
+    method: 'POST',
+    headers: { 'content-type': FORM_TYPE, 'sec-fetch-site': 'same-origin', cookie: cookieOf(client) },
+    body: new Uint8Array(form),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) };
+}
+
+export function cookieOf({ cookies }: Client): string {
+  return [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+}
+
+/** Writes a post with files, which must be taken. */
+export async function writePost(
+  hub: { address: string }, { client, sourceId }: { client: Client; sourceId: number }, files: SentFile[] = [],
+): Promise<PostAnswer> {
+  const form = formWith({ sourceId: String(sourceId), title: 'A post' }, files);
+  const answer = await sendForm(hub, client, '/api/posts', form);
+  assert.equal(answer.status, 201, answer.text);
+  return answer.json<PostAnswer>();
+}
+
+export function addFiles(hub: { address: string }, client: Client, postId: number, files: SentFile[]): Promise<Answer> {
+  return sendForm(hub, client, `/api/posts/${postId}/attachments`, formWith({}, files));
+}
+
+export function hashOf(data: string | Buffer): string {
+  return createHash('sha256').update(data).digest('hex');
+}
+
+export function uploadPath(dataDir: string, sha256: string): string {
+  return join(dataDir, 'uploads', sha256.slice(0, 2), sha256);
+}
+
+/** The hashes under which files are kept, and what stands in tmp/. */
+export function filesIn(dataDir: string): { uploads: string[]; tmp: string[] } {
+  const entries = readdirSync(join(dataDir, 'uploads'), { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  return { uploads: files.map(({ name }) => name).sort(), tmp: readdirSync(join(dataDir, 'tmp')) };
+}
+
+/** The same, of this process's own open files. */
+export function openFilesIn(dataDir: string): string[] {
+  const folders = ['tmp', 'uploads'].map((name) => `${join(dataDir, name)}/`);
+  return readdirSync('/proc/self/fd').map(targetOf).filter((path) => folders.some((folder) => path.startsWith(folder)));
+}
+
+function targetOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    return ''; // the one that readdir used
+  }
+}
+
+/** What rows say about files. */
+export function uploadRows(db: Db): { sha256: string; bytes: number; scan: string; attachments: number }[] {
+  return db.prepare<[], { sha256: string; bytes: number; scan: string; attachments: number }>('uploads', `
+    SELECT sha256, bytes, scan,
+           (SELECT COUNT(*) FROM attachments WHERE attachments.sha256 = uploads.sha256) AS attachments
+      FROM uploads ORDER BY sha256`).all();
+}
+
+export function numberOf(db: Db, sql: string): number {
+  return db.prepare<[], { n: number }>('number', `SELECT (${sql}) AS n`).get()?.n ?? NaN;
+}
+
+/** No file, no row of one, nothing open: as before anybody sent a file. */
+export function assertNothingKept({ db, dataDir }: Pick<Hub, 'db' | 'dataDir'>, posts = 0): void {
+  assert.deepEqual(filesIn(dataDir), { uploads: [], tmp: [] });
+  assert.deepEqual(openFilesIn(dataDir), []);
+  assert.deepEqual(uploadRows(db), []);
+  assert.equal(numberOf(db, 'SELECT COUNT(*) FROM attachments'), 0);
+  assert.equal(numberOf(db, 'SELECT COUNT(*) FROM posts'), posts);
+  assert.equal(numberOf(db, 'SELECT COALESCE(SUM(bytes), 0) FROM upload_usage'), 0);
+}
+
+/** Every row has its file with the right bytes, and every file in its place a row. */
+export function assertFilesMatchRows({ db, dataDir }: Pick<Hub, 'db' | 'dataDir'>): void {
+  const rows = uploadRows(db);
+  assert.deepEqual(filesIn(dataDir).uploads, rows.map(({ sha256 }) => sha256));
+  for (const { sha256 } of rows) assert.equal(hashOf(readFileSync(uploadPath(dataDir, sha256))), sha256);
+}

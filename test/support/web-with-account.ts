@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { createClient, type Client } from './client.ts';
+import { hubEnvironment, startHubProcess, type HubProcess } from './hub-process.ts';
+import { PROJECT_ROOT, runProgram } from './run-program.ts';
+
+/** A real web process on that folder, and somebody who has joined there. */
+export async function startWebWithAccount(
+  t: TestContext, dataDir: string, env: Record<string, string> = {},
+): Promise<{ web: HubProcess; address: string; client: Client }> {
+  const web = startHubProcess(t, 'web', dataDir, env);
+  const address = await web.address();
+  const invite = [join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl', 'invite'];
+  const { stdout, stderr } = await runProgram(process.execPath, invite, { env: hubEnvironment(dataDir, env) });
+  const client = createClient(address);
+  const person = { invitation: stdout.trim(), username: 'ada', password: 'correct horse battery' };
+  assert.equal((await client.post('/api/accounts', person)).status, 201, stderr);
+  return { web, address, client };
+}

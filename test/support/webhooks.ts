@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { Agent, request as httpRequest } from 'node:http';
+import type { TestContext } from 'node:test';
+import type { Client } from './client.ts';
+import { startHub, type Hub } from './hub.ts';
+import { standardEvent, type SignedEvent } from './signed-events.ts';
+
+export type Sent = { status: number; headers: Record<string, string | string[] | undefined>; text: string };
+
+export type Hook = { id: number; url: string; secret: string };
+
+const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+
+/** A hub whose `ada`, its administrator, has a webhook. */
+export async function hubWithWebhook(t: TestContext, env: Record<string, string> = {}) {
+  const hub = await startHub(t, env);
+  const ada = await hub.person('ada');
+  return { hub, ada, hook: await makeWebhook(ada) };
+}
+
+export async function makeWebhook(client: Client, title = 'Hook', visibility = 'public'): Promise<Hook> {
+  const made = await client.post('/api/sources', { kind: 'webhook', title, visibility });
+  assert.equal(made.status, 201, made.text);
+  const { id, webhook } = made.json<{ id: number; webhook: { url: string; secret: string } }>();
+  return { id, ...webhook };
+}
+
+/** Sends headers and body as they are, duplicates too. */
+export function sendEvent(
+  address: string, sourceId: number | string, { rawHeaders, body }: SignedEvent, type: string | null = 'application/json',
+): Promise<Sent> {
+  const contentType = type === null ? [] : ['Content-Type', type];
+  const headers = ['Host', new URL(address).host, ...contentType, 'Content-Length', String(body.length), ...rawHeaders];
+  return new Promise((resolve, reject) => {
+    const options = { method: 'POST', agent, headers, setHost: false };
+    const req = httpRequest(`${address}/api/webhooks/${sourceId}`, options, async (res) => {
+      const text = Buffer.concat(await res.toArray()).toString();
+      resolve({ status: res.statusCode ?? 0, headers: res.headers, text });
+    });
+    req.on('error', reject);
+    req.end(body);
+  });
+}
+
+/** The body of an event. */
+export function eventBody(type: string, data: object, at: number): string {
+  return JSON.stringify({ type, timestamp: new Date(at).toISOString(), data });
+}
+
+let count = 0;
+
+/** An event of now by the hub's clock, with an id of its own, signed with the secret. */
+export function eventOf(hub: Hub, secret: string, type: string, data: object, id = `msg_${count++}`): SignedEvent {
+  return standardEvent(secret, { id, timestamp: Math.floor(hub.now() / 1_000), body: eventBody(type, data, hub.now()) });
+}
+
+/** Sends an event of now; the answer must be 202. */
+export async function publish(hub: Hub, hook: Hook, type: string, data: object, id?: string): Promise<void> {
+  const sent = await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, type, data, id));
+  assert.equal(sent.status, 202, sent.text);
+}
+
+/** Titles of the posts that everybody sees, newest first. */
+export async function publicTitles(hub: Hub): Promise<string[]> {
+  const answer = await hub.anybody.get('/api/posts?limit=100');
+  return answer.json<{ items: { title: string }[] }>().items.map(({ title }) => title);
+}
+
+/** One series of the hub's metrics. */
+export async function metric(hub: Hub, series: string): Promise<number> {
+  const { text } = await hub.anybody.get('/api/metrics');
+  const line = text.split('\n').find((one) => one.startsWith(`${series} `));
+  return Number(line?.slice(series.length));
+}

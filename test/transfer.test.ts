@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addNotes, addPost, itemsAt, numberIn } from './support/accounts.ts';
+import { rss, serving } from './support/feeds.ts';
+import { startHub } from './support/hub.ts';
+import { startOrigin } from './support/origin.ts';
+import { writePost } from './support/own-posts.ts';
+
+type Told = { kind: string; title: string; path: string };
+
+async function told(client: Parameters<typeof itemsAt>[0]): Promise<string[]> {
+  return (await itemsAt<Told>(client, '/api/notifications')).map(({ title, path }) => `${title} ${path}`);
+}
+
+test('a source goes to its new owner with its posts; both are told, and it is on record', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const carol = await hub.person('carol');
+  const sourceId = await addNotes(bob, 'Notes', 'private');
+  const postId = await addPost(bob, sourceId);
+
+  const moved = await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'CAROL' });
+
+  assert.equal(moved.status, 200);
+  assert.deepEqual(moved.json()['owner'], { id: 3, displayName: 'carol' });
+  assert.equal((await carol.get(`/api/posts/${postId}`)).status, 200);
+  assert.equal((await bob.get(`/api/posts/${postId}`)).status, 404, 'it is private to another now');
+  assert.equal((await carol.patch(`/api/sources/${sourceId}`, { title: 'Hers' })).status, 200);
+  assert.deepEqual(await told(bob), ['“Notes” belongs to somebody else now /sources']);
+  assert.deepEqual(await told(carol), [`“Notes” belongs to you now /sources/${sourceId}`]);
+  const [record] = await itemsAt(ada, '/api/admin/audit?act=source.transferred');
+  assert.deepEqual(record?.['actor'], { id: 2, name: 'bob' });
+  assert.deepEqual(record?.['target'], { kind: 'source', id: sourceId, name: 'Notes' });
+  assert.deepEqual(record?.['detail'], { from: 2, to: 3 });
+});
+
+test('files of its posts count for the new owner', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const bob = await hub.person('bob');
+  const sourceId = await addNotes(bob);
+  await writePost(hub, bob, sourceId, [{ name: 'a.txt', content: 'twelve bytes' }]);
+
+  await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'ada' });
+
+  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 2'), 0);
+  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 1'), 12);
+});
+
+test('only the owner and administrators may give a source away, and only to somebody who can have it', async (t) => {
+  const hub = await startHub(t);
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', [{ guid: 'a' }])) });
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const carol = await hub.person('carol');
+  const open = await addNotes(bob);
+  const hidden = await addNotes(bob, 'Hidden', 'private');
+  const feed = { kind: 'feed', url: `${origin.url}/feed` };
+  const feedId = (await bob.post('/api/sources', feed)).json<{ id: number }>().id;
+  await carol.post('/api/sources', feed);
+  const give = (client: typeof bob, id: number, username: unknown) =>
+    client.post(`/api/sources/${id}/transfer`, { username });
+
+  assert.equal((await give(hub.anybody, open, 'ada')).status, 401);
+  assert.equal((await give(carol, open, 'carol')).status, 403);
+  assert.equal((await give(carol, hidden, 'carol')).status, 404);
+  for (const unknown of ['nobody', '', undefined, 7, 'x'.repeat(40)]) {
+    const refused = await give(bob, open, unknown);
+    assert.equal(refused.status, 422, String(unknown));
+    assert.equal(refused.json<{ errors: { pointer: string }[] }>().errors[0]?.pointer, '/username');
+  }
+  assert.equal((await give(bob, open, 'bob')).status, 409);
+  assert.equal((await give(bob, feedId, 'carol')).status, 409, 'she has that feed already');
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 3);
+  assert.equal((await give(ada, hidden, 'carol')).status, 200, 'an administrator may');
+});
+
+test('a transfer that fails half-way changes nothing and tells nobody', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const bob = await hub.person('bob');
+  const sourceId = await addNotes(bob);
+  hub.db.exec(`CREATE TRIGGER fault BEFORE INSERT ON notifications WHEN NEW.account_id = 1
+    BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+
+  assert.equal((await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'ada' })).status, 500);
+
+  assert.equal(numberIn(hub, `SELECT owner_id FROM sources WHERE id = ${sourceId}`), 2);
+  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE act = 'source.transferred'`), 0);
+  assert.deepEqual(await told(bob), []);
+});
