@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { NOBODY, requireAnotherUser } from './support/another-user.ts';
 import { backupHub } from './support/backup-hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';
 import { keptIn, leftovers, restorableHub, stateOf, worldIn } from './support/restore-hub.ts';
@@ -11,7 +12,6 @@ import { freePort, RESTORE, restoreEnvironment, runRestore } from './support/res
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
 
 const HUBCTL = [process.execPath, join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl'];
-const NOBODY = 65_534;
 
 function mayMount(t: TestContext, folder: string): boolean {
   if (spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]).status === 0) return true;
@@ -68,7 +68,7 @@ test('case 64: uploads that are a mount of their own are refused up front, even 
 });
 
 test('case 70, 22: root restores for the account that owns the data: all of it stays that account’s', async (t) => {
-  if (process.getuid?.() !== 0) return t.skip('only root can act for another account');
+  if (!requireAnotherUser(t)) return;
   const hub = await restorableHub(t);
   for (const name of ['', ...readdirSync(hub.dataDir, { recursive: true })]) {
     chownSync(join(hub.dataDir, String(name)), NOBODY, NOBODY);

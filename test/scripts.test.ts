@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { RequestListener } from 'node:http';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { isRunning, PROJECT_ROOT, runProgram } from './support/run-program.ts';
@@ -150,7 +151,7 @@ function recordingProject(t: TestContext, failing: string) {
 }
 
 const TYPE_CHECK = '[node_modules/typescript/bin/tsc][-p][.]';
-const RUN_TESTS = '[--test][--test-timeout=300000]';
+const RUN_TESTS = `[--test][--test-timeout=300000][--test-concurrency=${availableParallelism()}]`;
 
 for (const [title, args, expected] of [
   ['every test file', [], '[test/a.test.ts][test/b.test.ts]'],

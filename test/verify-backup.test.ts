@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { packTar, type PackedMember } from '../src/platform/archive/pack-tar.ts';
+import { requireAnotherUser } from './support/another-user.ts';
 import { addPost, backupHub, changeDatabase, copyOf, hubctl, MIGRATIONS, renewHashes, rewriteSums, verify } from './support/backup-hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';
@@ -340,7 +341,7 @@ test('case 51: on folders and files without any right to write, verification wor
 });
 
 test('case 51: another user, who may read the backup and nothing else, can verify it', async (t) => {
-  if (process.getuid?.() !== 0) return t.skip('only root can become another user');
+  if (!requireAnotherUser(t)) return;
   const { path, hub } = await madeBackup(t);
   const place = join('/tmp', `backup of others ${process.pid}`);
   cpSync(path, place, { recursive: true });

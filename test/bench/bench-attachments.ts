@@ -35,7 +35,8 @@ export async function benchAttachments(): Promise<BenchRow[]> {
     const uploadPeer = await startPeer('upload-peer.ts', [peerFolder]);
     const filePeer = await startPeer('file-peer.ts', [served]);
     servers.push(hub, uploadPeer, filePeer);
-    const keep = createHash('sha256').update(readFileSync(served)).digest('hex').slice(0, 2);
+    const keep = createHash('sha256').update(readFileSync(served)).digest('hex');
+    for (let n = 0; n < 256; n++) mkdirSync(join(folder, 'uploads', n.toString(16).padStart(2, '0')), { recursive: true });
     const clear = () => [join(folder, 'uploads'), peerFolder].forEach((each) => empty(each, keep));
     return [
       await row('upload of 20 MiB', 'busboy + createHash + file stream', '>= 1.2',
@@ -83,9 +84,10 @@ async function download(server: RunningServer, path: string): Promise<number> {
   return (await load(server, path, ROUND_MS)) * (SERVED / MEBIBYTE);
 }
 
+/** Removes the files below, but for the one that is served; folders stay, as in a hub that is in use. */
 function empty(folder: string, keep: string): void {
-  for (const name of readdirSync(folder)) {
-    if (name !== keep) rmSync(join(folder, name), { recursive: true });
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile() && entry.name !== keep) rmSync(join(entry.parentPath, entry.name));
   }
 }
 

@@ -2,10 +2,10 @@ import type { FileHandle } from 'node:fs/promises';
 import { sync } from './durable-file.ts';
 
 /** Bytes of one write: 64 KiB at a time, as they come from a socket, take twice as long. */
-const BATCH = 256 * 1024;
+const BATCH = 512 * 1024;
 
 /** Bytes after which the disk is set to work while more comes in, so that little is left to wait for at the end. */
-const FLUSH = 4 * 1024 * 1024;
+const FLUSH = 2 * 1024 * 1024;
 
 /** Files that are written in batches at once. With more, memory counts for more than speed. */
 const PAIRS = 8;
