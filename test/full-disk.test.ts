@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { openDatabase, type Db } from '../src/platform/db/open-database.ts';
@@ -8,6 +8,7 @@ import { createClient, type Answer, type Client } from './support/client.ts';
 import { startHub } from './support/hub.ts';
 import { hubEnvironment, temporaryDataDir, watchHubProcess, type HubProcess } from './support/hub-process.ts';
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
+import { fillDisk } from './support/small-disk.ts';
 
 const LONG_TITLE = 'A title of some length. '.repeat(8);
 
@@ -99,20 +100,6 @@ async function inviteBeside(web: HubProcess, env: Record<string, string>): Promi
   return stdout.trim();
 }
 
-/** Takes all space that is left. */
-function fill(path: string): void {
-  for (const size of [65_536, 4_096, 512]) {
-    for (;;) {
-      try {
-        writeFileSync(path, Buffer.alloc(size), { flag: 'a' });
-      } catch (error) {
-        if (error instanceof Error && 'code' in error && error.code === 'ENOSPC') break;
-        throw error;
-      }
-    }
-  }
-}
-
 /** A copy of the database, taken while nobody writes, with its log. */
 function copyDatabase(t: TestContext, from: string): Db {
   const folder = temporaryDataDir(t);
@@ -134,7 +121,7 @@ test('on a real full disk web refuses writes with 503, goes on reading, and work
   assert.equal((await ada.post('/api/accounts', person)).status, 201);
   const seen = `/proc/${web.child.pid}/root${dataDir}`; // its folder as this process can see it
   for (let n = 0; n < 3; n++) assert.equal((await addSource(ada, n)).status, 201);
-  fill(join(seen, 'filler'));
+  fillDisk(join(seen, 'filler'));
 
   const { added, refusal } = await addUntilRefused(ada);
   assertStorageRefusal(refusal);

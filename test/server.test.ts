@@ -45,6 +45,9 @@ const ROUTES: Route[] = [
   route('GET /theirs', 'admin', 'for admins', () => json({})),
   route('POST /json', 'public', 'takes JSON', async (req) => json(await readJson(req))),
   route('POST /form', 'public', 'takes a form', async (req) => json(await readForm(req))),
+  route('POST /patient', 'public', 'waits 50 ms for its body', async (req) => {
+    return json({ bytes: (await readBody(req, 1000, 50)).length });
+  }),
   route('POST /small', 'public', 'takes ten bytes', async (req) => json({ bytes: (await readBody(req, 10)).length })),
   route('POST /invalid', 'public', 'finds mistakes', () => { throw invalid(
     [{ pointer: '/a', detail: 'A is wrong.' }],
@@ -423,6 +426,20 @@ test('whoever sends slowly is cut off: heads within 15 seconds, requests with fi
   assert.equal(server.requestTimeout, 3_600_000);
   assert.equal(server.keepAliveTimeout, 65_000);
   assert.equal(server.timeout, 120_000);
+});
+
+test('a body that does not come in time is refused with 408, and its connection ends', async (t) => {
+  const { connect, client, faults } = await startServer(t);
+  const raw = await connect();
+
+  raw.write('POST /patient HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf');
+  const { status, headers } = await raw.answer();
+  assert.deepEqual([status, headers.get('connection')], [408, 'close']);
+  await raw.ended();
+
+  const whole = await client.send('POST', '/patient', { body: 'x'.repeat(100) });
+  assert.deepEqual([whole.status, whole.json()], [200, { bytes: 100 }]);
+  assert.deepEqual(faults, []);
 });
 
 test('requests that were sent together are answered in their order', async (t) => {

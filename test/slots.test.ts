@@ -29,3 +29,31 @@ test('a work that fails gives its place to the next', async () => {
   await assert.rejects(failing, /broken/);
   assert.equal(await next, 'done');
 });
+
+test('who comes just when a work ends waits behind those who wait already, and no place is given twice', async () => {
+  const slots = createSlots(1, 9, () => new Error('busy'));
+  let [running, most] = [0, 0];
+  const order: string[] = [];
+  const work = (name: string) => slots(async () => {
+    most = Math.max(most, ++running);
+    order.push(name);
+    await Promise.resolve();
+    running--;
+  });
+  const gate = Promise.withResolvers<void>();
+  const first = slots(() => gate.promise);
+  const waiting = work('waited');
+
+  // Each comes one turn later than the other, so that one of them meets the moment between end and beginning.
+  const late = first.then(() => work('late'));
+  gate.resolve();
+  const later = [0, 1, 2, 3, 4].map(async (turns) => {
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    await work(`after ${turns}`);
+  });
+  await Promise.all([first, waiting, late, ...later]);
+
+  assert.equal(most, 1);
+  assert.equal(order[0], 'waited');
+  assert.equal(order.length, 7);
+});

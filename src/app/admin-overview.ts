@@ -1,13 +1,10 @@
 import type { Overview } from '../features/admin/overview-views.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
-import { DAY, HOUR } from '../platform/clock.ts';
 import { createKeptCounts } from '../platform/metrics/kept-counts.ts';
 import type { App } from './app.ts';
 import type { Observations } from './observations.ts';
-
-/** A daily backup may be late by so much before the page says so. */
-const BACKUP_STALE = DAY + 2 * HOUR;
+import { isStale, leastFree } from './trouble-bounds.ts';
 
 /** What the administrators' first page shows, out of kept counts and a few small files. */
 export function readingOverview(
@@ -26,7 +23,7 @@ export function readingOverview(
       version: config.version, schemaVersion, worker, failedJobs, oldestDueJobSeconds,
       jobs: jobs.filter(({ count }) => count > 0),
       backup: backupOf(config.dataDir, clock()),
-      storage: { ...readStorageSizes(config.databasePath), uploadsBytes: kept.value('uploads_bytes') },
+      storage: storageOf(config.databasePath, kept.value('uploads_bytes')),
     };
   };
 }
@@ -37,7 +34,12 @@ function backupOf(dataDir: string, now: number): Overview['backup'] {
   return {
     lastAt: lastSuccessAt,
     verifiedAt: lastVerifiedAt,
-    isStale: lastSuccessAt === null || now - lastSuccessAt > BACKUP_STALE,
+    isStale: isStale(state.newestVerified, now),
     problem: failed && (failed.problem ?? 'the last run failed'),
   };
+}
+
+function storageOf(databasePath: string, uploadsBytes: number): Overview['storage'] {
+  const sizes = readStorageSizes(databasePath);
+  return { ...sizes, uploadsBytes, isLow: sizes.freeBytes < leastFree(sizes.databaseBytes, uploadsBytes) };
 }

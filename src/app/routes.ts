@@ -23,6 +23,7 @@ import { webhookRoutes } from '../features/webhooks/webhook-routes.ts';
 import { newWebhookPage, webhookPanel } from '../features/webhooks/webhook-views.ts';
 import { byteSize } from '../platform/http/readable.ts';
 import type { Route } from '../platform/http/router.ts';
+import { errorFields } from '../platform/log.ts';
 import type { Viewer } from '../platform/viewer.ts';
 import type { App } from './app.ts';
 import type { Assets } from './assets.ts';
@@ -75,7 +76,7 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
     ...postRoutes({ listPosts, one, serving, reading }),
     ...postPages({ listPosts, one, serving, reading }),
     ...writeRoutes({ writing, receive: attachments.receive, serving }),
-    ...writePages({ writing, receive: attachments.receive, filesHint: filesHint(config) }),
+    ...writePages({ writing, receive: attachments.receive, filesHint: filesHint(config), noteTrouble }),
     ...attachmentRoutes({ ...attachments, db, maySeeSource, recordAct }),
     ...outputFeedRoutes({ posts, serving, visibleSourceTitle }),
     ...notificationRoutes({ notifications }),
@@ -89,6 +90,11 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
     ...webhookRoutes({ ...webhooks, manageableSource: app.changing.manageable }),
     ...assets.routes,
   ], config);
+
+  function noteTrouble(error: unknown): void {
+    app.log.error('post not stored', errorFields(error));
+    app.errors.note(error);
+  }
 
   function maySeePost(postId: number, viewer: Viewer): boolean {
     const post = posts.find(postId);

@@ -2,15 +2,12 @@ import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { spaceNeeded } from '../features/backups/free-space.ts';
 import { SYNC_SOURCE } from '../features/feeds/sync-source.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
-import { DAY, HOUR, MINUTE } from '../platform/clock.ts';
+import { MINUTE } from '../platform/clock.ts';
 import { byteSize } from '../platform/http/readable.ts';
 import type { App } from './app.ts';
+import { isStale, leastFree } from './trouble-bounds.ts';
 
-const LEAST_FREE = 1024 ** 3; // bytes
 const ENOUGH = 1.1; // times what is too little: until then a trouble lasts, so that it does not come and go
-
-/** A day, and time for the backup itself. */
-const OLDEST_BACKUP = DAY + 2 * HOUR;
 
 const BURST = 20; // unexpected errors
 const BURST_TIME = 10 * MINUTE;
@@ -27,8 +24,9 @@ export function watchingTroubles({ alerts, config, counts, clock, jobs, webhooks
 
   function watchSpace(): void {
     const { databaseBytes, freeBytes } = readStorageSizes(config.databasePath);
-    const backup = spaceNeeded(databaseBytes, counts.read().value('uploads_bytes'));
-    const least = Math.max(LEAST_FREE, backup);
+    const uploadBytes = counts.read().value('uploads_bytes');
+    const backup = spaceNeeded(databaseBytes, uploadBytes);
+    const least = leastFree(databaseBytes, uploadBytes);
     const isLow = freeBytes < least * (alerts.isOpen('space-low') ? ENOUGH : 1);
     const state = `${byteSize(freeBytes)} are free; the next backup may take ${byteSize(backup)}`;
     alerts.watch('space-low', isLow ? state : null);
@@ -41,9 +39,8 @@ export function watchingTroubles({ alerts, config, counts, clock, jobs, webhooks
     const damaged = `${lastVerification?.name ?? 'The last one'}: ${problemOf(lastVerification)}`;
     alerts.watch('backup-verify-failed', lastVerifyFailed ? damaged : null);
     const wereEverMade = lastBackup !== null || newest !== null;
-    const age = newestVerified === null ? Infinity : Math.abs(clock() - newestVerified.createdAt);
     const state = newestVerified ? `The newest is ${newestVerified.name}` : 'No backup on this machine is verified';
-    alerts.watch('backup-stale', wereEverMade && age > OLDEST_BACKUP ? state : null);
+    alerts.watch('backup-stale', wereEverMade && isStale(newestVerified, clock()) ? state : null);
   }
 
   function watchErrors(): void {

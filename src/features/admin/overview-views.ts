@@ -11,13 +11,10 @@ export type Overview = {
   oldestDueJobSeconds: number;
   jobs: { kind: string; state: string; count: number }[];
   backup: { lastAt: number | null; verifiedAt: number | null; isStale: boolean; problem: string | null };
-  storage: { databaseBytes: number; walBytes: number; uploadsBytes: number; freeBytes: number };
+  storage: { databaseBytes: number; walBytes: number; uploadsBytes: number; freeBytes: number; isLow: boolean };
 };
 
 type Fact = { subject: string; state: Html | string; isBad: boolean };
-
-/** Free space below which the page says so; bytes. */
-const LITTLE_SPACE = 1024 ** 3;
 
 /** Health, backups, space and the queue. What needs somebody stands out. */
 export function overviewPage(overview: Overview): Page {
@@ -46,7 +43,7 @@ function facts({ worker, failedJobs, oldestDueJobSeconds, backup, storage }: Ove
       isBad: backup.verifiedAt === null,
     },
     ...(backup.problem === null ? [] : [{ subject: 'Backup', state: backup.problem, isBad: true }]),
-    { subject: 'Free space', state: byteSize(storage.freeBytes), isBad: storage.freeBytes < LITTLE_SPACE },
+    { subject: 'Free space', state: byteSize(storage.freeBytes), isBad: storage.isLow },
     { subject: 'Database', state: byteSize(storage.databaseBytes), isBad: false },
     { subject: 'Its log', state: byteSize(storage.walBytes), isBad: false },
     { subject: 'Uploads', state: byteSize(storage.uploadsBytes), isBad: false },

@@ -47,7 +47,7 @@ export function createUploadFiles(dataDir: string) {
       }
     },
 
-    /** Moves a received file to its place; the same bytes a second time are simply dropped. */
+    /** Moves a received file to its place. The same bytes a second time take that of the first: equal, and whole. */
     async keep({ path, sha256 }: ReceivedBytes): Promise<void> {
       const target = pathOf(sha256);
       const folder = dirname(target);

@@ -1,7 +1,7 @@
 import { pathId } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/problem.ts';
 import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import { route, type MemberRequest, type Route } from '../../platform/http/router.ts';
+import { toHttpError } from '../../platform/http/to-http-error.ts';
 import type { PostWithAttachments } from './post-store.ts';
 import { htmlToText } from './read-draft.ts';
 import { firstValues, withForm, type ReceiveForm } from './received-form.ts';
@@ -13,10 +13,12 @@ export type WritePageDeps<File> = {
   receive: ReceiveForm<File>;
   /** What files may be, in words; given by app. */
   filesHint: string;
+  /** Told of trouble of the hub's own, such as a full disk, that the form survives; given by app. */
+  noteTrouble(error: unknown): void;
 };
 
 /** The pages on which posts are written and changed, with files. */
-export function writePages<File>({ writing, receive, filesHint }: WritePageDeps<File>): Route[] {
+export function writePages<File>({ writing, receive, filesHint, noteTrouble }: WritePageDeps<File>): Route[] {
   return [
     route('GET /sources/:id/write', 'member', 'Page: write a post', showEmpty),
     route('POST /sources/:id/posts', 'member', 'Form: write a post, with files', create),
@@ -57,8 +59,10 @@ export function writePages<File>({ writing, receive, filesHint }: WritePageDeps<
     try {
       const post = await withForm(receive(req, typed), (form) => act(form, firstValues(typed)));
       return seeOther(`/posts/${post.id}`);
-    } catch (problem) {
-      if (!(problem instanceof HttpError) || typed.size === 0) throw problem;
+    } catch (error) {
+      const problem = toHttpError(error);
+      if (problem.status === 500 || typed.size === 0) throw error;
+      if (problem !== error) noteTrouble(error);
       return page(again({ values: firstValues(typed), filesHint, problem }), problem.status, problem.headers);
     }
   }

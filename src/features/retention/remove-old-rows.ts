@@ -55,8 +55,9 @@ export function removingOldRows({ db, runs, rules, recordAct, actor, clock, log 
   const finish = db.transaction('finish retention', (): void => {
     if (!runs.finish(clock())) return;
     const removed = runs.find()?.removed ?? {};
+    if (Object.keys(removed).length === 0) return;
     log.info('old rows removed', removed);
-    if (Object.keys(removed).length > 0) recordAct('retention.applied', actor, undefined, removed);
+    recordAct('retention.applied', actor, undefined, removed);
   });
 
   /** Whether a day has passed. A clock that was set back makes no old row safe and no run late. */

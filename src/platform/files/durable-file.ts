@@ -2,21 +2,32 @@ import { constants, type PathLike } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 
 /** Written through to the disk by each write, for where a process may not call fsync. */
-const THROUGH = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_DSYNC;
+const WRITTEN_THROUGH = constants.O_WRONLY | constants.O_DSYNC;
+const MODE = 0o600;
 
-/** Whether this process may call fsync: Node's permission model refuses it from version 26 on. */
-let maySync = true;
+/** Whether this process may call fsync, which Node's permission model refuses from version 25 on; unknown at first. */
+let maySync: boolean | undefined;
 
 /** A new file for writing. Fails when there is one already. */
 export async function createFile(path: PathLike): Promise<FileHandle> {
-  return maySync ? open(path, 'wx', 0o600) : open(path, THROUGH, 0o600);
+  const handle = await open(path, 'wx', MODE);
+  try {
+    if (maySync === undefined) await sync(handle); // of nothing yet: the first file must not be the one that finds out
+    if (maySync) return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+  await handle.close();
+  return open(path, WRITTEN_THROUGH);
 }
 
 /** The file's bytes, or a folder's entries, survive a power cut once this resolves. */
 export async function sync(handle: FileHandle): Promise<void> {
-  if (!maySync) return;
+  if (maySync === false) return;
   try {
     await handle.sync();
+    maySync = true;
   } catch (error) {
     if (!isRefused(error)) throw error;
     maySync = false;

@@ -1,5 +1,3 @@
-import { isStorageTrouble } from '../db/open-database.ts';
-import { isDiskFull } from '../files/disk-full.ts';
 import { createCallHandler, type CallOptions } from './call-handler.ts';
 import { isAnonymousRead, isRead, type Exchange } from './exchange.ts';
 import { HttpError, problemReply } from './problem.ts';
@@ -7,6 +5,7 @@ import { renderReply, type RenderPage } from './render-reply.ts';
 import type { Reply } from './reply.ts';
 import { isCacheable, type ResponseCache } from './response-cache.ts';
 import { flatten, sendReply, toCached, type RenderedReply } from './send-reply.ts';
+import { toHttpError } from './to-http-error.ts';
 
 export type AnswerOptions = CallOptions & {
   cache: ResponseCache;
@@ -85,13 +84,4 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
 
 function mayKeep({ req, route }: Exchange, reply: RenderedReply): boolean {
   return route?.cached === true && isAnonymousRead(req) && isCacheable(reply);
-}
-
-function toHttpError(error: unknown): HttpError {
-  if (error instanceof HttpError) return error;
-  if (isStorageTrouble(error)) {
-    return new HttpError(503, 'The hub cannot store or read its data right now.', { headers: { 'retry-after': '30' } });
-  }
-  if (isDiskFull(error)) return new HttpError(507, 'There is no space left on the hub’s disk.');
-  return new HttpError(500, 'Something went wrong in the hub. It has been noted.');
 }
