@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 
 /** A real headless Chromium. Elements are named by CSS selectors; a missing element is an error. */
@@ -37,8 +38,8 @@ const ELEMENT_KEY = 'element-6066-11e4-a52e-4f735466cecf';
 /** Starts chromedriver and a browser with an empty profile; both end with the test. */
 export async function openBrowser(t: TestContext): Promise<Browser> {
   const profile = await mkdtemp(join(tmpdir(), 'browser-'));
-  const driver = spawn('chromedriver', ['--port=0'], { stdio: ['ignore', 'pipe', 'ignore'] });
-  const send = client(await portOf(driver));
+  const { driver, port } = await startDriver();
+  const send = client(port);
   let session = '';
   t.after(async () => {
     if (session !== '') await send('DELETE', session);
@@ -104,16 +105,31 @@ function client(port: number): Send {
   };
 }
 
-/** Chromedriver names the free port it took in a line on its standard output. */
-async function portOf(driver: ChildProcess): Promise<number> {
-  if (driver.stdout === null) throw new Error('chromedriver has no standard output');
-  for await (const line of createInterface({ input: driver.stdout })) {
+/**
+ * Chromedriver takes a free port of IPv4 and then the same number of IPv6, and gives up where somebody has taken that
+ * meanwhile: browsers of other test files start at the same time.
+ */
+async function startDriver(attempts = 5): Promise<{ driver: ChildProcess; port: number }> {
+  const driver = spawn('chromedriver', ['--port=0'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const said: string[] = [];
+  driver.stderr.on('data', (chunk: Buffer) => said.push(chunk.toString()));
+  const port = await portOf(driver, said);
+  if (port !== undefined) return { driver, port };
+  await stop(driver);
+  if (attempts > 1) return startDriver(attempts - 1);
+  throw new Error(`chromedriver ended before it listened: ${said.join('')}`);
+}
+
+/** Chromedriver names the port it took in a line on its standard output; undefined where it ended without one. */
+async function portOf({ stdout }: { stdout: Readable }, said: string[]): Promise<number | undefined> {
+  for await (const line of createInterface({ input: stdout })) {
+    said.push(`${line}\n`);
     const port = /started successfully on port (\d+)/.exec(line)?.[1];
     if (port === undefined) continue;
-    driver.stdout.resume();
+    stdout.resume();
     return Number(port);
   }
-  throw new Error('chromedriver ended before it listened');
+  return undefined;
 }
 
 async function stop(driver: ChildProcess): Promise<void> {
