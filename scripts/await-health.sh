@@ -2,7 +2,8 @@
 # Usage: await-health.sh TRIES PAUSE
 # Asks healthcheck.sh until the hub is ready, at most TRIES times with PAUSE seconds between. Exit 0 at the first good
 # answer, 1 with the last reason. The systemd units use it to wait for a start, and to tell one bad moment from a hub
-# that stays unwell. Gives up at once when the process MAINPID, which systemd tells, has ended.
+# that stays unwell. Gives up at once when the process MAINPID, which systemd tells, has ended, or when there is the file
+# FAILURE_FILE, which says why.
 
 set -eu
 usage() {
@@ -16,9 +17,18 @@ done
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 tries=$1
+
+has_ended() {
+  if [ -e "${FAILURE_FILE-}" ]; then
+    said=$(cat -- "$FAILURE_FILE")
+  else
+    [ -n "${MAINPID-}" ] && ! kill -0 "$MAINPID" 2>/dev/null
+  fi
+}
+
 while ! said=$("$root/scripts/healthcheck.sh" 2>&1); do
   tries=$((tries - 1))
-  if [ "$tries" -le 0 ] || { [ -n "${MAINPID-}" ] && ! kill -0 "$MAINPID" 2>/dev/null; }; then
+  if has_ended || [ "$tries" -le 0 ]; then
     printf '%s\n' "$said" >&2
     exit 1
   fi

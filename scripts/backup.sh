@@ -1,7 +1,8 @@
 #!/bin/sh
 # Usage: backup.sh
 # Makes and verifies a backup in DATA_DIR/backups while the hub goes on, removes old ones (BACKUP_RETENTION_DAYS) and
-# sends a copy away where that is configured. The last line on standard output is for programs:
+# sends a copy away where that is configured. As root, it acts as the account that owns the database. The last line on
+# standard output is for programs:
 # result=verified|degraded|failed|busy off-site=done|failed|none [name=… bytes=… seconds=… removed=… dir=…]
 # Exit 0: all of it went well. No part may take longer than BACKUP_TIMEOUT_SECONDS (21600, six hours).
 
@@ -59,6 +60,10 @@ main() {
     say "there is no hub in $data"
     finish 1 failed none
   fi
+  # shellcheck source=scripts/as-owner.sh
+  . "$root/scripts/as-owner.sh"
+  go_on_as_owner "$data" "$root/scripts/backup.sh"
+  touch -- "$data/run/backup.flock" || finish 1 failed none
   exec 9>>"$data/run/backup.flock"
   if ! flock -n 9; then
     say 'BUSY: a backup is being made or restored'

@@ -2,19 +2,22 @@
 # Sourced, with $root set to the project. Stops and starts the hub, whatever runs it: the operator's own commands, the
 # processes of npm start, which wait by themselves while a restore is under way, or the systemd units.
 
+# shellcheck source=scripts/as-owner.sh
+. "$root/scripts/as-owner.sh"
+
 WEB=content-hub-web.service
 WORKER=content-hub-worker.service
 
-# Sets $data, $owner, $group and $driver. Fails where the configuration does.
+# Sets $data, $switch and $driver. Fails where the configuration does.
 read_hub() {
   settings=$(sh "$root/scripts/hubctl" config DATA_DIR HUB_STOP_COMMAND HUB_START_COMMAND) || return
   data=$(printf '%s\n' "$settings" | sed -n 1p)
   stop_command=$(printf '%s\n' "$settings" | sed -n 2p)
   start_command=$(printf '%s\n' "$settings" | sed -n 3p)
-  owner=$(stat -L -c %u -- "$data")
-  group=$(stat -L -c %g -- "$data")
+  find_owner "$data" || return
   as_owner mkdir -p -m 0700 -- "$data/run"
   trial=
+  patience=${RESTORE_HEALTH_SECONDS:-90}
   driver=$(find_driver)
 }
 
@@ -45,20 +48,19 @@ has_units() {
   printf '%s\n' "$units" | grep -qxF "ConditionPathExists=$guard"
 }
 
-# Files that root makes would be out of the hub's reach.
 as_owner() {
-  if [ "$(id -u)" -eq 0 ] && [ "$owner" -ne 0 ]; then
-    setpriv --reuid="$owner" --regid="$group" --clear-groups -- "$@"
-  else
-    "$@"
-  fi
+  # shellcheck disable=SC2086 # words
+  $switch "$@"
 }
 
 stop_hub() {
   case $driver in
     commands) sh -c "$stop_command" >&2 9>&- ;;
     systemd) systemctl stop "$WEB" "$WORKER" >&2 9>&- ;;
-    npm) ! pid=$(started_by_npm) || [ -z "$pid" ] || kill -USR2 "$pid" ;;
+    npm)
+      as_owner rm -f -- "$data/run/hub.failed"
+      ! pid=$(started_by_npm) || [ -z "$pid" ] || kill -USR2 "$pid"
+      ;;
     nobody) end_trial && nobody_answers ;;
   esac
 }
@@ -76,23 +78,38 @@ start_hub() {
     commands) sh -c "$start_command" >&2 9>&- ;;
     systemd)
       systemctl reset-failed "$WEB" "$WORKER" >/dev/null 2>&1 9>&- || : # one that tried in vain meanwhile
-      systemctl start "$WEB" "$WORKER" >&2 9>&-
+      start_units
       ;;
     npm) [ -n "$(started_by_npm)" ] ;;
   esac
 }
 
-# On the restored data: web alone is started, to be looked at and stopped again, where nobody runs the hub.
-try_hub() {
-  if [ "$driver" = nobody ]; then start_trial && await_hub && end_trial; else start_hub && await_hub; fi
+# Returns when web is healthy. How long its unit waits for that is not what a restore wants to wait.
+start_units() {
+  timeout --foreground "$patience" systemctl start "$WEB" "$WORKER" >&2 9>&- && return
+  [ $? -ne 124 ] || say "the hub is not ready after $patience s"
+  return 1
 }
 
-# A Ctrl-C is for this script, which goes on, and not for whoever waits on its behalf.
+# On the restored data: web alone is started, to be looked at and stopped again, where nobody runs the hub.
+try_hub() {
+  if [ "$driver" = nobody ]; then
+    start_trial && await_hub && end_trial
+  elif [ "$driver" = npm ]; then
+    start_hub && await_hub "$data/run/hub.failed"
+  else
+    start_hub && await_hub
+  fi
+}
+
+# await_hub [FILE]: no longer than until that file says that it is in vain. A Ctrl-C is for this script, which goes on,
+# and not for whoever waits on its behalf.
 await_hub() {
   (
     trap '' HUP INT TERM
     [ -z "$trial" ] || export MAINPID="$trial"
-    exec sh "$root/scripts/await-health.sh" "${RESTORE_HEALTH_SECONDS:-90}" 1 9>&-
+    [ $# -eq 0 ] || export FAILURE_FILE="$1"
+    exec sh "$root/scripts/await-health.sh" "$patience" 1 9>&-
   ) || return
   [ -z "$trial" ] || kill -0 "$trial" 2>/dev/null
 }
@@ -100,12 +117,9 @@ await_hub() {
 start_trial() {
   # shellcheck source=scripts/find-node.sh
   . "$root/scripts/find-node.sh"
-  set -- "$node" "$root/src/bin/launch.ts" web
-  if [ "$(id -u)" -eq 0 ] && [ "$owner" -ne 0 ]; then
-    set -- setpriv --reuid="$owner" --regid="$group" --clear-groups -- "$@"
-  fi
   # Not by a function: its process would be a shell, and the hub one of that shell's.
-  LOG_LEVEL=error "$@" >&2 9>&- &
+  # shellcheck disable=SC2086 # words
+  LOG_LEVEL=error $switch "$node" "$root/src/bin/launch.ts" web >&2 9>&- &
   trial=$!
 }
 

@@ -36,6 +36,14 @@ quoted() {
   printf '%s' "$1" | sed "s/'/'\\\\''/g; s/%/\\\\%/g; s/^/'/; s/\$/'/"
 }
 
+# Whether install-systemd.sh has installed the timer for this folder, and nobody has disabled it since.
+has_timer() {
+  units=/etc/systemd/system
+  [ -L "$units/timers.target.wants/content-hub-backup.timer" ] || return
+  exec_start="ExecStart=:\"$(printf '%s' "$root" | sed 's/%/%%/g')/scripts/nightly-backup.sh\""
+  grep -qsxF -- "$exec_start" "$units/content-hub-backup.service"
+}
+
 command -v crontab >/dev/null || die "crontab is not installed: install cron, or use install-systemd.sh"
 COMMAND=$(quoted "$root/scripts/nightly-backup.sh")
 export COMMAND
@@ -93,6 +101,8 @@ if [ "$remove" = yes ]; then
   echo 'the crontab has no line for this hub'
 else
   echo "the crontab has this line: $line"
+  ! has_timer || echo "install-backup-cron: systemd's content-hub-backup.timer makes this hub's backups too: keep one of" \
+    'them (systemctl disable --now content-hub-backup.timer, or this with --remove)' >&2
   cat /proc/[0-9]*/comm 2>/dev/null | grep -qxE 'cron|crond|fcron|anacron|systemd-cron' ||
     echo 'install-backup-cron: cron does not seem to run: start it, or nothing will happen' >&2
 fi

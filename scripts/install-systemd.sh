@@ -43,6 +43,15 @@ control() {
   if [ -n "$image" ]; then systemctl --root="$image" "$@"; else systemctl "$@"; fi
 }
 
+# Whether the account's crontab names this hub's nightly-backup.sh, quoted or not.
+has_cron_line() {
+  command -v crontab >/dev/null || return
+  nightly=$root/scripts/nightly-backup.sh
+  # A % has a backslash there.
+  crontab -u "$user" -l 2>/dev/null | sed '/^[[:space:]]*#/d; s/[[:space:]]/ /g; s/\\%/%/g' |
+    grep -qF -e " $nightly" -e "'$nightly" -e "\"$nightly"
+}
+
 if [ "$task" != print ]; then
   [ -w "$image/etc" ] || die 'only root may do that; --dry-run prints the units'
   [ -n "$image" ] || [ -d /run/systemd/system ] ||
@@ -86,3 +95,6 @@ if [ -z "$image" ]; then
   control restart $started || die 'not everything has started: journalctl -u "content-hub-*" says why'
 fi
 echo "installed for $user: $(printf '%s' "$units" | tr '\n' ' ')"
+[ -n "$image" ] || ! has_cron_line ||
+  echo "install-systemd: the crontab of $user makes this hub's backups too: keep one of them" \
+    '(install-backup-cron.sh --remove as that account, or systemctl disable --now content-hub-backup.timer)' >&2

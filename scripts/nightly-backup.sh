@@ -39,6 +39,9 @@ main() {
   esac
   root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
   data=$(cd -- "$root" && scripts/hubctl config DATA_DIR) || exit
+  # shellcheck source=scripts/as-owner.sh
+  . "$root/scripts/as-owner.sh"
+  go_on_as_owner "$data" "$root/scripts/nightly-backup.sh"
   log=$data/backups/nightly.log
   mkdir -p -- "$data/backups"
   touch -- "$log" || exit 1

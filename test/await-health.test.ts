@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { PROJECT_ROOT, runProgram, type Outcome } from './support/run-program.ts';
@@ -44,6 +44,15 @@ test('it waits no longer for a process that has ended', async (t) => {
   assert.equal(hub.calls(), 1);
 
   await hub.wait(['3', '0'], { MAINPID: String(process.pid) });
+  assert.equal(hub.calls(), 4);
+});
+
+test('it waits no longer when a file says that it would be in vain, and repeats what that says', async (t) => {
+  const hub = unwell(t, 100);
+  const path = join(temporaryProject(t, []), 'failed');
+  assert.equal((await hub.wait(['3', '0'], { FAILURE_FILE: path })).stderr, 'the hub does not answer\n');
+  writeFileSync(path, 'web has ended\n');
+  assert.deepEqual(await hub.wait(['50', '0'], { FAILURE_FILE: path }), { status: 1, stdout: '', stderr: 'web has ended\n' });
   assert.equal(hub.calls(), 4);
 });
 

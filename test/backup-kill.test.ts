@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
+import { randomBytes, randomInt } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isFileLocked } from '../src/platform/db/file-lock.ts';
 import { backupLock } from '../src/features/backups/backup-locks.ts';
 import { readBackupStatus } from '../src/features/backups/backup-status.ts';
-import { addPost, backupHub, verify, type BackupHub } from './support/backup-hub.ts';
+import { addPost, backupHub, sha256Of, verify, type BackupHub } from './support/backup-hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';
 import { waitUntil } from './support/wait-until.ts';
@@ -25,11 +25,15 @@ function largeHub(t: TestContext): BackupHub {
 
 type Running = { child: ChildProcess; said(): string; ended: Promise<number | NodeJS.Signals | null> };
 
-function startBackup(t: TestContext, hub: BackupHub): Running {
-  const args = [join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl', 'backup'];
-  const child = spawn(process.execPath, args, { env: hubEnvironment(hub.dataDir), cwd: join(hub.dataDir, '..') });
+const BACKUP = [process.execPath, join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl', 'backup'];
+
+/** Makes a backup, in a session of its own. */
+function startBackup(t: TestContext, hub: BackupHub, command = BACKUP, env: Record<string, string> = {}): Running {
+  const [file = '', ...args] = command;
+  const options = { env: hubEnvironment(hub.dataDir, env), cwd: join(hub.dataDir, '..'), detached: true };
+  const child = spawn(file, args, options);
   let said = '';
-  child.stderr.on('data', (text) => (said += text));
+  child.stderr.on('data', (text) => (said += String(text)));
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
     child.once('close', (status, signal) => resolve(status ?? signal));
   });
@@ -88,17 +92,131 @@ for (const [step, isReached] of Object.entries(STEPS)) {
   });
 }
 
-test('case 16: killed at any moment', async (t) => {
-  const hub = largeHub(t);
-  let finished = 0;
-  for (let n = 0; n < 12; n++) {
-    const run = startBackup(t, hub);
-    await sleep(150 + 50 * n);
-    run.child.kill('SIGKILL');
-    await run.ended;
-    await assertUnharmed(hub, finished);
-    finished = hub.backups().filter((name) => !name.startsWith('.')).length;
+/** A hub with three small files, whose backup takes as long as its programs take to start, and little more. */
+function smallHub(t: TestContext): BackupHub {
+  const hub = backupHub(t);
+  for (let n = 0; n < 3; n++) hub.upload(randomBytes(20_000));
+  return hub;
+}
+
+/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** The finished backups in a folder: each has to be exactly its files, with the hashes that it says. */
+function finishedIn(folder: string): string[] {
+  const names = existsSync(folder) ? readdirSync(folder).filter((name) => /^\d{8}-\d{6}$/.test(name)) : [];
+  for (const name of names) {
+    assert.deepEqual(readdirSync(join(folder, name)).sort(), ['SHA256SUMS', 'hub.db', 'uploads.tar.gz'], name);
+    const sums = readFileSync(join(folder, name, 'SHA256SUMS'), 'utf8');
+    for (const file of ['hub.db', 'uploads.tar.gz']) {
+      assert.ok(sums.includes(`${sha256Of(join(folder, name, file))}  ${file}\n`), `${name}/${file}`);
+    }
   }
+  return names.sort();
+}
+
+/** Kills backups at `kills` random moments of what one takes; everything that has a final name has to be whole. */
+async function killAtRandom(t: TestContext, kills: number, hub: BackupHub, start: () => Running, folders: string[]) {
+  const seed = randomInt(2 ** 31);
+  const random = seeded(seed);
+  const spans: number[] = [];
+  for (let n = 0; n < 3; n++) spans.push(await timeOf(start));
+  const span = spans.sort((a, b) => a - b)[1] ?? NaN;
+  let finished = folders.map(finishedIn);
+  let over = 0;
+  for (let n = 0; n < kills; n++) {
+    const after = random() * span * 1.1;
+    const run = start();
+    await Promise.race([sleep(after), run.ended]);
+    if (run.child.exitCode !== null) over++;
+    await killSession(run);
+    const context = `seed ${seed}, kill ${n}, after ${after.toFixed(1)} ms`;
+    assert.ok(!isFileLocked(backupLock(hub.dataDir)), context);
+    const now = folders.map((folder) => finishedIn(folder));
+    for (const [index, names] of finished.entries()) {
+      assert.deepEqual(now[index]?.filter((name) => names.includes(name)), names, `none is lost; ${context}`);
+    }
+    finished = now;
+  }
+  const result = `${over} of them too late; ${finished[0]?.length} finished`;
+  t.diagnostic(`seed ${seed}: ${kills} kills within ${span.toFixed(0)} ms, ${result}`);
+  assert.ok(over < kills / 2, 'most of them hit a run');
+  const sample = finished.flatMap((names, index) => names.slice(-5).map((name) => join(folders[index] ?? '', name)));
+  for (const path of sample) assert.equal((await verify(path)).verdict, 'verified', path);
+}
+
+async function timeOf(start: () => Running): Promise<number> {
+  const began = performance.now();
+  const run = start();
+  assert.equal(await run.ended, 0, run.said());
+  return performance.now() - began;
+}
+
+/** Kills the run and all that it has started, as a power cut does: `timeout` makes process groups of its own. */
+async function killSession({ child, ended }: Running): Promise<void> {
+  const session = child.pid ?? -1;
+  for (let left = membersOf(session); left.length > 0; left = membersOf(session)) {
+    for (const pid of left) kill(pid);
+    await sleep(1);
+  }
+  await ended;
+}
+
+/** Processes of a session that are not dead. */
+function membersOf(session: number): number[] {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
+    const [state, , , ofSession] = statOf(pid);
+    return Number(ofSession) === session && state !== 'Z' && state !== 'X';
+  });
+}
+
+/** State, parent, process group, session and more, as proc(5) says; nothing of a process that is gone. */
+function statOf(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  } catch {
+    return [];
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    return; // it has just ended
+  }
+}
+
+test('case 16: killed at a hundred random moments, it leaves whole backups or none, and the next run works', async (t) => {
+  const hub = smallHub(t);
+  await killAtRandom(t, 100, hub, () => startBackup(t, hub), [join(hub.dataDir, 'backups')]);
+
+  const { name } = await hub.backup();
+  assert.deepEqual(hub.backups().filter((one) => one.startsWith('.')), [], 'nothing is left of the dead');
+  assert.equal((await verify(join(hub.dataDir, 'backups', name))).verdict, 'verified');
+});
+
+test('case 16: backup.sh, killed with all that it runs while it makes and sends copies away, leaves no half of one', async (t) => {
+  const hub = smallHub(t);
+  const far = join(hub.dataDir, '../far');
+  mkdirSync(far);
+  const env = { BACKUP_OFFSITE_DIR: far, HUB_NODE: process.execPath, PATH: '/usr/bin:/bin' };
+  const start = (): Running => startBackup(t, hub, [join(PROJECT_ROOT, 'scripts/backup.sh')], env);
+  await killAtRandom(t, 12, hub, start, [join(hub.dataDir, 'backups'), far]);
+
+  const last = start();
+  assert.equal(await last.ended, 0, last.said());
+  assert.deepEqual(hub.backups().filter((one) => one.startsWith('.')), []);
+  assert.deepEqual(readdirSync(far, { recursive: true }).map(String).filter((name) => /tmp|partial/.test(name)), []);
+  assert.deepEqual(readdirSync(join(hub.dataDir, 'tmp')), []);
 });
 
 for (const [signal, status] of [['SIGTERM', 143], ['SIGINT', 130], ['SIGHUP', 129]] as const) {

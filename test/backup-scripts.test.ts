@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { backupHub } from './support/backup-hub.ts';
+import { backupHub, type BackupHub } from './support/backup-hub.ts';
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 import { NOBODY, requireAnotherUser } from './support/another-user.ts';
@@ -65,7 +67,7 @@ function stagedScript(t: TestContext, parts: { backup: string; check?: string; s
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'scripts'));
   mkdirSync(join(folder, 'data/run'), { recursive: true });
-  copyFileSync(join(SCRIPTS, 'backup.sh'), join(folder, 'scripts/backup.sh'));
+  for (const name of ['backup.sh', 'as-owner.sh']) copyFileSync(join(SCRIPTS, name), join(folder, 'scripts', name));
   writeFiles(folder, {
     'scripts/hubctl': `cd "${folder}"; echo "hubctl $1" >>done.log
       case $1 in config) printf '%s\\n' "${folder}/data" "${parts.offsite ?? '/mnt/far'}" "" ;; backup) ${parts.backup} ;; esac\n`,
@@ -211,4 +213,71 @@ test('case 23: what the user of the backup must not read fails it, and is named'
   const unopened = await runAsNobody();
   assert.equal(unopened.status, 1);
   assert.match(unopened.said, /FAILED: the hub's own database is damaged or cannot be read: unable to open/);
+});
+
+/** Gives a hub that nobody runs to the account. */
+function giveAway({ db, dataDir }: BackupHub, uid: number): void {
+  db.close();
+  for (const name of ['', ...readdirSync(dataDir, { recursive: true })]) chownSync(join(dataDir, String(name)), uid, uid);
+  for (const above of ['..', '../..']) chmodSync(join(dataDir, above), 0o755);
+}
+
+test("root's backup of another account's hub is that account's own, and its next one goes well", async (t) => {
+  if (!requireAnotherUser(t)) return;
+  const hub = backupHub(t);
+  hub.upload();
+  giveAway(hub, NOBODY);
+  const env = { ...BARE, DATA_DIR: hub.dataDir };
+
+  for (const script of ['backup.sh', 'nightly-backup.sh']) {
+    const { status, stderr } = await runProgram(join(SCRIPTS, script), [], { env, cwd: '/root' });
+    assert.equal(status, 0, stderr);
+  }
+
+  const all = readdirSync(hub.dataDir, { recursive: true }).map((name) => join(hub.dataDir, String(name)));
+  assert.deepEqual(all.filter((path) => statSync(path).uid !== NOBODY || statSync(path).gid !== NOBODY), []);
+  assert.deepEqual(['backup.flock', 'backup-lock.db', 'last-backup.json', 'last-verification.json']
+    .filter((name) => !existsSync(join(hub.dataDir, 'run', name))), []);
+  const own = await runProgram('setpriv', [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--',
+    join(SCRIPTS, 'nightly-backup.sh')], { env, cwd: '/' });
+  assert.equal(own.status, 0, own.stderr);
+});
+
+test("root verifies another account's backup and leaves nothing of root's in its data", async (t) => {
+  if (!requireAnotherUser(t)) return;
+  const hub = backupHub(t);
+  hub.upload();
+  giveAway(hub, NOBODY);
+  const env = { ...BARE, DATA_DIR: hub.dataDir };
+  assert.equal((await runProgram(join(SCRIPTS, 'backup.sh'), [], { env })).status, 0);
+  const filesOf = (): string[] => readdirSync(hub.dataDir, { recursive: true }).map((name) => join(hub.dataDir, String(name)));
+  const before = filesOf();
+  const [name = ''] = readdirSync(join(hub.dataDir, 'backups')).filter((one) => /^\d{8}-\d{6}$/.test(one));
+
+  const { status, stderr } = await runProgram(join(SCRIPTS, 'verify-backup.sh'), [join(hub.dataDir, 'backups', name)], { env });
+  assert.equal(status, 0, stderr);
+  assert.deepEqual(filesOf(), before);
+  assert.deepEqual(before.filter((path) => statSync(path).uid !== NOBODY), []);
+});
+
+test("root backs up a hub that root runs, even in another account's folder", async (t) => {
+  if (!requireAnotherUser(t)) return;
+  const hub = backupHub(t);
+  hub.upload();
+  hub.db.close();
+  chownSync(hub.dataDir, NOBODY, NOBODY);
+  const { status, stderr } = await runProgram(join(SCRIPTS, 'backup.sh'), [], { env: { ...BARE, DATA_DIR: hub.dataDir } });
+  assert.equal(status, 0, stderr);
+});
+
+test('a lock file that belongs to somebody else is named, and the last line is there for programs', async (t) => {
+  if (!requireAnotherUser(t)) return;
+  const hub = backupHub(t);
+  giveAway(hub, NOBODY);
+  writeFileSync(join(hub.dataDir, 'run/backup.flock'), '', { mode: 0o600 });
+  const { status, stdout, stderr } = await runProgram(join(SCRIPTS, 'backup.sh'), [], {
+    env: { ...BARE, DATA_DIR: hub.dataDir },
+  });
+  assert.deepEqual([status, stdout], [1, 'result=failed off-site=none\n']);
+  assert.match(stderr, /run\/backup\.flock.*: Permission denied\n$/);
 });

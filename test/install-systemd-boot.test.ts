@@ -1,38 +1,10 @@
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
-import { bootSystem } from './support/booted-system.ts';
-import { PROJECT_ROOT } from './support/run-program.ts';
+import { test } from 'node:test';
+import { AT, installedHub } from './support/booted-system.ts';
+import { requireTool } from './support/tools.ts';
 import { waitUntil } from './support/wait-until.ts';
-
-const AT = '/opt/a hub 100%';
-const PARTS = ['scripts', 'src', 'migrations', 'package.json', 'node_modules/better-sqlite3', 'node_modules/node-addon-api'];
-
-/** A hub installed by install-systemd.sh under a real systemd, as the account daemon. */
-async function installedHub(t: TestContext) {
-  const project = mkdtempSync(join(tmpdir(), 'hub-booted-'));
-  t.after(() => rmSync(project, { recursive: true, force: true }));
-  for (const part of PARTS) {
-    if (existsSync(join(PROJECT_ROOT, part))) cpSync(join(PROJECT_ROOT, part), join(project, part), { recursive: true });
-  }
-  const system = await bootSystem(t, project, AT);
-  if (!system) return undefined;
-  // Readable for daemon; the mode is that of mkdtemp.
-  await system.sh(`chmod 755 '${AT}'`);
-  const installed = await system.sh(`'${AT}/scripts/install-systemd.sh' --user daemon`);
-  assert.equal(installed.status, 0, `${installed.stderr}${(await system.sh('journalctl -o cat -n 40')).stdout}`);
-
-  /** One property of a unit, such as ActiveState or MainPID. */
-  async function show(unit: string, property: string): Promise<string> {
-    return (await system?.sh(`systemctl show -p ${property} --value content-hub-${unit}`))?.stdout.trim() ?? '';
-  }
-  async function pid(unit: string): Promise<number> {
-    return Number(await show(unit, 'MainPID'));
-  }
-  return { project, sh: system.sh, show, pid };
-}
 
 test('under systemd the confined hub becomes healthy, comes back when killed and stops within its grace', async (t) => {
   const hub = await installedHub(t);
@@ -106,4 +78,26 @@ test('under systemd the sandboxed backup runs, and can write nowhere else', asyn
   assert.match(log, new RegExp(`^wrote ${AT}/data$`, 'm'));
   assert.equal(log.match(/^wrote/gm)?.length, 1);
   assert.equal(log.match(/Read-only file system/g)?.length, 2);
+});
+
+test("install-systemd.sh mentions that the account's crontab has this clone's line, and installs all the same", async (t) => {
+  if (!requireTool(t, 'crontab')) return;
+  const hub = await installedHub(t);
+  if (!hub) return;
+  const asDaemon = 'HOME=/tmp setpriv --reuid=1 --regid=1 --clear-groups';
+  const byCron = await hub.sh(`${asDaemon} '${AT}/scripts/install-backup-cron.sh'`);
+  assert.equal(byCron.status, 0, byCron.stderr);
+  assert.match(byCron.stderr, /^install-backup-cron: systemd's content-hub-backup\.timer makes this hub's backups too/m);
+  const made = (await hub.sh('crontab -u daemon -l')).stdout;
+  const quoted = `15 3 * * * "${AT.replace('%', '\\%')}/scripts/nightly-backup.sh" >/dev/null`;
+
+  for (const [table, warns] of [
+    [made, true], [`${quoted}\n`, true], [`# ${made}`, false], ['', false],
+    [made.replace(AT.slice(1, 8), 'opt/b h'), false], [made.replaceAll("'/opt", "'/other/opt"), false],
+  ] as const) {
+    assert.equal((await hub.sh(`crontab -u daemon - <<'END'\n${table}END`)).status, 0);
+    const { status, stderr } = await hub.sh(`'${AT}/scripts/install-systemd.sh' --user daemon`);
+    assert.equal(status, 0, stderr);
+    assert.equal(/^install-systemd: the crontab of daemon makes this hub's backups too: keep one .*timer\)$/m.test(stderr), warns, table);
+  }
 });

@@ -5,7 +5,7 @@ import { SCAN_UPLOAD } from '../features/attachments/scan-upload.ts';
 import { BackupBusy, BackupError } from '../features/backups/backup-error.ts';
 import { backupLock } from '../features/backups/backup-locks.ts';
 import {
-  beginRestore, finishRestore, openRestored, removeStaged, swapRestored, undoRestore,
+  beginRestore, finishRestore, makeRoom, openRestored, removeStaged, swapRestored, undoRestore,
 } from '../features/backups/restore-steps.ts';
 import { readRestoreState } from '../features/backups/restore-state.ts';
 import { createRestoredStore, type Settled } from '../features/backups/restored-store.ts';
@@ -26,6 +26,9 @@ const STEPS = new Map<string, Step>([
   ['begin', begin], ['swap', swap], ['open', open], ['finish', finish], ['undo', undo], ['state', state],
 ]);
 
+/** They work on a full disk too: a restore that has begun can always go back. */
+const ENDING = ['finish', 'undo', 'state'];
+
 /** The steps of scripts/restore.sh, which stops and starts the hub between them. Each can be repeated. */
 export const restoreCommand: Command = {
   usage: 'restore begin <backup_dir> | swap | open | finish | undo | state',
@@ -38,6 +41,7 @@ export const restoreCommand: Command = {
       throw new UsageError('say begin <backup_dir>, swap, open, finish, undo or state');
     }
     try {
+      if (ENDING.includes(step)) await makeRoom(context.config.dataDir);
       await locked(context, () => work(context, folder));
       return 0;
     } catch (error) {

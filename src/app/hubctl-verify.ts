@@ -1,4 +1,4 @@
-import { realpathSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { verifyLock } from '../features/backups/backup-locks.ts';
 import { timeOfBackup } from '../features/backups/backup-name.ts';
@@ -31,10 +31,14 @@ export const verifyCommand: Command = {
   },
 };
 
-/** DATA_DIR where the folder is one of its own backups, whose state the hub wants to know; else null. */
+/**
+ * DATA_DIR where the folder is one of its own backups, whose state the hub wants to know; else null. For another account
+ * too: what root wrote there would be out of the hub's reach.
+ */
 function dataDirOf(folder: string, context: CommandContext): string | null {
   try {
-    const { dataDir } = context.config;
+    const { dataDir, databasePath } = context.config;
+    if (statSync(databasePath).uid !== process.getuid?.()) return null;
     const path = realpathSync(resolve(folder));
     const isOwn = dirname(path) === join(realpathSync(dataDir), 'backups');
     return isOwn && timeOfBackup(path.slice(dirname(path).length + 1)) !== undefined ? dataDir : null;

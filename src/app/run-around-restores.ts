@@ -11,8 +11,16 @@ export function noteProcess(dataDir: string, pid: number): void {
   const path = join(dataDir, 'run', 'hub.pid');
   process.on(PAUSE_SIGNAL, () => {}); // from now on it may come, and must not end a process that waits already
   mkdirSync(join(dataDir, 'run'), { recursive: true, mode: 0o700 });
+  rmSync(failurePath(dataDir), { force: true });
   writeFileSync(path, `${pid}\n`, { mode: 0o600 });
-  process.once('exit', () => rmSync(path, { force: true }));
+  process.once('exit', () => {
+    for (const left of [path, failurePath(dataDir)]) rmSync(left, { force: true });
+  });
+}
+
+/** Says why the hub does not run on the restored data, so that restore.sh need not wait for it any longer. */
+function failurePath(dataDir: string): string {
+  return join(dataDir, 'run', 'hub.failed');
 }
 
 /**
@@ -25,15 +33,16 @@ export async function runAroundRestores(
   let problem = await run();
   while (problem === PAUSED || (problem !== null && isRestoreOpen(dataDir))) {
     process.stderr.write(`${problem}; waiting for the restore\n`);
-    await restoreToMakeWay(dataDir);
+    await restoreToMakeWay(dataDir, problem);
     problem = failureOf(prepareAgain) ?? await run();
   }
   return problem;
 }
 
 /** Until the hub may start; where it has just failed on the restored data, until that is gone again. */
-async function restoreToMakeWay(dataDir: string): Promise<void> {
+async function restoreToMakeWay(dataDir: string, problem: string): Promise<void> {
   const isOnTrial = !isRestoreUnderWay(dataDir);
+  if (isOnTrial && problem !== PAUSED) writeFileSync(failurePath(dataDir), `${problem}\n`, { mode: 0o600 });
   while (isRestoreUnderWay(dataDir) || (isOnTrial && isRestoreOpen(dataDir))) await delay(POLL);
 }
 

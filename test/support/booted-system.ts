@@ -1,11 +1,51 @@
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { isRunning, runProgram, type Outcome } from './run-program.ts';
+import { isRunning, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { requireTool } from './tools.ts';
 import { waitUntil } from './wait-until.ts';
+
+/** Where the hub lies in the booted system. */
+export const AT = '/opt/a hub 100%';
+const PARTS = ['scripts', 'src', 'migrations', 'package.json', 'node_modules/better-sqlite3', 'node_modules/node-addon-api'];
+
+export type InstalledHub = NonNullable<Awaited<ReturnType<typeof installedHub>>>;
+
+/**
+ * A hub installed by install-systemd.sh under a real systemd, as the account daemon; `project` is its folder on this
+ * side, in which `prepare` may put more before the system starts, such as data.
+ */
+export async function installedHub(t: TestContext, prepare: (project: string) => void = () => {}) {
+  const project = mkdtempSync(join(tmpdir(), 'hub-booted-'));
+  t.after(() => rmSync(project, { recursive: true, force: true, maxRetries: 5 }));
+  copyProject(project);
+  prepare(project);
+  const system = await bootSystem(t, project, AT);
+  if (!system) return undefined;
+  // Readable for daemon; the mode is that of mkdtemp.
+  await system.sh(`chmod 755 '${AT}'; ! [ -e '${AT}/data' ] || chown -R daemon: '${AT}/data'`);
+  const installed = await system.sh(`'${AT}/scripts/install-systemd.sh' --user daemon`);
+  assert.equal(installed.status, 0, `${installed.stderr}${(await system.sh('journalctl -o cat -n 40')).stdout}`);
+
+  /** One property of a unit, such as ActiveState or MainPID. */
+  async function show(unit: string, property: string): Promise<string> {
+    return (await system?.sh(`systemctl show -p ${property} --value content-hub-${unit}`))?.stdout.trim() ?? '';
+  }
+  async function pid(unit: string): Promise<number> {
+    return Number(await show(unit, 'MainPID'));
+  }
+  return { project, sh: system.sh, show, pid };
+}
+
+/** What a clone has that was set up, in that folder. */
+export function copyProject(folder: string): void {
+  for (const part of PARTS) {
+    if (existsSync(join(PROJECT_ROOT, part))) cpSync(join(PROJECT_ROOT, part), join(folder, part), { recursive: true });
+  }
+}
 
 export type BootedSystem = {
   /** Runs a line of shell in it, as root. */

@@ -9,7 +9,9 @@ import { backupName } from './backup-name.ts';
 import {
   clearRestoreState, readRestoreState, writeRestoreState, type Phase, type RestoreState,
 } from './restore-state.ts';
-import { isStagingName, placesOf, stageRestore, type StageOptions, type Staged } from './stage-restore.ts';
+import {
+  isStagingName, placesOf, releaseReserve, stageRestore, type StageOptions, type Staged,
+} from './stage-restore.ts';
 import { itemsIn, swapBack, swapIn } from './swap-data.ts';
 
 /** A hub that was told to stop has so long to let go of its database. */
@@ -84,6 +86,15 @@ export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise
   await clearRestoreState(dataDir);
   await removeIfEmpty(places.kept);
   return state;
+}
+
+/**
+ * Frees the space that was set aside for it, before a restore is ended, undone or recovered: a full disk would not even
+ * give the lock. Harmless while another process does the same.
+ */
+export async function makeRoom(dataDir: string): Promise<void> {
+  const state = readRestoreState(dataDir);
+  if (state) await releaseReserve(placesOf(dataDir, state.id));
 }
 
 /** Removes what stagings left that were cut off before they were complete. Only while no restore is under way. */

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { chmod, copyFile, lstat, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -5,7 +6,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { migrate, SchemaError, type Migration } from '../../platform/db/migrate.ts';
 import { openDatabase, type Db } from '../../platform/db/open-database.ts';
 import type { MemberSink } from '../../platform/archive/unpack-tar.ts';
-import { sync, syncFolder } from '../../platform/files/durable-file.ts';
+import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
 import { isMountPoint } from '../../platform/files/mount-points.ts';
 import { BackupError } from './backup-error.ts';
 import { ARCHIVE, DATABASE, SUMS } from './backup-folder.ts';
@@ -16,9 +17,17 @@ import { hashFile } from './hash-file.ts';
 import { parseManifest, type Manifest } from './manifest.ts';
 import type { Settled } from './restored-store.ts';
 import type { UploadRow } from './snapshot-store.ts';
-import { DATA_ITEMS } from './swap-data.ts';
+import { DATA_ITEMS, type Places } from './swap-data.ts';
 import { uploadPath } from './upload-content.ts';
 import { verifyBackup, type Verification } from './verify-backup.ts';
+
+/**
+ * A folder that lies beside the staged data until the restore ends or goes back: the room to do so on a disk that has
+ * filled up, in bytes and in files, of which a file system may have only so many.
+ */
+const RESERVE = 'reserve';
+const RESERVE_FILES = 8;
+const RESERVE_FILE_BYTES = 128 * 1_024;
 
 export type StageOptions = {
   dataDir: string;
@@ -74,6 +83,7 @@ async function stage(
     migrated: bringUpToDate(db, options),
     settled: settle(db, name),
   }));
+  await writeReserve(join(staged, RESERVE));
   await syncTree(staged, rows);
   return { migrated, settled };
 }
@@ -153,6 +163,20 @@ function prepareDatabase<T>(path: string, work: (db: Db) => T): T {
   } finally {
     db.close();
   }
+}
+
+/** Of random bytes, as a file system may not store others at their full length. */
+async function writeReserve(folder: string): Promise<void> {
+  await mkdir(folder, { mode: 0o700 });
+  for (let n = 0; n < RESERVE_FILES; n++) {
+    const file = await createFile(join(folder, String(n)));
+    await file.writeFile(randomBytes(RESERVE_FILE_BYTES)).then(() => sync(file)).finally(() => file.close());
+  }
+}
+
+/** Makes room, before anything else of a step that ends a restore or goes back. */
+export async function releaseReserve({ staged }: Pick<Places, 'staged'>): Promise<void> {
+  await rm(join(staged, RESERVE), { recursive: true, force: true });
 }
 
 async function syncTree(staged: string, rows: UploadRow[]): Promise<void> {

@@ -1,0 +1,30 @@
+# shellcheck shell=sh disable=SC2034
+# Sourced. What root made in DATA_DIR would be out of reach of the account that the hub runs as: root acts as that
+# account, which is the one that owns the database.
+
+# find_owner DATA_DIR: sets $switch to the words that run a program as that account; to nothing where we are it.
+find_owner() {
+  switch=
+  [ "$(id -u)" -eq 0 ] || return 0
+  # In the middle of a restore there may be no database; run/ is the hub's own too.
+  for whose in "$1/hub.db" "$1/run" "$1"; do
+    [ ! -e "$whose" ] || break
+  done
+  owner=$(stat -L -c %u -- "$whose") || return
+  [ "$owner" -ne 0 ] || return 0
+  groups=--init-groups
+  getent passwd "$owner" >/dev/null || groups=--clear-groups
+  switch="setpriv --reuid=$owner --regid=$(stat -L -c %g -- "$whose") $groups --"
+}
+
+# go_on_as_owner DATA_DIR SCRIPT [ARGUMENT...]: as root, SCRIPT takes the place of this process, as that account.
+go_on_as_owner() {
+  find_owner "$1" || return
+  [ -n "$switch" ] || return 0
+  shift
+  # rclone has its configuration there.
+  HOME=$(getent passwd "$owner" | cut -d : -f 6)
+  export HOME="${HOME:-/}"
+  # shellcheck disable=SC2086 # words
+  exec $switch sh "$@"
+}
