@@ -25,9 +25,10 @@ function startBatching(t: TestContext) {
   const insert = db.prepare<[number]>('write', 'INSERT INTO written (n) VALUES (?)');
   const other = connect();
   const select = other.prepare<[], { n: number }>('written', 'SELECT n FROM written ORDER BY n');
+  const undoable = db.transaction('one of a batch', (work: () => unknown) => void work());
   return {
     db, other, insert,
-    write: batchingWrites(counting),
+    write: batchingWrites(counting, () => ({ write: undoable, end() {} })),
     transactions: () => transactions,
     written: () => select.all().map(({ n }) => n),
   };
@@ -36,15 +37,30 @@ function startBatching(t: TestContext) {
 test('what is written in the same turn shares one transaction, and is committed before anybody is told', async (t) => {
   const { write, insert, written, transactions } = startBatching(t);
   const seen: number[] = [];
-  const results = await Promise.all([1, 2, 3].map(async (n) => {
-    const result = await write(() => insert.run(n).changes + n);
+  await Promise.all([1, 2, 3].map(async (n) => {
+    await write(() => insert.run(n));
     seen.push(written().length);
-    return result;
   }));
 
-  assert.deepEqual(results, [2, 3, 4]);
   assert.deepEqual(seen, [3, 3, 3]);
   assert.equal(transactions(), 1);
+});
+
+test('the end of a batch is in its transaction, and undoes it all when it throws', async (t) => {
+  const { db, insert, written } = startBatching(t);
+  let isBroken = true;
+  const end = (): void => {
+    insert.run(100);
+    if (isBroken) throw new Error('broken at the end');
+  };
+  const write = batchingWrites<number>(db, () => ({ write: (n) => void insert.run(n), end }));
+  const results = await Promise.allSettled([write(1), write(2)]);
+
+  assert.deepEqual(results.map(({ status }) => status), ['rejected', 'rejected']);
+  assert.deepEqual(written(), []);
+  isBroken = false;
+  await Promise.all([write(1), write(2)]);
+  assert.deepEqual(written(), [1, 2, 100]);
 });
 
 test('one that throws is undone and told so, and the others are committed', async (t) => {

@@ -174,3 +174,23 @@ test('the number of unread notifications stands on every page of a member, and o
   await bob.form('/notifications/read');
   assert.equal(await unreadOn('/'), undefined);
 });
+
+test('notifications that lead to a source go with it, however many there are, and no others do', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const [gone, other] = [await addNotes(ada, 'Gone'), await addNotes(ada, 'Other')];
+  for (const sourceId of [gone, other]) await follow(bob, sourceId);
+  for (const sourceId of [gone, other]) await addPost(ada, sourceId);
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+      INSERT INTO notifications (account_id, kind, title, path, created_at)
+      SELECT 1, 'source.failing', 'x', '/sources/${gone}', i FROM n`);
+
+  await ada.delete(`/api/sources/${gone}`);
+  await hub.work();
+
+  assert.deepEqual(await titles(bob), ['1 new post in “Other”']);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM notifications'), 1);
+  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM sources WHERE id = ${gone}`), 0);
+});

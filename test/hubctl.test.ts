@@ -165,6 +165,10 @@ test('jobs list --json is one array, also when there are none; a longer list say
   const [row] = JSON.parse((await hubctl(dataDir, 'jobs', 'list', '--json')).stdout);
   assert.deepEqual([row.id, row.kind, row.state, row.payload], [id, 'sync-source', 'failed', { sourceId: 1 }]);
   assert.equal(row.lastError, 'the publisher\nis away');
+  const job = jobs.find(id);
+  const iso = (at: number | null | undefined) => new Date(at ?? NaN).toISOString();
+  assert.deepEqual([row.runAt, row.createdAt, row.finishedAt, row.leaseExpiresAt],
+    [iso(job?.runAt), iso(job?.createdAt), iso(job?.finishedAt), null]);
 
   db.transaction('many', () => {
     for (let n = 0; n < 101; n++) jobs.enqueue({ kind: 'k', payload: {} });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import type { ClientRequest } from 'node:http';
 import { test } from 'node:test';
 import { MINUTE } from '../src/platform/clock.ts';
 import { addNotes, addPost, leave, numberIn, sendJson } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
+import { begin, end } from './support/slow-request.ts';
 
 /** A name that nothing else in a database holds. */
 const NAME = 'zebulonquux';
@@ -60,22 +60,6 @@ test('leaving needs the password and the word DELETE, each told apart', async (t
   assert.match(left.headers.get('set-cookie') ?? '', /hub_session=; .*Max-Age=0/);
 });
 
-/** A request that the hub has taken up, and that waits for its body. */
-async function begin(hub: Hub, method: string, path: string, token: string): Promise<ClientRequest> {
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', expect: '100-continue' };
-  const begun = request(hub.address + path, { method, headers });
-  begun.flushHeaders();
-  await once(begun, 'continue');
-  return begun;
-}
-
-async function end(begun: ClientRequest, body: object): Promise<number | undefined> {
-  begun.end(JSON.stringify(body));
-  const [response] = await once(begun, 'response') as [IncomingMessage];
-  response.resume();
-  return response.statusCode;
-}
-
 test('what was asked for before leaving, and comes to be done after it, is not done', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
@@ -91,9 +75,9 @@ test('what was asked for before leaving, and comes to be done after it, is not d
   ];
 
   assert.equal((await leave(hub, zeb)).status, 204);
-  for (const [begun, body] of later.slice(0, 2)) assert.equal(await end(begun, body), 401);
+  for (const [begun, body] of later.slice(0, 2)) assert.equal((await end(begun, body)).status, 401);
   await hub.work();
-  for (const [begun, body] of later.slice(2)) assert.equal(await end(begun, body), 401);
+  for (const [begun, body] of later.slice(2)) assert.equal((await end(begun, body)).status, 401);
 
   assert.deepEqual((await ada.get('/api/invitations')).json()['items'], []);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM api_tokens'), 0);
@@ -190,11 +174,56 @@ test('nothing of the name is left in the database, and what was done stays under
   }
 });
 
+test('what others did to things that are gone with their owner, and were told of them, names them no more', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person(NAME);
+  const [deleted, given] = [await addNotes(bob, `Diary of ${NAME}`), await addNotes(bob, 'Given away')];
+  await sendJson(ada, 'PUT', `/api/sources/${deleted}/follow`, {});
+  await sendJson(ada, 'PUT', `/api/sources/${given}/follow`, {});
+  for (const sourceId of [deleted, given]) await ada.delete(`/api/posts/${await addPost(bob, sourceId, `On ${NAME}`)}`);
+  for (const sourceId of [deleted, given]) await ada.patch(`/api/sources/${sourceId}`, { paused: true });
+  await ada.patch(`/api/sources/${deleted}`, { title: `The diary of ${NAME}` });
+  await bob.delete(`/api/sources/${deleted}`);
+  await bob.post(`/api/sources/${given}/transfer`, { username: 'ada' });
+
+  assert.equal((await leave(hub, bob)).status, 204);
+  await hub.work();
+  hub.db.exec('VACUUM');
+
+  assert.equal(isInFiles(hub, NAME), false);
+  const { items } = (await ada.get('/api/admin/audit?actor=ada&limit=100')).json<{
+    items: { act: string; target: { kind: string; id: number; name: string | null } | null }[];
+  }>();
+  assert.deepEqual(items.filter(({ act }) => /^(source|post)\./.test(act)).map(({ act, target }) => [act, target?.name]), [
+    ['source.renamed', null], ['source.paused', 'Given away'], ['source.paused', null],
+    ['post.deleted', null], ['post.deleted', null],
+  ]);
+  const told = (await ada.get('/api/notifications')).json<{ items: { path: string }[] }>().items.map(({ path }) => path);
+  assert.deepEqual(told, [`/sources/${given}`, `/sources/${given}`], 'of new posts, and that it is hers now');
+});
+
 test('without a VACUUM, too, what leaving removes is overwritten', async (t) => {
   const hub = await startHub(t);
   await hub.person('ada');
   const bob = await hub.person(NAME);
   assert.equal(isInFiles(hub, NAME), true);
+
+  await leave(hub, bob);
+  await hub.work();
+
+  assert.equal(isInFiles(hub, NAME), false);
+});
+
+test('what was deleted in order to leave is overwritten, too', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person(NAME);
+  const sourceId = await addNotes(bob, `Letters to ${NAME}`);
+  await sendJson(ada, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  await bob.delete(`/api/posts/${await addPost(bob, sourceId, `To ${NAME}`)}`);
+  await addPost(bob, sourceId, `To ${NAME} again`, `Dear ${NAME}`);
+  assert.equal((await bob.delete(`/api/sources/${sourceId}`)).status, 204);
 
   await leave(hub, bob);
   await hub.work();
@@ -276,6 +305,7 @@ test('the export holds everything of a person, nothing of others, and no secrets
   await sendJson(bob, 'PUT', '/api/sources/1/follow', {});
   for (const id of [1, ...postIds]) await sendJson(bob, 'PUT', `/api/posts/${id}/read`, {});
   await addPost(ada, 1, 'One more');
+  await ada.post('/api/invitations', { role: 'admin' });
 
   const answer = await bob.get('/api/account/export');
   assert.equal(answer.status, 200);
@@ -290,6 +320,9 @@ test('the export holds everything of a person, nothing of others, and no secrets
   assert.equal(data['history']?.length, 46);
   assert.deepEqual(data['notifications']?.map(({ title }) => title), ['1 new post in “Ada’s”']);
   assert.deepEqual(data['tokens']?.map(({ name }) => name), ['phone']);
+  assert.deepEqual(data['invitations'], [], 'those that he made');
+  const hers = (await ada.get('/api/account/export')).json<Record<string, object[]>>();
+  assert.deepEqual(hers['invitations']?.map(Object.keys), [['id', 'role', 'createdAt', 'expiresAt']]);
   assert.ok(data['acts']?.some(({ act }) => act === 'account.exported'));
   for (const secret of [token, hub.password, 'argon2', [...bob.cookies.values()].join()]) {
     assert.ok(!answer.text.includes(secret));

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Client } from './support/client.ts';
-import { startHub } from './support/hub.ts';
+import { startHub, type Hub } from './support/hub.ts';
 import { numberOf } from './support/uploads.ts';
+import { waitUntil } from './support/wait-until.ts';
 
 type Item = { id: number; kind: string; title: string; path: string; createdAt: string; readAt: string | null };
 type List = { items: Item[]; next: string | null };
@@ -92,6 +93,40 @@ test('all are marked read at once; what comes after is new', async (t) => {
   assert.deepEqual(await titles(ada, '?unread=1'), ['Later']);
   assert.equal((await titles(ada)).length, 4);
   assert.deepEqual(await titles(bob, '?unread=1'), ['For Bob']);
+});
+
+/** So many more for ada, the oldest first, in one go. */
+function tellMany({ db }: Hub, count: number): void {
+  db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+      INSERT INTO notifications (account_id, kind, title, path, created_at) SELECT 1, 'test.told', 'One of many', '/', i FROM n`);
+}
+
+test('many are marked in small transactions: what was marked before trouble stays, and the rest can be asked for again', async (t) => {
+  const { hub, ada } = await hubWithNotifications(t, 0);
+  tellMany(hub, 1700);
+  const unread = (): number => numberOf(hub.db, 'SELECT COUNT(*) FROM notifications WHERE account_id = 1 AND read_at IS NULL');
+  hub.db.exec(`CREATE TRIGGER fault BEFORE UPDATE ON notifications WHEN OLD.id = 100 BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+
+  assert.equal((await ada.post('/api/notifications/read', { all: true })).status, 500);
+  assert.ok(unread() > 0 && unread() < 1000, `${unread()} are unread`);
+  hub.db.exec('DROP TRIGGER fault');
+  assert.equal((await ada.form('/notifications/read')).status, 303);
+  assert.equal(unread(), 0);
+});
+
+test('others are served while many are marked, and what comes meanwhile stays unread', async (t) => {
+  const { hub, ada, bob, tell } = await hubWithNotifications(t, 0);
+  tellMany(hub, 20_000);
+  let isMarked = false;
+  const marking = ada.post('/api/notifications/read', { all: true }).then(() => void (isMarked = true));
+  const marked = (): number => numberOf(hub.db, 'SELECT COUNT(*) FROM notifications WHERE read_at IS NOT NULL');
+  await waitUntil('the marking has begun', async () => (await bob.get('/api/account')).status === 200 && marked() > 0);
+  assert.equal(isMarked, false, 'he was served before that was over');
+  tell('ada', 'Just now');
+  await marking;
+
+  assert.deepEqual(await titles(ada, '?unread=1'), ['Just now']);
 });
 
 test('anything but ids or all is refused, and marks nothing', async (t) => {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
 import { hasIpv6Loopback, reply, startOrigin, type OriginHandler } from './support/origin.ts';
-import { getFile } from './support/own-posts.ts';
+import type { Hub } from './support/hub.ts';
+import { getFile, type ShownPost } from './support/own-posts.ts';
 import { assertInStep, cachedSizes, cacheNumbers, hubWithFeed, hubWithFiles, image } from './support/remote-files.ts';
 import { avif, gif, jpeg, pdf, png, pngChunk, webp } from './support/sample-files.ts';
 import { waitUntil } from './support/wait-until.ts';
@@ -65,28 +66,65 @@ test('fifty readers who ask at once for what cannot be had make one request too'
   assert.equal(publisher.requests.length, 1);
 });
 
-test('when too many files are asked for at once the rest is told to come again, and nothing is remembered against it', async (t) => {
-  const gate = Promise.withResolvers<void>();
-  const names = (guid: string) => Array.from({ length: 105 }, (_, n) => `/${guid}${n}.png`);
-  const slowly: OriginHandler = (_request, response) => void gate.promise.then(() => response.end(PNG));
-  const files = Object.fromEntries(['a', 'b'].flatMap(names).map((name) => [name, slowly]));
-  const { hub, posts } = await hubWithFeed(t, files, (url) => ['a', 'b'].map((guid) =>
-    ({ guid, content: names(guid).map((name) => `<img src="${url}${name}">`).join('') })));
+/** Where the hub has the images of these posts. */
+function imagePlaces(posts: ShownPost[]): string[] {
   const found = posts.flatMap(({ contentHtml }) => [...contentHtml.matchAll(/src="[^"]*(\/attachments\/[^"]+)"/g)]);
-  const places = found.map(([, place = '']) => place);
-  assert.equal(places.length, 210);
+  return found.map(([, place = '']) => place);
+}
 
+/** Asks for all at once. `refused` grows with each that was told to come again. */
+function askForAll(hub: Hub, places: string[]) {
   const refused: string[] = [];
   const answers = places.map(async (place) => {
     const { status, headers } = await getFile(hub, place);
-    if (status === 503) refused.push(place);
-    return [status, headers.get('retry-after')];
+    if (status !== 503) return status;
+    assert.ok(Number(headers.get('retry-after')) > 0);
+    refused.push(place);
+    return status;
   });
+  return { refused, answers: Promise.all(answers) };
+}
+
+/** Images of publishers that answer when the gate opens, 35 in a post each. */
+async function hubWithSlowPublishers(t: TestContext, publishers: number, gate: Promise<void>) {
+  const slowly: OriginHandler = (_request, response) => void gate.then(() => response.end(PNG));
+  const origins = await Promise.all(Array.from({ length: publishers }, () => startOrigin(t, slowly)));
+  const images = (url: string) => Array.from({ length: 35 }, (_, n) => `<img src="${url}/${n}.png">`).join('');
+  return hubWithFeed(t, {}, () => origins.map(({ url }) => ({ guid: url, content: images(url) })));
+}
+
+test('when too many files are asked for at once the rest is told to come again, and nothing is remembered against it', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const { hub, posts } = await hubWithSlowPublishers(t, 6, gate.promise);
+  const places = imagePlaces(posts);
+  assert.equal(places.length, 210);
+
+  const { refused, answers } = askForAll(hub, places);
   await waitUntil('what is too much is refused', () => refused.length === 10);
   gate.resolve();
-  const given = await Promise.all(answers);
-  assert.equal(given.filter(([status]) => status === 200).length, 200);
-  assert.equal(given.filter(([status, retry]) => status === 503 && Number(retry) > 0).length, 10);
+  assert.equal((await answers).filter((status) => status === 200).length, 200);
+  assert.equal(refused.length, 10);
+  for (const place of refused) assert.equal((await getFile(hub, place)).status, 200);
+  await assertInStep(hub);
+});
+
+test('forty files of one publisher may wait; more are told to come again, and those of others are fetched', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const fast = await startOrigin(t, image(PNG));
+  const slow = await startOrigin(t, (_request, response) => void gate.promise.then(() => response.end(PNG)));
+  const images = (url: string, count: number) => Array.from({ length: count }, (_, n) => `<img src="${url}/${n}.png">`).join('');
+  const { hub, posts } = await hubWithFeed(t, {}, () => [
+    { guid: 'a', title: 'Slow', content: images(slow.url, 45) }, { guid: 'b', title: 'Fast', content: images(fast.url, 45) },
+  ]);
+  const placesOf = (title: string): string[] => imagePlaces(posts.filter((post) => post.title === title));
+
+  const { refused, answers } = askForAll(hub, placesOf('Slow'));
+  await waitUntil('what is too much is refused', () => refused.length === 5);
+  for (const place of placesOf('Fast')) assert.equal((await getFile(hub, place)).status, 200);
+  assert.equal((await getFile(hub, refused[0] ?? '')).status, 503, 'still');
+
+  gate.resolve();
+  assert.equal((await answers).filter((status) => status === 200).length, 40);
   for (const place of refused) assert.equal((await getFile(hub, place)).status, 200);
   await assertInStep(hub);
 });
@@ -98,7 +136,7 @@ test('files that wait for one slow publisher keep no others waiting', async (t) 
     guid: 'a',
     content: `${Array.from({ length: 12 }, (_, n) => `<img src="${slow.url}/${n}.png">`).join('')}<img src="${fast.url}/f.png">`,
   }]);
-  const places = [...(posts[0]?.contentHtml ?? '').matchAll(/src="[^"]*(\/attachments\/[^"]+)"/g)].map(([, p = '']) => p);
+  const places = imagePlaces(posts);
   const hanging = places.slice(0, 12).map((place) => getFile(hub, place));
   await waitUntil('the slow one is asked', () => slow.requests.length === 1);
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createRetention } from '../src/app/retention.ts';
+import { createOldHistoryStore } from '../src/features/history/old-history-store.ts';
 import { COMMAND_LINE, THE_HUB } from '../src/platform/record-act.ts';
 import { addNotes, addPost, itemsAt, numberIn } from './support/accounts.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -140,19 +141,46 @@ test('a run from the command line goes on with one that the worker has begun, an
   assert.deepEqual(await applied(ada), [{ notifications: 500 }]);
 });
 
-test('old reading history of many readers goes in one step, as many entries as were asked for', async (t) => {
-  const { hub } = await hubWithOldRows(t, [1]);
+/** Three hundred more readers, each of whom has read every post, long ago. */
+function addOldReaders(hub: Hub): void {
   hub.db.exec(`
     WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 301)
       INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
       SELECT i, 'reader' || i, '', 'member', '', 0, 0 FROM n;
-    INSERT INTO reading_history (account_id, post_id, read_at) SELECT a.id, p.id, 0 FROM accounts a, posts p WHERE a.id > 1`);
-  const { history } = hub.app.people;
+    INSERT INTO reading_history (account_id, post_id, read_at)
+      SELECT a.id, p.id, p.id FROM accounts a, posts p WHERE a.id > 1`);
+}
 
-  assert.equal(history.removeBefore(hub.now() - 2 * DAY, 120), 120);
-  assert.equal(history.removeBefore(hub.now() - 2 * DAY, 1000), 180);
-  assert.equal(history.removeBefore(hub.now() - 2 * DAY, 1000), 0);
+test('old reading history of many readers goes in one step, as many entries as were asked for', async (t) => {
+  const { hub } = await hubWithOldRows(t, [1]);
+  addOldReaders(hub);
+  const before = hub.now() - 2 * DAY;
+  const history = createOldHistoryStore(hub.db);
+
+  assert.equal(history.removeBefore(before, 120), 120);
+  assert.equal(history.removeBefore(before, 1000), 180);
+  assert.equal(history.removeBefore(before, 1000), 0);
   assert.equal(rows(hub).history, 1, 'what is not old stays');
+});
+
+test('each step takes some old entries of some readers, the oldest first, and goes round until none is left', async (t) => {
+  const { hub } = await hubWithOldRows(t, Array.from({ length: 60 }, () => 1));
+  addOldReaders(hub);
+  const before = hub.now() - 2 * DAY;
+  const history = createOldHistoryStore(hub.db);
+  const oldest = (accountId: number): number =>
+    numberIn(hub, `SELECT MIN(post_id) FROM reading_history WHERE account_id = ${accountId}`);
+  const changed = (): number => numberIn(hub, `
+    SELECT COUNT(*) FROM (SELECT 1 FROM reading_history WHERE account_id > 1 GROUP BY account_id HAVING COUNT(*) < 60)`);
+
+  assert.equal(history.removeBefore(before, 100), 100);
+  assert.equal(changed(), 2, 'fifty entries of each');
+  assert.deepEqual([oldest(2), oldest(3), oldest(4)], [51, 51, 1]);
+  assert.equal(history.removeBefore(before, 100), 100);
+  assert.equal(changed(), 4, 'the next step takes the next readers');
+  const steps = Array.from({ length: 4 }, () => history.removeBefore(before, 5_000));
+  assert.deepEqual(steps, [5_000, 5_000, 5_000, 2_800], 'only the last one is smaller');
+  assert.equal(rows(hub).history, 60, 'what is not old stays');
 });
 
 test('a preview counts and changes nothing', async (t) => {

@@ -35,7 +35,7 @@ test('a scan that takes longer than a connection may be silent does not cost the
   const server = createServer(async (stream, res) => {
     const request: MemberRequest = {
       id: '1', method: 'POST', path: '/', query: new URLSearchParams(), params: {}, headers: stream.headers,
-      viewer: VIEWER, address: '127.0.0.1', stream,
+      viewer: VIEWER, address: '127.0.0.1', stream, recheck() {},
     };
     const { files, discard } = await receive(request);
     await discard();

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { Client } from './support/client.ts';
 import type { Hub } from './support/hub.ts';
 import { attachOne, getFile, hubWithOwnPosts, ownSource } from './support/own-posts.ts';
+import { png } from './support/sample-files.ts';
 
 /** With which status each of them gets the file, now as before whatever they asked under another validator. */
 async function statuses(hub: Hub, path: string, people: (Client | undefined)[], etag = ''): Promise<number[]> {
@@ -33,6 +34,26 @@ test('files of a private post are for those who see it, its owner and administra
   const refused = await getFile(hub, path);
   const unknown = await getFile(hub, '/attachments/999/a.txt');
   assert.equal(refused.body.toString(), unknown.body.toString(), 'nobody learns that there is one');
+});
+
+test('pages elsewhere, such as readers of the hub\'s feeds, may show images of public posts and nothing else', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const hidden = await ownSource(ada, 'private');
+  const image = png({ width: 3, height: 2 });
+  const policy = async (path: string, headers: Record<string, string> = {}): Promise<string | null> =>
+    (await getFile(hub, path, { as: ada, headers })).headers.get('cross-origin-resource-policy');
+
+  const shown = await attachOne(hub, ada, sourceId, 'a.png', image);
+  const etag = `"${shown.attachment.sha256}"`;
+  for (const headers of [{}, { range: 'bytes=0-3' }, { 'if-none-match': etag }]) {
+    assert.equal(await policy(shown.path, headers), 'cross-origin', JSON.stringify(headers));
+  }
+  for (const [source, name, content] of [[hidden, 'a.png', image], [sourceId, 'a.txt', 'x'], [hidden, 'a.txt', 'x']] as const) {
+    assert.equal(await policy((await attachOne(hub, ada, source, name, content)).path), 'same-origin', name);
+  }
+  assert.equal(await policy('/attachments/999/a.png'), 'same-origin');
+  await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' });
+  assert.equal(await policy(shown.path), 'same-origin', 'it was public before');
 });
 
 test('files follow their source when it becomes private, and public again', async (t) => {

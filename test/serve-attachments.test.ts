@@ -11,10 +11,10 @@ const TEXT = '<!doctype html><script>alert(1)</script>\n';
 const OF_THE_MOMENT = new Set(['date', 'x-request-id', 'connection', 'keep-alive']);
 const SANDBOX = "default-src 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
 
-function assertHarmless({ headers }: Served): void {
+function assertHarmless({ headers }: Served, embedded: 'same-origin' | 'cross-origin'): void {
   assert.equal(headers.get('x-content-type-options'), 'nosniff');
   assert.equal(headers.get('content-security-policy'), SANDBOX);
-  assert.equal(headers.get('cross-origin-resource-policy'), 'same-origin');
+  assert.equal(headers.get('cross-origin-resource-policy'), embedded);
   assert.equal(headers.get('referrer-policy'), 'same-origin');
 }
 
@@ -45,7 +45,7 @@ test('every file comes back byte for byte as what it was verified to be; only im
     assert.equal(served.headers.get('accept-ranges'), 'bytes');
     assert.equal(served.headers.get('cache-control'), 'public, max-age=31536000, immutable');
     assert.deepEqual([attachment.sha256, attachment.bytes], [sha256, Buffer.byteLength(content)]);
-    assertHarmless(served);
+    assertHarmless(served, kind === 'inline' ? 'cross-origin' : 'same-origin');
   }
 });
 

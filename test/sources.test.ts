@@ -62,9 +62,9 @@ test('a source shows everybody what it is, and its owner also its address and ho
     createdAt: '2030-01-15T12:00:00.000Z', updatedAt: '2030-01-15T12:00:00.000Z',
   };
 
-  for (const client of [hub.anybody, other]) {
+  for (const [client, seen] of [[hub.anybody, shown], [other, { ...shown, followed: false }]] as const) {
     const answer = await client.get(`/api/sources/${source.id}`);
-    assert.deepEqual(answer.json(), shown);
+    assert.deepEqual(answer.json(), seen);
     assert.doesNotMatch((await client.get('/api/sources')).text, /s3cret/);
     assert.doesNotMatch((await client.page(`/sources/${source.id}`)).text, /s3cret/);
     assert.doesNotMatch((await client.page('/sources')).text, /s3cret/);

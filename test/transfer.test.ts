@@ -5,6 +5,7 @@ import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
 import { startOrigin } from './support/origin.ts';
 import { writePost } from './support/own-posts.ts';
+import { makeWebhook } from './support/webhooks.ts';
 
 type Told = { kind: string; title: string; path: string };
 
@@ -46,6 +47,62 @@ test('files of its posts count for the new owner', async (t) => {
 
   assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 2'), 0);
   assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 1'), 12);
+});
+
+test('who has too little space left for its files cannot be given a source, and it is said how much is missing', async (t) => {
+  const hub = await startHub(t, { UPLOAD_QUOTA_BYTES: '30' });
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const [hers, his, other] = [await addNotes(ada), await addNotes(bob), await addNotes(bob, 'Other')];
+  await writePost(hub, ada, hers, [{ name: 'a.txt', content: 'twelve bytes' }]);
+  await writePost(hub, bob, his, [{ name: 'a.txt', content: 'twelve bytes' }, { name: 'b.txt', content: 'eight by' }]);
+  await writePost(hub, bob, other, [{ name: 'a.txt', content: 'ten bytes.' }]);
+  const give = (client: typeof bob, id: number, username: string) =>
+    client.post(`/api/sources/${id}/transfer`, { username });
+
+  for (const client of [bob, ada]) {
+    const refused = await give(client, his, 'ada');
+    assert.equal(refused.status, 422);
+    const problem = refused.json<{ bytesMissing: number; detail: string; errors: { pointer: string }[] }>();
+    assert.equal(problem.bytesMissing, 2);
+    assert.match(problem.detail, /2 bytes are missing/);
+    assert.deepEqual(problem.errors.map(({ pointer }) => pointer), ['/username']);
+  }
+  const page = await bob.form(`/sources/${his}/transfer`, { username: 'ada' });
+  assert.equal(page.status, 422);
+  assert.match(page.text, /2 bytes are missing/);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 2);
+  assert.deepEqual([await told(ada), await told(bob)], [[], []]);
+  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE act = 'source.transferred'`), 0);
+
+  assert.equal((await give(bob, other, 'ada')).status, 200, 'this one fits');
+  assert.equal((await give(bob, his, 'ada')).json()['bytesMissing'], 12);
+  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 1'), 22);
+});
+
+test('a source without files can be given to whoever has no space left', async (t) => {
+  const hub = await startHub(t, { UPLOAD_QUOTA_BYTES: '12' });
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const hers = await addNotes(ada);
+  await writePost(hub, ada, hers, [{ name: 'a.txt', content: 'twelve bytes' }]);
+  hub.db.exec('UPDATE attachments SET bytes = 20; UPDATE upload_usage SET bytes = 20'); // as after a smaller quota
+
+  assert.equal((await bob.post(`/api/sources/${await addNotes(bob)}/transfer`, { username: 'ada' })).status, 200);
+});
+
+test('the new owner of a webhook is told to make a new secret, and the one before that its secret goes along', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const { id } = await makeWebhook(bob, 'Deploys');
+
+  assert.match((await bob.page(`/sources/${id}/transfer`)).text, /you know it\. The new owner is told to make a new one/);
+  await bob.form(`/sources/${id}/transfer`, { username: 'ada' });
+
+  const advice = 'Make a new secret for it: the one before you knows the present one';
+  assert.deepEqual(await told(ada), [`“Deploys” belongs to you now. ${advice} /sources/${id}`]);
+  assert.deepEqual(await told(bob), ['“Deploys” belongs to somebody else now /sources']);
 });
 
 test('only the owner and administrators may give a source away, and only to somebody who can have it', async (t) => {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { includesAny, verifySignature } from '../src/features/webhooks/verify-signature.ts';
-import { createSecret } from '../src/features/webhooks/webhook-secret.ts';
+import {
+  includesAny, verifySignature as verifyWithKeys, type SignedRequest, type VerifiedEvent,
+} from '../src/features/webhooks/verify-signature.ts';
+import { createSecret, isSecret, signingKeys } from '../src/features/webhooks/webhook-secret.ts';
 import { randomBelow } from './support/multipart.ts';
 import {
   githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type RawHeaders,
@@ -31,6 +33,10 @@ const GITHUB_VECTOR = {
 
 const NOW = 1_800_000_000_000;
 const SECOND = 1_000;
+
+function verifySignature(request: SignedRequest, secrets: string[], now: number): VerifiedEvent | undefined {
+  return verifyWithKeys(request, secrets.filter(isSecret).map(signingKeys), now);
+}
 
 function verifyFirst(signature: string, now = Number(FIRST.timestamp) * SECOND, secret = FIRST.secret) {
   const request = { rawHeaders: standardHeaders(FIRST.id, FIRST.timestamp, signature), body: Buffer.from(FIRST.body) };

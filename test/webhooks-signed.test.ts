@@ -216,6 +216,28 @@ test('a clock set back does not make a replaced secret valid for longer', async 
   assert.equal((await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'a', {}))).status, 401);
 });
 
+test('a clock set right by a few minutes after a rotation neither ends the old secret nor makes it last', async (t) => {
+  for (const { ahead, answer } of [{ ahead: 5 * MINUTE, answer: 202 }, { ahead: 6 * MINUTE, answer: 401 }]) {
+    const { hub, ada, hook } = await hubWithWebhook(t);
+    const status = async (): Promise<number> => {
+      hub.passTime(2_000); // secrets are read once a second
+      return (await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'a', {}))).status;
+    };
+    const rotatedAt = hub.now();
+    hub.passTime(ahead);
+    await ada.post(`/api/sources/${hook.id}/webhook/rotate`);
+    assert.equal(await status(), 202);
+    hub.passTime(rotatedAt - hub.now());
+    await hub.work(); // forgets what is valid no longer
+    assert.equal(await status(), answer, `${ahead / MINUTE} minutes ahead`);
+
+    hub.passTime(rotatedAt + DAY + ahead - 4_000 - hub.now());
+    assert.equal(await status(), answer);
+    hub.passTime(2_000);
+    assert.equal(await status(), 401, 'no longer than was promised, by the clock of the rotation');
+  }
+});
+
 test('only those who may change a source get a new secret, and an audit record tells of it without the secret', async (t) => {
   const { hub, ada, hook } = await hubWithWebhook(t);
   const bob = await hub.person('bob');
@@ -271,10 +293,14 @@ test('secrets from before there was a key are sealed by the worker and stay vali
     hub.db.prepare<[], Record<string, string | null>>('secrets', 'SELECT secret, previous_secret FROM webhooks').get() ?? {},
   );
   hub.db.exec(`UPDATE webhooks SET secret = 'plain:${hook.secret}', previous_secret = 'plain:${hook.secret}'`);
+  hub.db.pragma('wal_checkpoint(TRUNCATE)');
+  assert.ok(readFileSync(join(hub.dataDir, 'hub.db')).includes(hook.secret), 'it was in the file');
   hub.passTime(HOUR);
   await hub.work();
 
   assert.deepEqual(secrets().map((secret) => secret?.startsWith('aes-256-gcm-v1:')), [true, true]);
+  hub.db.pragma('wal_checkpoint(TRUNCATE)');
+  assert.equal(readFileSync(join(hub.dataDir, 'hub.db')).includes(hook.secret), false, 'nothing is left in the file');
   await publish(hub, hook, 'build.finished', {});
 });
 

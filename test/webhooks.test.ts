@@ -270,7 +270,7 @@ test('ids of events are forgotten after 7 days, and those of younger ones are no
   assert.equal(count(), 1);
 });
 
-test('an event that is repeated or beyond the rate limit is not sanitised first', async (t) => {
+test('a long post that is repeated or beyond the rate limit is not sanitised first', async (t) => {
   const { hub, hook } = await hubWithWebhook(t);
   let prepared = 0;
   const counting = { prepare: () => (prepared++, () => {}), remove: () => {} };
@@ -278,7 +278,8 @@ test('an event that is repeated or beyond the rate limit is not sanitised first'
   const { receiving } = createWebhooks({
     db, config, clock, log, counts, notifications, recordAct, alerts, posts: counting,
   });
-  const first = eventOf(hub, hook.secret, 'post.published', { id: 'a', title: 'A' });
+  const content_html = 'long '.repeat(1_000);
+  const first = eventOf(hub, hook.secret, 'post.published', { id: 'a', title: 'A', content_html });
   const receive = ({ rawHeaders, body }: typeof first): Promise<void> =>
     receiving.receive({ sourceId: hook.id, rawHeaders, body, headerType: null });
 
@@ -286,7 +287,7 @@ test('an event that is repeated or beyond the rate limit is not sanitised first'
   assert.equal(prepared, 1);
   hub.db.exec(`UPDATE webhooks SET paid_until_at = ${hub.now() + 10_000 * 10} WHERE source_id = ${hook.id}`);
   await receive(first);
-  const second = eventOf(hub, hook.secret, 'post.published', { id: 'b', title: 'B' });
+  const second = eventOf(hub, hook.secret, 'post.published', { id: 'b', title: 'B', content_html });
   await assert.rejects(receive(second), { status: 429 });
   assert.equal(prepared, 1);
   hub.db.exec(`UPDATE webhooks SET paid_until_at = ${hub.now() + 20_000 * 10} WHERE source_id = ${hook.id}`);

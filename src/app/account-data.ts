@@ -38,7 +38,7 @@ export function accountData({ config, sources, posts, notifications, people }: N
   }
 
   const exportParts: Record<string, ExportPart> = {
-    sources: (id) => mapped(owned(id), (source) => sourceJson(source, true)),
+    sources: (id) => mapped(owned(id), (source) => sourceJson(source, { isOwner: true, isFollowed: null })),
     posts: ownPosts,
     follows: (id) => mapped(
       inBatches<Followed>((last) => follows.listOf(id, last?.sourceId ?? 0, BATCH)),

@@ -12,8 +12,8 @@ import type { Surroundings } from './app.ts';
 import { hubUserAgent } from './hub-user-agent.ts';
 
 /** Messages that failed are there for longer: somebody may have to find out why. */
-const DELIVERED_KEPT = 30 * DAY;
-const FAILED_KEPT = 90 * DAY;
+export const DELIVERED_KEPT = 30 * DAY;
+export const FAILED_KEPT = 90 * DAY;
 
 /** No delivery is ever put off further, so a later one was planned while the clock was ahead. */
 const NEVER_LATER = 2 * HOUR;

@@ -68,10 +68,11 @@ export function createApp(surroundings: Surroundings) {
   const removing = removingSources({
     db,
     sources,
-    removePosts(sourceId, limit) {
-      const removed = posts.removeOfSource(sourceId, limit);
-      return removed < limit ? webhooks.removeEvents(sourceId, limit) : removed;
-    },
+    removeParts: [
+      posts.removeOfSource,
+      (sourceId, limit) => webhooks.removeEvents(sourceId, limit),
+      (sourceId, limit) => notifications.removeAbout(`/sources/${sourceId}`, limit), // they lead nowhere now
+    ],
     enqueue: (sourceId) =>
       void jobs.enqueue({ kind: REMOVE_SOURCE, payload: { sourceId }, dedupeKey: String(sourceId) }),
   });

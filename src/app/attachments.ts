@@ -70,6 +70,7 @@ export function createAttachments(needs: AttachmentNeeds) {
     uploads,
     uploadFiles,
     attach: attaching.attach,
+    bytesMissing: attaching.bytesMissing,
     /** Writes the counts that are kept in memory. */
     flushCounts: cacheCounts.flush,
 

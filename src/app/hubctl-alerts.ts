@@ -1,3 +1,4 @@
+import { deliveryJson } from '../features/alerts/alert-admin-routes.ts';
 import type { AlertDelivery, DeliveryState } from '../features/alerts/alert-delivery-store.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './hubctl.ts';
 
@@ -45,7 +46,7 @@ function list({ state, json }: Values, { out, err, openApp }: CommandContext): E
   if (state !== undefined && !known) throw new UsageError(`--state must be one of ${STATES.join(', ')}`);
   const found = openApp().alerts.list({ limit: LIMIT + 1, ...(known ? { state: known } : {}) });
   const rows = found.slice(0, LIMIT);
-  if (json) out(`${JSON.stringify(rows)}\n`);
+  if (json) out(`${JSON.stringify(rows.map(deliveryJson))}\n`);
   else if (rows.length === 0) err(known ? `no ${known} alerts\n` : 'no alerts\n');
   else out(rows.map(line).join(''));
   if (found.length > LIMIT) err(`only the newest ${LIMIT} are listed\n`);

@@ -27,11 +27,23 @@ function list({ state = 'failed', json }: Values, { out, err, openApp }: Command
   if (!known && state !== 'all') throw new UsageError(`--state must be one of ${STATES.join(', ')}, all`);
   const found = openApp().jobs.list({ limit: LIMIT + 1, ...(known ? { state: known } : {}) });
   const rows = found.slice(0, LIMIT);
-  if (json) out(`${JSON.stringify(rows)}\n`);
+  if (json) out(`${JSON.stringify(rows.map(asJson))}\n`);
   else if (rows.length === 0) err(known ? `no ${state} jobs\n` : 'no jobs\n');
   else out(rows.map(line).join(''));
   if (found.length > LIMIT) err(`only the newest ${LIMIT} are listed\n`);
   return 0;
+}
+
+/** As the API shows it, with what it works on: this is for whoever runs the hub. */
+function asJson({ runAt, leaseExpiresAt, createdAt, finishedAt, ...job }: JobRow) {
+  return {
+    ...job,
+    runAt: time(runAt), leaseExpiresAt: time(leaseExpiresAt), createdAt: time(createdAt), finishedAt: time(finishedAt),
+  };
+}
+
+function time(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
 }
 
 function line({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, lastError }: JobRow): string {

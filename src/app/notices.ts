@@ -35,9 +35,11 @@ export function createNotices({ notifications, follows, sources }: Needs) {
     sourceGone: (sourceId: number): void => tellOwner(sourceId, 'source.gone', ({ title }) =>
       `“${title}” is paused: its publisher says that it is gone for good`),
 
-    transferred({ id, title, ownerId }: Source, newOwnerId: number): void {
+    transferred({ id, title, kind, ownerId }: Source, newOwnerId: number): void {
+      // Whoever had it knows the secret.
+      const advice = kind === 'webhook' ? '. Make a new secret for it: the one before you knows the present one' : '';
       tell(ownerId, 'source.transferred', `“${title}” belongs to somebody else now`, '/sources');
-      tell(newOwnerId, 'source.transferred', `“${title}” belongs to you now`, `/sources/${id}`);
+      tell(newOwnerId, 'source.transferred', `“${title}” belongs to you now${advice}`, `/sources/${id}`);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { createOldHistoryStore } from '../features/history/old-history-store.ts';
 import { createRetentionRunStore } from '../features/retention/run-store.ts';
 import { removingOldRows, type RetentionRule } from '../features/retention/remove-old-rows.ts';
 import { DAY } from '../platform/clock.ts';
@@ -13,7 +14,7 @@ export function createRetention(app: App, actor: Actor) {
   const { notificationRetentionDays, readingHistoryRetentionDays, auditRetentionDays } = config;
   const rules: RetentionRule[] = [
     { kind: 'notifications', keptMs: notificationRetentionDays * DAY, ...notifications },
-    { kind: 'readingHistory', keptMs: readingHistoryRetentionDays * DAY, ...people.history },
+    { kind: 'readingHistory', keptMs: readingHistoryRetentionDays * DAY, ...createOldHistoryStore(db) },
     { kind: 'auditRecords', keptMs: auditRetentionDays * DAY, ...people.audit },
     { kind: 'errorEvents', keptMs: ERRORS_KEPT, ...errors },
   ];

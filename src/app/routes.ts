@@ -65,6 +65,7 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
     db, sources, recordAct,
     changing: app.changing,
     accountNamed: (username) => membership.accounts.findByName(username)?.id,
+    bytesMissing: attachments.bytesMissing,
     tellTransferred: app.people.notices.transferred,
   });
 
@@ -81,8 +82,8 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
     ...outputFeedRoutes({ posts, serving, visibleSourceTitle }),
     ...notificationRoutes({ notifications }),
     ...peopleAndAdminRoutes(app, membership, observations, { maySeeSource, maySeePost }),
-    ...sourceRoutes({ ...app, importOpml: importingOpml(app), baseUrl }),
-    ...transferRoutes({ changing: app.changing, transfer }),
+    ...sourceRoutes({ ...app, importOpml: importingOpml(app), followedAmong, baseUrl }),
+    ...transferRoutes({ changing: app.changing, transfer, followedAmong }),
     ...sourcePages({
       ...app, importOpml: importingOpml(app), postsOfSource, webhookViews, isFollowed,
       isSyncing: app.syncJobs.isUnderWay,
@@ -103,6 +104,10 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
 
   function isFollowed(viewer: Viewer, sourceId: number): boolean {
     return people.follows.isFollowed(viewer.id, sourceId);
+  }
+
+  function followedAmong(viewer: Viewer, sourceIds: number[]): Set<number> {
+    return people.follows.followedAmong(viewer.id, sourceIds);
   }
 
   function visibleSourceTitle(sourceId: number, viewer: Parameters<MaySeeSource>[1]): string | undefined {

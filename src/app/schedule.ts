@@ -13,7 +13,7 @@ import { troubleTasks } from './trouble-tasks.ts';
 
 /** Rows per task and run: small enough that no other writer waits long. */
 const BATCH = 200;
-const FINISHED_JOBS_KEPT = DAY;
+export const FINISHED_JOBS_KEPT = DAY;
 
 /** No retry is ever put off further than a day, so a later one was planned while the clock was ahead. */
 const NEVER_LATER = DAY + HOUR;

@@ -1,10 +1,10 @@
 import { spaceNeeded } from '../features/backups/free-space.ts';
 import { DAY, HOUR } from '../platform/clock.ts';
 
-const LEAST_FREE = 1024 ** 3; // bytes
+export const LEAST_FREE = 1024 ** 3; // bytes
 
 /** A day, and time for the backup itself. */
-const OLDEST_BACKUP = DAY + 2 * HOUR;
+export const OLDEST_BACKUP = DAY + 2 * HOUR;
 
 /** Bytes below which free space is too little: the next backup has to fit. */
 export function leastFree(databaseBytes: number, uploadBytes: number): number {

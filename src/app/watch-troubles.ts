@@ -7,10 +7,10 @@ import { byteSize } from '../platform/http/readable.ts';
 import type { App } from './app.ts';
 import { isStale, leastFree } from './trouble-bounds.ts';
 
-const ENOUGH = 1.1; // times what is too little: until then a trouble lasts, so that it does not come and go
+export const ENOUGH = 1.1; // times what is too little: until then a trouble lasts, so that it does not come and go
 
-const BURST = 20; // unexpected errors
-const BURST_TIME = 10 * MINUTE;
+export const BURST = 20; // unexpected errors
+export const BURST_TIME = 10 * MINUTE;
 
 /** States of things that the operator is told of; each function looks once. */
 export function watchingTroubles({ alerts, config, counts, clock, jobs, webhooks }: App) {

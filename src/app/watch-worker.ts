@@ -6,7 +6,7 @@ import { createWorker } from '../platform/jobs/worker.ts';
 import type { App } from './app.ts';
 
 const WATCH_EVERY = 10 * SECOND;
-const LONGEST_SILENCE = 5 * MINUTE;
+export const LONGEST_SILENCE = 5 * MINUTE;
 
 /** Looks that lie further apart, or the wrong way round, tell of a clock that was set or a machine that slept. */
 const LONGEST_GAP = MINUTE;

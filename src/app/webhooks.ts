@@ -1,6 +1,7 @@
 import type { NotificationStore } from '../features/notifications/notification-store.ts';
 import type { Ingesting } from '../features/posts/ingest-posts.ts';
 import type { IngestStore, PreparedPost } from '../features/posts/ingest-store.ts';
+import { acceptingEvents } from '../features/webhooks/accept-events.ts';
 import { managingWebhooks } from '../features/webhooks/manage-webhooks.ts';
 import { EVENTS_KEPT, receivingEvents, type EventPosts } from '../features/webhooks/receive-event.ts';
 import { watchingSilence } from '../features/webhooks/watch-silence.ts';
@@ -9,7 +10,6 @@ import { createWebhookSecretStore } from '../features/webhooks/webhook-secret-st
 import { createWebhookSilenceStore } from '../features/webhooks/webhook-silence-store.ts';
 import { createWebhookStore } from '../features/webhooks/webhook-store.ts';
 import { DAY } from '../platform/clock.ts';
-import { batchingWrites } from '../platform/db/batch-writes.ts';
 import { createBufferedCounts } from '../platform/metrics/buffered-counts.ts';
 import type { KeptCounts } from '../platform/metrics/kept-counts.ts';
 import type { RecordAct } from '../platform/record-act.ts';
@@ -62,9 +62,9 @@ export function createWebhooks(needs: WebhookNeeds) {
     removeEvents: events.removeOfSource,
 
     receiving: receivingEvents({
-      webhooks, events, posts, counts, clock, baseUrl,
+      webhooks, events, posts, clock, baseUrl,
       liveSecrets: managing.liveSecrets,
-      write: batchingWrites(db),
+      accept: acceptingEvents({ db, webhooks, events, counts, clock }),
       countLater: (result) => laterCounts.add('webhook_events_total', result),
       onUnreadable: (error) => log.error('webhook secrets cannot be read', { error: error.message }),
     }),

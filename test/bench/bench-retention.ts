@@ -12,7 +12,7 @@ import { startDeleting } from './delete-peer.ts';
 const ROWS = 1_000_000;
 const GAP_MS = 3;
 
-/** The worker takes minutes for all of it, with pauses; each of them is like the other. */
+/** Enough for all of it on a machine that does nothing else; on a busy one the rest is like what was seen. */
 const WATCHED_MS = 45_000;
 
 type Waits = { longest: number; usual: number };

@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
-import { createWorker } from '../../src/platform/jobs/worker.ts';
+import { createAlertDeliveryStore } from '../../src/features/alerts/alert-delivery-store.ts';
+import { deliverAlert, DELIVER_ALERT } from '../../src/features/alerts/deliver-alert.ts';
+import { createAlertSender } from '../../src/features/alerts/send-alert.ts';
+import { createWorker, type JobHandlers } from '../../src/platform/jobs/worker.ts';
 import { startOrigin } from './origin.ts';
 import { startHub, type Hub } from './hub.ts';
 
@@ -25,12 +28,27 @@ function taken(response: ServerResponse): void {
   response.writeHead(200).end('ok');
 }
 
-/** A hub that tells its troubles to a receiver. */
-export async function hubWithReceiver(t: TestContext, env: Record<string, string> = {}) {
+/** As the hub's own, but a receiver that does not answer is waited for no longer than that. */
+function impatientHandlers({ app }: Hub, url: string, timeoutMs: number): JobHandlers {
+  const { db, jobs, clock, random, config } = app;
+  return {
+    [DELIVER_ALERT]: deliverAlert({
+      clock, random,
+      deliveries: createAlertDeliveryStore(db, clock),
+      send: createAlertSender({ url, format: 'json', userAgent: 'ContentHub/test', clock, timeoutMs }),
+      hubUrl: config.baseUrl,
+      settleJob: (deliveryId) => void jobs.settleFailed(DELIVER_ALERT, String(deliveryId)),
+    }),
+  };
+}
+
+/** A hub that tells its troubles to a receiver, which it waits for as long as is usual unless `timeoutMs` is given. */
+export async function hubWithReceiver(t: TestContext, env: Record<string, string> = {}, timeoutMs?: number) {
   const receiver = await startReceiver(t);
   const hub = await startHub(t, { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json', ...env });
   const { db, jobs, alerts, clock, log, errors } = hub.app;
-  const worker = createWorker({ db, queue: jobs, handlers: alerts.handlers, clock, log, onError: errors.note });
+  const handlers = timeoutMs === undefined ? alerts.handlers : impatientHandlers(hub, receiver.url, timeoutMs);
+  const worker = createWorker({ db, queue: jobs, handlers, clock, log, onError: errors.note });
 
   /** Tells and delivers what is due, and looks after nothing else. Returns how many deliveries were tried. */
   function tell(): Promise<number> {
@@ -46,7 +64,7 @@ export async function hubWithReceiver(t: TestContext, env: Record<string, string
     }
   }
 
-  return { hub, receiver, tell, tellFor };
+  return { hub, receiver, worker, tell, tellFor };
 }
 
 /** As something in the hub does it: in a transaction. */

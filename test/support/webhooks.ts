@@ -9,7 +9,7 @@ export type Sent = { status: number; headers: Record<string, string | string[] |
 
 export type Hook = { id: number; url: string; secret: string };
 
-const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
 /** A hub whose `ada`, its administrator, has a webhook. */
 export async function hubWithWebhook(t: TestContext, env: Record<string, string> = {}) {

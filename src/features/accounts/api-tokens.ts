@@ -18,9 +18,10 @@ export function managingTokens({ db, credentials, recordAct }: Deps) {
   });
 
   const remove = db.transaction('revoke api token', (id: number, accountId: number, actor: Actor): void => {
-    const name = credentials.revokeToken(id, accountId);
-    if (name === undefined) throw notFound('token');
-    recordAct('token.revoked', actor, { kind: 'token', id, name });
+    const token = credentials.tokensOf(accountId).find((one) => one.id === id);
+    if (!token) throw notFound('token');
+    recordAct('token.revoked', actor, { kind: 'token', id, name: token.name });
+    credentials.revokeToken(id, accountId);
   });
 
   return {

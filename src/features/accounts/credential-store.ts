@@ -38,8 +38,8 @@ export function createCredentialStore(db: Db, clock: Clock) {
     RETURNING id, name, created_at AS createdAt`);
   const selectTokens = db.prepare<[number], ApiToken>('api tokens',
     'SELECT id, name, created_at AS createdAt FROM api_tokens WHERE account_id = ? ORDER BY id');
-  const deleteToken = db.prepare<[number, number], { name: string }>('revoke api token',
-    'DELETE FROM api_tokens WHERE id = ? AND account_id = ? RETURNING name');
+  const deleteToken = db.prepare<[number, number]>('revoke api token',
+    'DELETE FROM api_tokens WHERE id = ? AND account_id = ?');
   const deleteTokens = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
 
   return {
@@ -82,7 +82,6 @@ export function createCredentialStore(db: Db, clock: Clock) {
     },
 
     tokensOf: (accountId: number): ApiToken[] => selectTokens.all(accountId),
-    /** Its name; undefined when the account has no such token. */
-    revokeToken: (id: number, accountId: number): string | undefined => deleteToken.get(id, accountId)?.name,
+    revokeToken: (id: number, accountId: number): void => void deleteToken.run(id, accountId),
   };
 }

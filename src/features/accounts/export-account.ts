@@ -4,6 +4,8 @@ import type { RecordAct, Actor } from '../../platform/record-act.ts';
 import { accountJson } from './account-json.ts';
 import type { AccountStore } from './account-store.ts';
 import type { CredentialStore } from './credential-store.ts';
+import { invitationJson } from './invitation-routes.ts';
+import type { InvitationStore } from './invitation-store.ts';
 
 /** Rows of one kind, read by and by as they are asked for. */
 export type ExportPart = (accountId: number) => Iterable<object>;
@@ -11,6 +13,7 @@ export type ExportPart = (accountId: number) => Iterable<object>;
 type Deps = {
   accounts: AccountStore;
   credentials: CredentialStore;
+  invitations: InvitationStore;
   /** What other features keep of an account, by the name it has in the export; given by app. */
   exportParts: Record<string, ExportPart>;
   recordAct: RecordAct;
@@ -20,12 +23,14 @@ type Deps = {
 export type ExportAccount = ReturnType<typeof createExportAccount>;
 
 /** All personal data of an account as one JSON document, streamed: its size does not matter. Undefined once it left. */
-export function createExportAccount({ accounts, credentials, exportParts, recordAct, clock }: Deps) {
+export function createExportAccount(deps: Deps) {
+  const { accounts, credentials, invitations, exportParts, recordAct, clock } = deps;
   const own: Record<string, ExportPart> = {
     sessions: (id) => credentials.sessionsOf(id).map(({ createdAt, expiresAt }) =>
       ({ createdAt: new Date(createdAt).toISOString(), expiresAt: new Date(expiresAt).toISOString() })),
     tokens: (id) => credentials.tokensOf(id).map(({ name, createdAt }) =>
       ({ name, createdAt: new Date(createdAt).toISOString() })),
+    invitations: (id) => invitations.listOf(id).map(invitationJson),
   };
 
   return (accountId: number, actor: Actor): Readable | undefined => {

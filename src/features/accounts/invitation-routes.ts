@@ -47,6 +47,7 @@ export function readInvitation(values: Record<string, unknown>): { role: Role; h
   return { role, hours };
 }
 
-function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {
+/** An invitation without its link. */
+export function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {
   return { id, role, createdAt: new Date(createdAt).toISOString(), expiresAt: new Date(expiresAt).toISOString() };
 }

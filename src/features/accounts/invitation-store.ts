@@ -19,6 +19,8 @@ export function createInvitationStore(db: Db, clock: Clock) {
     `SELECT ${COLUMNS} FROM invitations WHERE token_hash = ? AND expires_at > ?`);
   const selectAll = db.prepare<[number], Invitation>('invitations',
     `SELECT ${COLUMNS} FROM invitations WHERE purpose = 'invite' AND expires_at > ? ORDER BY id`);
+  const selectOf = db.prepare<[number, number], Invitation>('invitations of account',
+    `SELECT ${COLUMNS} FROM invitations WHERE created_by = ? AND expires_at > ? ORDER BY id`);
   const remove = db.prepare<[number], { role: Role }>('remove invitation',
     'DELETE FROM invitations WHERE id = ? RETURNING role');
   const removeOf = db.prepare<[number]>('remove invitations of account',
@@ -39,6 +41,8 @@ export function createInvitationStore(db: Db, clock: Clock) {
     /** Undefined for an unknown, used or expired link. */
     find: (token: string): Invitation | undefined => select.get(hashSecret(token), clock()),
     list: (): Invitation[] => selectAll.all(clock()),
+    /** Those that an account has made. */
+    listOf: (accountId: number): Invitation[] => selectOf.all(accountId, clock()),
     /** The role it was for; undefined when there is no such invitation. */
     remove: (id: number): Role | undefined => remove.get(id)?.role,
     removeOf: (accountId: number): void => void removeOf.run(accountId),

@@ -43,8 +43,8 @@ export function signingIn({ db, accounts, credentials, passwords, checkPassword,
     },
 
     signOut: db.transaction('sign out', (viewer: Viewer, actor: Actor): void => {
-      credentials.endSession(viewer.credentialId);
       recordAct('session.ended', actor);
+      credentials.endSession(viewer.credentialId);
     }),
   };
 }

@@ -42,7 +42,8 @@ function readState(query: URLSearchParams): DeliveryState | undefined {
   return state;
 }
 
-function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: AlertDelivery) {
+/** A delivery as the API and the command line show it. */
+export function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: AlertDelivery) {
   return { ...delivery, createdAt: time(createdAt), nextAt: time(nextAt), finishedAt: time(finishedAt) };
 }
 

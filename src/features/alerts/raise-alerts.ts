@@ -6,10 +6,10 @@ import type { AlertEvent, AlertEventStore } from './alert-event-store.ts';
 import { overMessage, troubleMessage, TROUBLES, type Message, type Trouble } from './troubles.ts';
 
 /** Between two messages of one kind. */
-const TELL_EVERY = HOUR;
+export const TELL_EVERY = HOUR;
 
 /** While a state of things lasts it is raised again. */
-const REMIND_EVERY = DAY;
+export const REMIND_EVERY = DAY;
 
 const NAMED = 5; // subjects of one message
 const MAX_SUBJECT = 300; // characters

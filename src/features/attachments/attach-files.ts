@@ -26,6 +26,12 @@ export function attachingFiles({ db, uploads, uploadFiles, quotaBytes, scanLater
   return {
     bytesLeft,
 
+    /** How many bytes too few an account has left for the files of a source that `ownerId` owns; 0 if they fit. */
+    bytesMissing(source: { id: number; ownerId: number }, accountId: number): number {
+      const bytes = uploads.bytesOfSource(source.id, source.ownerId);
+      return bytes === 0 ? 0 : Math.max(0, bytes - bytesLeft(accountId));
+    },
+
     /**
      * In the caller's transaction; returns their ids. 422 when they do not fit into the owner's quota or are known to
      * be infected; 503 when older files with the same bytes have just been removed.

@@ -54,7 +54,10 @@ type Incoming = ReceivedBytes & Omit<NewUpload, 'scan'> & { isKept: boolean };
  */
 export function receivingFiles(deps: ReceiveDeps): ReceiveFiles {
   const { uploadFiles, maxBytes } = deps;
-  const limits = { ...MULTIPART_SHAPE, bytes: 4 * maxBytes, fileBytes: maxBytes, files: MAX_FILES };
+  const maxTotal = 4 * maxBytes;
+  // Beside the files, so that small ones do not mean short texts.
+  const bytes = maxTotal + MULTIPART_SHAPE.fieldBytes;
+  const limits = { ...MULTIPART_SHAPE, bytes, fileBytes: maxBytes, files: MAX_FILES };
 
   return async (req, typed) => {
     const incoming: Incoming[] = [];
@@ -64,8 +67,9 @@ export function receivingFiles(deps: ReceiveDeps): ReceiveFiles {
     };
     try {
       const left = roomFor(req.viewer, deps);
-      const requireRoom = (bytes: number): void => {
-        if (total(incoming) + bytes > left) throw overQuota(left);
+      const requireRoom = (size: number): void => {
+        if (total(incoming) + size > maxTotal) throw tooMuch(maxTotal);
+        if (total(incoming) + size > left) throw overQuota(left);
       };
       const fields = await readMultipart(req, limits, async ({ field, filename }, chunks) => {
         if (field !== FILE_FIELD) throw new HttpError(400, `Files belong into the field ${FILE_FIELD}.`);
@@ -128,6 +132,10 @@ function roomFor({ id, role }: MemberRequest['viewer'], { bytesLeft }: ReceiveDe
 
 function total(files: Incoming[]): number {
   return files.reduce((sum, file) => sum + file.bytes, 0);
+}
+
+function tooMuch(limit: number): HttpError {
+  return new HttpError(413, `The files together may have at most ${limit} bytes.`);
 }
 
 /** What the person who sent the files should read; anything else stays as it is. */

@@ -19,6 +19,9 @@ const SLOWNESS = new Set(['timeout', 'idle']);
 const FETCHED_AT_ONCE = 4;
 const MAX_UNDER_WAY = 200;
 
+/** Of those, so many of one host: a publisher that never answers leaves room for the others. */
+const MAX_OF_HOST = 40;
+
 const FOREVER = new AbortController().signal;
 
 /** A file without a row is left over from a crash when it is older. */
@@ -47,7 +50,7 @@ export type RemoteCache = ReturnType<typeof createRemoteCache>;
  * however many ask; the least recently used files go when the cache is full.
  */
 export function createRemoteCache({ files, store, outbound, maxFileBytes, maxBytes, clock, count }: RemoteCacheDeps) {
-  const underWay = new Map<string, Promise<CachedContent>>();
+  const underWay = new Map<string, { host: string; fetching: Promise<CachedContent> }>();
   const inLane = createHostLanes();
   const slots = createSlots(FETCHED_AT_ONCE, MAX_UNDER_WAY, busy);
 
@@ -61,13 +64,19 @@ export function createRemoteCache({ files, store, outbound, maxFileBytes, maxByt
 
   function fetchOnce(urlHash: string, url: string): Promise<CachedContent> {
     const found = underWay.get(urlHash);
-    if (found) return found;
-    if (underWay.size >= MAX_UNDER_WAY) return Promise.reject(busy());
+    if (found) return found.fetching;
+    const { host } = new URL(url);
+    if (!hasRoomFor(host)) return Promise.reject(busy());
     // A turn at the host comes before a slot: files that wait for one slow host keep no others from being fetched.
-    const fetching = inLane(new URL(url).host, FOREVER, () => slots(() => fetchAndKeep(urlHash, url)))
+    const fetching = inLane(host, FOREVER, () => slots(() => fetchAndKeep(urlHash, url)))
       .finally(() => underWay.delete(urlHash));
-    underWay.set(urlHash, fetching);
+    underWay.set(urlHash, { host, fetching });
     return fetching;
+  }
+
+  function hasRoomFor(host: string): boolean {
+    const ofHost = [...underWay.values()].filter((one) => one.host === host);
+    return underWay.size < MAX_UNDER_WAY && ofHost.length < MAX_OF_HOST;
   }
 
   async function fetchAndKeep(urlHash: string, url: string): Promise<CachedContent> {
@@ -123,7 +132,7 @@ export function createRemoteCache({ files, store, outbound, maxFileBytes, maxByt
   return {
     /**
      * 404 when the file cannot be had or is of no type that the hub shows, which is remembered for a while; 503 when
-     * too many are being fetched.
+     * too many are being fetched, of its host or of all.
      */
     async open(url: string): Promise<CachedContent> {
       if (maxBytes === 0) throw new HttpError(404, 'The hub keeps no copies of publishers’ files.');

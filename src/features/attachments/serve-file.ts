@@ -62,6 +62,8 @@ function headersOf({ mediaType, filename, isPublic }: ServedFile, etag: string):
     'content-type': mediaType.startsWith('text/') ? 'text/plain; charset=utf-8' : mediaType,
     'content-disposition': contentDisposition(isImage ? 'inline' : 'attachment', filename),
     'content-security-policy': POLICY,
+    // Readers in browsers show the hub's feeds on pages of their own, with their images.
+    'cross-origin-resource-policy': isImage && isPublic ? 'cross-origin' : 'same-origin',
     'accept-ranges': 'bytes',
     etag,
     'cache-control': isPublic ? 'public, max-age=31536000, immutable' : 'private, no-store',

@@ -6,7 +6,7 @@ import type { UploadFiles } from './upload-files.ts';
 import type { UploadStore } from './upload-store.ts';
 
 /** A file stays this long after the last row that named it. */
-const KEPT_UNNAMED = DAY;
+export const KEPT_UNNAMED = DAY;
 
 /** Longer than any request may take: an hour to come in, and ten files of ten minutes each at the scanner. */
 const ABANDONED = 3 * HOUR;

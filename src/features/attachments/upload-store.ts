@@ -43,6 +43,8 @@ export function createUploadStore(db: Db, clock: Clock) {
     find: (id: number): StoredAttachment | undefined => sql.find.get(id),
     /** Bytes that count for the account's quota. */
     usageOf: (accountId: number): number => sql.usage.get(accountId)?.bytes ?? 0,
+    /** Bytes of what is attached to the posts of a source; `ownerId` is the source's. */
+    bytesOfSource: (sourceId: number, ownerId: number): number => sql.sourceBytes.get(ownerId, sourceId)?.bytes ?? 0,
     scanOf: (sha256: string): ScanState | undefined => sql.scanOf.get(sha256)?.scan,
 
     /** The size that was counted when the file came in. */
@@ -95,6 +97,10 @@ function prepareStatements(db: Db) {
        WHERE a.id = ?`),
     usage: db.prepare<[number], { bytes: number }>('upload usage',
       'SELECT bytes FROM upload_usage WHERE account_id = ?'),
+    // By the files of the owner, which are fewer than the posts of a large source.
+    sourceBytes: db.prepare<[number, number], { bytes: number }>('bytes of source', `
+      SELECT COALESCE(SUM(a.bytes), 0) AS bytes FROM attachments a CROSS JOIN posts p ON p.id = a.post_id
+       WHERE a.owner_id = ? AND p.source_id = ?`),
     scanOf: db.prepare<[string], { scan: ScanState }>('scan of upload', 'SELECT scan FROM uploads WHERE sha256 = ?'),
     bytesOf: db.prepare<[string], { bytes: number }>('bytes of upload', 'SELECT bytes FROM uploads WHERE sha256 = ?'),
     lastPosition: db.prepare<[number], { position: number | null }>('last attachment',

@@ -70,6 +70,7 @@ export function createAuditStore(db: Db, clock: Clock) {
     'SELECT COUNT(*) AS n FROM audit_records WHERE at < ?');
 
   const record: RecordAct = (act, actor, target, detail = {}) => {
+    actor.recheck?.();
     const { changes } = insert.run({
       at: clock(),
       act,
@@ -85,7 +86,7 @@ export function createAuditStore(db: Db, clock: Clock) {
   };
 
   return {
-    /** 401 for an actor who has left. */
+    /** 401 for an actor who has left, and what its `recheck` throws. */
     record,
 
     /** Newest first. */

@@ -13,6 +13,8 @@ const IS_VISIBLE = `(s.visibility = 'public' OR s.owner_id = a.id OR a.role = 'a
 export function createFollowStore(db: Db, clock: Clock) {
   const select = db.prepare<[number, number], { at: number }>('whether source is followed',
     'SELECT created_at AS at FROM follows WHERE account_id = ? AND source_id = ?');
+  const selectAmong = db.prepare<[number, string], { id: number }>('which sources are followed', `
+    SELECT source_id AS id FROM follows WHERE account_id = ? AND source_id IN (SELECT value FROM json_each(?))`);
   const insert = db.prepare<[number, number, number]>('follow source',
     'INSERT INTO follows (account_id, source_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
   const remove = db.prepare<[number, number]>('unfollow source',
@@ -32,6 +34,9 @@ export function createFollowStore(db: Db, clock: Clock) {
 
   return {
     isFollowed: (accountId: number, sourceId: number): boolean => select.get(accountId, sourceId) !== undefined,
+    /** Those of the sources that the account follows. */
+    followedAmong: (accountId: number, sourceIds: number[]): Set<number> =>
+      new Set(selectAmong.all(accountId, JSON.stringify(sourceIds)).map(({ id }) => id)),
     follow: (accountId: number, sourceId: number): void => void insert.run(accountId, sourceId, clock()),
     unfollow: (accountId: number, sourceId: number): void => void remove.run(accountId, sourceId),
     /** By the id of the source. */

@@ -30,26 +30,6 @@ export function createHistoryStore(db: Db, clock: Clock) {
   const removeOf = db.prepare<[number, number]>('remove reading history of account', `
     DELETE FROM reading_history WHERE (account_id, post_id) IN
       (SELECT account_id, post_id FROM reading_history WHERE account_id = ? LIMIT ?)`);
-  // Account by account: their entries lie side by side, so that few pages are written for many of them.
-  const selectReader = db.prepare<[number, number], { id: number }>('account with old reading history', `
-    SELECT id FROM accounts WHERE id > ?
-       AND EXISTS (SELECT 1 FROM reading_history WHERE account_id = accounts.id AND read_at < ?) ORDER BY id LIMIT 1`);
-  const removeOld = db.prepare<[{ id: number; before: number; limit: number }]>('remove old reading history', `
-    DELETE FROM reading_history WHERE account_id = @id AND post_id IN
-      (SELECT post_id FROM reading_history
-        WHERE account_id = @id AND read_at < @before ORDER BY read_at LIMIT @limit)`);
-  const countBefore = db.prepare<[number], { n: number }>('count old reading history', `
-    SELECT COALESCE(SUM(
-      (SELECT COUNT(*) FROM reading_history WHERE account_id = accounts.id AND read_at < ?)), 0) AS n FROM accounts`);
-
-  function removeBefore(before: number, limit: number): number {
-    for (let removed = 0, last = 0; ; ) {
-      const reader = removed < limit ? selectReader.get(last, before) : undefined;
-      if (!reader) return removed;
-      removed += removeOld.run({ id: reader.id, before, limit: limit - removed }).changes;
-      last = reader.id; // gone through, unless the limit is reached
-    }
-  }
 
   return {
     isRead: (accountId: number, postId: number): boolean => select.get(accountId, postId) !== undefined,
@@ -71,8 +51,5 @@ export function createHistoryStore(db: Db, clock: Clock) {
 
     /** Up to `limit` entries of an account; returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
-    /** Up to `limit` entries older than that (unix ms); returns how many. */
-    removeBefore,
-    countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
 }

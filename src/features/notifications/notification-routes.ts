@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { readJson } from '../../platform/http/body.ts';
 import { HttpError, invalid } from '../../platform/http/problem.ts';
 import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
@@ -8,6 +9,9 @@ import type { NotificationStore } from './notification-store.ts';
 import { notificationsPage } from './notification-views.ts';
 
 const MAX_IDS = 1000;
+
+/** Notifications marked in one transaction: a few milliseconds. */
+const BATCH = 500;
 
 /** What the hub has told a person: to read and to tick off. */
 export function notificationRoutes({ notifications }: { notifications: NotificationStore }): Route[] {
@@ -35,15 +39,22 @@ export function notificationRoutes({ notifications }: { notifications: Notificat
 
   async function markRead(req: MemberRequest): Promise<Reply> {
     const { ids, all } = await readJson(req);
-    if (all === true && ids === undefined) notifications.markAllRead(req.viewer.id);
+    if (all === true && ids === undefined) await markAll(req);
     else if (all === undefined && isIds(ids)) notifications.markRead(req.viewer.id, ids);
     else throw invalid([{ pointer: '/ids', detail: `Send either ids, up to ${MAX_IDS} of them, or "all": true.` }]);
     return noContent();
   }
 
-  function markAllRead(req: MemberRequest): Reply {
-    notifications.markAllRead(req.viewer.id);
+  async function markAllRead(req: MemberRequest): Promise<Reply> {
+    await markAll(req);
     return seeOther('/notifications');
+  }
+
+  /** In small transactions, so that nobody waits for many. What comes meanwhile stays unread. */
+  async function markAll({ viewer: { id } }: MemberRequest): Promise<void> {
+    const [newest] = notifications.list({ accountId: id, unreadOnly: true, after: Number.MAX_SAFE_INTEGER, limit: 1 });
+    if (!newest) return;
+    while (notifications.markReadUpTo(id, newest.id, BATCH) === BATCH) await setImmediate();
   }
 }
 

@@ -29,8 +29,9 @@ export function createNotificationStore(db: Db, clock: Clock) {
   const readSome = db.prepare<[number, number, string]>('mark notifications read', `
     UPDATE notifications SET read_at = ?
      WHERE account_id = ? AND read_at IS NULL AND id IN (SELECT value FROM json_each(?))`);
-  const readAll = db.prepare<[number, number]>('mark all notifications read',
-    'UPDATE notifications SET read_at = ? WHERE account_id = ? AND read_at IS NULL');
+  const readUpTo = db.prepare<[number, number, number, number]>('mark older notifications read', `
+    UPDATE notifications SET read_at = ? WHERE id IN
+      (SELECT id FROM notifications WHERE account_id = ? AND read_at IS NULL AND id <= ? ORDER BY id DESC LIMIT ?)`);
 
   const selectRecent = db.prepare<[number, string, number], { id: number; posts: number }>('recent unread of source', `
     SELECT id, posts FROM notifications
@@ -45,6 +46,8 @@ export function createNotificationStore(db: Db, clock: Clock) {
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM notifications WHERE account_id = ? AND read_at IS NULL LIMIT ?)`);
   const removeOf = db.prepare<[number, number]>('remove notifications of account',
     'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE account_id = ? LIMIT ?)');
+  const removeAbout = db.prepare<[string, number]>('remove notifications of a page',
+    'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE path = ? LIMIT ?)');
   const removeBefore = db.prepare<[number, number]>('remove old notifications', `
     DELETE FROM notifications WHERE id IN
       (SELECT id FROM notifications WHERE created_at < ? ORDER BY created_at LIMIT ?)`);
@@ -69,12 +72,16 @@ export function createNotificationStore(db: Db, clock: Clock) {
     },
 
     markRead: (accountId: number, ids: number[]): void => void readSome.run(clock(), accountId, JSON.stringify(ids)),
-    markAllRead: (accountId: number): void => void readAll.run(clock(), accountId),
+    /** Up to `limit` of those that are not newer than `newestId`; returns how many. */
+    markReadUpTo: (accountId: number, newestId: number, limit: number): number =>
+      readUpTo.run(clock(), accountId, newestId, limit).changes,
 
     /** How many are unread; counts no further than `most`. */
     countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
     /** Up to `limit` of an account; returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+    /** Up to `limit`, of whomever, that lead to this page; returns how many. */
+    removeAbout: (path: string, limit: number): number => removeAbout.run(path, limit).changes,
     /** Up to `limit` older than that (unix ms), read or not, oldest first; returns how many. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,

@@ -4,6 +4,7 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import type { Position, PostStore, PostWithAttachments } from './post-store.ts';
 import { searchWords } from './search-words.ts';
+import type { UnreadQuery } from './unread-store.ts';
 
 /** Characters of content in one page of a list. A page with very long posts ends early, after at least one. */
 const PAGE_CONTENT = 4_000_000;
@@ -15,7 +16,10 @@ export type PostList = { items: PostWithAttachments[]; next: string | null };
 
 export type ListPosts = (request: HubRequest, sourceId: number | undefined) => PostList;
 
-/** One page of posts, as `?q=&cursor=&limit=` ask for it. 400 for a broken query, 404 for a hidden source. */
+/**
+ * One page of posts, as `?q=&unread=&cursor=&limit=` ask for it. One of unread posts may be short although there is a
+ * next. 400 for a broken query, 404 for a hidden source.
+ */
 export function listingPosts(posts: PostStore, maySeeSource: MaySeeSource): ListPosts {
   return ({ query, viewer }, sourceId) => {
     if (sourceId !== undefined && !maySeeSource(sourceId, viewer)) throw notFound('source');
@@ -27,8 +31,9 @@ export function listingPosts(posts: PostStore, maySeeSource: MaySeeSource): List
     const typed = query.get('q') ?? '';
     if (!typed.trim()) {
       const after = readPosition(query);
-      const rows = posts.newest({ ...wanted, unreadOnly, ...(after ? { after } : {}) });
-      return bounded(rows, limit, (last) => cursorOf(last.publishedAt, last.id));
+      const position = { ...wanted, ...(after ? { after } : {}) };
+      if (unreadOnly && viewer) return unreadPage({ ...position, viewerId: viewer.id }, limit);
+      return bounded(posts.newest(position), limit, positionCursor);
     }
     const [after] = readCursor(query, 1) ?? [];
     if (unreadOnly) throw new HttpError(400, 'unread and q cannot be combined.');
@@ -36,6 +41,12 @@ export function listingPosts(posts: PostStore, maySeeSource: MaySeeSource): List
     const rows = words ? posts.search({ ...wanted, words, ...(after === undefined ? {} : { after }) }) : [];
     return bounded(rows, limit, (last) => cursorOf(last.searchKey));
   };
+
+  function unreadPage(query: UnreadQuery, limit: number): PostList {
+    const { posts: rows, reached } = posts.unread(query);
+    const { items, next } = bounded(rows, limit, positionCursor);
+    return { items, next: next ?? (reached && positionCursor(reached)) };
+  }
 }
 
 /** `?unread=1`; a search looks through everything. */
@@ -49,6 +60,10 @@ function bounded(rows: PostWithAttachments[], limit: number, cursor: (last: Post
   let content = 0;
   const fitting = rows.findIndex((row) => (content += row.contentHtml.length) > PAGE_CONTENT);
   return pageOf(rows, fitting < 0 ? limit : Math.min(limit, Math.max(1, fitting)), cursor);
+}
+
+function positionCursor({ publishedAt, id }: Position): string {
+  return cursorOf(publishedAt, id);
 }
 
 function readPosition(query: URLSearchParams): Position | undefined {

@@ -1,5 +1,10 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
+import { overwritingDeleted } from '../../platform/db/overwrite-deleted.ts';
+import { COLUMNS, FROM_THE_TOP, NEWEST_FIRST, newestFirst, SELECT, type Position, type Post } from './post-columns.ts';
+import { createUnreadStore, type UnreadQuery } from './unread-store.ts';
+
+export type { Position, Post };
 
 export type PostAttachment = {
   id: number;
@@ -16,36 +21,13 @@ export type PostAttachment = {
   scan: 'clean' | 'unscanned' | 'infected' | null; // of native ones
 };
 
-export type Post = {
-  id: number;
-  sourceId: number;
-  sourceTitle: string;
-  sourceKind: string;
-  ownerId: number;
-  guid: string;
-  title: string;
-  url: string | null;
-  author: string | null;
-  contentHtml: string;
-  summary: string;
-  publishedAt: number;
-  updatedAt: number;
-  isPublic: number;
-  searchKey: number;
-};
-
 export type PostWithAttachments = Post & { attachments: PostAttachment[] };
 
-/** Where a page of the timeline begins: after this post, newest first. */
-export type Position = { publishedAt: number; id: number };
-
-/** `unreadOnly`: without what the viewer has read. */
 export type PostQuery = {
   viewerId: number | null;
   sourceId?: number;
   after?: Position;
   limit: number;
-  unreadOnly?: boolean;
 };
 
 /** `words` is an FTS5 expression; the page begins after the search key `after`. */
@@ -53,19 +35,11 @@ export type SearchQuery = Omit<PostQuery, 'after'> & { words: string; after?: nu
 
 export type PostStore = ReturnType<typeof createPostStore>;
 
-const COLUMNS = `p.id, p.source_id AS sourceId, s.title AS sourceTitle, s.kind AS sourceKind, p.owner_id AS ownerId,
-  p.guid, p.title,
-  p.url, p.author, p.content_html AS contentHtml, p.summary, p.published_at AS publishedAt, p.updated_at AS updatedAt,
-  p.is_public AS isPublic, p.search_key AS searchKey`;
-const SELECT = `SELECT ${COLUMNS} FROM posts p JOIN sources s ON s.id = p.source_id AND s.removed_at IS NULL`;
 const AFTER = '(p.published_at, p.id) < (?, ?)';
-const UNREAD = 'NOT EXISTS (SELECT 1 FROM reading_history h WHERE h.account_id = ? AND h.post_id = p.id)';
-const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
-
-const FROM_THE_TOP: Position = { publishedAt: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 
 /** Posts as they are read. Keyset paging by (published_at, id), each page by an index. */
 export function createPostStore(db: Db, clock: Clock) {
+  const unread = createUnreadStore(db);
   const select = db.prepare<[number], Post>('post', `${SELECT} WHERE p.id = ?`);
   const selectPublic = db.prepare<[number, number, number], Post>('public posts',
     `${SELECT} WHERE p.is_public = 1 AND ${AFTER} ${NEWEST_FIRST}`);
@@ -73,12 +47,6 @@ export function createPostStore(db: Db, clock: Clock) {
     `${SELECT} WHERE p.is_public = 0 AND p.owner_id = ? AND ${AFTER} ${NEWEST_FIRST}`);
   const selectOfSource = db.prepare<[number, number, number, number], Post>('posts of source',
     `${SELECT} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`);
-  const selectUnread = db.prepare<[number, number, number, number], Post>('unread public posts',
-    `${SELECT} WHERE p.is_public = 1 AND ${AFTER} AND ${UNREAD} ${NEWEST_FIRST}`);
-  const selectUnreadPrivate = db.prepare<[number, number, number, number, number], Post>('unread private posts',
-    `${SELECT} WHERE p.is_public = 0 AND p.owner_id = ? AND ${AFTER} AND ${UNREAD} ${NEWEST_FIRST}`);
-  const selectUnreadOfSource = db.prepare<[number, number, number, number, number], Post>('unread posts of source',
-    `${SELECT} WHERE p.source_id = ? AND ${AFTER} AND ${UNREAD} ${NEWEST_FIRST}`);
   // Numbers are bound as REAL, which FTS5 does not take for a bound on its rows.
   const search = db.prepare<[string, number, number, number], Post>('search posts', `
     SELECT ${COLUMNS} FROM posts_search
@@ -101,17 +69,8 @@ export function createPostStore(db: Db, clock: Clock) {
   const bury = db.prepare<[number, string, number]>('leave tombstone',
     'INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
 
-  function newestUnread(viewerId: number, { sourceId, after = FROM_THE_TOP, limit }: PostQuery): Post[] {
-    const { publishedAt, id } = after;
-    if (sourceId !== undefined) return selectUnreadOfSource.all(sourceId, publishedAt, id, viewerId, limit);
-    const open = selectUnread.all(publishedAt, id, viewerId, limit);
-    const own = selectUnreadPrivate.all(viewerId, publishedAt, id, viewerId, limit);
-    return [...open, ...own].sort(newestFirst).slice(0, limit);
-  }
-
   function newest(query: PostQuery): Post[] {
-    const { viewerId, sourceId, after = FROM_THE_TOP, limit, unreadOnly } = query;
-    if (unreadOnly && viewerId !== null) return newestUnread(viewerId, query);
+    const { viewerId, sourceId, after = FROM_THE_TOP, limit } = query;
     const { publishedAt, id } = after;
     if (sourceId !== undefined) return selectOfSource.all(sourceId, publishedAt, id, limit);
     const open = selectPublic.all(publishedAt, id, limit);
@@ -132,6 +91,11 @@ export function createPostStore(db: Db, clock: Clock) {
     return posts.map((post) => ({ ...post, attachments: byPost.get(post.id) ?? [] }));
   }
 
+  const deletePost = db.transaction('delete post', (post: Post): void => {
+    bury.run(post.sourceId, post.guid, clock());
+    remove.run(post.id);
+  });
+
   return {
     /** Whoever may not see the post must be kept from it by the caller. */
     find(id: number): PostWithAttachments | undefined {
@@ -142,20 +106,19 @@ export function createPostStore(db: Db, clock: Clock) {
     /** Public posts and the viewer's own. With `sourceId` all of that source: the caller checks who may see it. */
     newest: (query: PostQuery): PostWithAttachments[] => withAttachments(newest(query)),
 
+    /** As `newest`, without what the viewer has read. `reached`: it ended there before the page was full. */
+    unread(query: UnreadQuery): { posts: PostWithAttachments[]; reached: Position | null } {
+      const { posts, reached } = unread(query);
+      return { posts: withAttachments(posts), reached };
+    },
+
     /** Posts with all the words, newest first; as for `newest`, the caller checks who may see a source. */
     search: (query: SearchQuery): PostWithAttachments[] => withAttachments(find(query)),
 
     /** Deletes up to `limit` posts of a source that goes away itself; returns how many. */
     removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
 
-    /** Removes the post and remembers that it was deleted, so that no sync brings it back. */
-    delete: db.transaction('delete post', (post: Post): void => {
-      bury.run(post.sourceId, post.guid, clock());
-      remove.run(post.id);
-    }),
+    /** Removes the post from the file, too, and remembers that it was deleted, so that no sync brings it back. */
+    delete: (post: Post): void => overwritingDeleted(db, () => deletePost(post)),
   };
-}
-
-function newestFirst(a: Post, b: Post): number {
-  return b.publishedAt - a.publishedAt || b.id - a.id;
 }

@@ -148,8 +148,9 @@ function readingChoice(unreadOnly: boolean): Html {
     : html`<strong>All</strong> <a href="/?unread=1">Unread</a>`} <a href="/history">Reading history</a></p>`;
 }
 
-function nothingHere({ typed, isFirstPage, viewer, unreadOnly }: Timeline): Html {
+function nothingHere({ typed, next, isFirstPage, viewer, unreadOnly }: Timeline): Html {
   if (typed) return html`<p class="empty">No post has all of these words. <a href="/">All posts</a></p>`;
+  if (unreadOnly && next) return html`<p class="empty">All of the newest posts are read. Go on with older ones.</p>`;
   if (unreadOnly) return html`<p class="empty">You have read everything. <a href="/">All posts</a></p>`;
   if (!isFirstPage) return html`<p class="empty">There are no older posts. <a href="/">Newest posts</a></p>`;
   const hint = viewer && html`<a href="/sources">Add a source</a>, and they appear here.`;

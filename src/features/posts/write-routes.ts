@@ -7,6 +7,9 @@ import { firstValues, isMultipart, withForm, type ReceiveForm } from './received
 import type { Serving } from './served-attachments.ts';
 import type { ReceivedFiles, WritingPosts } from './write-post.ts';
 
+/** Bytes. 400,000 characters of a post, each written as \u…, and its other members. */
+const JSON_LIMIT = 2.5 * 1024 * 1024;
+
 export type WriteRouteDeps<File> = { writing: WritingPosts<File>; receive: ReceiveForm<File>; serving: Serving };
 
 /** The API for writing posts and adding files to them. */
@@ -20,12 +23,13 @@ export function writeRoutes<File>({ writing, receive, serving }: WriteRouteDeps<
   async function create(req: MemberRequest): Promise<Reply> {
     const post = isMultipart(req)
       ? await withForm(receive(req), (form) => writing.create(firstValues(form.fields), form, req))
-      : await writing.create(await readJson(req), noFiles<File>(), req);
+      : await writing.create(await readJson(req, JSON_LIMIT), noFiles<File>(), req);
     return json(postJson(post, serving), 201, { location: `${serving.baseUrl}/api/posts/${post.id}` });
   }
 
   async function change(req: MemberRequest): Promise<Reply> {
-    return json(postJson(await writing.change(pathId(req.params), await readJson(req), noFiles<File>(), req), serving));
+    const values = await readJson(req, JSON_LIMIT);
+    return json(postJson(await writing.change(pathId(req.params), values, noFiles<File>(), req), serving));
   }
 
   async function addFiles(req: MemberRequest): Promise<Reply> {

@@ -88,7 +88,7 @@ export function sourcePages(deps: Deps): Route[] {
   }
 
   function formAgain(req: MemberRequest, problem: unknown, form: AddForm): Reply {
-    if (!(problem instanceof HttpError)) throw problem;
+    if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
     return page(listing(req.viewer, 0, { ...form, problem }), problem.status, problem.headers);
   }
 

@@ -12,7 +12,7 @@ import type { AddingSources } from './add-source.ts';
 import type { ChangingSources } from './change-source.ts';
 import { OPML_LIMIT, type ImportOpml } from './import-opml.ts';
 import { writeOpml } from './opml.ts';
-import { sourceJson } from './source-json.ts';
+import { sourceJson, type FollowedAmong } from './source-json.ts';
 import { mayManage, type Source, type SourceStore } from './source-store.ts';
 
 const OPML_TYPES = /^(text\/x-opml(\+xml)?|application\/xml|text\/xml|application\/octet-stream)\b/i;
@@ -23,17 +23,18 @@ type Deps = {
   adding: AddingSources;
   changing: ChangingSources;
   importOpml: ImportOpml;
+  followedAmong: FollowedAmong;
   baseUrl: string;
   clock: Clock;
 };
 
-export function sourceRoutes({ sources, adding, changing, importOpml, baseUrl, clock }: Deps): Route[] {
+export function sourceRoutes({ sources, adding, changing, importOpml, followedAmong, baseUrl, clock }: Deps): Route[] {
   return [
-    route('GET /api/sources', 'public', 'Public sources, and your own', listSources),
+    route('GET /api/sources', 'public', 'Public sources, and your own; with whether you follow each', listSources),
     route('POST /api/sources', 'member', 'Add a source', addSource),
     route('GET /api/sources.opml', 'member', 'Your feeds as OPML 2.0', exportOpml),
     route('POST /api/sources/import', 'member', 'Add the feeds of an OPML document', importSources),
-    route('GET /api/sources/:id', 'public', 'One source', showSource),
+    route('GET /api/sources/:id', 'public', 'One source; its owner also sees how its feed or webhook does', showSource),
     route('PATCH /api/sources/:id', 'member', 'Change title, visibility or paused', changeSource),
     route('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', deleteSource),
     route('POST /api/sources/:id/sync', 'member', 'Synchronise now', syncSource),
@@ -44,13 +45,15 @@ export function sourceRoutes({ sources, adding, changing, importOpml, baseUrl, c
     const [after = 0] = readCursor(req.query, 1) ?? [];
     const rows = sources.list(req.viewer, { ownedOnly: false, after, limit: limit + 1 });
     const { items, next } = pageOf(rows, limit, (last) => cursorOf(last.id));
-    const body = { items: items.map((source) => asJson(source, req.viewer)), next };
+    const followed = followedBy(req.viewer, items);
+    const body = { items: items.map((source) => asJson(source, req.viewer, followed)), next };
     return json(body, 200, nextLink(req.path, req.query, next));
   }
 
   async function addSource(req: MemberRequest): Promise<Reply> {
     const { source, webhook } = await adding.add(await readJson(req), req.viewer, actorOf(req));
-    const body = { ...asJson(source, req.viewer), ...(webhook ? { webhook } : {}) };
+    const shown = asJson(source, req.viewer);
+    const body = webhook ? { ...shown, webhook: { ...shown.webhook, ...webhook } } : shown;
     const noStore = webhook ? { 'cache-control': 'no-store' } : {};
     return json(body, 201, { location: `${baseUrl}/api/sources/${source.id}`, ...noStore });
   }
@@ -95,8 +98,12 @@ export function sourceRoutes({ sources, adding, changing, importOpml, baseUrl, c
     const document = decodeText(await readBody(req, OPML_LIMIT), contentType);
     return json(importOpml(document, req.viewer, actorOf(req)));
   }
-}
 
-function asJson(source: Source, viewer: Viewer | null) {
-  return sourceJson(source, mayManage(source, viewer));
+  function followedBy(viewer: Viewer | null, all: Source[]): Set<number> | null {
+    return viewer && followedAmong(viewer, all.map(({ id }) => id));
+  }
+
+  function asJson(source: Source, viewer: Viewer | null, followed = followedBy(viewer, [source])) {
+    return sourceJson(source, { isOwner: mayManage(source, viewer), isFollowed: followed && followed.has(source.id) });
+  }
 }

@@ -9,6 +9,7 @@ export const TITLE_MAX = 200;
 export type SourceKind = 'feed' | 'webhook' | 'native';
 export type Visibility = 'public' | 'private';
 export type SourceState = 'active' | 'failing' | 'paused';
+export type WebhookState = 'active' | 'silent' | 'disabled';
 
 export type Source = {
   id: number;
@@ -27,6 +28,9 @@ export type Source = {
   feedUrl: string | null;
   siteUrl: string | null;
   description: string | null;
+  /** Of a webhook; null for other kinds. */
+  webhookState: WebhookState | null;
+  lastEventAt: number | null;
 };
 
 export type NewSource = {
@@ -47,8 +51,9 @@ const SELECT = `
   SELECT s.id, s.owner_id AS ownerId, a.display_name AS owner, s.kind, s.title, s.visibility, s.state,
          s.state_reason AS stateReason, s.next_sync_at AS nextSyncAt, s.last_sync_at AS lastSyncAt,
          s.last_success_at AS lastSuccessAt, s.created_at AS createdAt, s.updated_at AS updatedAt,
-         f.url AS feedUrl, f.site_url AS siteUrl, f.description
+         f.url AS feedUrl, f.site_url AS siteUrl, f.description, w.state AS webhookState, w.last_event_at AS lastEventAt
     FROM sources s JOIN accounts a ON a.id = s.owner_id LEFT JOIN feeds f ON f.source_id = s.id
+    LEFT JOIN webhooks w ON w.source_id = s.id
    WHERE s.removed_at IS NULL`;
 
 /** Sources as people see and change them. What a synchronisation reads and writes is in sync-state-store. */

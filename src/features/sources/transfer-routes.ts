@@ -5,15 +5,19 @@ import { json, page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import { route, type MemberRequest, type Route } from '../../platform/http/router.ts';
 import { actorOf } from '../../platform/record-act.ts';
 import type { ChangingSources } from './change-source.ts';
-import { sourceJson } from './source-json.ts';
+import { sourceJson, type FollowedAmong } from './source-json.ts';
 import { mayManage, maySee } from './source-store.ts';
 import type { TransferSource } from './transfer-source.ts';
 import { transferPage } from './transfer-views.ts';
 
-type Deps = { changing: ChangingSources; transfer: TransferSource };
+type Deps = {
+  changing: ChangingSources;
+  transfer: TransferSource;
+  followedAmong: FollowedAmong;
+};
 
 /** Giving a source to somebody else: the API and the form. */
-export function transferRoutes({ changing, transfer }: Deps): Route[] {
+export function transferRoutes({ changing, transfer, followedAmong }: Deps): Route[] {
   return [
     route('POST /api/sources/:id/transfer', 'member', 'Give a source to another account: {username}', transferSource),
     route('GET /sources/:id/transfer', 'member', 'Page: give this source to somebody', showTransfer),
@@ -22,7 +26,8 @@ export function transferRoutes({ changing, transfer }: Deps): Route[] {
 
   async function transferSource(req: MemberRequest): Promise<Reply> {
     const source = transfer(pathId(req.params), await readJson(req), req.viewer, actorOf(req));
-    return json(sourceJson(source, mayManage(source, req.viewer)));
+    const isFollowed = followedAmong(req.viewer, [source.id]).has(source.id);
+    return json(sourceJson(source, { isOwner: mayManage(source, req.viewer), isFollowed }));
   }
 
   function showTransfer(req: MemberRequest): Reply {

@@ -1,6 +1,7 @@
 import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/problem.ts';
+import { byteSize } from '../../platform/http/readable.ts';
 import type { Actor, RecordAct } from '../../platform/record-act.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import type { ChangingSources } from './change-source.ts';
@@ -13,6 +14,8 @@ export type TransferSourceDeps = {
   recordAct: RecordAct;
   /** The id of the account of that name; given by app. */
   accountNamed(username: string): number | undefined;
+  /** How many bytes too few that account has left for the files of the source; given by app. */
+  bytesMissing(source: Source, accountId: number): number;
   /** Tells the owner of before and the new one, in the same transaction; given by app. */
   tellTransferred(source: Source, newOwnerId: number): void;
 };
@@ -21,7 +24,7 @@ export type TransferSource = ReturnType<typeof createTransferSource>;
 
 /** Gives a source with all its posts to another account. */
 export function createTransferSource(deps: TransferSourceDeps) {
-  const { db, sources, changing, recordAct, accountNamed, tellTransferred } = deps;
+  const { db, sources, changing, recordAct, accountNamed, bytesMissing, tellTransferred } = deps;
 
   function newOwner(source: Source, username: string): number {
     const id = accountNamed(username);
@@ -30,10 +33,15 @@ export function createTransferSource(deps: TransferSourceDeps) {
     if (source.feedUrl !== null && sources.idOfFeed(source.feedUrl, id) !== undefined) {
       throw refused(409, 'This account has a source of the same feed already.');
     }
+    const missing = bytesMissing(source, id);
+    if (missing > 0) throw noRoom(missing);
     return id;
   }
 
-  /** The source as it is then. 403 or 404 as for other changes, 422 for an unknown name, 409 where it cannot be. */
+  /**
+   * The source as it is then. 403 or 404 as for other changes, 422 for an unknown name or for one that has too little
+   * space left for its files (`bytesMissing`), 409 where it cannot be.
+   */
   return db.transaction('transfer source', (
     id: number, values: Record<string, unknown>, viewer: Viewer, actor: Actor,
   ): Source => {
@@ -53,6 +61,11 @@ function readUsername(values: Record<string, unknown>): string {
   const username = input.text('username', { max: 32 });
   input.done();
   return username;
+}
+
+function noRoom(bytesMissing: number): HttpError {
+  const detail = `This account lacks the space for the files of the source: ${byteSize(bytesMissing)} are missing.`;
+  return new HttpError(422, detail, { errors: [{ pointer: '/username', detail }], members: { bytesMissing } });
 }
 
 function refused(status: 409 | 422, detail: string): HttpError {

@@ -14,7 +14,8 @@ export function transferPage(source: Source, { values = {}, problem }: Form): Pa
   <p class="lead">“${source.title}” goes with all its posts and files to another account of this hub. Its new owner
     alone decides about it then${source.visibility === 'private' && ', and alone reads its posts'}.</p>
   ${source.kind === 'webhook' && html`
-  <p>Its secret stays as it is. The new owner should make a fresh one.</p>`}
+  <p>Its secret stays as it is, and you know it. The new owner is told to make a new one; yours is valid for 24 hours
+    after that, or until another is made.</p>`}
   ${problem && formProblem(problem)}
   <form method="post" class="stack">
     <label>Name with which the new owner signs in

@@ -1,15 +1,23 @@
 import type { KeyObject } from 'node:crypto';
-import { DAY, SECOND, type Clock } from '../../platform/clock.ts';
+import { DAY, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
+import { overwritingDeleted } from '../../platform/db/overwrite-deleted.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import type { Actor, RecordAct } from '../../platform/record-act.ts';
 import { isSealed, openSecret, PLAIN, sealSecret } from './seal-secret.ts';
 import type { WebhookSecretStore } from './webhook-secret-store.ts';
-import { createSecret } from './webhook-secret.ts';
+import { createSecret, signingKeys, type SigningKeys } from './webhook-secret.ts';
 import type { Webhook, WebhookStore } from './webhook-store.ts';
 
 /** How long the secret before the last rotation stays valid. */
 export const ROTATION_GRACE = DAY;
+
+/**
+ * How far a clock may be set back without ending the previous secret: as far as a sender's clock may be off. A clock
+ * that was further ahead at the rotation must not make that secret valid for longer than was promised.
+ */
+const CLOCK_TOLERANCE = 5 * MINUTE;
+const LONGEST_LEFT = ROTATION_GRACE + CLOCK_TOLERANCE;
 
 /** A webhook's secrets are read once a second at most: that takes longer than to check a signature. */
 const KEPT_FOR = SECOND;
@@ -42,15 +50,15 @@ export function managingWebhooks(deps: ManagingWebhooksDeps) {
   const seal = (sourceId: number, secret: string): string => sealSecret(secret, key, contextOf(sourceId));
   const open = (sourceId: number, stored: string): string => openSecret(stored, key, contextOf(sourceId));
 
-  const kept = new Map<number, { secrets: string[]; at: number }>();
+  const kept = new Map<number, { secrets: SigningKeys[]; at: number }>();
 
-  function readSecrets(sourceId: number, now: number): string[] | undefined {
+  function readSecrets(sourceId: number, now: number): SigningKeys[] | undefined {
     const stored = webhooks.secrets(sourceId);
     if (!stored || stored.state === 'disabled') return undefined;
     const { secret, previousSecret, previousUntilAt } = stored;
     const left = (previousUntilAt ?? 0) - now;
-    const isLive = previousSecret !== null && left > 0 && left <= ROTATION_GRACE;
-    return (isLive ? [secret, previousSecret] : [secret]).map((one) => open(sourceId, one));
+    const isLive = previousSecret !== null && left > 0 && left <= LONGEST_LEFT;
+    return (isLive ? [secret, previousSecret] : [secret]).map((one) => signingKeys(open(sourceId, one)));
   }
 
   const rotate = db.transaction('rotate webhook secret', (source: WebhookSource, actor: Actor): WebhookAccess => {
@@ -92,7 +100,7 @@ export function managingWebhooks(deps: ManagingWebhooksDeps) {
      * The secrets that are valid now; undefined where there is no webhook, or none that takes events. May be a second
      * old. Throws SealedSecretError where they cannot be read.
      */
-    liveSecrets(sourceId: number): string[] | undefined {
+    liveSecrets(sourceId: number): SigningKeys[] | undefined {
       const now = clock();
       const known = kept.get(sourceId);
       if (known && Math.abs(now - known.at) < KEPT_FOR) return known.secrets;
@@ -103,10 +111,11 @@ export function managingWebhooks(deps: ManagingWebhooksDeps) {
     },
 
     /** Seals up to `limit` secrets that were stored before there was a key. Returns how many. */
-    sealSome,
+    sealSome: (limit: number): number => overwritingDeleted(db, () => sealSome(limit)),
 
     /** Forgets up to `limit` secrets that are valid no longer. Returns how many. */
-    removeExpired: (limit: number): number => secretStore.removePrevious(clock(), clock() + ROTATION_GRACE, limit),
+    removeExpired: (limit: number): number =>
+      overwritingDeleted(db, () => secretStore.removePrevious(clock(), clock() + LONGEST_LEFT, limit)),
   };
 }
 

@@ -16,6 +16,8 @@ const DELETING = 'post.deleted';
 const TYPE = /^[a-zA-Z0-9_.]{1,128}$/; // Standard Webhooks 1.0
 const MAX_ERRORS = 20;
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
 /**
  * Reads `{ "type", "timestamp", "data": <JSON Feed 1.1 item> }`, to be called once the signature holds. `baseUrl` is
  * what relative links of an item without an address of its own resolve against; `headerType` the name that GitHub gives
@@ -49,7 +51,7 @@ function readContent(type: string, data: JsonObject, baseUrl: string, errors: Fi
 function parseObject(body: Buffer): JsonObject {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    value = JSON.parse(UTF8.decode(body));
   } catch {
     throw new HttpError(400, 'The body is not valid JSON in UTF-8.');
   }

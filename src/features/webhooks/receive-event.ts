@@ -1,12 +1,12 @@
 import { DAY, SECOND, type Clock } from '../../platform/clock.ts';
-import type { BatchedWrite } from '../../platform/db/batch-writes.ts';
 import { HttpError, invalid, notFound, tooMany } from '../../platform/http/problem.ts';
-import type { KeptCounts } from '../../platform/metrics/kept-counts.ts';
+import { gone, KnownEvent, waitFor, type AcceptEvent } from './accept-events.ts';
 import { readEvent, type WebhookEvent } from './read-event.ts';
 import type { IncomingItem } from './read-item.ts';
 import { SealedSecretError } from './seal-secret.ts';
 import { verifySignature, type SignedRequest, type VerifiedEvent } from './verify-signature.ts';
-import type { AcceptedEvent, WebhookEventStore } from './webhook-event-store.ts';
+import type { WebhookEventStore } from './webhook-event-store.ts';
+import type { SigningKeys } from './webhook-secret.ts';
 import type { WebhookStore } from './webhook-store.ts';
 
 /**
@@ -15,8 +15,8 @@ import type { WebhookStore } from './webhook-store.ts';
  */
 export const EVENTS_KEPT = 7 * DAY;
 
-/** Of one source. */
-const EVENT_LIMIT = { burst: 10_000, everyMs: SECOND / 100 };
+/** Of a post. To sanitise so little takes no longer than to ask the database whether it is wanted. */
+const QUICK_BYTES = 4096;
 
 /** What becomes of posts; given by app. */
 export type EventPosts = {
@@ -30,10 +30,9 @@ export type ReceiveEventDeps = {
   webhooks: WebhookStore;
   events: WebhookEventStore;
   /** Undefined where no webhook takes events; may throw SealedSecretError. */
-  liveSecrets(sourceId: number): string[] | undefined;
-  write: BatchedWrite;
+  liveSecrets(sourceId: number): SigningKeys[] | undefined;
+  accept: AcceptEvent;
   posts: EventPosts;
-  counts: KeptCounts;
   /** Counts what leaves no other trace, so that nobody outside can have the database written. */
   countLater(result: 'duplicate' | 'rejected'): void;
   onUnreadable(error: SealedSecretError): void;
@@ -46,15 +45,12 @@ export type IncomingEvent = SignedRequest & { sourceId: number; headerType: stri
 
 export type ReceivingEvents = ReturnType<typeof receivingEvents>;
 
-/** It has been accepted before. */
-class KnownEvent extends Error {}
-
 /** Takes signed events in: verified before anything is written, committed before they are acknowledged. */
 export function receivingEvents(deps: ReceiveEventDeps) {
-  const { webhooks, events, write, posts, counts, countLater, onUnreadable, baseUrl, clock } = deps;
+  const { webhooks, events, accept, posts, countLater, onUnreadable, baseUrl, clock } = deps;
 
   /** 404 where there never was a webhook, 410 where there is none any more or it is paused: senders stop then. */
-  function secretsOf(sourceId: number): string[] {
+  function secretsOf(sourceId: number): SigningKeys[] {
     try {
       const secrets = deps.liveSecrets(sourceId);
       if (secrets) return secrets;
@@ -79,36 +75,30 @@ export function receivingEvents(deps: ReceiveEventDeps) {
     return event;
   }
 
-  /** In a savepoint; what it throws undoes it. */
-  function accept(event: WebhookEvent, accepted: AcceptedEvent, apply: (sourceId: number) => void): void {
-    const { sourceId } = accepted;
-    if (!events.add(accepted)) throw webhooks.takesEvents(sourceId) ? new KnownEvent() : gone();
-    requireNoWait(webhooks.hear(sourceId, EVENT_LIMIT));
-    const isOutrun = event.kind === 'publish' && events.isOutrun(sourceId, event.item.guid, event.at);
-    if (!isOutrun) apply(sourceId);
-    counts.add('webhook_events_total', 'accepted', 1);
-  }
-
-  /** Asked for certain by `accept`; here so that nobody who repeats or floods costs the hub the slow part. */
+  /** Asked for certain by `accept`; here so that nobody who repeats or floods costs the hub a slow part. */
   function spareSlowPart(sourceId: number, verified: VerifiedEvent): void {
     if (events.isKnown(sourceId, verified)) throw new KnownEvent();
-    requireNoWait(webhooks.waitFor(sourceId, EVENT_LIMIT));
+    const waitMs = waitFor(webhooks.paidUntil(sourceId) ?? 0, clock());
+    if (waitMs > 0) throw tooMany(waitMs / SECOND);
   }
 
-  function applying(event: WebhookEvent): (sourceId: number) => void {
-    if (event.kind === 'publish') return posts.prepare(event.item);
-    return (sourceId) => event.kind === 'delete' && posts.remove(sourceId, event.guid);
+  function applying(event: WebhookEvent): ((sourceId: number) => void) | null {
+    if (event.kind === 'other') return null;
+    if (event.kind === 'delete') return (sourceId) => posts.remove(sourceId, event.guid);
+    const store = posts.prepare(event.item);
+    return (sourceId) => {
+      if (!events.isOutrun(sourceId, event.item.guid, event.at)) store(sourceId);
+    };
   }
 
   async function receive(incoming: IncomingEvent): Promise<void> {
     const { sourceId } = incoming;
     const verified = verify(incoming);
     const event = read(incoming, verified);
-    if (event.kind === 'publish') spareSlowPart(sourceId, verified);
+    if (event.kind === 'publish' && incoming.body.length > QUICK_BYTES) spareSlowPart(sourceId, verified);
     const apply = applying(event);
     const happenedAt = event.kind === 'other' ? null : event.at;
-    const accepted = { sourceId, ...verified, guid: guidOf(event), happenedAt };
-    await write(() => accept(event, accepted, apply));
+    await accept({ sourceId, ...verified, guid: guidOf(event), happenedAt, apply });
   }
 
   return {
@@ -142,12 +132,4 @@ function requireRecent(at: number, now: number): void {
   if (Math.abs(now - at) <= EVENTS_KEPT) return;
   const detail = 'The event’s timestamp must lie within the last 7 days: it cannot be told from a repeated one.';
   throw invalid([{ pointer: '/timestamp', detail }]);
-}
-
-function requireNoWait(waitMs: number): void {
-  if (waitMs > 0) throw tooMany(waitMs / SECOND);
-}
-
-function gone(): HttpError {
-  return new HttpError(410, 'This webhook is not in use. Stop sending to it.');
 }

@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import type { QuietWebhook, WebhookSilenceStore } from './webhook-silence-store.ts';
 
 /** A webhook that is quiet for longer than this is silent. */
-const LONGEST_QUIET = 7 * DAY;
+export const LONGEST_QUIET = 7 * DAY;
 
 /** While one stays silent it is told again. */
 const TELL_EVERY = DAY;

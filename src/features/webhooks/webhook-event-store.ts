@@ -18,9 +18,8 @@ export function createWebhookEventStore(db: Db, clock: Clock) {
     SELECT happened_at AS at FROM webhook_events WHERE source_id = ? AND guid = ? AND happened_at > ?`);
   const selectKnown = db.prepare<[number, string, string], { id: string }>('known event',
     'SELECT event_id AS id FROM webhook_events WHERE source_id = ? AND event_id IN (?, ?) LIMIT 1');
-  const insert = db.prepare<[string, number, string | null, number | null, number]>('remember event', `
-    INSERT INTO webhook_events (source_id, event_id, received_at, guid, happened_at)
-    SELECT source_id, ?, ?, ?, ? FROM webhooks WHERE source_id = ? AND state <> 'disabled'
+  const insert = db.prepare<[number, string, number, string | null, number | null]>('remember event', `
+    INSERT INTO webhook_events (source_id, event_id, received_at, guid, happened_at) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING`);
   const prune = db.prepare<[number, number]>('forget old events', `
     DELETE FROM webhook_events WHERE (source_id, event_id) IN
@@ -39,14 +38,14 @@ export function createWebhookEventStore(db: Db, clock: Clock) {
       selectKnown.get(sourceId, id, bodyId ?? id) !== undefined,
 
     /**
-     * False, and nothing written, for one whose id or very body has been accepted before, and where no webhook takes
-     * events. An id that is known with a body that is new has that body remembered, though: undo it.
+     * False, and nothing written, for one whose id or very body has been accepted before. An id that is known with a
+     * body that is new has that body remembered, though: undo it.
      */
     add({ sourceId, id, bodyId, guid, happenedAt }: AcceptedEvent): boolean {
       const receivedAt = clock();
       const at = happenedAt === null ? null : Math.min(happenedAt, receivedAt);
-      const isNewBody = bodyId === null || insert.run(bodyId, receivedAt, null, null, sourceId).changes === 1;
-      return isNewBody && insert.run(id, receivedAt, guid, at, sourceId).changes === 1;
+      const isNewBody = bodyId === null || insert.run(sourceId, bodyId, receivedAt, null, null).changes === 1;
+      return isNewBody && insert.run(sourceId, id, receivedAt, guid, at).changes === 1;
     },
 
     /** Forgets up to `limit` that came before `before` (unix ms). Returns how many. */

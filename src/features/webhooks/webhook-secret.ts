@@ -1,7 +1,10 @@
-import { randomBytes } from 'node:crypto';
+import { createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
 
 /** HMAC keys of one secret for each form. `standard` is null for a secret that serves GitHub's form only. */
 export type SecretKeys = { standard: Buffer | null; github: Buffer };
+
+/** The same, as Node takes them three times as fast. */
+export type SigningKeys = { standard: KeyObject | null; github: KeyObject };
 
 const PREFIX = 'whsec_';
 
@@ -31,6 +34,13 @@ export function secretKeys(text: string): SecretKeys | null {
   if (!text.startsWith(PREFIX)) return isPlainSecret(text, github) ? { standard: null, github } : null;
   const standard = decodeBase64(text.slice(PREFIX.length));
   return standard !== null && isWithin(standard.length, STANDARD_BYTES) ? { standard, github } : null;
+}
+
+/** What events signed with a secret are checked with; throws RangeError for a text that cannot be one. */
+export function signingKeys(secret: string): SigningKeys {
+  const keys = secretKeys(secret);
+  if (keys === null) throw new RangeError('this cannot be the secret of a webhook');
+  return { standard: keys.standard && createSecretKey(keys.standard), github: createSecretKey(keys.github) };
 }
 
 /** The bytes of base64 in its one proper spelling; null for any other, where Node drops what it cannot read. */

@@ -27,6 +27,8 @@ export function webhookPanel({ sourceId, state, lastEventAt, previousUntilAt }: 
       <code>post.updated</code> carry a JSON Feed item in <code>data</code>; <code>post.deleted</code> only its
       <code>id</code>. Put your secret into the first line and run this in a shell:</p>
     <pre><code>${webhookExample(url, null)}</code></pre>
+    <p>GitHub’s form does not sign an event’s id: one with exactly the body of another of the last 7 days counts as
+      that one repeated, and does not keep the webhook from being silent.</p>
   </details>
   <details>
     <summary>New secret</summary>

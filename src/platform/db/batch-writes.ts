@@ -1,65 +1,87 @@
 import { isStorageTrouble, type Db } from './open-database.ts';
 
-/** Does the work in a transaction that it may share with others; resolves once that is committed. */
-export type BatchedWrite = <Result>(work: () => Result) => Promise<Result>;
+/** Has an item written in a transaction that it may share with others; resolves once that is committed. */
+export type BatchedWrite<Item> = (item: Item) => Promise<void>;
 
-type Waiting = { work: () => unknown; resolve(result: unknown): void; reject(error: unknown): void };
-type Ending = { result: unknown } | { error: unknown };
+/** The work of one transaction. */
+export type Batch<Item> = {
+  /** Writes one. Where it throws it has undone what it wrote: a single statement, or a transaction of its own. */
+  write(item: Item): void;
+  /** The last step before the commit. Where it throws, nothing of the batch was written. */
+  end(): void;
+};
+
+type Waiting<Item> = { item: Item; resolve(): void; reject(error: unknown): void };
+
+/** `error`: undefined where it went well. */
+type Ending = { error: unknown };
+
+/** So long, at most, is a batch gathered while every turn of the event loop brings more. */
+const GATHERING_MS = 5;
 
 /** After this a transaction ends, and what is left waits for the next: other processes want to write too. */
 const LONG_BATCH_MS = 25;
 
 /**
- * Lets what is asked for in the same turn of the event loop share one transaction, and so one fsync. Each work is a
- * savepoint of its own: one that throws is undone and rejected, and the others are committed. When the transaction
+ * Lets what is asked for at the same time share one transaction, and so one fsync: it begins with the first turn of the
+ * event loop that brings nothing more. One that throws is rejected, and the others are committed. When the transaction
  * itself cannot be committed (a full disk, a lock), all of it is rejected with that error, and nothing was written.
  */
-export function batchingWrites(db: Db): BatchedWrite {
-  let waiting: Waiting[] = [];
-  const savepoint = db.transaction('one of a batch', (work: () => unknown) => work());
-  const together = db.transaction('batch of writes', untilLong);
+export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedWrite<Item> {
+  let waiting: Waiting<Item>[] = [];
+  const together = db.transaction('batch of writes', writeUntilLong);
 
-  function untilLong(batch: Waiting[]): Ending[] {
+  function writeUntilLong(all: Waiting<Item>[]): Ending[] {
     const started = performance.now();
+    const batch = begin();
     const endings: Ending[] = [];
-    for (const { work } of batch) {
+    for (const { item } of all) {
       if (endings.length > 0 && performance.now() - started > LONG_BATCH_MS) break;
-      endings.push(tryOne(work));
+      endings.push(tryOne(batch, item));
     }
+    batch.end();
     return endings;
   }
 
-  function tryOne(work: () => unknown): Ending {
+  function tryOne(batch: Batch<Item>, item: Item): Ending {
     try {
-      return { result: savepoint(work) };
+      batch.write(item);
+      return { error: undefined };
     } catch (error) {
       if (isStorageTrouble(error) || !db.inTransaction) throw error; // SQLite may have undone the whole of it
       return { error };
     }
   }
 
+  /** `known`: how many were waiting a turn ago. */
+  function gather(since: number, known: number): void {
+    const isGrowing = waiting.length > known && performance.now() - since < GATHERING_MS;
+    if (isGrowing) setImmediate(gather, since, waiting.length);
+    else flush();
+  }
+
   function flush(): void {
-    const batch = waiting;
+    const all = waiting;
     waiting = [];
     try {
-      const endings = together(batch);
-      endings.forEach((ending, index) => settle(batch[index], ending));
-      waiting = [...batch.slice(endings.length), ...waiting];
+      const endings = together(all);
+      endings.forEach((ending, index) => settle(all[index], ending));
+      waiting = [...all.slice(endings.length), ...waiting];
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      for (const { reject } of all) reject(error);
     }
     if (waiting.length > 0) setImmediate(flush);
   }
 
-  return <Result>(work: () => Result): Promise<Result> => {
-    const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    if (waiting.length === 0) setImmediate(flush);
-    waiting.push({ work, resolve: (result) => resolve(result as Result), reject });
+  return (item) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    if (waiting.length === 0) setImmediate(gather, performance.now(), 1);
+    waiting.push({ item, resolve, reject });
     return promise;
   };
 }
 
-function settle(one: Waiting | undefined, ending: Ending): void {
-  if ('error' in ending) one?.reject(ending.error);
-  else one?.resolve(ending.result);
+function settle(one: Waiting<unknown> | undefined, { error }: Ending): void {
+  if (error === undefined) one?.resolve();
+  else one?.reject(error);
 }

@@ -9,8 +9,8 @@ import { toHttpError } from './to-http-error.ts';
 
 export type AnswerOptions = CallOptions & {
   cache: ResponseCache;
-  /** Headers of every answer. */
-  security: [string, string][];
+  /** Headers of every answer, names in lower case; a reply may have its own in their place. */
+  security: Record<string, string>;
   renderPage: RenderPage;
   /** The answer to a refused request that asked for a page. */
   errorPage(error: HttpError, request: { method: string; target: string }): Reply;
@@ -19,6 +19,9 @@ export type AnswerOptions = CallOptions & {
   /** Told of errors that are the hub's own fault. */
   noteFault(exchange: Exchange, error: unknown): void;
 };
+
+/** In place of the content's version, for what is never kept. */
+const NOT_KEPT = -1;
 
 const DISCARD_BYTES = 4 * 1024 * 1024;
 
@@ -29,10 +32,9 @@ const DISCARD_BYTES = 4 * 1024 * 1024;
 export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange) => Promise<number> {
   const { cache, security, renderPage, errorPage, noteFault, discardBytes = DISCARD_BYTES } = options;
   const callHandler = createCallHandler(options);
-  const fixedHeaders = security.flat();
 
   return async (exchange) => {
-    const asOf = cache.version();
+    const asOf = isAnonymousRead(exchange.req) ? cache.version() : NOT_KEPT;
     try {
       const reply = await rendered(exchange);
       if (mayKeep(exchange, reply)) keep(exchange, reply, asOf);
@@ -52,14 +54,13 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
 
   function keep({ req, route }: Exchange, { status, headers, body }: RenderedReply, asOf: number): void {
     if (!route) return;
-    const response = toCached(status, [...fixedHeaders, ...flatten(headers)], Buffer.from(body as string));
+    const response = toCached(status, flatten({ ...security, ...headers }), Buffer.from(body as string));
     cache.put(req.url ?? '/', { response, route }, asOf);
   }
 
   function send({ req, res, id, viewer }: Exchange, reply: RenderedReply): Promise<number> {
-    for (const [name, value] of security) res.setHeader(name, value);
-    res.setHeader('X-Request-Id', id);
-    return sendReply(req, res, reply, viewer ? discardBytes : DISCARD_BYTES);
+    const headers = { ...security, 'x-request-id': id, ...reply.headers };
+    return sendReply(req, res, { ...reply, headers }, viewer ? discardBytes : DISCARD_BYTES);
   }
 
   function errorReply(exchange: Exchange, error: unknown): Reply {

@@ -8,44 +8,57 @@ const FORM_LIMIT = 1024 * 1024;
 /** A body that is kept in memory may take so long to come; files have the server's own, longer limit. */
 const BODY_TIME = MINUTE;
 
-type WithBody = { stream: IncomingMessage };
+/** `recheck`: called once the body is there, which may be long after the request came. */
+type WithBody = { stream: IncomingMessage; recheck?(): void };
 
 /**
  * The whole body, at most `limit` bytes, counted while reading: 413 for more, 400 when the client stops half-way, 408
- * when it is not there after `timeMs`.
+ * when it is not there after `timeMs`; and what `recheck` throws.
  */
-export async function readBody({ stream }: WithBody, limit: number, timeMs = BODY_TIME): Promise<Buffer> {
+export async function readBody({ stream, recheck }: WithBody, limit: number, timeMs = BODY_TIME): Promise<Buffer> {
   if (Number(stream.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
-  const { promise: late, reject } = Promise.withResolvers<never>();
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const timer = setTimeout(() => reject(tooSlow()), timeMs);
+  const stopGathering = gather(stream, limit, resolve, reject);
   try {
-    return await Promise.race([gather(stream, limit), late]);
+    const body = await promise;
+    recheck?.();
+    return body;
   } finally {
     clearTimeout(timer);
+    stopGathering();
   }
 }
 
-async function gather(stream: IncomingMessage, limit: number): Promise<Buffer> {
+type Settle<Value> = (value: Value) => void;
+
+/** By events: for a small body an asynchronous iterator takes longer than all the rest. Returns what ends it. */
+function gather(stream: IncomingMessage, limit: number, done: Settle<Buffer>, fail: Settle<HttpError>): () => void {
   const chunks: Buffer[] = [];
   let size = 0;
-  try {
-    for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
-      size += (chunk as Buffer).length;
-      if (size > limit) throw tooLarge(limit);
-      chunks.push(chunk as Buffer);
-    }
-  } catch (error) {
-    if (error instanceof HttpError) throw error;
-    throw new HttpError(400, 'The request ended before its body was complete.');
-  }
-  return Buffer.concat(chunks);
+  const onData = (chunk: Buffer): void => {
+    size += chunk.length;
+    if (size > limit) fail(tooLarge(limit));
+    else chunks.push(chunk);
+  };
+  const onEnd = (): void => {
+    stop(); // before the stream closes, as it does after a whole body too
+    done(Buffer.concat(chunks));
+  };
+  const onBreak = (): void => fail(new HttpError(400, 'The request ended before its body was complete.'));
+  const stop = (): void => {
+    stream.off('data', onData).off('end', onEnd).off('error', onBreak).off('close', onBreak);
+  };
+  if (stream.destroyed) onBreak();
+  stream.on('data', onData).on('end', onEnd).on('error', onBreak).on('close', onBreak);
+  return stop;
 }
 
 /** A JSON object; no body at all counts as an empty one. 415 for another media type, 400 for what is no JSON object. */
-export async function readJson(request: WithBody): Promise<Record<string, unknown>> {
+export async function readJson(request: WithBody, limit = JSON_LIMIT): Promise<Record<string, unknown>> {
   if (hasNoBody(request)) return {};
   requireMediaType(request, 'application/json');
-  const body = await readBody(request, JSON_LIMIT);
+  const body = await readBody(request, limit);
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));

@@ -40,7 +40,7 @@ export function createCallHandler({ routes, baseUrl, trustedProxies, authenticat
     if ('allow' in found) throw notAllowed(method, found.allow);
     requireSameOrigin(req, method, caller);
     requireAccess(found.route, caller.viewer);
-    return found.route.handler(requestFor(exchange, method, found.params) as MemberRequest);
+    return found.route.handler(requestFor(exchange, found.route, found.params) as MemberRequest);
   };
 
   function requireSameOrigin(req: IncomingMessage, method: string, { viewer, hasCookie }: Caller): void {
@@ -55,11 +55,24 @@ export function createCallHandler({ routes, baseUrl, trustedProxies, authenticat
     return [baseUrl, `${baseUrl.startsWith('https:') ? 'https' : told}://${req.headers.host}`];
   }
 
-  function requestFor(exchange: Exchange, method: string, params: Record<string, string>): HubRequest {
+  function requestFor(exchange: Exchange, route: Route, params: Record<string, string>): HubRequest {
     const { req, id, path, search, viewer } = exchange;
+    const method = req.method ?? 'GET';
     const address = clientAddress(req.socket.remoteAddress, req.headers, trustedProxies);
     const query = new URLSearchParams(search);
-    return { id, method, path, query, params, headers: req.headers, viewer, address, stream: req };
+    const recheck = (): void => requireUnchanged(exchange, route, viewer);
+    return { id, method, path, query, params, headers: req.headers, viewer, address, stream: req, recheck };
+  }
+
+  /** Sessions and tokens end, and roles change, while a body is still coming. */
+  function requireUnchanged(exchange: Exchange, route: Route, before: Viewer | null): void {
+    if (route.access === 'public') return;
+    const { viewer } = authenticate(exchange.req);
+    exchange.viewer = viewer;
+    requireAccess(route, viewer);
+    if (viewer?.id !== before?.id || viewer?.role !== before?.role) {
+      throw new HttpError(403, 'Your rights have changed meanwhile. Nothing was done.');
+    }
   }
 }
 

@@ -25,5 +25,5 @@ export const MULTIPART_SHAPE = {
   nameBytes: 256,
   filenameBytes: 1024,
   fields: 50,
-  fieldBytes: 1024 * 1024,
+  fieldBytes: 2 * 1024 * 1024, // 400,000 characters of a post, each of four bytes, and what else its form holds
 } as const;

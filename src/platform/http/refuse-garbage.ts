@@ -12,10 +12,11 @@ const STATUS_LINES: Record<string, string> = {
  * ends the connection. `expect` tells of an answer that is still to be made: a refusal never takes its place, in which
  * the client would take it for that answer; the connection ends after it.
  */
-export function createGarbageRefusal(headers: [string, string][]) {
+export function createGarbageRefusal(headers: Record<string, string>) {
   const lastExpected = new WeakMap<Duplex, ServerResponse>();
   const refused = new WeakSet<Duplex>();
-  const lines = [...headers.map(([name, value]) => `${name}: ${value}`), 'Connection: close', 'Content-Length: 0'];
+  const fields = Object.entries({ ...headers, connection: 'close', 'content-length': '0' });
+  const lines = fields.map(([name, value]) => `${name}: ${value}`);
 
   function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
     const isFirst = !refused.has(socket);

@@ -16,6 +16,8 @@ export type HubRequest = {
   /** Of the client, behind trusted proxies too. */
   address: string;
   stream: IncomingMessage;
+  /** Throws 401 or 403 where what the caller was let in with is gone by now: for use after something was waited for. */
+  recheck(): void;
 };
 
 export type MemberRequest = HubRequest & { viewer: Viewer };
@@ -61,25 +63,33 @@ export function route<A extends Access>(
 
 export type Match = { route: Route; params: Record<string, string> } | { allow: string[] } | undefined;
 
-type Compiled = { route: Route; regex: RegExp };
+type Compiled = { route: Route; regex: RegExp; names: string[] };
 
 /** Finds the route of a method and path; `allow` lists the methods of a path that exists for others only. */
 export function createRouter(routes: Route[]): (method: string, path: string) => Match {
   const fixed = new Map(routes.filter(isFixed).map((route) => [addressOf(route), { route, params: {} }]));
-  const compiled = routes.map((route) => ({ route, regex: toRegExp(route.path) }));
+  const byStart = [...Map.groupBy(routes.map(compile), ({ route }) => fixedStart(route.path))];
 
   return (method, path) => {
     const wanted = method === 'HEAD' ? 'GET' : method;
-    return fixed.get(`${wanted} ${path}`) ?? matchPattern(compiled, wanted, path);
+    return fixed.get(`${wanted} ${path}`) ?? matchPattern(candidatesFor(byStart, path), wanted, path);
   };
 }
 
-function matchPattern(compiled: Compiled[], method: string, path: string): Match {
-  const candidates = compiled.filter(({ regex }) => regex.test(path));
+/** Few beginnings are shared by many patterns: most of those need not be tried. */
+function candidatesFor(byStart: [string, Compiled[]][], path: string): Compiled[] {
+  const candidates: Compiled[] = [];
+  for (const [start, patterns] of byStart) {
+    if (path.startsWith(start)) candidates.push(...patterns.filter(({ regex }) => regex.test(path)));
+  }
+  return candidates;
+}
+
+function matchPattern(candidates: Compiled[], method: string, path: string): Match {
   if (candidates.length === 0) return undefined;
   const found = candidates.find(({ route }) => route.method === method);
   if (!found) return { allow: allowedMethods(candidates) };
-  return { route: found.route, params: decodeParams(found.regex.exec(path)?.groups ?? {}) };
+  return { route: found.route, params: paramsOf(found, path) };
 }
 
 function allowedMethods(candidates: Compiled[]): string[] {
@@ -88,8 +98,11 @@ function allowedMethods(candidates: Compiled[]): string[] {
   return [...methods].sort();
 }
 
-function decodeParams(groups: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeSegment(value)]));
+function paramsOf({ regex, names }: Compiled, path: string): Record<string, string> {
+  const values = regex.exec(path) ?? [];
+  const params: Record<string, string> = {};
+  names.forEach((name, index) => (params[name] = decodeSegment(values[index + 1] ?? '')));
+  return params;
 }
 
 /** A segment with a broken percent sign matches nothing that exists. */
@@ -109,7 +122,14 @@ function isFixed(route: Route): boolean {
   return !route.path.includes(':');
 }
 
-function toRegExp(path: string): RegExp {
-  const source = path.replace(/[.]/g, '\\.').replace(/:(\w+)/g, '(?<$1>[^/]+?)');
-  return new RegExp(`^${source}$`);
+/** The path itself, or of one with parameters what stands before the segment of the first. */
+function fixedStart(path: string): string {
+  const colon = path.indexOf(':');
+  return colon < 0 ? path : path.slice(0, path.lastIndexOf('/', colon) + 1);
+}
+
+function compile(route: Route): Compiled {
+  const source = route.path.replace(/[.]/g, '\\.').replace(/:\w+/g, '([^/]+?)');
+  const names = Array.from(route.path.matchAll(/:(\w+)/g), ([, name = '']) => name);
+  return { route, regex: new RegExp(`^${source}$`), names };
 }

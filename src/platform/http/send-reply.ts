@@ -23,10 +23,10 @@ export async function sendReply(
   if (body === null) return finish(res, status, headers, undefined);
   if (body instanceof Readable) return stream(req, res, reply, headers, body);
   if (typeof body === 'object' && 'fd' in body) return file(req, res, reply, headers, body);
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const isStorable = status === 200 && reply.headers['cache-control'] !== 'no-store';
-  if (isStorable) return sendCached(req, res, toCached(status, headers, bytes), []);
-  return finish(res, status, [...headers, 'content-length', String(bytes.length)], bodyFor(req, bytes));
+  if (isStorable) return sendCached(req, res, toCached(status, headers, Buffer.from(body)), []);
+  headers.push('content-length', String(Buffer.byteLength(body)));
+  return finish(res, status, headers, bodyFor(req, body));
 }
 
 /** A reply in the form in which it can be written again. */
@@ -45,11 +45,16 @@ export function sendCached(req: IncomingMessage, res: ServerResponse, cached: Ca
 
 /** Header names and values in one flat list, as `writeHead` takes them. */
 export function flatten(headers: Record<string, string | string[]>): string[] {
-  return Object.entries(headers).flatMap(([name, value]) =>
-    Array.isArray(value) ? value.flatMap((one) => [name, one]) : [name, value]);
+  const flat: string[] = [];
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === 'string') flat.push(name, value);
+    else for (const one of value) flat.push(name, one);
+  }
+  return flat;
 }
 
-function finish(res: ServerResponse, status: number, headers: string[], body: Buffer | undefined): number {
+/** A text goes out together with the head, in one write. */
+function finish(res: ServerResponse, status: number, headers: string[], body: Buffer | string | undefined): number {
   res.writeHead(status, headers);
   res.end(body);
   return status;
@@ -82,7 +87,7 @@ async function file(
   return reply.status;
 }
 
-function bodyFor(req: IncomingMessage, body: Buffer): Buffer | undefined {
+function bodyFor<Body>(req: IncomingMessage, body: Body): Body | undefined {
   return req.method === 'HEAD' ? undefined : body;
 }
 
