@@ -7,14 +7,16 @@ find_owner() {
   switch=
   [ "$(id -u)" -eq 0 ] || return 0
   # In the middle of a restore there may be no database; run/ is the hub's own too.
-  for whose in "$1/hub.db" "$1/run" "$1"; do
-    [ ! -e "$whose" ] || break
+  # That account may have put links there, which say nothing of whose the data is; the folder itself may be behind one.
+  for whose in "$1/hub.db" "$1/run" "$1/."; do
+    [ ! -e "$whose" ] || [ -L "$whose" ] || break
   done
-  owner=$(stat -L -c %u -- "$whose") || return
+  ids=$(stat -c '%u %g' -- "$whose") || return
+  owner=${ids% *}
   [ "$owner" -ne 0 ] || return 0
   groups=--init-groups
   getent passwd "$owner" >/dev/null || groups=--clear-groups
-  switch="setpriv --reuid=$owner --regid=$(stat -L -c %g -- "$whose") $groups --"
+  switch="setpriv --reuid=$owner --regid=${ids#* } $groups --"
 }
 
 # go_on_as_owner DATA_DIR SCRIPT [ARGUMENT...]: as root, SCRIPT takes the place of this process, as that account.

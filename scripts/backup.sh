@@ -49,13 +49,13 @@ main() {
     --help) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" && exit 0 ;;
     *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
   esac
-  limit=${BACKUP_TIMEOUT_SECONDS:-21600}
-  case $limit in 0* | *[!0-9]*) say "BACKUP_TIMEOUT_SECONDS must be a number of seconds" && exit 2 ;; esac
   root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-  values=$(sh "$root/scripts/hubctl" config DATA_DIR BACKUP_OFFSITE_DIR BACKUP_RCLONE_REMOTE) || finish "$?" failed none
+  values=$(sh "$root/scripts/hubctl" config DATA_DIR BACKUP_TIMEOUT_SECONDS BACKUP_OFFSITE_DIR BACKUP_RCLONE_REMOTE) ||
+    finish "$?" failed none
   data=$(printf '%s\n' "$values" | sed -n 1p)
+  limit=$(printf '%s\n' "$values" | sed -n 2p)
   away=none
-  [ -z "$(printf '%s\n' "$values" | sed 1d)" ] || away='done'
+  [ -z "$(printf '%s\n' "$values" | sed 1,2d)" ] || away='done'
   if [ ! -d "$data/run" ]; then
     say "there is no hub in $data"
     finish 1 failed none

@@ -8,16 +8,18 @@
 WEB=content-hub-web.service
 WORKER=content-hub-worker.service
 
-# Sets $data, $switch and $driver. Fails where the configuration does.
+# Sets $data, $switch, $driver and how long to wait, in seconds. Fails where the configuration does.
 read_hub() {
-  settings=$(sh "$root/scripts/hubctl" config DATA_DIR HUB_STOP_COMMAND HUB_START_COMMAND) || return
+  settings=$(sh "$root/scripts/hubctl" config DATA_DIR HUB_STOP_COMMAND HUB_START_COMMAND RESTORE_HEALTH_SECONDS \
+    RESTORE_STOP_SECONDS) || return
   data=$(printf '%s\n' "$settings" | sed -n 1p)
   stop_command=$(printf '%s\n' "$settings" | sed -n 2p)
   start_command=$(printf '%s\n' "$settings" | sed -n 3p)
+  patience=$(printf '%s\n' "$settings" | sed -n 4p)
+  stop_patience=$(printf '%s\n' "$settings" | sed -n 5p)
   find_owner "$data" || return
   as_owner mkdir -p -m 0700 -- "$data/run"
   trial=
-  patience=${RESTORE_HEALTH_SECONDS:-90}
   driver=$(find_driver)
 }
 
@@ -133,7 +135,7 @@ end_trial() {
 # Waits until no process has the database open, and names one that keeps it. SQLite tells too, but not of a file that
 # is damaged or was removed; a process in another container, which this does not see, it does tell of.
 await_release() {
-  left=${RESTORE_STOP_SECONDS:-20}
+  left=$stop_patience
   while holder=$(holder_of_database) && [ -n "$holder" ]; do
     if [ "$left" -le 0 ]; then
       say "process $holder still has the database open: stop it, or set HUB_STOP_COMMAND and HUB_START_COMMAND"

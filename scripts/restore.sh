@@ -112,9 +112,6 @@ main() {
       ;;
     *) usage >&2 && exit 2 ;;
   esac
-  for seconds in "${RESTORE_HEALTH_SECONDS:-90}" "${RESTORE_STOP_SECONDS:-20}"; do
-    case $seconds in 0?* | *[!0-9]*) say 'RESTORE_…_SECONDS must be numbers of seconds' && exit 2 ;; esac
-  done
   read_hub || exit
   as_owner touch -- "$data/run/backup.flock"
   exec 9>>"$data/run/backup.flock"

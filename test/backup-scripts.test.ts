@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import {
-  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync,
+  chmodSync, chownSync, copyFileSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync,
+  symlinkSync, writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { backupHub, type BackupHub } from './support/backup-hub.ts';
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
-import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
+import { temporaryFolder, temporaryProject, writeFiles } from './support/temporary-project.ts';
 import { NOBODY, requireAnotherUser } from './support/another-user.ts';
+import { requireTool } from './support/tools.ts';
 import { waitUntil } from './support/wait-until.ts';
 
 const BARE = { PATH: '/usr/bin:/bin', HUB_NODE: process.execPath };
@@ -33,6 +35,22 @@ test('case 102: backup.sh works with an empty environment, from any folder, and 
   const verified = await runProgram(join(SCRIPTS, 'verify-backup.sh'), [name], { env, cwd: join(dir, '..') });
   assert.deepEqual([verified.status, verified.stderr.replace(/.*--allow-fs-write[^]*created\)\n/, '')], [0, '']);
   assert.match(verified.stdout, /VERIFIED: this backup can be restored\.\n$/);
+});
+
+test('on a terminal one line is written over and over: the step, how much is archived, and then the result', async (t) => {
+  if (!requireTool(t, 'script')) return;
+  const hub = backupHub(t);
+  hub.upload('x'.repeat(2_048));
+  const env = { ...BARE, DATA_DIR: hub.dataDir, BACKUP: join(SCRIPTS, 'backup.sh') };
+
+  const { status, stdout } = await runProgram('script', ['-qec', 'sh "$BACKUP"', '/dev/null'], { env, cwd: '/' });
+
+  assert.equal(status, 0, stdout);
+  const drawn = stdout.split('\r\x1b[K').slice(1);
+  assert.deepEqual(drawn.slice(0, 3), ['backup: copying the database …', 'backup: archiving 1 attachments …',
+    'backup: archiving attachments, 2.0 KiB of 2.0 KiB …']);
+  assert.deepEqual(drawn.slice(3, -1).filter((line) => !/^backup: checking the [a-z ]+ …$/.test(line)), []);
+  assert.match(drawn.at(-1) ?? '', /^result=verified [^\r\n]+\r\n$/);
 });
 
 test('case 7: backup.sh on a DATA_DIR without a hub fails and makes nothing there', async (t) => {
@@ -70,7 +88,7 @@ function stagedScript(t: TestContext, parts: { backup: string; check?: string; s
   for (const name of ['backup.sh', 'as-owner.sh']) copyFileSync(join(SCRIPTS, name), join(folder, 'scripts', name));
   writeFiles(folder, {
     'scripts/hubctl': `cd "${folder}"; echo "hubctl $1" >>done.log
-      case $1 in config) printf '%s\\n' "${folder}/data" "${parts.offsite ?? '/mnt/far'}" "" ;; backup) ${parts.backup} ;; esac\n`,
+      case $1 in config) printf '%s\\n' "${folder}/data" "\${LIMIT:-60}" "${parts.offsite ?? '/mnt/far'}" "" ;; backup) ${parts.backup} ;; esac\n`,
     'scripts/off-site.sh': `cd "${folder}"; echo "off-site $*" >>done.log
       case $1 in check) ${parts.check ?? ':'} ;; send) ${parts.send ?? ':'} ;; esac\n`,
   });
@@ -124,10 +142,31 @@ test('case 107: the exit code of the backup goes through; nothing is sent when t
 
 test('a backup that takes too long is ended and fails', async (t) => {
   const { run } = stagedScript(t, { backup: 'exec sleep 60' });
-  const { status, stdout, stderr } = await run({ BACKUP_TIMEOUT_SECONDS: '1' });
+  const { status, stdout, stderr } = await run({ LIMIT: '1' });
   assert.deepEqual([status, stdout], [1, 'result=failed off-site=none\n']);
   assert.match(stderr, /backup: stopped: it took longer than 1 s\n$/);
-  for (const limit of ['0', '1h', '-5', '007']) assert.equal((await run({ BACKUP_TIMEOUT_SECONDS: limit })).status, 2, limit);
+});
+
+test('BACKUP_TIMEOUT_SECONDS that is no number of seconds ends backup.sh before it begins', async (t) => {
+  const hub = backupHub(t);
+  for (const limit of ['', '0', '1h', '-5', '1.5', '604801']) {
+    const env = { ...BARE, DATA_DIR: hub.dataDir, BACKUP_TIMEOUT_SECONDS: limit };
+    const { status, stdout, stderr } = await runProgram(join(SCRIPTS, 'backup.sh'), [], { env });
+    assert.deepEqual([status, stdout], [2, 'result=failed off-site=none\n'], limit);
+    assert.match(stderr, /BACKUP_TIMEOUT_SECONDS must be a whole number from 1 to 604800\n/);
+  }
+  assert.deepEqual([hub.backups(), readdirSync(join(hub.dataDir, 'run'))], [[], []]);
+});
+
+test('case 103: what .env says of the time that backup.sh may take is in force', async (t) => {
+  const hub = backupHub(t);
+  const root = temporaryProject(t, ['scripts', 'package.json', 'src', 'node_modules/better-sqlite3']);
+  writeFiles(root, {
+    '.env': `BACKUP_TIMEOUT_SECONDS=1\nDATA_DIR="${hub.dataDir}"\n`, 'scripts/off-site.sh': 'exec sleep 60\n',
+  });
+  const { status, stderr } = await runProgram(join(root, 'scripts/backup.sh'), [], { env: BARE });
+  assert.equal(status, 1);
+  assert.match(stderr, /backup: stopped: it took longer than 1 s\n/);
 });
 
 /** Whether all children of a process wait for something (Linux). */
@@ -259,6 +298,44 @@ test("root verifies another account's backup and leaves nothing of root's in its
   assert.deepEqual(filesOf(), before);
   assert.deepEqual(before.filter((path) => statSync(path).uid !== NOBODY), []);
 });
+
+/** What the hub's account can make of its own folder, so that root would take the data for root's. */
+const LURES: [what: string, refusal: RegExp, prepare: (dataDir: string, ofRoot: string) => void][] = [
+  ['a file instead of the database', /the hub's own database is damaged or cannot be read/,
+    (dataDir) => replaceByLink(join(dataDir, 'hub.db'), '/etc/passwd')],
+  ['a folder instead of run', /backup\.flock.*: Permission denied/, (dataDir, ofRoot) => {
+    rmSync(join(dataDir, 'hub.db'));
+    replaceByLink(join(dataDir, 'run'), ofRoot);
+  }],
+];
+
+function replaceByLink(path: string, target: string): void {
+  rmSync(path, { recursive: true });
+  symlinkSync(target, path);
+}
+
+for (const [what, refusal, prepare] of LURES) {
+  test(`a link to ${what} of root's does not keep root from acting as the account that the data belongs to`, async (t) => {
+    if (!requireAnotherUser(t)) return;
+    const hub = backupHub(t);
+    giveAway(hub, NOBODY);
+    const ofRoot = join(hub.dataDir, "../root's");
+    mkdirSync(ofRoot);
+    prepare(hub.dataDir, ofRoot);
+    const env = { ...BARE, DATA_DIR: join(hub.dataDir, '../by a link'), CONFIRM_RESTORE: 'YES', PORT: '1' };
+    symlinkSync(hub.dataDir, env.DATA_DIR);
+
+    const backup = await runProgram(join(SCRIPTS, 'backup.sh'), [], { env, cwd: '/' });
+    assert.equal(backup.status, 1);
+    assert.match(backup.stderr, refusal);
+    const restore = await runProgram(join(SCRIPTS, 'restore.sh'), [join(hub.dataDir, 'backups')], { env, cwd: '/' });
+    assert.equal(restore.status, 1);
+
+    const all = readdirSync(hub.dataDir, { recursive: true }).map((name) => join(hub.dataDir, String(name)));
+    assert.deepEqual(all.filter((path) => lstatSync(path).uid !== NOBODY && !lstatSync(path).isSymbolicLink()), []);
+    assert.deepEqual(readdirSync(ofRoot), []);
+  });
+}
 
 test("root backs up a hub that root runs, even in another account's folder", async (t) => {
   if (!requireAnotherUser(t)) return;

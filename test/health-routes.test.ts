@@ -30,6 +30,7 @@ test('a fresh hub is ready, with nothing failed and a worker that was never seen
       schemaVersion: schemaVersion(db),
       oldestDueJobSeconds: 0,
       lastBackup: null,
+      lastVerifiedBackup: null,
     },
   });
   assert.deepEqual(await getHealth(address, '?probe=ready'), await getHealth(address));

@@ -203,6 +203,22 @@ test('what others did to things that are gone with their owner, and were told of
   assert.deepEqual(told, [`/sources/${given}`, `/sources/${given}`], 'of new posts, and that it is hers now');
 });
 
+test('what an administrator who left did to things of those who stay keeps its titles', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const [bob, carl] = [await hub.person('bob'), await hub.person('carl')];
+  hub.db.exec(`UPDATE accounts SET role = 'admin' WHERE username = 'carl'`);
+  const sourceId = await addNotes(bob, 'Owls');
+  assert.equal((await carl.patch(`/api/sources/${sourceId}`, { paused: true })).status, 200);
+  await bob.delete(`/api/sources/${sourceId}`);
+  assert.equal((await leave(hub, carl)).status, 204);
+  await hub.work();
+
+  const acts = (await ada.get('/api/admin/audit?actor=bob')).json<{ items: { act: string; target: { name: string | null } }[] }>();
+  assert.deepEqual(acts.items.filter(({ act }) => act.startsWith('source.')).map(({ act, target }) => [act, target.name]),
+    [['source.deleted', 'Owls'], ['source.created', 'Owls']]);
+});
+
 test('without a VACUUM, too, what leaving removes is overwritten', async (t) => {
   const hub = await startHub(t);
   await hub.person('ada');

@@ -151,6 +151,15 @@ test('case 63: a disk that fills when the new data has proved itself does not ke
   assert.deepEqual(leftovers(after.dataDir), []);
 });
 
+test('case 62, 63: a look at a restore that was cut off leaves the room for what ends it, also on a full disk', async (t) => {
+  const hub = await restorableHub(t);
+  const after = await onOwnDisk(t, hub, 'try swap; try open; fill 0; try state; fill 0; try undo');
+  if (!after) return;
+  assert.deepEqual(after.printed, ['swap 0', 'open 0', 'state 0', 'undo 0'], after.said);
+  assert.match(after.said, /^probation\n/m);
+  assert.deepEqual([worldIn(after.dataDir, hub), leftovers(after.dataDir)], ['old', []]);
+});
+
 test('case 63: on a disk that takes no more files it goes back as well', async (t) => {
   const hub = await restorableHub(t);
   for (const lines of ['use_up_files; try swap; try undo', 'try swap; try open; use_up_files; try undo']) {

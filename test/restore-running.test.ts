@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../src/features/backups/restore-state.ts';
+import { openRestored, swapRestored, undoRestore } from '../src/features/backups/restore-steps.ts';
+import { runAroundRestores } from '../src/app/run-around-restores.ts';
 import { changeDatabase } from './support/backup-hub.ts';
-import { keptIn, leftovers, restorableHub, worldIn } from './support/restore-hub.ts';
+import { begin, keptIn, leftovers, restorableHub, worldIn } from './support/restore-hub.ts';
 import { freePort, isHealthy, runRestore, startHub, startRestore } from './support/restore-script.ts';
 import { isRunning } from './support/run-program.ts';
 import { waitUntil } from './support/wait-until.ts';
@@ -75,6 +77,23 @@ test('what a hub that was killed said of another restore does not end the next o
   assert.equal(status, 0, stderr);
   assert.ok(!existsSync(failure));
   assert.equal(await running.end('SIGTERM'), 0);
+});
+
+test('case 63, 65: a full disk that does not take why the hub failed keeps nobody from running the old data again', async (t) => {
+  const hub = await restorableHub(t);
+  await begin(hub.dataDir, hub.backup);
+  await swapRestored(hub.dataDir);
+  await openRestored(hub.dataDir);
+  symlinkSync('/dev/full', join(hub.dataDir, 'run/hub.failed')); // a write to it says ENOSPC
+  const worlds: string[] = [];
+  const run = async (): Promise<string | null> =>
+    worlds.push(worldIn(hub.dataDir, hub)) === 1 ? 'web ended by itself' : null;
+  const running = runAroundRestores(hub.dataDir, run, () => {});
+
+  await undoRestore(hub.dataDir);
+
+  assert.equal(await running, null);
+  assert.deepEqual(worlds, ['new', 'old']);
 });
 
 test('case 65: the same where nobody runs the hub', { timeout: 180_000 }, async (t) => {

@@ -11,6 +11,7 @@ import { startProgram } from './support/child-program.ts';
 import { keptIn, leftovers, restorableHub, stateOf, worldIn } from './support/restore-hub.ts';
 import { freePort, isHealthy, RESTORE, restoreEnvironment, runRestore } from './support/restore-script.ts';
 import { isRunning, PROJECT_ROOT, runProgram } from './support/run-program.ts';
+import { temporaryProject, writeFiles } from './support/temporary-project.ts';
 import { waitUntil } from './support/wait-until.ts';
 
 test('case 57: without exactly CONFIRM_RESTORE=YES nothing is touched', async (t) => {
@@ -28,6 +29,12 @@ test('case 57: without exactly CONFIRM_RESTORE=YES nothing is touched', async (t
   assert.deepEqual(stateOf(hub.dataDir), before);
 });
 
+/** 0 would mean to `timeout` that there is no limit. */
+const WRONG_SECONDS = [
+  ...['', '0', '1.5', '1m', '-1', '86401'].map((seconds) => ['RESTORE_HEALTH_SECONDS', seconds] as const),
+  ...['', '1.5', '1m', '-1', '86401'].map((seconds) => ['RESTORE_STOP_SECONDS', seconds] as const),
+];
+
 test('wrong usage of restore.sh ends with 2 and the usage, --help with 0', async (t) => {
   const hub = await restorableHub(t);
   for (const args of [[], [''], ['--nonsense'], ['-x'], ['a', 'b'], ['--recover', 'a'], ['--help', 'a']]) {
@@ -35,15 +42,38 @@ test('wrong usage of restore.sh ends with 2 and the usage, --help with 0', async
     assert.deepEqual([status, stdout], [2, ''], args.join());
     assert.match(stderr, /^Usage: CONFIRM_RESTORE=YES restore\.sh BACKUP_DIR\n/);
   }
-  for (const seconds of ['1.5', '1m', '-1', '01']) {
-    const { status, stderr } = await runRestore(hub.dataDir, 1, [hub.backup], { RESTORE_HEALTH_SECONDS: seconds });
-    assert.equal(status, 2, seconds);
-    assert.match(stderr, /must be numbers of seconds/);
+  const before = stateOf(hub.dataDir);
+  for (const [name, seconds] of WRONG_SECONDS) {
+    const { status, stdout, stderr } = await runRestore(hub.dataDir, 1, [hub.backup], { [name]: seconds });
+    assert.deepEqual([status, stdout], [2, ''], `${name}=${seconds}`);
+    assert.match(stderr, new RegExp(`${name} must be a whole number from [01] to 86400\n`));
   }
+  assert.deepEqual(stateOf(hub.dataDir), before);
   assert.equal(worldIn(hub.dataDir, hub), 'old');
   const { status, stdout } = await runRestore(hub.dataDir, 1, ['--help']);
   assert.equal(status, 0);
   assert.match(stdout, /^Usage: CONFIRM_RESTORE=YES restore\.sh BACKUP_DIR\n {7}restore\.sh --recover\n(?:[^#\n]+\n)+$/);
+});
+
+test('case 103: how long to wait may stand in .env', async (t) => {
+  const hub = await restorableHub(t);
+  const root = temporaryProject(t, ['scripts', 'package.json', 'src', 'migrations', 'node_modules/better-sqlite3']);
+  const log = join(root, 'waits');
+  writeFiles(root, {
+    '.env': 'RESTORE_STOP_SECONDS=2\nRESTORE_HEALTH_SECONDS=7\n',
+    'scripts/await-health.sh': `echo "health $*" >>'${log}'; exit 1\n`,
+  });
+  writeFiles(root, { 'bin/sleep': `#!/bin/sh\necho "sleep $*" >>'${log}'\n` }, 0o755);
+  const { RESTORE_STOP_SECONDS: _stop, RESTORE_HEALTH_SECONDS: _health, ...env } = restoreEnvironment(hub.dataDir, 1, {
+    PATH: `${join(root, 'bin')}:/usr/bin:/bin`, HUB_STOP_COMMAND: ':', HUB_START_COMMAND: ':',
+  });
+  startProgram(t, 'writing-process.ts', join(hub.dataDir, 'hub.db'));
+  await waitUntil('it has the database open', () => existsSync(join(hub.dataDir, 'hub.db-wal')));
+
+  const { status, stderr } = await runProgram(join(root, 'scripts/restore.sh'), [hub.backup], { env, cwd: '/' });
+
+  assert.equal(status, 1, stderr);
+  assert.deepEqual(readFileSync(log, 'utf8').split('\n'), ['sleep 1', 'sleep 1', 'health 7 1', '']);
 });
 
 test('a hub that nobody runs is restored, looked at, and left stopped; then a backup can be made', async (t) => {

@@ -14,6 +14,7 @@ import {
   begin, keptIn, leftovers, postsIn, query, restorableHub, restore, stateOf, uploadsIn, worldIn,
 } from './support/restore-hub.ts';
 import { makeBackup } from '../src/features/backups/make-backup.ts';
+import { watchSyncs } from './support/watched-syncs.ts';
 import { waitUntil } from './support/wait-until.ts';
 
 test('case 67, 69, 72: a restore puts the backup in place and keeps all that was there before', async (t) => {
@@ -28,6 +29,21 @@ test('case 67, 69, 72: a restore puts the backup in place and keeps all that was
   assert.equal(worldIn(kept, hub), 'old');
   assert.deepEqual(leftovers(hub.dataDir), []);
   assert.equal((await verify(hub.backup)).verdict, 'verified', 'the backup is as it was');
+});
+
+test('case 62: what is laid ready is synced, each file and folder of it, before the restore is noted as begun', async (t) => {
+  const hub = await restorableHub(t);
+  const synced: string[] = [];
+  await watchSyncs(t, (path) => void synced.push(path));
+
+  const { state: { id } } = await begin(hub.dataDir, hub.backup);
+
+  const staged = join(hub.dataDir, `.restore-${id}`);
+  const entries = readdirSync(staged, { recursive: true }).map((name) => join(staged, String(name)));
+  assert.ok(entries.length > 10, 'the reserve is among it');
+  const noted = synced.findIndex((path) => path.startsWith(join(hub.dataDir, 'run/restore-state')));
+  const before = synced.slice(0, noted);
+  assert.deepEqual([hub.dataDir, staged, ...entries].filter((path) => !before.includes(path)), []);
 });
 
 test('case 70: files are for their owner alone, whatever the modes of the backup', async (t) => {

@@ -6,7 +6,7 @@ import { createClient, type Client } from './support/client.ts';
 import { rss } from './support/feeds.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { startOrigin } from './support/origin.ts';
-import { CLEAN, startScanner } from './support/scanner.ts';
+import { CLEAN, fileActs, INFECTED, scanCounts, startScanner } from './support/scanner.ts';
 import { begin, end, type Proof } from './support/slow-request.ts';
 import { filesIn } from './support/uploads.ts';
 import { waitUntil } from './support/wait-until.ts';
@@ -185,6 +185,28 @@ test('a session that ends while a scanner looks at its file leaves no post and n
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 0);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM uploads'), 0);
   assert.deepEqual(filesIn(hub.dataDir), { uploads: [], tmp: [] });
+});
+
+test('a file that is found to be infected is on record and kept from readers, though the session has ended', async (t) => {
+  let answer = (): void => assert.fail('the scanner was not asked');
+  let asked = 0;
+  const scanner = await startScanner(t, (request, response) => {
+    if (++asked === 1) return CLEAN(request, response);
+    answer = () => void INFECTED(request, response);
+  });
+  const { hub, bob, sourceId } = await hubWithBob(t, { VIRUS_SCAN_URL: scanner.url });
+  const upload = async () => begin(hub, 'POST', '/api/posts', bob, headersOf(MULTIPART));
+  assert.equal((await end(await upload(), multipart(sourceId))).status, 201);
+  const other = await browserOf(hub, 'bob');
+  const sent = end(await upload(), multipart(sourceId));
+  await waitUntil('the scanner is asked again', () => asked === 2);
+  await other.form('/settings/sessions');
+  answer();
+
+  assert.equal((await sent).status, 422);
+  assert.deepEqual(fileActs(hub).map(({ act }) => act).sort(), ['attachment.quarantined', 'attachment.refused']);
+  assert.deepEqual(await scanCounts(hub), { clean: 1, infected: 1, unavailable: 0 });
+  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM uploads WHERE scan = 'infected'`), 1);
 });
 
 test('signing out and revoking the token that asks for it work, and are on record', async (t) => {

@@ -202,7 +202,7 @@ test('storage that is full or locked is 503 and says when to come back', async (
 });
 
 test('nobody is left waiting when an answer cannot be written or its page not be rendered', async (t) => {
-  const { client, faults } = await startServer(t, { errorPage: () => { throw new Error(
+  const { client, address, faults } = await startServer(t, { errorPage: () => { throw new Error(
     'the error page fails too',
   ); } });
 
@@ -215,6 +215,7 @@ test('nobody is left waiting when an answer cannot be written or its page not be
     assert.equal(answer.headers.get('location'), null);
     assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
   }
+  assert.equal((await fetch(`${address}/broken-header`)).statusText, 'Internal Server Error');
   assert.ok(faults.length >= 4);
 });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { numberIn } from './support/accounts.ts';
 import type { Answer, Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -273,6 +274,20 @@ test('deleting a source takes its posts, attachments and words along', async (t)
   for (const table of ['posts', 'attachments', 'posts_search', 'post_tombstones', 'feeds']) {
     assert.equal(count(hub, table), 0, table);
   }
+});
+
+test('a removal that is done once more, as after a crash, leaves alone the source that has the number by then', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const gone = await native(ada, 'Gone');
+  await ada.delete(`/api/sources/${gone.id}`);
+  const next = await native(ada, 'Next');
+  assert.equal(next.id, gone.id, 'SQLite gives the highest number again');
+
+  hub.app.jobs.enqueue({ kind: 'remove-source', payload: { sourceId: gone.id } });
+  await hub.work();
+  assert.equal((await ada.get(`/api/sources/${next.id}`)).status, 200);
+  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM jobs WHERE kind = 'remove-source' AND state = 'done'`), 1);
 });
 
 test('sources are listed page by page, each once, while others come and go', async (t) => {

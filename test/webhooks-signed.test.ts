@@ -62,7 +62,7 @@ test('the published vectors of Standard Webhooks and GitHub hold from the reques
     hub.passTime(at * 1_000 - hub.now());
 
     const { status } = await sendEvent(hub.address, hook.id, { rawHeaders: headers, body: Buffer.from(body) });
-    assert.ok(status === 400 || status === 422, `the signature holds, the body is no event: ${status}`);
+    assert.equal(status, 400, 'the signature holds, the body is no event');
     const changed = await sendEvent(hub.address, hook.id, { rawHeaders: headers, body: Buffer.from(`${body} `) });
     assert.equal(changed.status, 401);
   }

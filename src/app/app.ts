@@ -18,6 +18,7 @@ import { createSourceStore, mayManage, maySee, type Source } from '../features/s
 import { createSyncStateStore } from '../features/sources/sync-state-store.ts';
 import type { Clock, Random } from '../platform/clock.ts';
 import type { Db } from '../platform/db/open-database.ts';
+import { createPacedWrites } from '../platform/db/paced-writes.ts';
 import { createRateLimitStore } from '../platform/http/rate-limit-store.ts';
 import { createJobQueue, type Job } from '../platform/jobs/job-queue.ts';
 import type { JobHandlers } from '../platform/jobs/worker.ts';
@@ -52,6 +53,7 @@ export function createApp(surroundings: Surroundings) {
   const recordAct = audit.record;
   const counts = createKeptCounts(db);
   const limits = createRateLimitStore(db, clock);
+  const paced = createPacedWrites(db);
   const jobs = createJobQueue(db, clock, random);
 
   const sources = createSourceStore(db, clock);
@@ -67,6 +69,7 @@ export function createApp(surroundings: Surroundings) {
   const syncJobs = createSyncJobs(jobs, config);
   const removing = removingSources({
     db,
+    paced,
     sources,
     removeParts: [
       posts.removeOfSource,
@@ -128,7 +131,7 @@ export function createApp(surroundings: Surroundings) {
   return {
     ...surroundings,
     counts, alerts, webhooks,
-    errors, recordAct, limits, jobs, handlers, sources, syncState, syncJobs, posts, changing,
+    errors, recordAct, limits, paced, jobs, handlers, sources, syncState, syncJobs, posts, changing,
     notifications, attachments, writing, people,
     adding: addingSources({
       db, sources, limits, recordAct, clock,

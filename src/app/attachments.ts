@@ -51,17 +51,23 @@ export function createAttachments(needs: AttachmentNeeds) {
     }),
   });
 
-  const onScan = db.transaction('record scan', (
-    result: ScanResult, { filename, sha256 }: { filename: string; sha256: string }, req: MemberRequest,
-  ): void => {
+  const noteVerdict = db.transaction('note verdict', (result: ScanResult, sha256: string): void => {
     countScan(result.verdict);
+    if (result.verdict === 'infected') quarantine(sha256, result.signature); // where the same bytes were taken before
+  });
+
+  /** What a scanner found stands whether or not the person may still upload. */
+  function onScan(
+    result: ScanResult, { filename, sha256 }: { filename: string; sha256: string }, req: MemberRequest,
+  ): void {
+    noteVerdict(result, sha256);
     if (result.verdict === 'unavailable') log.warn('file not scanned', { reason: result.reason });
     if (result.verdict !== 'infected') return;
     const found = { sha256, signature: result.signature };
     log.warn('infected file refused', found);
-    recordAct('attachment.refused', actorOf(req), { kind: 'attachment', id: null, name: filename }, found);
-    quarantine(sha256, result.signature); // where the same bytes were taken before
-  });
+    const { id, name, address } = actorOf(req);
+    recordAct('attachment.refused', { id, name, address }, { kind: 'attachment', id: null, name: filename }, found);
+  }
 
   const attaching = attachingFiles({ db, uploads, uploadFiles, quotaBytes: config.uploadQuotaBytes, scanLater });
   const cacheCounts = createBufferedCounts(counts);

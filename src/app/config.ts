@@ -15,6 +15,7 @@ export { ConfigError } from './settings-reader.ts';
 /** Bytes: 4 GiB, and as much as a disk may hold. */
 const MAX_FILE = 2 ** 32;
 const MAX_STORE = 2 ** 48;
+const DAY_SECONDS = 86_400;
 
 export type Config = {
   readonly projectRoot: string;
@@ -45,6 +46,9 @@ export type Config = {
   readonly hubSecretKey: KeyObject | null; // for secrets in the database; null: they are stored as they are
   readonly hubStopCommand: string | null; // of the operator's own, for restore.sh
   readonly hubStartCommand: string | null;
+  readonly restoreHealthSeconds: number; // how long the hub may take to prove itself on restored data
+  readonly restoreStopSeconds: number; // until no process has the database open
+  readonly backupTimeoutSeconds: number; // of each part of a run of backup.sh
   readonly backupRetentionDays: number | null; // null: none is ever deleted
   readonly backupOffsiteDir: string | null;
   readonly backupAgeRecipient: string | null; // recipients with spaces between, or the path of a recipients file
@@ -86,6 +90,9 @@ export function readConfig(
     hubSecretKey: read.secretBytes('HUB_SECRET_KEY_FILE', sealingKey),
     hubStopCommand: read.optional('HUB_STOP_COMMAND', shellCommand),
     hubStartCommand: read.optional('HUB_START_COMMAND', shellCommand),
+    restoreHealthSeconds: read.value('RESTORE_HEALTH_SECONDS', integer(1, DAY_SECONDS), '90'),
+    restoreStopSeconds: read.value('RESTORE_STOP_SECONDS', integer(0, DAY_SECONDS), '20'),
+    backupTimeoutSeconds: read.value('BACKUP_TIMEOUT_SECONDS', integer(1, 7 * DAY_SECONDS), '21600'),
     backupRetentionDays: read.optional('BACKUP_RETENTION_DAYS', days),
     backupOffsiteDir: read.optional('BACKUP_OFFSITE_DIR', farFolder),
     backupAgeRecipient: read.optional('BACKUP_AGE_RECIPIENT', ageRecipient),

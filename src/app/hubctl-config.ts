@@ -7,12 +7,15 @@ const SETTINGS = new Map<string, (config: Config) => string | number | null>([
   ['BACKUP_OFFSITE_DIR', (config) => config.backupOffsiteDir],
   ['BACKUP_RCLONE_REMOTE', (config) => config.backupRcloneRemote],
   ['BACKUP_RETENTION_DAYS', (config) => config.backupRetentionDays],
+  ['BACKUP_TIMEOUT_SECONDS', (config) => config.backupTimeoutSeconds],
   ['BASE_URL', (config) => config.baseUrl],
   ['DATA_DIR', (config) => config.dataDir],
   ['HOST', (config) => config.host],
   ['HUB_START_COMMAND', (config) => config.hubStartCommand],
   ['HUB_STOP_COMMAND', (config) => config.hubStopCommand],
   ['PORT', (config) => config.port],
+  ['RESTORE_HEALTH_SECONDS', (config) => config.restoreHealthSeconds],
+  ['RESTORE_STOP_SECONDS', (config) => config.restoreStopSeconds],
 ]);
 
 /** Tells scripts the settings in effect, so that one parser reads .env and nothing sources it. */

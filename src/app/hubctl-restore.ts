@@ -23,11 +23,12 @@ const REPEATABLE = [SYNC_SOURCE, REMOVE_SOURCE, SCAN_UPLOAD];
 type Step = (context: CommandContext, folder: string) => Promise<void>;
 
 const STEPS = new Map<string, Step>([
-  ['begin', begin], ['swap', swap], ['open', open], ['finish', finish], ['undo', undo], ['state', state],
+  ['begin', whileLocked(begin)], ['swap', whileLocked(swap)], ['open', whileLocked(open)],
+  ['finish', whileLocked(finish)], ['undo', whileLocked(undo)], ['state', state],
 ]);
 
 /** They work on a full disk too: a restore that has begun can always go back. */
-const ENDING = ['finish', 'undo', 'state'];
+const ENDING = ['finish', 'undo'];
 
 /** The steps of scripts/restore.sh, which stops and starts the hub between them. Each can be repeated. */
 export const restoreCommand: Command = {
@@ -42,7 +43,7 @@ export const restoreCommand: Command = {
     }
     try {
       if (ENDING.includes(step)) await makeRoom(context.config.dataDir);
-      await locked(context, () => work(context, folder));
+      await work(context, folder);
       return 0;
     } catch (error) {
       if (!(error instanceof BackupError || error instanceof BackupBusy)) throw error;
@@ -51,6 +52,10 @@ export const restoreCommand: Command = {
     }
   },
 };
+
+function whileLocked(work: Step): Step {
+  return (context, folder) => locked(context, () => work(context, folder));
+}
 
 async function locked(context: CommandContext, work: () => Promise<void>): Promise<void> {
   mkdirSync(join(context.config.dataDir, 'run'), { recursive: true, mode: 0o700 });
@@ -111,11 +116,18 @@ async function undo({ config, out }: CommandContext): Promise<void> {
   out(phase === 'staged' ? 'nothing had been touched\n' : 'ROLLED BACK: the data from before is in place again\n');
 }
 
-/** The phase, or "none"; what cut-off stagings left is removed then. */
-async function state({ config, out }: CommandContext): Promise<void> {
-  const found = readRestoreState(config.dataDir);
-  if (!found) await removeStaged(config.dataDir);
-  out(`${found?.phase ?? 'none'}\n`);
+/**
+ * The phase, or "none"; what cut-off stagings left is removed then. A restore that is open is told of without the lock,
+ * which would need room: on a full disk there may be just the reserve, and that is for what comes next.
+ */
+async function state(context: CommandContext): Promise<void> {
+  const { dataDir } = context.config;
+  if (!readRestoreState(dataDir)) {
+    await locked(context, async () => {
+      if (!readRestoreState(dataDir)) await removeStaged(dataDir);
+    });
+  }
+  context.out(`${readRestoreState(dataDir)?.phase ?? 'none'}\n`);
 }
 
 function iso(at: number): string {

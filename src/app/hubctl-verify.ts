@@ -1,10 +1,10 @@
-import { realpathSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { verifyLock } from '../features/backups/backup-locks.ts';
+import { lockForVerifying } from '../features/backups/backup-locks.ts';
 import { timeOfBackup } from '../features/backups/backup-name.ts';
 import { noteRun } from '../features/backups/backup-status.ts';
 import { verifyBackup, type Verification } from '../features/backups/verify-backup.ts';
-import { takeFileLock, type FileLock } from '../platform/db/file-lock.ts';
+import type { FileLock } from '../platform/db/file-lock.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
 import { formatReport } from './backup-report.ts';
 import { ConfigError } from './config.ts';
@@ -21,19 +21,20 @@ export const verifyCommand: Command = {
     if (rest.length > 0) throw new UsageError(`unexpected argument ${rest[0]}`);
     if (!folder) throw new UsageError('say the folder of the backup');
     const dataDir = dataDirOf(folder, context);
-    const lock = dataDir === null ? undefined : lockIfPossible(dataDir);
+    const lock = dataDir === null ? undefined : await lockIfPossible(dataDir);
     const migrations = readMigrations(join(PROJECT_ROOT, 'migrations'));
     const verification = await verifyBackup(folder, { migrations, clock: Date.now });
+    // It may have been taken away before there was a lock; that is no damage for the hub to worry about.
+    if (dataDir !== null && existsSync(folder)) await noteIfPossible(dataDir, verification);
     lock?.release();
-    if (dataDir !== null) await noteIfPossible(dataDir, verification);
     context.out(json ? `${JSON.stringify(verification)}\n` : formatReport(verification));
     return verification.verdict === 'verified' ? 0 : 1;
   },
 };
 
 /**
- * DATA_DIR where the folder is one of its own backups, whose state the hub wants to know; else null. For another account
- * too: what root wrote there would be out of the hub's reach.
+ * DATA_DIR where the folder is one of its own backups, whose state the hub wants to know; else null. For another
+ * account too: what root wrote there would be out of the hub's reach.
  */
 function dataDirOf(folder: string, context: CommandContext): string | null {
   try {
@@ -48,12 +49,9 @@ function dataDirOf(folder: string, context: CommandContext): string | null {
   }
 }
 
-function lockIfPossible(dataDir: string): FileLock | undefined {
-  try {
-    return takeFileLock(verifyLock(dataDir));
-  } catch {
-    return undefined; // another user may read, and no more
-  }
+/** Another user may read, and no more. */
+function lockIfPossible(dataDir: string): Promise<FileLock | undefined> {
+  return lockForVerifying(dataDir).catch(() => undefined);
 }
 
 async function noteIfPossible(dataDir: string, verification: Verification): Promise<void> {

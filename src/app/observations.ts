@@ -1,6 +1,6 @@
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { isRestoreUnderWay } from '../features/backups/restore-state.ts';
-import type { LastBackup } from '../features/health/health-routes.ts';
+import type { BackupHealth } from '../features/health/health-routes.ts';
 import { createHealthStore } from '../features/health/health-store.ts';
 import { serviceFamilies } from '../features/health/service-families.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
@@ -20,14 +20,18 @@ export function createObservations({ db, clock, config, log, attachments, webhoo
   const build = { version: config.version, node: process.version, sqlite: store.sqliteVersion };
 
   /** Of the files of backup runs: what a database says of its own backups would be old after a restore. */
-  function lastBackup(): LastBackup {
-    const { newest } = readBackupStatus(config.dataDir);
-    if (!newest) return null;
-    return { ageSeconds: Math.max(0, Math.floor((clock() - newest.createdAt) / SECOND)), verified: newest.verified };
+  function readBackups(): BackupHealth {
+    const { newest, newestVerified } = readBackupStatus(config.dataDir);
+    const ageOf = ({ createdAt }: { createdAt: number }): number =>
+      Math.max(0, Math.floor((clock() - createdAt) / SECOND));
+    return {
+      lastBackup: newest && { ageSeconds: ageOf(newest), verified: newest.verified },
+      lastVerifiedBackup: newestVerified && { ageSeconds: ageOf(newestVerified) },
+    };
   }
 
   return {
-    readHealth: () => ({ ...store.readHealth(), lastBackup: lastBackup() }),
+    readHealth: () => ({ ...store.readHealth(), ...readBackups() }),
     isRestoring: () => isRestoreUnderWay(config.dataDir),
     families() {
       attachments.flushCounts();

@@ -10,7 +10,7 @@ const ERRORS_KEPT = 90 * DAY;
 
 /** What the daily removal of old rows covers. What expires by itself, such as sessions, goes within a minute. */
 export function createRetention(app: App, actor: Actor) {
-  const { db, clock, log, config, recordAct, people, errors, notifications } = app;
+  const { db, paced, clock, log, config, recordAct, people, errors, notifications } = app;
   const { notificationRetentionDays, readingHistoryRetentionDays, auditRetentionDays } = config;
   const rules: RetentionRule[] = [
     { kind: 'notifications', keptMs: notificationRetentionDays * DAY, ...notifications },
@@ -18,5 +18,5 @@ export function createRetention(app: App, actor: Actor) {
     { kind: 'auditRecords', keptMs: auditRetentionDays * DAY, ...people.audit },
     { kind: 'errorEvents', keptMs: ERRORS_KEPT, ...errors },
   ];
-  return removingOldRows({ db, runs: createRetentionRunStore(db), rules, recordAct, actor, clock, log });
+  return removingOldRows({ db, paced, runs: createRetentionRunStore(db), rules, recordAct, actor, clock, log });
 }

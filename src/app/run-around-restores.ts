@@ -42,8 +42,17 @@ export async function runAroundRestores(
 /** Until the hub may start; where it has just failed on the restored data, until that is gone again. */
 async function restoreToMakeWay(dataDir: string, problem: string): Promise<void> {
   const isOnTrial = !isRestoreUnderWay(dataDir);
-  if (isOnTrial && problem !== PAUSED) writeFileSync(failurePath(dataDir), `${problem}\n`, { mode: 0o600 });
+  if (isOnTrial && problem !== PAUSED) tellRestore(dataDir, problem);
   while (isRestoreUnderWay(dataDir) || (isOnTrial && isRestoreOpen(dataDir))) await delay(POLL);
+}
+
+/** It only shortens a wait: a disk that is full must not end the process that is to run the old data again. */
+function tellRestore(dataDir: string, problem: string): void {
+  try {
+    writeFileSync(failurePath(dataDir), `${problem}\n`, { mode: 0o600 });
+  } catch {
+    return; // restore.sh has its own patience
+  }
 }
 
 function failureOf(work: () => void): string | null {

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
 import { createHeartbeat } from '../platform/jobs/heartbeat.ts';
 import type { Task } from '../platform/jobs/scheduler.ts';
@@ -9,10 +8,8 @@ import type { DueSource } from '../features/sources/sync-state-store.ts';
 import { THE_HUB } from '../platform/record-act.ts';
 import type { App } from './app.ts';
 import { createRetention } from './retention.ts';
-import { troubleTasks } from './trouble-tasks.ts';
+import { troubleTasks, type Drain } from './trouble-tasks.ts';
 
-/** Rows per task and run: small enough that no other writer waits long. */
-const BATCH = 200;
 export const FINISHED_JOBS_KEPT = DAY;
 
 /** No retry is ever put off further than a day, so a later one was planned while the clock was ahead. */
@@ -20,30 +17,38 @@ const NEVER_LATER = DAY + HOUR;
 
 /** The worker's recurring work. Each can be repeated without harm. */
 export function schedule(app: App): Task[] {
-  const { db, clock, jobs, limits, syncState, syncJobs, attachments } = app;
+  const { db, paced, clock, log, jobs, limits, syncState, syncJobs, attachments } = app;
   const heartbeat = createHeartbeat(db, 'worker', clock);
   const credentials = createCredentialStore(db, clock);
   const invitations = createInvitationStore(db, clock);
 
-  /** In small transactions with pauses between them, so that nobody waits for a long one. */
-  async function planSyncs(): Promise<void> {
-    const enqueue = ({ sourceId, host }: DueSource) => void syncJobs.enqueue(sourceId, host);
-    while (syncState.takeDue(BATCH, enqueue) === BATCH) await setImmediate();
-  }
+  const drain: Drain = (name, everyMs, some) => ({
+    name,
+    everyMs,
+    async run(stopping) {
+      let rows = 0;
+      await paced((limit) => {
+        const done = some(limit);
+        rows += done;
+        return done;
+      }, () => stopping.aborted);
+      if (rows > 0) log.info('scheduled task', { task: name, rows });
+    },
+  });
 
-  /** All of it, in small transactions with pauses between them. */
-  async function drain(removeSome: (batch: number) => number): Promise<void> {
-    while (removeSome(BATCH) === BATCH) await setImmediate();
+  async function planSyncs(stopping: AbortSignal): Promise<void> {
+    const enqueue = ({ sourceId, host }: DueSource) => void syncJobs.enqueue(sourceId, host);
+    await paced((limit) => syncState.takeDue(limit, enqueue), () => stopping.aborted);
   }
 
   /** Every file without a verdict has a job that asks for one. */
-  async function scanUnscanned(): Promise<void> {
+  async function scanUnscanned(stopping: AbortSignal): Promise<void> {
     let after = '';
-    for (let found = attachments.scanUnscanned(after, BATCH); found.length > 0;) {
-      after = found.at(-1) ?? '';
-      await setImmediate();
-      found = attachments.scanUnscanned(after, BATCH);
-    }
+    await paced((limit) => {
+      const found = attachments.scanUnscanned(after, limit);
+      after = found.at(-1) ?? after;
+      return found.length;
+    }, () => stopping.aborted);
   }
 
   const retention = createRetention(app, THE_HUB);
@@ -55,15 +60,15 @@ export function schedule(app: App): Task[] {
     { name: 'heartbeat', everyMs: 5 * SECOND, run: heartbeat.beat },
     { name: 'plan due syncs', everyMs: SECOND, run: planSyncs },
     { name: 'pull back strayed syncs', everyMs: MINUTE, run: pullBack },
-    { name: 'remove finished jobs', everyMs: MINUTE, run: () => drain(pruneJobs) },
-    { name: 'remove idle rate limits', everyMs: MINUTE, run: () => drain(limits.prune) },
-    { name: 'remove expired sessions', everyMs: MINUTE, run: () => drain(credentials.removeExpired) },
+    drain('remove finished jobs', MINUTE, pruneJobs),
+    drain('remove idle rate limits', MINUTE, limits.prune),
+    drain('remove expired sessions', MINUTE, credentials.removeExpired),
     { name: 'scan unscanned uploads', everyMs: HOUR, run: scanUnscanned },
     { name: 'sweep uploads', everyMs: HOUR, run: sweeping.sweepDaily },
     { name: 'remove abandoned uploads', everyMs: HOUR, run: sweeping.removeAbandoned },
     { name: 'tidy the cache', everyMs: HOUR, run: remoteCache.tidy },
     ...troubleTasks(app, drain),
     { name: 'remove old rows', everyMs: 5 * SECOND, run: retention.runDaily },
-    { name: 'remove expired invitations', everyMs: MINUTE, run: () => drain(invitations.removeExpired) },
+    drain('remove expired invitations', MINUTE, invitations.removeExpired),
   ];
 }

@@ -3,7 +3,11 @@ import type { Task } from '../platform/jobs/scheduler.ts';
 import type { App } from './app.ts';
 import { watchingTroubles } from './watch-troubles.ts';
 
-type Drain = (removeSome: (batch: number) => number) => Promise<void>;
+/**
+ * A task that does all there is, at a pace that lets others write; `some` does up to `limit` and returns how many. What
+ * it has done stands in the log.
+ */
+export type Drain = (name: string, everyMs: number, some: (limit: number) => number) => Task;
 
 /** What the worker does for webhooks and alerts from time to time. */
 export function troubleTasks(app: App, drain: Drain): Task[] {
@@ -12,16 +16,16 @@ export function troubleTasks(app: App, drain: Drain): Task[] {
   const { watchEnds, watchSpace, watchBackups, watchErrors } = watchingTroubles(app);
 
   return [
-    { name: 'find silent webhooks', everyMs: HOUR, run: () => drain(webhooks.findSilent) },
+    drain('find silent webhooks', HOUR, webhooks.findSilent),
     { name: 'watch errors', everyMs: MINUTE, run: watchErrors },
     { name: 'watch free space', everyMs: MINUTE, run: watchSpace },
     { name: 'watch backups', everyMs: 10 * MINUTE, run: watchBackups },
     { name: 'watch for ends of troubles', everyMs: MINUTE, run: watchEnds },
     { name: 'tell of troubles', everyMs: 5 * SECOND, run: alerts.tell },
     { name: 'tidy alerts', everyMs: MINUTE, run: alerts.tidy },
-    { name: 'remove old alerts', everyMs: HOUR, run: () => drain(alerts.prune) },
-    { name: 'forget old webhook events', everyMs: MINUTE, run: () => drain(webhooks.pruneEvents) },
-    { name: 'forget replaced webhook secrets', everyMs: HOUR, run: () => drain(managing.removeExpired) },
-    { name: 'seal webhook secrets', everyMs: HOUR, run: () => drain(managing.sealSome) },
+    drain('remove old alerts', HOUR, alerts.prune),
+    drain('forget old webhook events', MINUTE, webhooks.pruneEvents),
+    drain('forget replaced webhook secrets', HOUR, managing.removeExpired),
+    drain('seal webhook secrets', HOUR, managing.sealSome),
   ];
 }

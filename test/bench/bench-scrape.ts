@@ -9,6 +9,7 @@ import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { renderPrometheus } from '../../src/platform/metrics/exposition.ts';
 import { createHttpMetrics } from '../../src/platform/metrics/http-metrics.ts';
 import { createProcessMetrics } from '../../src/platform/metrics/process-metrics.ts';
+import { NO_BACKUPS } from '../support/service-series.ts';
 import type { BenchRow } from './bench-row.ts';
 
 export type HubSize = { posts: number; sources: number; jobs: number };
@@ -66,7 +67,7 @@ function openHub(path: string, size: HubSize): Hub {
   const ofProcess = createProcessMetrics({ startedAtSeconds: Date.now() / 1000 });
   const build = { version: '0.0.0', node: process.version, sqlite: store.sqliteVersion };
   const scrape = (): string => renderPrometheus([
-    ...serviceFamilies(build, store.readService(), readStorageSizes(path), 0, { lastSuccessAt: null, lastVerifiedAt: null }),
+    ...serviceFamilies(build, store.readService(), readStorageSizes(path), 0, NO_BACKUPS),
     ...http.families(),
     ...ofProcess.families(),
   ]);

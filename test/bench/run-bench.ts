@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { BenchRow } from './bench-row.ts';
 
@@ -19,6 +20,12 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   start: async () => (await import('./bench-start.ts')).benchStart(),
 };
 
+/** What a bench cannot do without, where it is not there. */
+const LACKS: Record<string, () => string | null> = {
+  feeds: () => (existsSync(CORPUS) ? null : 'there is no corpus of feeds beside the project'),
+  backup: () => (spawnSync('sqlite3', ['--version']).status === 0 ? null : 'there is no sqlite3, which its twin needs'),
+};
+
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in BENCHES));
 if (unknown.length > 0) {
@@ -28,11 +35,12 @@ if (unknown.length > 0) {
 
 for (const [name, bench] of Object.entries(BENCHES)) {
   if (names.length > 0 && !names.includes(name)) continue;
-  if (name === 'feeds' && !existsSync(CORPUS)) {
-    process.stdout.write('\nfeeds\n  skipped: there is no corpus of feeds beside the project\n');
+  process.stdout.write(`\n${name}\n`);
+  const lack = LACKS[name]?.() ?? null;
+  if (lack !== null) {
+    process.stdout.write(`  skipped: ${lack}\n`);
     continue;
   }
-  process.stdout.write(`\n${name}\n`);
   for (const row of await bench()) process.stdout.write(line(row));
 }
 

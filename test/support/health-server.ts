@@ -15,6 +15,7 @@ import type { Family } from '../../src/platform/metrics/exposition.ts';
 import { createHttpMetrics } from '../../src/platform/metrics/http-metrics.ts';
 import { createProcessMetrics } from '../../src/platform/metrics/process-metrics.ts';
 import { migratedDatabase } from './migrated-database.ts';
+import { NO_BACKUPS } from './service-series.ts';
 
 export const START = Date.UTC(2026, 0, 15);
 
@@ -44,9 +45,9 @@ export async function startHealth(
   const unreadable: unknown[] = [];
   const routes = healthRoutes({
     isRestoring: () => false,
-    readHealth: () => ({ ...store.readHealth(), lastBackup: null }),
+    readHealth: () => ({ ...store.readHealth(), lastBackup: null, lastVerifiedBackup: null }),
     families: () => [
-      ...serviceFamilies(build, store.readService(), readStorageSizes(path), 0, { lastSuccessAt: null, lastVerifiedAt: null }),
+      ...serviceFamilies(build, store.readService(), readStorageSizes(path), 0, NO_BACKUPS),
       ...http.families(),
       ...ofProcess.families(), ...extraFamilies,
     ],

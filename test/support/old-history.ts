@@ -30,3 +30,16 @@ export function fillWithOldHistory(path: string, rows: number, content = 'x'): v
   db.pragma('wal_checkpoint(TRUNCATE)');
   db.close();
 }
+
+/** A database with so many ids of webhook events of 2001, each a random one as senders make them. */
+export function fillWithOldEvents(path: string, events: number): void {
+  fillWithOldHistory(path, READERS);
+  const db = openDatabase(path);
+  db.exec(`
+    DELETE FROM reading_history;
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${events})
+      INSERT INTO webhook_events (source_id, event_id, received_at)
+      SELECT 1, 'msg_' || hex(randomblob(12)), 1000000000000 + i FROM n`);
+  db.pragma('wal_checkpoint(TRUNCATE)');
+  db.close();
+}

@@ -15,7 +15,7 @@ export type MeasuredHub = MigratedDatabase & {
   series(clock?: Clock): Map<string, number>;
 };
 
-const NO_BACKUPS = { lastSuccessAt: null, lastVerifiedAt: null };
+export const NO_BACKUPS = { lastSuccessAt: null, lastVerifiedAt: null, lastBackupFailed: false, lastVerifyFailed: false };
 
 /** A database with one account, and what a scrape says of it. */
 export function measuredHub(t: TestContext): MeasuredHub {

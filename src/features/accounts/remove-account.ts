@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import { SECOND, type Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { overwritingDeleted } from '../../platform/db/overwrite-deleted.ts';
@@ -71,7 +71,7 @@ export function removingAccounts({ db, accounts, parts, forgetWords, enqueue, cl
   };
 }
 
+/** So long that a process which waits for the write lock gets it. */
 async function pause(signal: AbortSignal): Promise<void> {
-  await setImmediate();
-  signal.throwIfAborted();
+  await setTimeout(25, undefined, { signal });
 }

@@ -9,6 +9,12 @@ type Step = Leaver & { limit: number };
  */
 export function createLeaverStore(db: Db) {
   const own = 'SELECT id FROM audit_records WHERE actor_id = @id ORDER BY id LIMIT @limit';
+  const madeByAnother = `SELECT 1 FROM audit_records made
+    WHERE made.target_kind = mine.target_kind AND made.target_id = mine.target_id
+      AND made.act = mine.target_kind || '.created' AND made.actor_id <> @id`;
+  const givenToLeaver = `SELECT 1 FROM audit_records given
+    WHERE given.target_kind = 'source' AND given.target_id = mine.target_id
+      AND given.act = 'source.transferred' AND json_extract(given.detail, '$.to') = @id`;
   // What others did to sources and posts that are gone with their owner: their titles may hold a name too.
   const hideThings = db.prepare<[Step]>('hide things of actor', `
     UPDATE audit_records SET target_name = NULL, detail = json_remove(detail, '$.title')
@@ -16,6 +22,7 @@ export function createLeaverStore(db: Db) {
                       ON others.target_kind = mine.target_kind AND others.target_id = mine.target_id
                    WHERE mine.id IN (${own}) AND +mine.target_kind IN ('source', 'post')
                      AND others.actor_id IS NOT @id AND others.target_name IS NOT NULL
+                     AND (NOT EXISTS (${madeByAnother}) OR mine.target_kind = 'source' AND EXISTS (${givenToLeaver}))
                      AND NOT EXISTS (SELECT 1 FROM sources s WHERE mine.target_kind = 'source'
                                         AND s.id = mine.target_id AND s.owner_id <> @id)
                      AND NOT EXISTS (SELECT 1 FROM posts p WHERE mine.target_kind = 'post'

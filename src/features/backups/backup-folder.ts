@@ -19,6 +19,7 @@ export type BackupFolder = ReturnType<typeof backupFolder>;
 /** DATA_DIR/backups: finished backups under their final names, everything else beginning with a dot. */
 export function backupFolder(dataDir: string) {
   const root = join(dataDir, 'backups');
+  const withdrawnPath = (name: string): string => join(root, `.del-${name}`);
   const isFolder = (name: string): Promise<boolean> =>
     lstat(join(root, name)).then((found) => found.isDirectory(), () => false);
 
@@ -58,12 +59,12 @@ export function backupFolder(dataDir: string) {
     },
 
     /** Takes the final name away first, so that what is half removed is never taken for a backup. */
-    async remove(name: string): Promise<void> {
-      const doomed = join(root, `.del-${name}`);
-      await rename(join(root, name), doomed);
+    async withdraw(name: string): Promise<void> {
+      await rename(join(root, name), withdrawnPath(name));
       await syncFolder(root);
-      await rm(doomed, { recursive: true, force: true });
     },
+
+    removeWithdrawn: (name: string): Promise<void> => rm(withdrawnPath(name), { recursive: true, force: true }),
   };
 }
 

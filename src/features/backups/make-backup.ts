@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../platform/clock.ts';
-import { isFileLocked, takeFileLock } from '../../platform/db/file-lock.ts';
+import { takeFileLock } from '../../platform/db/file-lock.ts';
 import type { Migration } from '../../platform/db/migrate.ts';
 import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
 import { applyRetention, type RetentionResult } from './apply-retention.ts';
@@ -10,7 +10,7 @@ import { archiveUploads } from './archive-uploads.ts';
 import { BackupBusy, BackupError } from './backup-error.ts';
 import { ARCHIVE, backupFolder, DATABASE, SUMS, type BackupFolder } from './backup-folder.ts';
 import { backupName } from './backup-name.ts';
-import { backupLock, verifyLock } from './backup-locks.ts';
+import { backupLock, lockForRemoving } from './backup-locks.ts';
 import { readSnapshot } from './check-database.ts';
 import { copyDatabase } from './copy-database.ts';
 import { hashFile } from './hash-file.ts';
@@ -73,7 +73,7 @@ async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise
   const made = { name, path, verification: { ...verification, name, folder: path } };
   if (verification.verdict !== 'verified' || retentionDays === null) return { ...made, retention: NOTHING_REMOVED };
   const facts = { made: name, days: retentionDays, now: clock() };
-  const retention = await applyRetention(folder, facts, () => isFileLocked(verifyLock(dataDir)));
+  const retention = await applyRetention(folder, facts, () => lockForRemoving(dataDir));
   return { ...made, retention };
 }
 

@@ -89,8 +89,8 @@ export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise
 }
 
 /**
- * Frees the space that was set aside for it, before a restore is ended, undone or recovered: a full disk would not even
- * give the lock. Harmless while another process does the same.
+ * Frees the space that was set aside for it, before a restore is ended or undone: a full disk would not even give the
+ * lock. Harmless while another process does the same.
  */
 export async function makeRoom(dataDir: string): Promise<void> {
   const state = readRestoreState(dataDir);

@@ -184,7 +184,7 @@ async function syncTree(staged: string, rows: UploadRow[]): Promise<void> {
     const file = await open(join(staged, name), 'r').catch(() => undefined);
     if (file) await sync(file).finally(() => file.close());
   }
-  for (const folder of [...foldersOf(rows), 'uploads', '.']) await syncFolder(join(staged, folder));
+  for (const folder of [...foldersOf(rows), 'uploads', RESERVE, '.']) await syncFolder(join(staged, folder));
   await syncFolder(dirname(staged));
 }
 

@@ -7,7 +7,7 @@ import { negotiateFormat } from '../../platform/metrics/negotiate-format.ts';
 import type { Health } from './health-store.ts';
 
 export type HealthRouteDeps = {
-  readHealth(): Health & { lastBackup: LastBackup };
+  readHealth(): Health & BackupHealth;
   /** Whether the data is being replaced by a backup's: no probe should take the hub for ready then. */
   isRestoring(): boolean;
   families(): Family[];
@@ -16,8 +16,11 @@ export type HealthRouteDeps = {
   onUnreadable(error: unknown): void;
 };
 
-/** Of the newest one that is there; null while there is none. */
-export type LastBackup = { ageSeconds: number; verified: boolean } | null;
+/** Of the newest one that is there, and of the newest of those that were found good; null while there is none. */
+export type BackupHealth = {
+  lastBackup: { ageSeconds: number; verified: boolean } | null;
+  lastVerifiedBackup: { ageSeconds: number } | null;
+};
 
 const NO_STORE = { 'cache-control': 'no-store' };
 

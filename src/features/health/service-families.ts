@@ -6,8 +6,13 @@ import type { StorageSizes } from './storage-sizes.ts';
 
 export type BuildInfo = { version: string; node: string; sqlite: string };
 
-/** Unix ms; null for never. */
-export type BackupTimes = { lastSuccessAt: number | null; lastVerifiedAt: number | null };
+/** Times in unix ms; null for never. */
+export type BackupFacts = {
+  lastSuccessAt: number | null;
+  lastVerifiedAt: number | null;
+  lastBackupFailed: boolean;
+  lastVerifyFailed: boolean;
+};
 
 /** The name of the one label, and every value it takes; empty for a number without labels. */
 type KnownValues = Record<string, readonly string[]>;
@@ -25,7 +30,7 @@ export function serviceFamilies(
   reading: ServiceReading,
   storage: StorageSizes,
   cacheMaxBytes: number,
-  backups: BackupTimes,
+  backups: BackupFacts,
 ): Family[] {
   const { counts } = reading;
   return [
@@ -106,7 +111,7 @@ function attachmentFamilies(counts: CountsReading, cacheMaxBytes: number): Famil
   ];
 }
 
-function operationFamilies({ counts, workerSeenAt }: ServiceReading, backups: BackupTimes): Family[] {
+function operationFamilies({ counts, workerSeenAt }: ServiceReading, backups: BackupFacts): Family[] {
   return [
     keptGauge(counts, 'alert_deliveries', 'Outbound alert deliveries recorded in the database by state.',
       { state: ['pending', 'delivered', 'failed'] }),
@@ -118,7 +123,15 @@ function operationFamilies({ counts, workerSeenAt }: ServiceReading, backups: Ba
       (backups.lastSuccessAt ?? 0) / SECOND),
     gauge('service_backup_last_verified_timestamp_seconds', 'When a backup was last found good, 0 for never.',
       (backups.lastVerifiedAt ?? 0) / SECOND),
+    lastRuns(backups),
   ];
+}
+
+function lastRuns({ lastBackupFailed, lastVerifyFailed }: BackupFacts): Family {
+  const help = 'Whether the last run made no good backup, or found one damaged and none has been made since.';
+  const samples = Object.entries({ backup: lastBackupFailed, verification: lastVerifyFailed })
+    .map(([run, hasFailed]) => ({ labels: { run }, value: hasFailed ? 1 : 0 }));
+  return { type: 'gauge', name: 'service_backup_last_run_failed', help, samples };
 }
 
 function storageFamilies(counts: CountsReading, { databaseBytes, walBytes, freeBytes }: StorageSizes): Family[] {

@@ -118,7 +118,10 @@ export function createPostStore(db: Db, clock: Clock) {
     /** Deletes up to `limit` posts of a source that goes away itself; returns how many. */
     removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
 
-    /** Removes the post from the file, too, and remembers that it was deleted, so that no sync brings it back. */
+    /**
+     * Removes the post from the file, too (its words leave the search index when that is next merged), and remembers
+     * that it was deleted, so that no sync brings it back.
+     */
     delete: (post: Post): void => overwritingDeleted(db, () => deletePost(post)),
   };
 }

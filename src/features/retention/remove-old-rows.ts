@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DAY, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
+import type { PacedWrites } from '../../platform/db/paced-writes.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Actor, RecordAct } from '../../platform/record-act.ts';
 import type { RetentionRunStore } from './run-store.ts';
@@ -17,6 +17,7 @@ export type Expired = { kind: string; keptMs: number; before: number | null; row
 
 type Deps = {
   db: Db;
+  paced: PacedWrites;
   runs: RetentionRunStore;
   rules: RetentionRule[];
   recordAct: RecordAct;
@@ -25,43 +26,14 @@ type Deps = {
   log: Log;
 };
 
-/**
- * A step holds the write lock for about so long. Who wants to write meanwhile asks again after 1, 3, 8, 18, 33, 53 ms
- * (the busy handler of SQLite), and in the pause gets it: never shorter than the step was, a pause has such a moment.
- */
-const STEP_MS = 10;
-const PAUSE_MS = 25;
-
-/** After this no more is removed in a step, however slow the machine is at the moment; the rest is for the commit. */
-const REMOVING_MS = 6;
-
-/** Rows. Fewer would hardly hold the lock for less: to commit takes its time, whatever was changed. */
-const PORTION = 100;
-const MAX_BATCH = 5_000;
-
 /** A call works for so long at most, so that a worker which is told to stop need not wait; the next call goes on. */
 const SLICE_MS = 4 * SECOND;
 
 export type RemovingOldRows = ReturnType<typeof removingOldRows>;
 
 /** Removes once a day what has been kept long enough. */
-export function removingOldRows({ db, runs, rules, recordAct, actor, clock, log }: Deps) {
+export function removingOldRows({ db, paced, runs, rules, recordAct, actor, clock, log }: Deps) {
   const active = rules.filter(({ keptMs }) => keptMs > 0);
-  let batch = PORTION;
-
-  /** `since`: performance.now() when it had the lock; `isAll`: there is nothing more to remove. */
-  const removeStep = db.transaction('remove old rows', ({ kind, keptMs, removeBefore }: RetentionRule) => {
-    const since = performance.now();
-    let removed = 0;
-    let isAll = false;
-    while (!isAll && removed < batch && performance.now() - since < REMOVING_MS) {
-      const portion = removeBefore(clock() - keptMs, PORTION);
-      removed += portion;
-      isAll = portion < PORTION;
-    }
-    if (removed > 0) runs.note(kind, removed);
-    return { since, isAll };
-  });
 
   const finish = db.transaction('finish retention', (): void => {
     if (!runs.finish(clock())) return;
@@ -83,22 +55,13 @@ export function removingOldRows({ db, runs, rules, recordAct, actor, clock, log 
     if (!isUnderWay()) runs.begin(clock());
   }
 
-  /** Batches grow and shrink with the time that one takes on this machine. */
-  function adapt(took: number): void {
-    if (took > STEP_MS) batch = Math.max(PORTION, Math.floor((batch * STEP_MS) / took));
-    else if (took < STEP_MS / 2) batch = Math.min(batch * 2, MAX_BATCH);
-  }
-
   /** False when the time was up before all old rows of the rule were gone. */
-  async function apply(rule: RetentionRule, until: number): Promise<boolean> {
-    while (performance.now() < until) {
-      const { since, isAll } = removeStep(rule);
-      if (isAll) return true;
-      const took = performance.now() - since;
-      adapt(took);
-      await sleep(Math.max(PAUSE_MS, took));
-    }
-    return false;
+  function apply({ kind, keptMs, removeBefore }: RetentionRule, until: number): Promise<boolean> {
+    return paced((limit) => {
+      const removed = removeBefore(clock() - keptMs, limit);
+      if (removed > 0) runs.note(kind, removed);
+      return removed;
+    }, () => performance.now() >= until);
   }
 
   async function work(sliceMs: number): Promise<boolean> {

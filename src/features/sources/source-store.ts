@@ -86,7 +86,9 @@ export function createSourceStore(db: Db, clock: Clock) {
      WHERE id = ? AND state = 'paused'`);
   const hide = db.prepare<[number, number]>('hide source',
     'UPDATE sources SET removed_at = ?, next_sync_at = NULL WHERE id = ?');
-  const remove = db.prepare<[number]>('delete source', 'DELETE FROM sources WHERE id = ?');
+  const selectHidden = db.prepare<[number], { id: number }>('hidden source',
+    'SELECT id FROM sources WHERE id = ? AND removed_at IS NOT NULL');
+  const remove = db.prepare<[number]>('delete source', 'DELETE FROM sources WHERE id = ? AND removed_at IS NOT NULL');
 
   return {
     find: (id: number): Source | undefined => select.get(id),
@@ -120,7 +122,9 @@ export function createSourceStore(db: Db, clock: Clock) {
     resume: (id: number): void => void resume.run(clock(), clock(), id),
     /** Nobody sees it or its posts any more. */
     hide: (id: number): void => void hide.run(clock(), id),
-    /** The row itself; what it has goes with it. */
+    /** Whether it is there and hidden. SQLite gives the number of a deleted one to the next. */
+    isHidden: (id: number): boolean => selectHidden.get(id) !== undefined,
+    /** The row of one that is hidden; what it has goes with it. */
     delete: (id: number): void => void remove.run(id),
   };
 }

@@ -26,7 +26,7 @@ export type TransferSource = ReturnType<typeof createTransferSource>;
 export function createTransferSource(deps: TransferSourceDeps) {
   const { db, sources, changing, recordAct, accountNamed, bytesMissing, tellTransferred } = deps;
 
-  function newOwner(source: Source, username: string): number {
+  function newOwner(source: Source, username: string, viewer: Viewer): number {
     const id = accountNamed(username);
     if (id === undefined) throw refused(422, 'There is nobody of this name.');
     if (id === source.ownerId) throw refused(409, 'This account owns the source already.');
@@ -34,19 +34,19 @@ export function createTransferSource(deps: TransferSourceDeps) {
       throw refused(409, 'This account has a source of the same feed already.');
     }
     const missing = bytesMissing(source, id);
-    if (missing > 0) throw noRoom(missing);
+    if (missing > 0) throw noRoom(viewer.role === 'admin' ? missing : null);
     return id;
   }
 
   /**
    * The source as it is then. 403 or 404 as for other changes, 422 for an unknown name or for one that has too little
-   * space left for its files (`bytesMissing`), 409 where it cannot be.
+   * space left for its files, 409 where it cannot be.
    */
   return db.transaction('transfer source', (
     id: number, values: Record<string, unknown>, viewer: Viewer, actor: Actor,
   ): Source => {
     const source = changing.manageable(id, viewer);
-    const ownerId = newOwner(source, readUsername(values));
+    const ownerId = newOwner(source, readUsername(values), viewer);
     sources.setOwner(id, ownerId);
     // The names are not copied: either account may leave.
     const detail = { from: source.ownerId, to: ownerId };
@@ -63,9 +63,12 @@ function readUsername(values: Record<string, unknown>): string {
   return username;
 }
 
-function noRoom(bytesMissing: number): HttpError {
-  const detail = `This account lacks the space for the files of the source: ${byteSize(bytesMissing)} are missing.`;
-  return new HttpError(422, detail, { errors: [{ pointer: '/username', detail }], members: { bytesMissing } });
+/** Only administrators are told the number: others would learn how much somebody else has stored. */
+function noRoom(bytesMissing: number | null): HttpError {
+  const missing = bytesMissing === null ? '' : `: ${byteSize(bytesMissing)} are missing`;
+  const detail = `This account has too little space left for the files of the source${missing}.`;
+  const members = bytesMissing === null ? {} : { bytesMissing };
+  return new HttpError(422, detail, { errors: [{ pointer: '/username', detail }], members });
 }
 
 function refused(status: 409 | 422, detail: string): HttpError {

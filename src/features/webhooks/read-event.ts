@@ -21,8 +21,8 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true });
 /**
  * Reads `{ "type", "timestamp", "data": <JSON Feed 1.1 item> }`, to be called once the signature holds. `baseUrl` is
  * what relative links of an item without an address of its own resolve against; `headerType` the name that GitHub gives
- * an event outside its body, for one without a type. Throws HttpError 400 for what is no JSON object, 422 with the
- * mistakes and their places for one that is no event.
+ * an event outside its body, for one without a type. Throws HttpError 400 for what is no event, with the mistakes and
+ * their places in a JSON object.
  */
 export function readEvent(body: Buffer, baseUrl: string, headerType: string | null = null): WebhookEvent {
   const event = parseObject(body);
@@ -35,7 +35,7 @@ export function readEvent(body: Buffer, baseUrl: string, headerType: string | nu
   const at = members.required('timestamp', members.instant('timestamp'));
   const data = members.required('data', members.object('data'));
   const content = data === null ? null : readContent(type, data, baseUrl, errors);
-  if (errors.length > 0 || at === null || content === null) throw invalid(errors.slice(0, MAX_ERRORS));
+  if (errors.length > 0 || at === null || content === null) throw invalid(errors.slice(0, MAX_ERRORS), 400);
   return { ...content, type, at };
 }
 
@@ -62,5 +62,5 @@ function parseObject(body: Buffer): JsonObject {
 function readType({ type }: JsonObject): string {
   if (typeof type === 'string' && TYPE.test(type)) return type;
   const detail = '“type” must be a name of letters, digits, underscores and full stops, such as post.published.';
-  throw invalid([{ pointer: '/type', detail }]);
+  throw invalid([{ pointer: '/type', detail }], 400);
 }

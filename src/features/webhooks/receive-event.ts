@@ -104,7 +104,7 @@ export function receivingEvents(deps: ReceiveEventDeps) {
   return {
     /**
      * Resolves once the event is committed, or was before. Rejects with HttpError 401 for every kind of signature that
-     * does not hold, 400 and 422 for what is no event, 404, 410, 429.
+     * does not hold, 400 for what is no event, 404, 410, 429.
      */
     async receive(incoming: IncomingEvent): Promise<void> {
       try {
@@ -131,5 +131,5 @@ function guidOf(event: WebhookEvent): string | null {
 function requireRecent(at: number, now: number): void {
   if (Math.abs(now - at) <= EVENTS_KEPT) return;
   const detail = 'The event’s timestamp must lie within the last 7 days: it cannot be told from a repeated one.';
-  throw invalid([{ pointer: '/timestamp', detail }]);
+  throw invalid([{ pointer: '/timestamp', detail }], 400);
 }

@@ -79,6 +79,7 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     if (res.headersSent) res.destroy();
     if (res.destroyed) return 500;
     for (const name of res.getHeaderNames()) res.removeHeader(name);
+    res.statusMessage = ''; // of what could not be sent
     return send(exchange, renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, renderPage));
   }
 }

@@ -18,8 +18,9 @@ type WithBody = { stream: IncomingMessage; recheck?(): void };
 export async function readBody({ stream, recheck }: WithBody, limit: number, timeMs = BODY_TIME): Promise<Buffer> {
   if (Number(stream.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const timer = setTimeout(() => reject(tooSlow()), timeMs);
   const stopGathering = gather(stream, limit, resolve, reject);
+  await null; // a short body has come with the head, and is parsed by then
+  const timer = stream.complete ? undefined : setTimeout(() => reject(tooSlow()), timeMs);
   try {
     const body = await promise;
     recheck?.();

@@ -27,9 +27,9 @@ export function notFound(what: string): HttpError {
   return new HttpError(404, `There is no such ${what}.`);
 }
 
-/** 422 for input that is well-formed but not acceptable. */
-export function invalid(errors: FieldError[]): HttpError {
-  return new HttpError(422, errors.map((error) => error.detail).join(' '), { errors });
+/** 422 for input that is well-formed but not acceptable; 400 where an endpoint says so. */
+export function invalid(errors: FieldError[], status: 400 | 422 = 422): HttpError {
+  return new HttpError(status, errors.map((error) => error.detail).join(' '), { errors });
 }
 
 /** 429; `seconds` until the next try is admitted. */

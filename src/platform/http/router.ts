@@ -80,7 +80,8 @@ export function createRouter(routes: Route[]): (method: string, path: string) =>
 function candidatesFor(byStart: [string, Compiled[]][], path: string): Compiled[] {
   const candidates: Compiled[] = [];
   for (const [start, patterns] of byStart) {
-    if (path.startsWith(start)) candidates.push(...patterns.filter(({ regex }) => regex.test(path)));
+    if (!path.startsWith(start)) continue;
+    for (const pattern of patterns) if (pattern.regex.test(path)) candidates.push(pattern);
   }
   return candidates;
 }

@@ -1,8 +1,11 @@
 import { SECOND, type Clock } from '../clock.ts';
 import { errorFields, type Log } from '../log.ts';
 
-/** Recurring work. Two processes may do it at the same time, so `run` is SQL that can be repeated without harm. */
-export type Task = { name: string; everyMs: number; run(): void | Promise<void> };
+/**
+ * Recurring work. Two processes may do it at the same time, so `run` is SQL that can be repeated without harm.
+ * `stopping` tells work that takes long to leave the rest for the next run.
+ */
+export type Task = { name: string; everyMs: number; run(stopping: AbortSignal): void | Promise<void> };
 
 export type SchedulerOptions = { tasks: Task[]; clock: Clock; log: Log; onError: (error: unknown) => void };
 
@@ -15,6 +18,7 @@ export type Scheduler = ReturnType<typeof createScheduler>;
 export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions) {
   const lastStarted = new Map<Task, number>();
   const running = new Map<Task, Promise<void>>();
+  const stopping = new AbortController();
   let timer: NodeJS.Timeout | undefined;
 
   function isDue(task: Task): boolean {
@@ -26,7 +30,7 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
   async function runTask(task: Task): Promise<void> {
     lastStarted.set(task, clock());
     try {
-      await task.run();
+      await task.run(stopping.signal);
     } catch (error) {
       log.error('scheduled task failed', { task: task.name, ...errorFields(error) });
       onError(error);
@@ -58,6 +62,7 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
     async stop(): Promise<void> {
       clearInterval(timer);
       timer = undefined;
+      stopping.abort();
       await Promise.all(running.values());
     },
   };

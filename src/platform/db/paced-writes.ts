@@ -1,0 +1,73 @@
+import type { Db } from './open-database.ts';
+
+/**
+ * A step holds the write lock for about so long. Who wants to write meanwhile asks again after 1, 3, 8, 18, 33, 53 ms
+ * (the busy handler of SQLite), and in the pause gets it: never shorter than the step was, a pause has such a moment.
+ */
+const STEP_MS = 10;
+const PAUSE_MS = 25;
+
+/** After this no more is begun in a step, however slow the machine is at the moment; the rest is for the commit. */
+const WORKING_MS = 6;
+
+/** Rows. Fewer would hardly hold the lock for less: to commit takes its time, whatever was changed. */
+const PORTION = 100;
+const MAX_BATCH = 5_000;
+
+/**
+ * Does what may be much, in transactions so short that no other process waits long to write. `some` does up to `limit`
+ * rows and returns how many; fewer are all there were. Resolves to false where `isOver` said so before that.
+ */
+export type PacedWrites = (some: (limit: number) => number, isOver?: () => boolean) => Promise<boolean>;
+
+type Step = { took: number; isAll: boolean };
+
+/** What is asked for at the same time takes turns: the pauses are pauses of all of it. */
+export function createPacedWrites(db: Db): PacedWrites {
+  let turn: Promise<void> = Promise.resolve();
+
+  const write = db.transaction('paced step', (some: (limit: number) => number, batch: number) => {
+    const since = performance.now(); // it has the lock
+    let done = 0;
+    let isAll = false;
+    while (!isAll && done < batch && performance.now() - since < WORKING_MS) {
+      const portion = some(PORTION);
+      done += portion;
+      isAll = portion < PORTION;
+    }
+    return { since, done, isAll };
+  });
+
+  async function inTurn(some: (limit: number) => number, batch: number): Promise<Step> {
+    const before = turn;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    turn = promise;
+    await before;
+    let pauseMs = 0;
+    try {
+      const { since, done, isAll } = write(some, batch);
+      const took = performance.now() - since;
+      if (done > 0) pauseMs = Math.max(PAUSE_MS, took);
+      return { took, isAll };
+    } finally {
+      if (pauseMs > 0) setTimeout(resolve, pauseMs);
+      else resolve();
+    }
+  }
+
+  return async (some, isOver = () => false) => {
+    let batch = PORTION;
+    while (!isOver()) {
+      const { took, isAll } = await inTurn(some, batch);
+      if (isAll) return true;
+      batch = adapted(batch, took);
+    }
+    return false;
+  };
+}
+
+/** Batches grow and shrink with the time that one takes on this machine. */
+function adapted(batch: number, took: number): number {
+  if (took > STEP_MS) return Math.max(PORTION, Math.floor((batch * STEP_MS) / took));
+  return took < STEP_MS / 2 ? Math.min(batch * 2, MAX_BATCH) : batch;
+}
