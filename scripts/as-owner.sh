@@ -7,10 +7,11 @@ find_owner() {
   switch=
   [ "$(id -u)" -eq 0 ] || return 0
   # In the middle of a restore there may be no database; run/ is the hub's own too.
-  # That account may have put links there, which say nothing of whose the data is; the folder itself may be behind one.
-  for whose in "$1/hub.db" "$1/run" "$1/."; do
-    [ ! -e "$whose" ] || [ -L "$whose" ] || break
-  done
+  # That account may have put links there, or a folder of root's by another name, which say nothing of whose the data is;
+  # the folder itself may be behind a link.
+  whose=$1/.
+  if [ -d "$1/run" ] && [ ! -L "$1/run" ]; then whose=$1/run; fi
+  if [ -f "$1/hub.db" ] && [ ! -L "$1/hub.db" ]; then whose=$1/hub.db; fi
   ids=$(stat -c '%u %g' -- "$whose") || return
   owner=${ids% *}
   [ "$owner" -ne 0 ] || return 0

@@ -219,6 +219,26 @@ test('what an administrator who left did to things of those who stay keeps its t
     [['source.deleted', 'Owls'], ['source.created', 'Owls']]);
 });
 
+test('a title is not kept because somebody else had a source of the same number before', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const [bob, carl] = [await hub.person('bob'), await hub.person(NAME)];
+  const first = await addNotes(bob, 'Owls');
+  await bob.delete(`/api/sources/${first}`);
+  const second = await addNotes(carl, `Diary of ${NAME}`);
+  assert.equal(second, first);
+  assert.equal((await ada.patch(`/api/sources/${second}`, { paused: true })).status, 200);
+  await carl.delete(`/api/sources/${second}`);
+  await leave(hub, carl);
+  await hub.work();
+  hub.db.exec('VACUUM');
+
+  assert.equal(isInFiles(hub, NAME), false);
+  const names = hub.db.prepare<[], { name: string | null }>('names', `
+    SELECT target_name AS name FROM audit_records WHERE target_kind = 'source' ORDER BY id`).all().map(({ name }) => name);
+  assert.deepEqual(names, ['Owls', 'Owls', null, null, null], 'of what bob did the titles stay');
+});
+
 test('without a VACUUM, too, what leaving removes is overwritten', async (t) => {
   const hub = await startHub(t);
   await hub.person('ada');
@@ -244,6 +264,31 @@ test('what was deleted in order to leave is overwritten, too', async (t) => {
   await leave(hub, bob);
   await hub.work();
 
+  assert.equal(isInFiles(hub, NAME), false);
+});
+
+test('the words of hundreds of posts leave the file with their source', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const bob = await hub.person('bob');
+  const kept = await addNotes(bob, 'Kept');
+  const sources = [await addNotes(bob, 'Some'), await addNotes(bob, 'Many')];
+  const numbers = [60, 400];
+  const write = (sourceId: number, index: number, word: string): Promise<number> =>
+    addPost(bob, sourceId, `Post ${index}`, `${word}${index} `.repeat(20));
+  for (let index = 0; index < 400; index++) {
+    await write(kept, index, 'common');
+    for (const [which, sourceId] of sources.entries()) {
+      if (index < (numbers[which] ?? 0)) await write(sourceId, index, NAME);
+    }
+  }
+  assert.equal(isInFiles(hub, NAME), true);
+  for (const sourceId of [...sources, kept]) assert.equal((await bob.delete(`/api/sources/${sourceId}`)).status, 204);
+
+  await leave(hub, bob);
+  await hub.work();
+  await hub.work();
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 0);
   assert.equal(isInFiles(hub, NAME), false);
 });
 

@@ -5,7 +5,9 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { backupLock } from '../src/features/backups/backup-locks.ts';
 import { isRestoreOpen, isRestoreUnderWay } from '../src/features/backups/restore-state.ts';
+import { takeFileLock } from '../src/platform/db/file-lock.ts';
 import { copyOf } from './support/backup-hub.ts';
 import { startProgram } from './support/child-program.ts';
 import { keptIn, leftovers, restorableHub, stateOf, worldIn } from './support/restore-hub.ts';
@@ -311,6 +313,22 @@ test('case 20: a backup during a restore, and a restore during a backup, end wit
     assert.match(busy.stderr, /BUSY: a backup is being made or restored/);
   }
   assert.deepEqual(stateOf(hub.dataDir), before);
+});
+
+test('--recover does not take a step that outlived its restore.sh for one that was cut off: 75, and nothing changes', async (t) => {
+  const hub = await restorableHub(t);
+  assert.equal((await hub.hubctlWith({ CONFIRM_RESTORE: 'YES' }, 'restore', 'begin', hub.backup)).status, 0);
+  const port = await freePort();
+  const step = takeFileLock(backupLock(hub.dataDir));
+  assert.ok(step);
+  const before = stateOf(hub.dataDir);
+
+  const busy = await runRestore(hub.dataDir, port, ['--recover']);
+  assert.deepEqual([busy.status, busy.stdout], [75, ''], busy.stderr);
+  assert.match(busy.stderr, /a step of the restore is still in hand/);
+  assert.deepEqual(stateOf(hub.dataDir), before);
+  step.release();
+  assert.equal((await runRestore(hub.dataDir, port, ['--recover'])).status, 0);
 });
 
 test('case 66: where the roll back fails, the hub stays down, it says where the data is, and --recover goes on later', async (t) => {

@@ -13,7 +13,7 @@ import { createSearchIndexStore } from '../features/posts/search-index-store.ts'
 import { writingPosts } from '../features/posts/write-post.ts';
 import { addingSources } from '../features/sources/add-source.ts';
 import { changingSources } from '../features/sources/change-source.ts';
-import { removingSources, REMOVE_SOURCE } from '../features/sources/remove-source.ts';
+import { REMOVE_ATTEMPTS, REMOVE_SOURCE, removingSources } from '../features/sources/remove-source.ts';
 import { createSourceStore, mayManage, maySee, type Source } from '../features/sources/source-store.ts';
 import { createSyncStateStore } from '../features/sources/sync-state-store.ts';
 import type { Clock, Random } from '../platform/clock.ts';
@@ -77,7 +77,9 @@ export function createApp(surroundings: Surroundings) {
       (sourceId, limit) => notifications.removeAbout(`/sources/${sourceId}`, limit), // they lead nowhere now
     ],
     enqueue: (sourceId) =>
-      void jobs.enqueue({ kind: REMOVE_SOURCE, payload: { sourceId }, dedupeKey: String(sourceId) }),
+      void jobs.enqueue({
+        kind: REMOVE_SOURCE, payload: { sourceId }, dedupeKey: String(sourceId), maxAttempts: REMOVE_ATTEMPTS,
+      }),
   });
   const { settleFailed } = syncJobs;
   const changing = changingSources({ db, sources, limits, recordAct, removing, syncSoon: syncJobs.soon, settleFailed });

@@ -13,7 +13,7 @@ import { SYNC_SOURCE } from '../features/feeds/sync-source.ts';
 import { REMOVE_SOURCE } from '../features/sources/remove-source.ts';
 import { takeFileLock } from '../platform/db/file-lock.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
-import type { Db } from '../platform/db/open-database.ts';
+import { isStorageTrouble, type Db } from '../platform/db/open-database.ts';
 import { inUnits } from './backup-report.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode } from './hubctl.ts';
 
@@ -116,18 +116,31 @@ async function undo({ config, out }: CommandContext): Promise<void> {
   out(phase === 'staged' ? 'nothing had been touched\n' : 'ROLLED BACK: the data from before is in place again\n');
 }
 
-/**
- * The phase, or "none"; what cut-off stagings left is removed then. A restore that is open is told of without the lock,
- * which would need room: on a full disk there may be just the reserve, and that is for what comes next.
- */
+/** The phase, or "none"; what cut-off stagings left is removed then. */
 async function state(context: CommandContext): Promise<void> {
   const { dataDir } = context.config;
-  if (!readRestoreState(dataDir)) {
+  if (readRestoreState(dataDir)) {
+    requireNoStepInHand(dataDir);
+  } else {
     await locked(context, async () => {
       if (!readRestoreState(dataDir)) await removeStaged(dataDir);
     });
   }
   context.out(`${readRestoreState(dataDir)?.phase ?? 'none'}\n`);
+}
+
+/**
+ * A step outlives a restore.sh that was killed. The lock needs room: on a full disk there may be just the reserve,
+ * which is for the step that comes next, and takes the lock itself.
+ */
+function requireNoStepInHand(dataDir: string): void {
+  try {
+    const lock = takeFileLock(backupLock(dataDir));
+    if (!lock) throw new BackupBusy('a step of the restore is still in hand');
+    lock.release();
+  } catch (error) {
+    if (!isStorageTrouble(error)) throw error;
+  }
 }
 
 function iso(at: number): string {

@@ -27,7 +27,7 @@ export function schedule(app: App): Task[] {
     everyMs,
     async run(stopping) {
       let rows = 0;
-      await paced((limit) => {
+      await paced(name, (limit) => {
         const done = some(limit);
         rows += done;
         return done;
@@ -38,13 +38,13 @@ export function schedule(app: App): Task[] {
 
   async function planSyncs(stopping: AbortSignal): Promise<void> {
     const enqueue = ({ sourceId, host }: DueSource) => void syncJobs.enqueue(sourceId, host);
-    await paced((limit) => syncState.takeDue(limit, enqueue), () => stopping.aborted);
+    await paced('plan due syncs', (limit) => syncState.takeDue(limit, enqueue), () => stopping.aborted);
   }
 
   /** Every file without a verdict has a job that asks for one. */
   async function scanUnscanned(stopping: AbortSignal): Promise<void> {
     let after = '';
-    await paced((limit) => {
+    await paced('scan unscanned uploads', (limit) => {
       const found = attachments.scanUnscanned(after, limit);
       after = found.at(-1) ?? after;
       return found.length;

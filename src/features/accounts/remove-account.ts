@@ -10,6 +10,8 @@ export const REMOVE_ACCOUNT = 'remove-account';
 
 /** Sources of the account that are being removed themselves are waited for as long as it takes. */
 export const REMOVE_ATTEMPTS = 1_000_000;
+
+const PAUSE_MS = 25;
 const WAIT_FOR_SOURCES = 10 * SECOND;
 
 /** Rows of each kind in one transaction. */
@@ -54,10 +56,15 @@ export function removingAccounts({ db, accounts, parts, forgetWords, enqueue, cl
   /** Safe to repeat: it goes on where it was. */
   async function run(job: Job, signal: AbortSignal): Promise<void> {
     const { accountId } = job.payload as { accountId: number };
-    let state = overwritingDeleted(db, () => step(accountId));
-    for (; state === 'more'; state = overwritingDeleted(db, () => step(accountId))) await pause(signal);
+    let state = 'more';
+    await inSteps(() => (state = overwritingDeleted(db, () => step(accountId))) === 'more', signal);
     if (state === 'waits') throw new RetryLaterError('its sources are being removed', clock() + WAIT_FOR_SOURCES);
-    for (let isFirst = true; overwritingDeleted(db, () => forgetWords(isFirst)); isFirst = false) await pause(signal);
+    let isFirst = true;
+    await inSteps(() => {
+      const areLeft = overwritingDeleted(db, () => forgetWords(isFirst));
+      isFirst = false;
+      return areLeft;
+    }, signal);
   }
 
   return {
@@ -71,7 +78,11 @@ export function removingAccounts({ db, accounts, parts, forgetWords, enqueue, cl
   };
 }
 
-/** So long that a process which waits for the write lock gets it. */
-async function pause(signal: AbortSignal): Promise<void> {
-  await setTimeout(25, undefined, { signal });
+/** Goes on as long as `step` wants more, with pauses in which a process that waits for the write lock gets it. */
+async function inSteps(step: () => boolean, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const began = performance.now();
+    if (!step()) return;
+    await setTimeout(Math.max(PAUSE_MS, performance.now() - began), undefined, { signal });
+  }
 }

@@ -9,9 +9,16 @@ type Step = Leaver & { limit: number };
  */
 export function createLeaverStore(db: Db) {
   const own = 'SELECT id FROM audit_records WHERE actor_id = @id ORDER BY id LIMIT @limit';
+  // SQLite gives the numbers of deleted ones again: of the last one that was made before, and of none made in between.
   const madeByAnother = `SELECT 1 FROM audit_records made
+    WHERE made.id = (SELECT MAX(id) FROM audit_records
+                      WHERE target_kind = mine.target_kind AND target_id = mine.target_id AND id <= mine.id
+                        AND act = mine.target_kind || '.created')
+      AND made.actor_id <> @id`;
+  const madeBetween = `SELECT 1 FROM audit_records made
     WHERE made.target_kind = mine.target_kind AND made.target_id = mine.target_id
-      AND made.act = mine.target_kind || '.created' AND made.actor_id <> @id`;
+      AND made.act = mine.target_kind || '.created'
+      AND made.id > MIN(mine.id, others.id) AND made.id <= MAX(mine.id, others.id)`;
   const givenToLeaver = `SELECT 1 FROM audit_records given
     WHERE given.target_kind = 'source' AND given.target_id = mine.target_id
       AND given.act = 'source.transferred' AND json_extract(given.detail, '$.to') = @id`;
@@ -22,6 +29,7 @@ export function createLeaverStore(db: Db) {
                       ON others.target_kind = mine.target_kind AND others.target_id = mine.target_id
                    WHERE mine.id IN (${own}) AND +mine.target_kind IN ('source', 'post')
                      AND others.actor_id IS NOT @id AND others.target_name IS NOT NULL
+                     AND NOT EXISTS (${madeBetween})
                      AND (NOT EXISTS (${madeByAnother}) OR mine.target_kind = 'source' AND EXISTS (${givenToLeaver}))
                      AND NOT EXISTS (SELECT 1 FROM sources s WHERE mine.target_kind = 'source'
                                         AND s.id = mine.target_id AND s.owner_id <> @id)

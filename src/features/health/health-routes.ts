@@ -16,7 +16,10 @@ export type HealthRouteDeps = {
   onUnreadable(error: unknown): void;
 };
 
-/** Of the newest one that is there, and of the newest of those that were found good; null while there is none. */
+/**
+ * Of the newest one that is there; and of the last one that a run or a verification found good, null once that has gone
+ * or was found damaged since.
+ */
 export type BackupHealth = {
   lastBackup: { ageSeconds: number; verified: boolean } | null;
   lastVerifiedBackup: { ageSeconds: number } | null;

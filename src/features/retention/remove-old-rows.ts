@@ -57,7 +57,7 @@ export function removingOldRows({ db, paced, runs, rules, recordAct, actor, cloc
 
   /** False when the time was up before all old rows of the rule were gone. */
   function apply({ kind, keptMs, removeBefore }: RetentionRule, until: number): Promise<boolean> {
-    return paced((limit) => {
+    return paced('remove old rows', (limit) => {
       const removed = removeBefore(clock() - keptMs, limit);
       if (removed > 0) runs.note(kind, removed);
       return removed;

@@ -7,6 +7,9 @@ import type { SourceStore } from './source-store.ts';
 
 export const REMOVE_SOURCE = 'remove-source';
 
+/** A very large source takes longer than one lease, and what one try has removed is gone. */
+export const REMOVE_ATTEMPTS = 1_000;
+
 /** Rows of a kind that are removed at once: with an ordinary source all of it. */
 const BATCH = 100;
 
@@ -27,19 +30,22 @@ export type RemovingSources = ReturnType<typeof removingSources>;
  * overwritten in the file: whoever leaves the hub deletes their sources first.
  */
 export function removingSources({ db, paced, sources, removeParts, enqueue }: RemoveSourceDeps) {
-  /** Removes up to `limit` rows of each kind, and in the end the source. Whether that is done. */
-  function step(sourceId: number, limit: number): boolean {
+  /**
+   * Removes up to `limit` rows of each kind, and in the end the source. Whether that is done. A savepoint of its own:
+   * what the search index frees is overwritten only where it is written before `secure_delete` ends.
+   */
+  const step = db.transaction('remove source, a step', (sourceId: number, limit: number): boolean => {
     if (!sources.isHidden(sourceId)) return true;
     if (!removeParts.every((remove) => remove(sourceId, limit) < limit)) return false;
     sources.delete(sourceId);
     return true;
-  }
+  });
 
   /** Safe to repeat: it goes on where it was. */
   async function run(job: Job, signal: AbortSignal): Promise<void> {
     const { sourceId } = job.payload as { sourceId: number };
     const some = (limit: number): number => overwritingDeleted(db, () => step(sourceId, limit)) ? 0 : limit;
-    await paced(some, () => signal.aborted);
+    await paced('remove source, some steps', some, () => signal.aborted);
     signal.throwIfAborted();
   }
 

@@ -15,10 +15,14 @@ const PORTION = 100;
 const MAX_BATCH = 5_000;
 
 /**
- * Does what may be much, in transactions so short that no other process waits long to write. `some` does up to `limit`
- * rows and returns how many; fewer are all there were. Resolves to false where `isOver` said so before that.
+ * Does what may be much, in transactions so short that no other process waits long to write; a slow one is logged by
+ * that name. `some` does up to `limit` rows and returns how many; fewer are all there were. Resolves to false where
+ * `isOver` said so before that.
  */
-export type PacedWrites = (some: (limit: number) => number, isOver?: () => boolean) => Promise<boolean>;
+export type PacedWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
+
+type Portion = (limit: number) => number;
+type Write = (batch: number) => { since: number; done: number; isAll: boolean };
 
 type Step = { took: number; isAll: boolean };
 
@@ -26,7 +30,7 @@ type Step = { took: number; isAll: boolean };
 export function createPacedWrites(db: Db): PacedWrites {
   let turn: Promise<void> = Promise.resolve();
 
-  const write = db.transaction('paced step', (some: (limit: number) => number, batch: number) => {
+  const writing = (name: string, some: Portion): Write => db.transaction(name, (batch) => {
     const since = performance.now(); // it has the lock
     let done = 0;
     let isAll = false;
@@ -38,14 +42,14 @@ export function createPacedWrites(db: Db): PacedWrites {
     return { since, done, isAll };
   });
 
-  async function inTurn(some: (limit: number) => number, batch: number): Promise<Step> {
+  async function inTurn(write: Write, batch: number): Promise<Step> {
     const before = turn;
     const { promise, resolve } = Promise.withResolvers<void>();
     turn = promise;
     await before;
     let pauseMs = 0;
     try {
-      const { since, done, isAll } = write(some, batch);
+      const { since, done, isAll } = write(batch);
       const took = performance.now() - since;
       if (done > 0) pauseMs = Math.max(PAUSE_MS, took);
       return { took, isAll };
@@ -55,10 +59,11 @@ export function createPacedWrites(db: Db): PacedWrites {
     }
   }
 
-  return async (some, isOver = () => false) => {
+  return async (name, some, isOver = () => false) => {
+    const write = writing(name, some);
     let batch = PORTION;
     while (!isOver()) {
-      const { took, isAll } = await inTurn(some, batch);
+      const { took, isAll } = await inTurn(write, batch);
       if (isAll) return true;
       batch = adapted(batch, took);
     }
