@@ -20,9 +20,8 @@ export function leavePage({ sources, obstacle, backupDays, problem }: LeaveForm)
   <p class="lead">Your name, sessions, tokens, follows, reading history, notifications and invitations go for good.
     In the records of what was done here, a made-up name takes the place of yours.</p>
   <p>${backups(backupDays)} Files of posts that you delete leave the disk within three days.</p>
-  <p><a class="button" href="/api/account/export">Download your data first</a>
-    <span class="hint">Files of your posts are named in it by their addresses: fetch them before you delete their
-      source.</span></p>
+  <p><a class="button" href="/api/account/export">Download your data first</a></p>
+  <p class="hint">Files of your posts are named in it by their addresses: fetch them before you delete their source.</p>
   ${sources.length > 0 && ownedSources(sources)}
   ${sources.length === 0 && obstacle && html`<div class="problem"><p>${obstacle.message}</p></div>`}
   ${!obstacle && form(problem)}
