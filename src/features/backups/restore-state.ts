@@ -44,10 +44,21 @@ export function isRestoreOpen(dataDir: string): boolean {
 
 /** The restore that was begun and is not over, or undefined. Throws BackupError for a file that says nothing usable. */
 export function readRestoreState(dataDir: string): RestoreState | undefined {
-  for (const path of [statePath(dataDir), probationPath(dataDir)]) {
-    if (existsSync(path)) return parseState(path);
+  // It may pass from one file to the other, either way, while it is looked for.
+  for (const path of [statePath(dataDir), probationPath(dataDir), statePath(dataDir)]) {
+    const text = readIfThere(path);
+    if (text !== undefined) return parseState(path, text);
   }
   return undefined;
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
 }
 
 /** Remembers how far the restore is, so that it survives a power cut. */
@@ -83,8 +94,8 @@ export async function clearRestoreState(dataDir: string): Promise<void> {
 const PHASES: readonly string[] =
   ['staged', 'swapping', 'swapped', 'probation', 'rejected', 'undoing'] satisfies Phase[];
 
-function parseState(path: string): RestoreState {
-  const state = parseJson(readFileSync(path, 'utf8')) as Partial<RestoreState> | null;
+function parseState(path: string, text: string): RestoreState {
+  const state = parseJson(text) as Partial<RestoreState> | null;
   const { phase, id, backup, startedAt, old } = state ?? {};
   const isWhole = typeof phase === 'string' && PHASES.includes(phase) && /^\d{8}-\d{6}$/.test(id ?? '')
     && typeof backup === 'string' && typeof startedAt === 'number' && Array.isArray(old);
