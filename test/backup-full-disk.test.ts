@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { addPost, backupHub, verify, type BackupHub } from './support/backup-hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';
+import { mayMountSmallDisk } from './support/private-mounts.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';
 
 const HUBCTL = [process.execPath, join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl'];
@@ -18,13 +19,6 @@ function largeHub(t: TestContext, megabytes: number): BackupHub {
   })();
   for (let n = 0; n < megabytes; n++) hub.upload(randomBytes(1_000_000));
   return hub;
-}
-
-/** Whether this machine lets us mount file systems that only one command sees. */
-function mayMount(t: TestContext, folder: string): boolean {
-  if (spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]).status === 0) return true;
-  t.skip('file systems can only be mounted by root, with unshare and mount of util-linux');
-  return false;
 }
 
 /** The command with its folder prepared by the shell words before it, in a mount space of its own. */
@@ -56,7 +50,7 @@ test('case 14: a file that cannot grow ends the backup, whichever it is, and not
 
 test('case 15: a disk with too little space is left alone', async (t) => {
   const hub = largeHub(t, 3);
-  if (!mayMount(t, join(hub.dataDir, 'backups'))) return;
+  if (!mayMountSmallDisk(t, join(hub.dataDir, 'backups'))) return;
 
   const small = runMounted(hub, 'mount -t tmpfs -o size=60m tmpfs backups', ...HUBCTL, 'backup');
 
@@ -66,7 +60,7 @@ test('case 15: a disk with too little space is left alone', async (t) => {
 
 test('case 14: a disk that another program fills meanwhile ends the backup, and nothing is left', async (t) => {
   const hub = largeHub(t, 40);
-  if (!mayMount(t, join(hub.dataDir, 'backups'))) return;
+  if (!mayMountSmallDisk(t, join(hub.dataDir, 'backups'))) return;
   const fill = 'while ! ls -d backups/.tmp-*/hub.db; do :; done; cat /dev/zero >backups/filler';
   const prepare = `mount -t tmpfs -o size=112m tmpfs backups; { ${fill}; } >/dev/null 2>&1 & true`;
 
@@ -82,7 +76,7 @@ test('case 51: on a file system mounted read-only, a backup is verified', async 
   const place = join(hub.dataDir, 'tmp/mounted');
   mkdirSync(place);
   cpSync(path, join(hub.dataDir, 'tmp', name), { recursive: true });
-  if (!mayMount(t, place)) return;
+  if (!mayMountSmallDisk(t, place)) return;
 
   const prepare = `mount --bind tmp/${name} tmp/mounted; mount -o remount,bind,ro tmp/mounted; ! touch tmp/mounted/x`;
   const { status, lines } = runMounted(hub, prepare, ...HUBCTL, 'verify', place);

@@ -10,6 +10,7 @@ import { backupLock } from '../src/features/backups/backup-locks.ts';
 import { readBackupStatus } from '../src/features/backups/backup-status.ts';
 import { addPost, backupHub, sha256Of, verify, type BackupHub } from './support/backup-hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';
+import { randomBelow } from './support/random.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';
 import { waitUntil } from './support/wait-until.ts';
 
@@ -99,17 +100,6 @@ function smallHub(t: TestContext): BackupHub {
   return hub;
 }
 
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** The finished backups in a folder: each has to be exactly its files, with the hashes that it says. */
 function finishedIn(folder: string): string[] {
   const names = existsSync(folder) ? readdirSync(folder).filter((name) => /^\d{8}-\d{6}$/.test(name)) : [];
@@ -126,14 +116,14 @@ function finishedIn(folder: string): string[] {
 /** Kills backups at `kills` random moments of what one takes; everything that has a final name has to be whole. */
 async function killAtRandom(t: TestContext, kills: number, hub: BackupHub, start: () => Running, folders: string[]) {
   const seed = randomInt(2 ** 31);
-  const random = seeded(seed);
+  const below = randomBelow(seed);
   const spans: number[] = [];
   for (let n = 0; n < 3; n++) spans.push(await timeOf(start));
   const span = spans.sort((a, b) => a - b)[1] ?? NaN;
   let finished = folders.map(finishedIn);
   let over = 0;
   for (let n = 0; n < kills; n++) {
-    const after = random() * span * 1.1;
+    const after = (below(1_001) / 1_000) * span * 1.1;
     const run = start();
     await Promise.race([sleep(after), run.ended]);
     if (run.child.exitCode !== null) over++;

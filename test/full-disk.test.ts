@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -7,6 +7,7 @@ import { openDatabase, type Db } from '../src/platform/db/open-database.ts';
 import { createClient, type Answer, type Client } from './support/client.ts';
 import { startHub } from './support/hub.ts';
 import { hubEnvironment, temporaryDataDir, watchHubProcess, type HubProcess } from './support/hub-process.ts';
+import { mayMountSmallDisk } from './support/private-mounts.ts';
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
 import { fillDisk } from './support/small-disk.ts';
 
@@ -76,14 +77,6 @@ test('when the database cannot grow, writes are refused with 503, reads go on, a
   assertWhole(hub.db, added + 1);
 });
 
-/** Whether this machine lets us mount a file system of our own, unseen by the others. */
-function mayMount(t: TestContext, folder: string): boolean {
-  const { status } = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]);
-  if (status === 0) return true;
-  t.skip('a small file system can only be mounted by root, with unshare and mount of util-linux');
-  return false;
-}
-
 const LAUNCH = join(PROJECT_ROOT, 'src/bin/launch.ts');
 
 /** A web process whose data are on a file system of 6 MB that only it has. */
@@ -112,7 +105,7 @@ function copyDatabase(t: TestContext, from: string): Db {
 test('on a real full disk web refuses writes with 503, goes on reading, and works again when there is space', async (t) => {
   const dataDir = join(temporaryDataDir(t), 'data');
   mkdirSync(dataDir);
-  if (!mayMount(t, dataDir)) return;
+  if (!mayMountSmallDisk(t, dataDir)) return;
   const env = { ...hubEnvironment(dataDir), PATH: process.env.PATH ?? '' };
   const web = startOnSmallDisk(t, env);
   const ada = createClient(await web.address());

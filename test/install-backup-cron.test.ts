@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { canMount } from './support/private-mounts.ts';
 import { runProgram, type Outcome } from './support/run-program.ts';
 import { temporaryProject, writeFiles } from './support/temporary-project.ts';
-import { requireTool } from './support/tools.ts';
+import { requireRoot, requireTool } from './support/tools.ts';
 
 const OTHERS = `# my own table
 MAILTO="ada@example.org"
@@ -251,7 +251,7 @@ test('a folder that cron cannot name is refused', async (t) => {
 });
 
 test("another account's data are refused: its backups would not be its own", async (t) => {
-  if (process.getuid?.() !== 0) return t.skip('only root can give a folder to another account');
+  if (!requireRoot(t, 'only root can give a folder to another account')) return;
   const { root } = projectIn(t);
   const bin = join(dirname(root), 'bin');
   writeFiles(bin, { crontab: '#!/bin/sh\nexit 0\n' }, 0o755);

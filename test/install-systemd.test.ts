@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { canMount } from './support/private-mounts.ts';
 import { runProgram, type Outcome } from './support/run-program.ts';
 import { temporaryProject } from './support/temporary-project.ts';
-import { requireTool } from './support/tools.ts';
+import { requireRoot, requireTool } from './support/tools.ts';
 
 const UNITS = [
   'content-hub-backup.service', 'content-hub-backup.timer', 'content-hub-health.service', 'content-hub-health.timer',
@@ -211,7 +211,7 @@ test('wrong usage exits 2, mistakes in the configuration too', async (t) => {
 /** As root, in private mounts: the project at /srv, no units of the machine's, systemctl only noting its calls. */
 async function runningMachine(t: TestContext, running: boolean, systemctl = ':') {
   if (!(await canMount(t))) return undefined;
-  if (process.getuid?.() !== 0) return void t.skip('only root can install units and make folders for other accounts');
+  if (!requireRoot(t, 'only root can install units and make folders for other accounts')) return undefined;
   const { root } = machine(t);
   const home = dirname(root);
   const prepare = `mount -t tmpfs none /etc/systemd/system && mount -t tmpfs none /run && mount --bind '${root}' /srv &&

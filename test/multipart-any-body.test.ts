@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  BOUNDARY, cutRandomly, fieldHeaders, fileHeaders, LIMITS, randomBelow, readForm, writeForm,
+  BOUNDARY, cutRandomly, fieldHeaders, fileHeaders, LIMITS, readForm, writeForm,
 } from './support/multipart.ts';
+import { randomBelow } from './support/random.ts';
 
 const OK = fieldHeaders('ok');
 

@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { NOBODY, requireAnotherUser } from './support/another-user.ts';
 import { backupHub } from './support/backup-hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';
-import { canMount } from './support/private-mounts.ts';
+import { canMount, mayMountSmallDisk } from './support/private-mounts.ts';
 import {
   assertOldIsSomewhere, keptIn, leftovers, restorableHub, stateOf, worldIn, type RestorableHub,
 } from './support/restore-hub.ts';
@@ -15,12 +15,6 @@ import { freePort, RESTORE, restoreEnvironment, runRestore } from './support/res
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
 
 const HUBCTL = [process.execPath, join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl'];
-
-function mayMount(t: TestContext, folder: string): boolean {
-  if (spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]).status === 0) return true;
-  t.skip('file systems can only be mounted by root, with unshare and mount of util-linux');
-  return false;
-}
 
 test('case 63: a file that cannot grow ends the staging, and nothing is touched or left', async (t) => {
   const hub = backupHub(t);
@@ -51,7 +45,7 @@ function restoreMounted(dataDir: string, backup: string, size: string, more: str
 
 test('case 63: on a disk with too little space nothing is staged', async (t) => {
   const hub = await restorableHub(t);
-  if (!mayMount(t, join(hub.dataDir, 'tmp'))) return;
+  if (!mayMountSmallDisk(t, join(hub.dataDir, 'tmp'))) return;
   const { status, stdout, stderr } = restoreMounted(hub.dataDir, hub.backup, '40m', ':');
   assert.equal(status, 1);
   assert.match(stderr, /restore: there is too little space: the restore may take 0\.06 GiB, 0\.04 GiB are free/);
@@ -61,7 +55,7 @@ test('case 63: on a disk with too little space nothing is staged', async (t) => 
 
 test('case 64: uploads that are a mount of their own are refused up front, even of the same disk', async (t) => {
   const hub = await restorableHub(t);
-  if (!mayMount(t, join(hub.dataDir, 'tmp'))) return;
+  if (!mayMountSmallDisk(t, join(hub.dataDir, 'tmp'))) return;
   for (const mount of ['mount --bind uploads uploads', 'mount -t tmpfs tmpfs uploads']) {
     const { status, stdout, stderr } = restoreMounted(hub.dataDir, hub.backup, '200m', mount);
     assert.equal(status, 1, mount);

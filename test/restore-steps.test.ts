@@ -5,7 +5,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { isRestoreUnderWay, readRestoreState } from '../src/features/backups/restore-state.ts';
+import { setImmediate } from 'node:timers/promises';
+import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../src/features/backups/restore-state.ts';
 import { finishRestore, openRestored, removeStaged, swapRestored, undoRestore } from '../src/features/backups/restore-steps.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { changeDatabase, copyOf, MIGRATIONS, optionsFor, rewriteSums, sha256Of, verify } from './support/backup-hub.ts';
@@ -14,6 +15,7 @@ import {
   begin, keptIn, leftovers, postsIn, query, restorableHub, restore, stateOf, uploadsIn, worldIn,
 } from './support/restore-hub.ts';
 import { makeBackup } from '../src/features/backups/make-backup.ts';
+import { temporaryFolder } from './support/temporary-project.ts';
 import { watchSyncs } from './support/watched-syncs.ts';
 import { waitUntil } from './support/wait-until.ts';
 
@@ -44,6 +46,23 @@ test('case 62: what is laid ready is synced, each file and folder of it, before 
   const noted = synced.findIndex((path) => path.startsWith(join(hub.dataDir, 'run/restore-state')));
   const before = synced.slice(0, noted);
   assert.deepEqual([hub.dataDir, staged, ...entries].filter((path) => !before.includes(path)), []);
+});
+
+test('the state of a restore is there at every moment, though it passes from one file to the other and back', async (t) => {
+  const dataDir = temporaryFolder(t);
+  mkdirSync(join(dataDir, 'run'));
+  const writer = startProgram(t, 'passing-state.ts', dataDir);
+  await waitUntil('there is a state', () => isRestoreOpen(dataDir));
+  let isOver = false;
+  void writer.ended.then(() => (isOver = true));
+
+  const seen = new Set<string>();
+  while (!isOver) {
+    for (let look = 0; look < 500; look++) seen.add(`${readRestoreState(dataDir)?.phase} ${isRestoreOpen(dataDir)}`);
+    await setImmediate();
+  }
+  assert.equal(writer.child.exitCode, 0, writer.errors());
+  assert.deepEqual([...seen].sort(), ['probation true', 'undoing true']);
 });
 
 test('case 70: files are for their owner alone, whatever the modes of the backup', async (t) => {

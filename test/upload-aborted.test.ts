@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { startHub, type Hub } from './support/hub.ts';
-import { randomBelow } from './support/multipart.ts';
+import { randomBelow } from './support/random.ts';
 import { rawConnection } from './support/raw-exchange.ts';
 import { png } from './support/sample-files.ts';
 import {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { startHubProcess, temporaryDataDir } from './support/hub-process.ts';
-import { randomBelow } from './support/multipart.ts';
+import { randomBelow } from './support/random.ts';
 import { rawConnection } from './support/raw-exchange.ts';
 import {
   addNativeSource, cookieOf, filesIn, FORM_TYPE, formWith, hashOf, numberOf, uploadPath, uploadRows, writePost,

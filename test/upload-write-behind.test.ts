@@ -6,7 +6,8 @@ import { test, type TestContext } from 'node:test';
 import { createFile } from '../src/platform/files/durable-file.ts';
 import { writeBehind, type WriteBehind } from '../src/platform/files/write-behind.ts';
 import { temporaryDataDir } from './support/hub-process.ts';
-import { cutRandomly, randomBelow } from './support/multipart.ts';
+import { cutRandomly } from './support/multipart.ts';
+import { randomBelow } from './support/random.ts';
 
 const MEBIBYTE = 1024 * 1024;
 

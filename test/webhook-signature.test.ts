@@ -4,7 +4,7 @@ import {
   includesAny, verifySignature as verifyWithKeys, type SignedRequest, type VerifiedEvent,
 } from '../src/features/webhooks/verify-signature.ts';
 import { createSecret, isSecret, signingKeys } from '../src/features/webhooks/webhook-secret.ts';
-import { randomBelow } from './support/multipart.ts';
+import { randomBelow } from './support/random.ts';
 import {
   githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type RawHeaders,
 } from './support/signed-events.ts';

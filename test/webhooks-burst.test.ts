@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { loadConfig } from '../src/app/load-config.ts';
-import { openHub } from '../src/app/prepare-hub.ts';
-import { sealSecret } from '../src/features/webhooks/seal-secret.ts';
 import { createSecret } from '../src/features/webhooks/webhook-secret.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
-import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';
+import { startHubProcess, temporaryDataDir } from './support/hub-process.ts';
 import { standardEvent } from './support/signed-events.ts';
 import { countingCommits } from './support/wal-commits.ts';
-import { eventBody, sendEvent } from './support/webhooks.ts';
+import { eventBody, openWithWebhook, sendEvent } from './support/webhooks.ts';
 
 const SENDERS = 64;
 const EVENTS_EACH = 20;
@@ -16,19 +14,12 @@ const EVENTS_EACH = 20;
 /** A real web process with a webhook, on a file whose log keeps every frame from now on. */
 async function webWithWebhook(t: TestContext) {
   const dataDir = temporaryDataDir(t);
-  const config = loadConfig(hubEnvironment(dataDir));
   const secret = createSecret();
-  const db = openHub(config, Date.now);
+  const db = openWithWebhook(dataDir, secret);
   t.after(() => db.close());
-  db.exec(`
-    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
-    INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) VALUES (1, 1, 'webhook', 'Hook', 0, 0);
-    INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at)
-      VALUES (1, '${sealSecret(secret, null, '')}', 0, 0)`);
   const address = await startHubProcess(t, 'web', dataDir).address();
 
-  const reader = openDatabase(config.databasePath, { readonly: true });
+  const reader = openDatabase(join(dataDir, 'hub.db'), { readonly: true });
   t.after(() => reader.close());
   reader.exec('BEGIN; SELECT count(*) FROM posts'); // while it reads this state, the log is not begun anew
 
@@ -41,7 +32,7 @@ async function webWithWebhook(t: TestContext) {
   }
 
   const select = db.prepare<[], { guid: string }>('guids', 'SELECT guid FROM posts ORDER BY guid');
-  return { send, commits: countingCommits(config.databasePath), guids: () => select.all().map(({ guid }) => guid) };
+  return { send, commits: countingCommits(join(dataDir, 'hub.db')), guids: () => select.all().map(({ guid }) => guid) };
 }
 
 test('one sender after the other has each event committed by itself before it is acknowledged', async (t) => {

@@ -2,31 +2,17 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { loadConfig } from '../src/app/load-config.ts';
-import { openHub } from '../src/app/prepare-hub.ts';
-import { sealSecret } from '../src/features/webhooks/seal-secret.ts';
 import { createSecret } from '../src/features/webhooks/webhook-secret.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
 import { hubEnvironment, temporaryDataDir, watchHubProcess, type HubProcess } from './support/hub-process.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';
 import { standardEvent } from './support/signed-events.ts';
 import { waitUntil } from './support/wait-until.ts';
-import { eventBody, sendEvent } from './support/webhooks.ts';
+import { eventBody, openWithWebhook, sendEvent } from './support/webhooks.ts';
 
 const KILLS = 50;
 const WEBS = 3; // at once: while one starts, the others take events
 const SENDERS = 12;
-
-function prepareHub(dataDir: string, secret: string): Db {
-  const db = openHub(loadConfig(hubEnvironment(dataDir)), Date.now);
-  db.exec(`
-    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
-    INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) VALUES (1, 1, 'webhook', 'Hook', 0, 0);
-    INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at)
-      VALUES (1, '${sealSecret(secret, null, '')}', 0, 0)`);
-  return db;
-}
 
 function startWeb(t: TestContext, dataDir: string): HubProcess {
   const file = join(PROJECT_ROOT, 'src/bin/web.ts');
@@ -83,7 +69,7 @@ function number(db: Db, sql: string): number {
 test('fifty kills of web under a stream of events lose no acknowledged one and double none', async (t) => {
   const dataDir = temporaryDataDir(t);
   const secret = createSecret();
-  const db = prepareHub(dataDir, secret);
+  const db = openWithWebhook(dataDir, secret);
   t.after(() => db.close());
   await startOnce(t, dataDir);
   const webs = Array.from({ length: WEBS }, () => startWeb(t, dataDir));

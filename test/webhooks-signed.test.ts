@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import type { Hub } from './support/hub.ts';
+import { randomBelow } from './support/random.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 import {
   githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type SignedEvent,
@@ -15,17 +16,6 @@ import {
 } from './support/webhooks.ts';
 
 const MUTATIONS = 1_000;
-
-/** A generator of the same numbers each time (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** Says whether anybody has committed anything meanwhile. */
 function watchWrites(t: TestContext, hub: Hub): () => boolean {
@@ -69,8 +59,7 @@ test('the published vectors of Standard Webhooks and GitHub hold from the reques
 });
 
 /** The same event with one thing about it changed. */
-function mutate({ rawHeaders, body }: SignedEvent, random: () => number): SignedEvent {
-  const below = (limit: number): number => Math.floor(random() * limit);
+function mutate({ rawHeaders, body }: SignedEvent, below: (limit: number) => number): SignedEvent {
   const headers = [...rawHeaders];
   const header = 2 * below(headers.length / 2);
   const value = headers[header + 1] ?? '';
@@ -101,7 +90,7 @@ function mutate({ rawHeaders, body }: SignedEvent, random: () => number): Signed
 
 test('1,000 mutated signatures, headers and bodies are refused with one answer, and nothing is written', async (t) => {
   const { hub, hook } = await hubWithWebhook(t);
-  const random = seeded(5);
+  const below = randomBelow(5);
   const hasWritten = watchWrites(t, hub);
   const answers = new Set<string>();
 
@@ -111,7 +100,7 @@ test('1,000 mutated signatures, headers and bodies are refused with one answer, 
       : eventOf(hub, hook.secret, 'post.published', { id: `${n}`, title: 'Forged' });
     // GitHub's form does not sign its id: another one is no forgery.
     const fixed = n % 3 === 0 ? withHeader(event.rawHeaders, 'x-github-delivery', () => 'd') : event.rawHeaders;
-    const mutated = mutate({ ...event, rawHeaders: fixed }, random);
+    const mutated = mutate({ ...event, rawHeaders: fixed }, below);
     const isOtherId = n % 3 === 0 && isOnlyAnotherId(mutated, { ...event, rawHeaders: fixed });
     if (isOtherId) continue;
     const { status, text } = await sendEvent(hub.address, hook.id, mutated);

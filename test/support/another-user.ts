@@ -2,19 +2,15 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { PROJECT_ROOT } from '../../src/app/load-config.ts';
+import { cannotRun, requireRoot } from './tools.ts';
 
 /** An account without rights of its own. */
 export const NOBODY = 65_534;
 
 /** Whether this process can run the project's scripts as somebody else; where not, the test is skipped and says why. */
 export function requireAnotherUser(t: TestContext): boolean {
-  if (process.getuid?.() !== 0) return skip(t, 'only root can act for another account');
+  if (!requireRoot(t, 'only root can act for another account')) return false;
   const script = join(PROJECT_ROOT, 'scripts/healthcheck.sh');
   const outcome = spawnSync(script, ['--help'], { uid: NOBODY, gid: NOBODY, cwd: '/', env: { PATH: '/usr/bin:/bin' } });
-  return outcome.status === 0 || skip(t, 'another account cannot reach the project: chmod a+x the folders above it');
-}
-
-function skip(t: TestContext, why: string): false {
-  t.skip(why);
-  return false;
+  return outcome.status === 0 || cannotRun(t, 'another account cannot reach the project: chmod a+x the folders above it');
 }

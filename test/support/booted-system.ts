@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { isRunning, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
-import { requireTool } from './tools.ts';
+import { requireRoot, requireTool } from './tools.ts';
 import { waitUntil } from './wait-until.ts';
 
 /** Where the hub lies in the booted system. */
@@ -58,7 +58,7 @@ export type BootedSystem = {
  */
 export async function bootSystem(t: TestContext, project: string, at: string): Promise<BootedSystem | undefined> {
   if (!requireTool(t, 'systemd-nspawn')) return undefined;
-  if (process.getuid?.() !== 0) return void t.skip('only root can start another system');
+  if (!requireRoot(t, 'only root can start another system')) return undefined;
   const folder = mkdtempSync(join(tmpdir(), 'hub-system-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(join(folder, 'root'));

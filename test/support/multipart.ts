@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createMultipartParser } from '../../src/platform/http/multipart-parser.ts';
 import { MULTIPART_SHAPE, type MultipartLimits } from '../../src/platform/http/multipart-limits.ts';
 import { HttpError } from '../../src/platform/http/problem.ts';
+import { randomBelow } from './random.ts';
 
 export type ReadPart = { name: string; filename: string | null; type: string; data: Buffer };
 
@@ -75,15 +76,6 @@ export function cutRandomly(body: Buffer, below: (limit: number) => number, long
     at += length;
   }
   return pieces;
-}
-
-/** Whole numbers from 0 up to a limit, the same for the same seed (the constants of Numerical Recipes). */
-export function randomBelow(seed: number): (limit: number) => number {
-  let state = Math.imul(seed, 2_654_435_761) >>> 0;
-  return (limit) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * limit);
-  };
 }
 
 /** The result of a body, which must be the same however it is cut. */

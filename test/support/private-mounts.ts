@@ -1,8 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { runProgram, type Outcome } from './run-program.ts';
 import { SCRIPT, type OffSite } from './off-site.ts';
+import { cannotRun } from './tools.ts';
 
 /**
  * Runs off-site.sh where the off-site folder ($F) is mounted as `mount` says, for this process alone; gives also what
@@ -25,6 +27,11 @@ export async function privately(
 /** Whether a process may have mounts of its own; skips the test otherwise. */
 export async function canMount(t: TestContext): Promise<boolean> {
   const tried = await runProgram('unshare', ['-rm', 'true'], { env: { PATH: '/usr/bin:/bin' } });
-  if (tried.status !== 0) t.skip('this system does not let an account make its own mounts (unshare -rm)');
-  return tried.status === 0;
+  return tried.status === 0 || cannotRun(t, 'this system does not let an account make its own mounts (unshare -rm)');
+}
+
+/** Whether a file system of our own can be mounted in `folder`, which only one command sees; skips the test otherwise. */
+export function mayMountSmallDisk(t: TestContext, folder: string): boolean {
+  const { status } = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]);
+  return status === 0 || cannotRun(t, 'small file systems can only be mounted by root, with unshare and mount of util-linux');
 }

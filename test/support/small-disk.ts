@@ -1,9 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { createClient, type Client } from './client.ts';
 import { hubEnvironment, temporaryDataDir, watchHubProcess, type HubProcess } from './hub-process.ts';
+import { mayMountSmallDisk } from './private-mounts.ts';
 import { PROJECT_ROOT, runProgram } from './run-program.ts';
 
 const LAUNCH = join(PROJECT_ROOT, 'src/bin/launch.ts');
@@ -19,10 +20,7 @@ export async function startOnSmallDisk(t: TestContext, megabytes: number): Promi
   const dataDir = join(temporaryDataDir(t), 'data');
   mkdirSync(dataDir);
   const mount = `mount -t tmpfs -o size=${megabytes}m tmpfs`;
-  if (spawnSync('unshare', ['-m', ...mount.split(' '), dataDir]).status !== 0) {
-    t.skip('a small file system can only be mounted by root, with unshare and mount of util-linux');
-    return undefined;
-  }
+  if (!mayMountSmallDisk(t, dataDir)) return undefined;
   const env = { ...hubEnvironment(dataDir), PATH: process.env.PATH ?? '' };
   const become = `${mount} "$DATA_DIR" && exec "$0" "$@"`;
   const args = ['-m', 'sh', '-c', become, process.execPath, LAUNCH, 'web'];

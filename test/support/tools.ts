@@ -28,9 +28,18 @@ const DEBIAN_PACKAGES: Record<string, string> = {
  */
 export function requireTool(t: TestContext, tool: string): boolean {
   if (isInstalled(tool)) return true;
-  const reason = `${tool} is not installed; Debian's package ${DEBIAN_PACKAGES[tool] ?? tool} brings it`;
-  if (process.env.REQUIRE_TOOLS === '1') throw new Error(reason);
-  t.skip(reason);
+  return cannotRun(t, `${tool} is not installed; Debian's package ${DEBIAN_PACKAGES[tool] ?? tool} brings it`);
+}
+
+/** The same for a test that only root can run. */
+export function requireRoot(t: TestContext, why: string): boolean {
+  return process.getuid?.() === 0 || cannotRun(t, why);
+}
+
+/** Skips a test that this machine cannot run, and says why; with REQUIRE_TOOLS=1 it fails. */
+export function cannotRun(t: TestContext, why: string): false {
+  if (process.env.REQUIRE_TOOLS === '1') throw new Error(why);
+  t.skip(why);
   return false;
 }
 

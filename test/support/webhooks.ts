@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
 import type { TestContext } from 'node:test';
+import { loadConfig } from '../../src/app/load-config.ts';
+import { openHub } from '../../src/app/prepare-hub.ts';
+import { sealSecret } from '../../src/features/webhooks/seal-secret.ts';
+import type { Db } from '../../src/platform/db/open-database.ts';
 import type { Client } from './client.ts';
+import { hubEnvironment } from './hub-process.ts';
 import { startHub, type Hub } from './hub.ts';
 import { standardEvent, type SignedEvent } from './signed-events.ts';
 
@@ -23,6 +28,18 @@ export async function makeWebhook(client: Client, title = 'Hook', visibility = '
   assert.equal(made.status, 201, made.text);
   const { id, webhook } = made.json<{ id: number; webhook: { url: string; secret: string } }>();
   return { id, ...webhook };
+}
+
+/** The database of a hub that is yet to be started, with webhook 1 of that secret. */
+export function openWithWebhook(dataDir: string, secret: string): Db {
+  const db = openHub(loadConfig(hubEnvironment(dataDir)), Date.now);
+  db.exec(`
+    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
+      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
+    INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) VALUES (1, 1, 'webhook', 'Hook', 0, 0);
+    INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at)
+      VALUES (1, '${sealSecret(secret, null, '')}', 0, 0)`);
+  return db;
 }
 
 /** Sends headers and body as they are, duplicates too. */

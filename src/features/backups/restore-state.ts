@@ -39,13 +39,17 @@ export function isRestoreUnderWay(dataDir: string): boolean {
 
 /** Whether one was begun and is not over, be it on probation: what is there now may not be there tomorrow. */
 export function isRestoreOpen(dataDir: string): boolean {
-  return existsSync(statePath(dataDir)) || existsSync(probationPath(dataDir));
+  return whereaboutsOf(dataDir).some((path) => existsSync(path));
+}
+
+/** Where a state may be, in the order to look: it may pass from one file to the other, either way, meanwhile. */
+function whereaboutsOf(dataDir: string): string[] {
+  return [statePath(dataDir), probationPath(dataDir), statePath(dataDir)];
 }
 
 /** The restore that was begun and is not over, or undefined. Throws BackupError for a file that says nothing usable. */
 export function readRestoreState(dataDir: string): RestoreState | undefined {
-  // It may pass from one file to the other, either way, while it is looked for.
-  for (const path of [statePath(dataDir), probationPath(dataDir), statePath(dataDir)]) {
+  for (const path of whereaboutsOf(dataDir)) {
     const text = readIfThere(path);
     if (text !== undefined) return parseState(path, text);
   }
