@@ -63,6 +63,18 @@ test('what one hub exports as OPML another imports: the same feeds with the same
   );
 });
 
+test('an address of 80,000 dots is refused by its length before anything looks at it', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const outlines = ['.'.repeat(80_000), `x:${'.'.repeat(80_000)}`, `https://a.example/${'b'.repeat(2_000)}`]
+    .map((url) => `<outline xmlUrl="${url}"/>`);
+
+  const imported = (await importOpml(ada, opml(`${outlines.join('')}<outline xmlUrl="https://a.example/"/>`)))
+    .json<Imported>();
+  assert.equal(imported.added, 1);
+  assert.deepEqual(imported.refused.map(({ reason }) => reason), Array(3).fill('is longer than 2000 characters'));
+});
+
 test('imported feeds are fetched by the worker, and then have their own titles and posts', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');

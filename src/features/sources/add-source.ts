@@ -7,7 +7,7 @@ import type { Actor, RecordAct } from '../../platform/record-act.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import { createSlots } from '../../platform/slots.ts';
-import { feedAddress } from './feed-address.ts';
+import { ADDRESS_MAX, feedAddress } from './feed-address.ts';
 import { TITLE_MAX, type NewSource, type Source, type SourceStore, type Visibility } from './source-store.ts';
 
 /** Each look at an address is a request to somebody else's server. */
@@ -98,7 +98,7 @@ function tooManyAtOnce(): HttpError {
 
 function readFeed(values: Record<string, unknown>): { url: string; title: string | undefined; visibility: Visibility } {
   const input = createInput(values);
-  const typed = input.text('url', { max: 2000 });
+  const typed = input.text('url', { max: ADDRESS_MAX });
   const url = feedAddress(typed);
   if (typed && !url) input.refuse('url', 'must be the http or https address of a feed or web page.');
   const title = input.optionalText('title', { max: TITLE_MAX });

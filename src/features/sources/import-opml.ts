@@ -4,7 +4,7 @@ import { HttpError } from '../../platform/http/problem.ts';
 import type { Actor, RecordAct } from '../../platform/record-act.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
 import type { Viewer } from '../../platform/viewer.ts';
-import { feedAddress } from './feed-address.ts';
+import { ADDRESS_MAX, feedAddress } from './feed-address.ts';
 import { parseOpml, type Outline } from './opml.ts';
 import { TITLE_MAX, type NewSource, type SourceStore } from './source-store.ts';
 
@@ -20,17 +20,21 @@ export type ImportOpml = (document: string, viewer: Viewer, actor: Actor) => Imp
 
 type Deps = { db: Db; sources: SourceStore; recordAct: RecordAct; clock: Clock };
 
+/** A feed that can be added, or the reason why it cannot. */
+type Candidate = { url: string; title: string } | { refused: string; reason: string };
+
 /** Adds all feeds of an OPML document in one transaction. They are fetched by the worker, so nothing waits for them. */
 export function importingOpml({ db, sources, recordAct, clock }: Deps): ImportOpml {
-  const importAll = db.transaction('import opml', (outlines: Outline[], viewer: Viewer, actor: Actor): ImportResult => {
+  const importAll = db.transaction('import opml', (
+    candidates: Candidate[], viewer: Viewer, actor: Actor,
+  ): ImportResult => {
     const result: ImportResult = { added: 0, alreadyFollowed: 0, refused: [] };
-    for (const { url: typed, title } of outlines) {
-      const url = feedAddress(typed);
-      if (!url) result.refused.push({ url: typed.slice(0, 200), reason: 'is no http or https address' });
-      else if (sources.idOfFeed(url, viewer.id) !== undefined) result.alreadyFollowed++;
+    for (const candidate of candidates) {
+      if ('refused' in candidate) result.refused.push({ url: candidate.refused, reason: candidate.reason });
+      else if (sources.idOfFeed(candidate.url, viewer.id) !== undefined) result.alreadyFollowed++;
       else {
-        const named = { title: excerpt(title ?? new URL(url).host, TITLE_MAX), titleIsOwn: false };
-        const source: NewSource = { ownerId: viewer.id, kind: 'feed', visibility: 'public', ...named };
+        const { url, title } = candidate;
+        const source: NewSource = { ownerId: viewer.id, kind: 'feed', visibility: 'public', title, titleIsOwn: false };
         sources.create(source, { url, nextSyncAt: clock() });
         result.added++;
       }
@@ -47,6 +51,14 @@ export function importingOpml({ db, sources, recordAct, clock }: Deps): ImportOp
       const detail = `This OPML document names ${outlines.length} feeds; at most ${MAX_OUTLINES} are taken at once.`;
       throw new HttpError(422, detail);
     }
-    return importAll(outlines, viewer, actor);
+    return importAll(outlines.map(toCandidate), viewer, actor);
   };
+}
+
+function toCandidate({ url: typed, title }: Outline): Candidate {
+  const refused = typed.slice(0, 200);
+  if (typed.length > ADDRESS_MAX) return { refused, reason: `is longer than ${ADDRESS_MAX} characters` };
+  const url = feedAddress(typed);
+  if (!url) return { refused, reason: 'is no http or https address' };
+  return { url, title: excerpt(title ?? new URL(url).host, TITLE_MAX) };
 }
