@@ -50,6 +50,13 @@ test('bytes 0x80 to 0x9F of windows-1252 become typographic characters, also whe
   assert.equal(decodeText(bytes, null), '“Hi” €é');
 });
 
+test('every byte of windows-1252 becomes the character that the Encoding Standard gives it', () => {
+  const high = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
+  const bytes = Buffer.from(Array.from({ length: 128 }, (_, index) => index + 128));
+  const expected = high + bytes.subarray(32).toString('latin1');
+  assert.equal(decodeText(bytes, 'text/xml; charset=windows-1252'), expected);
+});
+
 test('declared single- and multi-byte encodings are used', () => {
   const cases: [string, number[], string][] = [
     ['windows-1251', [0xcf, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2], 'Привет'],

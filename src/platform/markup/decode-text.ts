@@ -1,5 +1,4 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { WINDOWS_1252 } from './windows-1252.ts';
 
 type Utf32 = 'utf-32le' | 'utf-32be';
 
@@ -89,10 +88,9 @@ function decodeAs(bytes: Buffer, encoding: string): string {
   return new TextDecoder(encoding).decode(bytes);
 }
 
-/** By hand, because TextDecoder takes 0x80 to 0x9F for control characters on some versions of Node. */
+/** Without `stream` some versions of Node (24.7) leave 0x80 to 0x9F as control characters. */
 function decodeWindows1252(bytes: Buffer): string {
-  const text = bytes.toString('latin1');
-  return text.replace(/[\x80-\x9f]/g, (control) => WINDOWS_1252[control.charCodeAt(0) - 0x80] ?? control);
+  return new TextDecoder('windows-1252').decode(bytes, { stream: true });
 }
 
 /** TextDecoder has no UTF-32. Surrogates, numbers beyond Unicode and a cut last character become U+FFFD. */

@@ -1,10 +1,12 @@
 import { LEGACY_REFERENCES, NAMED_REFERENCES } from './named-entities.ts';
-import { WINDOWS_1252 } from './windows-1252.ts';
 
 const NAMED = readNamedReferences(NAMED_REFERENCES);
 const LEGACY = new Set(LEGACY_REFERENCES.trim().split(/\s+/));
 const LONGEST_NAME = Math.max(...[...NAMED.keys()].map((name) => name.length));
 const LONGEST_LEGACY_NAME = Math.max(...[...LEGACY].map((name) => name.length));
+
+/** The characters of 0x80 to 0x9F; the five unused bytes keep the control character they would be in latin1. */
+const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 
 const MAX_CODE_POINT = 0x10ffff;
 const REPLACEMENT = '\ufffd';
