@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setUpLinks } from '../src/features/accounts/set-up-links.ts';
 import { DAY, HOUR } from '../src/platform/clock.ts';
-import { COMMAND_LINE } from '../src/platform/record-act.ts';
+import { COMMAND_LINE } from '../src/features/audit/audit.ts';
 import { createClient, type Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { AuditEvent } from '../src/features/audit/audit.ts';
 import { test, type TestContext } from 'node:test';
 import { HOUR } from '../src/platform/clock.ts';
 import { addNotes, itemsAt, numberIn } from './support/accounts.ts';
@@ -142,7 +143,7 @@ test('an invitation made on the page shows its link once, works, and can be with
 test('the pages show what publishers and errors say as text, never as markup', async (t) => {
   const { hub, ada } = await hubWithFailedJob(t);
   hub.app.errors.note(new Error('<script>alert(1)</script>'));
-  hub.app.recordAct('<i>act</i>', { id: null, name: '<img src=x>', address: null }, { kind: 'x', id: 1, name: '<b>b</b>' }, { '<u>': '<s>' });
+  hub.app.recordAct('<i>act</i>' as AuditEvent, { id: null, name: '<img src=x>', address: null }, { kind: 'x', id: 1, name: '<b>b</b>' }, { '<u>': '<s>' });
 
   for (const page of PAGES) {
     const answer = await ada.page(`/admin${page}`);

@@ -144,14 +144,14 @@ test('records are narrowed down by act, actor, target and time, each and togethe
 
 test('records come page by page, those of one moment too, and new ones do not move the pages', async (t) => {
   const { hub, ada } = await hubWithRecords(t);
-  for (let n = 0; n < 5; n++) hub.app.recordAct('same.moment', { id: null, name: 'hub', address: null });
+  for (let n = 0; n < 5; n++) hub.app.recordAct('retention.applied', { id: null, name: 'hub', address: null });
   const total = numberIn(hub, 'SELECT COUNT(*) FROM audit_records');
   const seen: number[] = [];
   for (let path: string | null = '/api/admin/audit?limit=3'; path;) {
     const answer = await ada.get(path);
     const { items, next } = answer.json<{ items: Audited[]; next: string | null }>();
     seen.push(...items.map(({ id }) => id));
-    hub.app.recordAct('in.between', { id: null, name: 'hub', address: null });
+    hub.app.recordAct('job.retried', { id: null, name: 'hub', address: null });
     path = next && `/api/admin/audit?limit=3&cursor=${next}`;
     if (next) assert.match(answer.headers.get('link') ?? '', /rel="next"/);
   }
@@ -162,16 +162,16 @@ test('records come page by page, those of one moment too, and new ones do not mo
 
 test('all that fits can be taken along as CSV and as JSON lines', async (t) => {
   const { hub, ada } = await hubWithRecords(t);
-  for (let n = 0; n < 1200; n++) hub.app.recordAct('many.times', { id: 2, name: '=HYPERLINK("x")', address: null }, { kind: 'post', id: n, name: 'a "quoted",\nname' });
+  for (let n = 0; n < 1200; n++) hub.app.recordAct('post.files-added', { id: 2, name: '=HYPERLINK("x")', address: null }, { kind: 'post', id: n, name: 'a "quoted",\nname' });
 
-  const lines = await ada.get('/api/admin/audit?format=jsonl&act=many.times');
+  const lines = await ada.get('/api/admin/audit?format=jsonl&act=post.files-added');
   assert.match(lines.headers.get('content-type') ?? '', /ndjson/);
   assert.match(lines.headers.get('content-disposition') ?? '', /attachment; filename="audit.jsonl"/);
   const records = lines.text.trimEnd().split('\n').map((line) => JSON.parse(line) as Audited);
   assert.equal(records.length, 1200);
   assert.deepEqual(records.map(({ target }) => target?.id), Array.from({ length: 1200 }, (_, n) => 1199 - n));
 
-  const csv = await ada.get('/api/admin/audit?format=csv&act=many.times');
+  const csv = await ada.get('/api/admin/audit?format=csv&act=post.files-added');
   assert.equal(csv.headers.get('cache-control'), 'no-store');
   assert.ok(csv.text.startsWith('id,at,act,actor_id,actor,target_kind,target_id,target,address,detail\r\n'));
   assert.equal(csv.text.split('\r\n').length, 1200 + 2);

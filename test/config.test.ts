@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ConfigError, readConfig, type Config } from '../src/app/config.ts';
-import { loadConfig } from '../src/app/load-config.ts';
-import { deriveSealingKey } from '../src/features/webhooks/seal-secret.ts';
+import { ConfigError, readConfig, type Config } from '../src/features/hub/config.ts';
+import { loadConfig } from '../src/features/hub/load-config.ts';
+import { deriveSealingKey } from '../src/platform/seal-secret.ts';
 import { parseCidrs } from '../src/platform/net/address-guard.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 

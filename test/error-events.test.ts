@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createErrorStore, fingerprintOf } from '../src/features/errors/error-store.ts';
+import { fingerprintOf, noteError } from '../src/features/errors/error-store.ts';
 import { MINUTE } from '../src/platform/clock.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { waitUntil } from './support/wait-until.ts';
@@ -62,12 +62,10 @@ test('an error that cannot be stored is logged, and noting it throws nothing', a
   const hub = await startHub(t);
   const lines: string[] = [];
   const log = { ...console, flush() {}, error: (event: string) => void lines.push(event) };
-  const store = createErrorStore(hub.db, hub.now, 'web', log);
+  const broken = { ...hub.app.hub, log };
   hub.db.exec('DROP TABLE error_events');
 
-  store.note(fail(1));
-  store.note('thrown text');
-  store.note(undefined);
+  for (const thrown of [fail(1), 'thrown text', undefined]) noteError(broken, thrown);
   assert.deepEqual(lines, ['error event not stored', 'error event not stored', 'error event not stored']);
 });
 

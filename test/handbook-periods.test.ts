@@ -18,7 +18,7 @@ import { EVENTS_KEPT } from '../src/features/webhooks/receive-event.ts';
 import { LONGEST_QUIET } from '../src/features/webhooks/watch-silence.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { backoff } from '../src/platform/jobs/backoff.ts';
-import { THE_HUB } from '../src/platform/record-act.ts';
+import { THE_HUB } from '../src/features/audit/audit.ts';
 import { readHandbook } from './support/handbook.ts';
 import { startHub } from './support/hub.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createApp } from '../src/app/app.ts';
 import { runHubctl } from '../src/app/hubctl.ts';
-import { loadConfig } from '../src/app/load-config.ts';
+import { loadConfig } from '../src/features/hub/load-config.ts';
 import { openHub } from '../src/app/prepare-hub.ts';
 import { surroundings } from '../src/app/process.ts';
 import { backupName } from '../src/features/backups/backup-name.ts';

@@ -117,7 +117,7 @@ test('launch becomes the program: same process id, arguments, working folder, st
 test('launch starts nothing but the programs of the hub', async (t) => {
   const folder = standInProject(t);
 
-  for (const name of ['start', '../app/config', '']) {
+  for (const name of ['start', '../features/hub/config', '']) {
     const { status, stderr } = await runProgram(process.execPath, [join(folder, 'src/bin/launch.ts'), name]);
     assert.equal(status, 2);
     assert.match(stderr, /^usage: launch\.ts <web\|worker\|hubctl\|clamd-bridge>/);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { createInvitationStore } from '../src/features/accounts/invitation-store.ts';
+import { invitations as invitationsOf } from '../src/features/accounts/invitation-store.ts';
 import { HOUR } from '../src/platform/clock.ts';
 import { readMigrations } from '../src/platform/db/migrate.ts';
 import { openDatabase, type Db } from '../src/platform/db/open-database.ts';
@@ -35,7 +35,7 @@ function number(db: Db, sql: string): number {
 }
 
 function newInvitation(db: Db): string {
-  const invitations = createInvitationStore(db, Date.now);
+  const invitations = invitationsOf({ db: db, clock: Date.now });
   return invitations.create({ role: 'member', purpose: 'invite', createdBy: null, lifetime: HOUR }).token;
 }
 

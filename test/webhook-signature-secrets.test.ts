@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { test } from 'node:test';
 import {
   deriveSealingKey, isSealed, openSecret, SealedSecretError, sealSecret,
-} from '../src/features/webhooks/seal-secret.ts';
+} from '../src/platform/seal-secret.ts';
 import { createSecret, isSecret, secretKeys } from '../src/features/webhooks/webhook-secret.ts';
 
 const KEY_FILE = Buffer.from('0123456789abcdef0123456789abcdef');

@@ -1,7 +1,7 @@
 import type { ExportPart } from '../features/accounts/export-account.ts';
 import type { OwnedSource } from '../features/accounts/leave-hub.ts';
 import { auditJson } from '../features/audit/audit-json.ts';
-import type { AuditRecord } from '../features/audit/audit-store.ts';
+import { auditRecords, type AuditRecord } from '../features/audit/audit-store.ts';
 import type { Followed } from '../features/follows/follow-store.ts';
 import { historyJson } from '../features/history/history-json.ts';
 import type { ReadPost } from '../features/history/history-store.ts';
@@ -19,12 +19,12 @@ const BATCH = 200;
 /** Rows of posts are heavy. */
 const POST_BATCH = 20;
 
-type Needs = Pick<App, 'config' | 'sources' | 'posts' | 'notifications' | 'people'>;
+type Needs = Pick<App, 'config' | 'sources' | 'posts' | 'notifications' | 'people' | 'hub'>;
 
 /** What an account owns, and what its export holds beside the account itself. */
-export function accountData({ config, sources, posts, notifications, people }: Needs) {
+export function accountData({ config, sources, posts, notifications, people, hub }: Needs) {
   const serving = { baseUrl: config.baseUrl, keepsRemoteFiles: config.attachmentCacheMaxBytes > 0 };
-  const { follows, history, audit } = people;
+  const { follows, history } = people;
 
   const owned = (id: number): Iterable<Source> => inBatches((last) => sources.listOwned(id, last?.id ?? 0, BATCH));
 
@@ -48,7 +48,9 @@ export function accountData({ config, sources, posts, notifications, people }: N
     notifications: (id) => mapped(inBatches<Notification>((last) => notifications.list({
       accountId: id, unreadOnly: false, after: last?.id ?? Number.MAX_SAFE_INTEGER, limit: BATCH,
     })), notificationJson),
-    acts: (id) => mapped(inBatches<AuditRecord>((last) => audit.listOf(id, last?.id ?? 0, BATCH)), auditJson),
+    acts: (id) => mapped(
+      inBatches<AuditRecord>((last) => auditRecords(hub).listOf(id, last?.id ?? 0, BATCH)), auditJson,
+    ),
   };
 
   return {

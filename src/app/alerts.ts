@@ -1,5 +1,5 @@
-import { createAlertDeliveryStore } from '../features/alerts/alert-delivery-store.ts';
-import { createAlertEventStore } from '../features/alerts/alert-event-store.ts';
+import { alertDeliveries as alertDeliveriesOf } from '../features/alerts/alert-delivery-store.ts';
+import { alertEvents as alertEventsOf } from '../features/alerts/alert-event-store.ts';
 import { deliverAlert, DELIVER_ALERT, DELIVERY_ATTEMPTS } from '../features/alerts/deliver-alert.ts';
 import { describeDestination } from '../features/alerts/describe-destination.ts';
 import { raisingAlerts } from '../features/alerts/raise-alerts.ts';
@@ -9,7 +9,7 @@ import { DAY, HOUR } from '../platform/clock.ts';
 import type { Job, JobQueue } from '../platform/jobs/job-queue.ts';
 import type { JobHandler } from '../platform/jobs/worker.ts';
 import type { Surroundings } from './app.ts';
-import { hubUserAgent } from './hub-user-agent.ts';
+import { hubUserAgent } from '../features/hub/hub-user-agent.ts';
 
 /** Messages that failed are there for longer: somebody may have to find out why. */
 export const DELIVERED_KEPT = 30 * DAY;
@@ -20,15 +20,15 @@ const NEVER_LATER = 2 * HOUR;
 
 export type Alerts = ReturnType<typeof createAlerts>;
 
-type Needs = Pick<Surroundings, 'db' | 'config' | 'clock' | 'random' | 'log'> & { jobs: JobQueue };
+type Needs = Pick<Surroundings, 'db' | 'config' | 'clock' | 'random' | 'log'> & { hub: Surroundings; jobs: JobQueue };
 
 /** What the operator is told of. Without a receiver nothing is stored: what would be told is in the log alone. */
-export function createAlerts({ db, config, clock, random, log, jobs }: Needs) {
-  const deliveries = createAlertDeliveryStore(db, clock);
+export function createAlerts({ hub, db, config, clock, random, log, jobs }: Needs) {
+  const deliveries = alertDeliveriesOf(hub);
   const isOn = config.alertWebhookUrl !== null;
   const raising = raisingAlerts({
     db, clock, deliveries,
-    events: createAlertEventStore(db),
+    events: alertEventsOf(hub),
     enqueue(deliveryId) {
       const payload = { deliveryId };
       jobs.enqueue({ kind: DELIVER_ALERT, payload, dedupeKey: String(deliveryId), maxAttempts: DELIVERY_ATTEMPTS });

@@ -1,68 +1,48 @@
-import { createAuditStore } from '../features/audit/audit-store.ts';
-import { createErrorStore } from '../features/errors/error-store.ts';
+import { audit, type RecordAct } from '../features/audit/audit.ts';
+import { noteError } from '../features/errors/error-store.ts';
 import { createFetchFeed } from '../features/feeds/fetch-feed.ts';
 import { openingFeeds } from '../features/feeds/open-feed.ts';
 import { storingSync } from '../features/feeds/store-sync.ts';
 import { syncSource, SYNC_SOURCE, type SyncPayload } from '../features/feeds/sync-source.ts';
-import { createNotificationStore } from '../features/notifications/notification-store.ts';
-import { createIngestStore } from '../features/posts/ingest-store.ts';
+import { counts as countsOf, jobs as jobsOf, limits as limitsOf, throttled, type Hub } from '../features/hub/hub.ts';
+import { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
+import { ingestStore as ingestStoreOf } from '../features/posts/ingest-store.ts';
 import { ingesting } from '../features/posts/ingest-posts.ts';
-import { createPostStore } from '../features/posts/post-store.ts';
-import { createRemoteAttachmentStore } from '../features/posts/remote-attachment-store.ts';
-import { createSearchIndexStore } from '../features/posts/search-index-store.ts';
+import { posts as postsOf } from '../features/posts/post-store.ts';
+import { searchIndex as searchIndexOf } from '../features/posts/search-index-store.ts';
 import { writingPosts } from '../features/posts/write-post.ts';
 import { addingSources } from '../features/sources/add-source.ts';
 import { changingSources } from '../features/sources/change-source.ts';
 import { REMOVE_ATTEMPTS, REMOVE_SOURCE, removingSources } from '../features/sources/remove-source.ts';
-import { createSourceStore, mayManage, maySee, type Source } from '../features/sources/source-store.ts';
-import { createSyncStateStore } from '../features/sources/sync-state-store.ts';
-import type { Clock, Random } from '../platform/clock.ts';
-import type { Db } from '../platform/db/open-database.ts';
-import { createPacedWrites } from '../platform/db/paced-writes.ts';
-import { createRateLimitStore } from '../platform/http/rate-limit-store.ts';
-import { createJobQueue, type Job } from '../platform/jobs/job-queue.ts';
+import { sources as sourcesOf, mayManage, maySee, type Source } from '../features/sources/source-store.ts';
+import { syncState as syncStateOf } from '../features/sources/sync-state-store.ts';
+import type { createJobQueue, Job } from '../platform/jobs/job-queue.ts';
 import type { JobHandlers } from '../platform/jobs/worker.ts';
-import type { Log } from '../platform/log.ts';
-import { createKeptCounts } from '../platform/metrics/kept-counts.ts';
-import type { OutboundFetch } from '../platform/net/outbound-fetch.ts';
 import { alertingOfFailure, createAlerts } from './alerts.ts';
 import { createAttachments } from './attachments.ts';
-import type { Config } from './config.ts';
+import type { Config } from '../features/hub/config.ts';
 import { createPeople } from './people.ts';
 import { tellingOwners } from './telling-owners.ts';
 import { createWebhooks, eventPosts } from './webhooks.ts';
 
-/** What differs between a process and a test. */
-export type Surroundings = {
-  db: Db;
-  config: Config;
-  clock: Clock;
-  random: Random;
-  outbound: OutboundFetch;
-  log: Log;
-  program: 'web' | 'worker' | 'hubctl';
-};
+export type Surroundings = Hub;
 
 export type App = ReturnType<typeof createApp>;
 
 /** What the hub is made of, and where its features meet. Read this first. */
 export function createApp(surroundings: Surroundings) {
-  const { db, config, clock, random, outbound, log, program } = surroundings;
-  const errors = createErrorStore(db, clock, program, log);
-  const audit = createAuditStore(db, clock);
-  const recordAct = audit.record;
-  const counts = createKeptCounts(db);
-  const limits = createRateLimitStore(db, clock);
-  const paced = createPacedWrites(db);
-  const jobs = createJobQueue(db, clock, random);
+  const { db, config, clock, random, outbound } = surroundings;
+  const hub: Hub = surroundings;
+  const recordAct: RecordAct = (...event) => audit(hub, ...event);
+  const [counts, limits, paced, jobs] = [countsOf(hub), limitsOf(hub), throttled(hub), jobsOf(hub)];
 
-  const sources = createSourceStore(db, clock);
-  const syncState = createSyncStateStore(db, clock);
-  const posts = createPostStore(db, clock);
-  const searchIndex = createSearchIndexStore(db);
-  const ingestStore = createIngestStore(db, clock, searchIndex, createRemoteAttachmentStore(db, clock));
-  const notifications = createNotificationStore(db, clock);
-  const people = createPeople({ db, clock, jobs, audit, notifications, sources, searchIndex });
+  const sources = sourcesOf(hub);
+  const syncState = syncStateOf(hub);
+  const posts = postsOf(hub);
+  const searchIndex = searchIndexOf(hub);
+  const ingestStore = ingestStoreOf(hub);
+  const notifications = notificationsOf(hub);
+  const people = createPeople({ hub, db, clock, jobs, notifications, sources, searchIndex });
   const { notices } = people;
   const ingest = ingesting({ store: ingestStore, counts, clock, onAdded: notices.newPosts });
 
@@ -84,12 +64,12 @@ export function createApp(surroundings: Surroundings) {
   const { settleFailed } = syncJobs;
   const changing = changingSources({ db, sources, limits, recordAct, removing, syncSoon: syncJobs.soon, settleFailed });
 
-  const alerts = createAlerts({ ...surroundings, jobs });
+  const alerts = createAlerts({ ...surroundings, hub, jobs });
   const webhooks = createWebhooks({
-    ...surroundings, counts, notifications, recordAct, alerts,
+    ...surroundings, hub, counts, notifications, recordAct, alerts,
     posts: eventPosts(ingest, ingestStore),
   });
-  const attachments = createAttachments({ ...surroundings, jobs, counts, notifications, recordAct });
+  const attachments = createAttachments({ ...surroundings, hub, jobs, counts, notifications, recordAct });
   const writing = writingPosts({
     db, posts, ingest: ingestStore, attach: attachments.attach, counts, recordAct, clock,
     onWritten: (sourceId, authorId) => notices.newPosts(sourceId, 1, authorId),
@@ -132,8 +112,10 @@ export function createApp(surroundings: Surroundings) {
 
   return {
     ...surroundings,
+    hub,
     counts, alerts, webhooks,
-    errors, recordAct, limits, paced, jobs, handlers, sources, syncState, syncJobs, posts, changing,
+    errors: { note: (error: unknown) => noteError(hub, error) },
+    recordAct, limits, paced, jobs, handlers, sources, syncState, syncJobs, posts, changing,
     notifications, attachments, writing, people,
     adding: addingSources({
       db, sources, limits, recordAct, clock,

@@ -1,36 +1,37 @@
 import { attachingFiles } from '../features/attachments/attach-files.ts';
 import { createCacheFiles } from '../features/attachments/cache-files.ts';
-import { createCacheStore } from '../features/attachments/cache-store.ts';
+import { cachedFiles as cachedFilesOf } from '../features/attachments/cache-store.ts';
 import { receivingFiles } from '../features/attachments/receive-files.ts';
 import { createRemoteCache } from '../features/attachments/remote-cache.ts';
 import { createScanner, type ScanResult } from '../features/attachments/scan-file.ts';
 import { quarantining, scanUpload, SCAN_ATTEMPTS, SCAN_UPLOAD } from '../features/attachments/scan-upload.ts';
 import { sweepingUploads } from '../features/attachments/sweep-uploads.ts';
 import { createUploadFiles } from '../features/attachments/upload-files.ts';
-import { createUploadStore } from '../features/attachments/upload-store.ts';
+import { uploads as uploadsOf } from '../features/attachments/upload-store.ts';
 import { backupLock } from '../features/backups/backup-locks.ts';
-import type { NotificationStore } from '../features/notifications/notification-store.ts';
+import type { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
 import { SECOND } from '../platform/clock.ts';
 import { takeFileLock } from '../platform/db/file-lock.ts';
 import type { MemberRequest } from '../platform/http/router.ts';
 import type { JobQueue } from '../platform/jobs/job-queue.ts';
 import { createBufferedCounts } from '../platform/metrics/buffered-counts.ts';
 import type { KeptCounts } from '../platform/metrics/kept-counts.ts';
-import { actorOf, type RecordAct } from '../platform/record-act.ts';
+import { actorOf, type RecordAct } from '../features/audit/audit.ts';
 import type { Surroundings } from './app.ts';
 
 export type AttachmentNeeds = Pick<Surroundings, 'db' | 'config' | 'clock' | 'outbound' | 'log'> & {
+  hub: Surroundings;
   jobs: JobQueue;
   counts: KeptCounts;
-  notifications: NotificationStore;
+  notifications: ReturnType<typeof notificationsOf>;
   recordAct: RecordAct;
 };
 
 /** How files come in, are scanned, kept, given out and swept away. */
 export function createAttachments(needs: AttachmentNeeds) {
-  const { db, config, clock, outbound, log, jobs, counts, notifications, recordAct } = needs;
+  const { hub, db, config, clock, outbound, log, jobs, counts, notifications, recordAct } = needs;
   const uploadFiles = createUploadFiles(config.dataDir);
-  const uploads = createUploadStore(db, clock);
+  const uploads = uploadsOf(hub);
   const scan = config.virusScanUrl === null
     ? undefined
     : createScanner({ url: config.virusScanUrl, timeoutMs: config.virusScanTimeoutSeconds * SECOND });
@@ -91,7 +92,7 @@ export function createAttachments(needs: AttachmentNeeds) {
     remoteCache: createRemoteCache({
       outbound, clock,
       files: createCacheFiles(config.dataDir),
-      store: createCacheStore(db, clock),
+      store: cachedFilesOf(hub),
       maxFileBytes: config.uploadMaxBytes,
       maxBytes: config.attachmentCacheMaxBytes,
       count: (result) => cacheCounts.add('attachment_cache_requests_total', result),

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LogLevel } from '../platform/log.ts';
 import type { ClamdAddress } from '../platform/net/clamd-client.ts';
-import { mergedEnvironment, PROJECT_ROOT } from './load-config.ts';
-import { host, integer, oneOf } from './setting-values.ts';
-import { ConfigError, createSettingsReader, type SettingsSource } from './settings-reader.ts';
+import { mergedEnvironment, PROJECT_ROOT } from '../features/hub/load-config.ts';
+import { host, integer, oneOf } from '../features/hub/setting-values.ts';
+import { ConfigError, createSettingsReader, type SettingsSource } from '../features/hub/settings-reader.ts';
 
 export type BridgeConfig = {
   readonly clamd: ClamdAddress;

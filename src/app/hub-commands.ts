@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ConfigError, type Config } from './config.ts';
-import { loadConfig, PROJECT_ROOT } from './load-config.ts';
+import { ConfigError, type Config } from '../features/hub/config.ts';
+import { loadConfig, PROJECT_ROOT } from '../features/hub/load-config.ts';
 import { permissionFlags } from './permission-flags.ts';
 import type { Command } from './supervise.ts';
 

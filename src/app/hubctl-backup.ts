@@ -4,7 +4,7 @@ import { noteRun, type Run } from '../features/backups/backup-status.ts';
 import { makeBackup, type MadeBackup } from '../features/backups/make-backup.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
 import { inUnits, listed } from './backup-report.ts';
-import type { Config } from './config.ts';
+import type { Config } from '../features/hub/config.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './hubctl.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;

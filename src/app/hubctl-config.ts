@@ -1,4 +1,4 @@
-import type { Config } from './config.ts';
+import type { Config } from '../features/hub/config.ts';
 import { UsageError, type Command } from './hubctl.ts';
 
 /** What scripts need. Secrets are not among it and cannot be asked for. */

@@ -1,5 +1,5 @@
 import { HOUR } from '../platform/clock.ts';
-import { COMMAND_LINE } from '../platform/record-act.ts';
+import { COMMAND_LINE } from '../features/audit/audit.ts';
 import { INVITATION_HOURS } from '../features/accounts/invitation-routes.ts';
 import { createMembership } from './membership.ts';
 import { UsageError, type Command } from './hubctl.ts';

@@ -1,5 +1,5 @@
 import { parseId } from '../platform/parse-id.ts';
-import { COMMAND_LINE } from '../platform/record-act.ts';
+import { COMMAND_LINE } from '../features/audit/audit.ts';
 import type { JobState } from '../platform/jobs/job-queue.ts';
 import type { JobRow } from '../platform/jobs/job-records.ts';
 import type { App } from './app.ts';

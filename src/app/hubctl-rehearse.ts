@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createCredentialStore } from '../features/accounts/credential-store.ts';
+import { credentials as credentialsOf } from '../features/accounts/credential-store.ts';
 import { createRehearsalStore, type RehearsedFile } from '../features/backups/rehearsal-store.ts';
 import { uploadPath } from '../features/backups/upload-content.ts';
 import { SECOND } from '../platform/clock.ts';
 import { openDatabase, type Db } from '../platform/db/open-database.ts';
 import { askReadiness } from './ask-readiness.ts';
 import { inUnits } from './backup-report.ts';
-import type { Config } from './config.ts';
+import type { Config } from '../features/hub/config.ts';
 import { UsageError, type Command } from './hubctl.ts';
 
 const PATIENCE = 60 * SECOND; // for one answer
@@ -62,7 +62,7 @@ function pickFile({ databasePath, dataDir }: Config): { file: RehearsedFile; tok
   try {
     const files = createRehearsalStore(db).largestFiles(FILES_TO_TRY);
     const file = files.find(({ sha256 }) => existsSync(join(dataDir, uploadPath(sha256))));
-    return file && { file, token: createCredentialStore(db, Date.now).createToken(file.ownerId, 'rehearsal').token };
+    return file && { file, token: credentialsOf({ db, clock: Date.now }).createToken(file.ownerId, 'rehearsal').token };
   } finally {
     db.close();
   }

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createAuditStore } from '../features/audit/audit-store.ts';
+import { audit, type RecordAct } from '../features/audit/audit.ts';
 import { SCAN_UPLOAD } from '../features/attachments/scan-upload.ts';
 import { BackupBusy, BackupError } from '../features/backups/backup-error.ts';
 import { backupLock } from '../features/backups/backup-locks.ts';
@@ -92,8 +92,9 @@ async function begin({ env, config, out, err }: CommandContext, folder: string):
 }
 
 function settle(db: Db, backup: string): Settled {
-  const recordAct = createAuditStore(db, Date.now).record;
-  return createRestoredStore({ db, clock: Date.now, repeatable: REPEATABLE, recordAct }).settle(backup);
+  const clock = Date.now;
+  const recordAct: RecordAct = (...event) => audit({ db, clock }, ...event);
+  return createRestoredStore({ db, clock, repeatable: REPEATABLE, recordAct }).settle(backup);
 }
 
 async function swap({ config, out }: CommandContext): Promise<void> {

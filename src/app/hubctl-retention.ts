@@ -1,5 +1,5 @@
 import { DAY } from '../platform/clock.ts';
-import { COMMAND_LINE } from '../platform/record-act.ts';
+import { COMMAND_LINE } from '../features/audit/audit.ts';
 import { UsageError, type Command, type ExitCode } from './hubctl.ts';
 import { createRetention } from './retention.ts';
 import type { Expired } from '../features/retention/remove-old-rows.ts';

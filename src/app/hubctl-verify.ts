@@ -7,8 +7,8 @@ import { verifyBackup, type Verification } from '../features/backups/verify-back
 import type { FileLock } from '../platform/db/file-lock.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
 import { formatReport } from './backup-report.ts';
-import { ConfigError } from './config.ts';
-import { PROJECT_ROOT } from './load-config.ts';
+import { ConfigError } from '../features/hub/config.ts';
+import { PROJECT_ROOT } from '../features/hub/load-config.ts';
 import { UsageError, type Command, type CommandContext } from './hubctl.ts';
 
 /** Reports on a backup. Needs neither a hub nor its configuration, and may be run by another user. */

@@ -3,7 +3,7 @@ import { createLog } from '../platform/log.ts';
 import { isBusy, isStorageTrouble } from '../platform/db/open-database.ts';
 import { SchemaError } from '../platform/db/migrate.ts';
 import { createApp, type App } from './app.ts';
-import { ConfigError, type Config } from './config.ts';
+import { ConfigError, type Config } from '../features/hub/config.ts';
 import { alertsCommand } from './hubctl-alerts.ts';
 import { backupCommand } from './hubctl-backup.ts';
 import { configCommand } from './hubctl-config.ts';
@@ -15,7 +15,7 @@ import { rehearseCommand } from './hubctl-rehearse.ts';
 import { restoreCommand } from './hubctl-restore.ts';
 import { retentionCommand } from './hubctl-retention.ts';
 import { verifyCommand } from './hubctl-verify.ts';
-import { loadConfig } from './load-config.ts';
+import { loadConfig } from '../features/hub/load-config.ts';
 import { openHub } from './prepare-hub.ts';
 import { surroundings } from './process.ts';
 

@@ -1,8 +1,10 @@
 import type { FollowStore } from '../features/follows/follow-store.ts';
-import type { NewNotification, NotificationStore } from '../features/notifications/notification-store.ts';
+import type {
+  NewNotification, notifications as notificationsOf,
+} from '../features/notifications/notification-store.ts';
 import type { Source, SourceStore } from '../features/sources/source-store.ts';
 
-type Needs = { notifications: NotificationStore; follows: FollowStore; sources: SourceStore };
+type Needs = { notifications: ReturnType<typeof notificationsOf>; follows: FollowStore; sources: SourceStore };
 
 export type Notices = ReturnType<typeof createNotices>;
 

@@ -2,12 +2,10 @@ import { peopleRoutes } from '../features/accounts/people-routes.ts';
 import { jobRoutes } from '../features/admin/job-routes.ts';
 import { overviewRoutes } from '../features/admin/overview-routes.ts';
 import { alertAdminRoutes } from '../features/alerts/alert-admin-routes.ts';
-import { auditRoutes } from '../features/audit/audit-routes.ts';
-import { errorRoutes } from '../features/errors/error-routes.ts';
 import { followRoutes, type FollowRouteDeps } from '../features/follows/follow-routes.ts';
 import { historyRoutes, type HistoryRouteDeps } from '../features/history/history-routes.ts';
 import { webhookAdminRoutes } from '../features/webhooks/webhook-admin-routes.ts';
-import { createWebhookListStore } from '../features/webhooks/webhook-list-store.ts';
+import { webhookList as webhookListOf } from '../features/webhooks/webhook-list-store.ts';
 import type { Route } from '../platform/http/router.ts';
 import { readingOverview } from './admin-overview.ts';
 import type { App } from './app.ts';
@@ -26,10 +24,8 @@ export function peopleAndAdminRoutes(
     ...historyRoutes({ history: people.history, ...sight }),
     ...overviewRoutes({ readOverview: readingOverview(app, observations) }),
     ...jobRoutes(app),
-    ...errorRoutes(app),
     ...alertAdminRoutes(app.alerts),
-    ...webhookAdminRoutes({ webhooks: createWebhookListStore(app.db) }),
-    ...auditRoutes(people),
+    ...webhookAdminRoutes({ webhooks: webhookListOf(app.hub) }),
     ...peopleRoutes({ ...membership, baseUrl: config.baseUrl }),
   ];
 }

@@ -1,10 +1,9 @@
-import { createAccountStore } from '../features/accounts/account-store.ts';
+import { accounts as accountsOf } from '../features/accounts/account-store.ts';
 import { REMOVE_ACCOUNT, REMOVE_ATTEMPTS, removingAccounts } from '../features/accounts/remove-account.ts';
-import type { AuditStore } from '../features/audit/audit-store.ts';
 import { createLeaverStore } from '../features/audit/leaver-store.ts';
-import { createFollowStore } from '../features/follows/follow-store.ts';
-import { createHistoryStore } from '../features/history/history-store.ts';
-import type { NotificationStore } from '../features/notifications/notification-store.ts';
+import { follows as followsOf } from '../features/follows/follow-store.ts';
+import { readingHistory as readingHistoryOf } from '../features/history/history-store.ts';
+import type { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
 import type { SearchIndexStore } from '../features/posts/search-index-store.ts';
 import type { SourceStore } from '../features/sources/source-store.ts';
 import type { JobQueue } from '../platform/jobs/job-queue.ts';
@@ -12,9 +11,9 @@ import type { Surroundings } from './app.ts';
 import { createNotices } from './notices.ts';
 
 type Needs = Pick<Surroundings, 'db' | 'clock'> & {
+  hub: Surroundings;
   jobs: JobQueue;
-  audit: AuditStore;
-  notifications: NotificationStore;
+  notifications: ReturnType<typeof notificationsOf>;
   sources: SourceStore;
   searchIndex: SearchIndexStore;
 };
@@ -22,12 +21,12 @@ type Needs = Pick<Surroundings, 'db' | 'clock'> & {
 export type People = ReturnType<typeof createPeople>;
 
 /** What the hub keeps for and tells to its people, and how that goes when they leave. */
-export function createPeople({ db, clock, jobs, audit, notifications, sources, searchIndex }: Needs) {
-  const follows = createFollowStore(db, clock);
-  const history = createHistoryStore(db, clock);
+export function createPeople({ hub, db, clock, jobs, notifications, sources, searchIndex }: Needs) {
+  const follows = followsOf(hub);
+  const history = readingHistoryOf(hub);
   const removing = removingAccounts({
     db, clock,
-    accounts: createAccountStore(db, clock),
+    accounts: accountsOf(hub),
     parts: [
       ({ id }, limit) => follows.removeOf(id, limit),
       ({ id }, limit) => history.removeOf(id, limit),
@@ -41,7 +40,6 @@ export function createPeople({ db, clock, jobs, audit, notifications, sources, s
   });
 
   return {
-    audit,
     follows,
     history,
     notices: createNotices({ notifications, follows, sources }),

@@ -1,15 +1,15 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createAccountStore } from '../features/accounts/account-store.ts';
-import { createInvitationStore } from '../features/accounts/invitation-store.ts';
+import { accounts as accountsOf } from '../features/accounts/account-store.ts';
+import { invitations as invitationsOf } from '../features/accounts/invitation-store.ts';
 import { setUpLinks } from '../features/accounts/set-up-links.ts';
-import { createAuditStore } from '../features/audit/audit-store.ts';
+import { audit } from '../features/audit/audit.ts';
 import { isRestoreUnderWay } from '../features/backups/restore-state.ts';
 import type { Clock } from '../platform/clock.ts';
 import { migrate, readMigrations, SchemaError } from '../platform/db/migrate.ts';
 import { openDatabase, type Db, type SlowQuery } from '../platform/db/open-database.ts';
-import { THE_HUB } from '../platform/record-act.ts';
-import type { Config } from './config.ts';
+import { THE_HUB } from '../features/audit/audit.ts';
+import type { Config } from '../features/hub/config.ts';
 
 /** In DATA_DIR, beside the database. */
 const FOLDERS = ['uploads', 'cache', 'backups', 'tmp', 'run'];
@@ -19,9 +19,10 @@ export type PreparedHub = { setUpLink: string | null; close(): void };
 /** What has to be true before web and worker start. `setUpLink` makes the first account while there is none. */
 export function prepareHub(config: Config, clock: Clock = Date.now): PreparedHub {
   const db = openHub(config, clock);
-  const links = setUpLinks(db, createAccountStore(db, clock), createInvitationStore(db, clock));
+  const hub = { db, clock };
+  const links = setUpLinks(db, accountsOf(hub), invitationsOf(hub));
   const token = links.create();
-  if (token) createAuditStore(db, clock).record('set-up-link.created', THE_HUB);
+  if (token) audit(hub, 'set-up-link.created', THE_HUB);
   return { setUpLink: token && `${config.baseUrl}/join/${token}`, close: db.close };
 }
 

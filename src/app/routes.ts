@@ -4,7 +4,6 @@ import { settingsPages } from '../features/accounts/settings-pages.ts';
 import { attachmentRoutes } from '../features/attachments/attachment-routes.ts';
 import { MAX_FILES } from '../features/attachments/receive-files.ts';
 import { healthRoutes } from '../features/health/health-routes.ts';
-import { notificationRoutes } from '../features/notifications/notification-routes.ts';
 import { outputFeedRoutes } from '../features/posts/output-feed-routes.ts';
 import { listingPosts, type MaySeeSource } from '../features/posts/list-posts.ts';
 import { onePost } from '../features/posts/one-post.ts';
@@ -27,16 +26,17 @@ import { errorFields } from '../platform/log.ts';
 import type { Viewer } from '../platform/viewer.ts';
 import type { App } from './app.ts';
 import type { Assets } from './assets.ts';
-import type { Config } from './config.ts';
+import type { Config } from '../features/hub/config.ts';
 import type { Membership } from './membership.ts';
 import type { Observations } from './observations.ts';
 import { withOpenApi } from './openapi.ts';
+import { ROUTES } from './route-list.ts';
 import { peopleAndAdminRoutes } from './people-routes.ts';
 import { readingPosts } from './reading-posts.ts';
 
 /** Every address of the hub. The first route that fits a path wins. */
 export function hubRoutes(app: App, membership: Membership, observations: Observations, assets: Assets): Route[] {
-  const { db, config, posts, sources, recordAct, attachments, writing, notifications, webhooks, people } = app;
+  const { db, config, posts, sources, recordAct, attachments, writing, webhooks, people } = app;
   const { baseUrl, secure } = config;
   const serving = { baseUrl, keepsRemoteFiles: config.attachmentCacheMaxBytes > 0 };
 
@@ -70,6 +70,7 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
   });
 
   return withOpenApi([
+    ...ROUTES.map((bind) => bind(app.hub)),
     ...healthRoutes({ ...observations, metricsToken: config.metricsToken }),
     ...accountRoutes({ ...membership, baseUrl, secure }),
     ...accountPages({ ...membership, secure }),
@@ -80,7 +81,6 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
     ...writePages({ writing, receive: attachments.receive, filesHint: filesHint(config), noteTrouble }),
     ...attachmentRoutes({ ...attachments, db, maySeeSource, recordAct }),
     ...outputFeedRoutes({ posts, serving, visibleSourceTitle }),
-    ...notificationRoutes({ notifications }),
     ...peopleAndAdminRoutes(app, membership, observations, { maySeeSource, maySeePost }),
     ...sourceRoutes({ ...app, importOpml: importingOpml(app), followedAmong, baseUrl }),
     ...transferRoutes({ changing: app.changing, transfer, followedAmong }),

@@ -1,6 +1,6 @@
-import type { Config } from './config.ts';
+import type { Config } from '../features/hub/config.ts';
 import { confinedCommand, watchedCommand, type NodeFacts } from './hub-commands.ts';
-import { localAddress } from './local-address.ts';
+import { localAddress } from '../features/hub/local-address.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { supervise, type Ending } from './supervise.ts';
 import { waitForHealth } from './wait-for-health.ts';

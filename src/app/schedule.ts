@@ -1,11 +1,11 @@
 import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
 import { createHeartbeat } from '../platform/jobs/heartbeat.ts';
 import type { Task } from '../platform/jobs/scheduler.ts';
-import { createCredentialStore } from '../features/accounts/credential-store.ts';
-import { createInvitationStore } from '../features/accounts/invitation-store.ts';
+import { credentials as credentialsOf } from '../features/accounts/credential-store.ts';
+import { invitations as invitationsOf } from '../features/accounts/invitation-store.ts';
 import { SYNC_SOURCE } from '../features/feeds/sync-source.ts';
 import type { DueSource } from '../features/sources/sync-state-store.ts';
-import { THE_HUB } from '../platform/record-act.ts';
+import { THE_HUB } from '../features/audit/audit.ts';
 import type { App } from './app.ts';
 import { createRetention } from './retention.ts';
 import { troubleTasks, type Drain } from './trouble-tasks.ts';
@@ -19,8 +19,8 @@ const NEVER_LATER = DAY + HOUR;
 export function schedule(app: App): Task[] {
   const { db, paced, clock, log, jobs, limits, syncState, syncJobs, attachments } = app;
   const heartbeat = createHeartbeat(db, 'worker', clock);
-  const credentials = createCredentialStore(db, clock);
-  const invitations = createInvitationStore(db, clock);
+  const credentials = credentialsOf(app.hub);
+  const invitations = invitationsOf(app.hub);
 
   const drain: Drain = (name, everyMs, some) => ({
     name,

@@ -1,25 +1,26 @@
-import type { NotificationStore } from '../features/notifications/notification-store.ts';
+import type { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
 import type { Ingesting } from '../features/posts/ingest-posts.ts';
 import type { IngestStore, PreparedPost } from '../features/posts/ingest-store.ts';
 import { acceptingEvents } from '../features/webhooks/accept-events.ts';
 import { managingWebhooks } from '../features/webhooks/manage-webhooks.ts';
 import { EVENTS_KEPT, receivingEvents, type EventPosts } from '../features/webhooks/receive-event.ts';
 import { watchingSilence } from '../features/webhooks/watch-silence.ts';
-import { createWebhookEventStore } from '../features/webhooks/webhook-event-store.ts';
-import { createWebhookSecretStore } from '../features/webhooks/webhook-secret-store.ts';
-import { createWebhookSilenceStore } from '../features/webhooks/webhook-silence-store.ts';
-import { createWebhookStore } from '../features/webhooks/webhook-store.ts';
+import { webhookEvents as webhookEventsOf } from '../features/webhooks/webhook-event-store.ts';
+import { webhookSecrets as webhookSecretsOf } from '../features/webhooks/webhook-secret-store.ts';
+import { webhookSilence as webhookSilenceOf } from '../features/webhooks/webhook-silence-store.ts';
+import { webhooks as webhooksOf } from '../features/webhooks/webhook-store.ts';
 import { DAY } from '../platform/clock.ts';
 import { createBufferedCounts } from '../platform/metrics/buffered-counts.ts';
 import type { KeptCounts } from '../platform/metrics/kept-counts.ts';
-import type { RecordAct } from '../platform/record-act.ts';
+import type { RecordAct } from '../features/audit/audit.ts';
 import type { Alerts } from './alerts.ts';
 import type { Surroundings } from './app.ts';
 
 export type WebhookNeeds = Pick<Surroundings, 'db' | 'config' | 'clock' | 'log'> & {
+  hub: Surroundings;
   posts: EventPosts;
   counts: KeptCounts;
-  notifications: NotificationStore;
+  notifications: ReturnType<typeof notificationsOf>;
   recordAct: RecordAct;
   alerts: Alerts;
 };
@@ -43,14 +44,14 @@ export function eventPosts(ingest: Ingesting, store: IngestStore): EventPosts {
 
 /** How signed events come in, and what happens when they do not. */
 export function createWebhooks(needs: WebhookNeeds) {
-  const { db, config, clock, log, posts, counts, notifications, recordAct, alerts } = needs;
+  const { hub, db, config, clock, log, posts, counts, notifications, recordAct, alerts } = needs;
   const { baseUrl } = config;
-  const webhooks = createWebhookStore(db, clock);
-  const events = createWebhookEventStore(db, clock);
-  const silence = createWebhookSilenceStore(db);
+  const webhooks = webhooksOf(hub);
+  const events = webhookEventsOf(hub);
+  const silence = webhookSilenceOf(hub);
   const laterCounts = createBufferedCounts(counts);
   const managing = managingWebhooks({
-    db, webhooks, recordAct, clock, baseUrl, secretStore: createWebhookSecretStore(db), key: config.hubSecretKey,
+    db, webhooks, recordAct, clock, baseUrl, secretStore: webhookSecretsOf(hub), key: config.hubSecretKey,
   });
 
   return {

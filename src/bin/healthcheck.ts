@@ -2,8 +2,8 @@
  * node src/bin/healthcheck.ts
  * Exit 0 when web's readiness answers 200 with ok: true within 5 s, 1 with the reason otherwise.
  */
-import { loadConfigOrExit } from '../app/load-config.ts';
-import { localAddress } from '../app/local-address.ts';
+import { loadConfigOrExit } from '../features/hub/load-config.ts';
+import { localAddress } from '../features/hub/local-address.ts';
 import { askReadiness } from '../app/ask-readiness.ts';
 
 const config = loadConfigOrExit(process.env);

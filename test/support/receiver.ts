@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
-import { createAlertDeliveryStore } from '../../src/features/alerts/alert-delivery-store.ts';
+import { alertDeliveries } from '../../src/features/alerts/alert-delivery-store.ts';
 import { deliverAlert, DELIVER_ALERT } from '../../src/features/alerts/deliver-alert.ts';
 import { createAlertSender } from '../../src/features/alerts/send-alert.ts';
 import { createWorker, type JobHandlers } from '../../src/platform/jobs/worker.ts';
@@ -34,7 +34,7 @@ function impatientHandlers({ app }: Hub, url: string, timeoutMs: number): JobHan
   return {
     [DELIVER_ALERT]: deliverAlert({
       clock, random,
-      deliveries: createAlertDeliveryStore(db, clock),
+      deliveries: alertDeliveries({ db: db, clock: clock }),
       send: createAlertSender({ url, format: 'json', userAgent: 'ContentHub/test', clock, timeoutMs }),
       hubUrl: config.baseUrl,
       settleJob: (deliveryId) => void jobs.settleFailed(DELIVER_ALERT, String(deliveryId)),

@@ -3,7 +3,7 @@ import { cpSync, existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { createAuditStore } from '../../src/features/audit/audit-store.ts';
+import { audit, type RecordAct } from '../../src/features/audit/audit.ts';
 import { beginRestore, finishRestore, openRestored, swapRestored } from '../../src/features/backups/restore-steps.ts';
 import { createRestoredStore } from '../../src/features/backups/restored-store.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
@@ -40,7 +40,7 @@ export function begin(dataDir: string, backup: string, options: Partial<Paramete
 }
 
 function settle(db: Db, backup: string) {
-  const recordAct = createAuditStore(db, Date.now).record;
+  const recordAct: RecordAct = (...event) => audit({ db, clock: Date.now }, ...event);
   return createRestoredStore({ db, clock: Date.now, repeatable: [], recordAct }).settle(backup);
 }
 

@@ -2,7 +2,7 @@ import { readForm } from '../../platform/http/body.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { actorOf } from '../../platform/record-act.ts';
+import { actorOf } from '../audit/audit.ts';
 import { invitationGonePage, joinPage, signInPage } from './account-views.ts';
 import type { Joining } from './join-hub.ts';
 import { endedSession, sessionCookie } from './session-cookie.ts';

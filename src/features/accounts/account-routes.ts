@@ -2,7 +2,7 @@ import { readJson } from '../../platform/http/body.ts';
 import { notFound } from '../../platform/http/problem.ts';
 import { json, type Reply } from '../../platform/http/reply.ts';
 import { route, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { actorOf } from '../../platform/record-act.ts';
+import { actorOf } from '../audit/audit.ts';
 import type { AccountStore } from './account-store.ts';
 import { accountJson } from './account-json.ts';
 import type { ChangeAccount } from './change-account.ts';

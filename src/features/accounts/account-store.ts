@@ -1,5 +1,5 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
+
 
 export type Role = 'admin' | 'member';
 export type Account = { id: number; username: string; displayName: string; role: Role; createdAt: number };
@@ -9,14 +9,14 @@ export type ListedAccount = Account & { sources: number };
 type Pseudonym = { name: string };
 type NewAccount = { username: string; displayName: string; role: Role; passwordHash: string };
 
-export type AccountStore = ReturnType<typeof createAccountStore>;
+export type AccountStore = ReturnType<typeof accounts>;
 
 /** Of accounts that have not left. */
 const PRESENT = 'left_at IS NULL';
 const COLUMNS = 'id, username, display_name AS displayName, role, created_at AS createdAt';
 
 /** People who have joined. Names are compared without regard to case. */
-export function createAccountStore(db: Db, clock: Clock) {
+export const accounts = store(({ db, clock }) => {
   const selectAny = db.prepare<[], { id: number }>('any account', `SELECT id FROM accounts WHERE ${PRESENT} LIMIT 1`);
   const select = db.prepare<[number], AccountWithHash>('account',
     `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE id = ? AND ${PRESENT}`);
@@ -71,7 +71,7 @@ export function createAccountStore(db: Db, clock: Clock) {
     setDisplayName: (id: number, displayName: string): void => void updateName.run(displayName, clock(), id),
     setPasswordHash: (id: number, hash: string): void => void updatePassword.run(hash, clock(), id),
   };
-}
+});
 
 /** An account without its password's hash. */
 export function publicPart({ id, username, displayName, role, createdAt }: Account): Account {

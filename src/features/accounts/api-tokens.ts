@@ -2,7 +2,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { notFound } from '../../platform/http/problem.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { actorOf, type Actor, type RecordAct } from '../../platform/record-act.ts';
+import { actorOf, type Actor, type RecordAct } from '../audit/audit.ts';
 import type { ApiToken, CredentialStore } from './credential-store.ts';
 
 type Deps = { db: Db; credentials: CredentialStore; recordAct: RecordAct };

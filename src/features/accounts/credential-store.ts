@@ -1,7 +1,7 @@
-import { DAY, type Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { DAY } from '../../platform/clock.ts';
 import { TOKEN_PREFIX } from '../../platform/token-prefix.ts';
 import type { Viewer } from '../../platform/viewer.ts';
+import { store } from '../hub/hub.ts';
 import { hashSecret, newSecret } from './secrets.ts';
 
 export const SESSION_LIFETIME = 30 * DAY;
@@ -10,13 +10,13 @@ export type ApiToken = { id: number; name: string; createdAt: number };
 
 export type Session = { id: number; createdAt: number; expiresAt: number };
 
-export type CredentialStore = ReturnType<typeof createCredentialStore>;
+export type CredentialStore = ReturnType<typeof credentials>;
 
 type ViewerRow = Omit<Viewer, 'via'>;
 const VIEWER = 'a.id, a.username, a.display_name AS displayName, a.role';
 
 /** What proves who is asking: sessions of browsers and tokens of programs. Reading one never writes. */
-export function createCredentialStore(db: Db, clock: Clock) {
+export const credentials = store(({ db, clock }) => {
   const selectSession = db.prepare<[string, number], ViewerRow>('session', `
     SELECT ${VIEWER}, s.id AS credentialId FROM sessions s JOIN accounts a ON a.id = s.account_id
      WHERE s.token_hash = ? AND s.expires_at > ? AND a.left_at IS NULL`);
@@ -84,4 +84,4 @@ export function createCredentialStore(db: Db, clock: Clock) {
     tokensOf: (accountId: number): ApiToken[] => selectTokens.all(accountId),
     revokeToken: (id: number, accountId: number): void => void deleteToken.run(id, accountId),
   };
-}
+});

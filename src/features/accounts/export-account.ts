@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Clock } from '../../platform/clock.ts';
-import type { RecordAct, Actor } from '../../platform/record-act.ts';
+import type { RecordAct, Actor } from '../audit/audit.ts';
 import { accountJson } from './account-json.ts';
 import type { AccountStore } from './account-store.ts';
 import type { CredentialStore } from './credential-store.ts';

@@ -4,7 +4,7 @@ import { createInput, pathId } from '../../platform/http/input.ts';
 import { notFound } from '../../platform/http/problem.ts';
 import { json, noContent, type Reply } from '../../platform/http/reply.ts';
 import { route, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { actorOf } from '../../platform/record-act.ts';
+import { actorOf } from '../audit/audit.ts';
 import type { Role } from './account-store.ts';
 import type { Invitation, InvitationStore } from './invitation-store.ts';
 import type { Joining } from './join-hub.ts';

@@ -1,17 +1,16 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
 import type { Role } from './account-store.ts';
 import { hashSecret, newSecret } from './secrets.ts';
 
 export type Invitation = { id: number; role: Role; purpose: 'set-up' | 'invite'; createdAt: number; expiresAt: number };
 type NewInvitation = { role: Role; purpose: Invitation['purpose']; createdBy: number | null; lifetime: number };
 
-export type InvitationStore = ReturnType<typeof createInvitationStore>;
+export type InvitationStore = ReturnType<typeof invitations>;
 
 const COLUMNS = 'id, role, purpose, created_at AS createdAt, expires_at AS expiresAt';
 
 /** Links by which people join. A row is removed when its link is used or has expired. */
-export function createInvitationStore(db: Db, clock: Clock) {
+export const invitations = store(({ db, clock }) => {
   const insert = db.prepare<[string, Role, string, number | null, number, number], Invitation>('create invitation', `
     INSERT INTO invitations (token_hash, role, purpose, created_by, created_at, expires_at)
     VALUES (?, ?, ?, ?, ?, ?) RETURNING ${COLUMNS}`);
@@ -49,4 +48,4 @@ export function createInvitationStore(db: Db, clock: Clock) {
     removeSetUpLinks: (): void => void removeSetUp.run(),
     removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
   };
-}
+});

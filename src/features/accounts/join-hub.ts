@@ -4,7 +4,7 @@ import { createInput } from '../../platform/http/input.ts';
 import { HttpError, tooMany } from '../../platform/http/problem.ts';
 import { addressGroup } from '../../platform/http/client-address.ts';
 import type { Limit, RateLimits } from '../../platform/http/rate-limit-store.ts';
-import type { Actor, RecordAct } from '../../platform/record-act.ts';
+import type { Actor, RecordAct } from '../audit/audit.ts';
 import type { Account, AccountStore, Role } from './account-store.ts';
 import type { CredentialStore } from './credential-store.ts';
 import type { Invitation, InvitationStore } from './invitation-store.ts';

@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { overwritingDeleted } from '../../platform/db/overwrite-deleted.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/problem.ts';
-import type { RecordAct } from '../../platform/record-act.ts';
+import type { RecordAct } from '../audit/audit.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import type { AccountStore, AccountWithHash } from './account-store.ts';
 import type { CheckPassword } from './check-password.ts';

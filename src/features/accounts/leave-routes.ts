@@ -2,7 +2,7 @@ import { readJson } from '../../platform/http/body.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { noContent, type Reply } from '../../platform/http/reply.ts';
 import { route, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { actorOf } from '../../platform/record-act.ts';
+import { actorOf } from '../audit/audit.ts';
 import type { ExportAccount } from './export-account.ts';
 import type { Leaving } from './leave-hub.ts';
 import { endedSession } from './session-cookie.ts';

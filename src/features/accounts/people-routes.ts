@@ -5,7 +5,7 @@ import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platfor
 import { HttpError, notFound } from '../../platform/http/problem.ts';
 import { json, page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { actorOf } from '../../platform/record-act.ts';
+import { actorOf } from '../audit/audit.ts';
 import { accountJson } from './account-json.ts';
 import type { AccountStore, ListedAccount } from './account-store.ts';
 import { readInvitation, type InvitationRouteDeps } from './invitation-routes.ts';

@@ -3,7 +3,7 @@ import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { json, noContent, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { actorOf } from '../../platform/record-act.ts';
+import { actorOf } from '../audit/audit.ts';
 import { accountJson } from './account-json.ts';
 import type { Joined, Joining } from './join-hub.ts';
 import { endedSession, sessionCookie } from './session-cookie.ts';

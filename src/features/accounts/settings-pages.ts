@@ -4,7 +4,7 @@ import { pathId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import { route, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { actorOf, type RecordAct } from '../../platform/record-act.ts';
+import { actorOf, type RecordAct } from '../audit/audit.ts';
 import type { AccountStore } from './account-store.ts';
 import type { ApiTokens } from './api-tokens.ts';
 import type { ChangeAccount } from './change-account.ts';

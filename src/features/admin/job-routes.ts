@@ -5,7 +5,7 @@ import { HttpError, notFound } from '../../platform/http/problem.ts';
 import { json, noContent, page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
 import type { JobQueue, JobRow, JobState } from '../../platform/jobs/job-queue.ts';
-import { actorOf, type RecordAct } from '../../platform/record-act.ts';
+import { actorOf, type RecordAct } from '../audit/audit.ts';
 import { jobsPage } from './job-views.ts';
 
 export const JOB_STATES: JobState[] = ['failed', 'retrying', 'queued', 'running', 'done', 'discarded'];

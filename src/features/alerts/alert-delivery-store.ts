@@ -1,5 +1,4 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
 import type { Severity } from './alert.ts';
 
 export type DeliveryState = 'pending' | 'delivered' | 'failed';
@@ -25,13 +24,13 @@ export type NewDelivery = Pick<AlertDelivery, 'event' | 'severity' | 'title' | '
 /** `before` is the id of the last one of the page before. */
 export type DeliveryQuery = { state?: DeliveryState; before?: number; limit: number };
 
-export type AlertDeliveryStore = ReturnType<typeof createAlertDeliveryStore>;
+export type AlertDeliveryStore = ReturnType<typeof alertDeliveries>;
 
 const COLUMNS = `id, event, severity, title, body, suppressed, state, attempts, created_at AS createdAt,
   next_at AS nextAt, finished_at AS finishedAt, last_error AS lastError`;
 
 /** The messages that were made of troubles. */
-export function createAlertDeliveryStore(db: Db, clock: Clock) {
+export const alertDeliveries = store(({ db, clock }) => {
   const insert = db.prepare<[NewDelivery & { now: number }], { id: number }>('create alert delivery', `
     INSERT INTO alert_deliveries (event, severity, title, body, suppressed, created_at, next_at)
     VALUES (@event, @severity, @title, @body, @suppressed, @now, @now) RETURNING id`);
@@ -83,4 +82,4 @@ export function createAlertDeliveryStore(db: Db, clock: Clock) {
     /** Removes up to `limit` that ended so before `before` (unix ms). Returns how many. */
     prune: (state: DeliveryState, before: number, limit: number): number => prune.run(state, before, limit).changes,
   };
-}
+});

@@ -1,4 +1,4 @@
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
 import type { Trouble } from './troubles.ts';
 
 /** What is known of one kind of trouble; times in unix ms. */
@@ -15,13 +15,13 @@ export type AlertEvent = {
 
 type Columns = Omit<AlertEvent, 'subjects'> & { subjects: string };
 
-export type AlertEventStore = ReturnType<typeof createAlertEventStore>;
+export type AlertEventStore = ReturnType<typeof alertEvents>;
 
 const COLUMNS = `event, is_open AS isOpen, is_told AS isTold, untold, subjects, raised_at AS raisedAt,
   told_at AS toldAt, over_told_at AS overToldAt`;
 
 /** One row for each kind of trouble that there has been. */
-export function createAlertEventStore(db: Db) {
+export const alertEvents = store(({ db }) => {
   const select = db.prepare<[string], Columns>('alert event', `SELECT ${COLUMNS} FROM alert_events WHERE event = ?`);
   const selectAll = db.prepare<[], Columns>('alert events', `SELECT ${COLUMNS} FROM alert_events`);
   const upsert = db.prepare<[Columns]>('store alert event', `
@@ -41,7 +41,7 @@ export function createAlertEventStore(db: Db) {
 
     put: ({ subjects, ...row }: AlertEvent): void => void upsert.run({ ...row, subjects: JSON.stringify(subjects) }),
   };
-}
+});
 
 function toEvent({ subjects, ...row }: Columns): AlertEvent {
   return { ...row, subjects: JSON.parse(subjects) as string[] };

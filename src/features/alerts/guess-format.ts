@@ -1,9 +1,4 @@
-/** The receivers whose requests the hub can write; `json` for any other. */
-export const ALERT_FORMATS = [
-  'slack', 'mattermost', 'rocketchat', 'discord', 'googlechat', 'teams', 'ntfy', 'gotify', 'json',
-] as const;
-
-export type AlertFormat = (typeof ALERT_FORMATS)[number];
+import type { AlertFormat } from '../hub/config.ts';
 
 type Rule = { format: AlertFormat; matches: (url: URL) => boolean };
 

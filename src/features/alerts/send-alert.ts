@@ -4,7 +4,8 @@ import { SECOND, type Clock } from '../../platform/clock.ts';
 import { parseRetryAfter } from '../../platform/net/response-freshness.ts';
 import type { Alert } from './alert.ts';
 import { formatAlert, type AlertRequest } from './alert-formats.ts';
-import { guessFormat, type AlertFormat } from './guess-format.ts';
+import type { AlertFormat } from '../hub/config.ts';
+import { guessFormat } from './guess-format.ts';
 import { judgeAnswer, type Answer, type Outcome } from './judge-answer.ts';
 import { quoteAnswer } from './quote-answer.ts';
 

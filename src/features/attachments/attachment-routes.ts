@@ -3,7 +3,7 @@ import { pathId } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/problem.ts';
 import { noContent, seeOther, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { actorOf, type RecordAct } from '../../platform/record-act.ts';
+import { actorOf, type RecordAct } from '../audit/audit.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import type { RemoteCache } from './remote-cache.ts';
 import { serveFile, type ServedFile } from './serve-file.ts';

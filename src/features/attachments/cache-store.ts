@@ -1,15 +1,16 @@
-import { HOUR, type Clock } from '../../platform/clock.ts';
+import { HOUR } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
 
 export type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
 
-export type CacheStore = ReturnType<typeof createCacheStore>;
+export type CacheStore = ReturnType<typeof cachedFiles>;
 
 /** A use is noted at most this often, so that reading hardly ever writes. */
 const USED_RESOLUTION = HOUR;
 
 /** What is in cache/, what it takes, and what could not be fetched lately. */
-export function createCacheStore(db: Db, clock: Clock) {
+export const cachedFiles = store(({ db, clock }) => {
   const sql = prepareStatements(db);
 
   return {
@@ -42,7 +43,7 @@ export function createCacheStore(db: Db, clock: Clock) {
       return (sql.total.get()?.bytes ?? 0) > maxBytes ? sql.oldest.get(spared)?.urlHash : undefined;
     },
   };
-}
+});
 
 function prepareStatements(db: Db) {
   return {

@@ -1,6 +1,6 @@
 import type { Job } from '../../platform/jobs/job-queue.ts';
 import type { JobHandler } from '../../platform/jobs/worker.ts';
-import { THE_HUB, type RecordAct } from '../../platform/record-act.ts';
+import { THE_HUB, type RecordAct } from '../audit/audit.ts';
 import type { FileToScan, ScanResult } from './scan-file.ts';
 import type { UploadFiles } from './upload-files.ts';
 import type { UploadStore } from './upload-store.ts';

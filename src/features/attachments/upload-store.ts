@@ -1,5 +1,5 @@
-import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
 
 export type ScanState = 'clean' | 'unscanned' | 'infected';
 
@@ -30,13 +30,13 @@ export type StoredAttachment = {
   scan: ScanState | null;
 };
 
-export type UploadStore = ReturnType<typeof createUploadStore>;
+export type UploadStore = ReturnType<typeof uploads>;
 
 type FileColumns = Omit<NewUpload, 'width' | 'height' | 'scan'>;
 type AttachParams = FileColumns & { postId: number; ownerId: number; position: number; now: number };
 
 /** Uploaded files and the attachments that name them. Files come first: see upload-files. */
-export function createUploadStore(db: Db, clock: Clock) {
+export const uploads = store(({ db, clock }) => {
   const sql = prepareStatements(db);
 
   return {
@@ -83,7 +83,7 @@ export function createUploadStore(db: Db, clock: Clock) {
     /** All files that rows name, in order, after the given one. */
     named: (after: string, limit: number) => sql.named.all(after, limit),
   };
-}
+});
 
 function prepareStatements(db: Db) {
   return {

@@ -1,7 +1,6 @@
-import type { Clock } from '../../platform/clock.ts';
 import type { Db, Statement } from '../../platform/db/open-database.ts';
 import { HttpError } from '../../platform/http/problem.ts';
-import type { RecordAct } from '../../platform/record-act.ts';
+import { store } from '../hub/hub.ts';
 
 export type AuditRecord = {
   id: number;
@@ -31,8 +30,6 @@ export type AuditPosition = Pick<AuditRecord, 'at' | 'id'>;
 
 type Asked = Required<AuditFilter> & { at: number; id: number; limit: number };
 
-export type AuditStore = ReturnType<typeof createAuditStore>;
-
 const COLUMNS = `id, at, act, actor_id AS actorId, actor_name AS actorName, target_kind AS targetKind,
   target_id AS targetId, target_name AS targetName, address, detail`;
 
@@ -48,8 +45,8 @@ const CONDITIONS: Record<keyof AuditFilter, string> = {
 const NOTHING_ASKED = { act: '', actor: '', targetKind: '', targetId: 0, from: 0, to: 0 };
 const FROM_THE_TOP = { at: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 
-/** Who did what to what, for admins to read later. */
-export function createAuditStore(db: Db, clock: Clock) {
+/** Who did what to what, for administrators to read later. Written through `audit`. */
+export const auditRecords = store(({ db }) => {
   // A request that began before its sender left the hub may end after that: then it has no effect, nor a name in here.
   const insert = db.prepare<[Omit<AuditRecord, 'id'>]>('record act', `
     INSERT INTO audit_records (at, act, actor_id, actor_name, target_kind, target_id, target_name, address, detail)
@@ -69,25 +66,11 @@ export function createAuditStore(db: Db, clock: Clock) {
   const countBefore = db.prepare<[number], { n: number }>('count old audit records',
     'SELECT COUNT(*) AS n FROM audit_records WHERE at < ?');
 
-  const record: RecordAct = (act, actor, target, detail = {}) => {
-    actor.recheck?.();
-    const { changes } = insert.run({
-      at: clock(),
-      act,
-      actorId: actor.id,
-      actorName: actor.name,
-      targetKind: target?.kind ?? null,
-      targetId: target?.id ?? null,
-      targetName: target?.name ?? null,
-      address: actor.address,
-      detail: JSON.stringify(detail),
-    });
-    if (changes === 0) throw new HttpError(401, 'This account is gone.');
-  };
-
   return {
-    /** 401 for an actor who has left, and what its `recheck` throws. */
-    record,
+    /** Throws 401 for an actor who has left. */
+    insert(record: Omit<AuditRecord, 'id'>): void {
+      if (insert.run(record).changes === 0) throw new HttpError(401, 'This account is gone.');
+    },
 
     /** Newest first. */
     list: (filter: AuditFilter, { at, id }: AuditPosition = FROM_THE_TOP, limit: number): AuditRecord[] =>
@@ -101,7 +84,7 @@ export function createAuditStore(db: Db, clock: Clock) {
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
-}
+});
 
 /** A statement for each set of conditions: one for all of them could use no index. */
 function filteredStatements(db: Db): (filter: AuditFilter) => Statement<[Asked], AuditRecord> {

@@ -1,26 +1,27 @@
 import { Readable } from 'node:stream';
 import { inBatches } from '../../platform/read-in-batches.ts';
 import { auditJson } from './audit-json.ts';
-import type { AuditFilter, AuditRecord, AuditStore } from './audit-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
 
 const BATCH = 500;
 
 /** All records that fit, newest first, one JSON object a line. */
-export function auditAsJsonLines(audit: AuditStore, filter: AuditFilter): Readable {
-  return Readable.from(written(audit, filter, '', (record) => `${JSON.stringify(auditJson(record))}\n`));
+export function auditAsJsonLines(hub: Hub, filter: AuditFilter): Readable {
+  return Readable.from(written(hub, filter, '', (record) => `${JSON.stringify(auditJson(record))}\n`));
 }
 
 /** The same as CSV (RFC 4180), with names of columns. */
-export function auditAsCsv(audit: AuditStore, filter: AuditFilter): Readable {
+export function auditAsCsv(hub: Hub, filter: AuditFilter): Readable {
   const head = 'id,at,act,actor_id,actor,target_kind,target_id,target,address,detail\r\n';
-  return Readable.from(written(audit, filter, head, csvLine));
+  return Readable.from(written(hub, filter, head, csvLine));
 }
 
 function* written(
-  audit: AuditStore, filter: AuditFilter, head: string, line: (record: AuditRecord) => string,
+  hub: Hub, filter: AuditFilter, head: string, line: (record: AuditRecord) => string,
 ): Generator<string> {
   if (head) yield head;
-  const rows = inBatches<AuditRecord>((last) => audit.list(filter, last, BATCH));
+  const rows = inBatches<AuditRecord>((last) => auditRecords(hub).list(filter, last, BATCH));
   let lines = '';
   for (const record of rows) {
     lines += line(record);

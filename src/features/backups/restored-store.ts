@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import { COMMAND_LINE, type RecordAct } from '../../platform/record-act.ts';
+import { COMMAND_LINE, type RecordAct } from '../audit/audit.ts';
 
 /** What was changed in a database that comes back from a backup. */
 export type Settled = { sessions: number; jobs: number };

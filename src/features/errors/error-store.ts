@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
-import { errorFields, type Log } from '../../platform/log.ts';
+import { errorFields } from '../../platform/log.ts';
+import { counts, store, type Hub } from '../hub/hub.ts';
 
 const MAX_TEXT = 4_000;
 
@@ -18,23 +17,13 @@ export type ErrorEvent = {
 
 export type ErrorPosition = Pick<ErrorEvent, 'lastAt' | 'id'>;
 
-export type ErrorStore = ReturnType<typeof createErrorStore>;
-
 const FROM_THE_TOP: ErrorPosition = { lastAt: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 
-/**
- * Notes what went wrong unexpectedly: one row per fingerprint, with a count and the first and last time. Never
- * throws; when the database cannot be written, the log line is all there is.
- */
-export function createErrorStore(db: Db, clock: Clock, program: string, log: Log) {
+export const errorEvents = store(({ db, clock }) => {
   const upsert = db.prepare<[string, string, string, string, number, number]>('note error event', `
     INSERT INTO error_events (fingerprint, program, message, stack, count, first_at, last_at)
     VALUES (?, ?, ?, ?, 1, ?, ?)
     ON CONFLICT DO UPDATE SET count = count + 1, message = excluded.message, last_at = excluded.last_at`);
-  const count = db.prepare<[string]>('count error event', `
-    INSERT INTO counts (metric, label, value) VALUES ('error_events_total', ?, 1)
-    ON CONFLICT DO UPDATE SET value = value + 1`);
-
   const selectPage = db.prepare<[number, number, number], ErrorEvent>('error events', `
     SELECT rowid AS id, program, message, stack, count, first_at AS firstAt, last_at AS lastAt FROM error_events
      WHERE (last_at, rowid) < (?, ?) ORDER BY last_at DESC, rowid DESC LIMIT ?`);
@@ -44,24 +33,12 @@ export function createErrorStore(db: Db, clock: Clock, program: string, log: Log
   const countBefore = db.prepare<[number], { n: number }>('count old error events',
     'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?');
 
-  const store = db.transaction('note error event', (fingerprint: string, message: string, stack: string) => {
-    const now = clock();
-    upsert.run(fingerprint, program, message, stack, now, now);
-    count.run(program);
-  });
-
-  function note(error: unknown): void {
-    try {
-      const description = describe(error);
-      const { message, stack } = description;
-      store(fingerprintOf(program, description), message.slice(0, MAX_TEXT), stack.slice(0, MAX_TEXT));
-    } catch (failure) {
-      log.error('error event not stored', errorFields(failure));
-    }
-  }
-
   return {
-    note,
+    /** One more of that kind, now. */
+    add(fingerprint: string, program: string, message: string, stack: string): void {
+      const now = clock();
+      upsert.run(fingerprint, program, message, stack, now, now);
+    },
 
     /** Last seen first; the page begins after that one. */
     list: ({ lastAt, id }: ErrorPosition = FROM_THE_TOP, limit: number): ErrorEvent[] =>
@@ -70,6 +47,24 @@ export function createErrorStore(db: Db, clock: Clock, program: string, log: Log
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
+});
+
+/**
+ * Notes what went wrong unexpectedly: one row per fingerprint, with a count and the first and last time. Never
+ * throws; when the database cannot be written, the log line is all there is.
+ */
+export function noteError(hub: Hub, error: unknown): void {
+  const { program } = hub;
+  try {
+    const description = describe(error);
+    const [message, stack] = [description.message.slice(0, MAX_TEXT), description.stack.slice(0, MAX_TEXT)];
+    hub.db.write('note error event', () => {
+      errorEvents(hub).add(fingerprintOf(program, description), program, message, stack);
+      counts(hub).add('error_events_total', program, 1);
+    });
+  } catch (failure) {
+    hub.log.error('error event not stored', errorFields(failure));
+  }
 }
 
 /** The same for the same kind of error at the same place in the code, whatever ids or names its message mentions. */

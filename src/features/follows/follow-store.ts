@@ -1,16 +1,16 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
+
 
 /** `title` is null where the account may no longer see the source. */
 export type Followed = { sourceId: number; title: string | null; createdAt: number };
 
-export type FollowStore = ReturnType<typeof createFollowStore>;
+export type FollowStore = ReturnType<typeof follows>;
 
 // Of source s to account a.
 const IS_VISIBLE = `(s.visibility = 'public' OR s.owner_id = a.id OR a.role = 'admin')`;
 
 /** Who wants to hear of new posts of which source. */
-export function createFollowStore(db: Db, clock: Clock) {
+export const follows = store(({ db, clock }) => {
   const select = db.prepare<[number, number], { at: number }>('whether source is followed',
     'SELECT created_at AS at FROM follows WHERE account_id = ? AND source_id = ?');
   const selectAmong = db.prepare<[number, string], { id: number }>('which sources are followed', `
@@ -46,4 +46,4 @@ export function createFollowStore(db: Db, clock: Clock) {
     /** Up to `limit` of them; returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
-}
+});

@@ -1,5 +1,5 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
+
 
 /** A post that somebody has read, as far as that person may still see it. */
 export type ReadPost = { postId: number; title: string; sourceId: number; sourceTitle: string; readAt: number };
@@ -7,12 +7,12 @@ export type ReadPost = { postId: number; title: string; sourceId: number; source
 /** Where a page of the history begins: after this entry, last read first. */
 export type HistoryPosition = { readAt: number; postId: number };
 
-export type HistoryStore = ReturnType<typeof createHistoryStore>;
+export type HistoryStore = ReturnType<typeof readingHistory>;
 
 const FROM_THE_TOP: HistoryPosition = { readAt: Number.MAX_SAFE_INTEGER, postId: Number.MAX_SAFE_INTEGER };
 
 /** What each person has read. Asking never writes, and a post is written once however often it is opened. */
-export function createHistoryStore(db: Db, clock: Clock) {
+export const readingHistory = store(({ db, clock }) => {
   const select = db.prepare<[number, number], { at: number }>('whether post is read',
     'SELECT read_at AS at FROM reading_history WHERE account_id = ? AND post_id = ?');
   const selectAmong = db.prepare<[number, string], { id: number }>('which posts are read', `
@@ -52,4 +52,4 @@ export function createHistoryStore(db: Db, clock: Clock) {
     /** Up to `limit` entries of an account; returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
-}
+});

@@ -1,16 +1,17 @@
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
+
 
 /** Entries of one reader before it is the next one's turn. */
 const SHARE = 50;
 
-export type OldHistoryStore = ReturnType<typeof createOldHistoryStore>;
+export type OldHistoryStore = ReturnType<typeof oldHistory>;
 
 /**
  * Removes old reading history in blocks: some entries of one reader, some of the next, and so around. The oldest of one
  * reader lie side by side by reader, and those of many readers side by side by post, so that a block of both changes
  * few pages of either index; as many entries of one reader alone would change a page of the posts' index each.
  */
-export function createOldHistoryStore(db: Db) {
+export const oldHistory = store(({ db }) => {
   const selectReader = db.prepare<[number, number], { id: number }>('account with old reading history', `
     SELECT id FROM accounts WHERE id > ?
        AND EXISTS (SELECT 1 FROM reading_history WHERE account_id = accounts.id AND read_at < ?) ORDER BY id LIMIT 1`);
@@ -39,4 +40,4 @@ export function createOldHistoryStore(db: Db) {
 
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
-}
+});

@@ -3,9 +3,10 @@ import { readJson } from '../../platform/http/body.ts';
 import { HttpError, invalid } from '../../platform/http/problem.ts';
 import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
 import { json, noContent, page, seeOther, type Reply } from '../../platform/http/reply.ts';
-import { route, type MemberRequest, type Route } from '../../platform/http/router.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import type { Hub } from '../hub/hub.ts';
 import { notificationJson } from './notification-json.ts';
-import type { NotificationStore } from './notification-store.ts';
+import { notifications } from './notification-store.ts';
 import { notificationsPage } from './notification-views.ts';
 
 const MAX_IDS = 1000;
@@ -13,49 +14,40 @@ const MAX_IDS = 1000;
 /** Notifications marked in one transaction: a few milliseconds. */
 const BATCH = 500;
 
-/** What the hub has told a person: to read and to tick off. */
-export function notificationRoutes({ notifications }: { notifications: NotificationStore }): Route[] {
-  return [
-    route('GET /api/notifications', 'member', 'Notifications, newest first; unread=1 only those not read', list),
-    route('POST /api/notifications/read', 'member', 'Mark notifications as read: {ids} or {all: true}', markRead),
-    route('GET /notifications', 'member', 'Page: notifications', show),
-    route('POST /notifications/read', 'member', 'Form: mark all notifications as read', markAllRead),
-  ];
+export function listNotifications(hub: Hub, req: MemberRequest): Reply {
+  const { items, next } = readPage(hub, req, readLimit(req.query));
+  return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
+}
 
-  function list(req: MemberRequest): Reply {
-    const { items, next } = readPage(req, readLimit(req.query));
-    return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
-  }
+export function showNotifications(hub: Hub, req: MemberRequest): Reply {
+  return page(notificationsPage({ ...readPage(hub, req, readLimit(req.query)), unreadOnly: isUnreadOnly(req) }));
+}
 
-  function show(req: MemberRequest): Reply {
-    return page(notificationsPage({ ...readPage(req, readLimit(req.query)), unreadOnly: isUnreadOnly(req) }));
-  }
+function readPage(hub: Hub, req: MemberRequest, limit: number) {
+  const [after = Number.MAX_SAFE_INTEGER] = readCursor(req.query, 1) ?? [];
+  const query = { accountId: req.viewer.id, unreadOnly: isUnreadOnly(req), after, limit: limit + 1 };
+  return pageOf(notifications(hub).list(query), limit, (last) => cursorOf(last.id));
+}
 
-  function readPage(req: MemberRequest, limit: number) {
-    const [after = Number.MAX_SAFE_INTEGER] = readCursor(req.query, 1) ?? [];
-    const query = { accountId: req.viewer.id, unreadOnly: isUnreadOnly(req), after, limit: limit + 1 };
-    return pageOf(notifications.list(query), limit, (last) => cursorOf(last.id));
-  }
+export async function markNotificationsRead(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { ids, all } = await readJson(req);
+  if (all === true && ids === undefined) await markAll(hub, req);
+  else if (all === undefined && isIds(ids)) notifications(hub).markRead(req.viewer.id, ids);
+  else throw invalid([{ pointer: '/ids', detail: `Send either ids, up to ${MAX_IDS} of them, or "all": true.` }]);
+  return noContent();
+}
 
-  async function markRead(req: MemberRequest): Promise<Reply> {
-    const { ids, all } = await readJson(req);
-    if (all === true && ids === undefined) await markAll(req);
-    else if (all === undefined && isIds(ids)) notifications.markRead(req.viewer.id, ids);
-    else throw invalid([{ pointer: '/ids', detail: `Send either ids, up to ${MAX_IDS} of them, or "all": true.` }]);
-    return noContent();
-  }
+export async function submitMarkAllRead(hub: Hub, req: MemberRequest): Promise<Reply> {
+  await markAll(hub, req);
+  return seeOther('/notifications');
+}
 
-  async function markAllRead(req: MemberRequest): Promise<Reply> {
-    await markAll(req);
-    return seeOther('/notifications');
-  }
-
-  /** In small transactions, so that nobody waits for many. What comes meanwhile stays unread. */
-  async function markAll({ viewer: { id } }: MemberRequest): Promise<void> {
-    const [newest] = notifications.list({ accountId: id, unreadOnly: true, after: Number.MAX_SAFE_INTEGER, limit: 1 });
-    if (!newest) return;
-    while (notifications.markReadUpTo(id, newest.id, BATCH) === BATCH) await setImmediate();
-  }
+/** In small transactions, so that nobody waits for many. What comes meanwhile stays unread. */
+async function markAll(hub: Hub, { viewer: { id } }: MemberRequest): Promise<void> {
+  const unread = { accountId: id, unreadOnly: true, after: Number.MAX_SAFE_INTEGER, limit: 1 };
+  const [newest] = notifications(hub).list(unread);
+  if (!newest) return;
+  while (notifications(hub).markReadUpTo(id, newest.id, BATCH) === BATCH) await setImmediate();
 }
 
 function isUnreadOnly({ query }: MemberRequest): boolean {

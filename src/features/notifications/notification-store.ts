@@ -1,5 +1,5 @@
-import { MINUTE, type Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { MINUTE } from '../../platform/clock.ts';
+import { store } from '../hub/hub.ts';
 
 /** `path` is the hub's page about it. */
 export type NewNotification = { accountId: number; kind: string; title: string; path: string };
@@ -14,10 +14,8 @@ export type NotificationQuery = { accountId: number; unreadOnly: boolean; after:
 /** As long as a feed is left alone at least: what comes in between was sent post by post. */
 const ONE_STORY = 15 * MINUTE;
 
-export type NotificationStore = ReturnType<typeof createNotificationStore>;
-
 /** What the hub tells people, newest first. */
-export function createNotificationStore(db: Db, clock: Clock) {
+export const notifications = store(({ db, clock }) => {
   const insert = db.prepare<[NewNotification & { now: number }]>('notify', `
     INSERT INTO notifications (account_id, kind, title, path, created_at)
     VALUES (@accountId, @kind, @title, @path, @now)`);
@@ -86,4 +84,4 @@ export function createNotificationStore(db: Db, clock: Clock) {
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
-}
+});

@@ -1,7 +1,7 @@
-import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import type { RemoteAttachment, RemoteAttachmentStore } from './remote-attachment-store.ts';
-import type { SearchIndexStore } from './search-index-store.ts';
+import { store } from '../hub/hub.ts';
+import { remoteAttachments, type RemoteAttachment } from './remote-attachment-store.ts';
+import { searchIndex } from './search-index-store.ts';
 
 /** A post ready to be stored: sanitised, with its searchable text. */
 export type PreparedPost = {
@@ -21,7 +21,7 @@ export type PreparedPost = {
 /** 'buried': it was deleted here before and does not come back. */
 export type Stored = 'added' | 'updated' | 'buried';
 
-export type IngestStore = ReturnType<typeof createIngestStore>;
+export type IngestStore = ReturnType<typeof ingestStore>;
 
 type Columns = Omit<PreparedPost, 'searchText' | 'attachments'> & {
   sourceId: number;
@@ -31,7 +31,9 @@ type Columns = Omit<PreparedPost, 'searchText' | 'attachments'> & {
 type StoredPost = { id: number; publishedAt: number; searchKey: number | null };
 
 /** Where posts of sources are written: inserted, updated when they changed, left alone when they were deleted here. */
-export function createIngestStore(db: Db, clock: Clock, index: SearchIndexStore, attachments: RemoteAttachmentStore) {
+export const ingestStore = store((hub) => {
+  const { db, clock } = hub;
+  const [index, attachments] = [searchIndex(hub), remoteAttachments(hub)];
   const selectHash = db.prepare<[number, string], { hash: string }>('hash of post',
     'SELECT content_hash AS hash FROM posts WHERE source_id = ? AND guid = ?');
   const selectId = db.prepare<[number, string], { id: number }>('id of post',
@@ -74,7 +76,7 @@ export function createIngestStore(db: Db, clock: Clock, index: SearchIndexStore,
 
     newestPublishedAt: (sourceId: number): number[] => selectNewest.all(sourceId).map((row) => row.at),
   };
-}
+});
 
 function prepareUpsert(db: Db) {
   return db.prepare<[Columns], StoredPost>('store post', `

@@ -1,6 +1,5 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
 import { overwritingDeleted } from '../../platform/db/overwrite-deleted.ts';
+import { store } from '../hub/hub.ts';
 import { COLUMNS, FROM_THE_TOP, NEWEST_FIRST, newestFirst, SELECT, type Position, type Post } from './post-columns.ts';
 import { createUnreadStore, type UnreadQuery } from './unread-store.ts';
 
@@ -33,12 +32,12 @@ export type PostQuery = {
 /** `words` is an FTS5 expression; the page begins after the search key `after`. */
 export type SearchQuery = Omit<PostQuery, 'after'> & { words: string; after?: number };
 
-export type PostStore = ReturnType<typeof createPostStore>;
+export type PostStore = ReturnType<typeof posts>;
 
 const AFTER = '(p.published_at, p.id) < (?, ?)';
 
 /** Posts as they are read. Keyset paging by (published_at, id), each page by an index. */
-export function createPostStore(db: Db, clock: Clock) {
+export const posts = store(({ db, clock }) => {
   const unread = createUnreadStore(db);
   const select = db.prepare<[number], Post>('post', `${SELECT} WHERE p.id = ?`);
   const selectPublic = db.prepare<[number, number, number], Post>('public posts',
@@ -124,4 +123,4 @@ export function createPostStore(db: Db, clock: Clock) {
      */
     delete: (post: Post): void => overwritingDeleted(db, () => deletePost(post)),
   };
-}
+});

@@ -1,5 +1,5 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
+
 
 export type RemoteAttachment = {
   url: string;
@@ -12,12 +12,12 @@ export type RemoteAttachment = {
   isInline: boolean;
 };
 
-export type RemoteAttachmentStore = ReturnType<typeof createRemoteAttachmentStore>;
+export type RemoteAttachmentStore = ReturnType<typeof remoteAttachments>;
 
 type Row = Omit<RemoteAttachment, 'url' | 'isInline'> & { position: number; isInline: 0 | 1 };
 
 /** Files that publishers name beside their posts. */
-export function createRemoteAttachmentStore(db: Db, clock: Clock) {
+export const remoteAttachments = store(({ db, clock }) => {
   const select = db.prepare<[number], { id: number; url: string }>('remote attachments',
     `SELECT id, remote_url AS url FROM attachments WHERE post_id = ? AND kind = 'remote'`);
   const insert = db.prepare<[Row & { postId: number; url: string; now: number }]>('add remote attachment', `
@@ -45,4 +45,4 @@ export function createRemoteAttachmentStore(db: Db, clock: Clock) {
       for (const id of known.values()) remove.run(id);
     },
   };
-}
+});

@@ -1,5 +1,5 @@
 import { SECOND } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
 
 /** What the index needs of a post that was just stored; `searchKey` is null until it was indexed once. */
 export type Indexable = {
@@ -14,10 +14,10 @@ export type Indexable = {
 /** Pages of the index written in one step of a merge: about 10 ms. */
 const MERGED_PAGES = 100;
 
-export type SearchIndexStore = ReturnType<typeof createSearchIndexStore>;
+export type SearchIndexStore = ReturnType<typeof searchIndex>;
 
 /** The full-text index of posts. Its rows are numbered so that the newest posts come first. */
-export function createSearchIndexStore(db: Db) {
+export const searchIndex = store(({ db }) => {
   const selectKey = db.prepare<[number], { id: number }>('search key', 'SELECT id FROM posts WHERE search_key = ?');
   const setKey = db.prepare<[number, number]>('set search key', 'UPDATE posts SET search_key = ? WHERE id = ?');
   const remove = db.prepare<[number]>('take post out of the index', 'DELETE FROM posts_search WHERE rowid = ?');
@@ -53,7 +53,7 @@ export function createSearchIndexStore(db: Db) {
       return (selectChanges.get()?.n ?? 0) - before >= 2;
     },
   };
-}
+});
 
 /**
  * Grows with the second of publishing, then with the id. From 1901 to 2106 it stays within 2^53, where each integer

@@ -5,7 +5,7 @@ import { HttpError, invalid, notFound } from '../../platform/http/problem.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { excerpt, plainText } from '../../platform/markup/plain-text.ts';
 import type { KeptCounts } from '../../platform/metrics/kept-counts.ts';
-import { actorOf, type RecordAct } from '../../platform/record-act.ts';
+import { actorOf, type RecordAct } from '../audit/audit.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import { remoteFiles } from './ingest-posts.ts';
 import type { IngestStore, PreparedPost } from './ingest-store.ts';

@@ -2,7 +2,7 @@ import { DAY, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import type { PacedWrites } from '../../platform/db/paced-writes.ts';
 import type { Log } from '../../platform/log.ts';
-import type { Actor, RecordAct } from '../../platform/record-act.ts';
+import type { Actor, RecordAct } from '../audit/audit.ts';
 import type { RetentionRunStore } from './run-store.ts';
 
 /** What is kept for how long. `removeBefore` removes up to `limit` rows older than that and returns how many. */

@@ -1,4 +1,5 @@
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
+
 
 /** How many rows of each kind were removed. */
 export type Removed = Record<string, number>;
@@ -7,10 +8,10 @@ export type RetentionRun = { startedAt: number; finishedAt: number | null; remov
 
 type RunRow = Omit<RetentionRun, 'removed'> & { removed: string };
 
-export type RetentionRunStore = ReturnType<typeof createRetentionRunStore>;
+export type RetentionRunStore = ReturnType<typeof retentionRuns>;
 
 /** The last run, or the one that is under way: known across restarts, and to every process. Times in unix ms. */
-export function createRetentionRunStore(db: Db) {
+export const retentionRuns = store(({ db }) => {
   const select = db.prepare<[], RunRow>('retention run',
     'SELECT started_at AS startedAt, finished_at AS finishedAt, removed FROM retention_runs WHERE id = 1');
   const upsert = db.prepare<[number]>('begin retention run', `
@@ -38,4 +39,4 @@ export function createRetentionRunStore(db: Db) {
     /** False when somebody else has finished it. */
     finish: (at: number): boolean => finish.run(at).changes === 1,
   };
-}
+});

@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, invalid, tooMany } from '../../platform/http/problem.ts';
 import type { Limit, RateLimits } from '../../platform/http/rate-limit-store.ts';
-import type { Actor, RecordAct } from '../../platform/record-act.ts';
+import type { Actor, RecordAct } from '../audit/audit.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import { createSlots } from '../../platform/slots.ts';

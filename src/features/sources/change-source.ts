@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, notFound, tooMany } from '../../platform/http/problem.ts';
 import type { Limit, RateLimits } from '../../platform/http/rate-limit-store.ts';
-import { THE_HUB, type Actor, type RecordAct } from '../../platform/record-act.ts';
+import { THE_HUB, type Actor, type AuditEvent, type RecordAct } from '../audit/audit.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import type { RemovingSources } from './remove-source.ts';
 import { mayManage, maySee, TITLE_MAX, type Source, type SourceStore, type Visibility } from './source-store.ts';
@@ -42,7 +42,7 @@ export function changingSources(deps: ChangeSourceDeps) {
     return source;
   }
 
-  function audit(act: string, actor: Actor, { id, title }: Source, detail = {}): void {
+  function audit(act: AuditEvent, actor: Actor, { id, title }: Source, detail = {}): void {
     recordAct(act, actor, { kind: 'source', id, name: title }, detail);
   }
 

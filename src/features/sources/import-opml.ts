@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { HttpError } from '../../platform/http/problem.ts';
-import type { Actor, RecordAct } from '../../platform/record-act.ts';
+import type { Actor, RecordAct } from '../audit/audit.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import { ADDRESS_MAX, feedAddress } from './feed-address.ts';

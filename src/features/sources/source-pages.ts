@@ -4,7 +4,7 @@ import { pathId } from '../../platform/http/input.ts';
 import { cursorOf, pageOf, readCursor } from '../../platform/http/paging.ts';
 import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { actorOf } from '../../platform/record-act.ts';
+import { actorOf } from '../audit/audit.ts';
 import type { Html } from '../../platform/http/html.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import type { AddingSources, WebhookAccess } from './add-source.ts';

@@ -6,7 +6,7 @@ import { HttpError } from '../../platform/http/problem.ts';
 import { json, noContent, text, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
-import { actorOf } from '../../platform/record-act.ts';
+import { actorOf } from '../audit/audit.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import type { AddingSources } from './add-source.ts';
 import type { ChangingSources } from './change-source.ts';

@@ -1,7 +1,6 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import type { Viewer } from '../../platform/viewer.ts';
+import { store } from '../hub/hub.ts';
 
 /** Characters. */
 export const TITLE_MAX = 200;
@@ -45,7 +44,7 @@ export type SourcePage = { ownedOnly: boolean; after: number; limit: number };
 
 type InsertSource = Omit<NewSource, 'titleIsOwn'> & { isOwn: number; nextSyncAt: number | null; now: number };
 
-export type SourceStore = ReturnType<typeof createSourceStore>;
+export type SourceStore = ReturnType<typeof sources>;
 
 const SELECT = `
   SELECT s.id, s.owner_id AS ownerId, a.display_name AS owner, s.kind, s.title, s.visibility, s.state,
@@ -57,7 +56,7 @@ const SELECT = `
    WHERE s.removed_at IS NULL`;
 
 /** Sources as people see and change them. What a synchronisation reads and writes is in sync-state-store. */
-export function createSourceStore(db: Db, clock: Clock) {
+export const sources = store(({ db, clock }) => {
   const select = db.prepare<[number], Source>('source', `${SELECT} AND s.id = ?`);
   const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT}
      AND s.id > ? AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY s.id LIMIT ?`);
@@ -127,7 +126,7 @@ export function createSourceStore(db: Db, clock: Clock) {
     /** The row of one that is hidden; what it has goes with it. */
     delete: (id: number): void => void remove.run(id),
   };
-}
+});
 
 /** Whether the viewer may see a source and its posts. */
 export function maySee(source: Source, viewer: Viewer | null): boolean {

@@ -1,6 +1,6 @@
-import { DAY, HOUR, type Clock } from '../../platform/clock.ts';
+import { DAY, HOUR } from '../../platform/clock.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
 import { TITLE_MAX } from './source-store.ts';
 
 /** What a synchronisation starts from. */
@@ -20,7 +20,7 @@ export type Validators = { etag: string | null; lastModified: string | null; bod
 export type FeedFacts = { title: string; siteUrl: string | null; description: string | null; ttl: number | null };
 export type DueSource = { sourceId: number; host: string };
 
-export type SyncStateStore = ReturnType<typeof createSyncStateStore>;
+export type SyncStateStore = ReturnType<typeof syncState>;
 
 /**
  * When a source comes back if nothing else is ever heard of the job that was made for it. The job's end, good or bad,
@@ -34,7 +34,7 @@ const NEVER_LATER = DAY + HOUR;
 const DESCRIPTION_MAX = 1_000;
 
 /** When each feed was synchronised, how it went, and when it is next due. */
-export function createSyncStateStore(db: Db, clock: Clock) {
+export const syncState = store(({ db, clock }) => {
   const select = db.prepare<[number], SyncState>('sync state', `
     SELECT s.id AS sourceId, s.state, s.failures, s.last_success_at AS lastSuccessAt,
            f.url, f.etag, f.last_modified AS lastModified, f.body_hash AS bodyHash, f.ttl
@@ -113,4 +113,4 @@ export function createSyncStateStore(db: Db, clock: Clock) {
       return true;
     },
   };
-}
+});

@@ -3,7 +3,7 @@ import { pathId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { json, page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import { route, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { actorOf } from '../../platform/record-act.ts';
+import { actorOf } from '../audit/audit.ts';
 import type { ChangingSources } from './change-source.ts';
 import { sourceJson, type FollowedAmong } from './source-json.ts';
 import { mayManage, maySee } from './source-store.ts';

@@ -2,7 +2,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/problem.ts';
 import { byteSize } from '../../platform/http/readable.ts';
-import type { Actor, RecordAct } from '../../platform/record-act.ts';
+import type { Actor, RecordAct } from '../audit/audit.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import type { ChangingSources } from './change-source.ts';
 import type { Source, SourceStore } from './source-store.ts';

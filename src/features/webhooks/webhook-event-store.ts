@@ -1,5 +1,5 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
+
 
 /** An accepted event. `guid` is its post's, `happenedAt` its own time in unix ms; null for events of other types. */
 export type AcceptedEvent = {
@@ -10,10 +10,10 @@ export type AcceptedEvent = {
   happenedAt: number | null;
 };
 
-export type WebhookEventStore = ReturnType<typeof createWebhookEventStore>;
+export type WebhookEventStore = ReturnType<typeof webhookEvents>;
 
 /** Which events have been accepted, so that a repeated one changes nothing. */
-export function createWebhookEventStore(db: Db, clock: Clock) {
+export const webhookEvents = store(({ db, clock }) => {
   const selectLater = db.prepare<[number, string, number], { at: number }>('later event of a post', `
     SELECT happened_at AS at FROM webhook_events WHERE source_id = ? AND guid = ? AND happened_at > ?`);
   const selectKnown = db.prepare<[number, string, string], { id: string }>('known event',
@@ -53,4 +53,4 @@ export function createWebhookEventStore(db: Db, clock: Clock) {
 
     removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
   };
-}
+});

@@ -3,7 +3,7 @@ import { pathId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { json, page, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { actorOf } from '../../platform/record-act.ts';
+import { actorOf } from '../audit/audit.ts';
 import type { Viewer } from '../../platform/viewer.ts';
 import type { ManagingWebhooks, WebhookAccess, WebhookSource } from './manage-webhooks.ts';
 import type { ReceivingEvents } from './receive-event.ts';

@@ -1,12 +1,13 @@
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
+
 
 /** Secrets as they are stored. */
 export type StoredSecrets = { sourceId: number; secret: string; previousSecret: string | null };
 
-export type WebhookSecretStore = ReturnType<typeof createWebhookSecretStore>;
+export type WebhookSecretStore = ReturnType<typeof webhookSecrets>;
 
 /** Looks after stored secrets: those that are not sealed yet, and those that are not valid any more. */
-export function createWebhookSecretStore(db: Db) {
+export const webhookSecrets = store(({ db }) => {
   const selectPlain = db.prepare<[string, string, number], StoredSecrets>('unsealed secrets', `
     SELECT source_id AS sourceId, secret, previous_secret AS previousSecret FROM webhooks
      WHERE secret LIKE ? OR previous_secret LIKE ? LIMIT ?`);
@@ -27,4 +28,4 @@ export function createWebhookSecretStore(db: Db) {
     removePrevious: (now: number, latest: number, limit: number): number =>
       removePrevious.run(now, latest, limit).changes,
   };
-}
+});

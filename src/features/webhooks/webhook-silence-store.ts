@@ -1,4 +1,5 @@
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
+
 
 /** A webhook that has been quiet for too long; times in unix ms. */
 export type QuietWebhook = {
@@ -9,10 +10,10 @@ export type QuietWebhook = {
   quietSinceAt: number;
 };
 
-export type WebhookSilenceStore = ReturnType<typeof createWebhookSilenceStore>;
+export type WebhookSilenceStore = ReturnType<typeof webhookSilence>;
 
 /** Which webhooks are not heard any more. */
-export function createWebhookSilenceStore(db: Db) {
+export const webhookSilence = store(({ db }) => {
   const pullBack = db.prepare<[number, number, number, number]>('pull back webhook times', `
     UPDATE webhooks SET quiet_since_at = MIN(quiet_since_at, ?), silence_told_at = MIN(silence_told_at, ?)
      WHERE quiet_since_at > ? OR silence_told_at > ?`);
@@ -39,4 +40,4 @@ export function createWebhookSilenceStore(db: Db) {
 
     countSilent: (): number => countSilent.get()?.value ?? 0,
   };
-}
+});

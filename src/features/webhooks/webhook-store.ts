@@ -1,5 +1,5 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { store } from '../hub/hub.ts';
+
 
 export type WebhookState = 'active' | 'silent' | 'disabled';
 
@@ -20,10 +20,10 @@ export type WebhookSecrets = {
   previousUntilAt: number | null; // unix ms
 };
 
-export type WebhookStore = ReturnType<typeof createWebhookStore>;
+export type WebhookStore = ReturnType<typeof webhooks>;
 
 /** The webhooks of sources of that kind: their secrets, and when they were last heard. */
-export function createWebhookStore(db: Db, clock: Clock) {
+export const webhooks = store(({ db, clock }) => {
   const insert = db.prepare<[number, string, number, number]>('create webhook',
     'INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at) VALUES (?, ?, ?, ?)');
   const select = db.prepare<[number], Webhook>('webhook', `
@@ -61,4 +61,4 @@ export function createWebhookStore(db: Db, clock: Clock) {
     /** Valid events have come, the last at `at` (unix ms). */
     hear: (sourceId: number, at: number, paidUntilAt: number): void => void hear.run({ sourceId, at, paidUntilAt }),
   };
-}
+});

@@ -21,6 +21,9 @@ export type Statement<Params extends unknown[], Row> = {
  */
 export type Db = {
   prepare<Params extends unknown[], Row = never>(name: string, sql: string): Statement<Params, Row>;
+  /** Runs `work` in a transaction and returns what it returns; within another one, in a savepoint of it. */
+  write<Result>(name: string, work: () => Result): Result;
+  /** The same, prepared: for what is called very often. */
   transaction<Args extends unknown[], Result>(name: string, work: (...args: Args) => Result): (...args: Args) => Result;
   exec(sql: string): void;
   pragma(source: string): unknown;
@@ -71,6 +74,7 @@ function enterWalMode(file: Database.Database): void {
 }
 
 function wrap(file: Database.Database, onSlow: SlowQuery): Db {
+  const run = file.transaction((work: () => unknown) => work());
   return {
     prepare<Params extends unknown[], Row = never>(name: string, sql: string): Statement<Params, Row> {
       const statement = file.prepare<Params, Row>(sql);
@@ -81,6 +85,7 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
         run: (...params) => timed(() => toRunResult(statement.run(...params))),
       };
     },
+    write: <Result>(name: string, work: () => Result) => measure(name, onSlow, () => run.immediate(work) as Result),
     transaction(name, work) {
       const transaction = file.transaction(work);
       return (...args) => measure(name, onSlow, () => transaction.immediate(...args));

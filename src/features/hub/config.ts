@@ -1,8 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { join, relative, isAbsolute } from 'node:path';
-import { ALERT_FORMATS, type AlertFormat } from '../features/alerts/guess-format.ts';
-import type { LogLevel } from '../platform/log.ts';
-import type { Cidr } from '../platform/net/address-guard.ts';
+import type { LogLevel } from '../../platform/log.ts';
+import type { Cidr } from '../../platform/net/address-guard.ts';
 import { httpAddress } from './local-address.ts';
 import {
   ageRecipient, bearerToken, cidrs, days, farFolder, folder, host, httpUrl, integer, oneOf, origin,
@@ -16,6 +15,13 @@ export { ConfigError } from './settings-reader.ts';
 const MAX_FILE = 2 ** 32;
 const MAX_STORE = 2 ** 48;
 const DAY_SECONDS = 86_400;
+
+/** The receivers whose requests the hub can write; `json` for any other. */
+export const ALERT_FORMATS = [
+  'slack', 'mattermost', 'rocketchat', 'discord', 'googlechat', 'teams', 'ntfy', 'gotify', 'json',
+] as const;
+
+export type AlertFormat = (typeof ALERT_FORMATS)[number];
 
 export type Config = {
   readonly projectRoot: string;

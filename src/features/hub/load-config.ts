@@ -4,7 +4,7 @@ import { readConfig, ConfigError, type Config } from './config.ts';
 import { EnvFileError, readEnvironment } from './env-file.ts';
 
 /** The folder that holds package.json. */
-export const PROJECT_ROOT = resolve(import.meta.dirname, '../..');
+export const PROJECT_ROOT = resolve(import.meta.dirname, '../../..');
 
 /** The configuration out of the environment and the project's .env. Throws ConfigError with every mistake. */
 export function loadConfig(env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT): Config {

@@ -1,0 +1,37 @@
+import { listAudit, showAudit } from '../features/audit/audit-routes.ts';
+import { listErrors, showErrors } from '../features/errors/error-routes.ts';
+import type { Hub } from '../features/hub/hub.ts';
+import {
+  listNotifications, markNotificationsRead, showNotifications, submitMarkAllRead,
+} from '../features/notifications/notification-routes.ts';
+import type { Reply } from '../platform/http/reply.ts';
+import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
+
+type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
+type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | Promise<Reply>;
+
+/** Every address of the hub: method and path, who may call it, what it does, and the function that answers. */
+export const ROUTES: ((hub: Hub) => Route)[] = [
+  at('GET /api/notifications', 'member', 'Notifications, newest first; unread=1: unread ones', listNotifications),
+  at(
+    'POST /api/notifications/read', 'member', 'Mark notifications as read: {ids} or {all: true}', markNotificationsRead,
+  ),
+  at('GET /notifications', 'member', 'Page: notifications', showNotifications),
+  at('POST /notifications/read', 'member', 'Form: mark all notifications as read', submitMarkAllRead),
+
+  at('GET /api/admin/errors', 'admin', 'Error events, one for each kind, last seen first', listErrors),
+  at('GET /admin/errors', 'admin', 'Page: error events', showErrors),
+  at(
+    'GET /api/admin/audit', 'admin', 'Audit events, newest first; act, actor, target, from and to filter them; ' +
+    'format=csv or jsonl downloads all that fit', listAudit,
+  ),
+  at('GET /admin/audit', 'admin', 'Page: audit events', showAudit),
+];
+
+/** One line of the list. Its handler is given the hub that `hubRoutes` binds. */
+function at<A extends Access>(
+  pattern: Parameters<typeof route>[0], access: A, summary: string, handler: Handler<A>,
+  options?: Parameters<typeof route>[4],
+): (hub: Hub) => Route {
+  return (hub) => route(pattern, access, summary, (request) => handler(hub, request as RequestFor<A>), options);
+}

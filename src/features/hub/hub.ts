@@ -1,0 +1,62 @@
+import type { Clock, Random } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db/open-database.ts';
+import { createPacedWrites } from '../../platform/db/paced-writes.ts';
+import { createRateLimitStore } from '../../platform/http/rate-limit-store.ts';
+import { createJobQueue } from '../../platform/jobs/job-queue.ts';
+import type { Log } from '../../platform/log.ts';
+import { createKeptCounts } from '../../platform/metrics/kept-counts.ts';
+import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
+import type { Config } from './config.ts';
+
+/** The handle that every act takes first: what differs between a process and a test. Made once per process. */
+export type Hub = {
+  db: Db;
+  config: Config;
+  clock: Clock;
+  random: Random;
+  outbound: OutboundFetch;
+  log: Log;
+  program: 'web' | 'worker' | 'hubctl';
+};
+
+/** What a store needs. A database that is no running hub's, such as a restored one, can be given alone. */
+export type StoreHub = Pick<Hub, 'db' | 'clock'>;
+
+const stores: ((hub: Hub) => unknown)[] = [];
+
+/** Makes a value at the first call for a hub and gives the same one at every later call. */
+export function once<Needs extends object, Value>(make: (hub: Needs) => Value): (hub: Needs) => Value {
+  const made = new WeakMap<object, { value: Value }>();
+  return (hub) => {
+    const known = made.get(hub);
+    if (known) return known.value;
+    const value = make(hub);
+    made.set(hub, { value });
+    return value;
+  };
+}
+
+/** As `once`, for what holds prepared statements: `openStores` makes it before the process listens. */
+export function store<Value>(make: (hub: StoreHub) => Value): (hub: StoreHub) => Value {
+  const find = once(make);
+  stores.push(find);
+  return find;
+}
+
+/** Prepares every statement of the features that are loaded, so that a mistake in one stops the start. */
+export function openStores(hub: Hub): void {
+  for (const find of stores) find(hub);
+}
+
+/** Numbers of the table `counts`, for metrics. */
+export const counts = store(({ db }) => createKeptCounts(db));
+
+/** The durable queue. Enqueue through `enqueue`, which knows what each kind of job requires. */
+export const jobs = once(({ db, clock, random }: Pick<Hub, 'db' | 'clock' | 'random'>) =>
+  createJobQueue(db, clock, random));
+
+/** Rate limits that all processes share. */
+export const limits = store(({ db, clock }) => createRateLimitStore(db, clock));
+
+/** Large changes in transactions so short that others hardly wait; what is asked for at once takes turns. */
+export const throttled = store(({ db }) => createPacedWrites(db));

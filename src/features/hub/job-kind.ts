@@ -1,0 +1,46 @@
+import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
+import type { Job } from '../../platform/jobs/job-queue.ts';
+import type { Config } from './config.ts';
+import { jobs, type Hub } from './hub.ts';
+
+/** A number, or the setting that it comes from. */
+type Configurable = number | ((config: Config) => number);
+
+/** One kind of job: everything that queue, worker and restore must know of it. `app/job-kinds.ts` lists all kinds. */
+export type JobKind<Payload> = {
+  name: string;
+  /** At most one live job per kind and key; blocks also while that job runs. */
+  key(payload: Payload): string;
+  /** Tries before the job is dead-lettered. */
+  attempts: Configurable;
+  /** How many a worker runs at once. */
+  concurrency: Configurable;
+  /**
+   * Whether a job that a restored backup holds is run: it may have been done since the backup was made. 'discard' is
+   * for what must not be done twice.
+   */
+  afterRestore: 'run' | 'discard';
+  /**
+   * May be called more than once for a job. Throws to fail, and heeds the signal (deadline, shutdown). What it returns
+   * is run in the transaction that completes the job: only SQL in there.
+   */
+  run(hub: Hub, payload: Payload, signal: AbortSignal, job: Job): Promise<void | Effects>;
+  /** In the transaction that records a failure; also for a job that is dead-lettered because its worker died. */
+  failed?(hub: Hub, payload: Payload, error: Error, fate: Fate, job: Job): void;
+};
+
+/** `lane`: at most one job runs per lane, such as a host. `runAt`: unix ms, now when absent. */
+export type EnqueueOptions = { lane?: string; runAt?: number };
+
+/** False where a live job of that kind and key exists. Within a transaction it is part of it. */
+export function enqueue<Payload>(
+  hub: Hub, kind: JobKind<Payload>, payload: Payload, options: EnqueueOptions = {},
+): boolean {
+  const maxAttempts = configured(hub, kind.attempts);
+  return jobs(hub).enqueue({ kind: kind.name, payload, dedupeKey: kind.key(payload), maxAttempts, ...options });
+}
+
+/** A number of a job kind, out of the configuration where it comes from there. */
+export function configured({ config }: Hub, number: Configurable): number {
+  return typeof number === 'number' ? number : number(config);
+}
