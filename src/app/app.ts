@@ -21,6 +21,7 @@ import type { JobHandlers } from '../platform/jobs/worker.ts';
 import { alertingOfFailure, createAlerts } from './alerts.ts';
 import { createAttachments } from './attachments.ts';
 import type { Config } from '../features/hub/config.ts';
+import { jobHandlers } from './job-kinds.ts';
 import { createPeople } from './people.ts';
 import { tellingOwners } from './telling-owners.ts';
 import { createWebhooks, eventPosts } from './webhooks.ts';
@@ -99,6 +100,7 @@ export function createApp(surroundings: Surroundings) {
     concurrency: config.syncConcurrency,
   });
   const handlers: JobHandlers = {
+    ...jobHandlers(hub),
     [SYNC_SOURCE]: alertingOfFailure(syncing, (job, error) => alerts.raiseSyncFailed(sourceOf(job), error)),
     [REMOVE_SOURCE]: removing.handler,
     ...alerts.handlers,

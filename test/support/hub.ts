@@ -66,6 +66,7 @@ export async function startHub(
 
   return {
     app,
+    handle: app.hub,
     membership,
     db,
     address,
