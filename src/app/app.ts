@@ -4,6 +4,7 @@ import { createFetchFeed } from '../features/feeds/fetch-feed.ts';
 import { openingFeeds } from '../features/feeds/open-feed.ts';
 import { storingSync } from '../features/feeds/store-sync.ts';
 import { syncSource, SYNC_SOURCE, type SyncPayload } from '../features/feeds/sync-source.ts';
+import { notifyFollowers } from '../features/follows/notify-followers.ts';
 import { counts as countsOf, jobs as jobsOf, limits as limitsOf, throttled, type Hub } from '../features/hub/hub.ts';
 import { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
 import { ingestStore as ingestStoreOf } from '../features/posts/ingest-store.ts';
@@ -43,9 +44,9 @@ export function createApp(surroundings: Surroundings) {
   const searchIndex = searchIndexOf(hub);
   const ingestStore = ingestStoreOf(hub);
   const notifications = notificationsOf(hub);
-  const people = createPeople({ hub, db, clock, jobs, notifications, sources, searchIndex });
-  const { notices } = people;
-  const ingest = ingesting({ store: ingestStore, counts, clock, onAdded: notices.newPosts });
+  const people = createPeople({ hub, db, clock, jobs, notifications, searchIndex });
+  const onAdded = (sourceId: number, posts: number): void => notifyFollowers(hub, sourceId, posts);
+  const ingest = ingesting({ store: ingestStore, counts, clock, onAdded });
 
   const syncJobs = createSyncJobs(jobs, config);
   const removing = removingSources({
@@ -73,7 +74,7 @@ export function createApp(surroundings: Surroundings) {
   const attachments = createAttachments({ ...surroundings, hub, jobs, counts, notifications, recordAct });
   const writing = writingPosts({
     db, posts, ingest: ingestStore, attach: attachments.attach, counts, recordAct, clock,
-    onWritten: (sourceId, authorId) => notices.newPosts(sourceId, 1, authorId),
+    onWritten: (sourceId, authorId) => notifyFollowers(hub, sourceId, 1, authorId),
     findSource(id, viewer) {
       const source = sources.find(id);
       return source && maySee(source, viewer) ? { ...source, mayManage: mayManage(source, viewer) } : undefined;
@@ -95,7 +96,7 @@ export function createApp(surroundings: Surroundings) {
   });
 
   const syncing = syncSource({
-    sources: tellingOwners({ ...syncState, pauseGone: changing.pauseGone }, notices),
+    sources: tellingOwners(hub, { ...syncState, pauseGone: changing.pauseGone }),
     storeSync, fetchFeed, counts, clock, random,
     concurrency: config.syncConcurrency,
   });

@@ -1,15 +1,20 @@
 import { configured, type JobKind } from '../features/hub/job-kind.ts';
 import type { Hub } from '../features/hub/hub.ts';
-import type { JobHandlers } from '../platform/jobs/worker.ts';
+import type { JobHandler, JobHandlers } from '../platform/jobs/worker.ts';
 
 /** Every kind of job. Payloads differ from kind to kind: what is enqueued for a kind is what its `run` is given. */
 export const JOB_KINDS: JobKind<never>[] = [];
 
 /** The handlers that a worker runs, by name of kind. */
 export function jobHandlers(hub: Hub): JobHandlers {
-  return Object.fromEntries(JOB_KINDS.map((kind) => [kind.name, {
+  return Object.fromEntries(JOB_KINDS.map((kind) => [kind.name, handlerOf(hub, kind)]));
+}
+
+function handlerOf(hub: Hub, kind: JobKind<never>): JobHandler {
+  const { failed } = kind;
+  return {
     concurrency: configured(hub, kind.concurrency),
     run: (job, signal) => kind.run(hub, job.payload as never, signal, job),
-    ...(kind.failed ? { failed: (job, error, fate) => kind.failed?.(hub, job.payload as never, error, fate, job) } : {}),
-  } satisfies JobHandlers[string]]));
+    ...(failed && { failed: (job, error, fate) => failed(hub, job.payload as never, error, fate, job) }),
+  };
 }

@@ -5,23 +5,20 @@ import { follows as followsOf } from '../features/follows/follow-store.ts';
 import { readingHistory as readingHistoryOf } from '../features/history/history-store.ts';
 import type { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
 import type { SearchIndexStore } from '../features/posts/search-index-store.ts';
-import type { SourceStore } from '../features/sources/source-store.ts';
 import type { JobQueue } from '../platform/jobs/job-queue.ts';
 import type { Surroundings } from './app.ts';
-import { createNotices } from './notices.ts';
 
 type Needs = Pick<Surroundings, 'db' | 'clock'> & {
   hub: Surroundings;
   jobs: JobQueue;
   notifications: ReturnType<typeof notificationsOf>;
-  sources: SourceStore;
   searchIndex: SearchIndexStore;
 };
 
 export type People = ReturnType<typeof createPeople>;
 
 /** What the hub keeps for and tells to its people, and how that goes when they leave. */
-export function createPeople({ hub, db, clock, jobs, notifications, sources, searchIndex }: Needs) {
+export function createPeople({ hub, db, clock, jobs, notifications, searchIndex }: Needs) {
   const follows = followsOf(hub);
   const history = readingHistoryOf(hub);
   const removing = removingAccounts({
@@ -42,7 +39,6 @@ export function createPeople({ hub, db, clock, jobs, notifications, sources, sea
   return {
     follows,
     history,
-    notices: createNotices({ notifications, follows, sources }),
     removingAccounts: removing,
     handlers: { [REMOVE_ACCOUNT]: removing.handler },
   };

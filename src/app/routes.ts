@@ -12,6 +12,7 @@ import { postRoutes } from '../features/posts/post-routes.ts';
 import { postList } from '../features/posts/post-views.ts';
 import { writePages } from '../features/posts/write-pages.ts';
 import { writeRoutes } from '../features/posts/write-routes.ts';
+import { notifyTransferred } from '../features/sources/notify-owner.ts';
 import { importingOpml } from '../features/sources/import-opml.ts';
 import { sourcePages, type PostsOfSource, type WebhookViews } from '../features/sources/source-pages.ts';
 import { sourceRoutes } from '../features/sources/source-routes.ts';
@@ -66,7 +67,7 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
     changing: app.changing,
     accountNamed: (username) => membership.accounts.findByName(username)?.id,
     bytesMissing: attachments.bytesMissing,
-    tellTransferred: app.people.notices.transferred,
+    tellTransferred: (source, newOwnerId) => notifyTransferred(app.hub, source, newOwnerId),
   });
 
   return withOpenApi([

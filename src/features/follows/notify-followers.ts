@@ -1,0 +1,18 @@
+import type { Hub } from '../hub/hub.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import { sources } from '../sources/source-store.ts';
+import { follows } from './follow-store.ts';
+
+/**
+ * Tells a source's followers, in the caller's transaction, of so many new posts: one notification for all that came
+ * together. `authorId` wrote them on this hub and is not told.
+ */
+export function notifyFollowers(hub: Hub, sourceId: number, posts: number, authorId: number | null = null): void {
+  const followers = follows(hub).followersOf(sourceId).filter((id) => id !== authorId);
+  const source = followers.length > 0 ? sources(hub).find(sourceId) : undefined;
+  if (!source) return;
+  const title = (n: number): string => `${n} new ${n === 1 ? 'post' : 'posts'} in “${source.title}”`;
+  for (const accountId of followers) {
+    notifications(hub).addPosts({ accountId, kind: 'source.posts', path: `/sources/${sourceId}` }, posts, title);
+  }
+}
