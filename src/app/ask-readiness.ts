@@ -1,3 +1,5 @@
+import { codeOf } from '../platform/error-code.ts';
+
 /** Asks GET address/api/health. Null when the hub is ready (200, ok: true), otherwise why it is not. */
 export async function askReadiness(address: string, signal: AbortSignal): Promise<string | null> {
   try {
@@ -12,6 +14,5 @@ export async function askReadiness(address: string, signal: AbortSignal): Promis
 
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message;
+  return codeOf(error.cause) ?? error.message;
 }

@@ -1,4 +1,5 @@
 import { mkdirSync, statSync } from 'node:fs';
+import { codeOf } from '../platform/error-code.ts';
 
 /**
  * Makes DATA_DIR if it is missing, for the hub's own eyes only; one that exists keeps its mode. The folder above
@@ -8,7 +9,7 @@ export function makeDataFolder(dataDir: string): void {
   try {
     mkdirSync(dataDir, { mode: 0o700 });
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';
+    const code = codeOf(cause) ?? 'unknown error';
     if (code === 'EEXIST' && statSync(dataDir, { throwIfNoEntry: false })?.isDirectory()) return;
     throw new Error(`DATA_DIR ${dataDir} ${WHY[code] ?? `cannot be made (${code})`}`, { cause });
   }

@@ -3,6 +3,7 @@ import { BackupBusy, BackupError } from '../features/backups/backup-error.ts';
 import { noteRun, type Run } from '../features/backups/backup-status.ts';
 import { makeBackup, type MadeBackup } from '../features/backups/make-backup.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
+import { codeOf } from '../platform/error-code.ts';
 import { inUnits, listed } from './backup-report.ts';
 import type { Config } from '../features/hub/config.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './hubctl.ts';
@@ -82,7 +83,7 @@ async function note({ config, err }: CommandContext, run: Run): Promise<void> {
   try {
     await noteRun(config.dataDir, 'backup', run, process.pid);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return; // there is no hub at all
+    if (codeOf(error) === 'ENOENT') return; // there is no hub at all
     err(`backup: the result could not be noted in DATA_DIR/run: ${messageOf(error)}\n`);
   }
 }
@@ -121,7 +122,7 @@ async function fail(error: unknown, began: number, values: Values, context: Comm
   out(values['json'] ? `${JSON.stringify({ result, problem })}\n` : `result=${result}\n`);
   if (isBusy) return 75;
   if (error instanceof Stopped) return (128 + constants.signals[error.signal]) as ExitCode;
-  if (error instanceof BackupError || (error instanceof Error && 'code' in error)) return 1;
+  if (error instanceof BackupError || codeOf(error) !== undefined) return 1;
   throw error;
 }
 

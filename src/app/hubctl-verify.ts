@@ -6,6 +6,7 @@ import { noteRun } from '../features/backups/backup-status.ts';
 import { verifyBackup, type Verification } from '../features/backups/verify-backup.ts';
 import type { FileLock } from '../platform/db/file-lock.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
+import { codeOf } from '../platform/error-code.ts';
 import { formatReport } from './backup-report.ts';
 import { ConfigError } from '../features/hub/config.ts';
 import { PROJECT_ROOT } from '../features/hub/load-config.ts';
@@ -44,7 +45,7 @@ function dataDirOf(folder: string, context: CommandContext): string | null {
     const isOwn = dirname(path) === join(realpathSync(dataDir), 'backups');
     return isOwn && timeOfBackup(path.slice(dirname(path).length + 1)) !== undefined ? dataDir : null;
   } catch (error) {
-    if (error instanceof ConfigError || (error instanceof Error && 'code' in error)) return null;
+    if (error instanceof ConfigError || codeOf(error) !== undefined) return null;
     throw error;
   }
 }

@@ -1,7 +1,8 @@
+import { codeOf } from '../platform/error-code.ts';
+
 /** Why a server could not listen, as a sentence for the operator; undefined for what is not about the address. */
 export function listenProblem(error: unknown, host: string, port: number): string | undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  switch (code) {
+  switch (codeOf(error)) {
     case 'EADDRINUSE':
       return `${host} port ${port} is in use by another program: stop that one or set PORT`;
     case 'EACCES':

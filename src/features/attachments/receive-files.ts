@@ -1,4 +1,4 @@
-import { isDiskFull } from '../../platform/files/disk-full.ts';
+import { isDiskFull } from '../../platform/error-code.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { MULTIPART_SHAPE } from '../../platform/http/multipart-limits.ts';
 import { readMultipart } from '../../platform/http/read-multipart.ts';

@@ -1,5 +1,6 @@
 import { close, fstat, open } from 'node:fs';
 import { promisify } from 'node:util';
+import { codeOf } from '../../platform/error-code.ts';
 import { ifRangeAllows, parseRange } from '../../platform/http/byte-range.ts';
 import { matchesEntityTag } from '../../platform/http/conditional.ts';
 import { contentDisposition } from '../../platform/http/content-disposition.ts';
@@ -74,8 +75,7 @@ async function openFile(path: string): Promise<number> {
   try {
     return await openFd(path, 'r');
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    throw isMissing ? missing() : error;
+    throw codeOf(error) === 'ENOENT' ? missing() : error;
   }
 }
 

@@ -1,6 +1,7 @@
 import { chmod, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isStorageTrouble, openDatabase } from '../../platform/db/open-database.ts';
+import { codeOf } from '../../platform/error-code.ts';
 import { BackupError } from './backup-error.ts';
 import { DATABASE } from './backup-folder.ts';
 import { requireSpace, spaceNeeded } from './free-space.ts';
@@ -36,7 +37,7 @@ function explained<T>(work: () => T): T {
     return work();
   } catch (error) {
     if (!(error instanceof Error) || !isStorageTrouble(error)) throw error;
-    const code = 'code' in error ? String(error.code) : '';
+    const code = codeOf(error) ?? '';
     const reason = WHY.find(([pattern]) => pattern.test(code))?.[1] ?? OWN_DAMAGE;
     throw new BackupError(`${reason}: ${error.message}`, { cause: error });
   }

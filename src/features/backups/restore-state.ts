@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { codeOf } from '../../platform/error-code.ts';
 import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
 import { BackupError } from './backup-error.ts';
 
@@ -60,7 +61,7 @@ function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { codeOf } from '../../platform/error-code.ts';
 import type { UploadRow } from './snapshot-store.ts';
 
 /** Never through a link, and a pipe does not keep it waiting. */
@@ -51,7 +52,7 @@ function openOrMissing(path: string): number | undefined {
   try {
     return openSync(path, READ);
   } catch (error) {
-    if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENXIO'].includes(codeOf(error))) return undefined;
+    if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENXIO'].includes(codeOf(error) ?? '')) return undefined;
     throw error;
   }
 }
@@ -70,8 +71,4 @@ function readOrNothing(fd: number, chunk: Buffer): number {
     if (codeOf(error) === 'EIO') return 0;
     throw error;
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

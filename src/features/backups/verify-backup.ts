@@ -2,6 +2,7 @@ import { lstat, readdir, readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import type { Migration } from '../../platform/db/migrate.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { codeOf } from '../../platform/error-code.ts';
 import { BackupError } from './backup-error.ts';
 import { ARCHIVE, DATABASE, SUMS } from './backup-folder.ts';
 import { timeOfBackup } from './backup-name.ts';
@@ -158,6 +159,7 @@ function compareHash(name: string, actual: string, recorded: string): void {
 /** Every failure is a finding; system errors name the file themselves. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if ('code' in error && error.code === 'ERR_ACCESS_DENIED') return 'it is no folder that may be read';
-  return error instanceof BackupError || 'code' in error ? error.message : `${error.name}: ${error.message}`;
+  const code = codeOf(error);
+  if (code === 'ERR_ACCESS_DENIED') return 'it is no folder that may be read';
+  return error instanceof BackupError || code !== undefined ? error.message : `${error.name}: ${error.message}`;
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { codeOf } from '../../platform/error-code.ts';
 import { readConfig, ConfigError, type Config } from './config.ts';
 import { EnvFileError, readEnvironment } from './env-file.ts';
 
@@ -33,7 +34,7 @@ export function mergedEnvironment(
     return readEnvironment(env, readFile(envFile));
   } catch (error) {
     if (error instanceof EnvFileError) throw new ConfigError(error.problems.map((problem) => `.env ${problem}`));
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = codeOf(error);
     if (code === 'ENOENT') return env;
     throw new ConfigError([`.env cannot be read (${String(code)})`]);
   }

@@ -1,4 +1,5 @@
 import { isAbsolute, resolve } from 'node:path';
+import { codeOf } from '../../platform/error-code.ts';
 
 /** Every mistake in the configuration at once, each by variable name with what would be valid. */
 export class ConfigError extends Error {
@@ -92,7 +93,7 @@ function readableFile(read: () => string): string {
   try {
     return read();
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    throw new Error(`must name a file that can be read${code}`);
+    const code = codeOf(error);
+    throw new Error(`must name a file that can be read${code === undefined ? '' : ` (${code})`}`);
   }
 }

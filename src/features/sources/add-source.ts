@@ -1,5 +1,6 @@
 import { SECOND, type Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
+import { codeOf } from '../../platform/error-code.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, invalid, tooMany } from '../../platform/http/problem.ts';
 import type { Limit, RateLimits } from '../../platform/http/rate-limit-store.ts';
@@ -118,7 +119,7 @@ function readTitled(values: Record<string, unknown>): { title: string; visibilit
 /** What went wrong on the way to the feed is for the person who named it. Faults of the hub's own stay faults. */
 function refuseUnreadable(error: unknown): never {
   const isOurs = error instanceof TypeError || error instanceof RangeError;
-  if (!(error instanceof Error) || isOurs || 'code' in error) throw error;
+  if (!(error instanceof Error) || isOurs || codeOf(error) !== undefined) throw error;
   throw invalid([{ pointer: '/url', detail: sentence(error.message) }]);
 }
 

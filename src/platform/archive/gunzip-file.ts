@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Readable, pipeline } from 'node:stream';
 import { crc32, createInflateRaw } from 'node:zlib';
+import { codeOf } from '../error-code.ts';
 import { ArchiveError } from './archive-error.ts';
 
 const PIECE = 256 * 1_024; // bytes
@@ -74,5 +75,5 @@ async function readBytes(file: FileHandle, position: number, length: number): Pr
 
 /** zlib says Z_DATA_ERROR, or Z_BUF_ERROR when the stream ends too early. */
 function isDamage(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^Z_/.test(String(error.code));
+  return /^Z_/.test(codeOf(error) ?? '');
 }

@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3';
+import { codeOf } from '../error-code.ts';
 
 /** A write took no effect because the file system is full or failing, or another process held the lock too long. */
 const STORAGE_TROUBLE = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|CANTOPEN|READONLY|CORRUPT|NOTADB)/;
@@ -115,14 +116,10 @@ function toRunResult({ changes, lastInsertRowid }: Database.RunResult): RunResul
 
 /** True for errors of SQLite that say "not now" (full disk, lock, damaged file) rather than "wrong statement". */
 export function isStorageTrouble(error: unknown): boolean {
-  return STORAGE_TROUBLE.test(codeOf(error));
+  return STORAGE_TROUBLE.test(codeOf(error) ?? '');
 }
 
 /** True when another process held the lock for longer than the busy timeout: the same may work later. */
 export function isBusy(error: unknown): boolean {
-  return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error) ?? '');
 }

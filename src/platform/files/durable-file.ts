@@ -1,5 +1,6 @@
 import { constants, type PathLike } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
+import { codeOf } from '../error-code.ts';
 
 /** Written through to the disk by each write, for where a process may not call fsync. */
 const WRITTEN_THROUGH = constants.O_WRONLY | constants.O_DSYNC;
@@ -29,7 +30,7 @@ export async function sync(handle: FileHandle): Promise<void> {
     await handle.sync();
     maySync = true;
   } catch (error) {
-    if (!isRefused(error)) throw error;
+    if (codeOf(error) !== 'ERR_ACCESS_DENIED') throw error;
     maySync = false;
   }
 }
@@ -45,8 +46,4 @@ export async function syncFolder(path: PathLike): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-function isRefused(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED';
 }

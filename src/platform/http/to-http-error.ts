@@ -1,5 +1,5 @@
 import { isStorageTrouble } from '../db/open-database.ts';
-import { isDiskFull } from '../files/disk-full.ts';
+import { isDiskFull } from '../error-code.ts';
 import { HttpError } from './problem.ts';
 
 /** What a client is told of any error: 503 and 507 where the disk is in trouble, 500 for a fault of our own. */

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { SECOND } from '../clock.ts';
+import { codeOf } from '../error-code.ts';
 
 export type ClamdAddress = { path: string } | { host: string; port: number };
 export type ClamdVerdict = { clean: true } | { clean: false; signature: string };
@@ -136,7 +137,7 @@ function readAnswer(socket: Socket): Promise<string> {
     else if (end >= 0 || received.length > MAX_ANSWER_LENGTH) socket.destroy(unexpected(received));
   });
   socket.on('error', (cause) => {
-    reject(isOurs(cause) ? cause : new ClamdError(`clamd ${stage} (${codeOf(cause)})`, { cause }));
+    reject(isOurs(cause) ? cause : new ClamdError(`clamd ${stage} (${codeOf(cause) ?? cause.message})`, { cause }));
   });
   socket.once('close', () => reject(new ClamdError('clamd closed the connection without an answer')));
   return promise;
@@ -159,8 +160,4 @@ function unexpected(answer: string, when = ''): ClamdError {
 /** Raised here or by the caller's signal. */
 function isOurs(error: Error): boolean {
   return error instanceof ClamdError || error.name === 'AbortError';
-}
-
-function codeOf(error: Error): string {
-  return 'code' in error ? String(error.code) : error.message;
 }

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
+import { codeOf } from '../error-code.ts';
 
 /** What this module can unpack, as an Accept-Encoding value. */
 export const ACCEPT_ENCODING = 'gzip, br, zstd, deflate';
@@ -31,7 +32,7 @@ export function decoderFor(contentEncoding: string | undefined): Decode | undefi
 
 /** Whether an unpacker stopped because the answer unpacks to more than it was allowed. */
 export function isTooLarge(error: unknown): boolean {
-  return error instanceof RangeError && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+  return error instanceof RangeError && codeOf(error) === 'ERR_BUFFER_TOO_LARGE';
 }
 
 /** "deflate" should mean the zlib format (RFC 9110 section 8.4.1.2); some servers send a raw deflate stream. */

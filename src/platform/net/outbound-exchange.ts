@@ -1,9 +1,9 @@
 import type { LookupAddress } from 'node:dns';
-import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import https from 'node:https';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { decoderFor, isTooLarge } from './content-decoding.ts';
 import { OutboundError } from './outbound-error.ts';
-import { bareHost, pinnedLookup, portOf } from './outbound-target.ts';
+import { openRequest, responseTo } from './outbound-request.ts';
+import { pinnedLookup } from './outbound-target.ts';
 
 /** One request to addresses that were checked. `who` names the host in messages. */
 export type Exchange = {
@@ -18,8 +18,6 @@ export type Exchange = {
 };
 
 export type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer };
-
-const MAX_HEADER_BYTES = 32 * 1024;
 
 const TLS_PROBLEMS: Record<string, string> = {
   CERT_HAS_EXPIRED: 'its certificate has expired',
@@ -36,53 +34,32 @@ const TLS_PROBLEMS: Record<string, string> = {
  * happens. Throws OutboundError, or the signal's reason once it is aborted.
  */
 export async function exchange(hop: Exchange): Promise<Answer> {
-  const request = openRequest(hop);
+  const { url, addresses, headers, signal } = hop;
+  const request = openRequest(url, { headers, lookup: pinnedLookup(addresses), signal });
   try {
     const response = await waitForHeaders(request, hop);
     const status = response.statusCode ?? 0;
     const body = status >= 200 && status < 300 ? await readBody(response, hop) : Buffer.alloc(0);
     return { status, headers: response.headers, body };
   } catch (error) {
-    throw hop.signal.aborted ? hop.signal.reason : error;
+    throw signal.aborted ? signal.reason : error;
   } finally {
     request.destroy();
   }
 }
 
-function openRequest({ url, addresses, headers, signal }: Exchange): ClientRequest {
-  const open = url.protocol === 'https:' ? https.request : http.request;
-  return open({
-    hostname: bareHost(url),
-    port: portOf(url),
-    path: url.pathname + url.search,
-    headers,
-    agent: false, // no shared connections, and no proxy out of the environment, which would dial unchecked addresses
-    lookup: pinnedLookup(addresses),
-    rejectUnauthorized: true, // whatever NODE_TLS_REJECT_UNAUTHORIZED says
-    insecureHTTPParser: false,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    signal,
-  });
-}
-
 async function waitForHeaders(request: ClientRequest, { url, who, headerMs }: Exchange): Promise<IncomingMessage> {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   let describe = connectError;
   request.once('socket', (socket) => {
     socket.once('connect', () => (describe = url.protocol === 'https:' ? tlsError : answerError));
     socket.once('secureConnect', () => (describe = answerError));
   });
-  request.once('response', (response) => {
-    // Without a declared length Node would take a reset or an abort for the end of the body.
-    request.on('error', (cause) => { if (!response.complete) response.destroy(cause); });
-    resolve(response);
-  });
-  request.on('error', (cause: NodeJS.ErrnoException) => reject(describe(who, cause))); // stays: errors may come late
-  request.once('close', () => reject(answerError(who)));
+  const response = responseTo(request, (cause) => (cause ? describe(who, cause) : answerError(who)));
+  const { promise: tooSlow, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(slowError(who, headerMs)), headerMs);
   request.end();
   try {
-    return await promise;
+    return await Promise.race([response, tooSlow]);
   } finally {
     clearTimeout(timer);
   }

@@ -34,12 +34,12 @@ export function parseTarget(text: string, redirectedFrom?: URL): URL {
 }
 
 /** The host as a socket wants it: an IPv6 literal without its brackets. */
-export function bareHost(url: URL): string {
+function bareHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }
 
 /** The port a connection goes to, the scheme's own where none is named. */
-export function portOf(url: URL): number {
+function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);
   return url.protocol === 'https:' ? 443 : 80;
 }
