@@ -15,7 +15,8 @@ import { writingPosts } from '../features/posts/write-post.ts';
 import { addingSources } from '../features/sources/add-source.ts';
 import { changingSources } from '../features/sources/change-source.ts';
 import { REMOVE_ATTEMPTS, REMOVE_SOURCE, removingSources } from '../features/sources/remove-source.ts';
-import { sources as sourcesOf, mayManage, maySee, type Source } from '../features/sources/source-store.ts';
+import { mayManage, maySee } from '../features/sources/source-access.ts';
+import { sources as sourcesOf, type Source } from '../features/sources/source-store.ts';
 import { syncState as syncStateOf } from '../features/sources/sync-state-store.ts';
 import type { createJobQueue, Job } from '../platform/jobs/job-queue.ts';
 import type { JobHandlers } from '../platform/jobs/worker.ts';
@@ -64,7 +65,9 @@ export function createApp(surroundings: Surroundings) {
       }),
   });
   const { settleFailed } = syncJobs;
-  const changing = changingSources({ db, sources, limits, recordAct, removing, syncSoon: syncJobs.soon, settleFailed });
+  const changing = changingSources({
+    hub, db, sources, limits, recordAct, removing, syncSoon: syncJobs.soon, settleFailed,
+  });
 
   const alerts = createAlerts({ ...surroundings, hub, jobs });
   const webhooks = createWebhooks({

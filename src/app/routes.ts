@@ -16,7 +16,7 @@ import { notifyTransferred } from '../features/sources/notify-owner.ts';
 import { importingOpml } from '../features/sources/import-opml.ts';
 import { sourcePages, type PostsOfSource, type WebhookViews } from '../features/sources/source-pages.ts';
 import { sourceRoutes } from '../features/sources/source-routes.ts';
-import { maySee } from '../features/sources/source-store.ts';
+import { maySeeSource as maySeeSourceOf } from '../features/sources/source-access.ts';
 import { transferRoutes } from '../features/sources/transfer-routes.ts';
 import { createTransferSource } from '../features/sources/transfer-source.ts';
 import { webhookRoutes } from '../features/webhooks/webhook-routes.ts';
@@ -41,10 +41,7 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
   const { baseUrl, secure } = config;
   const serving = { baseUrl, keepsRemoteFiles: config.attachmentCacheMaxBytes > 0 };
 
-  const maySeeSource: MaySeeSource = (sourceId, viewer) => {
-    const source = sources.find(sourceId);
-    return source !== undefined && maySee(source, viewer);
-  };
+  const maySeeSource: MaySeeSource = (sourceId, viewer) => maySeeSourceOf(app.hub, sourceId, viewer);
 
   const one = onePost({ db, posts, maySeeSource, recordAct });
   const reading = readingPosts(app);

@@ -1,16 +1,19 @@
 import { MINUTE, SECOND } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError, notFound, tooMany } from '../../platform/http/problem.ts';
+import { HttpError, tooMany } from '../../platform/http/problem.ts';
 import type { Limit, RateLimits } from '../../platform/http/rate-limit-store.ts';
 import { THE_HUB, type Actor, type AuditEvent, type RecordAct } from '../audit/audit.ts';
 import type { Viewer } from '../../platform/viewer.ts';
+import type { Hub } from '../hub/hub.ts';
 import type { RemovingSources } from './remove-source.ts';
-import { mayManage, maySee, TITLE_MAX, type Source, type SourceStore, type Visibility } from './source-store.ts';
+import { manageableSource, visibleSource } from './source-access.ts';
+import { TITLE_MAX, type Source, type SourceStore, type Visibility } from './source-store.ts';
 
 const SYNC_LIMIT: Limit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
 
 export type ChangeSourceDeps = {
+  hub: Hub;
   db: Db;
   sources: SourceStore;
   limits: RateLimits;
@@ -28,19 +31,10 @@ type Change = { title: string | undefined; visibility: Visibility | undefined; p
 
 /** What owners and administrators do to a source that exists. */
 export function changingSources(deps: ChangeSourceDeps) {
-  const { db, sources, limits, recordAct, removing, syncSoon, settleFailed } = deps;
+  const { hub, db, sources, limits, recordAct, removing, syncSoon, settleFailed } = deps;
 
-  function visible(id: number, viewer: Viewer | null): Source {
-    const source = sources.find(id);
-    if (!source || !maySee(source, viewer)) throw notFound('source');
-    return source;
-  }
-
-  function manageable(id: number, viewer: Viewer): Source {
-    const source = visible(id, viewer);
-    if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of this source may do this.');
-    return source;
-  }
+  const visible = (id: number, viewer: Viewer | null): Source => visibleSource(hub, id, viewer);
+  const manageable = (id: number, viewer: Viewer): Source => manageableSource(hub, id, viewer);
 
   function audit(act: AuditEvent, actor: Actor, { id, title }: Source, detail = {}): void {
     recordAct(act, actor, { kind: 'source', id, name: title }, detail);

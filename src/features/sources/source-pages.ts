@@ -10,7 +10,8 @@ import type { Viewer } from '../../platform/viewer.ts';
 import type { AddingSources, WebhookAccess } from './add-source.ts';
 import type { ChangingSources } from './change-source.ts';
 import { OPML_LIMIT, type ImportOpml } from './import-opml.ts';
-import { mayManage, type Source, type SourceStore } from './source-store.ts';
+import { mayManage } from './source-access.ts';
+import type { Source, SourceStore } from './source-store.ts';
 import { confirmDeletePage, importedPage, sourcePage, sourcesPage, type AddForm } from './source-views.ts';
 
 const SOURCES_PER_PAGE = 100;

@@ -13,7 +13,8 @@ import type { ChangingSources } from './change-source.ts';
 import { OPML_LIMIT, type ImportOpml } from './import-opml.ts';
 import { writeOpml } from './opml.ts';
 import { sourceJson, type FollowedAmong } from './source-json.ts';
-import { mayManage, type Source, type SourceStore } from './source-store.ts';
+import { mayManage } from './source-access.ts';
+import type { Source, SourceStore } from './source-store.ts';
 
 const OPML_TYPES = /^(text\/x-opml(\+xml)?|application\/xml|text\/xml|application\/octet-stream)\b/i;
 const EXPORT_BATCH = 1_000;

@@ -127,13 +127,3 @@ export const sources = store(({ db, clock }) => {
     delete: (id: number): void => void remove.run(id),
   };
 });
-
-/** Whether the viewer may see a source and its posts. */
-export function maySee(source: Source, viewer: Viewer | null): boolean {
-  return source.visibility === 'public' || mayManage(source, viewer);
-}
-
-/** Whether the viewer may change a source and its posts. */
-export function mayManage(source: Source, viewer: Viewer | null): boolean {
-  return viewer !== null && (viewer.id === source.ownerId || viewer.role === 'admin');
-}

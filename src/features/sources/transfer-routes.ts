@@ -6,7 +6,7 @@ import { route, type MemberRequest, type Route } from '../../platform/http/route
 import { actorOf } from '../audit/audit.ts';
 import type { ChangingSources } from './change-source.ts';
 import { sourceJson, type FollowedAmong } from './source-json.ts';
-import { mayManage, maySee } from './source-store.ts';
+import { mayManage, maySee } from './source-access.ts';
 import type { TransferSource } from './transfer-source.ts';
 import { transferPage } from './transfer-views.ts';
 
