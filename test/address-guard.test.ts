@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cidrContains, isPublicAddress, parseCidrs } from '../src/platform/net/address-guard.ts';
-import { parseIpAddress } from '../src/platform/net/ip-address.ts';
+import { cidrContains, isPublicAddress, parseCidrs, parseIpAddress } from '../src/platform/net/address-guard.ts';
 
 const isPublic = (address: string) => isPublicAddress(address, []);
 

@@ -6,9 +6,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { ArchiveError } from '../src/platform/archive/archive-error.ts';
-import { gunzipFile } from '../src/platform/archive/gunzip-file.ts';
-import { gzipFile } from '../src/platform/archive/gzip-file.ts';
+import { ArchiveError, gunzipFile, gzipFile } from '../src/platform/archive/gzip-file.ts';
 import { temporaryFolder } from './support/temporary-project.ts';
 
 const CONTENT = Buffer.concat([randomBytes(700_000), Buffer.alloc(700_000, 'text ')]);

@@ -3,10 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statSync, symlinkSync, linkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { ArchiveError } from '../src/platform/archive/archive-error.ts';
-import { packTar, type PackedMember } from '../src/platform/archive/pack-tar.ts';
+import { ArchiveError } from '../src/platform/archive/gzip-file.ts';
+import { type PackedMember, packTar, type UnpackedMember, unpackTar } from '../src/platform/archive/tar-file.ts';
 import { BLOCK, encodeHeader } from '../src/platform/archive/tar-header.ts';
-import { unpackTar, type UnpackedMember } from '../src/platform/archive/unpack-tar.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 
 const AT = Date.UTC(2030, 0, 15, 3, 15);

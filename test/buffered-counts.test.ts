@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBufferedCounts } from '../src/platform/metrics/buffered-counts.ts';
-import { createKeptCounts } from '../src/platform/metrics/kept-counts.ts';
+import { createBufferedCounts, createKeptCounts } from '../src/platform/metrics/kept-counts.ts';
 import { startHub } from './support/hub.ts';
 import { startHubProcess } from './support/hub-process.ts';
 import { getFile } from './support/own-posts.ts';

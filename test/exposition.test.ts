@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import {
-  counter, gauge, renderOpenMetrics, renderPrometheus, type Family,
+  counter, type Family, gauge, negotiateFormat, renderOpenMetrics, renderPrometheus,
 } from '../src/platform/metrics/exposition.ts';
-import { negotiateFormat } from '../src/platform/metrics/negotiate-format.ts';
 import { requireTool } from './support/tools.ts';
 
 const ODD_VALUES = [

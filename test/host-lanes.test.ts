@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { parseCidrs } from '../src/platform/net/address-guard.ts';
-import { createHostLanes } from '../src/platform/net/host-lanes.ts';
+import { createHostLanes } from '../src/platform/limit-concurrency.ts';
 import { createOutboundFetch } from '../src/platform/net/outbound-fetch.ts';
 import { fakeLookup } from './support/fake-lookup.ts';
 import { startOrigin, type OriginHandler } from './support/origin.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { imageAddresses, showImages } from '../src/platform/markup/inline-images.ts';
+import { imageAddresses, showImages } from '../src/platform/markup/remote-media.ts';
 import { sanitizeHtml } from '../src/platform/markup/sanitize-html.ts';
 import { HOSTILE_MARKUP } from './support/hostile-markup.ts';
 import { randomMarkup } from './support/random-markup.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseHttpDate } from '../src/platform/net/http-dates.ts';
-import { freshnessMs, parseRetryAfter } from '../src/platform/net/response-freshness.ts';
+import { freshnessMs, parseHttpDate, parseRetryAfter } from '../src/platform/net/response-freshness.ts';
 
 const NOW = Date.UTC(2026, 0, 15, 12, 0, 0);
 const IN_AN_HOUR = 'Thu, 15 Jan 2026 13:00:00 GMT';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createSlots } from '../src/platform/slots.ts';
+import { createSlots } from '../src/platform/limit-concurrency.ts';
 
 test('so many works run at once, so many wait in order, and one more is refused', async () => {
   const slots = createSlots(2, 2, () => new Error('busy'));

@@ -7,7 +7,7 @@ import {
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { packTar, type PackedMember } from '../src/platform/archive/pack-tar.ts';
+import { type PackedMember, packTar } from '../src/platform/archive/tar-file.ts';
 import { requireAnotherUser } from './support/another-user.ts';
 import { addPost, backupHub, changeDatabase, copyOf, hubctl, MIGRATIONS, renewHashes, rewriteSums, verify } from './support/backup-hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { innerHtml } from '../src/platform/markup/xml-to-html.ts';
-import { decodeXmlText } from '../src/platform/markup/xml-text.ts';
+import {
+  attributeOf, childOf, innerHtml, MAX_DEPTH, parseXmlTree, textOf, type XmlElement,
+} from '../src/platform/markup/xml-tree.ts';
+import { decodeXmlText } from '../src/platform/markup/entities.ts';
 import {
   MAX_ATTRIBUTES, MAX_NAME_LENGTH, readAttributes, scanXml, XmlLimitError,
 } from '../src/platform/markup/xml-tokenizer.ts';
-import {
-  attributeOf, childOf, MAX_DEPTH, parseXmlTree, textOf, type XmlElement,
-} from '../src/platform/markup/xml-tree.ts';
 import { growthOf, repeated } from './support/growth.ts';
 
 const NAMESPACES = new Map([['http://purl.org/dc/elements/1.1', 'dc'], ['http://www.w3.org/1999/xhtml', '']]);

@@ -14,8 +14,7 @@ import { SECOND } from '../platform/clock.ts';
 import { takeFileLock } from '../platform/db/file-lock.ts';
 import type { MemberRequest } from '../platform/http/router.ts';
 import type { JobQueue } from '../platform/jobs/job-queue.ts';
-import { createBufferedCounts } from '../platform/metrics/buffered-counts.ts';
-import type { KeptCounts } from '../platform/metrics/kept-counts.ts';
+import { createBufferedCounts, type KeptCounts } from '../platform/metrics/kept-counts.ts';
 import { actorOf, type RecordAct } from '../features/audit/audit.ts';
 import type { Surroundings } from './app.ts';
 

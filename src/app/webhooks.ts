@@ -10,8 +10,7 @@ import { webhookSecrets as webhookSecretsOf } from '../features/webhooks/webhook
 import { webhookSilence as webhookSilenceOf } from '../features/webhooks/webhook-silence-store.ts';
 import { webhooks as webhooksOf } from '../features/webhooks/webhook-store.ts';
 import { DAY } from '../platform/clock.ts';
-import { createBufferedCounts } from '../platform/metrics/buffered-counts.ts';
-import type { KeptCounts } from '../platform/metrics/kept-counts.ts';
+import { createBufferedCounts, type KeptCounts } from '../platform/metrics/kept-counts.ts';
 import type { RecordAct } from '../features/audit/audit.ts';
 import type { Alerts } from './alerts.ts';
 import type { Surroundings } from './app.ts';

@@ -1,7 +1,7 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { HttpError } from '../../platform/http/problem.ts';
-import { createSlots } from '../../platform/slots.ts';
+import { createSlots } from '../../platform/limit-concurrency.ts';
 
 /** Bytes of UTF-8. */
 export const PASSWORD_MIN = 10;

@@ -1,5 +1,4 @@
-import { withoutControls, singleLine } from '../../platform/markup/control-characters.ts';
-import { excerpt } from '../../platform/markup/plain-text.ts';
+import { excerpt, singleLine, withoutControls } from '../../platform/markup/plain-text.ts';
 
 export type Severity = 'error' | 'warning' | 'info' | 'resolved';
 

@@ -1,5 +1,4 @@
-import { singleLine } from '../../platform/markup/control-characters.ts';
-import { excerpt } from '../../platform/markup/plain-text.ts';
+import { excerpt, singleLine } from '../../platform/markup/plain-text.ts';
 
 const MAX_QUOTED = 160;
 

@@ -2,8 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { rmSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { createFile, syncFolder } from '../../platform/files/durable-file.ts';
-import { writeBehind } from '../../platform/files/write-behind.ts';
+import { createFile, syncFolder, writeBehind } from '../../platform/files/durable-file.ts';
 
 /** A file in tmp/, whole and written through, that nothing names yet. */
 export type ReceivedBytes = { path: string; bytes: number; sha256: string };

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { gzipFile, type WrittenFile } from '../../platform/archive/gzip-file.ts';
-import { packTar, type PackedMember } from '../../platform/archive/pack-tar.ts';
+import { type PackedMember, packTar } from '../../platform/archive/tar-file.ts';
 import { createFile, sync } from '../../platform/files/durable-file.ts';
 import { BackupError } from './backup-error.ts';
 import type { AbsentUpload } from './manifest.ts';

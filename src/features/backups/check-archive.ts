@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
-import { ArchiveError } from '../../platform/archive/archive-error.ts';
-import { gunzipFile } from '../../platform/archive/gunzip-file.ts';
-import type { WrittenFile } from '../../platform/archive/gzip-file.ts';
-import { unpackTar, type MemberSink, type UnpackedMember } from '../../platform/archive/unpack-tar.ts';
+import { ArchiveError, gunzipFile, type WrittenFile } from '../../platform/archive/gzip-file.ts';
+import { type MemberSink, type UnpackedMember, unpackTar } from '../../platform/archive/tar-file.ts';
 import { BackupError } from './backup-error.ts';
 import { openPlainFile } from './hash-file.ts';
 import type { UploadRow } from './snapshot-store.ts';

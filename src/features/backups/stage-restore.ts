@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Clock } from '../../platform/clock.ts';
 import { migrate, SchemaError, type Migration } from '../../platform/db/migrate.ts';
 import { openDatabase, type Db } from '../../platform/db/open-database.ts';
-import type { MemberSink } from '../../platform/archive/unpack-tar.ts';
+import type { MemberSink } from '../../platform/archive/tar-file.ts';
 import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
 import { isMountPoint } from '../../platform/files/mount-points.ts';
 import { BackupError } from './backup-error.ts';

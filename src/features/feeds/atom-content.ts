@@ -1,7 +1,6 @@
 import { escapeHtml } from '../../platform/markup/entities.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
-import { innerHtml } from '../../platform/markup/xml-to-html.ts';
-import { attributeOf, textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import { attributeOf, innerHtml, textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { htmlToText, looksLikeHtml, titleText } from './feed-text.ts';
 
 type TextKind = 'text' | 'html' | 'xhtml' | 'other';

@@ -1,6 +1,5 @@
-import { singleLine } from '../../platform/markup/control-characters.ts';
+import { plainText, singleLine } from '../../platform/markup/plain-text.ts';
 import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
-import { plainText } from '../../platform/markup/plain-text.ts';
 import { textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { parseDate } from './parse-date.ts';
 

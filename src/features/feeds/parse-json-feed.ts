@@ -1,4 +1,4 @@
-import { singleLine } from '../../platform/markup/control-characters.ts';
+import { singleLine } from '../../platform/markup/plain-text.ts';
 import { absoluteUrl } from './absolute-url.ts';
 import { addAttachment, MAX_FILES, mediaTypeOf } from './collect-attachments.ts';
 import { textToHtml, titleText, undeclaredToLine } from './feed-text.ts';

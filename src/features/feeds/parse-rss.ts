@@ -1,6 +1,5 @@
-import { innerHtml } from '../../platform/markup/xml-to-html.ts';
 import {
-  attributeOf, childOf, childrenOf, isBlank, textOf, type XmlElement,
+  attributeOf, childOf, childrenOf, innerHtml, isBlank, textOf, type XmlElement,
 } from '../../platform/markup/xml-tree.ts';
 import { absoluteUrl, baseInside, type LinkBase } from './absolute-url.ts';
 import { collectAttachments } from './collect-attachments.ts';

@@ -2,8 +2,9 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { HttpError } from '../../platform/http/problem.ts';
 import { json, text, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
-import { CONTENT_TYPE, type Family, renderOpenMetrics, renderPrometheus } from '../../platform/metrics/exposition.ts';
-import { negotiateFormat } from '../../platform/metrics/negotiate-format.ts';
+import {
+  CONTENT_TYPE, type Family, negotiateFormat, renderOpenMetrics, renderPrometheus,
+} from '../../platform/metrics/exposition.ts';
 import type { Health } from './health-store.ts';
 
 export type HealthRouteDeps = {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../platform/clock.ts';
-import { imageAddresses } from '../../platform/markup/inline-images.ts';
+import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { excerpt, plainText } from '../../platform/markup/plain-text.ts';
 import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
 import type { KeptCounts } from '../../platform/metrics/kept-counts.ts';

@@ -1,4 +1,4 @@
-import { showImages } from '../../platform/markup/inline-images.ts';
+import { showImages } from '../../platform/markup/remote-media.ts';
 import type { PostAttachment, PostWithAttachments } from './post-store.ts';
 
 /** Where files are served, and whether the hub keeps copies of publishers' files, so that readers load those too. */

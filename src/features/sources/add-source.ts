@@ -7,7 +7,7 @@ import type { Limit, RateLimits } from '../../platform/http/rate-limit-store.ts'
 import type { Actor, RecordAct } from '../audit/audit.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
 import type { Viewer } from '../../platform/viewer.ts';
-import { createSlots } from '../../platform/slots.ts';
+import { createSlots } from '../../platform/limit-concurrency.ts';
 import { ADDRESS_MAX, feedAddress } from './feed-address.ts';
 import { TITLE_MAX, type NewSource, type Source, type SourceStore, type Visibility } from './source-store.ts';
 

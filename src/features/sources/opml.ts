@@ -1,5 +1,5 @@
 import { escapeHtml } from '../../platform/markup/entities.ts';
-import { singleLine } from '../../platform/markup/control-characters.ts';
+import { singleLine } from '../../platform/markup/plain-text.ts';
 import { attributeOf, childOf, parseXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
 

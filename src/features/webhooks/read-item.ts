@@ -1,5 +1,5 @@
 import type { FieldError } from '../../platform/http/problem.ts';
-import { singleLine } from '../../platform/markup/control-characters.ts';
+import { singleLine } from '../../platform/markup/plain-text.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
 import { readMembers, type JsonObject, type Members } from './event-members.ts';
 

@@ -1,4 +1,4 @@
-import { ArchiveError } from './archive-error.ts';
+import { ArchiveError } from './gzip-file.ts';
 
 export const BLOCK = 512;
 
@@ -25,6 +25,9 @@ const PREFIX = [345, 155] as const;
 const MAGICS = ['ustar\x0000', 'ustar  \0']; // POSIX, GNU
 const MODES: Record<TarKind, number> = { file: 0o600, folder: 0o700 };
 const LARGEST_OCTAL = 8 ** 11 - 1; // bytes: 8 GiB
+
+/** What says nothing about name, kind or content. */
+const HARMLESS = new Set(['atime', 'comment', 'ctime', 'gid', 'gname', 'mtime', 'uid', 'uname']);
 
 type Field = readonly [offset: number, length: number];
 
@@ -60,6 +63,24 @@ export function decodeHeader(block: Buffer): TarHeader {
     size: readSize(block),
     mode: readOctal(block, MODE, 'mode'),
   };
+}
+
+/**
+ * The header as the extended records before it change it (POSIX.1-2024, pax, "pax Extended Header": each record is
+ * `<length> <key>=<value>\n`). Throws ArchiveError for records that are malformed or mean anything but a plain member.
+ */
+export function applyPax(bytes: Buffer, header: TarHeader): TarHeader {
+  const changed = { ...header };
+  for (let at = 0; at < bytes.length; ) {
+    const { key, value, length } = readRecord(bytes.subarray(at));
+    if (key === 'path') changed.name = value;
+    else if (key === 'size') changed.size = toSize(value);
+    else if (!HARMLESS.has(key)) {
+      throw new ArchiveError(`holds the extended record ${JSON.stringify(key.slice(0, 80))}`);
+    }
+    at += length;
+  }
+  return changed;
 }
 
 /** How many bytes stand between a member's content and the next block. */
@@ -110,4 +131,19 @@ function checksum(block: Buffer): number {
 
 function slice(block: Buffer, [offset, length]: Field): Buffer {
   return block.subarray(offset, offset + length);
+}
+
+function readRecord(bytes: Buffer): { key: string; value: string; length: number } {
+  const digits = /^([1-9]\d{0,5}) /.exec(bytes.toString('latin1', 0, 8))?.[1] ?? '';
+  const length = Number(digits);
+  const text = bytes.toString('utf8', digits.length + 1, length);
+  const equals = text.indexOf('=');
+  const isWhole = digits !== '' && length <= bytes.length && equals > 0 && text.endsWith('\n');
+  if (!isWhole) throw new ArchiveError('holds a malformed extended record');
+  return { key: text.slice(0, equals), value: text.slice(equals + 1, -1), length };
+}
+
+function toSize(value: string): number {
+  if (/^\d{1,15}$/.test(value)) return Number(value);
+  throw new ArchiveError('holds a member of an impossible size');
 }

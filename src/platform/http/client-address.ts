@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
-import { cidrContains, type Cidr } from '../net/address-guard.ts';
-import { parseIpAddress, type IpAddress } from '../net/ip-address.ts';
+import { type Cidr, cidrContains, type IpAddress, parseIpAddress } from '../net/address-guard.ts';
 
 type Headers = IncomingHttpHeaders;
 

@@ -1,6 +1,7 @@
 import { closeTop, element, isSilent, open } from './markup-draft.ts';
-import { ELEMENT_RULES, END_TAG_BOUNDARIES, SCOPE_BOUNDARIES, TABLE_CONTEXT, TABLE_PARENTS } from './element-rules.ts';
-import type { ElementKind } from './element-rules.ts';
+import {
+  ELEMENT_RULES, type ElementKind, END_TAG_BOUNDARIES, SCOPE_BOUNDARIES, TABLE_CONTEXT, TABLE_PARENTS,
+} from './markup-rules.ts';
 import type { MarkupDraft, OpenElement } from './markup-draft.ts';
 
 const LISTS = new Set(['ul', 'ol']);

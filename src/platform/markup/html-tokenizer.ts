@@ -17,6 +17,14 @@ type Tag = { name: string; attributes: Attributes; selfClosing: boolean; end: nu
 const NO_ATTRIBUTES: Attributes = new Map();
 const MAX_ATTRIBUTES = 100;
 
+/** Elements without content and end tag, those of older versions of HTML included. */
+export const VOID_ELEMENTS = new Set([
+  'area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr',
+].flatMap((line) => line.split(' ')));
+
+/** Elements inside which CDATA exists and raw-text elements do not. */
+export const FOREIGN_ELEMENTS = new Set(['svg', 'math']);
+
 /** Elements whose content is characters up to their end tag; `plaintext` never ends. */
 const RAW_TEXT_ENDS = new Map(
   ['style', 'xmp', 'iframe', 'noembed', 'noframes', 'noscript', 'textarea', 'title'].map((name) =>

@@ -1,6 +1,5 @@
 import { escapeHtml } from './entities.ts';
-import { fileNameOr, imageLink, mediaLink } from './remote-media.ts';
-import type { ImageCandidate } from './remote-media.ts';
+import { fileNameOr, type ImageCandidate, imageLink, mediaLink } from './remote-media.ts';
 
 // Links may add to the length, so this stays well below what is read.
 const MAX_OUTPUT_LENGTH = 2_000_000;

@@ -1,6 +1,4 @@
-import { withoutControls } from './control-characters.ts';
-import { FOREIGN_ELEMENTS } from './element-rules.ts';
-import { tokenizeHtml } from './html-tokenizer.ts';
+import { FOREIGN_ELEMENTS, tokenizeHtml } from './html-tokenizer.ts';
 
 // Elements that begin and end a line, `br` and `hr` among them.
 const LINE_ELEMENTS = new Set([
@@ -16,6 +14,11 @@ const INVISIBLE_ELEMENTS = new Set(
 
 // How far around a cut the limits of characters are looked for; more than the longest emoji.
 const GRAPHEME_WINDOW = 64;
+
+// C0 and C1 controls but tab and line feed, the byte order mark, and the noncharacters at the end of the first plane.
+const UNWANTED = /[\0-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]/;
+const EVERY_UNWANTED = new RegExp(UNWANTED, 'g');
+const UNTIDY = new RegExp(`${UNWANTED.source}|[^\\S ]|  `);
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
@@ -72,4 +75,16 @@ function graphemeStart(text: string, limit: number): number {
   const from = Math.max(0, limit - GRAPHEME_WINDOW);
   const segment = graphemes.segment(text.slice(from, limit + GRAPHEME_WINDOW)).containing(limit - from);
   return from + (segment?.index ?? 0);
+}
+
+/** The text without invisible control characters; line ends become line feeds, form feeds spaces. */
+export function withoutControls(text: string): string {
+  if (!UNWANTED.test(text)) return text;
+  return text.replace(/\r\n?/g, '\n').replace(/\f/g, ' ').replace(EVERY_UNWANTED, '');
+}
+
+/** One line: no controls, every run of white space, also the hard kind, a single space, none at the ends. */
+export function singleLine(text: string): string {
+  const trimmed = text.trim();
+  return UNTIDY.test(trimmed) ? withoutControls(trimmed).replace(/\s+/g, ' ').trim() : trimmed;
 }

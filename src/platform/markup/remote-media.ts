@@ -1,9 +1,8 @@
-import { singleLine } from './control-characters.ts';
-import { attribute } from './attribute-rules.ts';
-import { escapeHtml } from './entities.ts';
-import { excerpt } from './plain-text.ts';
-import { webUrl } from './safe-url.ts';
+import { excerpt, singleLine } from './plain-text.ts';
+import { decodeAttributeEntities, escapeHtml } from './entities.ts';
 import type { Attributes } from './html-tokenizer.ts';
+import { attribute } from './markup-rules.ts';
+import { webUrl } from './safe-url.ts';
 
 /** One file an image element offers. The larger the size, the better: pixels of width, or density (1, 2, 3). */
 export type ImageCandidate = { address: string; size: number };
@@ -33,6 +32,9 @@ const TRACKER_ADDRESSES = [
 ];
 
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$)|display\s*:\s*none)/i;
+
+/** The links that sanitizeHtml writes in place of images: the web address and, escaped, the words. */
+const IMAGE_LINK = /<a href="(https?:[^"<>]*)" class="remote-image"[^<>]*>([^<>"]*)<\/a>/g;
 
 /** The files an image or source element names, lazy-load attributes included. */
 export function imageCandidates(attributes: Attributes): ImageCandidate[] {
@@ -138,4 +140,17 @@ export function framePage(url: URL): URL {
   const video = /^\/embed\/([\w-]{6,20})$/.exec(url.pathname)?.[1];
   const isYouTube = /^(?:www\.)?youtube(?:-nocookie)?\.com$/.test(url.hostname);
   return video !== undefined && isYouTube ? new URL(`https://www.youtube.com/watch?v=${video}`) : url;
+}
+
+/** Addresses of the images of sanitised markup, each once, in order. */
+export function imageAddresses(sanitized: string): string[] {
+  return [...new Set(Array.from(sanitized.matchAll(IMAGE_LINK), ([, href = '']) => decodeAttributeEntities(href)))];
+}
+
+/** The sanitised markup with images where `addressOf` knows a place to load them from; the other links stay. */
+export function showImages(sanitized: string, addressOf: (url: string) => string | undefined): string {
+  return sanitized.replace(IMAGE_LINK, (link: string, href: string, label: string) => {
+    const address = addressOf(decodeAttributeEntities(href));
+    return address === undefined ? link : `<img src="${escapeHtml(address)}" alt="${label}" loading="lazy">`;
+  });
 }

@@ -1,13 +1,11 @@
-import { allowedAttributes, attribute } from './attribute-rules.ts';
-import { withoutControls } from './control-characters.ts';
-import { ELEMENT_RULES, FOREIGN_ELEMENTS, VOID_ELEMENTS } from './element-rules.ts';
+import { allowedAttributes, attribute, ELEMENT_RULES, type ElementKind, type ElementRule } from './markup-rules.ts';
+import { withoutControls } from './plain-text.ts';
 import { closeNamed, closeTo, enterCell, makeRoomFor } from './element-nesting.ts';
 import { escapeHtml } from './entities.ts';
-import { tokenizeHtml } from './html-tokenizer.ts';
+import { FOREIGN_ELEMENTS, VOID_ELEMENTS, tokenizeHtml } from './html-tokenizer.ts';
 import { createDraft, element, isSilent, open, writeFile, writeSeparator, writeVisible } from './markup-draft.ts';
 import { framePage, givenLabel, imageCandidates, isTracker, largestImage, LINK_TAIL } from './remote-media.ts';
 import { safeLink, webUrl } from './safe-url.ts';
-import type { ElementKind, ElementRule } from './element-rules.ts';
 import type { Attributes } from './html-tokenizer.ts';
 import type { MarkupDraft, OpenElement, RemoteFile } from './markup-draft.ts';
 

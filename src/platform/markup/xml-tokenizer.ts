@@ -1,4 +1,4 @@
-import { decodeXmlText } from './xml-text.ts';
+import { decodeXmlText } from './entities.ts';
 
 /** A document or element is beyond what this reader takes: too long, too deep, too many of something. */
 export class XmlLimitError extends Error {

@@ -2,11 +2,9 @@ import dns from 'node:dns';
 import type { IncomingHttpHeaders } from 'node:http';
 import { SECOND } from '../clock.ts';
 import type { Cidr } from './address-guard.ts';
-import { ACCEPT_ENCODING } from './content-decoding.ts';
-import { createHostLanes } from './host-lanes.ts';
-import { OutboundError } from './outbound-error.ts';
-import { exchange, type Answer } from './outbound-exchange.ts';
-import { parseTarget, resolveTarget, type Lookup } from './outbound-target.ts';
+import { ACCEPT_ENCODING, type Answer, exchange } from './outbound-exchange.ts';
+import { createHostLanes } from '../limit-concurrency.ts';
+import { type Lookup, OutboundError, parseTarget, resolveTarget } from './outbound-target.ts';
 
 export { OutboundError };
 

@@ -1,7 +1,24 @@
 import type { LookupAddress, LookupAllOptions } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { cidrContains, isPublicAddress, type Cidr } from './address-guard.ts';
-import { OutboundError } from './outbound-error.ts';
+import { type Cidr, cidrContains, isPublicAddress } from './address-guard.ts';
+
+type OutboundFailure =
+  | 'bad-url' | 'blocked' | 'dns' | 'connect' | 'tls' | 'timeout' | 'idle'
+  | 'too-large' | 'redirects' | 'bad-response' | 'aborted';
+
+/**
+ * Why a fetch from outside failed. The message is for the owner of the source: it names hosts only, never a whole
+ * URL (its query may hold a secret) and never text the remote sent.
+ */
+export class OutboundError extends Error {
+  readonly reason: OutboundFailure;
+
+  constructor(reason: OutboundFailure, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'OutboundError';
+    this.reason = reason;
+  }
+}
 
 /** `dns.lookup` in the one form used here. */
 export type Lookup = (

@@ -1,3 +1,8 @@
+import { escapeHtml } from './entities.ts';
+import type { Attributes } from './html-tokenizer.ts';
+import { singleLine } from './plain-text.ts';
+import { safeLink } from './safe-url.ts';
+
 /** How an element takes its place: which open elements it closes, and whether it vanishes when nothing is in it. */
 export type ElementKind =
   | 'inline' | 'ruby-text' | 'block' | 'heading' | 'item' | 'table-part' | 'column'
@@ -31,14 +36,6 @@ export const ELEMENT_RULES = new Map<string, ElementRule>([
     [name, { output: name, kind: 'inline', needsAttributes: true }]),
 ]);
 
-/** Elements without content and end tag, those of older versions of HTML included. */
-export const VOID_ELEMENTS = new Set([
-  'area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr',
-].flatMap((line) => line.split(' ')));
-
-/** Elements inside which CDATA exists and raw-text elements do not. */
-export const FOREIGN_ELEMENTS = new Set(['svg', 'math']);
-
 /** Start tags look for what they close only above these (HTML Standard, 13.2.4.2, and whatever is dropped whole). */
 export const SCOPE_BOUNDARIES = new Set([
   'table td th caption svg math template select object applet button canvas datalist dialog audio video',
@@ -69,4 +66,91 @@ function same(kind: ElementKind, names: string): [string, ElementRule][] {
 
 function renamed(kind: ElementKind, outputs: Record<string, string>): [string, ElementRule][] {
   return Object.entries(outputs).map(([name, output]) => [name, { output, kind, needsAttributes: false }]);
+}
+
+/** The value to write, or undefined to leave the attribute out. What a rule returns it must also accept unchanged. */
+type AttributeRule = (value: string, baseUrl: string) => string | undefined;
+
+const MAX_TITLE_LENGTH = 1_000;
+const MAX_SPAN = 100;
+
+const address: AttributeRule = (value, baseUrl) => safeLink(value, baseUrl);
+const flag: AttributeRule = () => '';
+const language = pattern(/^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,5}$/i);
+const direction = oneOf('ltr', 'rtl', 'auto');
+const integer = pattern(/^-?[0-9]{1,6}$/);
+
+const ATTRIBUTE_RULES: Record<string, [name: string, rule: AttributeRule][]> = {
+  a: [['class', oneOf('remote-image')], ['title', title], ['hreflang', language]],
+  abbr: [['title', title]],
+  dfn: [['title', title]],
+  blockquote: [['cite', address]],
+  q: [['cite', address]],
+  del: [['cite', address], ['datetime', moment]],
+  ins: [['cite', address], ['datetime', moment]],
+  time: [['datetime', moment]],
+  td: [['colspan', span], ['rowspan', span]],
+  th: [['colspan', span], ['rowspan', span], ['scope', oneOf('row', 'col', 'rowgroup', 'colgroup')]],
+  col: [['span', span]],
+  colgroup: [['span', span]],
+  ol: [['start', integer], ['reversed', flag], ['type', pattern(/^[1aAiI]$/)]],
+  li: [['value', integer]],
+  details: [['open', flag]],
+  code: [['class', languageClass]],
+};
+
+const EVERYWHERE: [name: string, rule: AttributeRule][] = [['lang', language], ['dir', direction]];
+
+/** The allowed attributes of an element as they are written, each with a space before it. */
+export function allowedAttributes(element: string, attributes: Attributes, baseUrl: string): string {
+  if (attributes.size === 0) return '';
+  return write(ATTRIBUTE_RULES[element] ?? [], attributes, baseUrl) + write(EVERYWHERE, attributes, baseUrl);
+}
+
+/** One attribute as it is written, with a space before it. */
+export function attribute(name: string, value: string): string {
+  return ` ${name}="${escapeHtml(value)}"`;
+}
+
+function write(rules: [name: string, rule: AttributeRule][], attributes: Attributes, baseUrl: string): string {
+  let written = '';
+  for (const [name, rule] of rules) {
+    const given = attributes.get(name);
+    const value = given === undefined ? undefined : rule(given, baseUrl);
+    if (value !== undefined) written += attribute(name, value);
+  }
+  return written;
+}
+
+function title(value: string): string | undefined {
+  const line = value.length <= MAX_TITLE_LENGTH ? singleLine(value) : '';
+  return line === '' ? undefined : line;
+}
+
+function moment(value: string): string | undefined {
+  const trimmed = value.trim();
+  return /^[\w:.+\- ]{1,64}$/.test(trimmed) ? trimmed : undefined;
+}
+
+function span(value: string): string | undefined {
+  const cells = /^\s*[0-9]{1,6}/.test(value) ? Math.min(parseInt(value, 10), MAX_SPAN) : 1;
+  return cells > 1 ? String(cells) : undefined;
+}
+
+function languageClass(value: string): string | undefined {
+  return value.split(/\s+/, 20).find((token) => /^language-[\w+#.-]{1,40}$/.test(token));
+}
+
+function pattern(allowed: RegExp): AttributeRule {
+  return (value) => {
+    const trimmed = value.trim();
+    return allowed.test(trimmed) ? trimmed : undefined;
+  };
+}
+
+function oneOf(...allowed: string[]): AttributeRule {
+  return (value) => {
+    const word = value.trim().toLowerCase();
+    return allowed.includes(word) ? word : undefined;
+  };
 }
