@@ -1,6 +1,6 @@
 import type { ExportPart } from '../features/accounts/export-account.ts';
 import type { OwnedSource } from '../features/accounts/leave-hub.ts';
-import { auditJson } from '../features/audit/audit-json.ts';
+import { auditJson } from '../features/audit/audit-list.ts';
 import { auditRecords, type AuditRecord } from '../features/audit/audit-store.ts';
 import type { Followed } from '../features/follows/follow-store.ts';
 import { historyJson } from '../features/history/history-json.ts';

@@ -1,5 +1,4 @@
 import { peopleRoutes } from '../features/accounts/people-routes.ts';
-import { jobRoutes } from '../features/admin/job-routes.ts';
 import { overviewRoutes } from '../features/admin/overview-routes.ts';
 import { alertAdminRoutes } from '../features/alerts/alert-admin-routes.ts';
 import { followRoutes, type FollowRouteDeps } from '../features/follows/follow-routes.ts';
@@ -23,7 +22,6 @@ export function peopleAndAdminRoutes(
     ...followRoutes({ follows: people.follows, ...sight }),
     ...historyRoutes({ history: people.history, ...sight }),
     ...overviewRoutes({ readOverview: readingOverview(app, observations) }),
-    ...jobRoutes(app),
     ...alertAdminRoutes(app.alerts),
     ...webhookAdminRoutes({ webhooks: webhookListOf(app.hub) }),
     ...peopleRoutes({ ...membership, baseUrl: config.baseUrl }),

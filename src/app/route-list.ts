@@ -1,5 +1,4 @@
-import { listAudit, showAudit } from '../features/audit/audit-routes.ts';
-import { listErrors, showErrors } from '../features/errors/error-routes.ts';
+import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import {
   listNotifications, markNotificationsRead, showNotifications, submitMarkAllRead,
@@ -19,13 +18,10 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /notifications', 'member', 'Page: notifications', showNotifications),
   at('POST /notifications/read', 'member', 'Form: mark all notifications as read', submitMarkAllRead),
 
-  at('GET /api/admin/errors', 'admin', 'Error events, one for each kind, last seen first', listErrors),
-  at('GET /admin/errors', 'admin', 'Page: error events', showErrors),
-  at(
-    'GET /api/admin/audit', 'admin', 'Audit events, newest first; act, actor, target, from and to filter them; ' +
-    'format=csv or jsonl downloads all that fit', listAudit,
-  ),
-  at('GET /admin/audit', 'admin', 'Page: audit events', showAudit),
+  at('POST /api/admin/jobs/:id/retry', 'admin', 'Run a failed job again', retryJobJson),
+  at('DELETE /api/admin/jobs/:id', 'admin', 'Give up a failed or waiting job', deleteJob),
+  at('POST /admin/jobs/:id/retry', 'admin', 'Form: run a failed job again', submitRetryJob),
+  at('POST /admin/jobs/:id/discard', 'admin', 'Form: give up a job', submitDiscardJob),
 ];
 
 /** One line of the list. Its handler is given the hub that `hubRoutes` binds. */

@@ -25,6 +25,7 @@ import { byteSize } from '../platform/http/readable.ts';
 import type { Route } from '../platform/http/router.ts';
 import { errorFields } from '../platform/log.ts';
 import type { Viewer } from '../platform/viewer.ts';
+import { ADMIN_LISTS } from './admin-lists.ts';
 import type { App } from './app.ts';
 import type { Assets } from './assets.ts';
 import type { Config } from '../features/hub/config.ts';
@@ -69,6 +70,7 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
 
   return withOpenApi([
     ...ROUTES.map((bind) => bind(app.hub)),
+    ...ADMIN_LISTS.flatMap((list) => list.routes(app.hub)),
     ...healthRoutes({ ...observations, metricsToken: config.metricsToken }),
     ...accountRoutes({ ...membership, baseUrl, secure }),
     ...accountPages({ ...membership, secure }),

@@ -1,28 +1,9 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { moment } from '../../platform/http/readable.ts';
-import type { Page } from '../../platform/http/reply.ts';
 import type { AuditRecord } from './audit-store.ts';
 
-type AuditList = { items: AuditRecord[]; next: string | null; query: URLSearchParams; acts: string[] };
-
-/** Who did what, with a form that narrows it down. */
-export function auditPage({ items, next, query, acts }: AuditList): Page {
-  const filter = new URLSearchParams([...query].filter(([name, value]) => name !== 'cursor' && value));
-  const filtered = (more: Record<string, string>): string =>
-    String(new URLSearchParams([...filter, ...Object.entries(more)]));
-  const main = html`
-<header class="page-head"><h1>Audit records</h1></header>
-${filterForm(query, acts)}
-${items.length > 0 ? table(items) : html`<p class="empty">No record fits.</p>`}
-${next && html`
-<p class="more"><a class="button" rel="next" href="/admin/audit?${filtered({ cursor: next })}">Older</a></p>`}
-<p class="actions"><span>Download all of these:</span>
-  <a href="/api/admin/audit?${filtered({ format: 'csv' })}">CSV</a>
-  <a href="/api/admin/audit?${filtered({ format: 'jsonl' })}">JSON lines</a></p>`;
-  return { title: 'Audit records', main, section: 'admin/audit' };
-}
-
-function filterForm(query: URLSearchParams, acts: string[]): Html {
+/** A form that narrows the records down. */
+export function auditForm(query: URLSearchParams, acts: string[]): Html {
   const chosen = query.get('act') ?? '';
   const isNarrowed = ['act', 'actor', 'target', 'from', 'to'].some((name) => query.get(name));
   return html`
@@ -46,7 +27,8 @@ function day(value: string | null): string {
   return (value ?? '').slice(0, 10);
 }
 
-function table(items: AuditRecord[]): Html {
+/** Who did what to what. */
+export function auditTable(items: AuditRecord[]): Html {
   return html`
 <div class="wide stacked"><table>
   <thead><tr><th>When</th><th>Who</th><th>Did</th><th>To what</th><th>From</th></tr></thead>

@@ -12,7 +12,10 @@ export const LEASE = 5 * MINUTE;
 
 const MAX_ATTEMPTS = 5;
 
-export type JobState = 'queued' | 'running' | 'retrying' | 'failed' | 'done' | 'discarded';
+/** Every state of a job: first what needs somebody, last what has ended. */
+export const JOB_STATES = ['failed', 'retrying', 'queued', 'running', 'done', 'discarded'] as const;
+
+export type JobState = (typeof JOB_STATES)[number];
 
 /** A job in the hands of a worker. The token is its right to finish the job. */
 export type Job = {

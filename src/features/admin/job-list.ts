@@ -1,27 +1,33 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { moment } from '../../platform/http/readable.ts';
-import type { Page } from '../../platform/http/reply.ts';
-import type { JobRow, JobState } from '../../platform/jobs/job-queue.ts';
+import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-queue.ts';
+import { adminList, byState } from '../hub/admin-list.ts';
+import { jobs } from '../hub/hub.ts';
 
-/** `state` is undefined where all are shown. */
-type JobList = { items: JobRow[]; next: string | null; state: JobState | undefined; states: JobState[] };
+/** Jobs, with what can be done about each. The page begins with those that failed for good. */
+export const jobList = adminList<JobRow, 'id', JobState | undefined>({
+  name: 'jobs',
+  title: 'Jobs',
+  summary: 'Jobs, newest first; state shows those of one state only',
+  key: ['id'],
+  select: (hub, after, limit, state) =>
+    jobs(hub).list({ limit, ...(after && { before: after.id }), ...(state && { state }) }),
+  filter: byState('jobs', JOB_STATES, 'failed'),
+  toJson: jobJson,
+  view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
+  empty: 'No jobs here.',
+});
 
-/** Jobs of one state, with what can be done about each. */
-export function jobsPage({ items, next, state, states }: JobList): Page {
-  const shown = state ?? 'all';
-  const main = html`
-<header class="page-head">
-  <h1>Jobs</h1>
-  <p class="meta">${[...states, 'all'].map((one) => choice(one, one === shown))}</p>
-</header>
-${items.length > 0 ? html`<ul class="rows">${items.map(item)}</ul>` : html`<p class="empty">No jobs here.</p>`}
-${next && html`
-<p class="more"><a class="button" rel="next" href="/admin/jobs?state=${shown}&amp;cursor=${next}">Older</a></p>`}`;
-  return { title: 'Jobs', main, section: 'admin/jobs' };
+/** What a job works on, as `subject`; its payload is internal. */
+export function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempts, lastError, ...at }: JobRow) {
+  return {
+    id, kind, subject: dedupeKey, lane, state, attempts, maxAttempts, lastError,
+    runAt: time(at.runAt), createdAt: time(at.createdAt), finishedAt: time(at.finishedAt),
+  };
 }
 
-function choice(state: string, isShown: boolean): Html {
-  return isShown ? html`<strong>${state}</strong> ` : html`<a href="/admin/jobs?state=${state}">${state}</a> `;
+function time(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
 }
 
 function item(job: JobRow): Html {

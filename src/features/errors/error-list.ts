@@ -1,0 +1,32 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import { moment } from '../../platform/http/readable.ts';
+import { adminList } from '../hub/admin-list.ts';
+import { errorEvents, type ErrorEvent } from './error-store.ts';
+
+/** Errors of the hub itself, each kind once. */
+export const errorList = adminList<ErrorEvent, 'lastAt' | 'id'>({
+  name: 'errors',
+  title: 'Errors',
+  summary: 'Error events, one for each kind, last seen first',
+  key: ['lastAt', 'id'],
+  select: (hub, after, limit) => errorEvents(hub).list(after, limit),
+  toJson: errorJson,
+  lead: () => html`
+  <p class="lead">What went wrong in the hub itself and nobody expected. Each kind stands here once.</p>`,
+  view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
+  empty: 'Nothing went wrong.',
+});
+
+function errorJson({ firstAt, lastAt, ...event }: ErrorEvent) {
+  return { ...event, firstAt: new Date(firstAt).toISOString(), lastAt: new Date(lastAt).toISOString() };
+}
+
+function item({ program, message, stack, count, firstAt, lastAt }: ErrorEvent): Html {
+  return html`
+  <li><div>
+    <p class="title">${message || 'An error without a message'}</p>
+    <p class="meta"><span>${program}</span> <span>${count === 1 ? 'once' : `${count} times`}</span>
+      <span>last ${moment(lastAt)}</span> <span>first ${moment(firstAt)}</span></p>
+    <details><summary>Where</summary><pre>${stack}</pre></details>
+  </div></li>`;
+}

@@ -1,0 +1,161 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
+import { HttpError } from '../../platform/http/problem.ts';
+import { json, page, type Reply } from '../../platform/http/reply.ts';
+import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
+import { asCsv, asJsonLines, type CsvColumns } from './export-list.ts';
+import type { Hub } from './hub.ts';
+
+/** Whether a list is asked for as a page or from the API. */
+type Dress = 'page' | 'api';
+
+/** Narrows a list down by the query of its address. */
+export type ListFilter<Filter> = {
+  /** Throws 400 for a query that makes no sense. Without one, the page may show less than the API. */
+  read(query: URLSearchParams, dress: Dress): Filter;
+  /** Links or a form to choose it by, below the title. */
+  controls(hub: Hub, query: URLSearchParams, filter: Filter): Html;
+};
+
+/** What a list for administrators is made of. `Key` names the numbers that it is sorted by. */
+type Definition<Item, Key extends keyof Item, Filter> = {
+  /** The page is /admin/NAME, the API /api/admin/NAME unless `api` says otherwise. */
+  name: string;
+  api?: `/api/${string}`;
+  title: string;
+  summary: string; // in the description of the API
+  key: readonly Key[];
+  /** Up to so many items, after the one with that key. */
+  select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
+  filter?: ListFilter<Filter>; // required where there is a type `Filter`
+  toJson(item: Item): object;
+  /** With it the API also gives the whole list as CSV or JSON lines, and the page links to both. */
+  csv?: CsvColumns<Item>;
+  lead?(hub: Hub): Html; // below the title
+  above?(hub: Hub): Html; // above the items, such as a form for a new one
+  view(items: Item[]): Html;
+  empty: string; // where there are no items
+  more?: string; // on the link to the next page, 'Older' when absent
+};
+
+/** What a form of the page answers with: the same page with something else above the items. */
+type FormAnswer = { above: Html; status?: number };
+
+/** One list for administrators. `app/admin-lists.ts` names all of them. */
+export type AdminList = {
+  name: string;
+  title: string;
+  routes(hub: Hub): Route[];
+  show(hub: Hub, request: HubRequest, answer?: FormAnswer): Reply;
+};
+
+/** A list with its page, its API and, where it has columns of CSV, its downloads. */
+export function adminList<Item, Key extends keyof Item = 'id' & keyof Item, Filter = undefined>(
+  list: Definition<Item, Key, Filter>,
+): AdminList {
+  const { name, title, summary } = list;
+  return {
+    name,
+    title,
+    routes: (hub) => [
+      route(`GET ${apiOf(list)}`, 'admin', summary, (request) => answerApi(list, hub, request)),
+      route(`GET /admin/${name}`, 'admin', `Page: ${title.toLowerCase()}`, ({ query }) => showPage(list, hub, query)),
+    ],
+    show: (hub, { query }, answer) => showPage(list, hub, query, answer),
+  };
+}
+
+function apiOf({ api, name }: { api?: `/api/${string}`; name: string }): `/api/${string}` {
+  return api ?? `/api/admin/${name}`;
+}
+
+function answerApi<Item, Key extends keyof Item, Filter>(
+  list: Definition<Item, Key, Filter>, hub: Hub, { path, query }: HubRequest,
+): Reply {
+  const filter = readFilter(list, query, 'api');
+  const format = query.get('format') ?? 'json';
+  if (list.csv && format !== 'json') return download(list, hub, filter, format, list.csv);
+  const { items, next } = readPage(list, hub, query, filter);
+  return json({ items: items.map(list.toJson), next }, 200, nextLink(path, query, next));
+}
+
+function download<Item, Key extends keyof Item, Filter>(
+  { name, select, toJson }: Definition<Item, Key, Filter>, hub: Hub, filter: Filter, format: string,
+  columns: CsvColumns<Item>,
+): Reply {
+  const batch = (after: Item | undefined, limit: number): Item[] => select(hub, after, limit, filter);
+  const file = (type: string, body: Reply['body']): Reply => {
+    const headers = { 'content-type': type, 'content-disposition': `attachment; filename="${name}.${format}"` };
+    return { status: 200, headers, body };
+  };
+  if (format === 'csv') return file('text/csv; charset=utf-8', asCsv(batch, columns));
+  if (format === 'jsonl') return file('application/x-ndjson; charset=utf-8', asJsonLines(batch, toJson));
+  throw new HttpError(400, 'format must be one of json, jsonl, csv.');
+}
+
+function showPage<Item, Key extends keyof Item, Filter>(
+  list: Definition<Item, Key, Filter>, hub: Hub, query: URLSearchParams, answer?: FormAnswer,
+): Reply {
+  const { name, title, lead, above, view, empty, more = 'Older' } = list;
+  const filter = readFilter(list, query, 'page');
+  const { items, next } = readPage(list, hub, query, filter);
+  const following = next && `/admin/${name}?${withChange(query, 'cursor', next)}`;
+  const main = html`
+<header class="page-head">
+  <h1>${title}</h1>
+  ${lead?.(hub)}
+  ${list.filter?.controls(hub, query, filter)}
+</header>
+${answer?.above ?? above?.(hub)}
+${items.length > 0 ? view(items) : html`<p class="empty">${empty}</p>`}
+${following && html`<p class="more"><a class="button" rel="next" href="${following}">${more}</a></p>`}
+${list.csv && downloads(apiOf(list), query)}`;
+  return page({ title, main, section: `admin/${name}` }, answer?.status);
+}
+
+function downloads(api: string, query: URLSearchParams): Html {
+  return html`
+<p class="actions"><span>Download all of these:</span>
+  <a href="${api}?${withChange(query, 'format', 'csv')}">CSV</a>
+  <a href="${api}?${withChange(query, 'format', 'jsonl')}">JSON lines</a></p>`;
+}
+
+/** The query from the first page on, without what is empty and with that parameter. */
+function withChange(query: URLSearchParams, name: string, value: string): string {
+  const kept = [...query].filter(([one, content]) => one !== 'cursor' && one !== name && content);
+  return new URLSearchParams([...kept, [name, value]]).toString();
+}
+
+function readFilter<Filter>(list: { filter?: ListFilter<Filter> }, query: URLSearchParams, dress: Dress): Filter {
+  return list.filter?.read(query, dress) as Filter;
+}
+
+function readPage<Item, Key extends keyof Item, Filter>(
+  { key, select }: Definition<Item, Key, Filter>, hub: Hub, query: URLSearchParams, filter: Filter,
+) {
+  const limit = readLimit(query);
+  const cursor = readCursor(query, key.length);
+  const after = cursor && Object.fromEntries(key.map((one, index) => [one, cursor[index]])) as Pick<Item, Key>;
+  const rows = select(hub, after, limit + 1, filter);
+  return pageOf(rows, limit, (last) => cursorOf(...key.map((one) => Number(last[one]))));
+}
+
+/** `?state=` with a link to each state. The page begins with the state `first`, or with all where it is absent. */
+export function byState<State extends string>(
+  name: string, states: readonly State[], first?: State,
+): ListFilter<State | undefined> {
+  const choices = first ? [...states, 'all'] : ['all', ...states];
+  const choice = (state: string, isShown: boolean): Html =>
+    isShown ? html`<strong>${state}</strong> ` : html`<a href="/admin/${name}?state=${state}">${state}</a> `;
+  return {
+    read(query, dress) {
+      const value = query.get('state') ?? '';
+      if (dress === 'page' && value === 'all') return undefined;
+      const state = states.find((one) => one === value);
+      if (value && !state) throw new HttpError(400, `state must be one of ${states.join(', ')}.`);
+      return state ?? (dress === 'page' ? first : undefined);
+    },
+    controls: (_hub, _query, shown) =>
+      html`<p class="meta">${choices.map((state) => choice(state, state === (shown ?? 'all')))}</p>`,
+  };
+}
