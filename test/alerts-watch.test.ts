@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { runHubctl } from '../src/app/hubctl.ts';
+import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { loadConfig } from '../src/features/hub/load-config.ts';
 import { openHub } from '../src/app/prepare-hub.ts';
 import { watchingWorker } from '../src/app/watch-worker.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { runHubctl } from '../src/app/hubctl.ts';
+import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { runProgram, type Outcome } from './support/run-program.ts';
 import { temporaryProject, writeFiles } from './support/temporary-project.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { runHubctl } from '../src/app/hubctl.ts';
+import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { createHeartbeat } from '../src/platform/jobs/heartbeat.ts';
 import { startHub } from './support/hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { runHubctl } from '../src/app/hubctl.ts';
+import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { DAY } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { hubEnvironment, temporaryDataDir } from './support/hub-process.ts';

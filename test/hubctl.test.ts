@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createApp } from '../src/app/app.ts';
-import { runHubctl } from '../src/app/hubctl.ts';
+import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { loadConfig } from '../src/features/hub/load-config.ts';
 import { openHub } from '../src/app/prepare-hub.ts';
 import { surroundings } from '../src/app/process.ts';

@@ -1,5 +1,5 @@
 /** node src/bin/hubctl.ts <command> [argument…]: the operator's command line; --help lists the commands. */
-import { runHubctl } from '../app/hubctl.ts';
+import { runHubctl } from '../commands/run-hubctl.ts';
 
 process.exitCode = await runHubctl(process.argv.slice(2), {
   env: process.env,

@@ -15,7 +15,7 @@ import { takeFileLock } from '../platform/db/file-lock.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
 import { isStorageTrouble, type Db } from '../platform/db/open-database.ts';
 import { inUnits } from './backup-report.ts';
-import { UsageError, type Command, type CommandContext, type ExitCode } from './hubctl.ts';
+import { UsageError, type Command, type CommandContext, type ExitCode } from './run-hubctl.ts';
 
 /** Jobs that may run once more after a restore. Others, such as alerts, had their chance after the backup was made. */
 const REPEATABLE = [SYNC_SOURCE, REMOVE_SOURCE, SCAN_UPLOAD];

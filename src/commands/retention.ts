@@ -1,7 +1,7 @@
 import { DAY } from '../platform/clock.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
-import { UsageError, type Command, type ExitCode } from './hubctl.ts';
-import { createRetention } from './retention.ts';
+import { UsageError, type Command, type ExitCode } from './run-hubctl.ts';
+import { createRetention } from '../app/retention.ts';
 import type { Expired } from '../features/retention/remove-old-rows.ts';
 
 /** Removes what has been kept long enough, as the worker does once a day. */

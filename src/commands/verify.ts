@@ -10,7 +10,7 @@ import { codeOf } from '../platform/error-code.ts';
 import { formatReport } from './backup-report.ts';
 import { ConfigError } from '../features/hub/config.ts';
 import { PROJECT_ROOT } from '../features/hub/load-config.ts';
-import { UsageError, type Command, type CommandContext } from './hubctl.ts';
+import { UsageError, type Command, type CommandContext } from './run-hubctl.ts';
 
 /** Reports on a backup. Needs neither a hub nor its configuration, and may be run by another user. */
 export const verifyCommand: Command = {

@@ -2,8 +2,8 @@ import { parseId } from '../platform/parse-id.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
 import type { JobState } from '../platform/jobs/job-queue.ts';
 import type { JobRow } from '../platform/jobs/job-records.ts';
-import type { App } from './app.ts';
-import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './hubctl.ts';
+import type { App } from '../app/app.ts';
+import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './run-hubctl.ts';
 
 const STATES: JobState[] = ['queued', 'running', 'retrying', 'failed', 'done', 'discarded'];
 const LIMIT = 100;

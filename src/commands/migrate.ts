@@ -3,7 +3,7 @@ import { HOUR } from '../platform/clock.ts';
 import { migrate, pendingMigrations, readMigrations, SchemaError } from '../platform/db/migrate.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
 import type { Config } from '../features/hub/config.ts';
-import { UsageError, type Command } from './hubctl.ts';
+import { UsageError, type Command } from './run-hubctl.ts';
 
 const FRESH = HOUR;
 

@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs';
 import { createHealthStore } from '../features/health/health-store.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
 import { byteSize } from '../platform/http/readable.ts';
-import type { App } from './app.ts';
-import { UsageError, type Command } from './hubctl.ts';
+import type { App } from '../app/app.ts';
+import { UsageError, type Command } from './run-hubctl.ts';
 
 /** `problem` is null where all is well. */
 type Finding = { subject: string; state: string; problem: string | null };

@@ -1,5 +1,5 @@
 import type { Config } from '../features/hub/config.ts';
-import { UsageError, type Command } from './hubctl.ts';
+import { UsageError, type Command } from './run-hubctl.ts';
 
 /** What scripts need. Secrets are not among it and cannot be asked for. */
 const SETTINGS = new Map<string, (config: Config) => string | number | null>([

@@ -6,10 +6,10 @@ import { createRehearsalStore, type RehearsedFile } from '../features/backups/re
 import { uploadPath } from '../features/backups/upload-content.ts';
 import { SECOND } from '../platform/clock.ts';
 import { openDatabase, type Db } from '../platform/db/open-database.ts';
-import { askReadiness } from './ask-readiness.ts';
+import { askReadiness } from '../app/ask-readiness.ts';
 import { inUnits } from './backup-report.ts';
 import type { Config } from '../features/hub/config.ts';
-import { UsageError, type Command } from './hubctl.ts';
+import { UsageError, type Command } from './run-hubctl.ts';
 
 const PATIENCE = 60 * SECOND; // for one answer
 const FILES_TO_TRY = 1_000; // of a hub that had lost some

@@ -1,8 +1,8 @@
 import { HOUR } from '../platform/clock.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
 import { INVITATION_HOURS } from '../features/accounts/invitation-routes.ts';
-import { createMembership } from './membership.ts';
-import { UsageError, type Command } from './hubctl.ts';
+import { createMembership } from '../app/membership.ts';
+import { UsageError, type Command } from './run-hubctl.ts';
 
 /** Prints an invitation link, and nothing else, on standard output. */
 export const inviteCommand: Command = {

@@ -1,6 +1,6 @@
 import { deliveryJson } from '../features/alerts/alert-admin-routes.ts';
 import type { AlertDelivery, DeliveryState } from '../features/alerts/alert-delivery-store.ts';
-import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './hubctl.ts';
+import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './run-hubctl.ts';
 
 const STATES: DeliveryState[] = ['pending', 'delivered', 'failed'];
 const LIMIT = 100;
