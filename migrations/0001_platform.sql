@@ -1,5 +1,5 @@
 -- safe: yes
--- What every part stands on: kept counts, jobs, heartbeats, rate limits, error events.
+-- What every feature stands on: kept counts, jobs, heartbeats, rate limits.
 
 -- Numbers that a scrape reads. They are kept as the data changes, never counted from it.
 CREATE TABLE counts (
@@ -10,7 +10,7 @@ CREATE TABLE counts (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE jobs (
-  id               INTEGER PRIMARY KEY,
+  id               INTEGER PRIMARY KEY AUTOINCREMENT,
   kind             TEXT    NOT NULL,                -- names the handler
   payload          TEXT    NOT NULL CHECK (json_valid(payload)),
   dedupe_key       TEXT,                            -- at most one live job per kind and key
@@ -61,15 +61,3 @@ CREATE TABLE rate_limits (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX rate_limits_idle ON rate_limits (arrives_at);
-
-CREATE TABLE error_events (
-  fingerprint TEXT    PRIMARY KEY,   -- SHA-256 over program, name and place of the error
-  program     TEXT    NOT NULL,
-  message     TEXT    NOT NULL,      -- of the latest one
-  stack       TEXT    NOT NULL,
-  count       INTEGER NOT NULL,
-  first_at    INTEGER NOT NULL,      -- unix ms
-  last_at     INTEGER NOT NULL
-) STRICT;
-
-CREATE INDEX error_events_latest ON error_events (last_at);

@@ -234,7 +234,7 @@ test('migrate makes the schema of a new hub and then has nothing to do', async (
   const dataDir = temporaryDataDir(t);
   const first = await hubctl(dataDir, 'migrate');
   assert.deepEqual([first.status, first.stderr], [0, '']);
-  assert.match(first.stdout, /^applied 1 platform\napplied 2 accounts\n/);
+  assert.match(first.stdout, /^applied 1 platform\napplied 2 hub\n/);
 
   const nothing = { status: 0, stdout: '', stderr: 'nothing to apply: the schema is up to date\n' };
   assert.deepEqual(await hubctl(dataDir, 'migrate'), nothing);

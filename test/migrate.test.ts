@@ -19,6 +19,9 @@ INSERT INTO letters VALUES (1, 1);
 `;
 const TOWNS = '-- safe: yes\nCREATE TABLE towns (name TEXT PRIMARY KEY) STRICT;\n';
 
+/** SHA-256 of its 0001_platform.sql. */
+const FIRST_OF_0_1_0 = 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af42923cc86082';
+
 type Row = { version: number; applied_at: number; name: string; checksum: string };
 
 /** A file and a folder of migrations, written anew by `put`. */
@@ -136,6 +139,19 @@ test('an applied migration whose file was edited stops the start, be it by one s
   put({ '0001_people.sql': `${PEOPLE} `, '0002_towns.sql': TOWNS });
 
   refuses(apply, /migration 1 \(people\) was applied with other content .*never edited/);
+  assert.deepEqual(contents(db), before);
+});
+
+test('a database of 0.1.0 is refused with what to do, also where unsafe migrations are allowed', (t) => {
+  const { db, put, apply } = start(t);
+  put({ '0001_people.sql': PEOPLE });
+  apply();
+  db.exec(`UPDATE schema_migrations SET name = 'platform', checksum = '${FIRST_OF_0_1_0}'`);
+  const before = contents(db);
+
+  for (const allowUnsafe of [false, true]) {
+    refuses(() => apply(allowUnsafe), /made by version 0\.1\.0, .*: keep that version, or export .* an empty DATA_DIR$/);
+  }
   assert.deepEqual(contents(db), before);
 });
 

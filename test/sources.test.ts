@@ -276,13 +276,13 @@ test('deleting a source takes its posts, attachments and words along', async (t)
   }
 });
 
-test('a removal that is done once more, as after a crash, leaves alone the source that has the number by then', async (t) => {
+test('a removal that is done once more, as after a crash, finds nothing to do', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
   const gone = await native(ada, 'Gone');
   await ada.delete(`/api/sources/${gone.id}`);
   const next = await native(ada, 'Next');
-  assert.equal(next.id, gone.id, 'SQLite gives the highest number again');
+  assert.ok(next.id > gone.id, 'an id is never given again');
 
   hub.app.jobs.enqueue({ kind: 'remove-source', payload: { sourceId: gone.id } });
   await hub.work();

@@ -23,10 +23,10 @@ export const errorEvents = store(({ db, clock }) => {
   const upsert = db.prepare<[string, string, string, string, number, number]>('note error event', `
     INSERT INTO error_events (fingerprint, program, message, stack, count, first_at, last_at)
     VALUES (?, ?, ?, ?, 1, ?, ?)
-    ON CONFLICT DO UPDATE SET count = count + 1, message = excluded.message, last_at = excluded.last_at`);
+    ON CONFLICT (fingerprint) DO UPDATE SET count = count + 1, message = excluded.message, last_at = excluded.last_at`);
   const selectPage = db.prepare<[number, number, number], ErrorEvent>('error events', `
-    SELECT rowid AS id, program, message, stack, count, first_at AS firstAt, last_at AS lastAt FROM error_events
-     WHERE (last_at, rowid) < (?, ?) ORDER BY last_at DESC, rowid DESC LIMIT ?`);
+    SELECT id, program, message, stack, count, first_at AS firstAt, last_at AS lastAt FROM error_events
+     WHERE (last_at, id) < (?, ?) ORDER BY last_at DESC, id DESC LIMIT ?`);
   const removeBefore = db.prepare<[number, number]>('remove old error events', `
     DELETE FROM error_events WHERE fingerprint IN
       (SELECT fingerprint FROM error_events WHERE last_at < ? ORDER BY last_at LIMIT ?)`);

@@ -40,10 +40,10 @@ export const webhooks = store(({ db, clock }) => {
   const hear = db.prepare<[{ sourceId: number; at: number; paidUntilAt: number }]>('hear webhook', `
     UPDATE webhooks
        SET last_event_at = @at, quiet_since_at = @at, state = 'active', silence_told_at = NULL,
-           paid_until_at = @paidUntilAt
+           arrives_at = @paidUntilAt
      WHERE source_id = @sourceId`);
   const selectPaid = db.prepare<[number], { until: number }>('rate limit of webhook', `
-    SELECT paid_until_at AS until FROM webhooks WHERE source_id = ? AND state <> 'disabled'`);
+    SELECT arrives_at AS until FROM webhooks WHERE source_id = ? AND state <> 'disabled'`);
 
   return {
     create: (sourceId: number, secret: string): void => void insert.run(sourceId, secret, clock(), clock()),

@@ -14,6 +14,9 @@ type AppliedRow = { version: number; name: string; checksum: string };
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 const SAFETY = /^-- safe: (yes|no)\r?\n/;
+/** SHA-256 of the first migration of 0.1.0. Nothing leads from its schema to the present one. */
+const FIRST_OF_0_1_0 = 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af42923cc86082';
+
 const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // the other process may be building an index over years of posts
 
 /** Reads NNNN_name.sql; the numbers must run 1, 2, 3, … without a gap, and "safe: yes" must be true. */
@@ -122,6 +125,12 @@ function assertForeignKeys(db: Db, { name }: Migration): void {
 }
 
 function assertKnown(row: AppliedRow, known: Migration | undefined, newest: number): void {
+  if (row.checksum === FIRST_OF_0_1_0) {
+    throw new SchemaError(
+      'the database was made by version 0.1.0, which this program cannot upgrade: keep that version, ' +
+        'or export what you need with it and start this one with an empty DATA_DIR',
+    );
+  }
   if (!known) {
     throw new SchemaError(
       `the database has schema version ${row.version} (${row.name}), this program knows only up to ${newest}: ` +

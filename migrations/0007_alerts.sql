@@ -2,7 +2,7 @@
 
 -- One message to the operator's receiver. It is written in the transaction that takes it from alert_events.
 CREATE TABLE alert_deliveries (
-  id          INTEGER PRIMARY KEY,
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
   event       TEXT    NOT NULL,      -- the kind of trouble, such as sync-failed
   severity    TEXT    NOT NULL CHECK (severity IN ('error', 'warning', 'info', 'resolved')),
   title       TEXT    NOT NULL,
@@ -33,7 +33,7 @@ CREATE TRIGGER alert_deliveries_count_delete AFTER DELETE ON alert_deliveries BE
   UPDATE counts SET value = value - 1 WHERE metric = 'alert_deliveries' AND label = OLD.state;
 END;
 
--- What has happened of each kind of trouble and is not told yet, and when the kind was last told of. A row for each kind.
+-- Of each kind of trouble: what has happened and is not told yet, and when the kind was last told of.
 CREATE TABLE alert_events (
   event        TEXT    PRIMARY KEY,
   is_open      INTEGER NOT NULL DEFAULT 0 CHECK (is_open IN (0, 1)),    -- the trouble lasts

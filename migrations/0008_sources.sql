@@ -1,7 +1,7 @@
 -- safe: yes
 
 CREATE TABLE sources (
-  id              INTEGER PRIMARY KEY,
+  id              INTEGER PRIMARY KEY AUTOINCREMENT,
   owner_id        INTEGER NOT NULL REFERENCES accounts (id),
   kind            TEXT    NOT NULL CHECK (kind IN ('feed', 'webhook', 'native')),
   title           TEXT    NOT NULL,
@@ -15,12 +15,15 @@ CREATE TABLE sources (
   failures        INTEGER NOT NULL DEFAULT 0, -- jobs that ran out of attempts since the last success
   created_at      INTEGER NOT NULL,
   updated_at      INTEGER NOT NULL,
-  removed_at      INTEGER            -- unix ms; deleted by its owner, hidden until a job has removed its posts
+  removed_at      INTEGER,           -- unix ms; deleted by its owner, hidden until a job has removed its posts
+  -- random, hex; the Atom ids of its feed and its posts are derived from it
+  id_seed         TEXT    NOT NULL DEFAULT (lower(hex(randomblob(16))))
 ) STRICT;
 
 CREATE INDEX sources_owner ON sources (owner_id);
 CREATE INDEX sources_due ON sources (next_sync_at) WHERE next_sync_at IS NOT NULL;
-CREATE INDEX sources_behind ON sources (COALESCE(last_success_at, created_at)) WHERE kind = 'feed' AND state <> 'paused';
+CREATE INDEX sources_behind ON sources (COALESCE(last_success_at, created_at))
+  WHERE kind = 'feed' AND state <> 'paused';
 
 -- What a source of kind feed remembers about its remote document.
 CREATE TABLE feeds (

@@ -1,7 +1,7 @@
 -- safe: yes
 
 CREATE TABLE posts (
-  id           INTEGER PRIMARY KEY,
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
   source_id    INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
   guid         TEXT    NOT NULL,     -- the publisher's id, unique within its source
   is_public    INTEGER NOT NULL CHECK (is_public IN (0, 1)), -- its source's visibility, copied for the indexes
@@ -32,25 +32,8 @@ CREATE TABLE post_tombstones (
   PRIMARY KEY (source_id, guid)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE attachments (
-  id               INTEGER PRIMARY KEY,
-  post_id          INTEGER NOT NULL REFERENCES posts (id) ON DELETE CASCADE,
-  kind             TEXT    NOT NULL CHECK (kind IN ('native', 'remote')),
-  position         INTEGER NOT NULL, -- within its post
-  filename         TEXT    NOT NULL,
-  media_type       TEXT,             -- as the publisher says for remote ones
-  bytes            INTEGER,
-  sha256           TEXT,             -- of native ones
-  remote_url       TEXT,
-  title            TEXT,
-  duration_seconds INTEGER,          -- of podcasts
-  created_at       INTEGER NOT NULL
-) STRICT;
-
-CREATE INDEX attachments_post ON attachments (post_id, position);
-
--- Words of title and content, and the source's id as one more word. Rows are numbered by search_key, so that FTS5 itself
--- hands out the newest first and stops: sorting all posts with a common word would take 0.2 s of 100,000.
+-- Words of title and content, and the source's id as one more word. Rows are numbered by search_key, so that FTS5
+-- itself hands out the newest first and stops: sorting all posts with a common word would take 0.2 s of 100,000.
 -- Contentless: the texts stand in posts already.
 CREATE VIRTUAL TABLE posts_search USING fts5 (
   title, body, source, content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 2"
@@ -61,12 +44,14 @@ WHEN (OLD.visibility, OLD.owner_id) IS NOT (NEW.visibility, NEW.owner_id) BEGIN
   UPDATE posts SET is_public = (NEW.visibility = 'public'), owner_id = NEW.owner_id WHERE source_id = NEW.id;
 END;
 CREATE TRIGGER posts_count_insert AFTER INSERT ON posts BEGIN
-  INSERT INTO counts (metric, value) VALUES ('public_posts', NEW.is_public) ON CONFLICT DO UPDATE SET value = value + NEW.is_public;
+  INSERT INTO counts (metric, value) VALUES ('public_posts', NEW.is_public)
+    ON CONFLICT DO UPDATE SET value = value + NEW.is_public;
   INSERT INTO counts (metric, value) VALUES ('content_version', 1) ON CONFLICT DO UPDATE SET value = value + 1;
 END;
 CREATE TRIGGER posts_count_update AFTER UPDATE OF
   source_id, is_public, title, url, author, content_html, summary, published_at, updated_at ON posts BEGIN
-  UPDATE counts SET value = value + NEW.is_public - OLD.is_public WHERE metric = 'public_posts' AND NEW.is_public <> OLD.is_public;
+  UPDATE counts SET value = value + NEW.is_public - OLD.is_public
+   WHERE metric = 'public_posts' AND NEW.is_public <> OLD.is_public;
   UPDATE counts SET value = value + 1 WHERE metric = 'content_version';
 END;
 CREATE TRIGGER posts_count_delete AFTER DELETE ON posts BEGIN

@@ -1,17 +1,18 @@
 -- safe: yes
 
 CREATE TABLE accounts (
-  id            INTEGER PRIMARY KEY,
+  id            INTEGER PRIMARY KEY AUTOINCREMENT,
   username      TEXT    NOT NULL COLLATE NOCASE UNIQUE,
   display_name  TEXT    NOT NULL,
   role          TEXT    NOT NULL CHECK (role IN ('admin', 'member')),
   password_hash TEXT    NOT NULL,    -- PHC string
   created_at    INTEGER NOT NULL,
-  updated_at    INTEGER NOT NULL
+  updated_at    INTEGER NOT NULL,
+  left_at       INTEGER              -- unix ms; nobody sees it, it can do nothing, a job removes it
 ) STRICT;
 
 CREATE TABLE sessions (
-  id         INTEGER PRIMARY KEY,
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
   account_id INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
   token_hash TEXT    NOT NULL UNIQUE, -- SHA-256 of the cookie's value, hex
   created_at INTEGER NOT NULL,
@@ -22,7 +23,7 @@ CREATE INDEX sessions_account ON sessions (account_id);
 CREATE INDEX sessions_expired ON sessions (expires_at);
 
 CREATE TABLE api_tokens (
-  id         INTEGER PRIMARY KEY,
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
   account_id INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
   name       TEXT    NOT NULL,
   token_hash TEXT    NOT NULL UNIQUE, -- SHA-256 of the token, hex
@@ -33,7 +34,7 @@ CREATE INDEX api_tokens_account ON api_tokens (account_id);
 
 -- A row is a link that still works or has just expired; using it removes it.
 CREATE TABLE invitations (
-  id         INTEGER PRIMARY KEY,
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
   token_hash TEXT    NOT NULL UNIQUE, -- SHA-256 of the link's token, hex
   role       TEXT    NOT NULL CHECK (role IN ('admin', 'member')),
   purpose    TEXT    NOT NULL CHECK (purpose IN ('set-up', 'invite')), -- set-up links work only while no account exists
@@ -44,19 +45,3 @@ CREATE TABLE invitations (
 
 CREATE INDEX invitations_expired ON invitations (expires_at);
 CREATE INDEX invitations_creator ON invitations (created_by) WHERE created_by IS NOT NULL;
-
--- Who did what to what. Names are copied, so that a record outlives what it speaks of. Never secrets.
-CREATE TABLE audit_records (
-  id          INTEGER PRIMARY KEY,
-  at          INTEGER NOT NULL,      -- unix ms
-  act         TEXT    NOT NULL,      -- noun.verb: session.created, source.deleted
-  actor_id    INTEGER,               -- NULL: the command line, the hub itself, or nobody signed in
-  actor_name  TEXT    NOT NULL,
-  target_kind TEXT,
-  target_id   INTEGER,
-  target_name TEXT,
-  address     TEXT,                  -- where the request came from
-  detail      TEXT    NOT NULL DEFAULT '{}' CHECK (json_valid(detail))
-) STRICT;
-
-CREATE INDEX audit_records_age ON audit_records (at);

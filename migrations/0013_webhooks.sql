@@ -10,7 +10,7 @@ CREATE TABLE webhooks (
   last_event_at     INTEGER,         -- unix ms; the last event with a valid signature
   quiet_since_at    INTEGER NOT NULL, -- unix ms; the last event, or when it was made or resumed
   silence_told_at   INTEGER,         -- unix ms; when its silence was last told; NULL while it is not silent
-  paid_until_at     INTEGER NOT NULL DEFAULT 0, -- unix ms; its rate limit, by the generic cell rate algorithm
+  arrives_at        INTEGER NOT NULL DEFAULT 0, -- unix ms; theoretical arrival time of its rate limit (rate_limits)
   created_at        INTEGER NOT NULL,
   CHECK ((previous_secret IS NULL) = (previous_until_at IS NULL))
 ) STRICT;
@@ -26,16 +26,15 @@ CREATE TRIGGER webhooks_count_update AFTER UPDATE OF state ON webhooks WHEN OLD.
   INSERT INTO counts (metric, label, value) VALUES ('webhooks', NEW.state, 1)
     ON CONFLICT DO UPDATE SET value = value + 1;
 END;
+CREATE TRIGGER webhooks_count_delete AFTER DELETE ON webhooks BEGIN
+  UPDATE counts SET value = value - 1 WHERE metric = 'webhooks' AND label = OLD.state;
+END;
 
 -- Ids of webhooks that were deleted: whoever still sends to one is told to stop (410).
 CREATE TABLE deleted_webhooks (
   source_id  INTEGER PRIMARY KEY,
   deleted_at INTEGER NOT NULL        -- unix ms
 ) STRICT;
-
-CREATE TRIGGER webhooks_count_delete AFTER DELETE ON webhooks BEGIN
-  UPDATE counts SET value = value - 1 WHERE metric = 'webhooks' AND label = OLD.state;
-END;
 
 -- A paused source takes no events. A resumed one has a week again to let itself be heard.
 CREATE TRIGGER sources_pause_webhook AFTER UPDATE OF state ON sources

@@ -1,6 +1,28 @@
 -- safe: yes
 
--- Files that people gave us, once each: uploads/<first two digits>/<sha256> in DATA_DIR. The file comes first, then the row.
+CREATE TABLE attachments (
+  id               INTEGER PRIMARY KEY AUTOINCREMENT,
+  url_key          TEXT    NOT NULL DEFAULT (lower(hex(randomblob(8)))), -- random part of its address
+  post_id          INTEGER NOT NULL REFERENCES posts (id) ON DELETE CASCADE,
+  kind             TEXT    NOT NULL CHECK (kind IN ('native', 'remote')),
+  position         INTEGER NOT NULL, -- within its post
+  filename         TEXT    NOT NULL,
+  media_type       TEXT,             -- as the publisher says for remote ones
+  bytes            INTEGER,
+  sha256           TEXT,             -- of native ones
+  remote_url       TEXT,
+  title            TEXT,
+  duration_seconds INTEGER,          -- of podcasts
+  owner_id         INTEGER REFERENCES accounts (id), -- of native ones: whose quota they count for
+  is_inline        INTEGER NOT NULL DEFAULT 0, -- an image within the content, not listed below it
+  created_at       INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX attachments_post ON attachments (post_id, position);
+CREATE INDEX attachments_upload ON attachments (sha256) WHERE sha256 IS NOT NULL;
+CREATE INDEX attachments_owner ON attachments (owner_id) WHERE owner_id IS NOT NULL;
+
+-- Files that people gave us, once each: uploads/<first two digits>/<sha256> in DATA_DIR. The file comes before the row.
 CREATE TABLE uploads (
   sha256        TEXT    PRIMARY KEY, -- of the bytes, hex
   bytes         INTEGER NOT NULL,
@@ -14,10 +36,10 @@ CREATE TABLE uploads (
 
 CREATE INDEX uploads_unnamed ON uploads (unnamed_since) WHERE unnamed_since IS NOT NULL;
 CREATE INDEX uploads_unscanned ON uploads (sha256) WHERE scan = 'unscanned';
-CREATE INDEX attachments_upload ON attachments (sha256) WHERE sha256 IS NOT NULL;
 
 CREATE TRIGGER uploads_count_insert AFTER INSERT ON uploads BEGIN
-  INSERT INTO counts (metric, value) VALUES ('uploads_bytes', NEW.bytes) ON CONFLICT DO UPDATE SET value = value + NEW.bytes;
+  INSERT INTO counts (metric, value) VALUES ('uploads_bytes', NEW.bytes)
+    ON CONFLICT DO UPDATE SET value = value + NEW.bytes;
 END;
 CREATE TRIGGER uploads_count_delete AFTER DELETE ON uploads BEGIN
   UPDATE counts SET value = value - OLD.bytes WHERE metric = 'uploads_bytes';
@@ -28,10 +50,6 @@ CREATE TRIGGER uploads_content_version AFTER UPDATE OF scan ON uploads WHEN OLD.
 END;
 
 -- Bytes of native attachments by account, for its quota.
-ALTER TABLE attachments ADD COLUMN owner_id INTEGER REFERENCES accounts (id); -- of native ones: whose quota they count for
-CREATE INDEX attachments_owner ON attachments (owner_id) WHERE owner_id IS NOT NULL;
-ALTER TABLE attachments ADD COLUMN is_inline INTEGER NOT NULL DEFAULT 0; -- an image within the content, not listed below it
-
 CREATE TABLE upload_usage (
   account_id INTEGER PRIMARY KEY REFERENCES accounts (id) ON DELETE CASCADE,
   bytes      INTEGER NOT NULL
