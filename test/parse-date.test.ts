@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import test from 'node:test';
 import { parseDate } from '../src/features/feeds/parse-date.ts';
-import { parseDuration } from '../src/features/feeds/parse-podcast.ts';
+import { parseDuration } from '../src/features/feeds/collect-attachments.ts';
 
 function check(cases: [string, string | null][]): void {
   for (const [text, expected] of cases) {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { absoluteUrl } from '../src/features/feeds/absolute-url.ts';
-import { NotAFeedError, parseFeed } from '../src/features/feeds/parse-feed.ts';
+import { absoluteUrl } from '../src/features/feeds/feed-values.ts';
+import { parseFeed } from '../src/features/feeds/parse-feed.ts';
+import { NotAFeedError } from '../src/features/feeds/parsed-feed.ts';
 import { XmlLimitError } from '../src/platform/markup/xml-tokenizer.ts';
 import { first, json, parse, rss, URL_OF_FEED } from './support/written-feeds.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ParsedFeed, ParsedItem } from '../../src/features/feeds/parse-feed.ts';
+import type { ParsedFeed, ParsedItem } from '../../src/features/feeds/parsed-feed.ts';
 import { decodeEntities } from '../../src/platform/markup/entities.ts';
 
 /** What a parser read of an item, in a form in which parsers can be compared. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { parseFeed, type ParsedFeed, type ParsedItem } from '../../src/features/feeds/parse-feed.ts';
+import { parseFeed } from '../../src/features/feeds/parse-feed.ts';
+import type { ParsedFeed, ParsedItem } from '../../src/features/feeds/parsed-feed.ts';
 
 /** Feeds written in a test, read as if they came from here. */
 export const URL_OF_FEED = 'https://example.org/blog/feed.xml';

@@ -3,8 +3,9 @@ import { DAY, SECOND, type Clock } from '../../platform/clock.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import type { OutboundFetch, OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';
-import { findFeedLinks } from './find-feed-links.ts';
-import { isHtmlPage, NotAFeedError, parseFeed, type ParsedFeed } from './parse-feed.ts';
+import { findFeedLinks, isHtmlPage } from './find-feed-links.ts';
+import { parseFeed } from './parse-feed.ts';
+import { NotAFeedError, type ParsedFeed } from './parsed-feed.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
 const VALIDATOR_MAX = 1_000; // characters

@@ -1,5 +1,5 @@
 import { endOfTag, readAttributes } from '../../platform/markup/xml-tokenizer.ts';
-import { absoluteUrl } from './absolute-url.ts';
+import { absoluteUrl } from './feed-values.ts';
 
 type FeedLink = { url: string };
 

@@ -1,11 +1,64 @@
 import { decodeText } from '../../platform/markup/decode-text.ts';
+import { scanXml, type XmlHandler } from '../../platform/markup/xml-tokenizer.ts';
+import { parseXmlTree } from '../../platform/markup/xml-tree.ts';
 import { isHtmlPage } from './find-feed-links.ts';
+import { parseAtom } from './parse-atom.ts';
 import { parseJsonFeed } from './parse-json-feed.ts';
+import { parseRss } from './parse-rss.ts';
 import { NotAFeedError, type ParsedFeed } from './parsed-feed.ts';
-import { parseXmlFeed } from './parse-xml-feed.ts';
 
-export { isHtmlPage } from './find-feed-links.ts';
-export { NotAFeedError, type ParsedAttachment, type ParsedFeed, type ParsedItem } from './parsed-feed.ts';
+type Root = { kind: 'rss' | 'atom'; start: number };
+
+/** How many start tags may come before the feed's own, such as those of a server's warning. */
+const MAX_TAGS_BEFORE_ROOT = 50;
+const ROOTS = new Map<string, Root['kind']>([['rss', 'rss'], ['rdf', 'rss'], ['channel', 'rss'], ['feed', 'atom']]);
+const SIBLINGS = new Set(['item', 'entry']);
+
+/** Namespaces whose elements an RSS document may hold, in lower case and without the last slash, by usual prefix. */
+const MODULES: [string, string][] = [
+  ['http://purl.org/rss/1.0/modules/content', 'content'],
+  ['http://purl.org/dc/elements/1.0', 'dc'],
+  ['http://purl.org/dc/elements/1.1', 'dc'],
+  ['http://purl.org/dc/terms', 'dcterms'],
+  ['http://www.itunes.com/dtds/podcast-1.0.dtd', 'itunes'],
+  ['http://example.com/dtds/podcast-1.0.dtd', 'itunes'],
+  ['http://search.yahoo.com/mrss', 'media'],
+  ['http://video.search.yahoo.com/mrss', 'media'],
+  ['http://www.google.com/schemas/play-podcasts/1.0', 'googleplay'],
+  ['http://rssnamespace.org/feedburner/ext/1.0', 'feedburner'],
+  ['http://purl.org/rss/1.0/modules/syndication', 'sy'],
+  ['http://purl.oclc.org/net/rss_2.0/enc#', 'enc'],
+  ['http://www.w3.org/1999/02/22-rdf-syntax-ns#', 'rdf'],
+  ['http://www.w3.org/1999/xhtml', ''],
+];
+
+const RSS = [
+  'http://purl.org/rss/1.0',
+  'http://my.netscape.com/rdf/simple/0.9',
+  'http://channel.netscape.com/rdf/simple/0.9',
+  'http://my.netscape.com/publish/formats/rss-0.91.dtd',
+  'http://backend.userland.com/rss',
+  'http://backend.userland.com/rss2',
+  'http://backend.userland.com/rss091',
+  'http://backend.userland.com/rss092',
+  'http://blogs.law.harvard.edu/tech/rss',
+  'http://cyber.law.harvard.edu/rss',
+];
+
+const ATOM = ['http://www.w3.org/2005/atom', 'http://purl.org/atom/ns#'];
+
+/** In an RSS document Atom's elements are `atom:link` and so on. */
+const NAMESPACES_IN_RSS: ReadonlyMap<string, string> = new Map([
+  ...MODULES,
+  ...RSS.map((uri): [string, string] => [uri, '']),
+  ...ATOM.map((uri): [string, string] => [uri, 'atom']),
+]);
+
+/** In an Atom document Atom's elements have no prefix. */
+const NAMESPACES_IN_ATOM: ReadonlyMap<string, string> = new Map([
+  ...MODULES,
+  ...ATOM.map((uri): [string, string] => [uri, '']),
+]);
 
 /**
  * Reads RSS, Atom and JSON Feed of all versions, with the faults that feeds have. `url` is where the document came
@@ -35,4 +88,34 @@ function describe(text: string, first: string, isPage: boolean): string {
   if (isPage) return 'an HTML page, not a feed';
   if (first === '<') return 'XML, but neither RSS nor Atom';
   return text.slice(0, 1024).includes('\0') ? 'binary data, not a feed' : 'text, but no feed';
+}
+
+/** The feed in an XML document, or null where there is no root element of a feed. Throws XmlLimitError. */
+function parseXmlFeed(text: string, feedUrl: string): ParsedFeed | null {
+  const root = findRoot(text);
+  if (root === null) return null;
+  const namespaces = root.kind === 'atom' ? NAMESPACES_IN_ATOM : NAMESPACES_IN_RSS;
+  const tree = parseXmlTree(text, { namespaces, siblings: SIBLINGS, from: root.start });
+  if (tree === null) return null;
+  return root.kind === 'atom' ? parseAtom(tree, feedUrl) : parseRss(tree, feedUrl);
+}
+
+function findRoot(text: string): Root | null {
+  let root: Root | null = null;
+  let seen = 0;
+  const ignore = (): boolean => true;
+  const finder: XmlHandler = {
+    startTag(tag) {
+      const kind = ROOTS.get(tag.name.slice(tag.name.indexOf(':') + 1).toLowerCase());
+      if (kind !== undefined) root = { kind, start: tag.start };
+      seen += 1;
+      return root === null && seen < MAX_TAGS_BEFORE_ROOT;
+    },
+    endTag: ignore,
+    text: ignore,
+    cdata: ignore,
+    skipped: ignore,
+  };
+  scanXml(text, finder);
+  return root;
 }

@@ -1,12 +1,10 @@
 import { singleLine } from '../../platform/markup/plain-text.ts';
-import { absoluteUrl } from './absolute-url.ts';
-import { addAttachment, MAX_FILES, mediaTypeOf } from './collect-attachments.ts';
-import { textToHtml, titleText, undeclaredToLine } from './feed-text.ts';
-import { identifyItems, type UnidentifiedItem } from './identify-items.ts';
+import { addAttachment, MAX_FILES, mediaTypeOf, parseByteCount } from './collect-attachments.ts';
+import { absoluteUrl, personNames, textToHtml, titleText, undeclaredToLine } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
-import { parseByteCount } from './parse-podcast.ts';
-import { MAX_ITEMS, NotAFeedError, type ParsedAttachment, type ParsedFeed } from './parsed-feed.ts';
-import { personNames } from './person-name.ts';
+import {
+  identifyItems, MAX_ITEMS, NotAFeedError, type ParsedAttachment, type ParsedFeed, type UnidentifiedItem,
+} from './parsed-feed.ts';
 
 type JsonObject = Record<string, unknown>;
 

@@ -1,13 +1,12 @@
 import {
   attributeOf, childOf, childrenOf, innerHtml, isBlank, textOf, type XmlElement,
 } from '../../platform/markup/xml-tree.ts';
-import { absoluteUrl, baseInside, type LinkBase } from './absolute-url.ts';
 import { collectAttachments } from './collect-attachments.ts';
-import { firstDate, firstLine, lineOf, titleText, undeclaredToHtml, undeclaredToLine } from './feed-text.ts';
-import { identifyItems, type UnidentifiedItem } from './identify-items.ts';
-import { personNames } from './person-name.ts';
-import { MAX_ITEMS, type ParsedFeed } from './parsed-feed.ts';
-import { publishedInterval } from './published-interval.ts';
+import {
+  absoluteUrl, baseInside, firstDate, firstLine, lineOf, personNames, publishedInterval, titleText, undeclaredToHtml,
+  undeclaredToLine, type LinkBase,
+} from './feed-values.ts';
+import { identifyItems, MAX_ITEMS, type ParsedFeed, type UnidentifiedItem } from './parsed-feed.ts';
 
 type RssContent = { html: string; summary: string | null; base: LinkBase };
 

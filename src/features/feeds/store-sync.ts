@@ -1,6 +1,6 @@
 import type { Clock, Random } from '../../platform/clock.ts';
 import type { FetchedFeed, Validators } from './fetch-feed.ts';
-import type { ParsedItem } from './parse-feed.ts';
+import type { ParsedItem } from './parsed-feed.ts';
 import { planNextSync } from './plan-sync.ts';
 
 export type FeedFacts = { title: string; siteUrl: string | null; description: string | null; ttl: number | null };

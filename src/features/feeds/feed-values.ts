@@ -1,6 +1,8 @@
-import { plainText, singleLine } from '../../platform/markup/plain-text.ts';
+import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
 import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
-import { textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import { excerpt, plainText, singleLine } from '../../platform/markup/plain-text.ts';
+import { webAddress } from '../../platform/markup/safe-url.ts';
+import { attributeOf, textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { parseDate } from './parse-date.ts';
 
 /** With a semicolon any name, without one only what cannot be part of a word or an address. */
@@ -12,6 +14,17 @@ const WORD_BREAK = /<(?:br|\/?(?:p|div|h[1-6]|li|ul|ol|tr|td|table|blockquote))(
 /** How many dates of one element are tried: an unknown time zone is costly to refuse. */
 const MAX_DATES = 4;
 const LOOKS_LIKE_HTML = /<\/[a-z][a-z0-9]*\s*>|<(?:br|img|wbr|hr|p)(?:\s[^<>]*)?\/?>/i;
+
+const MAX_NAMES = 20;
+/** In characters. What is longer is cut and not looked into: a feed repeats its author's name with every item. */
+const MAX_NAME_LENGTH = 200;
+
+const PERIODS = new Map([
+  ['hourly', HOUR], ['daily', DAY], ['weekly', 7 * DAY], ['monthly', 30 * DAY], ['yearly', 365 * DAY],
+]);
+
+/** What relative links inside an element resolve against; `given` where the document says so itself (XML Base). */
+export type LinkBase = { url: string; given: boolean };
 
 /**
  * One line of plain text from a title whose markup is not declared. Inline tags go when they look meant as such;
@@ -80,4 +93,45 @@ export function firstDate(element: XmlElement, names: readonly string[]): number
 
 function decodeOnceMore(text: string): string {
   return text.includes('&') ? text.replace(REFERENCE, decodeEntities) : text;
+}
+
+/** The different names among those written, at most twenty, joined by commas; null where there is none. */
+export function personNames(written: Iterable<string>): string | null {
+  const names = new Set<string>();
+  for (const text of written) {
+    const name = personName(titleText(text));
+    if (name !== '') names.add(name);
+    if (names.size === MAX_NAMES) break;
+  }
+  return names.size === 0 ? null : [...names].join(', ');
+}
+
+/** The name in `a@example.org (Ann)` and `Ann <a@example.org>`; the address where there is no name. */
+function personName(text: string): string {
+  if (text.length > MAX_NAME_LENGTH) return excerpt(text, MAX_NAME_LENGTH);
+  const inBrackets = /^\S+@\S+\s*\(([^()]+)\)$/.exec(text)?.[1];
+  const beforeAddress = /^"?([^"<>]+?)"?\s*<[^<>\s]+@[^<>\s]+>$/.exec(text)?.[1];
+  return (inBrackets ?? beforeAddress ?? text.replace(/^mailto:/i, '')).trim();
+}
+
+/** As the sanitiser writes links: absolute http(s) without credentials; null where a link is none or too long. */
+export function absoluteUrl(link: string | null | undefined, base: string): string | null {
+  const trimmed = link?.trim() ?? '';
+  return trimmed === '' ? null : webAddress(trimmed, base) ?? null;
+}
+
+/** The base inside an element, given what holds around it. */
+export function baseInside(element: XmlElement | null, base: LinkBase): LinkBase {
+  const url = element === null ? null : absoluteUrl(attributeOf(element, 'xml:base'), base.url);
+  return url === null ? base : { url, given: true };
+}
+
+/** How long the publisher wants to be left alone, in ms: `ttl` in minutes, else the syndication module; or null. */
+export function publishedInterval(channel: XmlElement): number | null {
+  const minutes = Number(firstLine(channel, ['ttl']) ?? NaN);
+  if (minutes > 0 && Number.isFinite(minutes)) return Math.round(minutes * MINUTE);
+  const period = PERIODS.get(firstLine(channel, ['sy:updateperiod', 'syn:updateperiod'])?.toLowerCase() ?? '');
+  if (period === undefined) return null;
+  const frequency = Number(firstLine(channel, ['sy:updatefrequency', 'syn:updatefrequency']) ?? 1);
+  return frequency > 0 && Number.isFinite(frequency) ? Math.round(period / frequency) : period;
 }
