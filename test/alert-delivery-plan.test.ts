@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MAX_ATTEMPTS, planDelivery } from '../src/features/alerts/plan-delivery.ts';
+import { MAX_ATTEMPTS, planDelivery } from '../src/features/alerts/deliver-alert.ts';
 import { HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 
 const MIDDLE = () => 0.5;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Alert } from '../src/features/alerts/alert.ts';
 import { formatAlert, type AlertRequest } from '../src/features/alerts/alert-formats.ts';
-import { describeDestination } from '../src/features/alerts/describe-destination.ts';
+import { describeDestination } from '../src/features/alerts/send-alert.ts';
 import { guessFormat } from '../src/features/alerts/guess-format.ts';
 import { ALERT_FORMATS, type AlertFormat } from '../src/features/hub/config.ts';
 import { createAlertSender } from '../src/features/alerts/send-alert.ts';

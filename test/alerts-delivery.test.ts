@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import type { AlertDelivery } from '../src/features/alerts/alert-delivery-store.ts';
+import { alertDeliveries, type AlertDelivery } from '../src/features/alerts/alert-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import type { Hub } from './support/hub.ts';
 import { hubWithReceiver, raise } from './support/receiver.ts';
@@ -14,7 +14,7 @@ const answering = (status: number, headers: Record<string, string> = {}, body = 
 
 /** The oldest that is there. */
 function firstDelivery(hub: Hub): AlertDelivery {
-  return hub.app.alerts.list({ limit: 10 }).at(-1) ?? assert.fail('there is a delivery');
+  return alertDeliveries(hub.handle).list({ limit: 10 }).at(-1) ?? assert.fail('there is a delivery');
 }
 
 test('a receiver that fails is tried five times, further and further apart, and then no more', async (t) => {
@@ -128,7 +128,7 @@ test('delivered alerts are kept for 30 days, failed ones for 90', async (t) => {
   raise(hub, 'webhook-silent', 'Hook');
   await tell();
   const areThere = (): boolean[] => {
-    const ids = hub.app.alerts.list({ limit: 100 }).map(({ id }) => id);
+    const ids = alertDeliveries(hub.handle).list({ limit: 100 }).map(({ id }) => id);
     return [1, 2].map((id) => ids.includes(id));
   };
   const after = async (days: number): Promise<boolean[]> => {
@@ -155,7 +155,7 @@ test('nothing that is logged or stored holds the receiver’s address, whatever 
     hub.passTime(HOUR);
     await tell();
   }
-  const stored = JSON.stringify([hub.app.alerts.list({ limit: 100 }), hub.app.jobs.list({ limit: 100 })]);
+  const stored = JSON.stringify([alertDeliveries(hub.handle).list({ limit: 100 }), hub.app.jobs.list({ limit: 100 })]);
 
   assert.equal((stored + JSON.stringify(hub.logged())).includes('SECRET'), false);
   assert.ok(stored.includes('answered 404'));

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import type { AlertDelivery } from '../src/features/alerts/alert-delivery-store.ts';
+import { alertDeliveries, type AlertDelivery } from '../src/features/alerts/alert-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
+import { tellTroubles } from '../src/features/alerts/raise-alerts.ts';
 import type { Hub } from './support/hub.ts';
 import { hubWithReceiver, raise } from './support/receiver.ts';
 import { waitUntil } from './support/wait-until.ts';
@@ -32,7 +33,7 @@ const RECEIVERS: { what: string; answer: Answer; pauses: number[]; reason: RegEx
 ];
 
 function onlyDelivery(hub: Hub): AlertDelivery {
-  const [delivery, ...others] = hub.app.alerts.list({ limit: 10 });
+  const [delivery, ...others] = alertDeliveries(hub.handle).list({ limit: 10 });
   assert.deepEqual(others, []);
   return delivery ?? assert.fail('there is a delivery');
 }
@@ -105,7 +106,7 @@ test('a worker that is stopped while a receiver hangs does not wait for it, and 
   const { hub, receiver, worker, tell } = await hubWithReceiver(t);
   receiver.answerWith(hanging);
   raise(hub, 'sync-failed', 'Owls');
-  hub.app.alerts.tell();
+  tellTroubles(hub.handle);
   worker.start();
   await waitUntil('the receiver has been asked', () => receiver.alerts().length === 1);
   const [job] = hub.app.jobs.list({ state: 'running' });

@@ -10,6 +10,8 @@ import { backupName } from '../src/features/backups/backup-name.ts';
 import { noteRun, type Run } from '../src/features/backups/backup-status.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createHeartbeat } from '../src/platform/jobs/heartbeat.ts';
+import { alertDeliveries } from '../src/features/alerts/alert-store.ts';
+import { isTroubleOpen } from '../src/features/alerts/raise-alerts.ts';
 import type { Hub } from './support/hub.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';
 import { hubWithReceiver, passTime, raise, startReceiver } from './support/receiver.ts';
@@ -31,7 +33,7 @@ function watchedWorker(t: TestContext, hub: Hub) {
 }
 
 function delivered(hub: Hub): number {
-  return hub.app.alerts.list({ state: 'delivered', limit: 100 }).length;
+  return alertDeliveries(hub.handle).list({ state: 'delivered', limit: 100 }).length;
 }
 
 test('web tells that the worker has not been seen for five minutes, delivers that itself, and tells when it is back', async (t) => {
@@ -39,7 +41,7 @@ test('web tells that the worker has not been seen for five minutes, delivers tha
   const watch = watchedWorker(t, hub);
   await watch(10 * MINUTE, true);
   await watch(5 * MINUTE - 10 * SECOND, false);
-  assert.equal(hub.app.alerts.isOpen('worker-silent'), false);
+  assert.equal(isTroubleOpen(hub.handle, 'worker-silent'), false);
   await watch(10 * SECOND, false);
   await waitUntil('web has delivered the alert', () => delivered(hub) === 1);
   assert.equal(receiver.alerts()[0]?.event, 'worker-silent');
@@ -71,7 +73,7 @@ test('a clock that jumps by hours or days, forward or back, does not make a livi
   for (const jump of [HOUR, -2 * HOUR, 9 * DAY, -9 * DAY]) {
     hub.passTime(jump);
     await watch(4 * MINUTE, false); // its beats come late
-    assert.equal(hub.app.alerts.isOpen('worker-silent'), false, `after ${jump / HOUR} hours`);
+    assert.equal(isTroubleOpen(hub.handle, 'worker-silent'), false, `after ${jump / HOUR} hours`);
     await watch(MINUTE, true);
   }
   hub.passTime(-9 * DAY);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
+import { raiseAlert, watchTrouble } from '../src/features/alerts/raise-alerts.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { hubWithReceiver, passTime, raise, startReceiver } from './support/receiver.ts';
 import { hubWithWebhook, metric, publish } from './support/webhooks.ts';
@@ -30,7 +31,7 @@ test('a trouble is told within seconds, in words that say where, and what is tol
 test('what is raised in a transaction that fails is not told', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t);
   const failing = hub.db.transaction('failing', () => {
-    hub.app.alerts.raise('sync-failed', 'Owls');
+    raiseAlert(hub.handle, 'sync-failed', 'Owls');
     throw new Error('the disk is full');
   });
   assert.throws(failing);
@@ -42,8 +43,8 @@ test('what is raised in a transaction that fails is not told', async (t) => {
 test('without a receiver nothing is stored, and the log tells', async (t) => {
   const hub = await startHub(t);
   raise(hub, 'sync-failed', 'Owls');
-  hub.app.alerts.watch('space-low', 'nothing is left');
-  hub.app.alerts.watch('space-low', 'nothing is left');
+  watchTrouble(hub.handle, 'space-low', 'nothing is left');
+  watchTrouble(hub.handle, 'space-low', 'nothing is left');
   await passTime(hub, MINUTE, 5 * SECOND);
 
   assert.equal(count(hub, 'alert_events') + count(hub, 'alert_deliveries'), 0);
@@ -109,16 +110,15 @@ test('a kind of trouble is told of once an hour; what was held back is told when
 
 test('the end of a trouble that was told is told once; one that was over before it was told says both', async (t) => {
   const { hub, receiver, tellFor } = await hubWithReceiver(t);
-  const { alerts } = hub.app;
-  alerts.watch('backup-failed', 'no space');
+  watchTrouble(hub.handle, 'backup-failed', 'no space');
   await tellFor(10 * SECOND, 5 * SECOND);
-  alerts.watch('backup-failed', null);
+  watchTrouble(hub.handle, 'backup-failed', null);
   await tellFor(10 * SECOND, 5 * SECOND);
   assert.deepEqual(receiver.alerts().map(({ severity, title }) => [severity, title]),
     [['error', 'A backup failed'], ['resolved', 'Backups succeed again']]);
 
-  alerts.watch('backup-failed', 'no space again');
-  alerts.watch('backup-failed', null);
+  watchTrouble(hub.handle, 'backup-failed', 'no space again');
+  watchTrouble(hub.handle, 'backup-failed', null);
   await tellFor(2 * HOUR, 5 * MINUTE);
   const [, , last, ...more] = receiver.alerts();
   assert.deepEqual(more, []);
@@ -128,7 +128,7 @@ test('the end of a trouble that was told is told once; one that was over before 
 test('a trouble that comes and goes all the time makes two messages an hour at most', async (t) => {
   const { hub, receiver, tellFor } = await hubWithReceiver(t);
   for (let n = 0; n < 6 * 12; n++) {
-    hub.app.alerts.watch('space-low', n % 2 === 0 ? 'little is left' : null);
+    watchTrouble(hub.handle, 'space-low', n % 2 === 0 ? 'little is left' : null);
     await tellFor(5 * MINUTE, MINUTE);
   }
   const perKind = receiver.alerts().map(({ severity }) => severity);
@@ -141,7 +141,7 @@ test('a trouble that comes and goes all the time makes two messages an hour at m
 test('a trouble that lasts is told again once a day', async (t) => {
   const { hub, receiver, tellFor } = await hubWithReceiver(t);
   for (let n = 0; n < 3 * 24 * 2; n++) {
-    hub.app.alerts.watch('space-low', 'little is left');
+    watchTrouble(hub.handle, 'space-low', 'little is left');
     await tellFor(30 * MINUTE, 30 * MINUTE);
   }
 

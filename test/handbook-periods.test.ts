@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DELIVERED_KEPT, FAILED_KEPT } from '../src/app/alerts.ts';
 import { createRetention } from '../src/app/retention.ts';
 import { FINISHED_JOBS_KEPT } from '../src/app/schedule.ts';
 import { LEAST_FREE, OLDEST_BACKUP } from '../src/app/trouble-bounds.ts';
@@ -10,7 +9,7 @@ import { BURST, BURST_TIME, ENOUGH } from '../src/app/watch-troubles.ts';
 import { LONGEST_SILENCE } from '../src/app/watch-worker.ts';
 import { SESSION_LIFETIME } from '../src/features/accounts/credential-store.ts';
 import { INVITATION_HOURS } from '../src/features/accounts/invitation-routes.ts';
-import { DELIVERY_ATTEMPTS } from '../src/features/alerts/deliver-alert.ts';
+import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../src/features/alerts/deliver-alert.ts';
 import { REMIND_EVERY, TELL_EVERY } from '../src/features/alerts/raise-alerts.ts';
 import { TROUBLES } from '../src/features/alerts/troubles.ts';
 import { KEPT_UNNAMED } from '../src/features/attachments/sweep-uploads.ts';
@@ -123,7 +122,7 @@ test('each trouble that is told has its row among the alerts, with the bounds th
 test('how often alerts are told and tried, and how long they are kept, is said below the table as well', () => {
   const [, text = ''] = /^(Each kind is told[^]*?)\n\n/m.exec(HANDBOOK.section('Alerts')) ?? [];
   const waits = [1, 2, 3, 4].map((attempts) => backoff(attempts, () => 0.5)).reduce((sum, wait) => sum + wait, 0);
-  assert.equal(DELIVERY_ATTEMPTS, 5);
+  assert.equal(MAX_ATTEMPTS, 5);
   assert.equal(Math.round(waits / MINUTE / 5) * 5, 45, 'to five minutes');
   const told = [
     `once ${words(TELL_EVERY)}`, 'hour is over', `once ${words(REMIND_EVERY)}`, 'tried five times', '45 minutes',

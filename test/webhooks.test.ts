@@ -274,9 +274,9 @@ test('a long post that is repeated or beyond the rate limit is not sanitised fir
   const { hub, hook } = await hubWithWebhook(t);
   let prepared = 0;
   const counting = { prepare: () => (prepared++, () => {}), remove: () => {} };
-  const { hub: handle, db, config, clock, log, counts, notifications, recordAct, alerts } = hub.app;
+  const { hub: handle, db, config, clock, log, counts, notifications, recordAct } = hub.app;
   const { receiving } = createWebhooks({
-    hub: handle, db, config, clock, log, counts, notifications, recordAct, alerts, posts: counting,
+    hub: handle, db, config, clock, log, counts, notifications, recordAct, posts: counting,
   });
   const content_html = 'long '.repeat(1_000);
   const first = eventOf(hub, hook.secret, 'post.published', { id: 'a', title: 'A', content_html });

@@ -1,3 +1,4 @@
+import { raiseSourceAlert } from '../features/alerts/raise-alerts.ts';
 import { audit, type RecordAct } from '../features/audit/audit.ts';
 import { noteError } from '../features/errors/error-store.ts';
 import { createFetchFeed } from '../features/feeds/fetch-feed.ts';
@@ -20,7 +21,6 @@ import { sources as sourcesOf, type Source } from '../features/sources/source-st
 import { syncState as syncStateOf } from '../features/sources/sync-state-store.ts';
 import type { createJobQueue, Job } from '../platform/jobs/job-queue.ts';
 import type { JobHandlers } from '../platform/jobs/worker.ts';
-import { alertingOfFailure, createAlerts } from './alerts.ts';
 import { createAttachments } from './attachments.ts';
 import type { Config } from '../features/hub/config.ts';
 import { jobHandlers } from './job-kinds.ts';
@@ -69,9 +69,8 @@ export function createApp(surroundings: Surroundings) {
     hub, db, sources, limits, recordAct, removing, syncSoon: syncJobs.soon, settleFailed,
   });
 
-  const alerts = createAlerts({ ...surroundings, hub, jobs });
   const webhooks = createWebhooks({
-    ...surroundings, hub, counts, notifications, recordAct, alerts,
+    ...surroundings, hub, counts, notifications, recordAct,
     posts: eventPosts(ingest, ingestStore),
   });
   const attachments = createAttachments({ ...surroundings, hub, jobs, counts, notifications, recordAct });
@@ -105,9 +104,15 @@ export function createApp(surroundings: Surroundings) {
   });
   const handlers: JobHandlers = {
     ...jobHandlers(hub),
-    [SYNC_SOURCE]: alertingOfFailure(syncing, (job, error) => alerts.raiseSyncFailed(sourceOf(job), error)),
+    [SYNC_SOURCE]: {
+      ...syncing,
+      failed(job, error, fate) {
+        syncing.failed?.(job, error, fate);
+        const source = fate === 'failed' ? sourceOf(job) : undefined;
+        if (source) raiseSourceAlert(hub, 'sync-failed', source, error.message);
+      },
+    },
     [REMOVE_SOURCE]: removing.handler,
-    ...alerts.handlers,
     ...attachments.handlers,
     ...people.handlers,
   };
@@ -119,7 +124,7 @@ export function createApp(surroundings: Surroundings) {
   return {
     ...surroundings,
     hub,
-    counts, alerts, webhooks,
+    counts, webhooks,
     errors: { note: (error: unknown) => noteError(hub, error) },
     recordAct, limits, paced, jobs, handlers, sources, syncState, syncJobs, posts, changing,
     notifications, attachments, writing, people,

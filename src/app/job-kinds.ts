@@ -1,13 +1,14 @@
+import { deliverAlert } from '../features/alerts/deliver-alert.ts';
 import { configured, type JobKind } from '../features/hub/job-kind.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import type { JobHandler, JobHandlers } from '../platform/jobs/worker.ts';
 
 /** Every kind of job. Payloads differ from kind to kind: what is enqueued for a kind is what its `run` is given. */
-export const JOB_KINDS: JobKind<never>[] = [];
+export const JOB_KINDS: JobKind<never>[] = [deliverAlert];
 
 /** The handlers that a worker runs, by name of kind. */
-export function jobHandlers(hub: Hub): JobHandlers {
-  return Object.fromEntries(JOB_KINDS.map((kind) => [kind.name, handlerOf(hub, kind)]));
+export function jobHandlers(hub: Hub, kinds = JOB_KINDS): JobHandlers {
+  return Object.fromEntries(kinds.map((kind) => [kind.name, handlerOf(hub, kind)]));
 }
 
 function handlerOf(hub: Hub, kind: JobKind<never>): JobHandler {

@@ -1,6 +1,5 @@
 import { peopleRoutes } from '../features/accounts/people-routes.ts';
 import { overviewRoutes } from '../features/admin/overview-routes.ts';
-import { alertAdminRoutes } from '../features/alerts/alert-admin-routes.ts';
 import { followRoutes, type FollowRouteDeps } from '../features/follows/follow-routes.ts';
 import { historyRoutes, type HistoryRouteDeps } from '../features/history/history-routes.ts';
 import { webhookAdminRoutes } from '../features/webhooks/webhook-admin-routes.ts';
@@ -22,7 +21,6 @@ export function peopleAndAdminRoutes(
     ...followRoutes({ follows: people.follows, ...sight }),
     ...historyRoutes({ history: people.history, ...sight }),
     ...overviewRoutes({ readOverview: readingOverview(app, observations) }),
-    ...alertAdminRoutes(app.alerts),
     ...webhookAdminRoutes({ webhooks: webhookListOf(app.hub) }),
     ...peopleRoutes({ ...membership, baseUrl: config.baseUrl }),
   ];

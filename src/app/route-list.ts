@@ -1,4 +1,5 @@
 import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-routes.ts';
+import { listAlerts, showAlerts } from '../features/alerts/alert-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import {
   listNotifications, markNotificationsRead, showNotifications, submitMarkAllRead,
@@ -22,6 +23,8 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/admin/jobs/:id', 'admin', 'Give up a failed or waiting job', deleteJob),
   at('POST /admin/jobs/:id/retry', 'admin', 'Form: run a failed job again', submitRetryJob),
   at('POST /admin/jobs/:id/discard', 'admin', 'Form: give up a job', submitDiscardJob),
+  at('GET /api/admin/alerts', 'admin', 'Alert deliveries, newest first; state shows those of one state', listAlerts),
+  at('GET /admin/alerts', 'admin', 'Page: alert deliveries', showAlerts),
 ];
 
 /** One line of the list. Its handler is given the hub that `hubRoutes` binds. */

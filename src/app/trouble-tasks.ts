@@ -1,5 +1,7 @@
 import { HOUR, MINUTE, SECOND } from '../platform/clock.ts';
 import type { Task } from '../platform/jobs/scheduler.ts';
+import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/deliver-alert.ts';
+import { tellTroubles } from '../features/alerts/raise-alerts.ts';
 import type { App } from './app.ts';
 import { watchingTroubles } from './watch-troubles.ts';
 
@@ -11,7 +13,7 @@ export type Drain = (name: string, everyMs: number, some: (limit: number) => num
 
 /** What the worker does for webhooks and alerts from time to time. */
 export function troubleTasks(app: App, drain: Drain): Task[] {
-  const { alerts, webhooks } = app;
+  const { hub, webhooks } = app;
   const { managing } = webhooks;
   const { watchEnds, watchSpace, watchBackups, watchErrors } = watchingTroubles(app);
 
@@ -21,9 +23,9 @@ export function troubleTasks(app: App, drain: Drain): Task[] {
     { name: 'watch free space', everyMs: MINUTE, run: watchSpace },
     { name: 'watch backups', everyMs: 10 * MINUTE, run: watchBackups },
     { name: 'watch for ends of troubles', everyMs: MINUTE, run: watchEnds },
-    { name: 'tell of troubles', everyMs: 5 * SECOND, run: alerts.tell },
-    { name: 'tidy alerts', everyMs: MINUTE, run: alerts.tidy },
-    drain('remove old alerts', HOUR, alerts.prune),
+    { name: 'tell of troubles', everyMs: 5 * SECOND, run: () => tellTroubles(hub) },
+    { name: 'tidy alerts', everyMs: MINUTE, run: () => tidyDeliveries(hub) },
+    drain('remove old alerts', HOUR, (limit) => removeOldDeliveries(hub, limit)),
     drain('forget old webhook events', MINUTE, webhooks.pruneEvents),
     drain('forget replaced webhook secrets', HOUR, managing.removeExpired),
     drain('seal webhook secrets', HOUR, managing.sealSome),

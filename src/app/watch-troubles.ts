@@ -1,3 +1,4 @@
+import { isTroubleOpen, watchTrouble } from '../features/alerts/raise-alerts.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { spaceNeeded } from '../features/backups/free-space.ts';
 import { SYNC_SOURCE } from '../features/feeds/sync-source.ts';
@@ -13,13 +14,13 @@ export const BURST = 20; // unexpected errors
 export const BURST_TIME = 10 * MINUTE;
 
 /** States of things that the operator is told of; each function looks once. */
-export function watchingTroubles({ alerts, config, counts, clock, jobs, webhooks }: App) {
+export function watchingTroubles({ hub, config, counts, clock, jobs, webhooks }: App) {
   const errorsSeen: { at: number; total: number }[] = [];
 
   /** They are raised where they happen; here is seen when the last one is over. */
   function watchEnds(): void {
-    if (jobs.failedCount(SYNC_SOURCE) === 0) alerts.watch('sync-failed', null);
-    if (webhooks.countSilent() === 0) alerts.watch('webhook-silent', null);
+    if (jobs.failedCount(SYNC_SOURCE) === 0) watchTrouble(hub, 'sync-failed', null);
+    if (webhooks.countSilent() === 0) watchTrouble(hub, 'webhook-silent', null);
   }
 
   function watchSpace(): void {
@@ -27,20 +28,20 @@ export function watchingTroubles({ alerts, config, counts, clock, jobs, webhooks
     const uploadBytes = counts.read().value('uploads_bytes');
     const backup = spaceNeeded(databaseBytes, uploadBytes);
     const least = leastFree(databaseBytes, uploadBytes);
-    const isLow = freeBytes < least * (alerts.isOpen('space-low') ? ENOUGH : 1);
+    const isLow = freeBytes < least * (isTroubleOpen(hub, 'space-low') ? ENOUGH : 1);
     const state = `${byteSize(freeBytes)} are free; the next backup may take ${byteSize(backup)}`;
-    alerts.watch('space-low', isLow ? state : null);
+    watchTrouble(hub, 'space-low', isLow ? state : null);
   }
 
   function watchBackups(): void {
     const { lastBackup, newest, newestVerified, lastBackupFailed, lastVerifyFailed, lastVerification } =
       readBackupStatus(config.dataDir);
-    alerts.watch('backup-failed', lastBackupFailed ? `The last one: ${problemOf(lastBackup)}` : null);
+    watchTrouble(hub, 'backup-failed', lastBackupFailed ? `The last one: ${problemOf(lastBackup)}` : null);
     const damaged = `${lastVerification?.name ?? 'The last one'}: ${problemOf(lastVerification)}`;
-    alerts.watch('backup-verify-failed', lastVerifyFailed ? damaged : null);
+    watchTrouble(hub, 'backup-verify-failed', lastVerifyFailed ? damaged : null);
     const wereEverMade = lastBackup !== null || newest !== null;
     const state = newestVerified ? `The newest is ${newestVerified.name}` : 'No backup on this machine is verified';
-    alerts.watch('backup-stale', wereEverMade && isStale(newestVerified, clock()) ? state : null);
+    watchTrouble(hub, 'backup-stale', wereEverMade && isStale(newestVerified, clock()) ? state : null);
   }
 
   function watchErrors(): void {
@@ -52,7 +53,8 @@ export function watchingTroubles({ alerts, config, counts, clock, jobs, webhooks
     errorsSeen.push({ at: now, total });
     const recent = total - (errorsSeen[0]?.total ?? total);
     const minutes = Math.ceil((now - (errorsSeen[0]?.at ?? now)) / MINUTE);
-    alerts.watch('error-burst', recent >= BURST ? `${recent} within ${minutes} minutes; see the error events` : null);
+    const state = `${recent} within ${minutes} minutes; see the error events`;
+    watchTrouble(hub, 'error-burst', recent >= BURST ? state : null);
   }
 
   return { watchEnds, watchSpace, watchBackups, watchErrors };

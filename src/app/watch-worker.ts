@@ -1,9 +1,11 @@
 import { MINUTE, SECOND, type Clock } from '../platform/clock.ts';
-import { DELIVER_ALERT } from '../features/alerts/deliver-alert.ts';
+import { deliverAlert } from '../features/alerts/deliver-alert.ts';
+import { tellTroubles, watchTrouble } from '../features/alerts/raise-alerts.ts';
 import { createHeartbeat } from '../platform/jobs/heartbeat.ts';
 import type { Task } from '../platform/jobs/scheduler.ts';
 import { createWorker } from '../platform/jobs/worker.ts';
 import type { App } from './app.ts';
+import { jobHandlers } from './job-kinds.ts';
 
 const WATCH_EVERY = 10 * SECOND;
 export const LONGEST_SILENCE = 5 * MINUTE;
@@ -18,25 +20,26 @@ const GRACE = 2 * SECOND;
  * it is back.
  */
 export function watchingWorker(app: App) {
-  const { db, jobs, clock, log, errors, alerts } = app;
+  const { hub, db, jobs, config, clock, log, errors } = app;
   const heartbeat = createHeartbeat(db, 'web', clock);
   const isStill = noticingStillness(clock);
-  const standIn = createWorker({ db, queue: jobs, handlers: alerts.handlers, clock, log, onError: errors.note });
+  const handlers = jobHandlers(hub, [deliverAlert]);
+  const standIn = createWorker({ db, queue: jobs, handlers, clock, log, onError: errors.note });
   let standsIn = false;
 
   async function watch(): Promise<void> {
     const seenAt = heartbeat.lastSeen('worker');
     const isSilent = isStill(seenAt);
     const since = seenAt === null ? 'It has never been seen' : `It was last seen at ${new Date(seenAt).toISOString()}`;
-    alerts.watch('worker-silent', isSilent ? `${since}; sources are not synchronised` : null);
-    if (isSilent) alerts.tell();
-    await standInWhile(isSilent && alerts.destination !== null);
+    watchTrouble(hub, 'worker-silent', isSilent ? `${since}; sources are not synchronised` : null);
+    if (isSilent) tellTroubles(hub);
+    await standInWhile(isSilent && config.alertWebhookUrl !== null);
   }
 
   async function standInWhile(isNeeded: boolean): Promise<void> {
     if (isNeeded === standsIn) return;
     standsIn = isNeeded;
-    log.info(isNeeded ? 'web delivers alerts' : 'the worker delivers alerts again', { kind: DELIVER_ALERT });
+    log.info(isNeeded ? 'web delivers alerts' : 'the worker delivers alerts again', { kind: deliverAlert.name });
     if (isNeeded) standIn.start();
     else await standIn.stop(GRACE);
   }

@@ -1,3 +1,4 @@
+import { raiseSourceAlert } from '../features/alerts/raise-alerts.ts';
 import type { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
 import type { Ingesting } from '../features/posts/ingest-posts.ts';
 import type { IngestStore, PreparedPost } from '../features/posts/ingest-store.ts';
@@ -12,7 +13,6 @@ import { webhooks as webhooksOf } from '../features/webhooks/webhook-store.ts';
 import { DAY } from '../platform/clock.ts';
 import { createBufferedCounts, type KeptCounts } from '../platform/metrics/kept-counts.ts';
 import type { RecordAct } from '../features/audit/audit.ts';
-import type { Alerts } from './alerts.ts';
 import type { Surroundings } from './app.ts';
 
 export type WebhookNeeds = Pick<Surroundings, 'db' | 'config' | 'clock' | 'log'> & {
@@ -21,7 +21,6 @@ export type WebhookNeeds = Pick<Surroundings, 'db' | 'config' | 'clock' | 'log'>
   counts: KeptCounts;
   notifications: ReturnType<typeof notificationsOf>;
   recordAct: RecordAct;
-  alerts: Alerts;
 };
 
 export type Webhooks = ReturnType<typeof createWebhooks>;
@@ -43,7 +42,7 @@ export function eventPosts(ingest: Ingesting, store: IngestStore): EventPosts {
 
 /** How signed events come in, and what happens when they do not. */
 export function createWebhooks(needs: WebhookNeeds) {
-  const { hub, db, config, clock, log, posts, counts, notifications, recordAct, alerts } = needs;
+  const { hub, db, config, clock, log, posts, counts, notifications, recordAct } = needs;
   const { baseUrl } = config;
   const webhooks = webhooksOf(hub);
   const events = webhookEventsOf(hub);
@@ -79,7 +78,7 @@ export function createWebhooks(needs: WebhookNeeds) {
       }),
       raiseAlert({ title, sourceId, quietSinceAt }) {
         const days = Math.floor((clock() - quietSinceAt) / DAY);
-        alerts.raise('webhook-silent', `“${title}” (${baseUrl}/sources/${sourceId}): nothing for ${days} days`);
+        raiseSourceAlert(hub, 'webhook-silent', { id: sourceId, title }, `nothing for ${days} days`);
       },
     }),
   };

@@ -1,5 +1,6 @@
-import { deliveryJson } from '../features/alerts/alert-admin-routes.ts';
-import type { AlertDelivery, DeliveryState } from '../features/alerts/alert-delivery-store.ts';
+import { deliveryJson } from '../features/alerts/alert-routes.ts';
+import { alertDeliveries, type AlertDelivery, type DeliveryState } from '../features/alerts/alert-store.ts';
+import { alertSender } from '../features/alerts/send-alert.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './run-hubctl.ts';
 
 const STATES: DeliveryState[] = ['pending', 'delivered', 'failed'];
@@ -23,17 +24,18 @@ export const alertsCommand: Command = {
 
 /** Sent at once and once, past the queue. The address itself is never shown: it is a secret. */
 async function test({ out, err, openApp, config }: CommandContext): Promise<ExitCode> {
-  const { alerts, clock } = openApp();
-  if (!alerts.send) {
+  const { hub } = openApp();
+  const send = alertSender(hub);
+  if (!send) {
     err('there is no receiver: ALERT_WEBHOOK_URL is not set\n');
     return 1;
   }
-  const { outcome, detail } = await alerts.send({
+  const { outcome, detail } = await send({
     title: 'Test of alerts',
     text: 'The operator of this hub sent this message to see whether it arrives.',
     severity: 'info',
     event: 'test',
-    at: clock(),
+    at: hub.clock(),
     hubUrl: config.baseUrl,
     suppressed: 0,
   });
@@ -44,7 +46,7 @@ async function test({ out, err, openApp, config }: CommandContext): Promise<Exit
 function list({ state, json }: Values, { out, err, openApp }: CommandContext): ExitCode {
   const known = STATES.find((one) => one === state);
   if (state !== undefined && !known) throw new UsageError(`--state must be one of ${STATES.join(', ')}`);
-  const found = openApp().alerts.list({ limit: LIMIT + 1, ...(known ? { state: known } : {}) });
+  const found = alertDeliveries(openApp().hub).list({ limit: LIMIT + 1, ...(known ? { state: known } : {}) });
   const rows = found.slice(0, LIMIT);
   if (json) out(`${JSON.stringify(rows.map(deliveryJson))}\n`);
   else if (rows.length === 0) err(known ? `no ${known} alerts\n` : 'no alerts\n');

@@ -1,9 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
-import { alertDeliveries } from '../../src/features/alerts/alert-delivery-store.ts';
-import { deliverAlert, DELIVER_ALERT } from '../../src/features/alerts/deliver-alert.ts';
+import { jobHandlers } from '../../src/app/job-kinds.ts';
+import { deliver, deliverAlert } from '../../src/features/alerts/deliver-alert.ts';
+import { raiseAlert, tellTroubles } from '../../src/features/alerts/raise-alerts.ts';
 import { createAlertSender } from '../../src/features/alerts/send-alert.ts';
-import { createWorker, type JobHandlers } from '../../src/platform/jobs/worker.ts';
+import type { Trouble } from '../../src/features/alerts/troubles.ts';
+import type { JobKind } from '../../src/features/hub/job-kind.ts';
+import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { startOrigin } from './origin.ts';
 import { startHub, type Hub } from './hub.ts';
 
@@ -29,30 +32,23 @@ function taken(response: ServerResponse): void {
 }
 
 /** As the hub's own, but a receiver that does not answer is waited for no longer than that. */
-function impatientHandlers({ app }: Hub, url: string, timeoutMs: number): JobHandlers {
-  const { db, jobs, clock, random, config } = app;
-  return {
-    [DELIVER_ALERT]: deliverAlert({
-      clock, random,
-      deliveries: alertDeliveries({ db: db, clock: clock }),
-      send: createAlertSender({ url, format: 'json', userAgent: 'ContentHub/test', clock, timeoutMs }),
-      hubUrl: config.baseUrl,
-      settleJob: (deliveryId) => void jobs.settleFailed(DELIVER_ALERT, String(deliveryId)),
-    }),
-  };
+function impatient({ clock }: Hub['handle'], url: string, timeoutMs: number): JobKind<{ deliveryId: number }> {
+  const send = createAlertSender({ url, format: 'json', userAgent: 'ContentHub/test', clock, timeoutMs });
+  return { ...deliverAlert, run: (hub, { deliveryId }, signal, job) => deliver(hub, deliveryId, send, job, signal) };
 }
 
 /** A hub that tells its troubles to a receiver, which it waits for as long as is usual unless `timeoutMs` is given. */
 export async function hubWithReceiver(t: TestContext, env: Record<string, string> = {}, timeoutMs?: number) {
   const receiver = await startReceiver(t);
   const hub = await startHub(t, { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json', ...env });
-  const { db, jobs, alerts, clock, log, errors } = hub.app;
-  const handlers = timeoutMs === undefined ? alerts.handlers : impatientHandlers(hub, receiver.url, timeoutMs);
+  const { db, jobs, clock, log, errors } = hub.app;
+  const kind = timeoutMs === undefined ? deliverAlert : impatient(hub.handle, receiver.url, timeoutMs);
+  const handlers = jobHandlers(hub.handle, [kind]);
   const worker = createWorker({ db, queue: jobs, handlers, clock, log, onError: errors.note });
 
   /** Tells and delivers what is due, and looks after nothing else. Returns how many deliveries were tried. */
   function tell(): Promise<number> {
-    alerts.tell();
+    tellTroubles(hub.handle);
     return worker.runDue();
   }
 
@@ -68,8 +64,8 @@ export async function hubWithReceiver(t: TestContext, env: Record<string, string
 }
 
 /** As something in the hub does it: in a transaction. */
-export function raise(hub: Hub, ...[trouble, subject]: Parameters<Hub['app']['alerts']['raise']>): void {
-  hub.db.transaction('test', () => hub.app.alerts.raise(trouble, subject))();
+export function raise(hub: Hub, trouble: Trouble, subject: string): void {
+  hub.db.transaction('test', () => raiseAlert(hub.handle, trouble, subject))();
 }
 
 /** Lets the time pass in steps of the schedule, working at each. */

@@ -1,7 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { moment } from '../../platform/http/readable.ts';
 import type { Page } from '../../platform/http/reply.ts';
-import type { AlertDelivery, DeliveryState } from './alert-delivery-store.ts';
+import type { AlertDelivery, DeliveryState } from './alert-store.ts';
 
 /** `state` is undefined where all are shown. */
 type AlertList = {

@@ -1,58 +1,97 @@
-import type { Clock, Random } from '../../platform/clock.ts';
+import { DAY, HOUR, type Random } from '../../platform/clock.ts';
+import { backoff } from '../../platform/jobs/backoff.ts';
+import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
-import { PermanentError, RetryLaterError, type JobHandler } from '../../platform/jobs/worker.ts';
-import type { AlertDelivery, AlertDeliveryStore } from './alert-delivery-store.ts';
+import { PermanentError, RetryLaterError } from '../../platform/jobs/job-errors.ts';
+import { jobs, type Hub } from '../hub/hub.ts';
+import type { JobKind } from '../hub/job-kind.ts';
+import { alertDeliveries, type AlertDelivery } from './alert-store.ts';
 import type { Alert } from './alert.ts';
-import { MAX_ATTEMPTS, planDelivery } from './plan-delivery.ts';
-import type { SendAlert } from './send-alert.ts';
+import { alertSender, type SendAlert, type SendResult } from './send-alert.ts';
 
-export const DELIVER_ALERT = 'deliver-alert';
-export const DELIVERY_ATTEMPTS = MAX_ATTEMPTS;
+/** Of one alert, the first included. */
+export const MAX_ATTEMPTS = 5;
 
-export type DeliverAlertDeps = {
-  deliveries: AlertDeliveryStore;
-  /** Undefined where no receiver is configured. */
-  send: SendAlert | undefined;
-  hubUrl: string;
-  clock: Clock;
-  random: Random;
-  /** The failed job need not be kept: the delivery is. Given by app. */
-  settleJob(deliveryId: number): void;
-};
+/** Messages that failed are there for longer: somebody may have to find out why. */
+export const DELIVERED_KEPT = 30 * DAY;
+export const FAILED_KEPT = 90 * DAY;
+
+/** How long a receiver's Retry-After may hold an alert back; longer ones are taken for this. */
+const LONGEST_WAIT = HOUR;
+
+/** Added to a Retry-After at most, as a share of it, so that what was refused together does not come back together. */
+const SPREAD = 0.1;
+
+/** No delivery is ever put off further, so a later one was planned while the clock was ahead. */
+const NEVER_LATER = 2 * HOUR;
 
 /**
  * Sends one alert. A worker that dies between the receiver's answer and the commit sends it again: rather twice than
- * never.
+ * never. After a restore none is sent: what a backup holds was told long ago.
  */
-export function deliverAlert({ deliveries, send, hubUrl, clock, random, settleJob }: DeliverAlertDeps): JobHandler {
-  async function run(job: Job, signal: AbortSignal): Promise<void | (() => void)> {
-    const delivery = deliveries.find(idOf(job));
-    if (delivery?.state !== 'pending') return;
-    if (!send) throw new PermanentError('there is no receiver any more: ALERT_WEBHOOK_URL is not set');
-    const result = await send(toAlert(delivery, hubUrl), signal);
-    const next = planDelivery(result, job.attempts, random);
-    if (next.state === 'delivered') return () => deliveries.markDelivered(delivery.id, job.attempts);
-    if (next.state === 'failed') throw new PermanentError(result.detail);
-    throw new RetryLaterError(result.detail, clock() + next.delayMs);
-  }
+export const deliverAlert: JobKind<{ deliveryId: number }> = {
+  name: 'deliver-alert',
+  key: ({ deliveryId }) => String(deliveryId),
+  attempts: MAX_ATTEMPTS,
+  concurrency: 2,
+  afterRestore: 'discard',
+  run: (hub, { deliveryId }, signal, job) => deliver(hub, deliveryId, alertSender(hub), job, signal),
+  failed: (hub, { deliveryId }, error, fate, job) => noteFailure(hub, deliveryId, error, fate, job),
+};
 
-  function failed(job: Job, error: Error, fate: 'retrying' | 'failed'): void {
-    const id = idOf(job);
-    if (fate === 'retrying') {
-      const nextAt = error instanceof RetryLaterError ? Math.ceil(error.at) : clock();
-      return deliveries.markRetrying(id, job.attempts, nextAt, error.message);
-    }
-    deliveries.markFailed(id, job.attempts, error.message);
-    settleJob(id);
-  }
-
-  return { concurrency: 2, run, failed };
+/** One attempt; `send` is undefined where no receiver is configured. */
+export async function deliver(
+  hub: Hub, deliveryId: number, send: SendAlert | undefined, { attempts }: Job, signal: AbortSignal,
+): Promise<void | Effects> {
+  const delivery = alertDeliveries(hub).find(deliveryId);
+  if (delivery?.state !== 'pending') return;
+  if (!send) throw new PermanentError('there is no receiver any more: ALERT_WEBHOOK_URL is not set');
+  const result = await send(toAlert(delivery, hub.config.baseUrl), signal);
+  const next = planDelivery(result, attempts, hub.random);
+  if (next.state === 'delivered') return () => alertDeliveries(hub).markDelivered(deliveryId, attempts);
+  if (next.state === 'failed') throw new PermanentError(result.detail);
+  throw new RetryLaterError(result.detail, hub.clock() + next.delayMs);
 }
 
-function idOf({ payload }: Job): number {
-  return (payload as { deliveryId: number }).deliveryId;
+/** A job that failed for good need not be kept: the delivery is. */
+function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { attempts }: Job): void {
+  if (fate === 'retrying') {
+    const nextAt = error instanceof RetryLaterError ? Math.ceil(error.at) : hub.clock();
+    return alertDeliveries(hub).markRetrying(deliveryId, attempts, nextAt, error.message);
+  }
+  alertDeliveries(hub).markFailed(deliveryId, attempts, error.message);
+  jobs(hub).settleFailed(deliverAlert.name, String(deliveryId));
 }
 
 function toAlert({ title, body, severity, event, createdAt, suppressed }: AlertDelivery, hubUrl: string): Alert {
   return { title, text: body, severity, event, at: createdAt, hubUrl, suppressed };
+}
+
+/** What becomes of a delivery; `delayMs` from now until it is tried again. */
+export type NextStep = { state: 'delivered' } | { state: 'pending'; delayMs: number } | { state: 'failed' };
+
+/** What follows the attempt just made, the `attempts`-th: waits grow (`backoff`), none is shorter than Retry-After. */
+export function planDelivery(
+  { outcome, retryAfterMs = 0 }: Pick<SendResult, 'outcome' | 'retryAfterMs'>, attempts: number, random: Random,
+): NextStep {
+  if (outcome === 'delivered') return { state: 'delivered' };
+  if (outcome === 'failed' || attempts >= MAX_ATTEMPTS) return { state: 'failed' };
+  const asked = Math.min(retryAfterMs, LONGEST_WAIT) * (1 + SPREAD * random());
+  return { state: 'pending', delayMs: Math.max(backoff(attempts, random), Math.ceil(asked)) };
+}
+
+/** Looks after deliveries that a clock set back or a discarded job has left behind. */
+export function tidyDeliveries(hub: Hub): void {
+  jobs(hub).pullBack(deliverAlert.name, hub.clock() + NEVER_LATER);
+  for (const { id, attempts } of alertDeliveries(hub).pending()) {
+    if (jobs(hub).isLive(deliverAlert.name, String(id))) continue;
+    alertDeliveries(hub).markFailed(id, attempts, 'it was given up: its job is gone');
+  }
+}
+
+/** Removes up to `limit` deliveries whose time is over. Returns how many. */
+export function removeOldDeliveries(hub: Hub, limit: number): number {
+  const { prune } = alertDeliveries(hub);
+  const delivered = prune('delivered', hub.clock() - DELIVERED_KEPT, limit);
+  return delivered === limit ? limit : prune('failed', hub.clock() - FAILED_KEPT, limit);
 }

@@ -1,109 +1,120 @@
-import { DAY, HOUR, type Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
+import { DAY, HOUR } from '../../platform/clock.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
-import type { AlertDeliveryStore } from './alert-delivery-store.ts';
-import type { AlertEvent, AlertEventStore } from './alert-event-store.ts';
+import { enqueue } from '../hub/job-kind.ts';
+import { once, type Hub } from '../hub/hub.ts';
+import { alertDeliveries, alertEvents, type AlertEvent } from './alert-store.ts';
+import { deliverAlert } from './deliver-alert.ts';
 import { overMessage, troubleMessage, TROUBLES, type Message, type Trouble } from './troubles.ts';
 
 /** Between two messages of one kind. */
 export const TELL_EVERY = HOUR;
 
-/** While a state of things lasts it is raised again. */
+/** While a trouble lasts it is raised again. */
 export const REMIND_EVERY = DAY;
 
 const NAMED = 5; // subjects of one message
 const MAX_SUBJECT = 300; // characters
 
-export type RaisingAlerts = ReturnType<typeof raisingAlerts>;
-
-export type RaiseAlertsDeps = {
-  db: Db;
-  events: AlertEventStore;
-  deliveries: AlertDeliveryStore;
-  clock: Clock;
-  /** Enqueues the job that sends it, in the same transaction; given by app. */
-  enqueue(deliveryId: number): void;
-};
+/** The lasting troubles that this process has logged, so that each is logged once. */
+const logged = once(() => new Set<Trouble>());
 
 /**
- * Troubles are noted in the transaction in which they happen, and told by `tell`: one message an hour for each kind,
- * whatever happened meanwhile, and one when what was told is over.
+ * Notes that a trouble happened to `subject` (one line), in the caller's transaction. It is logged at once; the
+ * operator's receiver, where there is one, is sent one message an hour for each kind.
  */
-export function raisingAlerts({ db, events, deliveries, clock, enqueue }: RaiseAlertsDeps) {
-  function raise(trouble: Trouble, subject: string): void {
-    const known = events.find(trouble) ?? untouched(trouble);
-    const subjects = withSubject(known.subjects, excerpt(subject, MAX_SUBJECT));
-    events.put({ ...known, isOpen: 1, untold: known.untold + 1, subjects, raisedAt: clock() });
-  }
+export function raiseAlert(hub: Hub, trouble: Trouble, subject: string): void {
+  logTrouble(hub, trouble, subject);
+  if (hasReceiver(hub)) noteRaised(hub, trouble, subject);
+}
 
-  function resolve(trouble: Trouble): void {
-    const known = events.find(trouble);
-    if (known?.isOpen === 1) events.put({ ...known, isOpen: 0 });
-  }
+/** `raiseAlert` of a source; `problem` says what is wrong with it. */
+export function raiseSourceAlert(
+  hub: Hub, trouble: Trouble, source: { id: number; title: string }, problem: string,
+): void {
+  raiseAlert(hub, trouble, `“${source.title}” (${hub.config.baseUrl}/sources/${source.id}): ${problem}`);
+}
 
-  const isOpen = (trouble: Trouble): boolean => events.find(trouble)?.isOpen === 1;
+/**
+ * For a trouble that lasts and is looked for from time to time: `subject` in words while it lasts, null when it does
+ * not. It is raised when it begins and once a day until it is over.
+ */
+export function watchTrouble(hub: Hub, trouble: Trouble, subject: string | null): void {
+  if (subject === null) logged(hub).delete(trouble);
+  else if (!logged(hub).has(trouble)) logTrouble(hub, trouble, subject);
+  if (subject !== null) logged(hub).add(trouble);
+  if (!hasReceiver(hub)) return;
+  if (subject === null) resolveTrouble(hub, trouble);
+  else if (isToBeRaised(hub, trouble)) raiseIfNew(hub, trouble, subject);
+}
 
-  function isToBeRaised(trouble: Trouble): boolean {
-    const known = events.find(trouble);
-    return known?.isOpen !== 1 || hasPassed(known.raisedAt, REMIND_EVERY, clock());
-  }
+/** Whether a trouble was raised and is not over yet. Always false where there is no receiver. */
+export function isTroubleOpen(hub: Hub, trouble: Trouble): boolean {
+  return alertEvents(hub).find(trouble)?.isOpen === 1;
+}
 
-  const raiseIfNew = db.transaction('raise lasting trouble', (trouble: Trouble, subject: string): void => {
-    if (isToBeRaised(trouble)) raise(trouble, subject);
+/** Makes messages of what is not told yet and may be told by now. */
+export function tellTroubles(hub: Hub): void {
+  const now = hub.clock();
+  const news = alertEvents(hub).all().filter((event) => hasNews(event, now));
+  for (const { event } of news) hub.db.write('tell of trouble', () => tellOne(hub, event));
+}
+
+function hasReceiver({ config }: Hub): boolean {
+  return config.alertWebhookUrl !== null;
+}
+
+function logTrouble({ log }: Hub, trouble: Trouble, subject: string): void {
+  log.warn('trouble', { trouble, title: TROUBLES[trouble].title, subject });
+}
+
+function noteRaised(hub: Hub, trouble: Trouble, subject: string): void {
+  const known = alertEvents(hub).find(trouble) ?? untouched(trouble);
+  const subjects = withSubject(known.subjects, excerpt(subject, MAX_SUBJECT));
+  alertEvents(hub).put({ ...known, isOpen: 1, untold: known.untold + 1, subjects, raisedAt: hub.clock() });
+}
+
+function isToBeRaised(hub: Hub, trouble: Trouble): boolean {
+  const known = alertEvents(hub).find(trouble);
+  return known?.isOpen !== 1 || hasPassed(known.raisedAt, REMIND_EVERY, hub.clock());
+}
+
+function raiseIfNew(hub: Hub, trouble: Trouble, subject: string): void {
+  hub.db.write('raise lasting trouble', () => {
+    if (isToBeRaised(hub, trouble)) noteRaised(hub, trouble, subject);
   });
-  const resolveNow = db.transaction('resolve trouble', resolve);
+}
 
-  function send(trouble: Trouble, message: Message): void {
-    enqueue(deliveries.create({ event: trouble, ...message }));
+/** Asks for the write lock only where there is something to write. */
+function resolveTrouble(hub: Hub, trouble: Trouble): void {
+  if (!isTroubleOpen(hub, trouble)) return;
+  hub.db.write('resolve trouble', () => {
+    const known = alertEvents(hub).find(trouble);
+    if (known?.isOpen === 1) alertEvents(hub).put({ ...known, isOpen: 0 });
+  });
+}
+
+/** In a transaction. */
+function tellOne(hub: Hub, event: Trouble): void {
+  const known = alertEvents(hub).find(event);
+  if (!known || !(event in TROUBLES)) return;
+  const now = hub.clock();
+  const state = notFromTheFuture(known, now);
+  const isOver = state.isOpen === 0;
+  const { subjects, untold } = state;
+  const told = { untold: 0, subjects: [] };
+  if (isOver && state.isTold === 1 && hasPassed(state.overToldAt, TELL_EVERY, now)) {
+    send(hub, event, overMessage(event, subjects, untold));
+    alertEvents(hub).put({ ...state, ...told, isTold: 0, overToldAt: now });
+  } else if (untold > 0 && hasPassed(state.toldAt, TELL_EVERY, now)) {
+    send(hub, event, troubleMessage(event, subjects, untold, isOver));
+    alertEvents(hub).put({ ...state, ...told, isTold: isOver ? 0 : 1, toldAt: now });
+  } else if (state !== known) {
+    alertEvents(hub).put(state);
   }
+}
 
-  /** In a transaction. */
-  function tellOne(event: Trouble): void {
-    const known = events.find(event);
-    if (!known || !(event in TROUBLES)) return;
-    const now = clock();
-    const state = notFromTheFuture(known, now);
-    const isOver = state.isOpen === 0;
-    const { subjects, untold } = state;
-    const told = { untold: 0, subjects: [] };
-    if (isOver && state.isTold === 1 && hasPassed(state.overToldAt, TELL_EVERY, now)) {
-      send(event, overMessage(event, subjects, untold));
-      events.put({ ...state, ...told, isTold: 0, overToldAt: now });
-    } else if (untold > 0 && hasPassed(state.toldAt, TELL_EVERY, now)) {
-      send(event, troubleMessage(event, subjects, untold, isOver));
-      events.put({ ...state, ...told, isTold: isOver ? 0 : 1, toldAt: now });
-    } else if (state !== known) {
-      events.put(state);
-    }
-  }
-
-  const tellInTransaction = db.transaction('tell of trouble', tellOne);
-
-  return {
-    /** Notes that it happened to `subject`, in the caller's transaction. */
-    raise,
-
-    /** Notes that none of the kind lasts any more, in the caller's transaction. */
-    resolve,
-
-    /**
-     * For a state of things that is looked at from time to time: raised when it begins (`subject` in words) and once a
-     * day while it lasts, resolved when it is over (`subject` null).
-     */
-    watch(trouble: Trouble, subject: string | null): void {
-      if (subject === null ? !isOpen(trouble) : !isToBeRaised(trouble)) return; // without asking for the write lock
-      if (subject === null) resolveNow(trouble);
-      else raiseIfNew(trouble, subject);
-    },
-
-    isOpen,
-
-    /** Makes messages of what is not told yet and may be told by now. */
-    tell(): void {
-      const now = clock();
-      for (const event of events.all().filter((one) => hasNews(one, now))) tellInTransaction(event.event);
-    },
-  };
+function send(hub: Hub, trouble: Trouble, message: Message): void {
+  enqueue(hub, deliverAlert, { deliveryId: alertDeliveries(hub).create({ event: trouble, ...message }) });
 }
 
 function untouched(event: Trouble): AlertEvent {

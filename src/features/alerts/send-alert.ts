@@ -5,6 +5,8 @@ import { parseRetryAfter } from '../../platform/net/response-freshness.ts';
 import type { Alert } from './alert.ts';
 import { formatAlert, type AlertRequest } from './alert-formats.ts';
 import type { AlertFormat } from '../hub/config.ts';
+import { hubUserAgent } from '../hub/hub-user-agent.ts';
+import { once, type Hub } from '../hub/hub.ts';
 import { guessFormat } from './guess-format.ts';
 import { judgeAnswer, type Answer, type Outcome } from './judge-answer.ts';
 import { quoteAnswer } from './quote-answer.ts';
@@ -56,6 +58,23 @@ export function createAlertSender(options: SenderOptions): SendAlert {
       return { outcome: 'retry', status: null, detail: reasonOf(error, host) };
     }
   };
+}
+
+/** Sends to the configured receiver; undefined where none is. */
+export const alertSender = once(({ config, clock }: Hub): SendAlert | undefined => {
+  const { alertWebhookUrl: url, alertWebhookFormat: format } = config;
+  return url === null ? undefined : createAlertSender({ url, format, userAgent: hubUserAgent(config), clock });
+});
+
+/** Scheme, host and port of the receiver, which are all of its address that may be shown; null without one. */
+export function describeReceiver({ config }: Hub): string | null {
+  return config.alertWebhookUrl === null ? null : describeDestination(config.alertWebhookUrl);
+}
+
+/** Scheme, host and port of an address. */
+export function describeDestination(address: string): string {
+  const url = URL.parse(address);
+  return url === null ? 'an address that is not valid' : `${url.protocol}//${url.host}`;
 }
 
 function hostOf(address: string): string {

@@ -10,6 +10,9 @@ export function createJobReadings(db: Db, clock: Clock) {
     SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
        AND (state = 'running' OR run_at <= ?)
   `);
+  const live = db.prepare<[string, string], { id: number }>('live job', `
+    SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
+  `);
   // +? for the reason given in claim-jobs: a bare parameter is compiled anew each time.
   const firstDue = db.prepare<[string, number], { at: number }>('first due job', `
     SELECT run_at AS at FROM jobs WHERE kind = +? AND state IN ('queued', 'retrying') AND run_at > ?
@@ -26,6 +29,9 @@ export function createJobReadings(db: Db, clock: Clock) {
 
     /** Whether a job with that kind and key runs, or is about to. */
     isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
+
+    /** Whether a job with that kind and key waits or runs. */
+    isLive: (kind: string, dedupeKey: string): boolean => live.get(kind, dedupeKey) !== undefined,
 
     /** For how long the job of the kind that was due first has waited; 0 when none is due. */
     oldestDueSeconds(kind: string): number {

@@ -1,5 +1,20 @@
 import { store } from '../hub/hub.ts';
 import type { Severity } from './alert.ts';
+import type { Trouble } from './troubles.ts';
+
+/** What is known of one kind of trouble; times in unix ms. */
+export type AlertEvent = {
+  event: Trouble;
+  isOpen: number;
+  isTold: number;
+  untold: number;
+  subjects: string[];
+  raisedAt: number | null;
+  toldAt: number | null;
+  overToldAt: number | null;
+};
+
+type EventRow = Omit<AlertEvent, 'subjects'> & { subjects: string };
 
 export type DeliveryState = 'pending' | 'delivered' | 'failed';
 
@@ -24,9 +39,38 @@ export type NewDelivery = Pick<AlertDelivery, 'event' | 'severity' | 'title' | '
 /** `before` is the id of the last one of the page before. */
 export type DeliveryQuery = { state?: DeliveryState; before?: number; limit: number };
 
-export type AlertDeliveryStore = ReturnType<typeof alertDeliveries>;
+const EVENT_COLUMNS = `event, is_open AS isOpen, is_told AS isTold, untold, subjects, raised_at AS raisedAt,
+  told_at AS toldAt, over_told_at AS overToldAt`;
 
-const COLUMNS = `id, event, severity, title, body, suppressed, state, attempts, created_at AS createdAt,
+/** One row for each kind of trouble that there has been. */
+export const alertEvents = store(({ db }) => {
+  const select = db.prepare<[string], EventRow>('alert event',
+    `SELECT ${EVENT_COLUMNS} FROM alert_events WHERE event = ?`);
+  const selectAll = db.prepare<[], EventRow>('alert events', `SELECT ${EVENT_COLUMNS} FROM alert_events`);
+  const upsert = db.prepare<[EventRow]>('store alert event', `
+    INSERT INTO alert_events (event, is_open, is_told, untold, subjects, raised_at, told_at, over_told_at)
+    VALUES (@event, @isOpen, @isTold, @untold, @subjects, @raisedAt, @toldAt, @overToldAt)
+    ON CONFLICT DO UPDATE SET is_open = excluded.is_open, is_told = excluded.is_told, untold = excluded.untold,
+      subjects = excluded.subjects, raised_at = excluded.raised_at, told_at = excluded.told_at,
+      over_told_at = excluded.over_told_at`);
+
+  return {
+    find(event: Trouble): AlertEvent | undefined {
+      const row = select.get(event);
+      return row && toEvent(row);
+    },
+
+    all: (): AlertEvent[] => selectAll.all().map(toEvent),
+
+    put: ({ subjects, ...row }: AlertEvent): void => void upsert.run({ ...row, subjects: JSON.stringify(subjects) }),
+  };
+});
+
+function toEvent({ subjects, ...row }: EventRow): AlertEvent {
+  return { ...row, subjects: JSON.parse(subjects) as string[] };
+}
+
+const DELIVERY_COLUMNS = `id, event, severity, title, body, suppressed, state, attempts, created_at AS createdAt,
   next_at AS nextAt, finished_at AS finishedAt, last_error AS lastError`;
 
 /** The messages that were made of troubles. */
@@ -35,22 +79,18 @@ export const alertDeliveries = store(({ db, clock }) => {
     INSERT INTO alert_deliveries (event, severity, title, body, suppressed, created_at, next_at)
     VALUES (@event, @severity, @title, @body, @suppressed, @now, @now) RETURNING id`);
   const select = db.prepare<[number], AlertDelivery>('alert delivery',
-    `SELECT ${COLUMNS} FROM alert_deliveries WHERE id = ?`);
+    `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE id = ?`);
   const selectAll = db.prepare<[number, number], AlertDelivery>('alert deliveries',
-    `SELECT ${COLUMNS} FROM alert_deliveries WHERE id < ? ORDER BY id DESC LIMIT ?`);
+    `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE id < ? ORDER BY id DESC LIMIT ?`);
   const selectState = db.prepare<[string, number, number], AlertDelivery>('alert deliveries by state',
-    `SELECT ${COLUMNS} FROM alert_deliveries WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`);
+    `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`);
   const finish = db.prepare<[string, number, number, string | null, number]>('finish alert delivery', `
     UPDATE alert_deliveries SET state = ?, attempts = ?, finished_at = ?, next_at = NULL, last_error = ?
      WHERE id = ? AND state = 'pending'`);
   const retry = db.prepare<[number, number, string, number]>('retry alert delivery', `
     UPDATE alert_deliveries SET attempts = ?, next_at = ?, last_error = ? WHERE id = ? AND state = 'pending'`);
-  const failAbandoned = db.prepare<[number, string]>('fail abandoned alert deliveries', `
-    UPDATE alert_deliveries
-       SET state = 'failed', finished_at = ?, next_at = NULL, last_error = 'it was given up: its job is gone'
-     WHERE state = 'pending' AND NOT EXISTS
-       (SELECT 1 FROM jobs WHERE kind = ? AND dedupe_key = CAST(alert_deliveries.id AS TEXT)
-           AND state IN ('queued', 'retrying', 'running'))`);
+  const selectPending = db.prepare<[], AlertDelivery>('pending alert deliveries',
+    `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE state = 'pending'`);
   const prune = db.prepare<[string, number, number]>('remove old alert deliveries', `
     DELETE FROM alert_deliveries WHERE id IN
       (SELECT id FROM alert_deliveries WHERE state = ? AND finished_at < ? LIMIT ?)`);
@@ -76,8 +116,8 @@ export const alertDeliveries = store(({ db, clock }) => {
     markRetrying: (id: number, attempts: number, nextAt: number, error: string): void =>
       void retry.run(attempts, nextAt, error, id),
 
-    /** Those whose job, of that kind and with their id as its key, was discarded by somebody. */
-    failAbandoned: (jobKind: string): number => failAbandoned.run(clock(), jobKind).changes,
+    /** Those that are yet to be sent: a few for each kind of trouble. */
+    pending: (): AlertDelivery[] => selectPending.all(),
 
     /** Removes up to `limit` that ended so before `before` (unix ms). Returns how many. */
     prune: (state: DeliveryState, before: number, limit: number): number => prune.run(state, before, limit).changes,
