@@ -9,7 +9,7 @@ import { notifyFollowers } from '../features/follows/notify-followers.ts';
 import { counts as countsOf, jobs as jobsOf, limits as limitsOf, throttled, type Hub } from '../features/hub/hub.ts';
 import { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
 import { ingestStore as ingestStoreOf } from '../features/posts/ingest-store.ts';
-import { ingesting } from '../features/posts/ingest-posts.ts';
+import { preparePosts, storePosts } from '../features/posts/ingest-posts.ts';
 import { posts as postsOf } from '../features/posts/post-store.ts';
 import { searchIndex as searchIndexOf } from '../features/posts/search-index-store.ts';
 import { writingPosts } from '../features/posts/write-post.ts';
@@ -46,8 +46,6 @@ export function createApp(surroundings: Surroundings) {
   const ingestStore = ingestStoreOf(hub);
   const notifications = notificationsOf(hub);
   const people = createPeople({ hub, db, clock, jobs, notifications, searchIndex });
-  const onAdded = (sourceId: number, posts: number): void => notifyFollowers(hub, sourceId, posts);
-  const ingest = ingesting({ store: ingestStore, counts, clock, onAdded });
 
   const syncJobs = createSyncJobs(jobs, config);
   const removing = removingSources({
@@ -71,7 +69,7 @@ export function createApp(surroundings: Surroundings) {
 
   const webhooks = createWebhooks({
     ...surroundings, hub, counts, notifications, recordAct,
-    posts: eventPosts(ingest, ingestStore),
+    posts: eventPosts(hub),
   });
   const attachments = createAttachments({ ...surroundings, hub, jobs, counts, notifications, recordAct });
   const writing = writingPosts({
@@ -88,8 +86,8 @@ export function createApp(surroundings: Surroundings) {
     sources: { ...syncState, settleFailed },
     posts: {
       prepare(known, items) {
-        const prepared = ingest.prepare(known, items);
-        return (sourceId) => ingest.store(sourceId, 'feed', prepared);
+        const prepared = preparePosts(hub, known, items);
+        return (sourceId) => storePosts(hub, sourceId, 'feed', prepared);
       },
       newestPublishedAt: ingestStore.newestPublishedAt,
     },

@@ -1,7 +1,7 @@
 import { raiseSourceAlert } from '../features/alerts/raise-alerts.ts';
+import type { Hub } from '../features/hub/hub.ts';
 import type { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
-import type { Ingesting } from '../features/posts/ingest-posts.ts';
-import type { IngestStore, PreparedPost } from '../features/posts/ingest-store.ts';
+import { preparePosts, removePost, storePosts } from '../features/posts/ingest-posts.ts';
 import { acceptingEvents } from '../features/webhooks/accept-events.ts';
 import { managingWebhooks } from '../features/webhooks/manage-webhooks.ts';
 import { EVENTS_KEPT, receivingEvents, type EventPosts } from '../features/webhooks/receive-event.ts';
@@ -26,17 +26,13 @@ export type WebhookNeeds = Pick<Surroundings, 'db' | 'config' | 'clock' | 'log'>
 export type Webhooks = ReturnType<typeof createWebhooks>;
 
 /** Posts out of events, by the way that posts of feeds come in. */
-export function eventPosts(ingest: Ingesting, store: IngestStore): EventPosts {
+export function eventPosts(hub: Hub): EventPosts {
   return {
     prepare(item) {
-      const prepared = ingest.prepare(null, [item]);
-      return (sourceId) => {
-        // Asked only now: another event of the same post may have been stored meanwhile.
-        const isSettled = ({ guid, contentHash }: PreparedPost) => store.isSettled(sourceId, guid, contentHash);
-        ingest.store(sourceId, 'webhook', prepared.filter((one) => !isSettled(one.prepared)));
-      };
+      const prepared = preparePosts(hub, null, [item]);
+      return (sourceId) => void storePosts(hub, sourceId, 'webhook', prepared);
     },
-    remove: store.remove,
+    remove: (sourceId, guid) => removePost(hub, sourceId, guid),
   };
 }
 

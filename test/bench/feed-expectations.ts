@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ParsedFeed, ParsedItem } from '../../src/features/feeds/parsed-feed.ts';
+import type { ParsedFeed } from '../../src/features/feeds/parsed-feed.ts';
 import { decodeEntities } from '../../src/platform/markup/entities.ts';
+import type { IncomingPost } from '../../src/features/posts/incoming-post.ts';
 
 /** What a parser read of an item, in a form in which parsers can be compared. */
 export type ReadItem = {
@@ -89,7 +90,7 @@ export function comparableFeed(feed: ParsedFeed): ReadFeed {
   return read;
 }
 
-function comparableItem(item: ParsedItem): ReadItem {
+function comparableItem(item: IncomingPost): ReadItem {
   return {
     title: item.title,
     url: item.url,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { parseFeed } from '../../src/features/feeds/parse-feed.ts';
-import type { ParsedFeed, ParsedItem } from '../../src/features/feeds/parsed-feed.ts';
+import type { ParsedFeed } from '../../src/features/feeds/parsed-feed.ts';
+import type { IncomingPost } from '../../src/features/posts/incoming-post.ts';
 
 /** Feeds written in a test, read as if they came from here. */
 export const URL_OF_FEED = 'https://example.org/blog/feed.xml';
@@ -17,14 +18,14 @@ export function rss(inner: string, attributes = 'version="2.0"'): ParsedFeed {
 }
 
 /** The first item of a feed that has one. */
-export function first(feed: ParsedFeed): ParsedItem {
+export function first(feed: ParsedFeed): IncomingPost {
   const [item] = feed.items;
   assert.ok(item !== undefined, 'the feed has an item');
   return item;
 }
 
 /** What an RSS item holds. */
-export function rssItem(inner: string, attributes?: string): ParsedItem {
+export function rssItem(inner: string, attributes?: string): IncomingPost {
   return first(rss(`<item>${inner}</item>`, attributes));
 }
 
@@ -34,7 +35,7 @@ export function atom(inner: string, attributes = 'xmlns="http://www.w3.org/2005/
 }
 
 /** What an Atom entry holds. */
-export function entry(inner: string, attributes?: string): ParsedItem {
+export function entry(inner: string, attributes?: string): IncomingPost {
   return first(atom(`<entry>${inner}</entry>`, attributes));
 }
 
@@ -44,6 +45,6 @@ export function json(feed: object): ParsedFeed {
 }
 
 /** Members of an item of a JSON Feed. */
-export function jsonItem(item: object): ParsedItem {
+export function jsonItem(item: object): IncomingPost {
   return first(json({ items: [item] }));
 }

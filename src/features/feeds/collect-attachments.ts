@@ -1,6 +1,6 @@
 import { attributeOf, childOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import type { IncomingFile } from '../posts/incoming-post.ts';
 import { absoluteUrl, lineOf } from './feed-values.ts';
-import type { ParsedAttachment } from './parsed-feed.ts';
 
 /** Names under which an RSS or Atom item lists files, each read by `addFile`. */
 const FILES = new Set([
@@ -13,8 +13,8 @@ export const MAX_FILES = 100;
  * The files an item points to, in document order, one per absolute URL and at most MAX_FILES: what a later mention
  * knows is added to the first. `itunes:duration` counts for the first sound or film.
  */
-export function collectAttachments(item: XmlElement, base: string): ParsedAttachment[] {
-  const found = new Map<string, ParsedAttachment>();
+export function collectAttachments(item: XmlElement, base: string): IncomingFile[] {
+  const found = new Map<string, IncomingFile>();
   collectFrom(item, base, found);
   const attachments = [...found.values()];
   const played = attachments.find((file) => /^(?:audio|video)\//.test(file.mediaType ?? '')) ?? attachments[0];
@@ -24,7 +24,7 @@ export function collectAttachments(item: XmlElement, base: string): ParsedAttach
 }
 
 /** Adds a file while there is room, or what is new about one already known. */
-export function addAttachment(found: Map<string, ParsedAttachment>, file: ParsedAttachment): void {
+export function addAttachment(found: Map<string, IncomingFile>, file: IncomingFile): void {
   const known = found.get(file.url);
   if (known === undefined) {
     if (found.size < MAX_FILES) found.set(file.url, file);
@@ -62,7 +62,7 @@ export function parseByteCount(text: string | number | null | undefined): number
   return bytes > 0 ? bytes : null;
 }
 
-function collectFrom(parent: XmlElement, base: string, found: Map<string, ParsedAttachment>): void {
+function collectFrom(parent: XmlElement, base: string, found: Map<string, IncomingFile>): void {
   // FeedBurner replaces the address of an enclosure with one of its own and keeps the real one here.
   const original = lineOf(childOf(parent, 'feedburner:origenclosurelink'));
   for (const child of parent.children) {
@@ -75,7 +75,7 @@ function collectFrom(parent: XmlElement, base: string, found: Map<string, Parsed
 }
 
 function addFile(
-  file: XmlElement, original: string | null, base: string, found: Map<string, ParsedAttachment>,
+  file: XmlElement, original: string | null, base: string, found: Map<string, IncomingFile>,
 ): void {
   const link = original ?? firstAttribute(file, ['url', 'href', 'resource', 'rdf:resource', 'enc:url', 'enc:resource']);
   const url = absoluteUrl(link, base);
@@ -90,7 +90,7 @@ function addFile(
 }
 
 /** Atom's `<link rel="enclosure">`. */
-function addEnclosureLink(link: XmlElement, base: string, found: Map<string, ParsedAttachment>): void {
+function addEnclosureLink(link: XmlElement, base: string, found: Map<string, IncomingFile>): void {
   if (attributeOf(link, 'rel')?.toLowerCase() !== 'enclosure') return;
   const url = absoluteUrl(attributeOf(link, 'href'), base);
   if (url === null) return;

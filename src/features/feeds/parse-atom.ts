@@ -1,14 +1,13 @@
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
 import { attributeOf, childOf, childrenOf, innerHtml, textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import type { IncomingFile } from '../posts/incoming-post.ts';
 import { addAttachment, collectAttachments, mediaTypeOf } from './collect-attachments.ts';
 import {
   absoluteUrl, baseInside, firstDate, firstLine, htmlToText, looksLikeHtml, personNames, publishedInterval, titleText,
   undeclaredToHtml, type LinkBase,
 } from './feed-values.ts';
-import {
-  identifyItems, MAX_ITEMS, type ParsedAttachment, type ParsedFeed, type UnidentifiedItem,
-} from './parsed-feed.ts';
+import { identifyItems, MAX_ITEMS, type ParsedFeed, type UnidentifiedItem } from './parsed-feed.ts';
 
 type FeedContext = { base: LinkBase; siteUrl: string | null; author: string | null };
 type TextKind = 'text' | 'html' | 'xhtml' | 'other';
@@ -125,7 +124,7 @@ function outsideContent(entry: XmlElement, base: string): { url: string; mediaTy
 
 function attachmentsOf(
   entry: XmlElement, base: string, outside: { url: string; mediaType: string | null } | null,
-): ParsedAttachment[] {
+): IncomingFile[] {
   const listed = collectAttachments(entry, base);
   if (outside === null || outside.mediaType === null || outside.mediaType.includes('html')) return listed;
   const all = new Map(listed.map((file) => [file.url, file]));

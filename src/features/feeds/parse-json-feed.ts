@@ -1,10 +1,9 @@
 import { singleLine } from '../../platform/markup/plain-text.ts';
+import type { IncomingFile } from '../posts/incoming-post.ts';
 import { addAttachment, MAX_FILES, mediaTypeOf, parseByteCount } from './collect-attachments.ts';
 import { absoluteUrl, personNames, textToHtml, titleText, undeclaredToLine } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
-import {
-  identifyItems, MAX_ITEMS, NotAFeedError, type ParsedAttachment, type ParsedFeed, type UnidentifiedItem,
-} from './parsed-feed.ts';
+import { identifyItems, MAX_ITEMS, NotAFeedError, type ParsedFeed, type UnidentifiedItem } from './parsed-feed.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -77,8 +76,8 @@ function authorName(author: unknown): string {
   return isObject(author) ? textIn(author, 'name') || textIn(author, 'url') : scalarText(author);
 }
 
-function attachmentsOf(item: JsonObject, base: string): ParsedAttachment[] {
-  const found = new Map<string, ParsedAttachment>();
+function attachmentsOf(item: JsonObject, base: string): IncomingFile[] {
+  const found = new Map<string, IncomingFile>();
   for (const file of listIn(item, 'attachments').filter(isObject)) {
     if (found.size >= MAX_FILES) break;
     const url = absoluteUrl(textIn(file, 'url'), base);

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { IncomingPost } from '../posts/incoming-post.ts';
 
 /** More items than this are not read; feeds list the newest first. */
 export const MAX_ITEMS = 2000;
@@ -6,41 +7,13 @@ export const MAX_ITEMS = 2000;
 /** Longer ids are replaced by their hash. */
 const MAX_GUID_LENGTH = 1024;
 
-/** A file an item points to; `url` is absolute http(s). */
-export type ParsedAttachment = {
-  url: string;
-  mediaType: string | null;
-  bytes: number | null;
-  title: string | null;
-  durationSeconds: number | null;
-};
-
-export type ParsedItem = {
-  /** The publisher's id where there is one; never empty, unique within the feed. */
-  guid: string;
-  /** Plain text on one line; empty where the item has none. */
-  title: string;
-  url: string | null;
-  author: string | null;
-  /** Not sanitised. */
-  contentHtml: string;
-  /** What relative links in `contentHtml` resolve against. */
-  baseUrl: string;
-  /** Not sanitised; only where there is content besides it. */
-  summary: string | null;
-  /** Unix ms; the time of the last change where no other is given. */
-  publishedAt: number | null;
-  updatedAt: number | null;
-  attachments: ParsedAttachment[];
-};
-
 export type ParsedFeed = {
   title: string;
   description: string | null;
   siteUrl: string | null;
   /** How long the publisher wants to be left alone, in ms. */
   ttl: number | null;
-  items: ParsedItem[];
+  items: IncomingPost[];
 };
 
 /** The document is no feed; the message tells a person what was found instead. */
@@ -49,7 +22,7 @@ export class NotAFeedError extends Error {
 }
 
 /** An item whose `guid` is still what the publisher wrote, possibly nothing or not unique. */
-export type UnidentifiedItem = Omit<ParsedItem, 'guid'> & { guid: string | null };
+export type UnidentifiedItem = Omit<IncomingPost, 'guid'> & { guid: string | null };
 
 /**
  * Gives each item an id that stays the same from one reading to the next: the publisher's, else the link, else a hash
@@ -57,7 +30,7 @@ export type UnidentifiedItem = Omit<ParsedItem, 'guid'> & { guid: string | null 
  * hash, so that no id wanders from item to item as the list moves on. Exact repetitions and items that
  * hold nothing at all are dropped; at most MAX_ITEMS stay.
  */
-export function identifyItems(items: UnidentifiedItem[]): ParsedItem[] {
+export function identifyItems(items: UnidentifiedItem[]): IncomingPost[] {
   const read = items.filter(holdsSomething).slice(0, MAX_ITEMS);
   const groups = Map.groupBy(read, firstChoice);
   if (groups.size === read.length) return read.map((item) => ({ ...item, guid: firstChoice(item) }));

@@ -1,6 +1,6 @@
 import type { Clock, Random } from '../../platform/clock.ts';
+import type { IncomingPost } from '../posts/incoming-post.ts';
 import type { FetchedFeed, Validators } from './fetch-feed.ts';
-import type { ParsedItem } from './parsed-feed.ts';
 import { planNextSync } from './plan-sync.ts';
 
 export type FeedFacts = { title: string; siteUrl: string | null; description: string | null; ttl: number | null };
@@ -18,7 +18,7 @@ export type StoreSources = {
 
 /** What it needs of posts. `prepare` is the slow part; what it returns stores, in a transaction, and counts changes. */
 export type StorePosts = {
-  prepare(sourceId: number | null, items: ParsedItem[]): (sourceId: number) => number;
+  prepare(sourceId: number | null, items: IncomingPost[]): (sourceId: number) => number;
   newestPublishedAt(sourceId: number): number[];
 };
 

@@ -1,25 +1,11 @@
 import type { Db } from '../../platform/db/open-database.ts';
 import { store } from '../hub/hub.ts';
-import { remoteAttachments, type RemoteAttachment } from './remote-attachment-store.ts';
+import type { PreparedPost } from './incoming-post.ts';
+import { remoteAttachments } from './remote-attachment-store.ts';
 import { searchIndex } from './search-index-store.ts';
 
-/** A post ready to be stored: sanitised, with its searchable text. */
-export type PreparedPost = {
-  guid: string;
-  title: string;
-  url: string | null;
-  author: string | null;
-  contentHtml: string;
-  summary: string;
-  searchText: string;
-  contentHash: string;
-  publishedAt: number | null; // as the publisher says
-  updatedAt: number | null; // as the publisher says
-  attachments: RemoteAttachment[];
-};
-
-/** 'buried': it was deleted here before and does not come back. */
-export type Stored = 'added' | 'updated' | 'buried';
+/** 'unchanged': it is stored with this content already, or was deleted here and does not come back. */
+export type Stored = 'added' | 'updated' | 'unchanged';
 
 export type IngestStore = ReturnType<typeof ingestStore>;
 
@@ -60,7 +46,7 @@ export const ingestStore = store((hub) => {
       const publishedAt = notLater(post.publishedAt, firstSeenAt);
       const updatedAt = notLater(post.updatedAt, now);
       const row = upsert.get({ ...columns, sourceId, firstSeenAt, now, publishedAt, updatedAt });
-      if (!row) return 'buried';
+      if (!row) return 'unchanged';
       index.put({ ...row, sourceId, title: post.title, text });
       attachments.replace(row.id, files);
       return row.searchKey === null ? 'added' : 'updated';
@@ -91,6 +77,7 @@ function prepareUpsert(db: Db) {
       title = excluded.title, url = excluded.url, author = excluded.author, content_html = excluded.content_html,
       summary = excluded.summary, content_hash = excluded.content_hash,
       published_at = COALESCE(@publishedAt, published_at), updated_at = COALESCE(@updatedAt, @now)
+     WHERE content_hash <> excluded.content_hash
     RETURNING id, published_at AS publishedAt, search_key AS searchKey`);
 }
 

@@ -3,17 +3,14 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { HttpError, invalid, notFound } from '../../platform/http/problem.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { excerpt, plainText } from '../../platform/markup/plain-text.ts';
 import type { KeptCounts } from '../../platform/metrics/kept-counts.ts';
 import { actorOf, type RecordAct } from '../audit/audit.ts';
 import type { Viewer } from '../../platform/viewer.ts';
-import { remoteFiles } from './ingest-posts.ts';
-import type { IngestStore, PreparedPost } from './ingest-store.ts';
+import type { PreparedPost } from './incoming-post.ts';
+import { preparePost } from './ingest-posts.ts';
+import type { IngestStore } from './ingest-store.ts';
 import type { PostStore, PostWithAttachments } from './post-store.ts';
 import { readChangedPost, readNewPost, type Draft } from './read-draft.ts';
-
-/** Characters. */
-const MAX = { summary: 280, searchText: 200_000 };
 
 /** A source as far as writing for it is concerned. */
 export type WritableSource = { id: number; kind: string; title: string; ownerId: number; mayManage: boolean };
@@ -130,15 +127,8 @@ export function writingPosts<File>(deps: WritePostDeps<File>) {
   };
 }
 
-function prepare(guid: string, { title, contentHtml, url, publishedAt }: Draft, now: number): PreparedPost {
-  const content = plainText(contentHtml);
-  return {
-    guid, title, url, contentHtml, publishedAt,
-    author: null,
-    summary: excerpt(content, MAX.summary),
-    searchText: content.slice(0, MAX.searchText),
-    contentHash: createHash('sha256').update(JSON.stringify([title, url, contentHtml, now])).digest('base64url'),
-    updatedAt: now,
-    attachments: remoteFiles([], contentHtml),
-  };
+function prepare(guid: string, draft: Draft, now: number): PreparedPost {
+  const contentHash = createHash('sha256').update(JSON.stringify({ ...draft, now })).digest('base64url');
+  const rest = { author: null, baseUrl: '', summary: null, updatedAt: now, attachments: [] };
+  return preparePost({ guid, ...draft, ...rest }, contentHash);
 }

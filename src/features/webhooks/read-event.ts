@@ -1,14 +1,15 @@
 import { HttpError, invalid, type FieldError } from '../../platform/http/problem.ts';
+import type { IncomingPost } from '../posts/incoming-post.ts';
 import { isObject, readMembers, type JsonObject } from './event-members.ts';
-import { readGuid, readItem, type IncomingItem } from './read-item.ts';
+import { readGuid, readItem } from './read-item.ts';
 
 /** What an event asks for; `at` is its own time, unix ms. Events of other types only show that the sender lives. */
 export type WebhookEvent =
-  | { kind: 'publish'; type: string; at: number; item: IncomingItem }
+  | { kind: 'publish'; type: string; at: number; item: IncomingPost }
   | { kind: 'delete'; type: string; at: number; guid: string }
   | { kind: 'other'; type: string };
 
-type Content = { kind: 'publish'; item: IncomingItem } | { kind: 'delete'; guid: string };
+type Content = { kind: 'publish'; item: IncomingPost } | { kind: 'delete'; guid: string };
 
 const PUBLISHING = new Set(['post.published', 'post.updated']);
 const DELETING = 'post.deleted';

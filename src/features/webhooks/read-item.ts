@@ -1,30 +1,8 @@
 import type { FieldError } from '../../platform/http/problem.ts';
 import { singleLine } from '../../platform/markup/plain-text.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
+import type { IncomingFile, IncomingPost } from '../posts/incoming-post.ts';
 import { readMembers, type JsonObject, type Members } from './event-members.ts';
-
-/** A file an item points to; `url` is absolute http(s). */
-export type IncomingFile = {
-  url: string;
-  mediaType: string | null;
-  bytes: number | null;
-  title: string | null;
-  durationSeconds: number | null;
-};
-
-/** A post as the sender wrote it, in the shape that posts come in by; its HTML is not sanitised. Times in unix ms. */
-export type IncomingItem = {
-  guid: string;
-  title: string;
-  url: string | null;
-  author: string | null;
-  contentHtml: string;
-  baseUrl: string;
-  summary: string | null;
-  publishedAt: number | null;
-  updatedAt: number | null;
-  attachments: IncomingFile[];
-};
 
 /** Characters (UTF-16 units), but for the lists. More is refused and not cut: the sender is there to hear of it. */
 const MAX = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
@@ -32,7 +10,7 @@ const MAX = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 
 const MEDIA_TYPE = /^[a-z0-9][\w.+-]*\/[\w.+*-]+$/;
 
 /** A JSON Feed 1.1 item, `data` of an event; null once `errors` holds what is wrong with it. */
-export function readItem(data: JsonObject, baseUrl: string, errors: FieldError[]): IncomingItem | null {
+export function readItem(data: JsonObject, baseUrl: string, errors: FieldError[]): IncomingPost | null {
   const members = readMembers(data, '/data', errors);
   const guid = readGuid(data, errors);
   const url = members.address('url') ?? members.address('external_url');

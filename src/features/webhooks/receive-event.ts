@@ -1,8 +1,8 @@
 import { DAY, SECOND, type Clock } from '../../platform/clock.ts';
 import { HttpError, invalid, notFound, tooMany } from '../../platform/http/problem.ts';
+import type { IncomingPost } from '../posts/incoming-post.ts';
 import { gone, KnownEvent, waitFor, type AcceptEvent } from './accept-events.ts';
 import { readEvent, type WebhookEvent } from './read-event.ts';
-import type { IncomingItem } from './read-item.ts';
 import { SealedSecretError } from '../../platform/seal-secret.ts';
 import { verifySignature, type SignedRequest, type VerifiedEvent } from './verify-signature.ts';
 import type { WebhookEventStore } from './webhook-event-store.ts';
@@ -21,7 +21,7 @@ const QUICK_BYTES = 4096;
 /** What becomes of posts; given by app. */
 export type EventPosts = {
   /** The slow part; what it returns stores the post, in the caller's transaction. */
-  prepare(item: IncomingItem): (sourceId: number) => void;
+  prepare(item: IncomingPost): (sourceId: number) => void;
   /** In the caller's transaction: the post goes and does not come back. */
   remove(sourceId: number, guid: string): void;
 };

@@ -1,0 +1,38 @@
+import type { RemoteAttachment } from './remote-attachment-store.ts';
+
+/** A file that a publisher names beside a post; `url` is absolute http(s). */
+export type IncomingFile = {
+  url: string;
+  mediaType: string | null;
+  bytes: number | null;
+  title: string | null;
+  durationSeconds: number | null;
+};
+
+/** A post as a feed or an event has it: read, but nothing of it trusted yet. Times in unix ms. */
+export type IncomingPost = {
+  /** The publisher's id where there is one; never empty, unique within its source. */
+  guid: string;
+  /** Plain text on one line; empty where there is none. */
+  title: string;
+  url: string | null;
+  author: string | null;
+  /** Not sanitised. */
+  contentHtml: string;
+  /** What relative links in `contentHtml` resolve against. */
+  baseUrl: string;
+  /** Not sanitised; only where there is content besides it. */
+  summary: string | null;
+  /** The time of the last change where no other is given. */
+  publishedAt: number | null;
+  updatedAt: number | null;
+  attachments: IncomingFile[];
+};
+
+/** A post ready to be stored: sanitised, with its searchable text. */
+export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & {
+  summary: string;
+  searchText: string;
+  contentHash: string;
+  attachments: RemoteAttachment[];
+};
