@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createRetention } from '../src/app/retention.ts';
-import { oldHistory } from '../src/features/history/old-history-store.ts';
+import { readingHistory } from '../src/features/posts/reading-history-store.ts';
 import { COMMAND_LINE, THE_HUB } from '../src/features/audit/audit.ts';
 import { addNotes, addPost, itemsAt, numberIn } from './support/accounts.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -155,7 +155,7 @@ test('old reading history of many readers goes in one step, as many entries as w
   const { hub } = await hubWithOldRows(t, [1]);
   addOldReaders(hub);
   const before = hub.now() - 2 * DAY;
-  const history = oldHistory({ db: hub.db, clock: Date.now });
+  const history = readingHistory({ db: hub.db, clock: Date.now });
 
   assert.equal(history.removeBefore(before, 120), 120);
   assert.equal(history.removeBefore(before, 1000), 180);
@@ -167,7 +167,7 @@ test('each step takes some old entries of some readers, the oldest first, and go
   const { hub } = await hubWithOldRows(t, Array.from({ length: 60 }, () => 1));
   addOldReaders(hub);
   const before = hub.now() - 2 * DAY;
-  const history = oldHistory({ db: hub.db, clock: Date.now });
+  const history = readingHistory({ db: hub.db, clock: Date.now });
   const oldest = (accountId: number): number =>
     numberIn(hub, `SELECT MIN(post_id) FROM reading_history WHERE account_id = ${accountId}`);
   const changed = (): number => numberIn(hub, `

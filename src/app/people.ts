@@ -2,7 +2,7 @@ import { accounts as accountsOf } from '../features/accounts/account-store.ts';
 import { REMOVE_ACCOUNT, REMOVE_ATTEMPTS, removingAccounts } from '../features/accounts/remove-account.ts';
 import { createLeaverStore } from '../features/audit/leaver-store.ts';
 import { follows as followsOf } from '../features/follows/follow-store.ts';
-import { readingHistory as readingHistoryOf } from '../features/history/history-store.ts';
+import { readingHistory as readingHistoryOf } from '../features/posts/reading-history-store.ts';
 import type { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
 import type { SearchIndexStore } from '../features/posts/search-index-store.ts';
 import type { JobQueue } from '../platform/jobs/job-queue.ts';

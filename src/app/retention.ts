@@ -1,6 +1,6 @@
 import { auditRecords } from '../features/audit/audit-store.ts';
 import { errorEvents } from '../features/errors/error-store.ts';
-import { oldHistory as oldHistoryOf } from '../features/history/old-history-store.ts';
+import { readingHistory } from '../features/posts/reading-history-store.ts';
 import { retentionRuns as retentionRunsOf } from '../features/retention/run-store.ts';
 import { removingOldRows, type RetentionRule } from '../features/retention/remove-old-rows.ts';
 import { DAY } from '../platform/clock.ts';
@@ -16,7 +16,7 @@ export function createRetention(app: App, actor: Actor) {
   const { notificationRetentionDays, readingHistoryRetentionDays, auditRetentionDays } = config;
   const rules: RetentionRule[] = [
     { kind: 'notifications', keptMs: notificationRetentionDays * DAY, ...notifications },
-    { kind: 'readingHistory', keptMs: readingHistoryRetentionDays * DAY, ...oldHistoryOf(app.hub) },
+    { kind: 'readingHistory', keptMs: readingHistoryRetentionDays * DAY, ...readingHistory(app.hub) },
     { kind: 'auditRecords', keptMs: auditRetentionDays * DAY, ...auditRecords(app.hub) },
     { kind: 'errorEvents', keptMs: ERRORS_KEPT, ...errorEvents(app.hub) },
   ];

@@ -1,5 +1,8 @@
 import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-routes.ts';
 import { listAlerts, showAlerts } from '../features/alerts/alert-routes.ts';
+import { followSource, submitFollow, submitUnfollow, unfollowSource } from '../features/follows/follow-routes.ts';
+import { showHistory, submitClearHistory, submitPostUnread } from '../features/history/history-pages.ts';
+import { clearHistory, listHistory, markPostRead, markPostUnread } from '../features/history/history-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import {
   listNotifications, markNotificationsRead, showNotifications, submitMarkAllRead,
@@ -18,6 +21,19 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('GET /notifications', 'member', 'Page: notifications', showNotifications),
   at('POST /notifications/read', 'member', 'Form: mark all notifications as read', submitMarkAllRead),
+
+  at('PUT /api/sources/:id/follow', 'member', 'Be notified of new posts of a source', followSource),
+  at('DELETE /api/sources/:id/follow', 'member', 'No longer be notified of new posts of a source', unfollowSource),
+  at('POST /sources/:id/follow', 'member', 'Form: be notified of new posts', submitFollow),
+  at('POST /sources/:id/unfollow', 'member', 'Form: no longer be notified', submitUnfollow),
+
+  at('PUT /api/posts/:id/read', 'member', 'Mark a post as read', markPostRead),
+  at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', markPostUnread),
+  at('GET /api/history', 'member', 'What you have read, the last first', listHistory),
+  at('DELETE /api/history', 'member', 'Forget all that you have read', clearHistory),
+  at('GET /history', 'member', 'Page: reading history', showHistory),
+  at('POST /history/clear', 'member', 'Form: forget the reading history', submitClearHistory),
+  at('POST /posts/:id/unread', 'member', 'Form: mark a post as unread', submitPostUnread),
 
   at('POST /api/admin/jobs/:id/retry', 'admin', 'Run a failed job again', retryJobJson),
   at('DELETE /api/admin/jobs/:id', 'admin', 'Give up a failed or waiting job', deleteJob),

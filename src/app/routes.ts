@@ -8,7 +8,8 @@ import { outputFeedRoutes } from '../features/posts/output-feed-routes.ts';
 import { listingPosts, type MaySeeSource } from '../features/posts/list-posts.ts';
 import { onePost } from '../features/posts/one-post.ts';
 import { postPages } from '../features/posts/post-pages.ts';
-import { postRoutes } from '../features/posts/post-routes.ts';
+import { noteOpened, readAmong } from '../features/posts/reading-history-store.ts';
+import { postRoutes, type Reading } from '../features/posts/post-routes.ts';
 import { postList } from '../features/posts/post-views.ts';
 import { writePages } from '../features/posts/write-pages.ts';
 import { writeRoutes } from '../features/posts/write-routes.ts';
@@ -34,7 +35,6 @@ import type { Observations } from './observations.ts';
 import { withOpenApi } from './openapi.ts';
 import { ROUTES } from './route-list.ts';
 import { peopleAndAdminRoutes } from './people-routes.ts';
-import { readingPosts } from './reading-posts.ts';
 
 /** Every address of the hub. The first route that fits a path wins. */
 export function hubRoutes(app: App, membership: Membership, observations: Observations, assets: Assets): Route[] {
@@ -45,7 +45,10 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
   const maySeeSource: MaySeeSource = (sourceId, viewer) => maySeeSourceOf(app.hub, sourceId, viewer);
 
   const one = onePost({ db, posts, maySeeSource, recordAct });
-  const reading = readingPosts(app);
+  const reading: Reading = {
+    readAmong: (viewer, postIds) => readAmong(app.hub, viewer, postIds),
+    opened: (viewer, postId) => noteOpened(app.hub, viewer, postId),
+  };
   const listPosts = listingPosts(posts, maySeeSource);
   const postsOfSource: PostsOfSource = (request, sourceId) => {
     const { items, next } = listPosts(request, sourceId);
@@ -81,7 +84,7 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
     ...writePages({ writing, receive: attachments.receive, filesHint: filesHint(config), noteTrouble }),
     ...attachmentRoutes({ ...attachments, db, maySeeSource, recordAct }),
     ...outputFeedRoutes({ posts, serving, visibleSourceTitle }),
-    ...peopleAndAdminRoutes(app, membership, observations, { maySeeSource, maySeePost }),
+    ...peopleAndAdminRoutes(app, membership, observations),
     ...sourceRoutes({ ...app, importOpml: importingOpml(app), followedAmong, baseUrl }),
     ...transferRoutes({ changing: app.changing, transfer, followedAmong }),
     ...sourcePages({
@@ -95,11 +98,6 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
   function noteTrouble(error: unknown): void {
     app.log.error('post not stored', errorFields(error));
     app.errors.note(error);
-  }
-
-  function maySeePost(postId: number, viewer: Viewer): boolean {
-    const post = posts.find(postId);
-    return post !== undefined && (post.isPublic === 1 || maySeeSource(post.sourceId, viewer));
   }
 
   function isFollowed(viewer: Viewer, sourceId: number): boolean {

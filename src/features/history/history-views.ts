@@ -1,7 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { moment } from '../../platform/http/readable.ts';
 import type { Page } from '../../platform/http/reply.ts';
-import type { ReadPost } from './history-store.ts';
+import type { ReadPost } from '../posts/reading-history-store.ts';
 
 type HistoryList = { items: ReadPost[]; next: string | null; isFirstPage: boolean };
 
