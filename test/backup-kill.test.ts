@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isFileLocked } from '../src/platform/db/file-lock.ts';
-import { backupLock } from '../src/features/backups/backup-locks.ts';
+import { backupLock } from '../src/features/hub/data-locks.ts';
 import { readBackupStatus } from '../src/features/backups/backup-status.ts';
 import { addPost, backupHub, sha256Of, verify, type BackupHub } from './support/backup-hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';

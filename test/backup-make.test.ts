@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { BackupBusy, BackupError } from '../src/features/backups/backup-error.ts';
 import { takeFileLock } from '../src/platform/db/file-lock.ts';
-import { backupLock } from '../src/features/backups/backup-locks.ts';
+import { backupLock } from '../src/features/hub/data-locks.ts';
 import { makeBackup } from '../src/features/backups/make-backup.ts';
 import { requireSpace } from '../src/features/backups/free-space.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';

@@ -11,7 +11,7 @@ import { isFileLocked } from '../src/platform/db/file-lock.ts';
 import { DAY } from '../src/platform/clock.ts';
 import { applyRetention } from '../src/features/backups/apply-retention.ts';
 import { backupFolder } from '../src/features/backups/backup-folder.ts';
-import { lockForRemoving, lockForVerifying } from '../src/features/backups/backup-locks.ts';
+import { lockForRemoving, lockForVerifying } from '../src/features/hub/data-locks.ts';
 import { backupName, timeOfBackup } from '../src/features/backups/backup-name.ts';
 import { planRetention } from '../src/features/backups/plan-retention.ts';
 import { backupHub, verify, type BackupHub } from './support/backup-hub.ts';

@@ -5,7 +5,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { backupLock } from '../src/features/backups/backup-locks.ts';
+import { backupLock } from '../src/features/hub/data-locks.ts';
 import { isRestoreOpen, isRestoreUnderWay } from '../src/features/backups/restore-state.ts';
 import { takeFileLock } from '../src/platform/db/file-lock.ts';
 import { copyOf } from './support/backup-hub.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { backupLock } from '../src/features/backups/backup-locks.ts';
+import { backupLock } from '../src/features/hub/data-locks.ts';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
 import { takeFileLock } from '../src/platform/db/file-lock.ts';
 import { leave } from './support/accounts.ts';

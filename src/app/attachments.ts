@@ -8,7 +8,7 @@ import { quarantining, scanUpload, SCAN_ATTEMPTS, SCAN_UPLOAD } from '../feature
 import { sweepingUploads } from '../features/attachments/sweep-uploads.ts';
 import { createUploadFiles } from '../features/attachments/upload-files.ts';
 import { uploads as uploadsOf } from '../features/attachments/upload-store.ts';
-import { backupLock } from '../features/backups/backup-locks.ts';
+import { backupLock } from '../features/hub/data-locks.ts';
 import type { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
 import { SECOND } from '../platform/clock.ts';
 import { takeFileLock } from '../platform/db/file-lock.ts';

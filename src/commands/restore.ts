@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { audit, type RecordAct } from '../features/audit/audit.ts';
 import { SCAN_UPLOAD } from '../features/attachments/scan-upload.ts';
 import { BackupBusy, BackupError } from '../features/backups/backup-error.ts';
-import { backupLock } from '../features/backups/backup-locks.ts';
+import { backupLock } from '../features/hub/data-locks.ts';
 import {
   beginRestore, finishRestore, makeRoom, openRestored, removeStaged, swapRestored, undoRestore,
 } from '../features/backups/restore-steps.ts';

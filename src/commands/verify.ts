@@ -1,6 +1,6 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { lockForVerifying } from '../features/backups/backup-locks.ts';
+import { lockForVerifying } from '../features/hub/data-locks.ts';
 import { timeOfBackup } from '../features/backups/backup-name.ts';
 import { noteRun } from '../features/backups/backup-status.ts';
 import { verifyBackup, type Verification } from '../features/backups/verify-backup.ts';

@@ -10,7 +10,7 @@ import { archiveUploads } from './archive-uploads.ts';
 import { BackupBusy, BackupError } from './backup-error.ts';
 import { ARCHIVE, backupFolder, DATABASE, SUMS, type BackupFolder } from './backup-folder.ts';
 import { backupName } from './backup-name.ts';
-import { backupLock, lockForRemoving } from './backup-locks.ts';
+import { backupLock, lockForRemoving } from '../hub/data-locks.ts';
 import { readSnapshot } from './check-database.ts';
 import { copyDatabase } from './copy-database.ts';
 import { hashFile } from './hash-file.ts';
