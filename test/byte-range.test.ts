@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ifRangeAllows, parseRange } from '../src/platform/http/byte-range.ts';
+import { ifRangeAllows, parseRange } from '../src/platform/http/headers.ts';
 
 const assertRanges = (size: number, cases: Record<string, [number, number] | 'unsatisfiable' | undefined>) => {
   for (const [header, expected] of Object.entries(cases)) {

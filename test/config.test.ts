@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError, readConfig, type Config } from '../src/features/hub/config.ts';
 import { loadConfig } from '../src/features/hub/load-config.ts';
-import { deriveSealingKey } from '../src/platform/seal-secret.ts';
+import { deriveSealingKey } from '../src/platform/secrets.ts';
 import { parseCidrs } from '../src/platform/net/address-guard.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 

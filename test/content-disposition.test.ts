@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { contentDisposition } from '../src/platform/http/content-disposition.ts';
+import { contentDisposition } from '../src/platform/http/headers.ts';
 import { numbers } from './support/recognition.ts';
 
 const attachment = (name: string): string => contentDisposition('attachment', name);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cookieName, readCookie, setCookie } from '../src/platform/http/cookies.ts';
+import { cookieName, readCookie, setCookie } from '../src/platform/http/headers.ts';
 
 test('a cookie is found by its whole name among others', () => {
   const cases: [header: string | undefined, value: string | undefined][] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readBoundary } from '../src/platform/http/multipart-boundary.ts';
+import { readBoundary } from '../src/platform/http/multipart-headers.ts';
 import { createMultipartParser } from '../src/platform/http/multipart-parser.ts';
 import { HttpError } from '../src/platform/http/problem.ts';
 import {

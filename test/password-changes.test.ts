@@ -5,7 +5,7 @@ import { createChangeAccount } from '../src/features/accounts/change-account.ts'
 import { createCheckPassword } from '../src/features/accounts/check-password.ts';
 import { createPasswords, type Passwords } from '../src/features/accounts/passwords.ts';
 import { signingIn } from '../src/features/accounts/sign-in.ts';
-import type { Viewer } from '../src/platform/viewer.ts';
+import type { Viewer } from '../src/platform/http/router.ts';
 import { startHub, type Hub } from './support/hub.ts';
 
 const NEW_PASSWORD = 'another password';

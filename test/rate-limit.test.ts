@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { MINUTE } from '../src/platform/clock.ts';
-import { createRateLimitStore, type Limit } from '../src/platform/http/rate-limit-store.ts';
+import { createRateLimitStore, type Limit } from '../src/platform/db/rate-limit-store.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
 import { migratedDatabase } from './support/migrated-database.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
-import type { MultipartLimits } from '../src/platform/http/multipart-limits.ts';
+import type { MultipartLimits } from '../src/platform/http/read-multipart.ts';
 import {
   CONTENT_TYPE, fieldForm, fileForm, keepFiles, openRequest, send, startFormServer,
 } from './support/form-server.ts';

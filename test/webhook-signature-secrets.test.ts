@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { test } from 'node:test';
-import {
-  deriveSealingKey, isSealed, openSecret, SealedSecretError, sealSecret,
-} from '../src/platform/seal-secret.ts';
+import { deriveSealingKey, isSealed, openSecret, SealedSecretError, sealSecret } from '../src/platform/secrets.ts';
 import { createSecret, isSecret, secretKeys } from '../src/features/webhooks/webhook-secret.ts';
 
 const KEY_FILE = Buffer.from('0123456789abcdef0123456789abcdef');

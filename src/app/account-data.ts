@@ -11,7 +11,7 @@ import { postJson } from '../features/posts/post-json.ts';
 import type { PostWithAttachments } from '../features/posts/post-store.ts';
 import { sourceJson } from '../features/sources/source-json.ts';
 import type { Source } from '../features/sources/source-store.ts';
-import { inBatches } from '../platform/read-in-batches.ts';
+import { inBatches } from '../platform/db/paced-writes.ts';
 import type { App } from './app.ts';
 
 const BATCH = 200;

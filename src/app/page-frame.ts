@@ -2,7 +2,7 @@ import { html, type Html } from '../platform/http/html.ts';
 import { layout } from '../platform/http/layout.ts';
 import { statusTitle, type HttpError } from '../platform/http/problem.ts';
 import { page, seeOther, type Page, type Reply } from '../platform/http/reply.ts';
-import type { Viewer } from '../platform/viewer.ts';
+import type { Viewer } from '../platform/http/router.ts';
 import type { Assets } from './assets.ts';
 
 const NAVIGATION = [

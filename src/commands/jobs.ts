@@ -1,4 +1,4 @@
-import { parseId } from '../platform/parse-id.ts';
+import { parseId } from '../platform/http/input.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
 import type { JobState } from '../platform/jobs/job-queue.ts';
 import type { JobRow } from '../platform/jobs/job-records.ts';

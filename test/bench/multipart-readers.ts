@@ -1,7 +1,6 @@
 import { Readable, type Writable } from 'node:stream';
 import { createMultipartParser } from '../../src/platform/http/multipart-parser.ts';
-import type { MultipartLimits } from '../../src/platform/http/multipart-limits.ts';
-import { readMultipart } from '../../src/platform/http/read-multipart.ts';
+import { readMultipart, type MultipartLimits } from '../../src/platform/http/read-multipart.ts';
 
 /** How many files a reader found in a body, and their bytes together. */
 export type Found = { files: number; bytes: number };

@@ -6,9 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { MultipartLimits } from '../../src/platform/http/multipart-limits.ts';
+import {
+  readMultipart, type MultipartFile, type MultipartLimits, type OnFile,
+} from '../../src/platform/http/read-multipart.ts';
 import { HttpError, problemReply } from '../../src/platform/http/problem.ts';
-import { readMultipart, type MultipartFile, type OnFile } from '../../src/platform/http/read-multipart.ts';
 import { sendReply } from '../../src/platform/http/send-reply.ts';
 import { BOUNDARY, fieldHeaders, fileHeaders, LIMITS, writeForm } from './multipart.ts';
 import { rawConnection, type RawConnection } from './raw-exchange.ts';

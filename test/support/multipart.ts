@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createMultipartParser } from '../../src/platform/http/multipart-parser.ts';
-import { MULTIPART_SHAPE, type MultipartLimits } from '../../src/platform/http/multipart-limits.ts';
+import { MULTIPART_SHAPE, type MultipartLimits } from '../../src/platform/http/read-multipart.ts';
 import { HttpError } from '../../src/platform/http/problem.ts';
 import { randomBelow } from './random.ts';
 

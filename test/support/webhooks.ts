@@ -3,7 +3,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import type { TestContext } from 'node:test';
 import { loadConfig } from '../../src/features/hub/load-config.ts';
 import { openHub } from '../../src/app/prepare-hub.ts';
-import { sealSecret } from '../../src/platform/seal-secret.ts';
+import { sealSecret } from '../../src/platform/secrets.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import type { Client } from './client.ts';
 import { hubEnvironment } from './hub-process.ts';

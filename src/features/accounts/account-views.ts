@@ -1,6 +1,5 @@
-import { formProblem } from '../../platform/http/form-views.ts';
+import { formProblem, type HttpError } from '../../platform/http/problem.ts';
 import { html } from '../../platform/http/html.ts';
-import type { HttpError } from '../../platform/http/problem.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 

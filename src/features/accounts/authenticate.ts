@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../../platform/http/call-handler.ts';
-import { cookieName, readCookie } from '../../platform/http/cookies.ts';
+import { cookieName, readCookie } from '../../platform/http/headers.ts';
 import { HttpError } from '../../platform/http/problem.ts';
-import { TOKEN_PREFIX } from '../../platform/token-prefix.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import { TOKEN_PREFIX } from '../../platform/secrets.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import type { CredentialStore } from './credential-store.ts';
 
 export const SESSION_COOKIE = 'hub_session';

@@ -2,7 +2,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import type { Actor, RecordAct } from '../audit/audit.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import { publicPart, type Account, type AccountStore, type AccountWithHash } from './account-store.ts';
 import type { CheckPassword } from './check-password.ts';
 import type { CredentialStore } from './credential-store.ts';

@@ -1,10 +1,10 @@
 import { MINUTE, SECOND } from '../../platform/clock.ts';
-import { addressGroup } from '../../platform/http/client-address.ts';
+import { addressGroup } from '../../platform/http/request-origin.ts';
 import { tooMany } from '../../platform/http/problem.ts';
-import type { Limit, RateLimits } from '../../platform/http/rate-limit-store.ts';
+import type { Limit, RateLimits } from '../../platform/db/rate-limit-store.ts';
 import type { AccountStore, AccountWithHash } from './account-store.ts';
 import type { Passwords } from './passwords.ts';
-import { hashSecret } from './secrets.ts';
+import { hashSecret } from '../../platform/secrets.ts';
 
 /** From one address, whatever name is tried: ten failures, then one a minute. */
 const ADDRESS_LIMIT: Limit = { name: 'sign-in', burst: 10, everyMs: MINUTE };

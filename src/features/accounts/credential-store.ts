@@ -1,8 +1,7 @@
 import { DAY } from '../../platform/clock.ts';
-import { TOKEN_PREFIX } from '../../platform/token-prefix.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import { hashSecret, newSecret, TOKEN_PREFIX } from '../../platform/secrets.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import { store } from '../hub/hub.ts';
-import { hashSecret, newSecret } from './secrets.ts';
 
 export const SESSION_LIFETIME = 30 * DAY;
 

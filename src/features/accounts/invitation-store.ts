@@ -1,6 +1,6 @@
 import { store } from '../hub/hub.ts';
 import type { Role } from './account-store.ts';
-import { hashSecret, newSecret } from './secrets.ts';
+import { hashSecret, newSecret } from '../../platform/secrets.ts';
 
 export type Invitation = { id: number; role: Role; purpose: 'set-up' | 'invite'; createdAt: number; expiresAt: number };
 type NewInvitation = { role: Role; purpose: Invitation['purpose']; createdBy: number | null; lifetime: number };

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { Db } from '../../platform/db/open-database.ts';
-import { overwritingDeleted } from '../../platform/db/overwrite-deleted.ts';
+import { overwritingDeleted, type Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import type { RecordAct } from '../audit/audit.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import type { AccountStore, AccountWithHash } from './account-store.ts';
 import type { CheckPassword } from './check-password.ts';
 import type { CredentialStore } from './credential-store.ts';

@@ -1,6 +1,5 @@
-import { formProblem } from '../../platform/http/form-views.ts';
+import { formProblem, type HttpError } from '../../platform/http/problem.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import type { HttpError } from '../../platform/http/problem.ts';
 import { day, moment } from '../../platform/http/readable.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { ListedAccount } from './account-store.ts';

@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { SECOND, type Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
-import { overwritingDeleted } from '../../platform/db/overwrite-deleted.ts';
+import { overwritingDeleted, type Db } from '../../platform/db/open-database.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
 import { RetryLaterError, type JobHandler } from '../../platform/jobs/worker.ts';
 import type { AccountStore } from './account-store.ts';

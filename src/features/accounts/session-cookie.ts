@@ -1,5 +1,5 @@
 import { SECOND } from '../../platform/clock.ts';
-import { setCookie } from '../../platform/http/cookies.ts';
+import { setCookie } from '../../platform/http/headers.ts';
 import { SESSION_COOKIE } from './authenticate.ts';
 import { SESSION_LIFETIME } from './credential-store.ts';
 

@@ -1,7 +1,6 @@
 import { isDiskFull } from '../../platform/error-code.ts';
 import { HttpError } from '../../platform/http/problem.ts';
-import { MULTIPART_SHAPE } from '../../platform/http/multipart-limits.ts';
-import { readMultipart } from '../../platform/http/read-multipart.ts';
+import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { cleanFilename } from './clean-filename.ts';
 import { infected, overQuota } from './attach-files.ts';

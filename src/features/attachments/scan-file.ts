@@ -2,7 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { SECOND } from '../../platform/clock.ts';
-import { contentDisposition } from '../../platform/http/content-disposition.ts';
+import { contentDisposition } from '../../platform/http/headers.ts';
 
 export type FileToScan = { path: string; bytes: number; filename: string };
 

@@ -1,9 +1,7 @@
 import { close, fstat, open } from 'node:fs';
 import { promisify } from 'node:util';
 import { codeOf } from '../../platform/error-code.ts';
-import { ifRangeAllows, parseRange } from '../../platform/http/byte-range.ts';
-import { matchesEntityTag } from '../../platform/http/conditional.ts';
-import { contentDisposition } from '../../platform/http/content-disposition.ts';
+import { contentDisposition, ifRangeAllows, matchesEntityTag, parseRange } from '../../platform/http/headers.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import type { Reply, ReplyHeaders } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';

@@ -1,5 +1,5 @@
 import { HttpError } from '../../platform/http/problem.ts';
-import { parseId } from '../../platform/parse-id.ts';
+import { parseId } from '../../platform/http/input.ts';
 import type { AuditFilter } from './audit-store.ts';
 
 /**

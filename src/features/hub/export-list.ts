@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { inBatches } from '../../platform/read-in-batches.ts';
+import { inBatches } from '../../platform/db/paced-writes.ts';
 
 const BATCH = 500;
 const CHUNK = 16_384; // characters

@@ -1,7 +1,7 @@
 import type { Clock, Random } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { createPacedWrites } from '../../platform/db/paced-writes.ts';
-import { createRateLimitStore } from '../../platform/http/rate-limit-store.ts';
+import { createRateLimitStore } from '../../platform/db/rate-limit-store.ts';
 import { createJobQueue } from '../../platform/jobs/job-queue.ts';
 import type { Log } from '../../platform/log.ts';
 import { createKeptCounts } from '../../platform/metrics/kept-counts.ts';

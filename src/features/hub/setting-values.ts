@@ -1,9 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
 import { isAbsolute, resolve } from 'node:path';
-import { deriveSealingKey, SealedSecretError } from '../../platform/seal-secret.ts';
+import { deriveSealingKey, SealedSecretError, TOKEN_PREFIX } from '../../platform/secrets.ts';
 import { parseCidrs, type Cidr } from '../../platform/net/address-guard.ts';
-import { TOKEN_PREFIX } from '../../platform/token-prefix.ts';
 import type { Parse } from './settings-reader.ts';
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/i;

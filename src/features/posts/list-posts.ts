@@ -1,7 +1,6 @@
 import { cursorOf, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
 import { HttpError, notFound } from '../../platform/http/problem.ts';
-import type { HubRequest } from '../../platform/http/router.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import type { HubRequest, Viewer } from '../../platform/http/router.ts';
 import type { Position, PostStore, PostWithAttachments } from './post-store.ts';
 import { searchWords } from './search-words.ts';
 import type { UnreadQuery } from './unread-store.ts';

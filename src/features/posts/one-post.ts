@@ -1,9 +1,8 @@
 import type { Db } from '../../platform/db/open-database.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/problem.ts';
-import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { actorOf, type RecordAct } from '../audit/audit.ts';
-import type { Viewer } from '../../platform/viewer.ts';
 import type { MaySeeSource } from './list-posts.ts';
 import type { Post, PostStore, PostWithAttachments } from './post-store.ts';
 

@@ -1,8 +1,7 @@
 import { pathId } from '../../platform/http/input.ts';
 import { notFound } from '../../platform/http/problem.ts';
 import { text, type Reply } from '../../platform/http/reply.ts';
-import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import { route, type HubRequest, type Route, type Viewer } from '../../platform/http/router.ts';
 import { atomFeed, jsonFeed, type OutputFeed } from './output-feeds.ts';
 import type { PostStore } from './post-store.ts';
 import type { Serving } from './served-attachments.ts';

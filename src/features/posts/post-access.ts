@@ -1,5 +1,5 @@
 import { notFound } from '../../platform/http/problem.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { maySeeSource } from '../sources/source-access.ts';
 import { posts, type PostWithAttachments } from './post-store.ts';

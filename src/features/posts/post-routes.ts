@@ -1,9 +1,8 @@
 import { nextLink } from '../../platform/http/paging.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { json, noContent, type Reply } from '../../platform/http/reply.ts';
-import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import type { Viewer } from '../../platform/viewer.ts';
-import { parseId } from '../../platform/parse-id.ts';
+import { route, type HubRequest, type MemberRequest, type Route, type Viewer } from '../../platform/http/router.ts';
+import { parseId } from '../../platform/http/input.ts';
 import type { ListPosts } from './list-posts.ts';
 import type { OnePost } from './one-post.ts';
 import { postJson } from './post-json.ts';

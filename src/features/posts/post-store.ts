@@ -1,4 +1,4 @@
-import { overwritingDeleted } from '../../platform/db/overwrite-deleted.ts';
+import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { store } from '../hub/hub.ts';
 import { COLUMNS, FROM_THE_TOP, NEWEST_FIRST, newestFirst, SELECT, type Position, type Post } from './post-columns.ts';
 import { createUnreadStore, type UnreadQuery } from './unread-store.ts';

@@ -2,7 +2,7 @@ import { html, trusted, type Html } from '../../platform/http/html.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import { byteSize, day, duration } from '../../platform/http/readable.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import type { Post, PostAttachment, PostWithAttachments } from './post-store.ts';
 import { contentWithImages, hubPath, listedAttachments, type Serving } from './served-attachments.ts';
 import { INFECTED } from './write-views.ts';

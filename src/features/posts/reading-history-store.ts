@@ -1,6 +1,6 @@
 import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { errorFields } from '../../platform/log.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import { store, type Hub } from '../hub/hub.ts';
 
 /** A post that somebody has read and may still see. */

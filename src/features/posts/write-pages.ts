@@ -1,7 +1,7 @@
 import { pathId } from '../../platform/http/input.ts';
 import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import { route, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { toHttpError } from '../../platform/http/to-http-error.ts';
+import { toHttpError } from '../../platform/http/answer-request.ts';
 import type { PostWithAttachments } from './post-store.ts';
 import { htmlToText } from './read-draft.ts';
 import { firstValues, withForm, type ReceiveForm } from './received-form.ts';

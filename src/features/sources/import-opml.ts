@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import type { Actor, RecordAct } from '../audit/audit.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import { ADDRESS_MAX, feedAddress } from './feed-address.ts';
 import { parseOpml, type Outline } from './opml.ts';
 import { TITLE_MAX, type NewSource, type SourceStore } from './source-store.ts';

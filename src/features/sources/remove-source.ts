@@ -1,5 +1,4 @@
-import type { Db } from '../../platform/db/open-database.ts';
-import { overwritingDeleted } from '../../platform/db/overwrite-deleted.ts';
+import { overwritingDeleted, type Db } from '../../platform/db/open-database.ts';
 import type { PacedWrites } from '../../platform/db/paced-writes.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
 import type { JobHandler } from '../../platform/jobs/worker.ts';

@@ -1,5 +1,5 @@
 import { HttpError, notFound } from '../../platform/http/problem.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { sources, type Source } from './source-store.ts';
 

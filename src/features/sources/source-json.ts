@@ -1,4 +1,4 @@
-import type { Viewer } from '../../platform/viewer.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import type { Source } from './source-store.ts';
 
 /** Those of the sources of whose new posts the viewer hears; given by app. */

@@ -1,5 +1,5 @@
 import { HttpError } from '../../platform/http/problem.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import { store } from '../hub/hub.ts';
 
 /** Characters. */

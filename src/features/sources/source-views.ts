@@ -1,9 +1,8 @@
-import { formProblem } from '../../platform/http/form-views.ts';
+import { formProblem, type HttpError } from '../../platform/http/problem.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import type { HttpError } from '../../platform/http/problem.ts';
 import { moment } from '../../platform/http/readable.ts';
 import type { Page } from '../../platform/http/reply.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import type { ImportResult } from './import-opml.ts';
 import type { Source } from './source-store.ts';
 

@@ -3,7 +3,7 @@ import { createInput } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/problem.ts';
 import { byteSize } from '../../platform/http/readable.ts';
 import type { Actor, RecordAct } from '../audit/audit.ts';
-import type { Viewer } from '../../platform/viewer.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import type { ChangingSources } from './change-source.ts';
 import type { Source, SourceStore } from './source-store.ts';
 

@@ -1,10 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import { DAY, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
-import { overwritingDeleted } from '../../platform/db/overwrite-deleted.ts';
+import { overwritingDeleted, type Db } from '../../platform/db/open-database.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import type { Actor, RecordAct } from '../audit/audit.ts';
-import { isSealed, openSecret, PLAIN, sealSecret } from '../../platform/seal-secret.ts';
+import { isSealed, openSecret, PLAIN, sealSecret } from '../../platform/secrets.ts';
 import type { WebhookSecretStore } from './webhook-secret-store.ts';
 import { createSecret, signingKeys, type SigningKeys } from './webhook-secret.ts';
 import type { Webhook, WebhookStore } from './webhook-store.ts';

@@ -3,7 +3,7 @@ import { HttpError, invalid, notFound, tooMany } from '../../platform/http/probl
 import type { IncomingPost } from '../posts/incoming-post.ts';
 import { gone, KnownEvent, waitFor, type AcceptEvent } from './accept-events.ts';
 import { readEvent, type WebhookEvent } from './read-event.ts';
-import { SealedSecretError } from '../../platform/seal-secret.ts';
+import { SealedSecretError } from '../../platform/secrets.ts';
 import { verifySignature, type SignedRequest, type VerifiedEvent } from './verify-signature.ts';
 import type { WebhookEventStore } from './webhook-event-store.ts';
 import type { SigningKeys } from './webhook-secret.ts';

@@ -123,3 +123,13 @@ export function isStorageTrouble(error: unknown): boolean {
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error) ?? '');
 }
+
+/** Does the work so that what it deletes is overwritten in the file too, not only left out of it. */
+export function overwritingDeleted<Result>(db: Db, work: () => Result): Result {
+  db.pragma('secure_delete = ON');
+  try {
+    return work();
+  } finally {
+    db.pragma('secure_delete = OFF');
+  }
+}

@@ -76,3 +76,8 @@ function adapted(batch: number, took: number): number {
   if (took > STEP_MS) return Math.max(PORTION, Math.floor((batch * STEP_MS) / took));
   return took < STEP_MS / 2 ? Math.min(batch * 2, MAX_BATCH) : batch;
 }
+
+/** All rows of a list that is read page by page; `next` is asked for those after the last one of before. */
+export function* inBatches<Row>(next: (last: Row | undefined) => Row[]): Generator<Row> {
+  for (let rows = next(undefined); rows.length > 0; rows = next(rows.at(-1))) yield* rows;
+}

@@ -1,11 +1,15 @@
-import { createCallHandler, type CallOptions } from './call-handler.ts';
-import { isAnonymousRead, isRead, type Exchange } from './exchange.ts';
+import { isStorageTrouble } from '../db/open-database.ts';
+import { isDiskFull } from '../error-code.ts';
+import { createCallHandler, isAnonymousRead, isRead, type CallOptions, type Exchange } from './call-handler.ts';
+import { Html } from './html.ts';
 import { HttpError, problemReply } from './problem.ts';
-import { renderReply, type RenderPage } from './render-reply.ts';
-import type { Reply } from './reply.ts';
+import type { Page, Reply } from './reply.ts';
 import { isCacheable, type ResponseCache } from './response-cache.ts';
+import type { Viewer } from './router.ts';
 import { flatten, sendReply, toCached, type RenderedReply } from './send-reply.ts';
-import { toHttpError } from './to-http-error.ts';
+
+/** The whole document of a page. */
+type RenderPage = (page: Page, viewer: Viewer | null) => string;
 
 export type AnswerOptions = CallOptions & {
   cache: ResponseCache;
@@ -86,4 +90,36 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
 
 function mayKeep({ req, route }: Exchange, reply: RenderedReply): boolean {
   return route?.cached === true && isAnonymousRead(req) && isCacheable(reply);
+}
+
+/** A reply ready to be sent: its page as a document, and with a Cache-Control where the handler gave none. */
+function renderReply(reply: Reply, exchange: Exchange, renderPage: RenderPage): RenderedReply {
+  const { status, headers, body } = reply;
+  if (body === null || !isPage(body)) return withCaching({ ...reply, body }, exchange);
+  const asHtml = { 'content-type': 'text/html; charset=utf-8', ...headers };
+  return withCaching({ status, headers: asHtml, body: renderPage(body, exchange.viewer) }, exchange);
+}
+
+/** Answers that may be shared carry a validator; what a signed-in person sees is kept by nobody. */
+function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): RenderedReply {
+  if (reply.headers['cache-control']) return reply;
+  const isShared = viewer === null && route?.access === 'public' && reply.status === 200 && isRead(req);
+  const caching = isShared
+    ? { 'cache-control': 'public, max-age=0, must-revalidate', vary: 'Cookie, Authorization' }
+    : { 'cache-control': 'no-store' };
+  return { ...reply, headers: { ...reply.headers, ...caching } };
+}
+
+function isPage(body: NonNullable<Reply['body']>): body is Page {
+  return typeof body === 'object' && 'main' in body && body.main instanceof Html;
+}
+
+/** What a client is told of any error: 503 and 507 where the disk is in trouble, 500 for a fault of our own. */
+export function toHttpError(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
+  if (isStorageTrouble(error)) {
+    return new HttpError(503, 'The hub cannot store or read its data right now.', { headers: { 'retry-after': '30' } });
+  }
+  if (isDiskFull(error)) return new HttpError(507, 'There is no space left on the hub’s disk.');
+  return new HttpError(500, 'Something went wrong in the hub. It has been noted.');
 }

@@ -1,4 +1,3 @@
-import { parseId } from '../parse-id.ts';
 import { HttpError, invalid, type FieldError } from './problem.ts';
 
 type TextRule = { max: number; min?: number; pattern?: RegExp; expected?: string };
@@ -94,4 +93,9 @@ function labelOf(name: string): string {
   if (name === 'url') return 'The address';
   const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** An id as it stands in addresses, queries and on the command line: a positive integer; undefined for other text. */
+export function parseId(text: string): number | undefined {
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
 }

@@ -1,16 +1,36 @@
 import { isUtf8 } from 'node:buffer';
-import { readParameters } from './header-parameters.ts';
-import type { MultipartLimits } from './multipart-limits.ts';
+import { readParameters } from './headers.ts';
 import { HttpError } from './problem.ts';
 
 /** What the headers of a part say. Without a filename it is a field; `type` is as declared, unchecked. */
 export type PartHead = { name: string; filename: string | null; type: string };
 
-type HeadLimits = Pick<MultipartLimits, 'headers' | 'nameBytes' | 'filenameBytes'>;
+/** `headers`: header lines of one part. */
+export type HeadLimits = { headers: number; nameBytes: number; filenameBytes: number };
 
+const BCHARS = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/; // RFC 2046 §5.1.1
 const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00-\x08\x0a-\x1f\x7f]*)$/; // RFC 9110 §5.1, §5.5
 const IDENTITY_ENCODINGS = ['7bit', '8bit', 'binary'];
+const UTF8_NAMES = ['utf-8', 'utf8', 'us-ascii'];
 const DEFAULT_TYPE = 'text/plain'; // RFC 7578 §4.4
+
+/**
+ * The boundary named by a request's Content-Type header lines. 415 when they do not say multipart/form-data, 400 when
+ * the boundary is missing, given twice or not of the characters and length of RFC 2046, or the header comes twice.
+ */
+export function readBoundary(contentTypes: readonly string[]): string {
+  const [contentType = ''] = contentTypes;
+  if (contentTypes.length > 1) throw new HttpError(400, 'The request has more than one Content-Type.');
+  if (contentType.split(';', 1)[0]?.trim().toLowerCase() !== 'multipart/form-data') {
+    throw new HttpError(415, 'The body must be multipart/form-data.', { headers: { accept: 'multipart/form-data' } });
+  }
+  const boundary = readParameters(contentType.trim())?.parameters.get('boundary');
+  if (boundary === undefined) throw new HttpError(400, 'The Content-Type does not name one boundary.');
+  if (!BCHARS.test(boundary)) {
+    throw new HttpError(400, 'The boundary must have 1 to 70 of the characters that RFC 2046 allows.');
+  }
+  return boundary;
+}
 
 /** Reads the header lines of a part, without the empty one. 400 for what is malformed, 413 for what is too much. */
 export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
@@ -23,6 +43,15 @@ export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   requireLength('The name of a field', name, limits.nameBytes);
   requireLength('The name of a file', filename ?? '', limits.filenameBytes);
   return { name, filename, type: headers.get('content-type') || DEFAULT_TYPE };
+}
+
+/** The text of a field, `type` being what its part declares. 400 unless it is UTF-8, said or unsaid. */
+export function decodeField(name: string, type: string, bytes: Buffer): string {
+  const charset = readParameters(type)?.parameters.get('charset') ?? 'utf-8';
+  if (!UTF8_NAMES.includes(charset.toLowerCase()) || !isUtf8(bytes)) {
+    throw new HttpError(400, `The field "${name}" is not UTF-8 text.`);
+  }
+  return bytes.toString('utf8');
 }
 
 function readHeaders(block: Buffer, limit: number): Map<string, string> {

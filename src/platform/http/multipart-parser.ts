@@ -14,9 +14,7 @@
  * - A part with a filename is a file whatever its type, any other a field. Nested multipart is data like any other.
  * - A Content-Transfer-Encoding other than 7bit, 8bit or binary is an error: nothing is decoded, nothing kept encoded.
  */
-import { readBoundaryLine, type BoundaryLine } from './multipart-boundary.ts';
-import { readPartHead, type PartHead } from './multipart-headers.ts';
-import type { MultipartLimits } from './multipart-limits.ts';
+import { readPartHead, type HeadLimits, type PartHead } from './multipart-headers.ts';
 import { HttpError } from './problem.ts';
 
 export type MultipartEvent =
@@ -34,14 +32,24 @@ export type MultipartParser = {
   next(): MultipartEvent | null;
 };
 
-export type ParserLimits = Pick<MultipartLimits, 'parts' | 'headerBytes' | 'headers' | 'nameBytes' | 'filenameBytes'>;
+/** `headerBytes`: of the headers of one part together. */
+export type ParserLimits = HeadLimits & { parts: number; headerBytes: number };
+
+/** What follows a boundary: `end` is where its line ends, before the CRLF or at the end of the body. */
+type BoundaryLine =
+  | { kind: 'part' | 'last'; end: number }
+  | { kind: 'data' } // the boundary is only the beginning of a line
+  | { kind: 'undecided' }; // more bytes are needed
 
 type WholeLine = Extract<BoundaryLine, { end: number }>;
 
-const [LF, CR, DASH] = [0x0a, 0x0d, 0x2d];
+const MAX_PADDING = 256; // bytes of spaces and tabs behind a boundary; they are not kept for ever
+const [TAB, LF, CR, SPACE, DASH] = [0x09, 0x0a, 0x0d, 0x20, 0x2d];
 const HEAD_END = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
 const PART_END: MultipartEvent = { kind: 'part-end' };
+const DATA: BoundaryLine = { kind: 'data' };
+const UNDECIDED: BoundaryLine = { kind: 'undecided' };
 
 /** Keeps at most a header block or a boundary line between two pieces; finding is left to `Buffer.indexOf`. */
 export function createMultipartParser(boundary: string, limits: ParserLimits): MultipartParser {
@@ -171,4 +179,29 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     end: () => void (isOver = true),
     next: () => step(),
   };
+}
+
+/** Tells what the bytes behind a boundary make of it; `from` is the first of them, `isAll` that no more will come. */
+function readBoundaryLine(bytes: Buffer, from: number, isAll: boolean): BoundaryLine {
+  const dashes = countDashes(bytes, from);
+  if (dashes === 1) return from + 1 < bytes.length || isAll ? DATA : UNDECIDED;
+  const padding = from + dashes;
+  const end = skipPadding(bytes, padding);
+  if (end - padding > MAX_PADDING) throw new HttpError(400, 'There are too many spaces behind a boundary.');
+  const isLast = dashes === 2;
+  if (end === bytes.length && isAll) return isLast ? { kind: 'last', end } : DATA;
+  if (end === bytes.length || (bytes[end] === CR && end + 1 === bytes.length && !isAll)) return UNDECIDED;
+  if (bytes[end] !== CR || bytes[end + 1] !== LF) return DATA;
+  return { kind: isLast ? 'last' : 'part', end };
+}
+
+function countDashes(bytes: Buffer, from: number): 0 | 1 | 2 {
+  if (bytes[from] !== DASH) return 0;
+  return bytes[from + 1] === DASH ? 2 : 1;
+}
+
+function skipPadding(bytes: Buffer, from: number): number {
+  let at = from;
+  while (bytes[at] === SPACE || bytes[at] === TAB) at++;
+  return at;
 }

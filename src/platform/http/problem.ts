@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import { html, type Html } from './html.ts';
 import type { Reply, ReplyHeaders } from './reply.ts';
 
 /** What is wrong with one member of the input; `pointer` is a JSON Pointer (RFC 6901). */
@@ -58,4 +59,10 @@ export function problemReply(error: HttpError): Reply {
 /** The phrase of a status, such as "Not Found". */
 export function statusTitle(status: number): string {
   return STATUS_CODES[status] ?? 'Error';
+}
+
+/** What is wrong with a form that was sent, above the form. */
+export function formProblem(problem: HttpError): Html {
+  const details = problem.errors.length > 0 ? problem.errors.map((error) => error.detail) : [problem.message];
+  return html`<div class="problem" role="alert">${details.map((detail) => html`<p>${detail}</p>`)}</div>`;
 }

@@ -1,16 +1,52 @@
-import { readBoundary } from './multipart-boundary.ts';
-import { decodeField, gatherChunks } from './multipart-field.ts';
-import type { PartHead } from './multipart-headers.ts';
-import type { MultipartLimits } from './multipart-limits.ts';
-import type { MultipartEvent } from './multipart-parser.ts';
-import { openMultipartSource, tooLarge, type MultipartSource, type MultipartStream } from './multipart-source.ts';
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { decodeField, readBoundary, type PartHead } from './multipart-headers.ts';
+import { createMultipartParser, type MultipartEvent, type ParserLimits } from './multipart-parser.ts';
 import { HttpError } from './problem.ts';
+
+/** What one multipart body may hold at most. Sizes are in bytes, the rest are numbers of things. */
+export type MultipartLimits = ParserLimits & {
+  /** The whole body, with boundaries, headers and whatever comes after the last boundary. */
+  bytes: number;
+  fields: number;
+  /** The values of all fields together: they are kept in memory. */
+  fieldBytes: number;
+  files: number;
+  /** One file. */
+  fileBytes: number;
+};
+
+/** Limits on the shape of a body that suit any form of the hub; those on files belong to the form. */
+export const MULTIPART_SHAPE = {
+  parts: 100,
+  headerBytes: 8 * 1024,
+  headers: 16,
+  nameBytes: 256,
+  filenameBytes: 1024,
+  fields: 50,
+  fieldBytes: 2 * 1024 * 1024, // 400,000 characters of a post, each of four bytes, and what else its form holds
+} as const;
 
 /** A file as the client names it; nothing of it has been checked. */
 export type MultipartFile = { field: string; filename: string; declaredType: string };
 
 /** Takes one file. May stop early, then the rest is skipped; when it rejects, reading ends with its error. */
 export type OnFile = (file: MultipartFile, chunks: AsyncIterable<Buffer>) => Promise<void>;
+
+/** A request, as far as reading its multipart body needs it. */
+type MultipartStream = Readable & Pick<IncomingMessage, 'headers' | 'headersDistinct'>;
+
+/** The events of a body as it arrives. Nothing is read from the socket before it is asked for. */
+type MultipartSource = {
+  /** The next event of what has been read, or null. Once it has thrown it throws the same error ever after. */
+  ready(): MultipartEvent | null;
+  /** The next event, for which the stream is read where nothing is ready. Rejects as `ready` throws. */
+  next(): Promise<MultipartEvent>;
+  /** Ends the body with an error, unless one has ended it before, and throws that which did. */
+  fail(error: unknown): never;
+  /** Lets go of the stream, which stays open and paused. */
+  stop(): void;
+};
 
 /** A part with the first event after its head. */
 type Part = { head: PartHead; first: MultipartEvent };
@@ -102,4 +138,76 @@ async function lend(
 
 function tooMany(what: string, limit: number): HttpError {
   return new HttpError(413, `The body may have at most ${limit} ${what}.`);
+}
+
+/** Reads the body of a request. 413 for more than `limits.bytes`, 400 when the client stops half-way. */
+function openMultipartSource(
+  stream: MultipartStream, boundary: string, limits: MultipartLimits,
+): MultipartSource {
+  const parser = createMultipartParser(boundary, limits);
+  const pieces: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false });
+  let received = 0;
+  let failure: { error: unknown } | null = null;
+
+  function ready(): MultipartEvent | null {
+    if (failure) throw failure.error;
+    try {
+      return parser.next();
+    } catch (error) {
+      return fail(error);
+    }
+  }
+
+  async function next(): Promise<MultipartEvent> {
+    for (;;) {
+      const event = ready();
+      if (event) return event;
+      await readPiece();
+    }
+  }
+
+  async function readPiece(): Promise<void> {
+    const { done, value } = await pieces.next().catch(() => fail(halfBody()));
+    if (done) return parser.end();
+    received += value.length;
+    if (received > limits.bytes) fail(tooLarge('The body', limits.bytes));
+    parser.write(value);
+  }
+
+  function fail(error: unknown): never {
+    failure ??= { error };
+    throw failure.error;
+  }
+
+  function stop(): void {
+    failure ??= { error: new Error('the body is no longer read') };
+    // Not waited for: when a piece is being waited for, the client may never send it.
+    pieces.return?.().catch(() => {});
+  }
+
+  return { ready, next, fail, stop };
+}
+
+function tooLarge(what: string, limit: number): HttpError {
+  return new HttpError(413, `${what} may have at most ${limit} bytes.`);
+}
+
+function halfBody(): HttpError {
+  return new HttpError(400, 'The request ended before its body was complete.');
+}
+
+/** All chunks in one buffer, which grows by doubling: thousands of tiny chunks cost no more than a few large ones. */
+async function gatherChunks(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+  let [bytes, length] = [Buffer.alloc(0), 0];
+  for await (const chunk of chunks) {
+    const needed = length + chunk.length;
+    if (needed > bytes.length) {
+      const grown = Buffer.allocUnsafe(Math.max(needed, 2 * bytes.length));
+      bytes.copy(grown, 0, 0, length);
+      bytes = grown;
+    }
+    chunk.copy(bytes, length);
+    length = needed;
+  }
+  return bytes.subarray(0, length);
 }

@@ -1,6 +1,16 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Viewer } from '../viewer.ts';
 import type { Reply } from './reply.ts';
+
+/** Who is asking; null for anybody. */
+export type Viewer = {
+  id: number;
+  username: string;
+  displayName: string;
+  role: 'admin' | 'member';
+  via: 'session' | 'token';
+  /** Of the session or token, so that signing out ends just this one. */
+  credentialId: number;
+};
 
 /** Who may call a route. Required, so that none is open by accident. */
 export type Access = 'public' | 'member' | 'admin';

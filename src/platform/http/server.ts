@@ -1,12 +1,11 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { HOUR, MINUTE, SECOND } from '../clock.ts';
 import { errorFields, withLogContext, type Log } from '../log.ts';
 import { createAnswerRequest, type AnswerOptions } from './answer-request.ts';
-import { isAnonymousRead, openExchange, type Exchange } from './exchange.ts';
-import { createGarbageRefusal } from './refuse-garbage.ts';
+import { isAnonymousRead, openExchange, type Exchange } from './call-handler.ts';
 import type { Route } from './router.ts';
-import { securityHeaders } from './security-headers.ts';
 import { sendCached } from './send-reply.ts';
 
 /**
@@ -18,6 +17,14 @@ const IDLE_MS = 2 * MINUTE;
 
 /** Bytes of a body that wait in memory for their reader, and one read of the socket more. */
 const READ_AHEAD = 16 * 1024;
+
+const STATUS_LINES: Record<string, string> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 export type ServerOptions = Omit<AnswerOptions, 'security' | 'noteFault'> & {
   log: Log;
@@ -97,4 +104,54 @@ function requestIds(): () => string {
   const prefix = randomBytes(6).toString('base64url');
   let count = 0;
   return () => `${prefix}-${(++count).toString(36)}`;
+}
+
+/**
+ * For a server's `clientError`: answers what is no HTTP or comes too slowly, with the `headers` of every answer, and
+ * ends the connection. `expect` tells of an answer that is still to be made: a refusal never takes its place, in which
+ * the client would take it for that answer; the connection ends after it.
+ */
+function createGarbageRefusal(headers: Record<string, string>) {
+  const lastExpected = new WeakMap<Duplex, ServerResponse>();
+  const refused = new WeakSet<Duplex>();
+  const fields = Object.entries({ ...headers, connection: 'close', 'content-length': '0' });
+  const lines = fields.map(([name, value]) => `${name}: ${value}`);
+
+  function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+    const isFirst = !refused.has(socket);
+    refused.add(socket);
+    if (!isFirst || error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+    const last = lastExpected.get(socket);
+    if (last && !last.req.complete && !isItsTurn(last, socket)) return void socket.destroy();
+    if (last?.req.complete && !last.writableFinished) return void last.once('close', () => endSoon(socket));
+    endSoon(socket, [`HTTP/1.1 ${STATUS_LINES[error.code ?? ''] ?? '400 Bad Request'}`, ...lines, '', ''].join('\r\n'));
+  }
+
+  return { refuse, expect: (answer: ServerResponse): void => void lastExpected.set(answer.req.socket, answer) };
+}
+
+/** Ends the connection; a client that does not hang up in turn is cut off a second later. */
+function endSoon(socket: Duplex, farewell?: string): void {
+  socket.end(farewell);
+  setTimeout(() => socket.destroy(), SECOND).unref();
+}
+
+/** Whether a request that broke off can be refused in its own place: earlier ones are answered, and it is not yet. */
+function isItsTurn(answer: ServerResponse, socket: Duplex): boolean {
+  return answer.socket === socket && !answer.headersSent;
+}
+
+/**
+ * Headers of every response, names in lower case. The referrer policy is not `no-referrer`: with that, browsers send
+ * `Origin: null` with the site's own forms. `secure` adds HSTS (RFC 6797), for a hub that is reached over https.
+ */
+function securityHeaders(secure: boolean): Record<string, string> {
+  return {
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'same-origin',
+    'content-security-policy': CONTENT_SECURITY_POLICY,
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    ...(secure && { 'strict-transport-security': 'max-age=31536000' }),
+  };
 }

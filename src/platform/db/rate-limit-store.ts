@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { Db } from '../db/open-database.ts';
+import type { Db } from './open-database.ts';
 
 /** At most `burst` acts at once, then one every `everyMs`. */
 export type Limit = { name: string; burst: number; everyMs: number };

@@ -1,6 +1,19 @@
 import {
-  createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes, type KeyObject,
+  createCipheriv, createDecipheriv, createHash, createSecretKey, hkdfSync, randomBytes, type KeyObject,
 } from 'node:crypto';
+
+/** Every API token begins with this, so that one that leaked into a text can be found and revoked. */
+export const TOKEN_PREFIX = 'hub_';
+
+/** A new secret for a link, cookie or token: 256 random bits. Only its hash is stored. */
+export function newSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** SHA-256, hex: enough for secrets that are random themselves. */
+export function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}
 
 /** A stored secret that cannot be read, or a key file that cannot be used; the message is for the operator. */
 export class SealedSecretError extends Error {}

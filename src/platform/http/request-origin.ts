@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
-import { type Cidr, cidrContains, type IpAddress, parseIpAddress } from '../net/address-guard.ts';
+import { cidrContains, parseIpAddress, type Cidr, type IpAddress } from '../net/address-guard.ts';
 
 type Headers = IncomingHttpHeaders;
 
@@ -41,4 +41,19 @@ function plain(address: string): string {
   const parsed = address.includes(':') ? parseIpAddress(address) : undefined;
   if (parsed?.bits !== 32) return address;
   return [24n, 16n, 8n, 0n].map((shift) => (parsed.value >> shift) & 0xffn).join('.');
+}
+
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/**
+ * Whether an unsafe request may use its cookie: browsers say where it comes from (Sec-Fetch-Site, on http to
+ * a LAN address only Origin). `own` lists the hub's origins. A cookie with neither header is refused.
+ */
+export function isSameOrigin(method: string, headers: IncomingHttpHeaders, own: string[], hasCookie: boolean): boolean {
+  if (SAFE.has(method)) return true;
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin';
+  const origin = headers.origin;
+  if (origin !== undefined) return own.includes(origin);
+  return !hasCookie;
 }

@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+
+/** A header value with its parameters; names of parameters are in lower case. */
+type ParameterizedValue = { value: string; parameters: Map<string, string> };
+
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"; // RFC 9110 §5.6.2
+const VALUE = new RegExp(`${TOKEN}(?:/${TOKEN})?`, 'y');
+const PARAMETER = new RegExp(`[ \\t]*;[ \\t]*(${TOKEN})=(?:(${TOKEN})|"([^"]*)")`, 'y');
+
+// What encodeURIComponent leaves alone although RFC 8187 §3.2.1 wants it encoded.
+const ENCODED_TOO = /['()*]/g;
+
+// Would end or split the header, or name a folder.
+const UNSAFE = /[\p{Cc}/\\]/gu;
+
+/**
+ * Reads `value; name=token; name="quoted"`. Null for anything else, also for a parameter that is given twice. Within
+ * quotes a backslash stands for itself, as browsers send it: what older programs escape as \" is refused, not guessed.
+ */
+export function readParameters(text: string): ParameterizedValue | null {
+  const value = matchAt(VALUE, text, 0);
+  if (value === null) return null;
+  const parameters = new Map<string, string>();
+  for (let at = value[0].length; at < text.length;) {
+    const found = matchAt(PARAMETER, text, at);
+    const name = found?.[1]?.toLowerCase();
+    if (!found || name === undefined || parameters.has(name)) return null;
+    parameters.set(name, found[2] ?? found[3] ?? '');
+    at += found[0].length;
+  }
+  return { value: value[0], parameters };
+}
+
+function matchAt(sticky: RegExp, text: string, at: number): RegExpExecArray | null {
+  sticky.lastIndex = at;
+  return sticky.exec(text);
+}
+
+/** A strong entity tag of the bytes (RFC 9110 §8.8.3). */
+export function entityTag(body: string | Buffer): string {
+  return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+}
+
+/** Whether If-None-Match names this entity, by weak comparison (RFC 9110 §13.1.2). */
+export function matchesEntityTag(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  if (header.trim() === '*') return true;
+  return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+}
+
+/** Positions of the first and the last byte, both included. */
+type ByteRange = { start: number; end: number };
+
+/**
+ * The part that a Range header asks for (RFC 9110 §14.1.2) of so many bytes; `unsatisfiable` means 416. Undefined
+ * means the whole: for no header, another unit, invalid ranges and several of them, which a server may ignore.
+ */
+export function parseRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined {
+  const set = /^bytes=(.*)$/i.exec(header?.trim() ?? '')?.[1] ?? '';
+  // Empty elements of a list count as nothing (RFC 9110 §5.6.1.2).
+  const [only = '', ...others] = set.split(',').map((element) => element.trim()).filter((element) => element !== '');
+  const found = /^(\d*)-(\d*)$/.exec(only);
+  if (!found || others.length > 0) return undefined;
+  const [, first = '', last = ''] = found;
+  return first === '' ? suffix(last, size) : fromTo(Number(first), last === '' ? Infinity : Number(last), size);
+}
+
+function fromTo(first: number, last: number, size: number): ByteRange | 'unsatisfiable' | undefined {
+  if (last < first) return undefined;
+  return first < size ? { start: first, end: Math.min(last, size - 1) } : 'unsatisfiable';
+}
+
+/** The last bytes. Of nothing they are nothing, which no Content-Range can say: the whole then. */
+function suffix(digits: string, size: number): ByteRange | 'unsatisfiable' | undefined {
+  if (digits === '') return undefined;
+  const length = Math.min(Number(digits), size);
+  if (length > 0) return { start: size - length, end: size - 1 };
+  return Number(digits) === 0 ? 'unsatisfiable' : undefined;
+}
+
+/**
+ * Whether If-Range lets the Range header count, by strong comparison (RFC 9110 §13.1.5). A date never does: what has
+ * an entity tag is served without a date.
+ */
+export function ifRangeAllows(header: string | undefined, etag: string): boolean {
+  return header === undefined || header === etag && !etag.startsWith('W/');
+}
+
+/**
+ * The value of Content-Disposition (RFC 6266): the name in ASCII for old clients and, where that is not the same, in
+ * UTF-8 as RFC 8187 has it.
+ */
+export function contentDisposition(kind: 'inline' | 'attachment', filename: string): string {
+  const name = filename.toWellFormed().replace(UNSAFE, '_');
+  if (name === '') return kind;
+  const ascii = asciiName(name);
+  const plain = `${kind}; filename="${ascii}"`;
+  return ascii === name ? plain : `${plain}; filename*=UTF-8''${encode(name)}`;
+}
+
+/** Without accents; any other foreign character becomes one `_`, as do those that clients read in different ways. */
+function asciiName(name: string): string {
+  return name.normalize('NFD').replace(/\p{M}/gu, '').normalize('NFC').replace(/[^ -~]|["%]/gu, '_');
+}
+
+function encode(name: string): string {
+  return encodeURIComponent(name).replace(ENCODED_TOO, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+/** The value of one cookie of a Cookie header (RFC 6265 §5.4), or undefined. Of several the first counts. */
+export function readCookie(header: string | undefined, name: string): string | undefined {
+  for (const pair of header?.split(';') ?? []) {
+    const equals = pair.indexOf('=');
+    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
+  }
+  return undefined;
+}
+
+/** The `__Host-` prefix binds a cookie to its origin, but browsers accept it over https only. */
+export function cookieName(name: string, secure: boolean): string {
+  return secure ? `__Host-${name}` : name;
+}
+
+type CookieOptions = { secure: boolean; maxAge: number };
+
+/** A Set-Cookie value: HttpOnly, for the whole site, sent with same-site requests and links. `maxAge` in seconds. */
+export function setCookie(name: string, value: string, { secure, maxAge }: CookieOptions): string {
+  const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAge}${secure ? '; Secure' : ''}`;
+  return `${cookieName(name, secure)}=${value}; ${attributes}`;
+}
