@@ -1,7 +1,8 @@
 import { jobList } from '../features/admin/job-list.ts';
+import { alertList } from '../features/alerts/alert-list.ts';
 import { auditList } from '../features/audit/audit-list.ts';
 import { errorList } from '../features/errors/error-list.ts';
 import type { AdminList } from '../features/hub/admin-list.ts';
 
 /** The lists for administrators, in the order of their navigation. */
-export const ADMIN_LISTS: AdminList[] = [jobList, errorList, auditList];
+export const ADMIN_LISTS: AdminList[] = [jobList, errorList, alertList, auditList];

@@ -1,5 +1,6 @@
 import { attachingFiles } from '../features/attachments/attach-files.ts';
 import { createCacheFiles } from '../features/attachments/cache-files.ts';
+import { bufferedCounts } from '../features/hub/hub.ts';
 import { cachedFiles as cachedFilesOf } from '../features/attachments/cache-store.ts';
 import { receivingFiles } from '../features/attachments/receive-files.ts';
 import { createRemoteCache } from '../features/attachments/remote-cache.ts';
@@ -14,7 +15,7 @@ import { SECOND } from '../platform/clock.ts';
 import { takeFileLock } from '../platform/db/file-lock.ts';
 import type { MemberRequest } from '../platform/http/router.ts';
 import type { JobQueue } from '../platform/jobs/job-queue.ts';
-import { createBufferedCounts, type KeptCounts } from '../platform/metrics/kept-counts.ts';
+import type { KeptCounts } from '../platform/metrics/kept-counts.ts';
 import { actorOf, type RecordAct } from '../features/audit/audit.ts';
 import type { Surroundings } from './app.ts';
 
@@ -70,15 +71,12 @@ export function createAttachments(needs: AttachmentNeeds) {
   }
 
   const attaching = attachingFiles({ db, uploads, uploadFiles, quotaBytes: config.uploadQuotaBytes, scanLater });
-  const cacheCounts = createBufferedCounts(counts);
 
   return {
     uploads,
     uploadFiles,
     attach: attaching.attach,
     bytesMissing: attaching.bytesMissing,
-    /** Writes the counts that are kept in memory. */
-    flushCounts: cacheCounts.flush,
 
     receive: receivingFiles({
       uploadFiles, scan, onScan,
@@ -94,7 +92,7 @@ export function createAttachments(needs: AttachmentNeeds) {
       store: cachedFilesOf(hub),
       maxFileBytes: config.uploadMaxBytes,
       maxBytes: config.attachmentCacheMaxBytes,
-      count: (result) => cacheCounts.add('attachment_cache_requests_total', result),
+      count: (result) => bufferedCounts(hub).add('attachment_cache_requests_total', result),
     }),
 
     sweeping: sweepingUploads({

@@ -1,5 +1,6 @@
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { isRestoreUnderWay } from '../features/backups/restore-state.ts';
+import { bufferedCounts } from '../features/hub/hub.ts';
 import type { BackupHealth } from '../features/health/health-routes.ts';
 import { createHealthStore } from '../features/health/health-store.ts';
 import { serviceFamilies } from '../features/health/service-families.ts';
@@ -13,7 +14,7 @@ import type { App } from './app.ts';
 export type Observations = ReturnType<typeof createObservations>;
 
 /** What health and metrics say: kept counts of the database, and what this process counts in memory. */
-export function createObservations({ db, clock, config, log, attachments, webhooks }: App) {
+export function createObservations({ db, clock, config, log, hub }: App) {
   const store = createHealthStore(db, clock);
   const http = createHttpMetrics();
   const own = createProcessMetrics({ startedAtSeconds: clock() / SECOND });
@@ -34,8 +35,7 @@ export function createObservations({ db, clock, config, log, attachments, webhoo
     readHealth: () => ({ ...store.readHealth(), ...readBackups() }),
     isRestoring: () => isRestoreUnderWay(config.dataDir),
     families() {
-      attachments.flushCounts();
-      webhooks.flushCounts();
+      bufferedCounts(hub).flush();
       const storage = readStorageSizes(config.databasePath);
       const backups = readBackupStatus(config.dataDir);
       return [
@@ -47,8 +47,7 @@ export function createObservations({ db, clock, config, log, attachments, webhoo
     observe: http.observe,
     onUnreadable: (error: unknown) => log.error('database not readable', errorFields(error)),
     close() {
-      attachments.flushCounts();
-      webhooks.flushCounts();
+      bufferedCounts(hub).flush();
       own.close();
     },
   };

@@ -1,5 +1,4 @@
 import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-routes.ts';
-import { listAlerts, showAlerts } from '../features/alerts/alert-routes.ts';
 import { followSource, submitFollow, submitUnfollow, unfollowSource } from '../features/follows/follow-routes.ts';
 import { showHistory, submitClearHistory, submitPostUnread } from '../features/history/history-pages.ts';
 import { clearHistory, listHistory, markPostRead, markPostUnread } from '../features/history/history-routes.ts';
@@ -39,8 +38,6 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/admin/jobs/:id', 'admin', 'Give up a failed or waiting job', deleteJob),
   at('POST /admin/jobs/:id/retry', 'admin', 'Form: run a failed job again', submitRetryJob),
   at('POST /admin/jobs/:id/discard', 'admin', 'Form: give up a job', submitDiscardJob),
-  at('GET /api/admin/alerts', 'admin', 'Alert deliveries, newest first; state shows those of one state', listAlerts),
-  at('GET /admin/alerts', 'admin', 'Page: alert deliveries', showAlerts),
 ];
 
 /** One line of the list. Its handler is given the hub that `hubRoutes` binds. */

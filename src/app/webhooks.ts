@@ -1,5 +1,5 @@
 import { raiseSourceAlert } from '../features/alerts/raise-alerts.ts';
-import type { Hub } from '../features/hub/hub.ts';
+import { bufferedCounts, type Hub } from '../features/hub/hub.ts';
 import type { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
 import { preparePosts, removePost, storePosts } from '../features/posts/ingest-posts.ts';
 import { acceptingEvents } from '../features/webhooks/accept-events.ts';
@@ -11,7 +11,7 @@ import { webhookSecrets as webhookSecretsOf } from '../features/webhooks/webhook
 import { webhookSilence as webhookSilenceOf } from '../features/webhooks/webhook-silence-store.ts';
 import { webhooks as webhooksOf } from '../features/webhooks/webhook-store.ts';
 import { DAY } from '../platform/clock.ts';
-import { createBufferedCounts, type KeptCounts } from '../platform/metrics/kept-counts.ts';
+import type { KeptCounts } from '../platform/metrics/kept-counts.ts';
 import type { RecordAct } from '../features/audit/audit.ts';
 import type { Surroundings } from './app.ts';
 
@@ -43,15 +43,12 @@ export function createWebhooks(needs: WebhookNeeds) {
   const webhooks = webhooksOf(hub);
   const events = webhookEventsOf(hub);
   const silence = webhookSilenceOf(hub);
-  const laterCounts = createBufferedCounts(counts);
   const managing = managingWebhooks({
     db, webhooks, recordAct, clock, baseUrl, secretStore: webhookSecretsOf(hub), key: config.hubSecretKey,
   });
 
   return {
     managing,
-    /** Writes the counts that are kept in memory. */
-    flushCounts: laterCounts.flush,
     countSilent: silence.countSilent,
     pruneEvents: (batch: number): number => events.prune(clock() - EVENTS_KEPT, batch),
     removeEvents: events.removeOfSource,
@@ -60,7 +57,7 @@ export function createWebhooks(needs: WebhookNeeds) {
       webhooks, events, posts, clock, baseUrl,
       liveSecrets: managing.liveSecrets,
       accept: acceptingEvents({ db, webhooks, events, counts, clock }),
-      countLater: (result) => laterCounts.add('webhook_events_total', result),
+      countLater: (result) => bufferedCounts(hub).add('webhook_events_total', result),
       onUnreadable: (error) => log.error('webhook secrets cannot be read', { error: error.message }),
     }),
 

@@ -1,9 +1,9 @@
-import { deliveryJson } from '../features/alerts/alert-routes.ts';
-import { alertDeliveries, type AlertDelivery, type DeliveryState } from '../features/alerts/alert-store.ts';
+import { deliveryJson } from '../features/alerts/alert-list.ts';
+import { alertDeliveries, DELIVERY_STATES, type AlertDelivery } from '../features/alerts/alert-store.ts';
 import { alertSender } from '../features/alerts/send-alert.ts';
+import { isoTime } from '../platform/clock.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './run-hubctl.ts';
 
-const STATES: DeliveryState[] = ['pending', 'delivered', 'failed'];
 const LIMIT = 100;
 
 const WORDS = { delivered: 'delivered', retry: 'not delivered, later it may be', failed: 'not delivered' };
@@ -11,7 +11,7 @@ const WORDS = { delivered: 'delivered', retry: 'not delivered, later it may be',
 /** The operator's receiver of alerts: whether it works, and what it was sent. */
 export const alertsCommand: Command = {
   usage: 'alerts test | alerts list [--state STATE] [--json]',
-  summary: `Send one alert and say what came back, or list the newest (of --state ${STATES.join('|')}).`,
+  summary: `Send one alert and say what came back, or list the newest (of --state ${DELIVERY_STATES.join('|')}).`,
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
 
   run([act, ...rest], values, context) {
@@ -44,9 +44,9 @@ async function test({ out, err, openApp, config }: CommandContext): Promise<Exit
 }
 
 function list({ state, json }: Values, { out, err, openApp }: CommandContext): ExitCode {
-  const known = STATES.find((one) => one === state);
-  if (state !== undefined && !known) throw new UsageError(`--state must be one of ${STATES.join(', ')}`);
-  const found = alertDeliveries(openApp().hub).list({ limit: LIMIT + 1, ...(known ? { state: known } : {}) });
+  const known = DELIVERY_STATES.find((one) => one === state);
+  if (state !== undefined && !known) throw new UsageError(`--state must be one of ${DELIVERY_STATES.join(', ')}`);
+  const found = alertDeliveries(openApp().hub).list({ limit: LIMIT + 1, state: known });
   const rows = found.slice(0, LIMIT);
   if (json) out(`${JSON.stringify(rows.map(deliveryJson))}\n`);
   else if (rows.length === 0) err(known ? `no ${known} alerts\n` : 'no alerts\n');
@@ -57,6 +57,6 @@ function list({ state, json }: Values, { out, err, openApp }: CommandContext): E
 
 function line({ id, state, event, attempts, createdAt, title, suppressed, lastError }: AlertDelivery): string {
   const more = suppressed > 0 ? ` (and ${suppressed} more)` : '';
-  const when = new Date(createdAt).toISOString();
+  const when = isoTime(createdAt);
   return `${[id, state, event, `${attempts} attempts`, when, title + more, lastError ?? ''].join('\t')}\n`;
 }

@@ -1,17 +1,18 @@
-import { parseId } from '../platform/http/input.ts';
+import { discardJob, retryJob } from '../features/admin/settle-job.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
-import type { JobState } from '../platform/jobs/job-queue.ts';
-import type { JobRow } from '../platform/jobs/job-records.ts';
-import type { App } from '../app/app.ts';
+import { jobs } from '../features/hub/hub.ts';
+import { isoTime } from '../platform/clock.ts';
+import { parseId } from '../platform/http/input.ts';
+import { JOB_STATES, type JobRow } from '../platform/jobs/job-queue.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './run-hubctl.ts';
 
-const STATES: JobState[] = ['queued', 'running', 'retrying', 'failed', 'done', 'discarded'];
+const SETTLE = { retry: retryJob, discard: discardJob };
 const LIMIT = 100;
 
 /** Looks after jobs: above all those that ran out of retries. */
 export const jobsCommand: Command = {
   usage: 'jobs list [--state STATE] [--json] | jobs retry <id> | jobs discard <id>',
-  summary: `List jobs (failed ones, unless --state says ${STATES.join('|')}|all), run one again, or give it up.`,
+  summary: `List jobs (failed ones, unless --state says ${JOB_STATES.join('|')}|all), run one again, or give it up.`,
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
 
   run([act, id, ...rest], values, context) {
@@ -23,9 +24,9 @@ export const jobsCommand: Command = {
 };
 
 function list({ state = 'failed', json }: Values, { out, err, openApp }: CommandContext): ExitCode {
-  const known = STATES.find((one) => one === state);
-  if (!known && state !== 'all') throw new UsageError(`--state must be one of ${STATES.join(', ')}, all`);
-  const found = openApp().jobs.list({ limit: LIMIT + 1, ...(known ? { state: known } : {}) });
+  const known = JOB_STATES.find((one) => one === state);
+  if (!known && state !== 'all') throw new UsageError(`--state must be one of ${JOB_STATES.join(', ')}, all`);
+  const found = jobs(openApp().hub).list({ limit: LIMIT + 1, state: known });
   const rows = found.slice(0, LIMIT);
   if (json) out(`${JSON.stringify(rows.map(asJson))}\n`);
   else if (rows.length === 0) err(known ? `no ${state} jobs\n` : 'no jobs\n');
@@ -38,17 +39,14 @@ function list({ state = 'failed', json }: Values, { out, err, openApp }: Command
 function asJson({ runAt, leaseExpiresAt, createdAt, finishedAt, ...job }: JobRow) {
   return {
     ...job,
-    runAt: time(runAt), leaseExpiresAt: time(leaseExpiresAt), createdAt: time(createdAt), finishedAt: time(finishedAt),
+    runAt: isoTime(runAt), leaseExpiresAt: isoTime(leaseExpiresAt),
+    createdAt: isoTime(createdAt), finishedAt: isoTime(finishedAt),
   };
-}
-
-function time(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }
 
 function line({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, lastError }: JobRow): string {
   const subject = dedupeKey === null ? kind : `${kind} ${dedupeKey}`;
-  const when = new Date(runAt).toISOString();
+  const when = isoTime(runAt);
   const reason = (lastError ?? '').replace(/\s+/g, ' ');
   return `${[id, state, subject, `${attempts}/${maxAttempts}`, when, reason].join('\t')}\n`;
 }
@@ -56,19 +54,11 @@ function line({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, lastEr
 function settle(act: 'retry' | 'discard', id: string | undefined, { err, openApp }: CommandContext): ExitCode {
   const jobId = parseId(id ?? '');
   if (jobId === undefined) throw new UsageError(`jobs ${act} needs the id of a job`);
-  const app = openApp();
-  const settled = app.db.transaction(`${act} job`, () => settleAndRecord(app, act, jobId))();
-  if (settled) return 0;
+  const { hub } = openApp();
+  const job = jobs(hub).find(jobId);
+  if (job && SETTLE[act](hub, job, COMMAND_LINE)) return 0;
   err(act === 'retry'
     ? `job ${jobId} is not failed, or another for the same source is waiting\n`
     : `there is no job ${jobId} that could be discarded\n`);
   return 1;
-}
-
-function settleAndRecord({ jobs, recordAct }: App, act: 'retry' | 'discard', id: number): boolean {
-  const job = jobs.find(id);
-  const settled = act === 'retry' ? jobs.retry(id) : jobs.discard(id);
-  const name = act === 'retry' ? 'job.retried' : 'job.discarded';
-  if (settled && job) recordAct(name, COMMAND_LINE, { kind: 'job', id, name: job.kind });
-  return settled;
 }

@@ -1,3 +1,4 @@
+import { isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { moment } from '../../platform/http/readable.ts';
 import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-queue.ts';
@@ -10,8 +11,7 @@ export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   title: 'Jobs',
   summary: 'Jobs, newest first; state shows those of one state only',
   key: ['id'],
-  select: (hub, after, limit, state) =>
-    jobs(hub).list({ limit, ...(after && { before: after.id }), ...(state && { state }) }),
+  select: (hub, after, limit, state) => jobs(hub).list({ state, before: after?.id, limit }),
   filter: byState('jobs', JOB_STATES, 'failed'),
   toJson: jobJson,
   view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
@@ -22,12 +22,8 @@ export const jobList = adminList<JobRow, 'id', JobState | undefined>({
 export function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempts, lastError, ...at }: JobRow) {
   return {
     id, kind, subject: dedupeKey, lane, state, attempts, maxAttempts, lastError,
-    runAt: time(at.runAt), createdAt: time(at.createdAt), finishedAt: time(at.finishedAt),
+    runAt: isoTime(at.runAt), createdAt: isoTime(at.createdAt), finishedAt: isoTime(at.finishedAt),
   };
-}
-
-function time(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }
 
 function item(job: JobRow): Html {

@@ -16,7 +16,10 @@ export type AlertEvent = {
 
 type EventRow = Omit<AlertEvent, 'subjects'> & { subjects: string };
 
-export type DeliveryState = 'pending' | 'delivered' | 'failed';
+/** Every state of a delivery. */
+export const DELIVERY_STATES = ['failed', 'pending', 'delivered'] as const;
+
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** A message to the operator's receiver and how its delivery goes; times in unix ms. */
 export type AlertDelivery = {
@@ -37,7 +40,7 @@ export type AlertDelivery = {
 export type NewDelivery = Pick<AlertDelivery, 'event' | 'severity' | 'title' | 'body' | 'suppressed'>;
 
 /** `before` is the id of the last one of the page before. */
-export type DeliveryQuery = { state?: DeliveryState; before?: number; limit: number };
+export type DeliveryQuery = { state?: DeliveryState | undefined; before?: number | undefined; limit: number };
 
 const EVENT_COLUMNS = `event, is_open AS isOpen, is_told AS isTold, untold, subjects, raised_at AS raisedAt,
   told_at AS toldAt, over_told_at AS overToldAt`;

@@ -1,3 +1,4 @@
+import { isoTime } from '../../platform/clock.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
 import { auditForm, auditTable } from './audit-views.ts';
@@ -18,7 +19,7 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   toJson: auditJson,
   csv: {
     id: ({ id }) => id,
-    at: ({ at }) => new Date(at).toISOString(),
+    at: ({ at }) => isoTime(at),
     act: ({ act }) => act,
     actor_id: ({ actorId }) => actorId,
     actor: ({ actorName }) => actorName,
@@ -37,7 +38,7 @@ export function auditJson(record: AuditRecord) {
   const { id, at, act, actorId, actorName, targetKind, targetId, targetName, address, detail } = record;
   return {
     id,
-    at: new Date(at).toISOString(),
+    at: isoTime(at),
     act,
     actor: { id: actorId, name: actorName },
     target: targetKind === null ? null : { kind: targetKind, id: targetId, name: targetName },

@@ -1,3 +1,4 @@
+import { isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { moment } from '../../platform/http/readable.ts';
 import { adminList } from '../hub/admin-list.ts';
@@ -18,7 +19,7 @@ export const errorList = adminList<ErrorEvent, 'lastAt' | 'id'>({
 });
 
 function errorJson({ firstAt, lastAt, ...event }: ErrorEvent) {
-  return { ...event, firstAt: new Date(firstAt).toISOString(), lastAt: new Date(lastAt).toISOString() };
+  return { ...event, firstAt: isoTime(firstAt), lastAt: isoTime(lastAt) };
 }
 
 function item({ program, message, stack, count, firstAt, lastAt }: ErrorEvent): Html {

@@ -4,7 +4,7 @@ import { createPacedWrites } from '../../platform/db/paced-writes.ts';
 import { createRateLimitStore } from '../../platform/db/rate-limit-store.ts';
 import { createJobQueue } from '../../platform/jobs/job-queue.ts';
 import type { Log } from '../../platform/log.ts';
-import { createKeptCounts } from '../../platform/metrics/kept-counts.ts';
+import { createBufferedCounts, createKeptCounts } from '../../platform/metrics/kept-counts.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
 import type { Config } from './config.ts';
 
@@ -50,6 +50,9 @@ export function openStores(hub: Hub): void {
 
 /** Numbers of the table `counts`, for metrics. */
 export const counts = store(({ db }) => createKeptCounts(db));
+
+/** For what is counted too often to be written each time; a scrape and the end of the process write it. */
+export const bufferedCounts = once((hub: StoreHub) => createBufferedCounts(counts(hub)));
 
 /** The durable queue. Enqueue through `enqueue`, which knows what each kind of job requires. */
 export const jobs = once(({ db, clock, random }: Pick<Hub, 'db' | 'clock' | 'random'>) =>

@@ -20,7 +20,7 @@ export type JobRow = {
 };
 
 /** `before` is the id of the last job of the page before; `limit` is 30 when absent. */
-export type JobFilter = { state?: JobState; limit?: number; before?: number };
+export type JobFilter = { state?: JobState | undefined; limit?: number; before?: number | undefined };
 
 type JobColumns = Omit<JobRow, 'payload'> & { payload: string };
 

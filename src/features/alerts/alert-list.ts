@@ -1,0 +1,47 @@
+import { isoTime } from '../../platform/clock.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import { moment } from '../../platform/http/readable.ts';
+import { adminList, byState } from '../hub/admin-list.ts';
+import type { Hub } from '../hub/hub.ts';
+import { alertDeliveries, DELIVERY_STATES, type AlertDelivery, type DeliveryState } from './alert-store.ts';
+import { describeReceiver } from './send-alert.ts';
+
+/** What the operator was told, and what became of each message. */
+export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefined>({
+  name: 'alerts',
+  title: 'Alerts',
+  summary: 'Alert deliveries, newest first; state shows those of one state',
+  key: ['id'],
+  select: (hub, after, limit, state) => alertDeliveries(hub).list({ state, before: after?.id, limit }),
+  filter: byState('alerts', DELIVERY_STATES),
+  toJson: deliveryJson,
+  lead: (hub) => html`<p class="lead">${receiver(hub)}</p>`,
+  view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
+  empty: 'There are none.',
+});
+
+/** A delivery as the API and the command line show it. */
+export function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: AlertDelivery) {
+  return { ...delivery, createdAt: isoTime(createdAt), nextAt: isoTime(nextAt), finishedAt: isoTime(finishedAt) };
+}
+
+function receiver(hub: Hub): Html {
+  const address = describeReceiver(hub);
+  return address === null
+    ? html`No receiver is configured (<code>ALERT_WEBHOOK_URL</code>): troubles stand in the log alone.`
+    : html`They go to <code>${address}</code>.`;
+}
+
+function item(delivery: AlertDelivery): Html {
+  const { title, body, state, suppressed, attempts, createdAt, lastError } = delivery;
+  return html`
+  <li><div>
+    <p class="title">${title}</p>
+    <p class="meta"><span class="tag ${state === 'failed' && 'failing'}">${state}</span>
+      <span>${moment(createdAt)}</span>
+      ${attempts > 1 && html`<span>${attempts} attempts</span>`}
+      ${suppressed > 0 && html`<span>${suppressed} more of the kind</span>`}</p>
+    ${body && html`<p class="summary">${body}</p>`}
+    ${lastError && html`<p class="summary bad">${lastError}</p>`}
+  </div></li>`;
+}
