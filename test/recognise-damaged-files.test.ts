@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startRecognition } from '../src/features/attachments/recognise-file.ts';
-import { MAX_PIXELS } from '../src/features/attachments/image-size.ts';
+import { MAX_PIXELS } from '../src/features/attachments/recognise-images.ts';
 import { assertRefused, outcome, patched } from './support/recognition.ts';
 import {
   animatedWebp, avif, avifMeta, box, gif, gifSubBlocks, ispe, jpeg, jpegFrame, jpegSegment, longBox, losslessChunk, pdf,

@@ -5,7 +5,7 @@ import type { MemberRequest } from '../../platform/http/router.ts';
 import { cleanFilename } from './clean-filename.ts';
 import { infected, overQuota } from './attach-files.ts';
 import { startRecognition } from './recognise-file.ts';
-import { RefusedFile } from './refused-file.ts';
+import { RefusedFile } from './byte-walk.ts';
 import type { FileToScan, ScanResult } from './scan-file.ts';
 import type { ReceivedBytes, UploadFiles } from './upload-files.ts';
 import type { NewUpload } from './upload-store.ts';

@@ -1,14 +1,8 @@
-import { peek, startWalk, type ArrivingFile, type FedWalk, type Walk } from './byte-walk.ts';
+import { peek, RefusedFile, startWalk, type ArrivingFile, type FedWalk, type Walk } from './byte-walk.ts';
 import { cleanFilename } from './clean-filename.ts';
-import type { ImageSize } from './image-size.ts';
-import { walkAvif } from './recognise-avif.ts';
-import { walkGif } from './recognise-gif.ts';
-import { walkJpeg } from './recognise-jpeg.ts';
-import { walkPdf } from './recognise-pdf.ts';
-import { PNG_SIGNATURE, walkPng } from './recognise-png.ts';
-import { walkText } from './recognise-text.ts';
-import { walkWebp } from './recognise-webp.ts';
-import { RefusedFile } from './refused-file.ts';
+import { walkPdf, walkText } from './recognise-documents.ts';
+import { PNG_SIGNATURE, walkGif, walkJpeg, walkPng, type ImageSize } from './recognise-images.ts';
+import { walkAvif, walkWebp } from './recognise-webp-avif.ts';
 
 /** `extension` is the usual one of the type, without a dot; images have a size. */
 export type RecognisedFile = { mediaType: string; extension: string; width?: number; height?: number };
@@ -42,6 +36,9 @@ const FILE_TYPES: FileType[] = [
   { name: 'Markdown', mediaType: 'text/markdown', extensions: ['md', 'markdown'], walk: walkText },
 ];
 
+/** Of types that show by their content what they are. Text does not. */
+const SHOWN_BY_CONTENT = ['jpg', 'png', 'webp', 'gif', 'avif', 'pdf'];
+
 const SIGNATURE_BYTES = 16;
 
 /**
@@ -58,6 +55,15 @@ export async function recogniseFile(filename: string, chunks: AsyncIterable<Buff
   const recognition = startRecognition(filename);
   for await (const chunk of chunks) recognition.push(chunk);
   return recognition.finish();
+}
+
+/** Recognises a file whose name says nothing, such as an image out of a feed. Throws RefusedFile. */
+export function recogniseContent(bytes: Buffer): RecognisedFile {
+  for (const extension of SHOWN_BY_CONTENT) {
+    const found = tryAs(extension, bytes);
+    if (found) return found;
+  }
+  throw new RefusedFile('type', 'it is neither an image nor a PDF document');
 }
 
 function* recognise(file: ArrivingFile, expected: FileType): Walk<RecognisedFile> {
@@ -83,4 +89,15 @@ function mismatch(expected: FileType, head: string): RefusedFile {
     ? `it is ${actual.name}. Give it a name that ends in .${actual.extensions[0]}.`
     : 'its content is something else.';
   return new RefusedFile('type', `The name says that the file is ${expected.name}, but ${detail}`);
+}
+
+function tryAs(extension: string, bytes: Buffer): RecognisedFile | undefined {
+  const recognition = startRecognition(`file.${extension}`);
+  try {
+    recognition.push(bytes);
+    return recognition.finish();
+  } catch (error) {
+    if (error instanceof RefusedFile && error.kind === 'type') return undefined;
+    throw error;
+  }
 }

@@ -6,8 +6,8 @@ import { createHostLanes, createSlots } from '../../platform/limit-concurrency.t
 import { OutboundError, type OutboundFetch } from '../../platform/net/outbound-fetch.ts';
 import type { CacheFiles } from './cache-files.ts';
 import type { CacheStore } from './cache-store.ts';
-import { recogniseContent } from './recognise-content.ts';
-import { RefusedFile } from './refused-file.ts';
+import { recogniseContent } from './recognise-file.ts';
+import { RefusedFile } from './byte-walk.ts';
 
 /** How long a file that could not be had is not asked for again; a slow publisher may be quicker soon. */
 const FAILURE_KEPT = HOUR;

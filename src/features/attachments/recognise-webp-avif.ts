@@ -1,0 +1,198 @@
+import { hasMore, nothingMore, RefusedFile, take, type ArrivingFile, type Walk } from './byte-walk.ts';
+import { damaged, imageSize, type ImageSize } from './recognise-images.ts';
+
+type Chunk = { type: string; end: number };
+
+const KEY_FRAME_START = Buffer.from('9d012a', 'hex');
+const LOSSLESS_SIGNATURE = 0x2f;
+
+/** Walks the chunks of a WebP (RFC 9649): the container is as long as the file, every picture as large as it says. */
+export function* walkWebp(file: ArrivingFile): Walk<ImageSize> {
+  file.skip(4);
+  const end = 8 + (yield* take(file, 4)).readUInt32LE();
+  file.skip(4);
+  const first = yield* readChunk(file, end);
+  if (first.type !== 'VP8X') {
+    const size = yield* readPicture(file, first);
+    if (!size) throw damaged('WebP', 'it does not begin with a picture');
+    skipTo(file, first.end);
+    while (file.position() < end) skipTo(file, (yield* readChunk(file, end)).end);
+    yield* nothingMore(file);
+    return size;
+  }
+  const canvas = sizeAt(yield* takeFromChunk(file, first, 10), 4);
+  skipTo(file, first.end);
+  const pictures = yield* checkPictures(file, end, canvas, true);
+  if (pictures === 0) throw damaged('WebP', 'it has no image data');
+  yield* nothingMore(file);
+  return canvas;
+}
+
+/** How many pictures the chunks up to `end` hold; each must have this size, frames of an animation lie within it. */
+function* checkPictures(file: ArrivingFile, end: number, size: ImageSize, mayAnimate: boolean): Walk<number> {
+  let pictures = 0;
+  while (file.position() < end) {
+    const chunk = yield* readChunk(file, end);
+    const picture = yield* readPicture(file, chunk);
+    if (picture && !isSame(picture, size)) throw damaged('WebP', 'a picture has another size than the image');
+    if (picture) pictures += 1;
+    if (mayAnimate && chunk.type === 'ANMF') pictures += yield* checkFrame(file, chunk, size);
+    skipTo(file, chunk.end);
+  }
+  return pictures;
+}
+
+function* checkFrame(file: ArrivingFile, chunk: Chunk, canvas: ImageSize): Walk<number> {
+  const frame = yield* takeFromChunk(file, chunk, 16);
+  const size = sizeAt(frame, 6);
+  const right = 2 * frame.readUIntLE(0, 3) + size.width;
+  const bottom = 2 * frame.readUIntLE(3, 3) + size.height;
+  if (right > canvas.width || bottom > canvas.height) throw damaged('WebP', 'a frame is larger than the image');
+  return yield* checkPictures(file, chunk.end, size, false);
+}
+
+/** The size in the head of a lossy or lossless bit stream; undefined for a chunk of another kind. */
+function* readPicture(file: ArrivingFile, chunk: Chunk): Walk<ImageSize | undefined> {
+  if (chunk.type === 'VP8 ') {
+    const head = yield* takeFromChunk(file, chunk, 10);
+    const isKeyFrame = ((head[0] ?? 1) & 1) === 0 && head.subarray(3, 6).equals(KEY_FRAME_START);
+    if (!isKeyFrame) throw damaged('WebP', 'its picture has no valid beginning');
+    return imageSize(head.readUInt16LE(6) & 0x3fff, head.readUInt16LE(8) & 0x3fff);
+  }
+  if (chunk.type === 'VP8L') {
+    const head = yield* takeFromChunk(file, chunk, 5);
+    const bits = head.readUInt32LE(1);
+    const isValid = head[0] === LOSSLESS_SIGNATURE && bits >>> 29 === 0;
+    if (!isValid) throw damaged('WebP', 'its picture has no valid beginning');
+    return imageSize((bits & 0x3fff) + 1, (bits >>> 14 & 0x3fff) + 1);
+  }
+  return undefined;
+}
+
+/** The head of the next chunk. Chunks of odd length are followed by one byte of padding. */
+function* readChunk(file: ArrivingFile, limit: number): Walk<Chunk> {
+  const head = yield* take(file, 8);
+  const length = head.readUInt32LE(4);
+  const end = file.position() + length + length % 2;
+  if (end > limit) throw damaged('WebP', 'a chunk is longer than what holds it');
+  return { type: head.toString('latin1', 0, 4), end };
+}
+
+function* takeFromChunk(file: ArrivingFile, chunk: Chunk, count: number): Walk<Buffer> {
+  if (file.position() + count > chunk.end) throw damaged('WebP', 'a chunk is too short');
+  return yield* take(file, count);
+}
+
+function skipTo(file: ArrivingFile, position: number): void {
+  file.skip(position - file.position());
+}
+
+/** Width and height, each less one, in three bytes. */
+function sizeAt(bytes: Buffer, offset: number): ImageSize {
+  return imageSize(bytes.readUIntLE(offset, 3) + 1, bytes.readUIntLE(offset + 3, 3) + 1);
+}
+
+function isSame(one: ImageSize, other: ImageSize): boolean {
+  return one.width === other.width && one.height === other.height;
+}
+
+type Box = { type: string; end: number };
+
+const STILL = 'avif';
+const SEQUENCE = 'avis';
+// Of HEIF, for files of any coding; an AVIF says so among the compatible brands then.
+const STILL_OF_ANY_CODING = 'mif1';
+const SEQUENCE_OF_ANY_CODING = 'msf1';
+
+const MAX_BRANDS_BYTES = 1024;
+
+/** Walks the boxes of an AVIF (ISO/IEC 14496-12, 23008-12) to the end; its largest picture gives the size. */
+export function* walkAvif(file: ArrivingFile): Walk<ImageSize> {
+  const isSequence = yield* readBrands(file);
+  const seen = new Set<string>();
+  let size: ImageSize | undefined;
+  while (yield* hasMore(file)) {
+    const box = yield* readBox(file, Infinity);
+    if (box.type === 'meta') {
+      if (size) throw damaged('AVIF', 'it is described twice');
+      size = yield* readMeta(file, box);
+    }
+    if (box.type === 'mdat' || box.type === 'moov') seen.add(box.type);
+    skipTo(file, box.end);
+  }
+  if (!size || !seen.has('mdat') || isSequence && !seen.has('moov')) throw damaged('AVIF', 'it has no image data');
+  return size;
+}
+
+/** Whether the file type box is that of a sequence; refused when it is not that of an AVIF at all. */
+function* readBrands(file: ArrivingFile): Walk<boolean> {
+  const box = yield* readBox(file, MAX_BRANDS_BYTES);
+  const bytes = yield* takeFromBox(file, box, box.end - file.position());
+  if (bytes.length < 8) throw damaged('AVIF', 'it does not say of what type it is');
+  const [major = '', , ...compatible] = bytes.toString('latin1').match(/.{4}/gs) ?? [];
+  const isGeneral = major === STILL_OF_ANY_CODING || major === SEQUENCE_OF_ANY_CODING;
+  const isAvif = major === STILL || major === SEQUENCE || isGeneral && compatible.some(isAvifBrand);
+  if (!isAvif) throw new RefusedFile('type', 'The content of the file is not an AVIF image.');
+  return major === SEQUENCE || major === SEQUENCE_OF_ANY_CODING;
+}
+
+/** The largest size among the properties of the pictures: meta, iprp, ipco, ispe. */
+function* readMeta(file: ArrivingFile, meta: Box): Walk<ImageSize> {
+  let handler = '';
+  let largest: ImageSize | undefined;
+  yield* takeFromBox(file, meta, 4);
+  yield* eachBox(file, meta, function* (box) {
+    if (box.type === 'hdlr') handler = (yield* takeFromBox(file, box, 12)).toString('latin1', 8);
+    if (box.type === 'iprp') yield* eachBox(file, box, readProperties);
+  });
+  if (handler !== 'pict' || !largest) throw damaged('AVIF', 'it does not say how large it is');
+  return largest;
+
+  function* readProperties(box: Box): Walk<void> {
+    if (box.type !== 'ipco') return;
+    yield* eachBox(file, box, function* (property) {
+      if (property.type === 'ispe') largest = larger(largest, yield* readSize(file, property));
+    });
+  }
+}
+
+function* readSize(file: ArrivingFile, box: Box): Walk<ImageSize> {
+  const bytes = yield* takeFromBox(file, box, 12);
+  return imageSize(bytes.readUInt32BE(4), bytes.readUInt32BE(8));
+}
+
+function* eachBox(file: ArrivingFile, parent: Box, visit: (box: Box) => Walk<void>): Walk<void> {
+  while (file.position() < parent.end) {
+    const box = yield* readBox(file, parent.end);
+    yield* visit(box);
+    skipTo(file, box.end);
+  }
+}
+
+/**
+ * The head of the next box. Size 1 means that eight bytes with the size follow the type. Size 0, "to the end of the
+ * file", is refused: such a file could not be told from one that was cut short, and no known program writes it.
+ */
+function* readBox(file: ArrivingFile, limit: number): Walk<Box> {
+  const start = file.position();
+  const head = yield* take(file, 8);
+  const short = head.readUInt32BE(0);
+  const size = short === 1 ? Number((yield* take(file, 8)).readBigUInt64BE()) : short;
+  const end = start + size;
+  if (end < file.position()) throw damaged('AVIF', 'a box is shorter than its own head');
+  if (end > limit) throw damaged('AVIF', 'a box is longer than what holds it');
+  return { type: head.toString('latin1', 4), end };
+}
+
+function* takeFromBox(file: ArrivingFile, box: Box, count: number): Walk<Buffer> {
+  if (file.position() + count > box.end) throw damaged('AVIF', 'a box is too short');
+  return yield* take(file, count);
+}
+
+function isAvifBrand(brand: string): boolean {
+  return brand === STILL || brand === SEQUENCE;
+}
+
+function larger(one: ImageSize | undefined, other: ImageSize): ImageSize {
+  return one && one.width * one.height >= other.width * other.height ? one : other;
+}
