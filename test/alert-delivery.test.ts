@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { inspect } from 'node:util';
-import { ALERT_FORMATS, type AlertFormat } from '../src/features/hub/config.ts';
+import { ALERT_FORMATS, type AlertFormat } from '../src/features/hub/settings.ts';
 import { createAlertSender, type SendResult } from '../src/features/alerts/send-alert.ts';
 import { addressFor, alertWith } from './support/alerts.ts';
 import { rawReply, reply, startOrigin, startRawOrigin, type OriginHandler } from './support/origin.ts';

@@ -4,7 +4,7 @@ import type { Alert } from '../src/features/alerts/alert.ts';
 import { formatAlert, type AlertRequest } from '../src/features/alerts/alert-formats.ts';
 import { describeDestination } from '../src/features/alerts/send-alert.ts';
 import { guessFormat } from '../src/features/alerts/guess-format.ts';
-import { ALERT_FORMATS, type AlertFormat } from '../src/features/hub/config.ts';
+import { ALERT_FORMATS, type AlertFormat } from '../src/features/hub/settings.ts';
 import { createAlertSender } from '../src/features/alerts/send-alert.ts';
 import { addressFor, alertWith, everyRequest, textsIn } from './support/alerts.ts';
 import { reply, startOrigin } from './support/origin.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
-import { loadConfig } from '../src/features/hub/load-config.ts';
+import { loadConfig } from '../src/features/hub/read-config.ts';
 import { openHub } from '../src/app/prepare-hub.ts';
 import { watchingWorker } from '../src/app/watch-worker.ts';
 import { backupName } from '../src/features/backups/backup-name.ts';

@@ -5,8 +5,8 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { readBridgeConfig } from '../src/app/bridge-config.ts';
-import { ConfigError } from '../src/features/hub/settings-reader.ts';
+import { readBridgeConfig } from '../src/app/clamd-bridge/bridge-settings.ts';
+import { ConfigError } from '../src/features/hub/read-config.ts';
 import { createScanner } from '../src/features/attachments/scan-file.ts';
 import {
   BAD_WORDS, BAD_WORDS_NAME, EICAR, EICAR_NAME, freePort, onWholeStream, socketFolder, startClamd,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createApp } from '../src/app/app.ts';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
-import { loadConfig } from '../src/features/hub/load-config.ts';
+import { loadConfig } from '../src/features/hub/read-config.ts';
 import { openHub } from '../src/app/prepare-hub.ts';
 import { surroundings } from '../src/app/process.ts';
 import { backupName } from '../src/features/backups/backup-name.ts';

@@ -22,7 +22,7 @@ import { syncState as syncStateOf } from '../features/sources/sync-state-store.t
 import type { createJobQueue, Job } from '../platform/jobs/job-queue.ts';
 import type { JobHandlers } from '../platform/jobs/worker.ts';
 import { createAttachments } from './attachments.ts';
-import type { Config } from '../features/hub/config.ts';
+import type { Config } from '../features/hub/read-config.ts';
 import { jobHandlers } from './job-kinds.ts';
 import { createPeople } from './people.ts';
 import { tellingOwners } from './telling-owners.ts';

@@ -1,7 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ConfigError, type Config } from '../features/hub/config.ts';
-import { loadConfig, PROJECT_ROOT } from '../features/hub/load-config.ts';
+import { ConfigError, loadConfig, PROJECT_ROOT, type Config } from '../features/hub/read-config.ts';
 import { permissionFlags } from './permission-flags.ts';
 import type { Command } from './supervise.ts';
 

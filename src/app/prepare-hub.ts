@@ -9,7 +9,7 @@ import type { Clock } from '../platform/clock.ts';
 import { migrate, readMigrations, SchemaError } from '../platform/db/migrate.ts';
 import { openDatabase, type Db, type SlowQuery } from '../platform/db/open-database.ts';
 import { THE_HUB } from '../features/audit/audit.ts';
-import type { Config } from '../features/hub/config.ts';
+import type { Config } from '../features/hub/read-config.ts';
 
 /** In DATA_DIR, beside the database. */
 const FOLDERS = ['uploads', 'cache', 'backups', 'tmp', 'run'];

@@ -3,9 +3,7 @@ import type { Db } from '../platform/db/open-database.ts';
 import { createLog, errorFields, type Log } from '../platform/log.ts';
 import { createOutboundFetch } from '../platform/net/outbound-fetch.ts';
 import { createApp, type App, type Surroundings } from './app.ts';
-import type { Config } from '../features/hub/config.ts';
-import { hubUserAgent } from '../features/hub/hub-user-agent.ts';
-import { loadConfigOrExit } from '../features/hub/load-config.ts';
+import { hubUserAgent, loadConfigOrExit, type Config } from '../features/hub/read-config.ts';
 import { openHub } from './prepare-hub.ts';
 import { onStopSignals } from './stop-signals.ts';
 

@@ -28,7 +28,7 @@ import { errorFields } from '../platform/log.ts';
 import { ADMIN_LISTS } from './admin-lists.ts';
 import type { App } from './app.ts';
 import type { Assets } from './assets.ts';
-import type { Config } from '../features/hub/config.ts';
+import type { Config } from '../features/hub/read-config.ts';
 import type { Membership } from './membership.ts';
 import type { Observations } from './observations.ts';
 import { withOpenApi } from './openapi.ts';

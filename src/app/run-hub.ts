@@ -1,6 +1,5 @@
-import type { Config } from '../features/hub/config.ts';
+import { localAddress, type Config } from '../features/hub/read-config.ts';
 import { confinedCommand, watchedCommand, type NodeFacts } from './hub-commands.ts';
-import { localAddress } from '../features/hub/local-address.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { supervise, type Ending } from './supervise.ts';
 import { waitForHealth } from './wait-for-health.ts';

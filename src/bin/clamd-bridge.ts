@@ -4,8 +4,8 @@
  * scans in hand, for up to 8 s.
  */
 import type { AddressInfo } from 'node:net';
-import { loadBridgeConfigOrExit } from '../app/bridge-config.ts';
-import { closeBridge, createBridgeServer } from '../app/clamd-bridge.ts';
+import { loadBridgeConfigOrExit } from '../app/clamd-bridge/bridge-settings.ts';
+import { closeBridge, createBridgeServer } from '../app/clamd-bridge/bridge-server.ts';
 import { onStopSignals } from '../app/stop-signals.ts';
 import { SECOND } from '../platform/clock.ts';
 import { createLog, errorFields } from '../platform/log.ts';

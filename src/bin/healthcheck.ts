@@ -2,8 +2,7 @@
  * node src/bin/healthcheck.ts
  * Exit 0 when web's readiness answers 200 with ok: true within 5 s, 1 with the reason otherwise.
  */
-import { loadConfigOrExit } from '../features/hub/load-config.ts';
-import { localAddress } from '../features/hub/local-address.ts';
+import { loadConfigOrExit, localAddress } from '../features/hub/read-config.ts';
 import { askReadiness } from '../app/ask-readiness.ts';
 
 const config = loadConfigOrExit(process.env);

@@ -2,8 +2,8 @@
  * node src/bin/launch.ts <web|worker|hubctl|clamd-bridge> [argument…]
  * Becomes that program, confined by Node's permission model: same process id, signals and standard streams.
  */
-import { bridgeCommand } from '../app/bridge-command.ts';
-import { loadConfigOrExit, PROJECT_ROOT } from '../features/hub/load-config.ts';
+import { bridgeCommand } from '../app/clamd-bridge/bridge-command.ts';
+import { loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
 import { makeDataFolderOrExit } from '../app/data-folder.ts';
 import { confinedCommand, folderToRead, verifyingCommand } from '../app/hub-commands.ts';
 import type { Command } from '../app/supervise.ts';

@@ -3,9 +3,8 @@
  * The whole hub in the foreground: prepares the data, runs web and worker, prints the address once web is healthy.
  * Ctrl-C or SIGTERM stops both. --watch restarts them when a source file changes.
  */
-import { loadConfigOrExit, PROJECT_ROOT } from '../features/hub/load-config.ts';
+import { httpAddress, loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
 import { makeDataFolderOrExit } from '../app/data-folder.ts';
-import { httpAddress } from '../features/hub/local-address.ts';
 import { prepareHub } from '../app/prepare-hub.ts';
 import { noteProcess, runAroundRestores } from '../app/run-around-restores.ts';
 import { runHub } from '../app/run-hub.ts';

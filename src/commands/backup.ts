@@ -5,7 +5,7 @@ import { makeBackup, type MadeBackup } from '../features/backups/make-backup.ts'
 import { readMigrations } from '../platform/db/migrate.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { inUnits, listed } from './backup-report.ts';
-import type { Config } from '../features/hub/config.ts';
+import type { Config } from '../features/hub/read-config.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './run-hubctl.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;

@@ -1,4 +1,4 @@
-import type { Config } from '../features/hub/config.ts';
+import type { Config } from '../features/hub/read-config.ts';
 import { UsageError, type Command } from './run-hubctl.ts';
 
 /** What scripts need. Secrets are not among it and cannot be asked for. */

@@ -2,7 +2,7 @@ import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { HOUR } from '../platform/clock.ts';
 import { migrate, pendingMigrations, readMigrations, SchemaError } from '../platform/db/migrate.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
-import type { Config } from '../features/hub/config.ts';
+import type { Config } from '../features/hub/read-config.ts';
 import { UsageError, type Command } from './run-hubctl.ts';
 
 const FRESH = HOUR;

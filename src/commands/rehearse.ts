@@ -8,7 +8,7 @@ import { SECOND } from '../platform/clock.ts';
 import { openDatabase, type Db } from '../platform/db/open-database.ts';
 import { askReadiness } from '../app/ask-readiness.ts';
 import { inUnits } from './backup-report.ts';
-import type { Config } from '../features/hub/config.ts';
+import type { Config } from '../features/hub/read-config.ts';
 import { UsageError, type Command } from './run-hubctl.ts';
 
 const PATIENCE = 60 * SECOND; // for one answer

@@ -3,7 +3,7 @@ import { createLog } from '../platform/log.ts';
 import { isBusy, isStorageTrouble } from '../platform/db/open-database.ts';
 import { SchemaError } from '../platform/db/migrate.ts';
 import { createApp, type App } from '../app/app.ts';
-import { ConfigError, type Config } from '../features/hub/config.ts';
+import { ConfigError, loadConfig, type Config } from '../features/hub/read-config.ts';
 import { alertsCommand } from './alerts.ts';
 import { backupCommand } from './backup.ts';
 import { configCommand } from './config.ts';
@@ -15,7 +15,6 @@ import { rehearseCommand } from './rehearse.ts';
 import { restoreCommand } from './restore.ts';
 import { retentionCommand } from './retention.ts';
 import { verifyCommand } from './verify.ts';
-import { loadConfig } from '../features/hub/load-config.ts';
 import { openHub } from '../app/prepare-hub.ts';
 import { surroundings } from '../app/process.ts';
 

@@ -8,8 +8,7 @@ import type { FileLock } from '../platform/db/file-lock.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { formatReport } from './backup-report.ts';
-import { ConfigError } from '../features/hub/config.ts';
-import { PROJECT_ROOT } from '../features/hub/load-config.ts';
+import { ConfigError, PROJECT_ROOT } from '../features/hub/read-config.ts';
 import { UsageError, type Command, type CommandContext } from './run-hubctl.ts';
 
 /** Reports on a backup. Needs neither a hub nor its configuration, and may be run by another user. */

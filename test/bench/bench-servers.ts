@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { confinedCommand, type NodeFacts } from '../../src/app/hub-commands.ts';
-import { loadConfig } from '../../src/features/hub/load-config.ts';
+import { loadConfig } from '../../src/features/hub/read-config.ts';
 
 export type RunningServer = { name: string; port: number; pid: number; stop(): Promise<void> };
 

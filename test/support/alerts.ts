@@ -1,6 +1,6 @@
 import type { Alert } from '../../src/features/alerts/alert.ts';
 import { formatAlert, type AlertRequest } from '../../src/features/alerts/alert-formats.ts';
-import { ALERT_FORMATS, type AlertFormat } from '../../src/features/hub/config.ts';
+import { ALERT_FORMATS, type AlertFormat } from '../../src/features/hub/settings.ts';
 
 /** An alert of 31 January 2026, noon, with what a test changes about it. */
 export function alertWith(changes: Partial<Alert> = {}): Alert {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { PROJECT_ROOT } from '../../src/features/hub/load-config.ts';
+import { PROJECT_ROOT } from '../../src/features/hub/read-config.ts';
 import { cannotRun, requireRoot } from './tools.ts';
 
 /** An account without rights of its own. */

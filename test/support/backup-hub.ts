@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { loadConfig } from '../../src/features/hub/load-config.ts';
+import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { openHub } from '../../src/app/prepare-hub.ts';
 import { makeBackup, type BackupOptions, type MadeBackup } from '../../src/features/backups/make-backup.ts';
 import { verifyBackup, type Verification } from '../../src/features/backups/verify-backup.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import { closeBridge, createBridgeServer } from '../../src/app/clamd-bridge.ts';
+import { closeBridge, createBridgeServer } from '../../src/app/clamd-bridge/bridge-server.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createClamdClient, type ClamdOptions } from '../../src/platform/net/clamd-client.ts';
 

@@ -9,7 +9,7 @@ import { waitUntil } from './wait-until.ts';
 const WEB = `
 import { createServer } from 'node:http';
 import { writeFileSync } from 'node:fs';
-import { loadConfigOrExit } from '../features/hub/load-config.ts';
+import { loadConfigOrExit } from '../features/hub/read-config.ts';
 import { listenProblem } from '../app/listen-problem.ts';
 
 const config = loadConfigOrExit(process.env);
@@ -28,7 +28,7 @@ for (const end of ['SIGTERM', 'disconnect']) process.on(end, () => process.exit(
 `;
 const WORKER = `
 import { writeFileSync } from 'node:fs';
-import { loadConfigOrExit } from '../features/hub/load-config.ts';
+import { loadConfigOrExit } from '../features/hub/read-config.ts';
 
 writeFileSync(loadConfigOrExit(process.env).dataDir + '/worker.pid', String(process.pid));
 setInterval(() => undefined, 1_000);

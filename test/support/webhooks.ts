@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
 import type { TestContext } from 'node:test';
-import { loadConfig } from '../../src/features/hub/load-config.ts';
+import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { openHub } from '../../src/app/prepare-hub.ts';
 import { sealSecret } from '../../src/platform/secrets.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';

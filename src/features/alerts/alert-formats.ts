@@ -1,7 +1,7 @@
 import { messageOf, type Alert, type Message } from './alert.ts';
 import { chatBody } from './chat-bodies.ts';
 import { gotifyBody, ntfyHeaders, ntfyText } from './push-bodies.ts';
-import type { AlertFormat } from '../hub/config.ts';
+import type { AlertFormat } from '../hub/settings.ts';
 
 /** One request, ready to be sent; everything in the headers is ASCII. */
 export type AlertRequest = { method: 'POST'; url: string; headers: Record<string, string>; body: string };

@@ -1,4 +1,4 @@
-import type { AlertFormat } from '../hub/config.ts';
+import type { AlertFormat } from '../hub/settings.ts';
 
 type Rule = { format: AlertFormat; matches: (url: URL) => boolean };
 

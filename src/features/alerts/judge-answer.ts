@@ -1,4 +1,4 @@
-import type { AlertFormat } from '../hub/config.ts';
+import type { AlertFormat } from '../hub/settings.ts';
 
 /** What a receiver answered; `isWhole` is false where the answer broke off, or was longer than is read. */
 export type Answer = { status: number; contentType: string; body: string; isWhole: boolean };

@@ -6,7 +6,7 @@ import { createJobQueue } from '../../platform/jobs/job-queue.ts';
 import type { Log } from '../../platform/log.ts';
 import { createBufferedCounts, createKeptCounts } from '../../platform/metrics/kept-counts.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
-import type { Config } from './config.ts';
+import type { Config } from './read-config.ts';
 
 /** The handle that every act takes first: what differs between a process and a test. Made once per process. */
 export type Hub = {

@@ -1,6 +1,6 @@
 import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
-import type { Config } from './config.ts';
+import type { Config } from './read-config.ts';
 import { jobs, type Hub } from './hub.ts';
 
 /** A number, or the setting that it comes from. */

@@ -1,9 +1,15 @@
 import type { KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
 import { isAbsolute, resolve } from 'node:path';
-import { deriveSealingKey, SealedSecretError, TOKEN_PREFIX } from '../../platform/secrets.ts';
+import type { LogLevel } from '../../platform/log.ts';
 import { parseCidrs, type Cidr } from '../../platform/net/address-guard.ts';
-import type { Parse } from './settings-reader.ts';
+import { deriveSealingKey, SealedSecretError, TOKEN_PREFIX } from '../../platform/secrets.ts';
+
+/**
+ * Makes a value of a setting's text. Throws an Error that begins with "must" and never repeats the text. Relative paths
+ * are taken from `projectRoot`.
+ */
+export type Parse<Value> = (text: string, projectRoot: string) => Value;
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/i;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
@@ -28,6 +34,9 @@ export function oneOf<Word extends string>(...words: Word[]): Parse<Word> {
     return word;
   };
 }
+
+/** Which lines of the log are written. */
+export const logLevel: Parse<LogLevel> = oneOf('debug', 'info', 'warn', 'error');
 
 /** A host name or an address, IPv6 without brackets. */
 export function host(text: string): string {
@@ -64,11 +73,9 @@ export function httpUrl(text: string): string {
 }
 
 /** A folder; a relative one is taken from the project's. */
-export function folder(projectRoot: string): Parse<string> {
-  return (text) => {
-    if (text !== '' && !text.startsWith('~')) return resolve(projectRoot, text);
-    throw new Error('must be a folder, absolute or relative to the project (~ is not expanded)');
-  };
+export function folder(text: string, projectRoot: string): string {
+  if (text !== '' && !text.startsWith('~')) return resolve(projectRoot, text);
+  throw new Error('must be a folder, absolute or relative to the project (~ is not expanded)');
 }
 
 /** Comma-separated address ranges; none at all is fine. */
@@ -111,10 +118,10 @@ export function ageRecipient(text: string): string {
   throw new Error('must be age recipients (age1…) with spaces between, or the absolute path of a file of them');
 }
 
-/** The key that secrets in the database are sealed with, out of the bytes of its file. */
-export function sealingKey(bytes: Buffer): KeyObject {
+/** The key that secrets in the database are sealed with, out of the bytes of its file, each of them a character. */
+export function sealingKey(bytes: string): KeyObject {
   try {
-    return deriveSealingKey(bytes);
+    return deriveSealingKey(Buffer.from(bytes, 'latin1'));
   } catch (error) {
     if (!(error instanceof SealedSecretError)) throw error;
     throw new Error('must name a file of 32 to 4096 random bytes, as made by: head -c 32 /dev/urandom > FILE');

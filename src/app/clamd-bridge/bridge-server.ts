@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { SECOND } from '../platform/clock.ts';
-import { HttpError, problemReply } from '../platform/http/problem.ts';
-import { json, type Reply } from '../platform/http/reply.ts';
-import { errorFields, type Log } from '../platform/log.ts';
-import { ClamdError, type ClamdClient } from '../platform/net/clamd-client.ts';
+import { SECOND } from '../../platform/clock.ts';
+import { HttpError, problemReply } from '../../platform/http/problem.ts';
+import { json, type Reply } from '../../platform/http/reply.ts';
+import { errorFields, type Log } from '../../platform/log.ts';
+import { ClamdError, type ClamdClient } from '../../platform/net/clamd-client.ts';
 
 export type BridgeOptions = { clamd: ClamdClient; maxBytes: number; log: Log };
 

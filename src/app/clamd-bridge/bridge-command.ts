@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { NodeFacts } from './hub-commands.ts';
-import type { Command } from './supervise.ts';
+import type { NodeFacts } from '../hub-commands.ts';
+import type { Command } from '../supervise.ts';
 
 /**
  * The clamd bridge, confined more narrowly than the hub: it reads its own source and .env, writes nothing, starts no

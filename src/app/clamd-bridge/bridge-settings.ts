@@ -1,0 +1,48 @@
+import type { ClamdAddress } from '../../platform/net/clamd-client.ts';
+import {
+  ConfigError, configOrExit, readSettings, settingsSource, type SettingsSource,
+} from '../../features/hub/read-config.ts';
+import { host, integer, logLevel } from '../../features/hub/setting-values.ts';
+import type { SettingList, SettingValues } from '../../features/hub/settings.ts';
+
+const MAX_SOCKET_PATH = 107; // bytes: sun_path of unix(7) without its final NUL
+
+/** The settings of the clamd bridge, by their names in `BridgeConfig`. */
+export const BRIDGE_SETTINGS = {
+  clamd: {
+    name: 'CLAMD_ADDRESS', parse: clamdAddress, default: '/run/clamav/clamd.ctl',
+    meaning: "clamd's Unix socket, or `host:port`",
+  },
+  port: { name: 'CLAMD_BRIDGE_PORT', parse: integer(0, 65_535), default: '3311', meaning: 'on 127.0.0.1' },
+  maxBytes: {
+    name: 'CLAMD_STREAM_MAX_BYTES', parse: integer(1, 2 ** 31 - 1), default: '26214400',
+    meaning: "larger files are not scanned; must not be above clamd's `MaxFileSize`, which calls larger files clean",
+  },
+  logLevel: { name: 'LOG_LEVEL', parse: logLevel, default: 'info', meaning: "as the hub's" },
+} satisfies SettingList;
+
+export type BridgeConfig = SettingValues<typeof BRIDGE_SETTINGS>;
+
+/** The clamd bridge's part of the configuration. Throws ConfigError with every mistake. */
+export function readBridgeConfig(source: SettingsSource): BridgeConfig {
+  const { values, problems } = readSettings(BRIDGE_SETTINGS, source);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return values;
+}
+
+/** For entrypoints, out of the environment and .env: mistakes end the process with 2, each named on standard error. */
+export function loadBridgeConfigOrExit(env: Record<string, string | undefined>): BridgeConfig {
+  return configOrExit(() => readBridgeConfig(settingsSource(env)));
+}
+
+/** The path of a Unix socket, or host:port with an IPv6 address in brackets. */
+function clamdAddress(text: string): ClamdAddress {
+  if (text.startsWith('/') && Buffer.byteLength(text) <= MAX_SOCKET_PATH) return { path: text };
+  const [, bracketed, name, port = ''] = /^(?:\[([^\]]*)\]|([^:/]*)):(\d+)$/.exec(text) ?? [];
+  try {
+    return { host: host(bracketed ?? name ?? ''), port: integer(1, 65_535)(port, '') };
+  } catch {
+    throw new Error(`must be the path of a Unix socket (at most ${MAX_SOCKET_PATH} bytes) or host:port, for example ` +
+      '/run/clamav/clamd.ctl or 127.0.0.1:3310');
+  }
+}
