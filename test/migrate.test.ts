@@ -155,6 +155,57 @@ test('a database of 0.1.0 is refused with what to do, also where unsafe migratio
   assert.deepEqual(contents(db), before);
 });
 
+const TOYS = `-- safe: yes
+CREATE TABLE toys (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT) STRICT;
+INSERT INTO toys (id, name) VALUES (1, 'ball'), (7, 'kite');
+`;
+
+test('a table that is rebuilt gives no id again that it gave before', (t) => {
+  const { db, put, apply } = start(t);
+  put({ '0001_toys.sql': TOYS });
+  apply();
+  db.exec('DELETE FROM toys WHERE id = 7');
+  const rebuild = `-- safe: no
+    CREATE TABLE new_toys (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL) STRICT;
+    INSERT INTO new_toys SELECT id, name FROM toys;
+    DROP TABLE toys;
+    ALTER TABLE new_toys RENAME TO toys;`;
+  put({ '0001_toys.sql': TOYS, '0002_names.sql': rebuild });
+  apply(true);
+
+  db.exec(`INSERT INTO toys (name) VALUES ('top')`);
+  assert.deepEqual(db.prepare<[], object>('toys', 'SELECT id, name FROM toys').all(),
+    [{ id: 1, name: 'ball' }, { id: 8, name: 'top' }]);
+
+  const emptied = rebuild.replace('INSERT INTO new_toys SELECT id, name FROM toys;', '');
+  put({ '0001_toys.sql': TOYS, '0002_names.sql': rebuild, '0003_none.sql': emptied });
+  apply(true);
+  db.exec(`INSERT INTO toys (name) VALUES ('drum')`);
+  assert.deepEqual(db.prepare<[], object>('toys', 'SELECT id FROM toys').all(), [{ id: 9 }]);
+});
+
+test('a rebuilt table that would number its rows from the highest one on is refused', (t) => {
+  const { db, put, apply } = start(t);
+  put({ '0001_toys.sql': TOYS });
+  apply();
+  put({ '0001_toys.sql': TOYS, '0002_names.sql': `-- safe: no
+    CREATE TABLE new_toys (id INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;
+    INSERT INTO new_toys SELECT id, name FROM toys;
+    DROP TABLE toys;
+    ALTER TABLE new_toys RENAME TO toys;` });
+
+  refuses(() => apply(true), /^migration names takes AUTOINCREMENT from toys, .* nothing was changed$/);
+  assert.equal(schemaVersion(db), 1);
+});
+
+test('a table that is dropped needs no ids any more', (t) => {
+  const { put, apply } = start(t);
+  put({ '0001_toys.sql': TOYS });
+  apply();
+  put({ '0001_toys.sql': TOYS, '0002_none.sql': '-- safe: no\nDROP TABLE toys;' });
+  assert.deepEqual(apply(true), ['none']);
+});
+
 test('a history with a hole is refused', (t) => {
   const { db, put, apply } = start(t);
   put({ '0001_people.sql': PEOPLE, '0002_towns.sql': TOWNS });

@@ -6,11 +6,12 @@ import { SECOND } from '../../platform/clock.ts';
 import { isBusy, isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
 import { BackupError } from './backup-error.ts';
 import { backupName } from './backup-name.ts';
+import { raiseIdsAbove } from './raise-ids.ts';
 import {
   clearRestoreState, readRestoreState, writeRestoreState, type Phase, type RestoreState,
 } from './restore-state.ts';
 import {
-  isStagingName, placesOf, releaseReserve, stageRestore, type StageOptions, type Staged,
+  changeStaged, isStagingName, placesOf, releaseReserve, stageRestore, type StageOptions, type Staged,
 } from './stage-restore.ts';
 import { itemsIn, swapBack, swapIn } from './swap-data.ts';
 
@@ -44,6 +45,8 @@ export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promis
   const places = placesOf(dataDir, state.id);
   if (state.phase === 'staged') {
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
+    // Only now nobody can write to the old one any more.
+    changeStaged(join(places.staged, 'hub.db'), (db) => raiseIdsAbove(db, join(dataDir, 'hub.db')));
     state = await advance(dataDir, { ...state, phase: 'swapping', old: itemsIn(dataDir) });
   }
   if (state.phase === 'swapping') {

@@ -15,6 +15,7 @@ import { readSnapshot } from './check-database.ts';
 import { requireSpace, spaceNeeded } from './free-space.ts';
 import { hashFile } from './hash-file.ts';
 import { parseManifest, type Manifest } from './manifest.ts';
+import { raiseIdsByTime } from './raise-ids.ts';
 import type { Settled } from './restored-store.ts';
 import type { UploadRow } from './snapshot-store.ts';
 import { DATA_ITEMS, type Places } from './swap-data.ts';
@@ -64,7 +65,7 @@ export async function stageRestore(options: StageOptions): Promise<Staged> {
 async function stage(
   options: StageOptions, { name, absent, counts }: Verification, { hashes }: Manifest,
 ): Promise<Omit<Staged, 'verification'>> {
-  const { dataDir, backup, staged, onStep, settle } = options;
+  const { dataDir, backup, staged, clock, onStep, settle } = options;
   const { size } = await stat(join(backup, DATABASE));
   // Migrations may rewrite the database.
   await requireSpace(dataDir, spaceNeeded(2 * size, counts?.uploadBytes ?? 0), 'the restore');
@@ -79,10 +80,11 @@ async function stage(
   onStep('checking what was unpacked');
   await compareUploads(staged, rows.filter(({ sha256 }) => !missing.has(sha256)));
   onStep('bringing the database up to date');
-  const { migrated, settled } = prepareDatabase(join(staged, DATABASE), (db) => ({
-    migrated: bringUpToDate(db, options),
-    settled: settle(db, name),
-  }));
+  const { migrated, settled } = changeStaged(join(staged, DATABASE), (db) => {
+    const migrated = bringUpToDate(db, options);
+    raiseIdsByTime(db, clock());
+    return { migrated, settled: settle(db, name) };
+  });
   await writeReserve(join(staged, RESERVE));
   await syncTree(staged, rows);
   return { migrated, settled };
@@ -153,8 +155,8 @@ function bringUpToDate(db: Db, { migrations, clock }: StageOptions): number {
   }
 }
 
-/** Leaves a database that is one file: nothing of its log stays beside it. */
-function prepareDatabase<T>(path: string, work: (db: Db) => T): T {
+/** Changes a database that lies ready, and leaves it as one file: nothing of its log stays beside it. */
+export function changeStaged<T>(path: string, work: (db: Db) => T): T {
   const db = openDatabase(path);
   try {
     const result = work(db);

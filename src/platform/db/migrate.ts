@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
+import { givenIds, numberedTables, raiseIds, type GivenIds } from './id-sequences.ts';
 import { transactionStatement, unsafeStatements } from './migration-safety.ts';
 import { isStorageTrouble, type Db } from './open-database.ts';
 
@@ -98,8 +99,10 @@ function applyOne(db: Db, all: Migration[], migration: Migration, clock: Clock):
   const apply = db.transaction(`migration ${migration.name}`, () => {
     const stillPending = pendingMigrations(db, all).includes(migration);
     if (!stillPending) return false; // the other process got there first
+    const given = givenIds(db, numberedTables(db));
     execute(db, migration);
     assertForeignKeys(db, migration);
+    carryIds(db, migration, given);
     db.prepare<[number, number, string, string]>('record migration',
       'INSERT INTO schema_migrations (version, applied_at, name, checksum) VALUES (?, ?, ?, ?)',
     ).run(migration.version, clock(), migration.name, migration.checksum);
@@ -122,6 +125,18 @@ function assertForeignKeys(db: Db, { name }: Migration): void {
     'SELECT "table" FROM pragma_foreign_key_check').get();
   if (!broken) return;
   throw new SchemaError(`migration ${name} leaves rows of ${broken.table} without their parent; nothing was changed`);
+}
+
+/** A table that is rebuilt begins to number anew after its last row, be the one that was deleted last higher. */
+function carryIds(db: Db, { name }: Migration, given: GivenIds): void {
+  const numbered = numberedTables(db);
+  const left = [...givenIds(db, [...given.keys()]).keys()];
+  const unnumbered = left.find((table) => !numbered.includes(table));
+  if (unnumbered !== undefined) {
+    throw new SchemaError(`migration ${name} takes AUTOINCREMENT from ${unnumbered}, which would give ids again; ` +
+      'nothing was changed');
+  }
+  raiseIds(db, new Map([...given].filter(([table]) => left.includes(table))));
 }
 
 function assertKnown(row: AppliedRow, known: Migration | undefined, newest: number): void {
