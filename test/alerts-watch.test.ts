@@ -9,7 +9,7 @@ import { watchingWorker } from '../src/app/watch-worker.ts';
 import { backupName } from '../src/features/backups/backup-name.ts';
 import { noteRun, type Run } from '../src/features/backups/backup-status.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
-import { createHeartbeat } from '../src/platform/jobs/heartbeat.ts';
+import { createHeartbeat } from '../src/platform/jobs/scheduler.ts';
 import { alertDeliveries } from '../src/features/alerts/alert-store.ts';
 import { isTroubleOpen } from '../src/features/alerts/raise-alerts.ts';
 import type { Hub } from './support/hub.ts';

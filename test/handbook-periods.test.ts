@@ -16,7 +16,7 @@ import { KEPT_UNNAMED } from '../src/features/attachments/sweep-uploads.ts';
 import { EVENTS_KEPT } from '../src/features/webhooks/receive-event.ts';
 import { LONGEST_QUIET } from '../src/features/webhooks/watch-silence.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
-import { backoff } from '../src/platform/jobs/backoff.ts';
+import { backoff } from '../src/platform/jobs/finish-jobs.ts';
 import { THE_HUB } from '../src/features/audit/audit.ts';
 import { readHandbook } from './support/handbook.ts';
 import { startHub } from './support/hub.ts';

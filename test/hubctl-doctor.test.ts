@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, utimesS
 import { dirname } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
-import { createHeartbeat } from '../src/platform/jobs/heartbeat.ts';
+import { createHeartbeat } from '../src/platform/jobs/scheduler.ts';
 import { startHub } from './support/hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';
 import { hashOf, uploadPath, writePost, writer } from './support/uploads.ts';

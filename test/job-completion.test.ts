@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
-import { backoff } from '../src/platform/jobs/backoff.ts';
+import { backoff } from '../src/platform/jobs/finish-jobs.ts';
 import { LEASE } from '../src/platform/jobs/job-queue.ts';
 import { add, assertCountsAreTrue, claimOne, START, startQueue, state } from './support/queue.ts';
 

@@ -68,7 +68,7 @@ test('an extended lease lasts its full length from then on', (t) => {
   assert.equal(queue.complete(job), true);
 });
 
-test('a job that kills its worker every time is buried after its last lease, and somebody is told', (t) => {
+test('a job that kills its worker every time is dead-lettered after its last lease, and somebody is told', (t) => {
   const { db, queue, passTime } = startQueue(t);
   add(queue, { maxAttempts: 2 });
   for (const attempt of [1, 2]) {
@@ -85,7 +85,7 @@ test('a job that kills its worker every time is buried after its last lease, and
   assertCountsAreTrue(db);
 });
 
-test('a burial that cannot be told is put off by a lease, holds up no other job, and is not forgotten', (t) => {
+test('a dead-lettering that cannot be told is put off by a lease, holds up no other job, and is not forgotten', (t) => {
   const { queue, passTime, effect, effects } = startQueue(t);
   add(queue, { maxAttempts: 1 });
   const dead = claimOne(queue);

@@ -4,7 +4,7 @@ import { createJobQueue, LEASE } from '../src/platform/jobs/job-queue.ts';
 import { waitUntil } from './support/wait-until.ts';
 import { gate, startWorker, timeToAct } from './support/worker.ts';
 
-test('a job that was buried because its worker died is told to its handler in the same transaction', async (t) => {
+test('a job that was dead-lettered because its worker died is told to its handler in the same transaction', async (t) => {
   let tell = (): void => {
     throw new Error('alert broken');
   };

@@ -1,6 +1,5 @@
 import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
-import { createHeartbeat } from '../platform/jobs/heartbeat.ts';
-import type { Task } from '../platform/jobs/scheduler.ts';
+import { createHeartbeat, type Task } from '../platform/jobs/scheduler.ts';
 import { credentials as credentialsOf } from '../features/accounts/credential-store.ts';
 import { invitations as invitationsOf } from '../features/accounts/invitation-store.ts';
 import { SYNC_SOURCE } from '../features/feeds/sync-source.ts';

@@ -1,8 +1,7 @@
 import { MINUTE, SECOND, type Clock } from '../platform/clock.ts';
 import { deliverAlert } from '../features/alerts/deliver-alert.ts';
 import { tellTroubles, watchTrouble } from '../features/alerts/raise-alerts.ts';
-import { createHeartbeat } from '../platform/jobs/heartbeat.ts';
-import type { Task } from '../platform/jobs/scheduler.ts';
+import { createHeartbeat, type Task } from '../platform/jobs/scheduler.ts';
 import { createWorker } from '../platform/jobs/worker.ts';
 import type { App } from './app.ts';
 import { jobHandlers } from './job-kinds.ts';

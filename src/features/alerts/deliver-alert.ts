@@ -1,8 +1,7 @@
 import { DAY, HOUR, type Random } from '../../platform/clock.ts';
-import { backoff } from '../../platform/jobs/backoff.ts';
-import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
+import { backoff, type Effects, type Fate } from '../../platform/jobs/finish-jobs.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
-import { PermanentError, RetryLaterError } from '../../platform/jobs/job-errors.ts';
+import { PermanentError, RetryLaterError } from '../../platform/jobs/worker.ts';
 import { jobs, type Hub } from '../hub/hub.ts';
 import type { JobKind } from '../hub/job-kind.ts';
 import { alertDeliveries, type AlertDelivery } from './alert-store.ts';

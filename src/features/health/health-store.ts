@@ -1,6 +1,6 @@
 import { SECOND, type Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import { createJobReadings } from '../../platform/jobs/job-readings.ts';
+import { createJobReadings } from '../../platform/jobs/job-records.ts';
 import { type CountsReading, createKeptCounts } from '../../platform/metrics/kept-counts.ts';
 
 export const SYNC_JOB = 'sync-source';

@@ -1,21 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import { SECOND, type Clock } from '../clock.ts';
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
-import type { Job } from './job-queue.ts';
+
+/** A claimed job. The token is the worker's right to finish it. */
+export type Job = {
+  id: number;
+  kind: string;
+  payload: unknown;
+  dedupeKey: string | null;
+  lane: string | null;
+  attempts: number; // counts this one
+  maxAttempts: number;
+  leaseToken: string;
+};
 
 type JobColumns = Omit<Job, 'payload' | 'leaseToken'> & { payload: string };
 type DueColumns = JobColumns & { runAt: number };
 type LeasedColumns = JobColumns & { leaseToken: string };
 type Outlook = { due: number; expired: number; farOff: number };
 
-/** Told of each job that is buried because its last worker died, inside the transaction that buries it. */
-export type OnBuried = (job: Job, error: Error) => void;
+/** Told of each job that is dead-lettered because its last worker died, inside the transaction that does so. */
+export type OnDeadLettered = (job: Job, error: Error) => void;
 
-/** How jobs come into the hands of a worker. */
+/** How jobs are claimed by a worker. */
 export function createClaim(db: Db, clock: Clock, lease: number) {
   const sql = prepareClaim(db);
   const claimDue = db.transaction('claim jobs', claimInTransaction);
-  const buryAbandoned = createBurial(db, clock, lease);
+  const deadLetterAbandoned = createDeadLettering(db, clock, lease);
 
   function claimInTransaction(kind: string, limit: number, outlook: Outlook): Job[] {
     const now = clock();
@@ -51,44 +62,44 @@ export function createClaim(db: Db, clock: Clock, lease: number) {
   return {
     /**
      * Takes up to `limit` due jobs for the length of a lease, those of dead workers first; never two of one lane.
-     * A job that used up its attempts without an end is buried. Throws what `onBuried` throws.
+     * A job that used up its attempts without an end is dead-lettered. Throws what `onDeadLettered` throws.
      * A lease further off than any can be (the clock was set back) is cut to the usual length.
      */
-    claim(kind: string, limit: number, onBuried: OnBuried = () => {}): Job[] {
+    claim(kind: string, limit: number, onDeadLettered: OnDeadLettered = () => {}): Job[] {
       if (limit <= 0) return [];
       const now = clock();
       const outlook = sql.outlook.get(kind, now, kind, now, now + lease + SECOND);
       if (!outlook || (!outlook.due && !outlook.expired && !outlook.farOff)) return [];
-      if (outlook.expired) buryAbandoned(kind, onBuried);
+      if (outlook.expired) deadLetterAbandoned(kind, onDeadLettered);
       return claimDue(kind, limit, outlook);
     },
   };
 }
 
-/** Buries the jobs whose workers died in their last attempt, each in a transaction of its own. */
-function createBurial(db: Db, clock: Clock, lease: number) {
-  const sql = prepareBurial(db);
-  const bury = db.transaction('bury abandoned job', buryInTransaction);
+/** Dead-letters the jobs whose workers died in their last attempt, each in a transaction of its own. */
+function createDeadLettering(db: Db, clock: Clock, lease: number) {
+  const sql = prepareDeadLettering(db);
+  const deadLetter = db.transaction('dead-letter abandoned job', deadLetterInTransaction);
 
-  function buryInTransaction(row: LeasedColumns, onBuried: OnBuried): void {
+  function deadLetterInTransaction(row: LeasedColumns, onDeadLettered: OnDeadLettered): void {
     const error = new Error(`worker died or lost the job in attempt ${row.attempts} of ${row.maxAttempts}`);
     const now = clock();
-    const { changes } = sql.bury.run(error.message, now, row.id, row.leaseToken, now);
-    if (changes === 1) onBuried(toJob(row, row.leaseToken), error);
+    const { changes } = sql.deadLetter.run(error.message, now, row.id, row.leaseToken, now);
+    if (changes === 1) onDeadLettered(toJob(row, row.leaseToken), error);
   }
 
-  /** A job whose `onBuried` throws stays as it is for another lease, so that the others are not held up by it. */
-  function buryOrPostpone(row: LeasedColumns, onBuried: OnBuried): void {
+  /** A job whose `onDeadLettered` throws stays as it is for another lease, so that the others are not held up by it. */
+  function deadLetterOrPostpone(row: LeasedColumns, onDeadLettered: OnDeadLettered): void {
     try {
-      bury(row, onBuried);
+      deadLetter(row, onDeadLettered);
     } catch (error) {
       if (!isStorageTrouble(error)) sql.postpone.run(clock() + lease, row.id, row.leaseToken);
       throw error;
     }
   }
 
-  return function buryAbandoned(kind: string, onBuried: OnBuried): void {
-    for (const row of sql.abandoned.all(kind, clock())) buryOrPostpone(row, onBuried);
+  return function deadLetterAbandoned(kind: string, onDeadLettered: OnDeadLettered): void {
+    for (const row of sql.abandoned.all(kind, clock())) deadLetterOrPostpone(row, onDeadLettered);
   };
 }
 
@@ -127,16 +138,16 @@ function prepareClaim(db: Db) {
   };
 }
 
-function prepareBurial(db: Db) {
+function prepareDeadLettering(db: Db) {
   return {
     abandoned: db.prepare<[string, number], LeasedColumns>('abandoned jobs', `
       SELECT ${COLUMNS}, lease_token AS leaseToken FROM jobs
        WHERE kind = ? AND state = 'running' AND lease_expires_at <= ? AND attempts >= max_attempts
     `),
-    postpone: db.prepare<[number, number, string]>('postpone burial', `
+    postpone: db.prepare<[number, number, string]>('postpone dead-lettering', `
       UPDATE jobs SET lease_expires_at = ? WHERE id = ? AND lease_token = ?
     `),
-    bury: db.prepare<[string, number, number, string, number]>('bury abandoned job', `
+    deadLetter: db.prepare<[string, number, number, string, number]>('dead-letter abandoned job', `
       UPDATE jobs
          SET state = 'failed', last_error = ?, finished_at = ?, lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ? AND lease_expires_at <= ?

@@ -1,7 +1,6 @@
-import type { Clock, Random } from '../clock.ts';
+import { HOUR, SECOND, type Clock, type Random } from '../clock.ts';
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
-import { backoff } from './backoff.ts';
-import type { Job } from './job-queue.ts';
+import type { Job } from './claim-jobs.ts';
 
 /** Writes of a job that are committed together with its end. May run again when the commit failed: only SQL in here. */
 export type Effects = () => void;
@@ -11,12 +10,19 @@ export type Fate = 'retrying' | 'failed';
 /** `retryAt`: unix ms, not before; `permanent`: no further attempt; `effects`: written together with the failure. */
 export type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
 
+type Result = true | 'lost' | Error;
+type Finished = { job: Job; effects?: Effects | undefined };
+
 /** After this a batch ends: whoever else wants to write waits for its commit, and gives up after 5 s. */
 const LONG_BATCH_MS = 50;
 
 const LONGEST_ERROR = 2_000; // characters kept for a person
 
-/** How jobs leave the hands of a worker. The token in each WHERE makes a worker that outlived its lease harmless. */
+const FIRST_DELAY = 30 * SECOND;
+const LONGEST_DELAY = HOUR;
+const GROWTH = 4;
+
+/** How claimed jobs end. The token in each WHERE makes a worker that outlived its lease harmless. */
 export function createFinish(db: Db, clock: Clock, random: Random, lease: number) {
   const sql = prepareStatements(db);
   const complete = db.transaction('complete job', completeInTransaction);
@@ -72,7 +78,7 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
     const message = error.message.slice(0, LONGEST_ERROR);
     const next = Math.max(now + backoff(job.attempts, random), Math.ceil(retryAt));
     const { changes } = fate === 'failed'
-      ? sql.bury.run(message, now, job.id, job.leaseToken)
+      ? sql.deadLetter.run(message, now, job.id, job.leaseToken)
       : sql.reschedule.run(message, next, job.id, job.leaseToken);
     if (changes === 0) return 'lost';
     effects?.(fate);
@@ -106,8 +112,15 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
   };
 }
 
-type Result = true | 'lost' | Error;
-type Finished = { job: Job; effects?: Effects | undefined };
+/**
+ * Milliseconds until the next attempt, after `attempts` (1 or more) have failed: 30 s, 2 min, 8 min, 32 min, then
+ * an hour, each ±25 % so that jobs which failed together do not come back together. Five attempts span about
+ * 43 minutes (32 to 53), enough for a restart or a short outage at the other end.
+ */
+export function backoff(attempts: number, random: Random): number {
+  const delay = Math.min(FIRST_DELAY * GROWTH ** (attempts - 1), LONGEST_DELAY);
+  return Math.round(delay * (0.75 + random() / 2));
+}
 
 function prepareStatements(db: Db) {
   return {
@@ -125,7 +138,7 @@ function prepareStatements(db: Db) {
       UPDATE jobs SET state = 'retrying', last_error = ?, run_at = ?, lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?
     `),
-    bury: db.prepare<[string, number, number, string]>('bury job', `
+    deadLetter: db.prepare<[string, number, number, string]>('dead-letter job', `
       UPDATE jobs SET state = 'failed', last_error = ?, finished_at = ?, lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?
     `),

@@ -2,32 +2,16 @@ import { MINUTE, type Clock, type Random } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { createClaim } from './claim-jobs.ts';
 import { createFinish } from './finish-jobs.ts';
-import { createJobReadings } from './job-readings.ts';
-import { createJobRecords } from './job-records.ts';
+import { createJobReadings, createJobRecords } from './job-records.ts';
 
-export type { JobRow } from './job-records.ts';
+export type { Job } from './claim-jobs.ts';
+export type { Effects, Fate } from './finish-jobs.ts';
+export { JOB_STATES, type JobRow, type JobState } from './job-records.ts';
 
 /** How long a claimed job belongs to its worker. All processes on one file use the same. */
 export const LEASE = 5 * MINUTE;
 
 const MAX_ATTEMPTS = 5;
-
-/** Every state of a job: first what needs somebody, last what has ended. */
-export const JOB_STATES = ['failed', 'retrying', 'queued', 'running', 'done', 'discarded'] as const;
-
-export type JobState = (typeof JOB_STATES)[number];
-
-/** A job in the hands of a worker. The token is its right to finish the job. */
-export type Job = {
-  id: number;
-  kind: string;
-  payload: unknown;
-  dedupeKey: string | null;
-  lane: string | null;
-  attempts: number; // counts this one
-  maxAttempts: number;
-  leaseToken: string;
-};
 
 export type NewJob = {
   kind: string;

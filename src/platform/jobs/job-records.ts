@@ -1,6 +1,10 @@
-import type { Clock } from '../clock.ts';
+import { SECOND, type Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
-import type { JobState } from './job-queue.ts';
+
+/** Every state of a job: first what needs somebody, last what has ended. */
+export const JOB_STATES = ['failed', 'retrying', 'queued', 'running', 'done', 'discarded'] as const;
+
+export type JobState = (typeof JOB_STATES)[number];
 
 /** A job as a person sees it in a list. Times are unix ms. */
 export type JobRow = {
@@ -115,4 +119,51 @@ function prepareList(db: Db, name: string, condition: string) {
 
 function toRow(row: JobColumns): JobRow {
   return { ...row, payload: JSON.parse(row.payload) };
+}
+
+/** What health, metrics and the worker ask of the queue. No answer costs more as the table grows. */
+export function createJobReadings(db: Db, clock: Clock) {
+  const failed = db.prepare<[string], { value: number }>('failed jobs', `
+    SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'
+  `);
+  const underWay = db.prepare<[string, string, number], { id: number }>('job under way', `
+    SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
+       AND (state = 'running' OR run_at <= ?)
+  `);
+  const live = db.prepare<[string, string], { id: number }>('live job', `
+    SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
+  `);
+  // `+?`: see prepareClaim; a bare parameter is compiled anew each time.
+  const firstDue = db.prepare<[string, number], { at: number }>('first due job', `
+    SELECT run_at AS at FROM jobs WHERE kind = +? AND state IN ('queued', 'retrying') AND run_at > ?
+     ORDER BY run_at LIMIT 1
+  `);
+  const firstLeaseEnd = db.prepare<[string, number], { at: number }>('first end of a lease', `
+    SELECT lease_expires_at AS at FROM jobs WHERE kind = +? AND state = 'running' AND lease_expires_at > ?
+     ORDER BY lease_expires_at LIMIT 1
+  `);
+
+  return {
+    /** Jobs of the kind that ran out of retries and that nobody has retried, discarded or settled. */
+    failedCount: (kind: string): number => failed.get(kind)?.value ?? 0,
+
+    /** Whether a job with that kind and key runs, or is about to. */
+    isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
+
+    /** Whether a job with that kind and key waits or runs. */
+    isLive: (kind: string, dedupeKey: string): boolean => live.get(kind, dedupeKey) !== undefined,
+
+    /** For how long the job of the kind that was due first has waited; 0 when none is due. */
+    oldestDueSeconds(kind: string): number {
+      const first = firstDue.get(kind, -1);
+      return first ? Math.max(0, (clock() - first.at) / SECOND) : 0;
+    },
+
+    /** The first moment later than `after` at which a job falls due or a lease ends; null when there is none. */
+    nextDueAt(kinds: string[], after = -1): number | null {
+      const moments = kinds.flatMap((kind) => [firstDue.get(kind, after), firstLeaseEnd.get(kind, after)]);
+      const times = moments.flatMap((moment) => (moment ? [moment.at] : []));
+      return times.length > 0 ? Math.min(...times) : null;
+    },
+  };
 }

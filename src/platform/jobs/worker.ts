@@ -1,27 +1,12 @@
-import type { Clock } from '../clock.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { SECOND, type Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
-import type { Log } from '../log.ts';
-import type { Effects, Fate } from './finish-jobs.ts';
-import type { Job, JobQueue } from './job-queue.ts';
-import { createHands } from './worker-hands.ts';
-import { createWorkerLoop } from './worker-loop.ts';
-import { createNap } from './worker-nap.ts';
+import { errorFields, type Log } from '../log.ts';
+import { createInFlightJobs } from './in-flight-jobs.ts';
+import type { JobQueue } from './job-queue.ts';
+import type { JobHandlers } from './run-job.ts';
 
-export { PermanentError, RetryLaterError } from './job-errors.ts';
-
-/**
- * Does jobs of one kind. `run` may be called more than once for a job; it throws to fail and heeds its signal
- * (deadline, shutdown). What it returns is run in the transaction that completes the job: only SQL in there.
- */
-export type JobHandler = {
-  concurrency: number;
-  run(job: Job, signal: AbortSignal): Promise<void | Effects>;
-  /** In the transaction that records the failure; also for a job that is buried because its worker died. */
-  failed?(job: Job, error: Error, fate: Fate): void;
-};
-
-/** By kind of job. */
-export type JobHandlers = Record<string, JobHandler>;
+export { PermanentError, RetryLaterError, type JobHandler, type JobHandlers } from './run-job.ts';
 
 export type WorkerOptions = {
   db: Db;
@@ -34,50 +19,150 @@ export type WorkerOptions = {
 
 export type Worker = ReturnType<typeof createWorker>;
 
+/** How often a waiting worker looks whether another process has written, and how often for no reason at all. */
+const POLL = SECOND / 4;
+const FULL_LOOK = 5 * SECOND;
+
+/** After trouble the worker pauses, twice as long each time. */
+const FIRST_PAUSE = SECOND / 10;
+const LONGEST_PAUSE = 10 * SECOND;
+
 /** One loop for all kinds of jobs, each with its own concurrency. Jobs of a kind without a handler are left alone. */
-export function createWorker({ db, queue, handlers, clock, log, onError }: WorkerOptions) {
-  const { nap, wake } = createNap();
-  const hands = createHands({ queue, handlers, clock, log, onError, onEnd: wake });
-  const loop = createWorkerLoop({ db, queue, kinds: Object.keys(handlers), clock, log, onError, nap, round });
+export function createWorker(options: WorkerOptions) {
+  const { queue } = options;
+  const idle = createIdleWait();
+  const inFlight = createInFlightJobs({ ...options, onEnd: idle.wake });
+  const loop = createLoop(options, idle, round);
   let unwatch = () => {};
 
   function round(): void {
-    hands.settle();
-    hands.fill();
+    inFlight.settle();
+    inFlight.claim();
+  }
+
+  /** Waits until a job ends, at most until then (performance.now), and for what ends in the same turn. */
+  async function untilJobsEnd(until: number): Promise<void> {
+    await idle.wait(Math.min(until - performance.now(), FULL_LOOK));
+    await nextTurn(); // jobs that end in the same turn share a transaction
   }
 
   return {
     start(): void {
-      unwatch = queue.watch(wake);
+      unwatch = queue.watch(idle.wake);
       loop.start();
     },
 
     /** For tests: does everything that is due now, also what becomes due by that. Returns how many were run. */
     async runDue(): Promise<number> {
       for (let done = 0; ; ) {
-        hands.fill();
-        if (hands.areEmpty()) return done;
-        await loop.untilJobsEnd(Infinity);
-        done += hands.settle();
+        inFlight.claim();
+        if (inFlight.areNone()) return done;
+        await untilJobsEnd(Infinity);
+        done += inFlight.settle();
       }
     },
 
     /**
-     * Claims nothing more and tells the jobs in hand by their signals. Those that do not end within `graceMs` are
+     * Claims nothing more and tells the in-flight jobs by their signals. Those that do not end within `graceMs` are
      * given back, without the attempt being counted, and their late results are ignored.
      */
     async stop(graceMs: number): Promise<void> {
       unwatch();
-      hands.tellToStop(new Error('the worker is stopping'));
-      const stopped = loop.stop();
-      wake();
-      await stopped;
+      inFlight.tellToStop(new Error('the worker is stopping'));
+      await loop.stop();
       const until = performance.now() + graceMs;
-      while (hands.areAtWork() && performance.now() < until) {
-        await loop.untilJobsEnd(until);
-        hands.settleCalmly();
+      while (inFlight.areAtWork() && performance.now() < until) {
+        await untilJobsEnd(until);
+        inFlight.settleCalmly();
       }
-      hands.giveBack();
+      inFlight.giveBack();
+    },
+  };
+}
+
+/** Calls `round` whenever there may be something to do. What it throws is told, and the loop goes on after a pause. */
+function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions, idle: IdleWait, round: () => void) {
+  const kinds = Object.keys(handlers);
+  let running: Promise<void> | undefined;
+  let stopping = false;
+
+  async function run(): Promise<void> {
+    for (let troubles = 0; !stopping; ) {
+      try {
+        const version = db.pragma('data_version'); // read before the round, so that nothing falls between
+        const lookedAt = clock();
+        round();
+        troubles = 0;
+        await rest(version, lookedAt);
+      } catch (error) {
+        log.error('the worker met trouble and goes on', errorFields(error));
+        onError(error);
+        await pause(Math.min(FIRST_PAUSE * 2 ** troubles++, LONGEST_PAUSE));
+      }
+    }
+  }
+
+  /** Until a job ends, one falls due, another process has written, or it is time for a look without a reason. */
+  async function rest(version: unknown, lookedAt: number): Promise<void> {
+    const until = performance.now() + FULL_LOOK;
+    const dueAt = queue.nextDueAt(kinds, lookedAt) ?? Infinity;
+    while (performance.now() < until && clock() < dueAt && db.pragma('data_version') === version) {
+      if (await idle.wait(Math.min(POLL, Math.max(1, dueAt - clock())))) break;
+    }
+    await nextTurn();
+  }
+
+  /** Nothing but `stop` cuts it short: what ends meanwhile would only meet the same trouble. */
+  async function pause(milliseconds: number): Promise<void> {
+    const until = performance.now() + milliseconds;
+    while (!stopping && performance.now() < until) await idle.wait(until - performance.now());
+  }
+
+  return {
+    start(): void {
+      stopping = false;
+      running ??= run();
+    },
+
+    /** Resolves when the loop has come to its end. */
+    async stop(): Promise<void> {
+      stopping = true;
+      idle.wake();
+      await running;
+      running = undefined;
+    },
+  };
+}
+
+type IdleWait = ReturnType<typeof createIdleWait>;
+
+/** A wait that can be cut short. A call to `wake` while nobody waits cuts the next wait short. */
+function createIdleWait() {
+  let isWoken = false;
+  let endWait = () => {};
+
+  function sleep(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, milliseconds);
+      endWait = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  return {
+    wake(): void {
+      isWoken = true;
+      endWait();
+    },
+
+    /** Resolves after the time, or early and with true when woken. */
+    async wait(milliseconds: number): Promise<boolean> {
+      if (!isWoken) await sleep(milliseconds);
+      const woken = isWoken;
+      isWoken = false;
+      return woken;
     },
   };
 }

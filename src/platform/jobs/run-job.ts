@@ -1,17 +1,39 @@
 import type { Clock } from '../clock.ts';
 import { withLogContext } from '../log.ts';
-import type { Effects } from './finish-jobs.ts';
-import type { Job, JobQueue } from './job-queue.ts';
-import type { JobHandler } from './worker.ts';
+import type { Effects, Fate, Job, JobQueue } from './job-queue.ts';
 
-const DEADLINE = 0.9; // of the lease: the handler is told to stop
-const LAST_CALL = 0.05; // of the lease, after the deadline: the worker no longer waits for the handler
+/**
+ * Does jobs of one kind. `run` may be called more than once for a job; it throws to fail and heeds its signal
+ * (deadline, shutdown). What it returns is run in the transaction that completes the job: only SQL in there.
+ */
+export type JobHandler = {
+  concurrency: number;
+  run(job: Job, signal: AbortSignal): Promise<void | Effects>;
+  /** In the transaction that records the failure; also for a job that is dead-lettered because its worker died. */
+  failed?(job: Job, error: Error, fate: Fate): void;
+};
+
+/** By kind of job. */
+export type JobHandlers = Record<string, JobHandler>;
+
+/** Thrown by a handler: the job can never succeed, and is dead-lettered at once. */
+export class PermanentError extends Error {}
+
+/** Thrown by a handler: the job should not be tried again before `at` (unix ms). */
+export class RetryLaterError extends Error {
+  readonly at: number;
+
+  constructor(message: string, at: number, options?: ErrorOptions) {
+    super(message, options);
+    this.at = at;
+  }
+}
 
 /** How a handler ended: with what completes the job, or with what went wrong. */
 export type Outcome = { effects: Effects | undefined } | { error: unknown };
 
 /** A job that a handler of this process is at work on, or that has ended and waits to be written down. */
-export type JobInHand = {
+export type InFlightJob = {
   readonly job: Job;
   readonly handler: JobHandler;
   readonly outcome: Outcome | undefined;
@@ -22,13 +44,16 @@ export type JobInHand = {
   letGo(): void;
 };
 
-type Needs = { queue: JobQueue; clock: Clock; onEnd: () => void };
+type Surroundings = { queue: JobQueue; clock: Clock; onEnd: () => void };
+
+const DEADLINE = 0.9; // of the lease: the handler is told to stop
+const LAST_CALL = 0.05; // of the lease, after the deadline: the worker no longer waits for the handler
 
 /**
  * Starts the handler. Its signal aborts at 90 % of the lease, or of what `queue.extend` made of it; a handler that
  * does not heed that is given up before the lease ends. `onEnd` is called once there is an outcome.
  */
-export function takeInHand(job: Job, handler: JobHandler, { queue, clock, onEnd }: Needs): JobInHand {
+export function runJob(job: Job, handler: JobHandler, { queue, clock, onEnd }: Surroundings): InFlightJob {
   const controller = new AbortController();
   let outcome: Outcome | undefined;
   let over = false;
