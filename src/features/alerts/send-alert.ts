@@ -1,6 +1,7 @@
-import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import https from 'node:https';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { SECOND, type Clock } from '../../platform/clock.ts';
+import { codeOf } from '../../platform/error-code.ts';
+import { openRequest, responseTo } from '../../platform/net/outbound-request.ts';
 import { parseRetryAfter } from '../../platform/net/response-freshness.ts';
 import type { Alert } from './alert.ts';
 import { formatAlert, type AlertRequest } from './alert-formats.ts';
@@ -85,14 +86,16 @@ function hostOf(address: string): string {
 
 async function exchange(alert: AlertRequest, { host, userAgent, timeoutMs, signal }: Terms): Promise<Received> {
   const stop = new AbortController();
-  const request = openRequest(alert, userAgent, stop.signal);
+  const request = post(alert, userAgent, stop.signal);
+  const closed = new NoAnswer(`${host} closed the connection without an answer`);
+  const response = responseTo(request, (cause) => cause ?? closed);
   const tooSlow = new NoAnswer(`${host} gave no answer within ${timeoutMs / SECOND} s`);
   const timer = setTimeout(() => stop.abort(tooSlow), timeoutMs);
   const onAbort = () => stop.abort(new NoAnswer(`the attempt to reach ${host} was stopped`));
   signal?.addEventListener('abort', onAbort);
   if (signal?.aborted) onAbort();
   try {
-    return await readAnswer(await waitForHeaders(request, host));
+    return await readAnswer(await response);
   } catch (error) {
     throw stop.signal.aborted ? stop.signal.reason : error;
   } finally {
@@ -102,33 +105,9 @@ async function exchange(alert: AlertRequest, { host, userAgent, timeoutMs, signa
   }
 }
 
-function openRequest(alert: AlertRequest, userAgent: string, signal: AbortSignal): ClientRequest {
-  const { method, url, headers, body } = alert;
-  const open = url.startsWith('https:') ? https.request : http.request;
-  const request = open(url, {
-    method,
-    headers: {
-      ...headers, 'Content-Length': Buffer.byteLength(body), 'User-Agent': userAgent, 'Accept-Encoding': 'identity',
-    },
-    agent: false, // no kept connections, and no proxy out of the environment, which would see the address
-    rejectUnauthorized: true, // whatever NODE_TLS_REJECT_UNAUTHORIZED says
-    insecureHTTPParser: false,
-    signal,
-  });
-  request.end(body);
-  return request;
-}
-
-function waitForHeaders(request: ClientRequest, host: string): Promise<IncomingMessage> {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  request.on('error', reject); // stays: errors may come late
-  request.once('close', () => reject(new NoAnswer(`${host} closed the connection without an answer`)));
-  request.once('response', (response) => {
-    // Without a declared length Node would take a reset or an abort for the end of the body.
-    request.on('error', (cause) => { if (!response.complete) response.destroy(cause); });
-    resolve(response);
-  });
-  return promise;
+function post({ method, url, headers, body }: AlertRequest, userAgent: string, signal: AbortSignal): ClientRequest {
+  const ours = { 'Content-Length': Buffer.byteLength(body), 'User-Agent': userAgent, 'Accept-Encoding': 'identity' };
+  return openRequest(new URL(url), { method, headers: { ...headers, ...ours }, signal }).end(body);
 }
 
 /** The answer as far as it came within the limits: its status counts even when its body breaks off. */
@@ -161,9 +140,6 @@ function describe(host: string, { status, isWhole }: Answer, outcome: Outcome, q
 
 /** Node's own messages are not passed on: some hold the whole address. */
 function reasonOf(error: unknown, host: string): string {
-  return error instanceof NoAnswer ? error.message : `the exchange with ${host} failed (${codeOf(error)})`;
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  if (error instanceof NoAnswer) return error.message;
+  return `the exchange with ${host} failed (${codeOf(error) ?? 'unknown error'})`;
 }
