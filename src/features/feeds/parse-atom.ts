@@ -1,6 +1,8 @@
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
-import { attributeOf, childOf, childrenOf, innerHtml, textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import {
+  attributeOf, childOf, childrenOf, innerHtml, textOf, type XmlElement,
+} from '../../platform/markup/xml-tree.ts';
 import type { IncomingFile } from '../posts/incoming-post.ts';
 import { addAttachment, collectAttachments, mediaTypeOf } from './collect-attachments.ts';
 import {

@@ -49,7 +49,8 @@ export async function* gunzipFile(
   const header = await readHeader(file, size);
   onBytes(header);
   const inflate = createInflateRaw({ chunkSize: PIECE });
-  pipeline(Readable.from(readRange(file, header.length, size - TRAILER, onBytes)), inflate).catch(() => {}); // errors: below
+  const compressed = Readable.from(readRange(file, header.length, size - TRAILER, onBytes));
+  pipeline(compressed, inflate).catch(() => {}); // thrown below, by reading
   let crc = 0;
   let length = 0;
   try {
