@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { planDueSyncs } from '../src/features/feeds/queue-syncs.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -120,7 +121,7 @@ test('a source whose server fails is retried with backoff, fails for good, and i
 test('a worker that dies with a sync in hand does not make the source be forgotten', async (t) => {
   const { hub } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '1' });
   hub.passTime(DAY);
-  hub.app.syncState.takeDue(10, ({ sourceId, host }) => void hub.app.syncJobs.enqueue(sourceId, host));
+  await planDueSyncs(hub.handle, new AbortController().signal);
   assert.equal(hub.app.jobs.claim('sync-source', 1).length, 1); // and never heard of again
 
   hub.passTime(2 * DAY);

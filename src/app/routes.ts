@@ -3,6 +3,7 @@ import { accountRoutes } from '../features/accounts/account-routes.ts';
 import { settingsPages } from '../features/accounts/settings-pages.ts';
 import { attachmentRoutes } from '../features/attachments/attachment-routes.ts';
 import { MAX_FILES } from '../features/attachments/receive-files.ts';
+import { isSyncing } from '../features/feeds/queue-syncs.ts';
 import { healthRoutes } from '../features/health/health-routes.ts';
 import { outputFeedRoutes } from '../features/posts/output-feed-routes.ts';
 import { listingPosts, type MaySeeSource } from '../features/posts/list-posts.ts';
@@ -88,7 +89,7 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
     ...transferRoutes({ changing: app.changing, transfer, followedAmong }),
     ...sourcePages({
       ...app, importOpml: importingOpml(app), postsOfSource, webhookViews, isFollowed,
-      isSyncing: app.syncJobs.isUnderWay,
+      isSyncing: (sourceId) => isSyncing(app.hub, sourceId),
     }),
     ...webhookRoutes({ ...webhooks, manageableSource: app.changing.manageable }),
     ...assets.routes,

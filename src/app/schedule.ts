@@ -2,8 +2,7 @@ import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
 import { createHeartbeat, type Task } from '../platform/jobs/scheduler.ts';
 import { credentials as credentialsOf } from '../features/accounts/credential-store.ts';
 import { invitations as invitationsOf } from '../features/accounts/invitation-store.ts';
-import { SYNC_SOURCE } from '../features/feeds/sync-source.ts';
-import type { DueSource } from '../features/sources/sync-state-store.ts';
+import { planDueSyncs, pullBackStrayedSyncs } from '../features/feeds/queue-syncs.ts';
 import { THE_HUB } from '../features/audit/audit.ts';
 import type { App } from './app.ts';
 import { createRetention } from './retention.ts';
@@ -11,12 +10,9 @@ import { troubleTasks, type Drain } from './trouble-tasks.ts';
 
 export const FINISHED_JOBS_KEPT = DAY;
 
-/** No retry is ever put off further than a day, so a later one was planned while the clock was ahead. */
-const NEVER_LATER = DAY + HOUR;
-
 /** The worker's recurring work. Each can be repeated without harm. */
 export function schedule(app: App): Task[] {
-  const { db, paced, clock, log, jobs, limits, syncState, syncJobs, attachments } = app;
+  const { db, paced, clock, log, jobs, limits, attachments } = app;
   const heartbeat = createHeartbeat(db, 'worker', clock);
   const credentials = credentialsOf(app.hub);
   const invitations = invitationsOf(app.hub);
@@ -35,11 +31,6 @@ export function schedule(app: App): Task[] {
     },
   });
 
-  async function planSyncs(stopping: AbortSignal): Promise<void> {
-    const enqueue = ({ sourceId, host }: DueSource) => void syncJobs.enqueue(sourceId, host);
-    await paced('plan due syncs', (limit) => syncState.takeDue(limit, enqueue), () => stopping.aborted);
-  }
-
   /** Every file without a verdict has a job that asks for one. */
   async function scanUnscanned(stopping: AbortSignal): Promise<void> {
     let after = '';
@@ -52,13 +43,12 @@ export function schedule(app: App): Task[] {
 
   const retention = createRetention(app, THE_HUB);
   const { sweeping, remoteCache } = attachments;
-  const pullBack = () => void jobs.pullBack(SYNC_SOURCE, clock() + NEVER_LATER);
   const pruneJobs = (batch: number) => jobs.prune(clock() - FINISHED_JOBS_KEPT, batch);
 
   return [
     { name: 'heartbeat', everyMs: 5 * SECOND, run: heartbeat.beat },
-    { name: 'plan due syncs', everyMs: SECOND, run: planSyncs },
-    { name: 'pull back strayed syncs', everyMs: MINUTE, run: pullBack },
+    { name: 'plan due syncs', everyMs: SECOND, run: (stopping) => planDueSyncs(app.hub, stopping) },
+    { name: 'pull back strayed syncs', everyMs: MINUTE, run: () => pullBackStrayedSyncs(app.hub) },
     drain('remove finished jobs', MINUTE, pruneJobs),
     drain('remove idle rate limits', MINUTE, limits.prune),
     drain('remove expired sessions', MINUTE, credentials.removeExpired),

@@ -1,7 +1,7 @@
 import { isTroubleOpen, watchTrouble } from '../features/alerts/raise-alerts.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { spaceNeeded } from '../features/backups/free-space.ts';
-import { SYNC_SOURCE } from '../features/feeds/sync-source.ts';
+import { syncSource } from '../features/feeds/sync-source.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
 import { MINUTE } from '../platform/clock.ts';
 import { byteSize } from '../platform/http/readable.ts';
@@ -19,7 +19,7 @@ export function watchingTroubles({ hub, config, counts, clock, jobs, webhooks }:
 
   /** They are raised where they happen; here is seen when the last one is over. */
   function watchEnds(): void {
-    if (jobs.failedCount(SYNC_SOURCE) === 0) watchTrouble(hub, 'sync-failed', null);
+    if (jobs.failedCount(syncSource.name) === 0) watchTrouble(hub, 'sync-failed', null);
     if (webhooks.countSilent() === 0) watchTrouble(hub, 'webhook-silent', null);
   }
 

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
-import { DAY, SECOND, type Clock } from '../../platform/clock.ts';
+import { DAY, SECOND } from '../../platform/clock.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
-import type { OutboundFetch, OutboundResponse } from '../../platform/net/outbound-fetch.ts';
+import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';
+import type { Hub } from '../hub/hub.ts';
+import type { Validators } from '../sources/sync-state-store.ts';
 import { findFeedLinks, isHtmlPage } from './find-feed-links.ts';
 import { parseFeed } from './parse-feed.ts';
 import { NotAFeedError, type ParsedFeed } from './parsed-feed.ts';
@@ -13,7 +15,6 @@ const DEFAULT_RETRY_AFTER = 60 * SECOND;
 const ACCEPT = 'application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, ' +
   'application/json;q=0.8, text/xml;q=0.8, text/html;q=0.4, */*;q=0.1';
 
-export type Validators = { etag: string | null; lastModified: string | null; bodyHash: string | null };
 export const NO_VALIDATORS: Validators = { etag: null, lastModified: null, bodyHash: null };
 
 export type FetchedFeed = {
@@ -38,39 +39,40 @@ export class FeedBusyError extends Error {
   }
 }
 
-export type FetchFeed = (url: string, validators: Validators, options: FetchOptions) => Promise<FetchedFeed>;
 /** `discover`: a web page is answered with the feed that it advertises. */
 type FetchOptions = { discover: boolean; signal?: AbortSignal };
 
 /** Fetches and reads one feed. Every error's message is for the owner of the source. */
-export function createFetchFeed(outbound: OutboundFetch, clock: Clock): FetchFeed {
-  return async function fetchFeed(url, validators, { discover, signal }): Promise<FetchedFeed> {
-    const response = await request(url, validators, signal);
-    const askedFor = freshnessMs(response.headers, clock()) ?? 0;
-    if (response.status === 304 && hasValidators(validators)) return { feed: null, url, validators, askedFor };
-    requireSuccess(response, clock());
-    const bodyHash = createHash('sha256').update(response.body).digest('hex');
-    const fresh = validatorsOf(response, bodyHash);
-    const stays = permanentAddress(url, response);
-    if (bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
-    try {
-      const feed = parseFeed(response.body, { url: response.url, contentType: contentTypeOf(response) });
-      return { feed, url: stays, validators: fresh, askedFor };
-    } catch (error) {
-      const advertised = discover && error instanceof NotAFeedError ? advertisedFeed(response) : undefined;
-      if (!advertised) throw error;
-      return fetchFeed(advertised, NO_VALIDATORS, { discover: false, ...(signal ? { signal } : {}) });
-    }
-  };
-
-  function request(url: string, { etag, lastModified }: Validators, signal?: AbortSignal): Promise<OutboundResponse> {
-    const headers = {
-      accept: ACCEPT,
-      ...(etag ? { 'if-none-match': etag } : {}),
-      ...(lastModified ? { 'if-modified-since': lastModified } : {}),
-    };
-    return outbound({ url, headers, maxBytes: MAX_BYTES, ...(signal ? { signal } : {}) });
+export async function fetchFeed(
+  hub: Hub, url: string, validators: Validators, { discover, signal }: FetchOptions,
+): Promise<FetchedFeed> {
+  const response = await request(hub, url, validators, signal);
+  const askedFor = freshnessMs(response.headers, hub.clock()) ?? 0;
+  if (response.status === 304 && hasValidators(validators)) return { feed: null, url, validators, askedFor };
+  requireSuccess(response, hub.clock());
+  const bodyHash = createHash('sha256').update(response.body).digest('hex');
+  const fresh = validatorsOf(response, bodyHash);
+  const stays = permanentAddress(url, response);
+  if (bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
+  try {
+    const feed = parseFeed(response.body, { url: response.url, contentType: contentTypeOf(response) });
+    return { feed, url: stays, validators: fresh, askedFor };
+  } catch (error) {
+    const advertised = discover && error instanceof NotAFeedError ? advertisedFeed(response) : undefined;
+    if (!advertised) throw error;
+    return fetchFeed(hub, advertised, NO_VALIDATORS, { discover: false, ...(signal ? { signal } : {}) });
   }
+}
+
+function request(
+  { outbound }: Hub, url: string, { etag, lastModified }: Validators, signal?: AbortSignal,
+): Promise<OutboundResponse> {
+  const headers = {
+    accept: ACCEPT,
+    ...(etag ? { 'if-none-match': etag } : {}),
+    ...(lastModified ? { 'if-modified-since': lastModified } : {}),
+  };
+  return outbound({ url, headers, maxBytes: MAX_BYTES, ...(signal ? { signal } : {}) });
 }
 
 /** Without them nobody asked whether anything changed, and 304 answers nothing. */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingPost } from '../posts/incoming-post.ts';
+import type { FeedFacts } from '../sources/sync-state-store.ts';
 
 /** More items than this are not read; feeds list the newest first. */
 export const MAX_ITEMS = 2000;
@@ -7,14 +8,7 @@ export const MAX_ITEMS = 2000;
 /** Longer ids are replaced by their hash. */
 const MAX_GUID_LENGTH = 1024;
 
-export type ParsedFeed = {
-  title: string;
-  description: string | null;
-  siteUrl: string | null;
-  /** How long the publisher wants to be left alone, in ms. */
-  ttl: number | null;
-  items: IncomingPost[];
-};
+export type ParsedFeed = FeedFacts & { items: IncomingPost[] };
 
 /** The document is no feed; the message tells a person what was found instead. */
 export class NotAFeedError extends Error {

@@ -1,92 +1,132 @@
-import { SECOND, type Clock, type Random } from '../../platform/clock.ts';
+import { SECOND } from '../../platform/clock.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
-import { RetryLaterError, type JobHandler } from '../../platform/jobs/worker.ts';
-import type { KeptCounts } from '../../platform/metrics/kept-counts.ts';
-import { FeedBusyError, FeedGoneError, type FetchedFeed, type FetchFeed, type Validators } from './fetch-feed.ts';
-import { planAfterFailure } from './plan-sync.ts';
-import type { StoreSync } from './store-sync.ts';
-
-export const SYNC_SOURCE = 'sync-source';
-
-export type SyncPayload = { sourceId: number };
-
-export type SyncState = Validators & {
-  sourceId: number;
-  state: 'active' | 'failing' | 'paused';
-  failures: number;
-  lastSuccessAt: number | null;
-  url: string;
-  ttl: number | null; // ms; what the feed itself last asked to wait
-};
-
-/** What a synchronisation needs of sources; given by app. */
-export type SyncSources = {
-  find(sourceId: number): SyncState | undefined;
-  recordFailure(sourceId: number, reason: string, final: boolean): void;
-  planNext(sourceId: number, at: number): void;
-  /** Pauses the source and lets its owner know. */
-  pauseGone(sourceId: number, reason: string): void;
-};
-
-export type SyncDeps = {
-  sources: SyncSources;
-  storeSync: StoreSync;
-  fetchFeed: FetchFeed;
-  counts: KeptCounts;
-  clock: Clock;
-  random: Random;
-  concurrency: number;
-};
+import { RetryLaterError } from '../../platform/jobs/worker.ts';
+import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
+import { audit, THE_HUB } from '../audit/audit.ts';
+import { counts, jobs, type Hub } from '../hub/hub.ts';
+import type { JobKind } from '../hub/job-kind.ts';
+import { preparePosts, storePosts } from '../posts/ingest-posts.ts';
+import { ingestStore } from '../posts/ingest-store.ts';
+import { notifyFailing, notifyGone } from '../sources/notify-owner.ts';
+import { sources } from '../sources/source-store.ts';
+import { syncState, type SyncState } from '../sources/sync-state-store.ts';
+import { FeedBusyError, FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
+import { planAfterFailure, planNextSync } from './plan-sync.ts';
 
 const GONE = 'The publisher says that this feed is gone for good (410).';
+
+/** When runs of this process began, by `performance.now()`. */
+const started = new WeakMap<Job, number>();
 
 /**
  * Synchronises one feed. Safe to repeat: posts are keyed by the publisher's id, and all effects share the transaction
  * that completes the job.
  */
-export function syncSource(deps: SyncDeps): JobHandler {
-  const { sources, storeSync, fetchFeed, counts, clock, random, concurrency } = deps;
-  const started = new WeakMap<Job, number>();
+export const syncSource: JobKind<{ sourceId: number }> = {
+  name: 'sync-source',
+  key: ({ sourceId }) => String(sourceId),
+  attempts: ({ syncMaxAttempts }) => syncMaxAttempts,
+  concurrency: ({ syncConcurrency }) => syncConcurrency,
+  afterRestore: 'run',
 
-  async function run(job: Job, signal: AbortSignal): Promise<(() => void) | void> {
-    const { sourceId } = job.payload as SyncPayload;
-    const source = sources.find(sourceId);
+  async run(hub, { sourceId }, signal, job) {
+    const source = syncState(hub).find(sourceId);
     if (!source || source.state === 'paused') return; // deleted or paused while the job waited
     started.set(job, performance.now());
-    const fetched = await fetchUnlessGone(source, signal);
-    if (!fetched) return () => end(job, 'error', () => sources.pauseGone(sourceId, GONE));
-    const store = storeSync(source, fetched);
-    return () => end(job, store(sourceId) > 0 ? 'changed' : 'unchanged');
-  }
-
-  async function fetchUnlessGone(source: SyncState, signal: AbortSignal): Promise<FetchedFeed | undefined> {
-    try {
-      return await fetchFeed(source.url, source, { discover: source.lastSuccessAt === null, signal });
-    } catch (error) {
-      if (error instanceof FeedGoneError) return undefined;
-      if (error instanceof FeedBusyError) throw new RetryLaterError(error.message, error.at);
-      throw error;
+    const fetched = await fetchUnlessGone(hub, source, signal);
+    if (!fetched) {
+      return () => {
+        pauseGone(hub, sourceId);
+        countRun(hub, job, 'error');
+      };
     }
-  }
+    const store = prepareSync(hub, source, fetched);
+    return () => countRun(hub, job, store(sourceId) > 0 ? 'changed' : 'unchanged');
+  },
 
-  function failed(job: Job, error: Error, fate: 'retrying' | 'failed'): void {
-    const { sourceId } = job.payload as SyncPayload;
-    end(job, 'error');
-    const source = sources.find(sourceId);
+  failed(hub, { sourceId }, error, fate, job) {
+    countRun(hub, job, 'error');
+    const source = syncState(hub).find(sourceId);
     if (!source) return;
-    sources.recordFailure(sourceId, error.message, fate === 'failed');
-    if (fate === 'retrying') return;
-    const notBefore = error instanceof RetryLaterError ? error.at : 0;
-    sources.planNext(sourceId, Math.max(clock() + planAfterFailure(source.failures, random), notBefore));
-  }
+    syncState(hub).recordFailure(sourceId, error.message, fate === 'failed');
+    if (fate === 'failed') failedForGood(hub, source, error);
+  },
+};
 
-  /** Counts the run; a job that another worker began has no duration here. */
-  function end(job: Job, result: 'changed' | 'unchanged' | 'error', effects: () => void = () => {}): void {
-    effects();
-    const startedAt = started.get(job);
-    counts.add('sync_runs_total', result, 1);
-    if (startedAt !== undefined) counts.observe('sync_duration_seconds', (performance.now() - startedAt) / SECOND);
+async function fetchUnlessGone(hub: Hub, source: SyncState, signal: AbortSignal): Promise<FetchedFeed | undefined> {
+  try {
+    return await fetchFeed(hub, source.url, source, { discover: source.lastSuccessAt === null, signal });
+  } catch (error) {
+    if (error instanceof FeedGoneError) return undefined;
+    if (error instanceof FeedBusyError) throw new RetryLaterError(error.message, error.at);
+    throw error;
   }
-
-  return { concurrency, run, failed };
 }
+
+/** The source that was fetched; `sourceId` is null when it is yet to be made. */
+type FetchedSource = Pick<SyncState, 'url' | 'ttl'> & { sourceId: number | null };
+
+/**
+ * Prepares what a fetched feed leaves behind, which includes sanitising its posts. The function that it returns stores
+ * it, in the caller's transaction, and says how many posts changed.
+ */
+function prepareSync(hub: Hub, source: FetchedSource, fetched: FetchedFeed): (sourceId: number) => number {
+  const { feed, url, validators, askedFor } = fetched;
+  const posts = feed ? preparePosts(hub, source.sourceId, feed.items) : [];
+  const wait = Math.max(askedFor, (feed ? feed.ttl : source.ttl) ?? 0);
+
+  return (sourceId) => {
+    if (url !== source.url && !syncState(hub).move(sourceId, url)) return 0;
+    const changed = storePosts(hub, sourceId, 'feed', posts);
+    if (feed) syncState(hub).keepFacts(sourceId, feed);
+    syncState(hub).keepValidators(sourceId, validators);
+    const publishedAt = ingestStore(hub).newestPublishedAt(sourceId);
+    const pause = planNextSync({ publishedAt, askedFor: wait }, hub.clock(), hub.random);
+    syncState(hub).recordSuccess(sourceId, hub.clock() + pause);
+    settleFailedSyncs(hub, sourceId);
+    return changed;
+  };
+}
+
+/** A feed that was fetched, read and sanitised; `store` leaves its posts with a source, in the caller's transaction. */
+export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
+
+/** Opens the feed at an address, or the one that a page there advertises. Errors are for whoever named it. */
+export async function openFeed(hub: Hub, address: string): Promise<OpenedFeed> {
+  const fetched = await fetchFeed(hub, address, NO_VALIDATORS, { discover: true });
+  const { url, feed } = fetched;
+  return { url, title: feed?.title ?? '', store: prepareSync(hub, { sourceId: null, url, ttl: null }, fetched) };
+}
+
+/** Failed jobs of the source need nobody's attention any more. */
+export function settleFailedSyncs(hub: Hub, sourceId: number): void {
+  jobs(hub).settleFailed(syncSource.name, syncSource.key({ sourceId }));
+}
+
+/** The publisher took the feed away. */
+function pauseGone(hub: Hub, sourceId: number): void {
+  const source = sources(hub).find(sourceId);
+  if (!source) return;
+  sources(hub).pause(sourceId, GONE);
+  settleFailedSyncs(hub, sourceId);
+  audit(hub, 'source.paused', THE_HUB, { kind: 'source', id: sourceId, name: source.title }, { reason: GONE });
+  notifyGone(hub, sourceId);
+}
+
+/** The last attempt has failed: the source is planned again, and those whom it concerns are told. */
+function failedForGood(hub: Hub, { sourceId, failures }: SyncState, error: Error): void {
+  const notBefore = error instanceof RetryLaterError ? error.at : 0;
+  const next = hub.clock() + planAfterFailure(failures, hub.random);
+  syncState(hub).planNext(sourceId, Math.max(next, notBefore));
+  if (failures === 0) notifyFailing(hub, sourceId);
+  const source = sources(hub).find(sourceId);
+  if (source) raiseSourceAlert(hub, 'sync-failed', source, error.message);
+}
+
+/** A job that another worker began has no duration here. */
+function countRun(hub: Hub, job: Job, result: 'changed' | 'unchanged' | 'error'): void {
+  const startedAt = started.get(job);
+  counts(hub).add('sync_runs_total', result, 1);
+  if (startedAt !== undefined) counts(hub).observe('sync_duration_seconds', (performance.now() - startedAt) / SECOND);
+}
+

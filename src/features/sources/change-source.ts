@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, tooMany } from '../../platform/http/problem.ts';
 import type { Limit, RateLimits } from '../../platform/db/rate-limit-store.ts';
-import { THE_HUB, type Actor, type AuditEvent, type RecordAct } from '../audit/audit.ts';
+import type { Actor, AuditEvent, RecordAct } from '../audit/audit.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { RemovingSources } from './remove-source.ts';
@@ -90,15 +90,6 @@ export function changingSources(deps: ChangeSourceDeps) {
       if (wait > 0) throw tooMany(wait / SECOND);
       syncSoon(source);
       return source;
-    },
-
-    /** The publisher took the feed away. Called within the transaction of its synchronisation. */
-    pauseGone(id: number, reason: string): void {
-      const source = sources.find(id);
-      if (!source) return;
-      sources.pause(id, reason);
-      settleFailed(id);
-      audit('source.paused', THE_HUB, source, { reason });
     },
   };
 }

@@ -1,26 +1,31 @@
 import { DAY, HOUR } from '../../platform/clock.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
 import { store } from '../hub/hub.ts';
-import { TITLE_MAX } from './source-store.ts';
+import { TITLE_MAX, type SourceState } from './source-store.ts';
+
+/** What tells whether a feed has changed since it was last read. */
+export type Validators = { etag: string | null; lastModified: string | null; bodyHash: string | null };
 
 /** What a synchronisation starts from. */
-export type SyncState = {
+export type SyncState = Validators & {
   sourceId: number;
-  state: 'active' | 'failing' | 'paused';
+  state: SourceState;
   failures: number;
   lastSuccessAt: number | null;
   url: string;
-  etag: string | null;
-  lastModified: string | null;
-  bodyHash: string | null;
-  ttl: number | null; // ms
+  ttl: number | null; // ms; what the feed itself last asked to wait
 };
 
-export type Validators = { etag: string | null; lastModified: string | null; bodyHash: string | null };
-export type FeedFacts = { title: string; siteUrl: string | null; description: string | null; ttl: number | null };
-export type DueSource = { sourceId: number; host: string };
+/** What a feed says about itself. */
+export type FeedFacts = {
+  title: string;
+  description: string | null;
+  siteUrl: string | null;
+  /** How long the publisher wants to be left alone, in ms. */
+  ttl: number | null;
+};
 
-export type SyncStateStore = ReturnType<typeof syncState>;
+export type DueSource = { sourceId: number; host: string };
 
 /**
  * When a source comes back if nothing else is ever heard of the job that was made for it. The job's end, good or bad,
@@ -72,7 +77,7 @@ export const syncState = store(({ db, clock }) => {
     find: (sourceId: number): SyncState | undefined => select.get(sourceId),
 
     /** Due sources, longest waiting first. Their next time is moved to the safety net in the same transaction. */
-    takeDue: db.transaction('take due sources', (limit: number, enqueue: (due: DueSource) => void): number => {
+    takeDue: (limit: number, enqueue: (due: DueSource) => void): number => db.write('take due sources', () => {
       const now = clock();
       const due = selectDue.all(now, now + NEVER_LATER, limit);
       for (const source of due) {
