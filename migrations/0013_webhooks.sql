@@ -30,12 +30,6 @@ CREATE TRIGGER webhooks_count_delete AFTER DELETE ON webhooks BEGIN
   UPDATE counts SET value = value - 1 WHERE metric = 'webhooks' AND label = OLD.state;
 END;
 
--- Ids of webhooks that were deleted: whoever still sends to one is told to stop (410).
-CREATE TABLE deleted_webhooks (
-  source_id  INTEGER PRIMARY KEY,
-  deleted_at INTEGER NOT NULL        -- unix ms
-) STRICT;
-
 -- A paused source takes no events. A resumed one has a week again to let itself be heard.
 CREATE TRIGGER sources_pause_webhook AFTER UPDATE OF state ON sources
 WHEN NEW.kind = 'webhook' AND NEW.state = 'paused' BEGIN
@@ -48,8 +42,6 @@ END;
 CREATE TRIGGER sources_hide_webhook AFTER UPDATE OF removed_at ON sources
 WHEN NEW.kind = 'webhook' AND NEW.removed_at IS NOT NULL BEGIN
   UPDATE webhooks SET state = 'disabled', silence_told_at = NULL WHERE source_id = NEW.id;
-  INSERT INTO deleted_webhooks (source_id, deleted_at) VALUES (NEW.id, NEW.removed_at)
-    ON CONFLICT DO UPDATE SET deleted_at = excluded.deleted_at;
 END;
 
 -- Events that were accepted, so that a repeated one changes nothing.

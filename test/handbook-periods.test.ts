@@ -14,7 +14,7 @@ import { REMIND_EVERY, TELL_EVERY } from '../src/features/alerts/raise-alerts.ts
 import { TROUBLES } from '../src/features/alerts/troubles.ts';
 import { KEPT_UNNAMED } from '../src/features/attachments/sweep-uploads.ts';
 import { EVENTS_KEPT } from '../src/features/webhooks/receive-event.ts';
-import { LONGEST_QUIET } from '../src/features/webhooks/watch-silence.ts';
+import { LONGEST_QUIET } from '../src/features/webhooks/find-silent-webhooks.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { backoff } from '../src/platform/jobs/finish-jobs.ts';
 import { THE_HUB } from '../src/features/audit/audit.ts';

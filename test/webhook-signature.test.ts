@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import {
   includesAny, verifySignature as verifyWithKeys, type SignedRequest, type VerifiedEvent,
 } from '../src/features/webhooks/verify-signature.ts';
-import { createSecret, isSecret, signingKeys } from '../src/features/webhooks/webhook-secret.ts';
+import { createSecret, secretKeys, signingKeys } from '../src/features/webhooks/webhook-secret.ts';
 import { randomBelow } from './support/random.ts';
 import {
   githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type RawHeaders,
@@ -35,7 +35,7 @@ const NOW = 1_800_000_000_000;
 const SECOND = 1_000;
 
 function verifySignature(request: SignedRequest, secrets: string[], now: number): VerifiedEvent | undefined {
-  return verifyWithKeys(request, secrets.filter(isSecret).map(signingKeys), now);
+  return verifyWithKeys(request, secrets.filter(secretKeys).map(signingKeys), now);
 }
 
 function verifyFirst(signature: string, now = Number(FIRST.timestamp) * SECOND, secret = FIRST.secret) {

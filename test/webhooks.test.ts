@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createWebhooks } from '../src/app/webhooks.ts';
+import { receiveEvent } from '../src/features/webhooks/receive-event.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
+import { countCalls } from './support/count-calls.ts';
 import { githubEvent, standardEvent } from './support/signed-events.ts';
 import { eventBody, eventOf, hubWithWebhook, makeWebhook, metric, publicTitles, publish, sendEvent } from './support/webhooks.ts';
 
@@ -272,25 +273,20 @@ test('ids of events are forgotten after 7 days, and those of younger ones are no
 
 test('a long post that is repeated or beyond the rate limit is not sanitised first', async (t) => {
   const { hub, hook } = await hubWithWebhook(t);
-  let prepared = 0;
-  const counting = { prepare: () => (prepared++, () => {}), remove: () => {} };
-  const { hub: handle, db, config, clock, log, counts, notifications, recordAct } = hub.app;
-  const { receiving } = createWebhooks({
-    hub: handle, db, config, clock, log, counts, notifications, recordAct, posts: counting,
-  });
+  const prepared = await countCalls(t, '/posts/ingest-posts.ts', 'preparePosts');
   const content_html = 'long '.repeat(1_000);
   const first = eventOf(hub, hook.secret, 'post.published', { id: 'a', title: 'A', content_html });
   const receive = ({ rawHeaders, body }: typeof first): Promise<void> =>
-    receiving.receive({ sourceId: hook.id, rawHeaders, body, headerType: null });
+    receiveEvent(hub.handle, { sourceId: hook.id, rawHeaders, body, headerType: null });
 
   for (let time = 0; time < 3; time++) await receive(first);
-  assert.equal(prepared, 1);
+  assert.equal(await prepared(), 1);
   hub.db.exec(`UPDATE webhooks SET arrives_at = ${hub.now() + 10_000 * 10} WHERE source_id = ${hook.id}`);
   await receive(first);
   const second = eventOf(hub, hook.secret, 'post.published', { id: 'b', title: 'B', content_html });
   await assert.rejects(receive(second), { status: 429 });
-  assert.equal(prepared, 1);
+  assert.equal(await prepared(), 1);
   hub.db.exec(`UPDATE webhooks SET arrives_at = ${hub.now() + 20_000 * 10} WHERE source_id = ${hook.id}`);
   await receive(second);
-  assert.equal(prepared, 2, 'what a clock ahead has left is no limit');
+  assert.equal(await prepared(), 2, 'what a clock ahead has left is no limit');
 });

@@ -14,11 +14,12 @@ import { changingSources } from '../features/sources/change-source.ts';
 import { REMOVE_ATTEMPTS, REMOVE_SOURCE, removingSources } from '../features/sources/remove-source.ts';
 import { mayManage, maySee } from '../features/sources/source-access.ts';
 import { sources as sourcesOf } from '../features/sources/source-store.ts';
+import { createWebhook } from '../features/webhooks/manage-webhooks.ts';
+import { webhookEvents } from '../features/webhooks/webhook-store.ts';
 import type { JobHandlers } from '../platform/jobs/worker.ts';
 import { createAttachments } from './attachments.ts';
 import { jobHandlers } from './job-kinds.ts';
 import { createPeople } from './people.ts';
-import { createWebhooks, eventPosts } from './webhooks.ts';
 
 export type Surroundings = Hub;
 
@@ -44,7 +45,7 @@ export function createApp(surroundings: Surroundings) {
     sources,
     removeParts: [
       posts.removeOfSource,
-      (sourceId, limit) => webhooks.removeEvents(sourceId, limit),
+      (sourceId, limit) => webhookEvents(hub).removeOfSource(sourceId, limit),
       (sourceId, limit) => notifications.removeAbout(`/sources/${sourceId}`, limit), // they lead nowhere now
     ],
     enqueue: (sourceId) =>
@@ -58,10 +59,6 @@ export function createApp(surroundings: Surroundings) {
     settleFailed: (id) => settleFailedSyncs(hub, id),
   });
 
-  const webhooks = createWebhooks({
-    ...surroundings, hub, counts, notifications, recordAct,
-    posts: eventPosts(hub),
-  });
   const attachments = createAttachments({ ...surroundings, hub, jobs, counts, notifications, recordAct });
   const writing = writingPosts({
     db, posts, ingest: ingestStore, attach: attachments.attach, counts, recordAct, clock,
@@ -82,14 +79,14 @@ export function createApp(surroundings: Surroundings) {
   return {
     ...surroundings,
     hub,
-    counts, webhooks,
+    counts,
     errors: { note: (error: unknown) => noteError(hub, error) },
     recordAct, limits, paced, jobs, handlers, sources, posts, changing,
     notifications, attachments, writing, people,
     adding: addingSources({
       db, sources, limits, recordAct, clock,
       openFeed: (address) => openFeed(hub, address),
-      createWebhook: webhooks.managing.create,
+      createWebhook: (sourceId) => createWebhook(hub, sourceId),
     }),
   };
 }

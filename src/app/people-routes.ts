@@ -1,7 +1,5 @@
 import { peopleRoutes } from '../features/accounts/people-routes.ts';
 import { overviewRoutes } from '../features/admin/overview-routes.ts';
-import { webhookAdminRoutes } from '../features/webhooks/webhook-admin-routes.ts';
-import { webhookList as webhookListOf } from '../features/webhooks/webhook-list-store.ts';
 import type { Route } from '../platform/http/router.ts';
 import { readingOverview } from './admin-overview.ts';
 import type { App } from './app.ts';
@@ -13,7 +11,6 @@ export function peopleAndAdminRoutes(app: App, membership: Membership, observati
   const { config } = app;
   return [
     ...overviewRoutes({ readOverview: readingOverview(app, observations) }),
-    ...webhookAdminRoutes({ webhooks: webhookListOf(app.hub) }),
     ...peopleRoutes({ ...membership, baseUrl: config.baseUrl }),
   ];
 }

@@ -6,6 +6,7 @@ import type { Hub } from '../features/hub/hub.ts';
 import {
   listNotifications, markNotificationsRead, showNotifications, submitMarkAllRead,
 } from '../features/notifications/notification-routes.ts';
+import { receiveWebhookEvent, rotateWebhookSecret, submitRotateSecret } from '../features/webhooks/webhook-routes.ts';
 import type { Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
 
@@ -33,6 +34,13 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /history', 'member', 'Page: reading history', showHistory),
   at('POST /history/clear', 'member', 'Form: forget the reading history', submitClearHistory),
   at('POST /posts/:id/unread', 'member', 'Form: mark a post as unread', submitPostUnread),
+
+  at(
+    'POST /api/webhooks/:id', 'public', 'A signed event (Standard Webhooks 1.0, or GitHub’s form)',
+    receiveWebhookEvent, { checksBearer: true }, // the signature says who sends, and nothing else does
+  ),
+  at('POST /api/sources/:id/webhook/rotate', 'member', 'A new webhook secret', rotateWebhookSecret),
+  at('POST /sources/:id/webhook/rotate', 'member', 'Form: a new webhook secret', submitRotateSecret),
 
   at('POST /api/admin/jobs/:id/retry', 'admin', 'Run a failed job again', retryJobJson),
   at('DELETE /api/admin/jobs/:id', 'admin', 'Give up a failed or waiting job', deleteJob),

@@ -21,7 +21,8 @@ import { sourceRoutes } from '../features/sources/source-routes.ts';
 import { maySeeSource as maySeeSourceOf } from '../features/sources/source-access.ts';
 import { transferRoutes } from '../features/sources/transfer-routes.ts';
 import { createTransferSource } from '../features/sources/transfer-source.ts';
-import { webhookRoutes } from '../features/webhooks/webhook-routes.ts';
+import { webhookUrl } from '../features/webhooks/manage-webhooks.ts';
+import { webhooks } from '../features/webhooks/webhook-store.ts';
 import { newWebhookPage, webhookPanel } from '../features/webhooks/webhook-views.ts';
 import { byteSize } from '../platform/http/readable.ts';
 import type { Route, Viewer } from '../platform/http/router.ts';
@@ -38,7 +39,7 @@ import { peopleAndAdminRoutes } from './people-routes.ts';
 
 /** Every address of the hub. The first route that fits a path wins. */
 export function hubRoutes(app: App, membership: Membership, observations: Observations, assets: Assets): Route[] {
-  const { db, config, posts, sources, recordAct, attachments, writing, webhooks, people } = app;
+  const { db, config, posts, sources, recordAct, attachments, writing, people } = app;
   const { baseUrl, secure } = config;
   const serving = { baseUrl, keepsRemoteFiles: config.attachmentCacheMaxBytes > 0 };
 
@@ -58,8 +59,8 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
 
   const webhookViews: WebhookViews = {
     panel(sourceId) {
-      const webhook = webhooks.managing.find(sourceId);
-      return webhook ? webhookPanel(webhook, webhooks.managing.urlOf(sourceId)) : null;
+      const webhook = webhooks(app.hub).find(sourceId);
+      return webhook ? webhookPanel(webhook, webhookUrl(app.hub, sourceId)) : null;
     },
     created: newWebhookPage,
   };
@@ -91,7 +92,6 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
       ...app, importOpml: importingOpml(app), postsOfSource, webhookViews, isFollowed,
       isSyncing: (sourceId) => isSyncing(app.hub, sourceId),
     }),
-    ...webhookRoutes({ ...webhooks, manageableSource: app.changing.manageable }),
     ...assets.routes,
   ], config);
 

@@ -14,13 +14,13 @@ export const BURST = 20; // unexpected errors
 export const BURST_TIME = 10 * MINUTE;
 
 /** States of things that the operator is told of; each function looks once. */
-export function watchingTroubles({ hub, config, counts, clock, jobs, webhooks }: App) {
+export function watchingTroubles({ hub, config, counts, clock, jobs }: App) {
   const errorsSeen: { at: number; total: number }[] = [];
 
   /** They are raised where they happen; here is seen when the last one is over. */
   function watchEnds(): void {
     if (jobs.failedCount(syncSource.name) === 0) watchTrouble(hub, 'sync-failed', null);
-    if (webhooks.countSilent() === 0) watchTrouble(hub, 'webhook-silent', null);
+    if (counts.read().value('webhooks', 'silent') === 0) watchTrouble(hub, 'webhook-silent', null);
   }
 
   function watchSpace(): void {

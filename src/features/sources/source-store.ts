@@ -55,6 +55,10 @@ const SELECT = `
     LEFT JOIN webhooks w ON w.source_id = s.id
    WHERE s.removed_at IS NULL`;
 
+/** SQL: whether the id is of a source that is there and not deleted. */
+export const sourceIsPresent = (id: string): string =>
+  `EXISTS (SELECT 1 FROM sources WHERE id = ${id} AND removed_at IS NULL)`;
+
 /** Sources as people see and change them. What a synchronisation reads and writes is in sync-state-store. */
 export const sources = store(({ db, clock }) => {
   const select = db.prepare<[number], Source>('source', `${SELECT} AND s.id = ?`);
@@ -85,12 +89,17 @@ export const sources = store(({ db, clock }) => {
      WHERE id = ? AND state = 'paused'`);
   const hide = db.prepare<[number, number]>('hide source',
     'UPDATE sources SET removed_at = ?, next_sync_at = NULL WHERE id = ?');
+  const selectGiven = db.prepare<[number], { seq: number }>('whether an id of sources was given',
+    `SELECT seq FROM sqlite_sequence WHERE name = 'sources' AND seq >= ?`);
   const selectHidden = db.prepare<[number], { id: number }>('hidden source',
     'SELECT id FROM sources WHERE id = ? AND removed_at IS NOT NULL');
   const remove = db.prepare<[number]>('delete source', 'DELETE FROM sources WHERE id = ? AND removed_at IS NOT NULL');
 
   return {
     find: (id: number): Source | undefined => select.get(id),
+
+    /** Whether there was such a source. Ids that a restore skips count as given: their sources are lost with it. */
+    wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
 
     /** Public sources and the viewer's own, by id; `ownedOnly` leaves the others out. */
     list(viewer: Viewer | null, { ownedOnly, after, limit }: SourcePage): Source[] {

@@ -1,12 +1,12 @@
-import type { KeyObject } from 'node:crypto';
-import { DAY, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
-import { overwritingDeleted, type Db } from '../../platform/db/open-database.ts';
+import { DAY, MINUTE, SECOND } from '../../platform/clock.ts';
+import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { HttpError } from '../../platform/http/problem.ts';
-import type { Actor, RecordAct } from '../audit/audit.ts';
 import { isSealed, openSecret, PLAIN, sealSecret } from '../../platform/secrets.ts';
-import type { WebhookSecretStore } from './webhook-secret-store.ts';
+import { audit, type Actor } from '../audit/audit.ts';
+import { once, type Hub } from '../hub/hub.ts';
+import type { Source } from '../sources/source-store.ts';
 import { createSecret, signingKeys, type SigningKeys } from './webhook-secret.ts';
-import type { Webhook, WebhookStore } from './webhook-store.ts';
+import { webhooks } from './webhook-store.ts';
 
 /** How long the secret before the last rotation stays valid. */
 export const ROTATION_GRACE = DAY;
@@ -25,104 +25,87 @@ const KEPT_AT_MOST = 1_000;
 /** What a sender needs. The secret is shown this once. */
 export type WebhookAccess = { url: string; secret: string };
 
-/** A source, as far as its webhook is concerned. */
-export type WebhookSource = { id: number; title: string; kind: string };
+const keptSecrets = once(() => new Map<number, { secrets: SigningKeys[]; at: number }>());
 
-export type ManagingWebhooksDeps = {
-  db: Db;
-  webhooks: WebhookStore;
-  secretStore: WebhookSecretStore;
-  /** Null where no key file is configured: secrets are then stored as they are. */
-  key: KeyObject | null;
-  baseUrl: string;
-  recordAct: RecordAct;
-  clock: Clock;
-};
+/** Where the senders of a webhook send to. */
+export function webhookUrl({ config }: Hub, sourceId: number): string {
+  return `${config.baseUrl}/api/webhooks/${sourceId}`;
+}
 
-export type ManagingWebhooks = ReturnType<typeof managingWebhooks>;
+/** Makes the webhook of a source, in the caller's transaction, which makes the source. */
+export function createWebhook(hub: Hub, sourceId: number): WebhookAccess {
+  const secret = createSecret();
+  webhooks(hub).create(sourceId, seal(hub, sourceId, secret));
+  return { url: webhookUrl(hub, sourceId), secret };
+}
 
-/** Makes webhooks, changes their secrets and reads them. */
-export function managingWebhooks(deps: ManagingWebhooksDeps) {
-  const { db, webhooks, secretStore, key, baseUrl, recordAct, clock } = deps;
-
-  const urlOf = (sourceId: number): string => `${baseUrl}/api/webhooks/${sourceId}`;
-  const seal = (sourceId: number, secret: string): string => sealSecret(secret, key, contextOf(sourceId));
-  const open = (sourceId: number, stored: string): string => openSecret(stored, key, contextOf(sourceId));
-
-  const kept = new Map<number, { secrets: SigningKeys[]; at: number }>();
-
-  function readSecrets(sourceId: number, now: number): SigningKeys[] | undefined {
-    const stored = webhooks.secrets(sourceId);
-    if (!stored || stored.state === 'disabled') return undefined;
-    const { secret, previousSecret, previousUntilAt } = stored;
-    const left = (previousUntilAt ?? 0) - now;
-    const isLive = previousSecret !== null && left > 0 && left <= LONGEST_LEFT;
-    return (isLive ? [secret, previousSecret] : [secret]).map((one) => signingKeys(open(sourceId, one)));
-  }
-
-  const rotate = db.transaction('rotate webhook secret', (source: WebhookSource, actor: Actor): WebhookAccess => {
-    const { id, title } = source;
-    const secret = createSecret();
-    kept.delete(id);
-    if (!webhooks.rotate(id, seal(id, secret), clock() + ROTATION_GRACE)) throw noWebhook();
-    recordAct('webhook.rotated', actor, { kind: 'source', id, name: title });
-    return { url: urlOf(id), secret };
+/** A new secret; the one before it stays valid for a day, and the one before that no longer. 409 for no webhook. */
+export function rotateSecret(hub: Hub, { id, title }: Source, actor: Actor): WebhookAccess {
+  const secret = createSecret();
+  hub.db.write('rotate webhook secret', () => {
+    const isWebhook = webhooks(hub).rotate(id, seal(hub, id, secret), hub.clock() + ROTATION_GRACE);
+    if (!isWebhook) throw new HttpError(409, 'This source is no webhook.');
+    audit(hub, 'webhook.rotated', actor, { kind: 'source', id, name: title });
   });
+  keptSecrets(hub).delete(id);
+  return { url: webhookUrl(hub, id), secret };
+}
 
-  const sealSome = db.transaction('seal webhook secrets', (limit: number): number => {
-    const plain = key === null ? [] : secretStore.beginningWith(PLAIN, limit);
+/**
+ * The secrets that are valid now; undefined where there is no webhook, or none that takes events. May be a second old.
+ * Throws SealedSecretError where they cannot be read.
+ */
+export function liveSecrets(hub: Hub, sourceId: number): SigningKeys[] | undefined {
+  const now = hub.clock();
+  const kept = keptSecrets(hub);
+  const known = kept.get(sourceId);
+  if (known && Math.abs(now - known.at) < KEPT_FOR) return known.secrets;
+  const secrets = readSecrets(hub, sourceId, now);
+  if (kept.size >= KEPT_AT_MOST) kept.clear();
+  if (secrets) kept.set(sourceId, { secrets, at: now });
+  return secrets;
+}
+
+function readSecrets(hub: Hub, sourceId: number, now: number): SigningKeys[] | undefined {
+  const stored = webhooks(hub).secrets(sourceId);
+  if (!stored || stored.state === 'disabled') return undefined;
+  const { secret, previousSecret, previousUntilAt } = stored;
+  const left = (previousUntilAt ?? 0) - now;
+  const isLive = previousSecret !== null && left > 0 && left <= LONGEST_LEFT;
+  return (isLive ? [secret, previousSecret] : [secret]).map((one) => signingKeys(open(hub, sourceId, one)));
+}
+
+/** Seals up to `limit` secrets from before there was a key, in the caller's transaction. Returns how many. */
+export function sealSecrets(hub: Hub, limit: number): number {
+  if (hub.config.hubSecretKey === null) return 0;
+  const plain = webhooks(hub).secretsBeginningWith(PLAIN, limit);
+  overwritingDeleted(hub.db, () => {
     for (const { sourceId, secret, previousSecret } of plain) {
-      const sealAnew = (stored: string): string => isSealed(stored) ? stored : seal(sourceId, open(sourceId, stored));
-      secretStore.replace({
+      const sealAnew = (stored: string): string =>
+        isSealed(stored) ? stored : seal(hub, sourceId, open(hub, sourceId, stored));
+      webhooks(hub).replaceSecrets({
         sourceId, secret: sealAnew(secret), previousSecret: previousSecret && sealAnew(previousSecret),
       });
     }
-    return plain.length;
   });
+  return plain.length;
+}
 
-  return {
-    urlOf,
-    find: (sourceId: number): Webhook | undefined => webhooks.find(sourceId),
+/** Forgets up to `limit` secrets that are valid no longer, in the caller's transaction. Returns how many. */
+export function removeExpiredSecrets(hub: Hub, limit: number): number {
+  const now = hub.clock();
+  return overwritingDeleted(hub.db, () => webhooks(hub).removePreviousSecrets(now, now + LONGEST_LEFT, limit));
+}
 
-    /** In the caller's transaction, which makes the source. */
-    create(sourceId: number): WebhookAccess {
-      const secret = createSecret();
-      kept.delete(sourceId);
-      webhooks.create(sourceId, seal(sourceId, secret));
-      return { url: urlOf(sourceId), secret };
-    },
+function seal({ config }: Hub, sourceId: number, secret: string): string {
+  return sealSecret(secret, config.hubSecretKey, contextOf(sourceId));
+}
 
-    /** A new secret; the one before it stays valid for a day, and the one before that no longer. 409 for no webhook. */
-    rotate,
-
-    /**
-     * The secrets that are valid now; undefined where there is no webhook, or none that takes events. May be a second
-     * old. Throws SealedSecretError where they cannot be read.
-     */
-    liveSecrets(sourceId: number): SigningKeys[] | undefined {
-      const now = clock();
-      const known = kept.get(sourceId);
-      if (known && Math.abs(now - known.at) < KEPT_FOR) return known.secrets;
-      const secrets = readSecrets(sourceId, now);
-      if (kept.size >= KEPT_AT_MOST) kept.clear();
-      if (secrets) kept.set(sourceId, { secrets, at: now });
-      return secrets;
-    },
-
-    /** Seals up to `limit` secrets that were stored before there was a key. Returns how many. */
-    sealSome: (limit: number): number => overwritingDeleted(db, () => sealSome(limit)),
-
-    /** Forgets up to `limit` secrets that are valid no longer. Returns how many. */
-    removeExpired: (limit: number): number =>
-      overwritingDeleted(db, () => secretStore.removePrevious(clock(), clock() + LONGEST_LEFT, limit)),
-  };
+function open({ config }: Hub, sourceId: number, stored: string): string {
+  return openSecret(stored, config.hubSecretKey, contextOf(sourceId));
 }
 
 /** Whose secret it is, so that none can be moved to another webhook. */
 function contextOf(sourceId: number): string {
   return `webhook ${sourceId}`;
-}
-
-function noWebhook(): HttpError {
-  return new HttpError(409, 'This source is no webhook.');
 }

@@ -1,7 +1,8 @@
 import { HttpError, invalid, type FieldError } from '../../platform/http/problem.ts';
-import type { IncomingPost } from '../posts/incoming-post.ts';
-import { isObject, readMembers, type JsonObject } from './event-members.ts';
-import { readGuid, readItem } from './read-item.ts';
+import { singleLine } from '../../platform/markup/plain-text.ts';
+import { textToHtml } from '../feeds/feed-values.ts';
+import type { IncomingFile, IncomingPost } from '../posts/incoming-post.ts';
+import { isObject, readMembers, type JsonObject, type Members } from './event-members.ts';
 
 /** What an event asks for; `at` is its own time, unix ms. Events of other types only show that the sender lives. */
 export type WebhookEvent =
@@ -16,6 +17,11 @@ const DELETING = 'post.deleted';
 
 const TYPE = /^[a-zA-Z0-9_.]{1,128}$/; // Standard Webhooks 1.0
 const MAX_ERRORS = 20;
+
+/** Characters (UTF-16 units), but for the lists. More is refused and not cut: the sender is there to hear of it. */
+const MAX = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
+
+const MEDIA_TYPE = /^[a-z0-9][\w.+-]*\/[\w.+*-]+$/;
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -64,4 +70,71 @@ function readType({ type }: JsonObject): string {
   if (typeof type === 'string' && TYPE.test(type)) return type;
   const detail = '“type” must be a name of letters, digits, underscores and full stops, such as post.published.';
   throw invalid([{ pointer: '/type', detail }], 400);
+}
+
+/** A JSON Feed 1.1 item, `data` of an event; null once `errors` holds what is wrong with it. */
+function readItem(data: JsonObject, baseUrl: string, errors: FieldError[]): IncomingPost | null {
+  const members = readMembers(data, '/data', errors);
+  const guid = readGuid(data, errors);
+  const url = members.address('url') ?? members.address('external_url');
+  const title = lineIn(members, 'title', MAX.title);
+  const summary = members.text('summary', MAX.summary)?.trim() || null;
+  const content = contentOf(members);
+  const attachments = members.list('attachments', MAX.attachments).map(readFile).filter((file) => file !== null);
+  const updatedAt = members.instant('date_modified');
+  const publishedAt = members.instant('date_published') ?? updatedAt;
+  const author = authorsOf(members);
+  if (!title && !content && !summary && attachments.length === 0 && errors.length === 0) {
+    members.refuse('content_html', 'or “content_text” is required where there is no title, summary or attachment.');
+  }
+  if (guid === null || errors.length > 0) return null;
+  const summaryHtml = summary && textToHtml(summary);
+  return {
+    guid, title: title ?? '', url, author, contentHtml: content || (summaryHtml ?? ''), baseUrl: url ?? baseUrl,
+    summary: content === '' ? null : summaryHtml, publishedAt, updatedAt, attachments,
+  };
+}
+
+/** The item's id, written out where it is a number, without white space at its ends; null once it is refused. */
+function readGuid(data: JsonObject, errors: FieldError[]): string | null {
+  const members = readMembers(data, '/data', errors);
+  const value = members.required('id', members.valueOf('id'));
+  if (value === null) return null;
+  const guid = typeof value === 'number' ? String(value) : value;
+  if (typeof guid !== 'string') return members.refuse('id', 'must be text or a number.');
+  const isFine = guid.trim() !== '' && guid.length <= MAX.guid && guid.isWellFormed() && !/\p{Cc}/u.test(guid);
+  if (isFine) return singleLine(guid);
+  return members.refuse('id', `must have 1 to ${MAX.guid} characters, none of them a control.`);
+}
+
+function contentOf(members: Members): string {
+  const html = members.text('content_html', MAX.content)?.trim() ?? '';
+  const text = members.text('content_text', MAX.content)?.trim() ?? '';
+  return html || textToHtml(text);
+}
+
+/** The names of `authors` (1.1) or `author` (1), joined; an author's address where there is no name. */
+function authorsOf(members: Members): string | null {
+  const single = members.object('author');
+  const listed = members.list('authors', MAX.authors);
+  const authors = listed.length > 0 || single === null ? listed : [members.inside('author', single)];
+  const names = authors.map((author) => lineIn(author, 'name', MAX.name) ?? lineIn(author, 'url', MAX.name));
+  return [...new Set(names.filter((name) => name !== null))].join(', ') || null;
+}
+
+function readFile(file: Members): IncomingFile | null {
+  const url = file.required('url', file.address('url'));
+  const mediaType = lineIn(file, 'mime_type', MAX.name)?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const rest = {
+    mediaType: MEDIA_TYPE.test(mediaType) ? mediaType : null,
+    bytes: file.amount('size_in_bytes') || null,
+    title: lineIn(file, 'title', MAX.title),
+    durationSeconds: file.amount('duration_in_seconds'),
+  };
+  return url === null ? null : { url, ...rest };
+}
+
+/** Text on one line without control characters; null where there is none. */
+function lineIn(members: Members, name: string, max: number): string | null {
+  return singleLine(members.text(name, max) ?? '') || null;
 }

@@ -1,7 +1,6 @@
 import { createHash, createHmac, timingSafeEqual, type KeyObject } from 'node:crypto';
-import { MINUTE } from '../../platform/clock.ts';
-import { readSignatureHeaders, type SignatureClaim } from './signature-headers.ts';
-import type { SigningKeys } from './webhook-secret.ts';
+import { MINUTE, SECOND } from '../../platform/clock.ts';
+import { decodeBase64, type SigningKeys } from './webhook-secret.ts';
 
 /** A request as it came: the raw bytes of its body, and its headers as Node's `rawHeaders`. */
 export type SignedRequest = { rawHeaders: readonly string[]; body: Buffer };
@@ -12,12 +11,31 @@ export type SignedRequest = { rawHeaders: readonly string[]; body: Buffer };
  */
 export type VerifiedEvent = { id: string; bodyId: string | null };
 
+/** What the headers of an event claim, in its form; nothing of it is proven yet. */
+type SignatureClaim =
+  /** Standard Webhooks 1.0: `signedPrefix` stands before the body in what is signed; `sentAt` in unix ms. */
+  | { form: 'standard'; id: string; sentAt: number; signedPrefix: string; signatures: Buffer[] }
+  /** GitHub's: the body alone is signed. */
+  | { form: 'github'; id: string; signatures: Buffer[] };
+
 type Equal = (a: Buffer, b: Buffer) => boolean;
 
 /** How far the sender's clock and the hub's may be apart, either way (Standard Webhooks' libraries). */
 const TOLERANCE = 5 * MINUTE;
 
 const MAX_LIVE_SECRETS = 2;
+
+const STANDARD_NAMES = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
+const GITHUB_NAMES = ['x-github-delivery', 'x-hub-signature-256'];
+
+const ID = /^[!-\-/-~]{1,256}$/; // visible ASCII without the full stop, which separates what is signed
+const TIMESTAMP = /^[1-9]\d{0,11}$/; // unix seconds
+const ENTRY = /^[a-z][a-z0-9]{0,7},[A-Za-z0-9+/=]{1,256}$/;
+const HEX_SIGNATURE = /^sha256=([0-9a-f]{64})$/;
+
+const VERSION = 'v1,';
+const MAX_ENTRIES = 16;
+const DIGEST_BYTES = 32;
 
 /**
  * What is proven about an event signed with one of the live secrets (two while rotating) in the form of Standard
@@ -59,4 +77,61 @@ function digestOf(claim: SignatureClaim, body: Buffer, key: KeyObject | null): B
 
 function bodyIdOf(body: Buffer): string {
   return `sha256:${createHash('sha256').update(body).digest('base64url')}`;
+}
+
+/**
+ * Reads the signature headers out of `rawHeaders`, as Node has them: names and values in turn, duplicates kept.
+ * Undefined unless there is exactly one form, complete, each of its headers once and well-formed.
+ */
+function readSignatureHeaders(rawHeaders: readonly string[]): SignatureClaim | undefined {
+  const standard = valuesOf(rawHeaders, STANDARD_NAMES);
+  const github = valuesOf(rawHeaders, GITHUB_NAMES);
+  if (standard.length > 0 && github.length > 0) return undefined;
+  return standard.length > 0 ? readStandard(standard) : readGithub(github);
+}
+
+type Found = { name: string; value: string }[];
+
+function valuesOf(rawHeaders: readonly string[], names: readonly string[]): Found {
+  const found: Found = [];
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]?.toLowerCase() ?? '';
+    if (names.includes(name)) found.push({ name, value: rawHeaders[index + 1] ?? '' });
+  }
+  return found;
+}
+
+function readStandard(found: Found): SignatureClaim | undefined {
+  const [id, timestamp, list] = onceEach(found, STANDARD_NAMES);
+  if (id === undefined || timestamp === undefined || list === undefined) return undefined;
+  const signatures = readSignatureList(list);
+  if (!ID.test(id) || !TIMESTAMP.test(timestamp) || signatures === undefined) return undefined;
+  const sentAt = Number(timestamp) * SECOND;
+  return { form: 'standard', id, sentAt, signedPrefix: `${id}.${timestamp}.`, signatures };
+}
+
+function readGithub(found: Found): SignatureClaim | undefined {
+  const [id, signature] = onceEach(found, GITHUB_NAMES);
+  const hex = HEX_SIGNATURE.exec(signature ?? '')?.[1];
+  if (id === undefined || !ID.test(id) || hex === undefined) return undefined;
+  return { form: 'github', id, signatures: [Buffer.from(hex, 'hex')] };
+}
+
+/** The values in the order of the names; none at all where one is missing or given twice. */
+function onceEach(found: Found, names: readonly string[]): (string | undefined)[] {
+  const values = names.map((name) => found.find((one) => one.name === name)?.value);
+  return found.length === names.length && !values.includes(undefined) ? values : [];
+}
+
+/** `version,base64` entries between single spaces; other versions than v1 are passed over, as the standard says. */
+function readSignatureList(list: string): Buffer[] | undefined {
+  const entries = list.split(' ', MAX_ENTRIES + 1);
+  if (entries.length > MAX_ENTRIES || !entries.every((entry) => ENTRY.test(entry))) return undefined;
+  const own = entries.filter((entry) => entry.startsWith(VERSION));
+  const signatures = own.map((entry) => decodeBase64(entry.slice(VERSION.length))).filter(isDigest);
+  return signatures.length === own.length ? signatures : undefined;
+}
+
+function isDigest(bytes: Buffer | null): bytes is Buffer {
+  return bytes?.length === DIGEST_BYTES;
 }

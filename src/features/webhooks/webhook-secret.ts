@@ -19,11 +19,6 @@ export function createSecret(): string {
   return PREFIX + randomBytes(NEW_SECRET_BYTES).toString('base64');
 }
 
-/** Whether a text can be a webhook's secret, as `secretKeys` reads it. */
-export function isSecret(text: string): boolean {
-  return secretKeys(text) !== null;
-}
-
 /**
  * The keys of a secret; null for a text that cannot be one. `whsec_…` serves both forms: Standard Webhooks takes the
  * 24 to 64 bytes that its base64 stands for, GitHub's form the text as it is shown, prefix included. A text without

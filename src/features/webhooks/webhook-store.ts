@@ -1,7 +1,5 @@
+import { sourceIsPresent, type WebhookState } from '../sources/source-store.ts';
 import { store } from '../hub/hub.ts';
-
-
-export type WebhookState = 'active' | 'silent' | 'disabled';
 
 /** A webhook as its owner may see it; times in unix ms. */
 export type Webhook = {
@@ -13,52 +11,141 @@ export type Webhook = {
 };
 
 /** What an event has to be checked against; secrets as they are stored. */
-export type WebhookSecrets = {
+export type WebhookSecrets = StoredSecrets & {
   state: WebhookState;
-  secret: string;
-  previousSecret: string | null;
   previousUntilAt: number | null; // unix ms
 };
 
-export type WebhookStore = ReturnType<typeof webhooks>;
+/** Secrets as they are stored. */
+export type StoredSecrets = { sourceId: number; secret: string; previousSecret: string | null };
+
+/** A webhook that has been quiet for too long; since when in unix ms. */
+export type QuietWebhook = Pick<Webhook, 'sourceId' | 'state'> & { quietSinceAt: number };
+
+const COLUMNS = `source_id AS sourceId, state, last_event_at AS lastEventAt, previous_until_at AS previousUntilAt,
+  created_at AS createdAt`;
 
 /** The webhooks of sources of that kind: their secrets, and when they were last heard. */
 export const webhooks = store(({ db, clock }) => {
   const insert = db.prepare<[number, string, number, number]>('create webhook',
     'INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at) VALUES (?, ?, ?, ?)');
-  const select = db.prepare<[number], Webhook>('webhook', `
-    SELECT source_id AS sourceId, state, last_event_at AS lastEventAt, previous_until_at AS previousUntilAt,
-           created_at AS createdAt
-      FROM webhooks WHERE source_id = ?`);
+  const select = db.prepare<[number], Webhook>('webhook', `SELECT ${COLUMNS} FROM webhooks WHERE source_id = ?`);
+  const selectPage = db.prepare<[number, number], Webhook>('webhooks', `
+    SELECT ${COLUMNS} FROM webhooks WHERE source_id > ? AND ${sourceIsPresent('webhooks.source_id')}
+     ORDER BY source_id LIMIT ?`);
+
   const selectSecrets = db.prepare<[number], WebhookSecrets>('secrets of webhook', `
-    SELECT state, secret, previous_secret AS previousSecret, previous_until_at AS previousUntilAt
+    SELECT source_id AS sourceId, state, secret, previous_secret AS previousSecret, previous_until_at AS previousUntilAt
       FROM webhooks WHERE source_id = ?`);
-  const selectDeleted = db.prepare<[number], { at: number }>('deleted webhook',
-    'SELECT deleted_at AS at FROM deleted_webhooks WHERE source_id = ?');
   const rotate = db.prepare<[number, string, number]>('rotate webhook secret',
     'UPDATE webhooks SET previous_secret = secret, previous_until_at = ?, secret = ? WHERE source_id = ?');
-  const hear = db.prepare<[{ sourceId: number; at: number; paidUntilAt: number }]>('hear webhook', `
+  const selectPlain = db.prepare<[string, string, number], StoredSecrets>('unsealed secrets', `
+    SELECT source_id AS sourceId, secret, previous_secret AS previousSecret FROM webhooks
+     WHERE secret LIKE ? OR previous_secret LIKE ? LIMIT ?`);
+  const replace = db.prepare<[StoredSecrets]>('seal webhook secrets', `
+    UPDATE webhooks SET secret = @secret, previous_secret = @previousSecret WHERE source_id = @sourceId`);
+  const removePrevious = db.prepare<[number, number, number]>('remove previous secrets', `
+    UPDATE webhooks SET previous_secret = NULL, previous_until_at = NULL WHERE source_id IN
+      (SELECT source_id FROM webhooks WHERE previous_until_at <= ? OR previous_until_at > ? LIMIT ?)`);
+
+  const selectArrival = db.prepare<[number], { at: number }>('rate limit of webhook',
+    `SELECT arrives_at AS at FROM webhooks WHERE source_id = ? AND state <> 'disabled'`);
+  const noteEvents = db.prepare<[{ sourceId: number; at: number; arrivesAt: number }]>('note events of webhook', `
     UPDATE webhooks
-       SET last_event_at = @at, quiet_since_at = @at, state = 'active', silence_told_at = NULL,
-           arrives_at = @paidUntilAt
+       SET last_event_at = @at, quiet_since_at = @at, state = 'active', silence_told_at = NULL, arrives_at = @arrivesAt
      WHERE source_id = @sourceId`);
-  const selectPaid = db.prepare<[number], { until: number }>('rate limit of webhook', `
-    SELECT arrives_at AS until FROM webhooks WHERE source_id = ? AND state <> 'disabled'`);
+
+  const pullBack = db.prepare<[number, number, number, number]>('pull back webhook times', `
+    UPDATE webhooks SET quiet_since_at = MIN(quiet_since_at, ?), silence_told_at = MIN(silence_told_at, ?)
+     WHERE quiet_since_at > ? OR silence_told_at > ?`);
+  const selectQuiet = db.prepare<[number, number, number], QuietWebhook>('quiet webhooks', `
+    SELECT source_id AS sourceId, state, quiet_since_at AS quietSinceAt FROM webhooks
+     WHERE state <> 'disabled' AND quiet_since_at < ? AND (silence_told_at IS NULL OR silence_told_at <= ?)
+     ORDER BY quiet_since_at LIMIT ?`);
+  const markSilent = db.prepare<[number, number]>('mark webhook silent',
+    `UPDATE webhooks SET state = 'silent', silence_told_at = ? WHERE source_id = ?`);
 
   return {
     create: (sourceId: number, secret: string): void => void insert.run(sourceId, secret, clock(), clock()),
     find: (sourceId: number): Webhook | undefined => select.get(sourceId),
-    secrets: (sourceId: number): WebhookSecrets | undefined => selectSecrets.get(sourceId),
-    isDeleted: (sourceId: number): boolean => selectDeleted.get(sourceId) !== undefined,
+    /** By the id of the source. */
+    list: (after: number, limit: number): Webhook[] => selectPage.all(after, limit),
 
+    secrets: (sourceId: number): WebhookSecrets | undefined => selectSecrets.get(sourceId),
     /** The present secret becomes the previous one, valid until `until` (unix ms). False where there is no webhook. */
     rotate: (sourceId: number, secret: string, until: number): boolean =>
       rotate.run(until, secret, sourceId).changes === 1,
+    /** Up to `limit` webhooks with a secret that begins with `prefix`. */
+    secretsBeginningWith: (prefix: string, limit: number): StoredSecrets[] =>
+      selectPlain.all(`${prefix}%`, `${prefix}%`, limit),
+    replaceSecrets: (secrets: StoredSecrets): void => void replace.run(secrets),
+    /** Forgets previous secrets whose time was over at `now`, or ends after `latest` (unix ms). Returns how many. */
+    removePreviousSecrets: (now: number, latest: number, limit: number): number =>
+      removePrevious.run(now, latest, limit).changes,
 
-    /** Until when its rate limit is paid, unix ms; undefined where no webhook takes events. */
-    paidUntil: (sourceId: number): number | undefined => selectPaid.get(sourceId)?.until,
-
+    /** The theoretical arrival time of its rate limit, unix ms; undefined where no webhook takes events. */
+    arrivesAt: (sourceId: number): number | undefined => selectArrival.get(sourceId)?.at,
     /** Valid events have come, the last at `at` (unix ms). */
-    hear: (sourceId: number, at: number, paidUntilAt: number): void => void hear.run({ sourceId, at, paidUntilAt }),
+    noteEvents: (sourceId: number, at: number, arrivesAt: number): void =>
+      void noteEvents.run({ sourceId, at, arrivesAt }),
+
+    /** Times from the future, which a clock that was ahead has left, become `now` (unix ms). */
+    pullBack: (now: number): void => void pullBack.run(now, now, now, now),
+    /** Up to `limit` that were last heard before `heardBefore`, and whose silence was not told after `toldBefore`. */
+    quiet: (heardBefore: number, toldBefore: number, limit: number): QuietWebhook[] =>
+      selectQuiet.all(heardBefore, toldBefore, limit),
+    markSilent: (sourceId: number, now: number): void => void markSilent.run(now, sourceId),
+  };
+});
+
+/** An accepted event. `guid` is its post's, `happenedAt` its own time in unix ms; null for events of other types. */
+export type AcceptedEvent = {
+  sourceId: number;
+  id: string;
+  bodyId: string | null;
+  guid: string | null;
+  happenedAt: number | null;
+};
+
+/** Which events have been accepted, so that a repeated one changes nothing. */
+export const webhookEvents = store(({ db, clock }) => {
+  const selectLater = db.prepare<[number, string, number], { at: number }>('later event of a post', `
+    SELECT happened_at AS at FROM webhook_events WHERE source_id = ? AND guid = ? AND happened_at > ?`);
+  const selectKnown = db.prepare<[number, string, string], { id: string }>('known event',
+    'SELECT event_id AS id FROM webhook_events WHERE source_id = ? AND event_id IN (?, ?) LIMIT 1');
+  const insert = db.prepare<[number, string, number, string | null, number | null]>('remember event', `
+    INSERT INTO webhook_events (source_id, event_id, received_at, guid, happened_at) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO NOTHING`);
+  const removeBefore = db.prepare<[number, number]>('forget old events', `
+    DELETE FROM webhook_events WHERE (source_id, event_id) IN
+      (SELECT source_id, event_id FROM webhook_events WHERE received_at < ? LIMIT ?)`);
+  const removeOfSource = db.prepare<[number, number]>('forget events of source', `
+    DELETE FROM webhook_events WHERE (source_id, event_id) IN
+      (SELECT source_id, event_id FROM webhook_events WHERE source_id = ? LIMIT ?)`);
+
+  return {
+    /** Whether a change of that post which happened later has come already. */
+    isOutdated: (sourceId: number, guid: string, happenedAt: number): boolean =>
+      selectLater.get(sourceId, guid, happenedAt) !== undefined,
+
+    /** Whether its id or its very body has been accepted before. */
+    isKnown: (sourceId: number, { id, bodyId }: Pick<AcceptedEvent, 'id' | 'bodyId'>): boolean =>
+      selectKnown.get(sourceId, id, bodyId ?? id) !== undefined,
+
+    /**
+     * False, and nothing written, for one whose id or very body has been accepted before. An id that is known with a
+     * body that is new has that body remembered, though: undo it.
+     */
+    add({ sourceId, id, bodyId, guid, happenedAt }: AcceptedEvent): boolean {
+      const receivedAt = clock();
+      const at = happenedAt === null ? null : Math.min(happenedAt, receivedAt);
+      const isNewBody = bodyId === null || insert.run(sourceId, bodyId, receivedAt, null, null).changes === 1;
+      return isNewBody && insert.run(sourceId, id, receivedAt, guid, at).changes === 1;
+    },
+
+    /** Forgets up to `limit` that came before `before` (unix ms). Returns how many. */
+    removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
+
+    removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
   };
 });

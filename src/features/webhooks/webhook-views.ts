@@ -1,8 +1,8 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { moment } from '../../platform/http/readable.ts';
 import type { Page } from '../../platform/http/reply.ts';
-import type { WebhookAccess, WebhookSource } from './manage-webhooks.ts';
-import { webhookExample } from './webhook-example.ts';
+import type { Source } from '../sources/source-store.ts';
+import type { WebhookAccess } from './manage-webhooks.ts';
 import type { Webhook } from './webhook-store.ts';
 
 const STATES: Record<Webhook['state'], string> = {
@@ -40,17 +40,17 @@ export function webhookPanel({ sourceId, state, lastEventAt, previousUntilAt }: 
 }
 
 /** Shown once, when the source was made. */
-export function newWebhookPage(source: WebhookSource, access: WebhookAccess): Page {
+export function newWebhookPage(source: Source, access: WebhookAccess): Page {
   return secretPage('The webhook is ready', source, access, 'The hub does not show the secret again.');
 }
 
 /** Shown once, after a rotation. */
-export function rotatedSecretPage(source: WebhookSource, access: WebhookAccess): Page {
+export function rotatedSecretPage(source: Source, access: WebhookAccess): Page {
   const note = 'The hub does not show it again. The secret before it stays valid for 24 hours.';
   return secretPage('The new secret', source, access, note);
 }
 
-function secretPage(heading: string, { id, title }: WebhookSource, { url, secret }: WebhookAccess, note: string): Page {
+function secretPage(heading: string, { id, title }: Source, { url, secret }: WebhookAccess, note: string): Page {
   const main = html`
 <section>
   <h1>${heading}</h1>
@@ -65,4 +65,25 @@ function secretPage(heading: string, { id, title }: WebhookSource, { url, secret
   <p><a class="button" href="/sources/${id}">To the source</a></p>
 </section>`;
   return { title: heading, main, section: 'sources' };
+}
+
+/**
+ * Commands for a shell that send an event which makes a post: POSIX sh with curl, openssl and od. `secret` null leaves
+ * its place to be filled in.
+ */
+export function webhookExample(url: string, secret: string | null): string {
+  return `secret='${secret ?? 'whsec_…'}'
+url='${url}'
+id="msg_$(openssl rand -hex 12)"
+now=$(date +%s)
+post='"title":"Hello","content_text":"It works."'
+body=$(printf '{"type":"post.published","timestamp":"%s","data":{"id":"%s",%s}}' \\
+  "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$id" "$post")
+key=$(printf '%s' "\${secret#whsec_}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \\n')
+signature=$(printf '%s.%s.%s' "$id" "$now" "$body" |
+  openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | openssl base64 -A)
+curl -sS "$url" -H 'Content-Type: application/json' \\
+  -H "webhook-id: $id" -H "webhook-timestamp: $now" -H "webhook-signature: v1,$signature" \\
+  --data-binary "$body"
+`;
 }

@@ -1,20 +1,20 @@
 import type { Clock } from '../clock.ts';
+import { arrivalAfter, waitFor, type Rate } from '../rate-limit.ts';
 import type { Db } from './open-database.ts';
 
-/** At most `burst` acts at once, then one every `everyMs`. */
-export type Limit = { name: string; burst: number; everyMs: number };
+/** How often an act named so may be done by each who does it. */
+export type Limit = Rate & { name: string };
 
 export type RateLimits = ReturnType<typeof createRateLimitStore>;
 
 /**
- * Rate limits whose state survives restarts and is shared by processes: the generic cell rate algorithm, one
- * integer per key. A clock set back admits at most one more burst.
+ * Rate limits whose state survives restarts and is shared by processes: one theoretical arrival time per key. A clock
+ * set back admits at most one more burst.
  */
 export function createRateLimitStore(db: Db, clock: Clock) {
   const select = db.prepare<[string], { arrivesAt: number }>('rate limit',
     'SELECT arrives_at AS arrivesAt FROM rate_limits WHERE key = ?');
-  const upsert = db.prepare<[string, number]>('set rate limit',
-    `
+  const upsert = db.prepare<[string, number]>('set rate limit', `
     INSERT INTO rate_limits (key, arrives_at) VALUES (?, ?)
     ON CONFLICT DO UPDATE SET arrives_at = excluded.arrives_at`);
   const removeIdle = db.prepare<[number, number]>('remove idle rate limits', `
@@ -24,12 +24,10 @@ export function createRateLimitStore(db: Db, clock: Clock) {
   const take = db.transaction('take rate limit', (limit: Limit, who: string): number => {
     const now = clock();
     const key = `${limit.name}:${who}`;
-    const horizon = limit.burst * limit.everyMs;
-    const stored = select.get(key)?.arrivesAt ?? now;
-    const isFromTheFuture = stored > now + horizon; // the clock was set back since
-    const arrivesAt = (isFromTheFuture ? now : Math.max(stored, now)) + limit.everyMs;
-    if (arrivesAt > now + horizon) return arrivesAt - horizon - now;
-    upsert.run(key, arrivesAt);
+    const arrivesAt = select.get(key)?.arrivesAt ?? now;
+    const wait = waitFor(limit, arrivesAt, now);
+    if (wait > 0) return wait;
+    upsert.run(key, arrivalAfter(limit, arrivesAt, now));
     return 0;
   });
 
