@@ -19,3 +19,10 @@ CREATE INDEX audit_records_actor ON audit_records (actor_id) WHERE actor_id IS N
 CREATE INDEX audit_records_actor_name ON audit_records (actor_name COLLATE NOCASE, at);
 CREATE INDEX audit_records_act ON audit_records (act, at);
 CREATE INDEX audit_records_target ON audit_records (target_kind, target_id, at);
+
+-- A request that began before its sender left the hub may end after that: it leaves no name in here. The insert changes
+-- no row then, which the hub answers with 401 and no effect.
+CREATE TRIGGER audit_records_of_leavers BEFORE INSERT ON audit_records
+WHEN NEW.actor_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM accounts WHERE id = NEW.actor_id AND left_at IS NULL) BEGIN
+  SELECT RAISE(IGNORE);
+END;

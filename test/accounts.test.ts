@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setUpLinks } from '../src/features/accounts/set-up-links.ts';
+import { invite as makeInvitation, makeSetUpLink } from '../src/features/accounts/join-hub.ts';
+import { accounts } from '../src/features/accounts/account-store.ts';
 import { DAY, HOUR } from '../src/platform/clock.ts';
 import { COMMAND_LINE } from '../src/features/audit/audit.ts';
 import { createClient, type Client } from './support/client.ts';
@@ -13,11 +14,11 @@ type Made = { id: number; url: string; role: string; expiresAt: string };
 type AuditRow = { act: string; actor_id: number | null; actor_name: string; address: string | null; detail: string };
 
 function invite(hub: Hub, role: 'admin' | 'member' = 'member', lifetime = HOUR): string {
-  return hub.membership.joining.invite(role, lifetime, COMMAND_LINE).token;
+  return makeInvitation(hub.handle, role, lifetime, COMMAND_LINE).token;
 }
 
 function setUpLink(hub: Hub): string | null {
-  return setUpLinks(hub.db, hub.membership.accounts, hub.membership.invitations).create();
+  return makeSetUpLink(hub.handle);
 }
 
 function joinAs(hub: Hub, invitation: string, username: string, client: Client = createClient(hub.address)) {
@@ -205,7 +206,7 @@ test('what is wrong with a new account is said by pointer, and nothing of it is 
     assert.equal(answer.status, 422, JSON.stringify(change));
     assert.deepEqual(pointers(answer), wrong, JSON.stringify(change));
   }
-  assert.equal(hub.membership.accounts.exists(), false);
+  assert.equal(accounts(hub.handle).exists(), false);
   assert.equal((await hub.anybody.post('/api/accounts', { username: 'ada' })).status, 422, 'no invitation at all');
   assert.equal((await hub.anybody.post('/api/accounts', good)).status, 201, 'the invitation still works');
 });
@@ -467,7 +468,7 @@ test('a join that cannot be recorded did not happen', async (t) => {
   );
 
   assert.equal((await joinAs(hub, invitation, 'ada')).status, 500);
-  assert.equal(hub.membership.accounts.exists(), false);
+  assert.equal(accounts(hub.handle).exists(), false);
   hub.db.exec('DROP TRIGGER broken');
   assert.equal((await joinAs(hub, invitation, 'ada')).status, 201);
 });

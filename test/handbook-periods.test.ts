@@ -8,7 +8,7 @@ import { LEAST_FREE, OLDEST_BACKUP } from '../src/app/trouble-bounds.ts';
 import { BURST, BURST_TIME, ENOUGH } from '../src/app/watch-troubles.ts';
 import { LONGEST_SILENCE } from '../src/app/watch-worker.ts';
 import { SESSION_LIFETIME } from '../src/features/accounts/credential-store.ts';
-import { INVITATION_HOURS } from '../src/features/accounts/invitation-routes.ts';
+import { INVITATION_HOURS } from '../src/features/accounts/join-hub.ts';
 import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../src/features/alerts/deliver-alert.ts';
 import { REMIND_EVERY, TELL_EVERY } from '../src/features/alerts/raise-alerts.ts';
 import { TROUBLES } from '../src/features/alerts/troubles.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { setUpLinks } from '../src/features/accounts/set-up-links.ts';
+import { makeSetUpLink } from '../src/features/accounts/join-hub.ts';
 import { openBrowser, type Browser } from './support/browser.ts';
 import { fakeLookup } from './support/fake-lookup.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
@@ -58,7 +58,7 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
     ),
     '/feed': serving(() => rss('Owls &amp; more', ITEMS)),
   });
-  const link = setUpLinks(hub.db, hub.membership.accounts, hub.membership.invitations).create();
+  const link = makeSetUpLink(hub.handle);
 
   await browser.goto(`${hub.address}/join/${link}`);
   assert.match(await browser.text('h1'), /Set up your hub/);

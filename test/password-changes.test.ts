@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { argon2Sync } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
-import { createChangeAccount } from '../src/features/accounts/change-account.ts';
-import { createCheckPassword } from '../src/features/accounts/check-password.ts';
-import { createPasswords, type Passwords } from '../src/features/accounts/passwords.ts';
-import { signingIn } from '../src/features/accounts/sign-in.ts';
+import { accounts as accountsOf } from '../src/features/accounts/account-store.ts';
+import { changeAccount } from '../src/features/accounts/change-account.ts';
+import { passwords } from '../src/features/accounts/passwords.ts';
+import { signIn as signInTo } from '../src/features/accounts/sign-in.ts';
 import type { Viewer } from '../src/platform/http/router.ts';
 import { startHub, type Hub } from './support/hub.ts';
 
@@ -20,32 +20,27 @@ function outdatedHash(password: string): string {
   return `$argon2id$v=19$m=8,t=1,p=1$${unpadded(nonce)}$${unpadded(tag)}`;
 }
 
-/** The hub's own parts, in which `meanwhile` happens once, between checking a password and using the result. */
+/** The same hub, in which `meanwhile` happens once, between checking a password and using the result. */
 function interrupted(hub: Hub, meanwhile: () => Promise<unknown>) {
-  const { accounts, credentials } = hub.membership;
-  const real = createPasswords();
-  let happened = false;
-  const passwords: Passwords = {
-    ...real,
-    async verify(password, stored) {
-      const verified = await real.verify(password, stored);
-      if (!happened) {
-        happened = true;
-        await meanwhile();
-      }
-      return verified;
-    },
+  const handle = { ...hub.handle };
+  const own = passwords(handle);
+  const { verify } = own;
+  own.verify = async (password, stored) => {
+    const verified = await verify(password, stored);
+    own.verify = verify;
+    await meanwhile();
+    return verified;
   };
-  const { db, limits, recordAct } = hub.app;
-  const checkPassword = createCheckPassword({ accounts, passwords, limits });
-  const deps = { db, accounts, credentials, passwords, checkPassword, recordAct };
-  return { signIn: signingIn(deps).signIn, changeAccount: createChangeAccount(deps) };
+  return {
+    signIn: (values: Record<string, unknown>, address: string) => signInTo(handle, values, address),
+    changeAccount: (values: Record<string, unknown>) => changeAccount(handle, values, ADA, ACTOR),
+  };
 }
 
 async function hubOfAda(t: TestContext) {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
-  const { accounts } = hub.membership;
+  const accounts = accountsOf(hub.handle);
   const changePassword = async () => {
     const values = { currentPassword: hub.password, newPassword: NEW_PASSWORD };
     assert.equal((await ada.patch('/api/account', values)).status, 200);
@@ -90,7 +85,7 @@ test('of two password changes at once the second is refused, since it did not kn
   const { changeAccount } = interrupted(hub, changePassword);
 
   const values = { currentPassword: hub.password, newPassword: 'a third password' };
-  await assert.rejects(changeAccount(ADA, values, ACTOR), { status: 403 });
+  await assert.rejects(changeAccount(values), { status: 403 });
   assert.equal(await signsIn('a third password'), 401);
   assert.equal(await signsIn(NEW_PASSWORD), 200);
 });

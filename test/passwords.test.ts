@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { argon2Sync } from 'node:crypto';
 import { createHook } from 'node:async_hooks';
 import { test, type TestContext } from 'node:test';
-import { createPasswords } from '../src/features/accounts/passwords.ts';
+import { accounts } from '../src/features/accounts/account-store.ts';
+import { passwords as passwordsOf } from '../src/features/accounts/passwords.ts';
 import { HttpError } from '../src/platform/http/problem.ts';
 import { startHub } from './support/hub.ts';
 
@@ -25,7 +26,7 @@ function countDerivations(t: TestContext): () => number {
 }
 
 test('a password is kept as argon2id of 19 MiB and two passes, in PHC form, with a salt of its own', async () => {
-  const passwords = createPasswords();
+  const passwords = passwordsOf({});
   const [one, other] = [await passwords.hash(PASSWORD), await passwords.hash(PASSWORD)];
 
   assert.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
@@ -38,7 +39,7 @@ test('a password is kept as argon2id of 19 MiB and two passes, in PHC form, with
 });
 
 test('only the very password fits', async () => {
-  const passwords = createPasswords();
+  const passwords = passwordsOf({});
   const stored = storedHash('pässword 1');
 
   assert.equal((await passwords.verify('pässword 1', stored)).ok, true);
@@ -48,7 +49,7 @@ test('only the very password fits', async () => {
 });
 
 test('a hash of weaker parameters still works, and is outdated', async () => {
-  const passwords = createPasswords();
+  const passwords = passwordsOf({});
 
   assert.deepEqual(await passwords.verify(PASSWORD, storedHash(PASSWORD)), { ok: true, outdated: true });
   assert.deepEqual(
@@ -64,14 +65,14 @@ test('a hash of weaker parameters still works, and is outdated', async () => {
 
 test('a stored hash of another form is a fault, not a wrong password', async () => {
   for (const stored of ['', 'plain', '$argon2i$v=19$m=8,t=1,p=1$AAAA$AAAA', '$argon2id$v=16$m=8,t=1,p=1$AAAA$AAAA']) {
-    await assert.rejects(createPasswords().verify(PASSWORD, stored), /unknown form/, stored);
+    await assert.rejects(passwordsOf({}).verify(PASSWORD, stored), /unknown form/, stored);
   }
 });
 
 test('an unknown name costs as many derivations as a known one, and never fits', async (t) => {
-  const stored = await createPasswords().hash(PASSWORD);
+  const stored = await passwordsOf({}).hash(PASSWORD);
   const count = countDerivations(t);
-  const passwords = createPasswords();
+  const passwords = passwordsOf({});
 
   assert.equal(count(), 0, 'nothing is derived for whoever asks nothing');
   for (const password of ['', 'a password', PASSWORD]) {
@@ -102,8 +103,8 @@ test('signing in renews an outdated hash, a failed try does not', async (t) => {
   const hub = await startHub(t);
   await hub.person('ada');
   const old = storedHash(hub.password);
-  hub.membership.accounts.setPasswordHash(1, old);
-  const stored = () => hub.membership.accounts.find(1)?.passwordHash ?? '';
+  accounts(hub.handle).setPasswordHash(1, old);
+  const stored = () => accounts(hub.handle).find(1)?.passwordHash ?? '';
 
   assert.equal((await hub.anybody.post('/api/session', { username: 'ada', password: 'wrong password' })).status, 401);
   assert.equal(stored(), old);
@@ -116,7 +117,7 @@ test('passwords of ten and of 1024 bytes are taken as they are', async (t) => {
   const hub = await startHub(t);
   await hub.person('ada');
   for (const password of ['ééééé', ' '.repeat(10), 'x'.repeat(1024)]) {
-    hub.membership.accounts.setPasswordHash(1, storedHash('current one'));
+    accounts(hub.handle).setPasswordHash(1, storedHash('current one'));
     assert.equal((await hub.anybody.post('/api/session', { username: 'ada', password: 'current one' })).status, 200);
     assert.equal(
       (await hub.anybody.patch('/api/account', { currentPassword: 'current one', newPassword: password })).status, 200,
@@ -129,7 +130,7 @@ test('passwords of ten and of 1024 bytes are taken as they are', async (t) => {
 });
 
 test('two passwords are checked at once, thirty wait, and more are told to come back', async () => {
-  const passwords = createPasswords();
+  const passwords = passwordsOf({});
   await passwords.hash('warm');
   const stored = storedHash(PASSWORD);
   const settled = await Promise.allSettled(Array.from({ length: 40 }, () => passwords.verify(PASSWORD, stored)));
@@ -146,7 +147,7 @@ test('two passwords are checked at once, thirty wait, and more are told to come 
 });
 
 test('never more than two passwords are derived at the same time', async (t) => {
-  const passwords = createPasswords();
+  const passwords = passwordsOf({});
   await passwords.hash('warm');
   const stored = storedHash(PASSWORD);
   let running = 0;

@@ -181,6 +181,7 @@ const JOBS: [kind: string, state: string, becomes: string][] = [
   ['deliver-alert', 'failed', 'failed'], ['deliver-alert', 'done', 'done'], ['made-later', 'queued', 'discarded'],
   ['sync-source', 'queued', 'queued'], ['sync-source', 'running', 'queued'], ['sync-source', 'retrying', 'retrying'],
   ['scan-upload', 'running', 'queued'], ['remove-source', 'queued', 'queued'],
+  ['remove-account', 'running', 'queued'], ['remove-account', 'queued', 'queued'],
 ];
 
 test('case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record', async (t) => {

@@ -7,7 +7,6 @@ import { counts as countsOf, jobs as jobsOf, limits as limitsOf, throttled, type
 import { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
 import { ingestStore as ingestStoreOf } from '../features/posts/ingest-store.ts';
 import { posts as postsOf } from '../features/posts/post-store.ts';
-import { searchIndex as searchIndexOf } from '../features/posts/search-index-store.ts';
 import { writingPosts } from '../features/posts/write-post.ts';
 import { addingSources } from '../features/sources/add-source.ts';
 import { changingSources } from '../features/sources/change-source.ts';
@@ -19,7 +18,6 @@ import { webhookEvents } from '../features/webhooks/webhook-store.ts';
 import type { JobHandlers } from '../platform/jobs/worker.ts';
 import { createAttachments } from './attachments.ts';
 import { jobHandlers } from './job-kinds.ts';
-import { createPeople } from './people.ts';
 
 export type Surroundings = Hub;
 
@@ -34,10 +32,8 @@ export function createApp(surroundings: Surroundings) {
 
   const sources = sourcesOf(hub);
   const posts = postsOf(hub);
-  const searchIndex = searchIndexOf(hub);
   const ingestStore = ingestStoreOf(hub);
   const notifications = notificationsOf(hub);
-  const people = createPeople({ hub, db, clock, jobs, notifications, searchIndex });
 
   const removing = removingSources({
     db,
@@ -73,7 +69,6 @@ export function createApp(surroundings: Surroundings) {
     ...jobHandlers(hub),
     [REMOVE_SOURCE]: removing.handler,
     ...attachments.handlers,
-    ...people.handlers,
   };
 
   return {
@@ -82,7 +77,7 @@ export function createApp(surroundings: Surroundings) {
     counts,
     errors: { note: (error: unknown) => noteError(hub, error) },
     recordAct, limits, paced, jobs, handlers, sources, posts, changing,
-    notifications, attachments, writing, people,
+    notifications, attachments, writing,
     adding: addingSources({
       db, sources, limits, recordAct, clock,
       openFeed: (address) => openFeed(hub, address),

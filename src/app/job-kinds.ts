@@ -1,11 +1,12 @@
 import { deliverAlert } from '../features/alerts/deliver-alert.ts';
 import { syncSource } from '../features/feeds/sync-source.ts';
+import { removeAccount } from '../features/leaving/remove-account.ts';
 import { configured, type JobKind } from '../features/hub/job-kind.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import type { JobHandler, JobHandlers } from '../platform/jobs/worker.ts';
 
 /** Every kind of job. Payloads differ from kind to kind: what is enqueued for a kind is what its `run` is given. */
-export const JOB_KINDS: JobKind<never>[] = [syncSource, deliverAlert];
+export const JOB_KINDS: JobKind<never>[] = [syncSource, deliverAlert, removeAccount];
 
 /** The handlers that a worker runs, by name of kind. */
 export function jobHandlers(hub: Hub, kinds = JOB_KINDS): JobHandlers {

@@ -1,14 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { accounts as accountsOf } from '../features/accounts/account-store.ts';
-import { invitations as invitationsOf } from '../features/accounts/invitation-store.ts';
-import { setUpLinks } from '../features/accounts/set-up-links.ts';
-import { audit } from '../features/audit/audit.ts';
+import { makeSetUpLink } from '../features/accounts/join-hub.ts';
 import { isRestoreUnderWay } from '../features/backups/restore-state.ts';
 import type { Clock } from '../platform/clock.ts';
 import { migrate, readMigrations, SchemaError } from '../platform/db/migrate.ts';
 import { openDatabase, type Db, type SlowQuery } from '../platform/db/open-database.ts';
-import { THE_HUB } from '../features/audit/audit.ts';
 import type { Config } from '../features/hub/read-config.ts';
 
 /** In DATA_DIR, beside the database. */
@@ -19,10 +15,7 @@ export type PreparedHub = { setUpLink: string | null; close(): void };
 /** What has to be true before web and worker start. `setUpLink` makes the first account while there is none. */
 export function prepareHub(config: Config, clock: Clock = Date.now): PreparedHub {
   const db = openHub(config, clock);
-  const hub = { db, clock };
-  const links = setUpLinks(db, accountsOf(hub), invitationsOf(hub));
-  const token = links.create();
-  if (token) audit(hub, 'set-up-link.created', THE_HUB);
+  const token = makeSetUpLink({ db, clock });
   return { setUpLink: token && `${config.baseUrl}/join/${token}`, close: db.close };
 }
 

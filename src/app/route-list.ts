@@ -1,8 +1,21 @@
+import {
+  showJoin, showSignIn, submitJoin, submitSignIn, submitSignOut,
+} from '../features/accounts/account-pages.ts';
+import {
+  changeAccountJson, createAccount, createInvitation, createSession, createToken, deleteInvitation, deleteSession,
+  deleteToken, listTokens, showAccount,
+} from '../features/accounts/account-routes.ts';
+import { submitInvitation, submitWithdrawal } from '../features/accounts/invitation-list.ts';
+import {
+  showSettings, submitEndSessions, submitName, submitPassword, submitRevokeToken, submitToken,
+} from '../features/accounts/settings-pages.ts';
 import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-routes.ts';
 import { followSource, submitFollow, submitUnfollow, unfollowSource } from '../features/follows/follow-routes.ts';
 import { showHistory, submitClearHistory, submitPostUnread } from '../features/history/history-pages.ts';
 import { clearHistory, listHistory, markPostRead, markPostUnread } from '../features/history/history-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
+import { showGoodbye, showLeave, submitLeave } from '../features/leaving/leaving-pages.ts';
+import { deleteAccount, downloadAccount } from '../features/leaving/leaving-routes.ts';
 import {
   listNotifications, markNotificationsRead, showNotifications, submitMarkAllRead,
 } from '../features/notifications/notification-routes.ts';
@@ -15,6 +28,42 @@ type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | P
 
 /** Every address of the hub: method and path, who may call it, what it does, and the function that answers. */
 export const ROUTES: ((hub: Hub) => Route)[] = [
+  at('POST /api/accounts', 'public', 'Join by an invitation', createAccount),
+  at('POST /api/session', 'public', 'Sign in', createSession),
+  at('DELETE /api/session', 'member', 'Sign out', deleteSession),
+  at('GET /join/:token', 'public', 'Page: join by an invitation', showJoin),
+  at('POST /join/:token', 'public', 'Form: join', submitJoin),
+  at('GET /sign-in', 'public', 'Page: sign in', showSignIn),
+  at('POST /sign-in', 'public', 'Form: sign in', submitSignIn),
+  at('POST /sign-out', 'member', 'Form: sign out', submitSignOut),
+
+  at('GET /api/account', 'member', 'Your own account', showAccount),
+  at(
+    'PATCH /api/account', 'member',
+    'Change your display name or password; a new password ends other sessions, API tokens go on working',
+    changeAccountJson,
+  ),
+  at('GET /api/tokens', 'member', 'Your API tokens, without their values', listTokens),
+  at('POST /api/tokens', 'member', 'Make an API token; its value is shown this once', createToken),
+  at('DELETE /api/tokens/:id', 'member', 'Revoke an API token', deleteToken),
+  at('GET /settings', 'member', 'Page: account settings', showSettings),
+  at('POST /settings/name', 'member', 'Form: change the display name', submitName),
+  at('POST /settings/password', 'member', 'Form: change the password', submitPassword),
+  at('POST /settings/sessions', 'member', 'Form: end all other sessions', submitEndSessions),
+  at('POST /settings/tokens', 'member', 'Form: make an API token', submitToken),
+  at('POST /settings/tokens/:id/revoke', 'member', 'Form: revoke an API token', submitRevokeToken),
+
+  at('DELETE /api/account', 'member', 'Delete your account: {password, confirmation: "DELETE"}', deleteAccount),
+  at('GET /api/account/export', 'member', 'All your personal data as one JSON document', downloadAccount),
+  at('GET /settings/delete', 'member', 'Page: really delete this account?', showLeave),
+  at('POST /settings/delete', 'member', 'Form: delete the account', submitLeave),
+  at('GET /goodbye', 'public', 'Page: the account is deleted', showGoodbye),
+
+  at('POST /api/invitations', 'admin', 'Make an invitation link', createInvitation),
+  at('DELETE /api/invitations/:id', 'admin', 'Withdraw an invitation', deleteInvitation),
+  at('POST /admin/invitations', 'admin', 'Form: make an invitation', submitInvitation),
+  at('POST /admin/invitations/:id/withdraw', 'admin', 'Form: withdraw an invitation', submitWithdrawal),
+
   at('GET /api/notifications', 'member', 'Notifications, newest first; unread=1: unread ones', listNotifications),
   at(
     'POST /api/notifications/read', 'member', 'Mark notifications as read: {ids} or {all: true}', markNotificationsRead,

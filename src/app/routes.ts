@@ -1,9 +1,9 @@
-import { accountPages } from '../features/accounts/account-pages.ts';
-import { accountRoutes } from '../features/accounts/account-routes.ts';
-import { settingsPages } from '../features/accounts/settings-pages.ts';
+import { accounts } from '../features/accounts/account-store.ts';
+import { overviewRoutes } from '../features/admin/overview-routes.ts';
 import { attachmentRoutes } from '../features/attachments/attachment-routes.ts';
 import { MAX_FILES } from '../features/attachments/receive-files.ts';
 import { isSyncing } from '../features/feeds/queue-syncs.ts';
+import { follows } from '../features/follows/follow-store.ts';
 import { healthRoutes } from '../features/health/health-routes.ts';
 import { outputFeedRoutes } from '../features/posts/output-feed-routes.ts';
 import { listingPosts, type MaySeeSource } from '../features/posts/list-posts.ts';
@@ -27,20 +27,19 @@ import { newWebhookPage, webhookPanel } from '../features/webhooks/webhook-views
 import { byteSize } from '../platform/http/readable.ts';
 import type { Route, Viewer } from '../platform/http/router.ts';
 import { errorFields } from '../platform/log.ts';
+import { readingOverview } from './admin-overview.ts';
 import { ADMIN_LISTS } from './admin-lists.ts';
 import type { App } from './app.ts';
 import type { Assets } from './assets.ts';
 import type { Config } from '../features/hub/read-config.ts';
-import type { Membership } from './membership.ts';
 import type { Observations } from './observations.ts';
 import { withOpenApi } from './openapi.ts';
 import { ROUTES } from './route-list.ts';
-import { peopleAndAdminRoutes } from './people-routes.ts';
 
 /** Every address of the hub. The first route that fits a path wins. */
-export function hubRoutes(app: App, membership: Membership, observations: Observations, assets: Assets): Route[] {
-  const { db, config, posts, sources, recordAct, attachments, writing, people } = app;
-  const { baseUrl, secure } = config;
+export function hubRoutes(app: App, observations: Observations, assets: Assets): Route[] {
+  const { db, config, posts, sources, recordAct, attachments, writing } = app;
+  const { baseUrl } = config;
   const serving = { baseUrl, keepsRemoteFiles: config.attachmentCacheMaxBytes > 0 };
 
   const maySeeSource: MaySeeSource = (sourceId, viewer) => maySeeSourceOf(app.hub, sourceId, viewer);
@@ -67,7 +66,7 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
   const transfer = createTransferSource({
     db, sources, recordAct,
     changing: app.changing,
-    accountNamed: (username) => membership.accounts.findByName(username)?.id,
+    accountNamed: (username) => accounts(app.hub).findByName(username)?.id,
     bytesMissing: attachments.bytesMissing,
     tellTransferred: (source, newOwnerId) => notifyTransferred(app.hub, source, newOwnerId),
   });
@@ -76,16 +75,13 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
     ...ROUTES.map((bind) => bind(app.hub)),
     ...ADMIN_LISTS.flatMap((list) => list.routes(app.hub)),
     ...healthRoutes({ ...observations, metricsToken: config.metricsToken }),
-    ...accountRoutes({ ...membership, baseUrl, secure }),
-    ...accountPages({ ...membership, secure }),
-    ...settingsPages({ ...membership, db, recordAct, secure, backupDays: config.backupRetentionDays }),
     ...postRoutes({ listPosts, one, serving, reading }),
     ...postPages({ listPosts, one, serving, reading }),
     ...writeRoutes({ writing, receive: attachments.receive, serving }),
     ...writePages({ writing, receive: attachments.receive, filesHint: filesHint(config), noteTrouble }),
     ...attachmentRoutes({ ...attachments, db, maySeeSource, recordAct }),
     ...outputFeedRoutes({ posts, serving, visibleSourceTitle }),
-    ...peopleAndAdminRoutes(app, membership, observations),
+    ...overviewRoutes({ readOverview: readingOverview(app, observations) }),
     ...sourceRoutes({ ...app, importOpml: importingOpml(app), followedAmong, baseUrl }),
     ...transferRoutes({ changing: app.changing, transfer, followedAmong }),
     ...sourcePages({
@@ -101,11 +97,11 @@ export function hubRoutes(app: App, membership: Membership, observations: Observ
   }
 
   function isFollowed(viewer: Viewer, sourceId: number): boolean {
-    return people.follows.isFollowed(viewer.id, sourceId);
+    return follows(app.hub).isFollowed(viewer.id, sourceId);
   }
 
   function followedAmong(viewer: Viewer, sourceIds: number[]): Set<number> {
-    return people.follows.followedAmong(viewer.id, sourceIds);
+    return follows(app.hub).followedAmong(viewer.id, sourceIds);
   }
 
   function visibleSourceTitle(sourceId: number, viewer: Parameters<MaySeeSource>[1]): string | undefined {

@@ -1,12 +1,11 @@
 import type { Server } from 'node:http';
-import { createAuthenticate } from '../features/accounts/authenticate.ts';
+import { authenticate } from '../features/accounts/authenticate.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
 import { createResponseCache } from '../platform/http/response-cache.ts';
 import { createHubServer } from '../platform/http/server.ts';
 import type { App } from './app.ts';
 import { readAssets } from './assets.ts';
 import { createContentVersion } from './content-version.ts';
-import { createMembership } from './membership.ts';
 import { createObservations } from './observations.ts';
 import { errorPage, renderPage } from './page-frame.ts';
 import { hubRoutes } from './routes.ts';
@@ -14,19 +13,18 @@ import { hubRoutes } from './routes.ts';
 /** The HTTP server over an app, not yet listening. `release` frees what it holds, after it was closed. */
 export function createWebServer(app: App): { server: Server; release(): void } {
   const { config, log } = app;
-  const membership = createMembership(app);
   const observations = createObservations(app);
   const assets = readAssets();
   const reader = openDatabase(config.databasePath, { readonly: true });
 
   const server = createHubServer({
-    routes: hubRoutes(app, membership, observations, assets),
+    routes: hubRoutes(app, observations, assets),
     log,
     cache: createResponseCache(createContentVersion(reader)),
     baseUrl: config.baseUrl,
     trustedProxies: config.trustedProxies,
     discardBytes: 8 * config.uploadMaxBytes, // twice what a request may have
-    authenticate: createAuthenticate(membership.credentials, config.secure),
+    authenticate: (req) => authenticate(app.hub, req),
     renderPage: (page, viewer) => renderPage(assets, page, viewer, app.notifications.countUnread),
     errorPage,
     observe: (method, route, status, seconds) => observations.observe(method, route?.path, status, seconds),

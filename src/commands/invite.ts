@@ -1,7 +1,6 @@
 import { HOUR } from '../platform/clock.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
-import { INVITATION_HOURS } from '../features/accounts/invitation-routes.ts';
-import { createMembership } from '../app/membership.ts';
+import { INVITATION_HOURS, invite } from '../features/accounts/join-hub.ts';
 import { UsageError, type Command } from './run-hubctl.ts';
 
 /** Prints an invitation link, and nothing else, on standard output. */
@@ -17,8 +16,8 @@ export const inviteCommand: Command = {
     if (!/^\d+$/.test(String(hours)) || count < 1 || count > INVITATION_HOURS.max) {
       throw new UsageError(`--hours must be an integer from 1 to ${INVITATION_HOURS.max}`);
     }
-    const { joining } = createMembership(openApp());
-    out(`${config.baseUrl}/join/${joining.invite(role, count * HOUR, COMMAND_LINE).token}\n`);
+    const { token } = invite(openApp().hub, role, count * HOUR, COMMAND_LINE);
+    out(`${config.baseUrl}/join/${token}\n`);
     return 0;
   },
 };

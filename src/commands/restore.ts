@@ -10,6 +10,7 @@ import {
 import { readRestoreState } from '../features/backups/restore-state.ts';
 import { createRestoredStore, type Settled } from '../features/backups/restored-store.ts';
 import { syncSource } from '../features/feeds/sync-source.ts';
+import { removeAccount } from '../features/leaving/remove-account.ts';
 import { REMOVE_SOURCE } from '../features/sources/remove-source.ts';
 import { takeFileLock } from '../platform/db/file-lock.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
@@ -18,7 +19,7 @@ import { inUnits } from './backup-report.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode } from './run-hubctl.ts';
 
 /** Jobs that may run once more after a restore. Others, such as alerts, had their chance after the backup was made. */
-const REPEATABLE = [syncSource.name, REMOVE_SOURCE, SCAN_UPLOAD];
+const REPEATABLE = [syncSource.name, REMOVE_SOURCE, SCAN_UPLOAD, removeAccount.name];
 
 type Step = (context: CommandContext, folder: string) => Promise<void>;
 

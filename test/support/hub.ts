@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { createApp } from '../../src/app/app.ts';
+import { invite } from '../../src/features/accounts/join-hub.ts';
 import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
-import { createMembership } from '../../src/app/membership.ts';
 import { openHub } from '../../src/app/prepare-hub.ts';
 import { schedule } from '../../src/app/schedule.ts';
 import { createWebServer } from '../../src/app/web-server.ts';
@@ -52,11 +52,9 @@ export async function startHub(
     rmSync(dataDir, { recursive: true });
   });
 
-  const membership = createMembership(app);
-
   /** Somebody who was invited and has joined; the first one is the administrator. */
   async function person(username: string): Promise<Client> {
-    const { token } = membership.joining.invite('member', 60_000, COMMAND_LINE);
+    const { token } = invite(app.hub, 'member', 60_000, COMMAND_LINE);
     const client = createClient(address);
     const joined = await client.post('/api/accounts', { invitation: token, username, password: PASSWORD });
     if (joined.status !== 201) throw new Error(`${username} could not join: ${joined.status} ${joined.text}`);
@@ -66,7 +64,6 @@ export async function startHub(
   return {
     app,
     handle: app.hub,
-    membership,
     db,
     address,
     dataDir,

@@ -1,70 +1,58 @@
 import { readForm } from '../../platform/http/body.ts';
 import { HttpError } from '../../platform/http/problem.ts';
-import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
-import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
+import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { actorOf } from '../audit/audit.ts';
+import type { Hub } from '../hub/hub.ts';
 import { invitationGonePage, joinPage, signInPage } from './account-views.ts';
-import type { Joining } from './join-hub.ts';
-import { endedSession, sessionCookie } from './session-cookie.ts';
-import type { SigningIn } from './sign-in.ts';
-
-type Deps = { joining: Joining; signingIn: SigningIn; secure: boolean };
+import { endedSession, sessionCookie } from './authenticate.ts';
+import { findInvitation, joinHub } from './join-hub.ts';
+import { signIn, signOut } from './sign-in.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
-/** The pages of joining, signing in and signing out. */
-export function accountPages({ joining, signingIn, secure }: Deps): Route[] {
-  return [
-    route('GET /join/:token', 'public', 'Page: join by an invitation', showJoin),
-    route('POST /join/:token', 'public', 'Form: join', join),
-    route('GET /sign-in', 'public', 'Page: sign in', showSignIn),
-    route('POST /sign-in', 'public', 'Form: sign in', signIn),
-    route('POST /sign-out', 'member', 'Form: sign out', signOut),
-  ];
+export function showJoin(hub: Hub, { params }: HubRequest): Reply {
+  const invitation = findInvitation(hub, params['token'] ?? '');
+  if (!invitation) return page(invitationGonePage(), 410, NO_STORE);
+  return page(joinPage({ isFirst: invitation.purpose === 'set-up' }), 200, NO_STORE);
+}
 
-  function showJoin(req: HubRequest): Reply {
-    const invitation = joining.find(req.params['token'] ?? '');
-    if (!invitation) return page(invitationGonePage(), 410, NO_STORE);
-    return page(joinPage({ isFirst: invitation.purpose === 'set-up' }), 200, NO_STORE);
-  }
-
-  async function join(req: HubRequest): Promise<Reply> {
-    const values = await readForm(req);
-    const token = req.params['token'] ?? '';
-    try {
-      const { session } = await joining.join(token, values, req.address);
-      return seeOther('/sources', { 'set-cookie': sessionCookie(session, secure) });
-    } catch (error) {
-      if (error instanceof HttpError && error.status === 410) return page(invitationGonePage(), 410);
-      const isFirst = joining.find(token)?.purpose === 'set-up';
-      return formAgain(error, (problem) => joinPage({ isFirst, values, problem }));
-    }
-  }
-
-  function showSignIn(req: HubRequest): Reply {
-    const next = localPath(req.query.get('next'));
-    return req.viewer ? seeOther(next) : page(signInPage({ next }), 200, NO_STORE);
-  }
-
-  async function signIn(req: HubRequest): Promise<Reply> {
-    const values = await readForm(req);
-    const next = localPath(values['next']);
-    try {
-      const { session } = await signingIn.signIn(values, req.address);
-      return seeOther(next, { 'set-cookie': sessionCookie(session, secure) });
-    } catch (error) {
-      return formAgain(error, (problem) => signInPage({ next, values, problem }));
-    }
-  }
-
-  function signOut(req: MemberRequest): Reply {
-    signingIn.signOut(req.viewer, actorOf(req));
-    return seeOther('/', { 'set-cookie': endedSession(secure) });
+export async function submitJoin(hub: Hub, req: HubRequest): Promise<Reply> {
+  const values = await readForm(req);
+  const token = req.params['token'] ?? '';
+  try {
+    const { session } = await joinHub(hub, token, values, req.address);
+    return seeOther('/sources', sessionCookie(hub, session));
+  } catch (error) {
+    if (error instanceof HttpError && error.status === 410) return page(invitationGonePage(), 410);
+    const isFirst = findInvitation(hub, token)?.purpose === 'set-up';
+    return formAgain(error, (problem) => joinPage({ isFirst, values, problem }));
   }
 }
 
+export function showSignIn(_hub: Hub, { query, viewer }: HubRequest): Reply {
+  const next = localPath(query.get('next'));
+  return viewer ? seeOther(next) : page(signInPage({ next }), 200, NO_STORE);
+}
+
+export async function submitSignIn(hub: Hub, req: HubRequest): Promise<Reply> {
+  const values = await readForm(req);
+  const next = localPath(values['next']);
+  try {
+    const { session } = await signIn(hub, values, req.address);
+    return seeOther(next, sessionCookie(hub, session));
+  } catch (error) {
+    return formAgain(error, (problem) => signInPage({ next, values, problem }));
+  }
+}
+
+export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
+  signOut(hub, req.viewer, actorOf(req));
+  return seeOther('/', endedSession(hub));
+}
+
 /** The same form with what was typed and what is wrong with it. */
-function formAgain(error: unknown, view: (problem: HttpError) => Parameters<typeof page>[0]): Reply {
+function formAgain(error: unknown, view: (problem: HttpError) => Page): Reply {
   if (!(error instanceof HttpError)) throw error;
   return page(view(error), error.status, error.headers);
 }

@@ -1,43 +1,85 @@
 import { readJson } from '../../platform/http/body.ts';
-import { notFound } from '../../platform/http/problem.ts';
-import { json, type Reply } from '../../platform/http/reply.ts';
-import { route, type MemberRequest, type Route } from '../../platform/http/router.ts';
+import { createInput, pathId } from '../../platform/http/input.ts';
+import { HttpError, notFound } from '../../platform/http/problem.ts';
+import { json, noContent, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { actorOf } from '../audit/audit.ts';
-import type { AccountStore } from './account-store.ts';
-import { accountJson } from './account-json.ts';
-import type { ChangeAccount } from './change-account.ts';
-import { invitationRoutes, type InvitationRouteDeps } from './invitation-routes.ts';
-import { leaveRoutes, type LeaveRouteDeps } from './leave-routes.ts';
-import { sessionRoutes, type SessionRouteDeps } from './session-routes.ts';
-import { tokenRoutes, type TokenRouteDeps } from './token-routes.ts';
+import type { Hub } from '../hub/hub.ts';
+import { accounts, type Account } from './account-store.ts';
+import { endedSession, sessionCookie } from './authenticate.ts';
+import { changeAccount, makeToken, revokeToken } from './change-account.ts';
+import { credentials, type ApiToken } from './credential-store.ts';
+import { inviteAsAsked, joinHub, withdrawInvitation } from './join-hub.ts';
+import { signIn, signOut, type SignedIn } from './sign-in.ts';
 
-type OwnDeps = { accounts: AccountStore; changeAccount: ChangeAccount };
-type Deps = OwnDeps & LeaveRouteDeps & SessionRouteDeps & TokenRouteDeps & InvitationRouteDeps;
-
-/** The API of accounts and of all by which people come in and are known. */
-export function accountRoutes(deps: Deps): Route[] {
-  return [
-    ...sessionRoutes(deps), ...ownAccountRoutes(deps), ...leaveRoutes(deps), ...tokenRoutes(deps),
-    ...invitationRoutes(deps),
-  ];
+export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
+  const values = await readJson(req);
+  const input = createInput(values);
+  const invitation = input.text('invitation', { max: 300 });
+  input.done();
+  return signedIn(hub, await joinHub(hub, tokenOf(invitation), values, req.address), 201);
 }
 
-function ownAccountRoutes({ accounts, changeAccount }: OwnDeps): Route[] {
-  return [
-    route('GET /api/account', 'member', 'Your own account', show),
-    route(
-      'PATCH /api/account', 'member',
-      'Change your display name or password; a new password ends other sessions, API tokens go on working', change,
-    ),
-  ];
+/** People paste the whole link where its token is asked for. */
+function tokenOf(invitation: string): string {
+  return invitation.slice(invitation.lastIndexOf('/') + 1);
+}
 
-  function show(req: MemberRequest): Reply {
-    const account = accounts.find(req.viewer.id);
-    if (!account) throw notFound('account');
-    return json(accountJson(account));
-  }
+export async function createSession(hub: Hub, req: HubRequest): Promise<Reply> {
+  return signedIn(hub, await signIn(hub, await readJson(req), req.address), 200);
+}
 
-  async function change(req: MemberRequest): Promise<Reply> {
-    return json(accountJson(await changeAccount(req.viewer, await readJson(req), actorOf(req))));
-  }
+function signedIn(hub: Hub, { account, session }: SignedIn, status: number): Reply {
+  return json(accountJson(account), status, sessionCookie(hub, session));
+}
+
+export function deleteSession(hub: Hub, req: MemberRequest): Reply {
+  const { via } = req.viewer;
+  if (via !== 'session') throw new HttpError(409, 'An API token has no session; revoke the token instead.');
+  signOut(hub, req.viewer, actorOf(req));
+  return noContent(endedSession(hub));
+}
+
+export function showAccount(hub: Hub, { viewer }: MemberRequest): Reply {
+  const account = accounts(hub).find(viewer.id);
+  if (!account) throw notFound('account');
+  return json(accountJson(account));
+}
+
+export async function changeAccountJson(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return json(accountJson(await changeAccount(hub, await readJson(req), req.viewer, actorOf(req))));
+}
+
+export function listTokens(hub: Hub, { viewer }: MemberRequest): Reply {
+  return json({ items: credentials(hub).tokensOf(viewer.id).map(tokenJson), next: null });
+}
+
+export async function createToken(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const made = makeToken(hub, await readJson(req), req.viewer, actorOf(req));
+  return json({ ...tokenJson(made), token: made.token }, 201);
+}
+
+export function deleteToken(hub: Hub, req: MemberRequest): Reply {
+  revokeToken(hub, pathId(req.params), req.viewer, actorOf(req));
+  return noContent();
+}
+
+export async function createInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { id, role, token, expiresAt } = inviteAsAsked(hub, await readJson(req), actorOf(req));
+  const url = `${hub.config.baseUrl}/join/${token}`;
+  return json({ id, url, role, expiresAt: new Date(expiresAt).toISOString() }, 201);
+}
+
+export function deleteInvitation(hub: Hub, req: MemberRequest): Reply {
+  withdrawInvitation(hub, pathId(req.params), actorOf(req));
+  return noContent();
+}
+
+/** An account as the API shows it to its owner. */
+export function accountJson({ id, username, displayName, role, createdAt }: Account) {
+  return { id, username, displayName, role, createdAt: new Date(createdAt).toISOString() };
+}
+
+function tokenJson({ id, name, createdAt }: ApiToken) {
+  return { id, name, createdAt: new Date(createdAt).toISOString() };
 }

@@ -1,19 +1,17 @@
 import { store } from '../hub/hub.ts';
 
-
 export type Role = 'admin' | 'member';
 export type Account = { id: number; username: string; displayName: string; role: Role; createdAt: number };
 export type AccountWithHash = Account & { passwordHash: string };
-/** `sources`: how many it owns. */
-export type ListedAccount = Account & { sources: number };
 type Pseudonym = { name: string };
 type NewAccount = { username: string; displayName: string; role: Role; passwordHash: string };
-
-export type AccountStore = ReturnType<typeof accounts>;
 
 /** Of accounts that have not left. */
 const PRESENT = 'left_at IS NULL';
 const COLUMNS = 'id, username, display_name AS displayName, role, created_at AS createdAt';
+
+/** SQL: whether the account of an id has not left. */
+export const isPresent = (id: string): string => `EXISTS (SELECT 1 FROM accounts WHERE id = ${id} AND ${PRESENT})`;
 
 /** People who have joined. Names are compared without regard to case. */
 export const accounts = store(({ db, clock }) => {
@@ -30,9 +28,8 @@ export const accounts = store(({ db, clock }) => {
   const updatePassword = db.prepare<[string, number, number]>('set password',
     'UPDATE accounts SET password_hash = ?, updated_at = ? WHERE id = ?');
 
-  const selectPage = db.prepare<[number, number], ListedAccount>('accounts', `
-    SELECT ${COLUMNS}, (SELECT COUNT(*) FROM sources WHERE owner_id = accounts.id AND removed_at IS NULL) AS sources
-      FROM accounts WHERE id > ? AND ${PRESENT} ORDER BY id LIMIT ?`);
+  const selectPage = db.prepare<[number, number], Account>('accounts',
+    `SELECT ${COLUMNS} FROM accounts WHERE id > ? AND ${PRESENT} ORDER BY id LIMIT ?`);
   const selectOtherAdmin = db.prepare<[number], { id: number }>('another admin',
     `SELECT id FROM accounts WHERE role = 'admin' AND id <> ? AND ${PRESENT} LIMIT 1`);
   const depart = db.prepare<[Pseudonym & { id: number; now: number }]>('account leaves', `
@@ -41,8 +38,6 @@ export const accounts = store(({ db, clock }) => {
      WHERE id = @id AND ${PRESENT}`);
   const selectLeaver = db.prepare<[number], Pseudonym>('account that left',
     'SELECT username AS name FROM accounts WHERE id = ? AND left_at IS NOT NULL');
-  const selectProperty = db.prepare<[number], { id: number }>('any source of account',
-    'SELECT id FROM sources WHERE owner_id = ? LIMIT 1');
   const remove = db.prepare<[number]>('delete account', 'DELETE FROM accounts WHERE id = ? AND left_at IS NOT NULL');
 
   return {
@@ -55,16 +50,14 @@ export const accounts = store(({ db, clock }) => {
       return insert.get(username, displayName, role, passwordHash, clock(), clock());
     },
 
-    /** By id, with how many sources each owns. */
-    list: (after: number, limit: number): ListedAccount[] => selectPage.all(after, limit),
+    /** By id. */
+    list: (after: number, limit: number): Account[] => selectPage.all(after, limit),
     hasOtherAdmin: (id: number): boolean => selectOtherAdmin.get(id) !== undefined,
 
     /** From now on nobody can be this account; `name` stands where its names stood. */
     depart: (id: number, name: string): void => void depart.run({ id, name, now: clock() }),
     /** The name that stands for an account that has left; undefined for one that has not, or is gone altogether. */
     pseudonymOf: (id: number): string | undefined => selectLeaver.get(id)?.name,
-    /** Whether sources still name it, if only such as are being removed. */
-    hasSources: (id: number): boolean => selectProperty.get(id) !== undefined,
     /** The row of an account that has left. */
     delete: (id: number): void => void remove.run(id),
 

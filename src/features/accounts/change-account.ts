@@ -1,69 +1,66 @@
-import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/problem.ts';
-import type { Actor, RecordAct } from '../audit/audit.ts';
+import { HttpError, notFound } from '../../platform/http/problem.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { publicPart, type Account, type AccountStore, type AccountWithHash } from './account-store.ts';
-import type { CheckPassword } from './check-password.ts';
-import type { CredentialStore } from './credential-store.ts';
+import { audit, type Actor } from '../audit/audit.ts';
+import type { Hub } from '../hub/hub.ts';
+import { accounts, publicPart, type Account, type AccountWithHash } from './account-store.ts';
+import { credentials, type ApiToken } from './credential-store.ts';
 import { DISPLAY_NAME_MAX } from './join-hub.ts';
-import { PASSWORD_MAX, PASSWORD_MIN, type Passwords } from './passwords.ts';
-
-type Deps = {
-  db: Db;
-  accounts: AccountStore;
-  credentials: CredentialStore;
-  passwords: Passwords;
-  checkPassword: CheckPassword;
-  recordAct: RecordAct;
-};
+import { checkPassword, PASSWORD_MAX, PASSWORD_MIN, passwords } from './passwords.ts';
 
 type NewPassword = { current: string; next: string };
-type Name = string | undefined;
-type Wanted = { displayName: Name; password: NewPassword | undefined };
+type Change = { displayName: string | undefined; password: NewPassword | undefined };
 type By = { viewer: Viewer; actor: Actor };
-
-export type ChangeAccount = ReturnType<typeof createChangeAccount>;
 
 /**
  * Changes the display name or, with the current one, the password. A new password ends all other sessions; API tokens
  * go on working, but none of them may change it. 401, 403 for a wrong current password or a token, 422, 429.
  */
-export function createChangeAccount({ db, accounts, credentials, passwords, checkPassword, recordAct }: Deps) {
-  const rename = db.transaction('rename account', (viewer: Viewer, displayName: string, actor: Actor): void => {
-    accounts.setDisplayName(viewer.id, displayName);
-    recordAct('account.changed', actor);
-  });
-
-  const apply = db.transaction('change password', (checked: AccountWithHash, hash: string, name: Name, by: By) => {
-    if (accounts.find(checked.id)?.passwordHash !== checked.passwordHash) return undefined;
-    if (name) accounts.setDisplayName(checked.id, name);
-    accounts.setPasswordHash(checked.id, hash);
-    credentials.endOtherSessions(checked.id, by.viewer.credentialId);
-    recordAct('account.password-changed', by.actor);
-    return true;
-  });
-
-  async function changePassword({ current, next }: NewPassword, name: Name, by: By): Promise<void> {
-    const { viewer, actor } = by;
-    if (viewer.via === 'token') throw new HttpError(403, 'An API token may not change the password. Sign in for that.');
-    const tried = { username: viewer.username, password: current, address: actor.address ?? '' };
-    const done = await checkPassword(tried, async ({ account }) =>
-      apply(account, await passwords.hash(next), name, by));
-    if (!done) throw new HttpError(403, 'The current password is wrong.');
-  }
-
-  return async (viewer: Viewer, values: Record<string, unknown>, actor: Actor): Promise<Account> => {
-    const { displayName, password } = readChange(values);
-    if (password) await changePassword(password, displayName, { viewer, actor });
-    else if (displayName) rename(viewer, displayName, actor);
-    const account = accounts.find(viewer.id);
-    if (!account) throw new HttpError(401, 'This account is gone.');
-    return publicPart(account);
-  };
+export async function changeAccount(
+  hub: Hub, values: Record<string, unknown>, viewer: Viewer, actor: Actor,
+): Promise<Account> {
+  const { displayName, password } = readChange(values);
+  if (password) await changePassword(hub, password, displayName, { viewer, actor });
+  else if (displayName) rename(hub, displayName, viewer, actor);
+  const account = accounts(hub).find(viewer.id);
+  if (!account) throw new HttpError(401, 'This account is gone.');
+  return publicPart(account);
 }
 
-function readChange(values: Record<string, unknown>): Wanted {
+function rename(hub: Hub, displayName: string, viewer: Viewer, actor: Actor): void {
+  hub.db.write('rename account', () => {
+    accounts(hub).setDisplayName(viewer.id, displayName);
+    audit(hub, 'account.changed', actor);
+  });
+}
+
+async function changePassword(
+  hub: Hub, { current, next }: NewPassword, displayName: string | undefined, by: By,
+): Promise<void> {
+  const { viewer, actor } = by;
+  if (viewer.via === 'token') throw new HttpError(403, 'An API token may not change the password. Sign in for that.');
+  const attempt = { username: viewer.username, password: current, address: actor.address ?? '' };
+  const done = await checkPassword(hub, attempt, async ({ account }) =>
+    applyChange(hub, account, { displayName, passwordHash: await passwords(hub).hash(next) }, by));
+  if (!done) throw new HttpError(403, 'The current password is wrong.');
+}
+
+/** Undefined where the hash that was checked is not the account's any more. */
+function applyChange(
+  hub: Hub, checked: AccountWithHash, change: { displayName: string | undefined; passwordHash: string },
+  { viewer, actor }: By,
+): true | undefined {
+  return hub.db.write('change password', () => {
+    if (accounts(hub).find(checked.id)?.passwordHash !== checked.passwordHash) return undefined;
+    if (change.displayName) accounts(hub).setDisplayName(checked.id, change.displayName);
+    accounts(hub).setPasswordHash(checked.id, change.passwordHash);
+    credentials(hub).endOtherSessions(checked.id, viewer.credentialId);
+    audit(hub, 'account.password-changed', actor);
+    return true;
+  });
+}
+
+function readChange(values: Record<string, unknown>): Change {
   const input = createInput(values);
   const displayName = input.optionalText('displayName', { max: DISPLAY_NAME_MAX });
   const wantsPassword = values['newPassword'] !== undefined;
@@ -72,4 +69,36 @@ function readChange(values: Record<string, unknown>): Wanted {
   if (displayName === undefined && !wantsPassword) input.refuse('displayName', 'or newPassword is required.');
   input.done();
   return { displayName, password: wantsPassword ? { current, next } : undefined };
+}
+
+/** Ends all sessions of the viewer but the one by which this is asked for. */
+export function endOtherSessions(hub: Hub, { id, via, credentialId }: Viewer, actor: Actor): void {
+  hub.db.write('end other sessions', () => {
+    const sessions = credentials(hub).endOtherSessions(id, via === 'session' ? credentialId : 0);
+    audit(hub, 'session.others-ended', actor, undefined, { sessions });
+  });
+}
+
+/** A new token under the `name` in `values`, up to 80 characters; 422. Its value is in the answer and nowhere else. */
+export function makeToken(
+  hub: Hub, values: Record<string, unknown>, viewer: Viewer, actor: Actor,
+): ApiToken & { token: string } {
+  const input = createInput(values);
+  const name = input.text('name', { max: 80 });
+  input.done();
+  return hub.db.write('create api token', () => {
+    const made = credentials(hub).createToken(viewer.id, name);
+    audit(hub, 'token.created', actor, { kind: 'token', id: made.id, name });
+    return made;
+  });
+}
+
+/** 404 for one that is not the viewer's. */
+export function revokeToken(hub: Hub, id: number, viewer: Viewer, actor: Actor): void {
+  hub.db.write('revoke api token', () => {
+    const token = credentials(hub).tokensOf(viewer.id).find((one) => one.id === id);
+    if (!token) throw notFound('token');
+    audit(hub, 'token.revoked', actor, { kind: 'token', id, name: token.name });
+    credentials(hub).revokeToken(id, viewer.id);
+  });
 }

@@ -9,8 +9,6 @@ export type ApiToken = { id: number; name: string; createdAt: number };
 
 export type Session = { id: number; createdAt: number; expiresAt: number };
 
-export type CredentialStore = ReturnType<typeof credentials>;
-
 type ViewerRow = Omit<Viewer, 'via'>;
 const VIEWER = 'a.id, a.username, a.display_name AS displayName, a.role';
 

@@ -1,11 +1,12 @@
+import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store } from '../hub/hub.ts';
 import type { Role } from './account-store.ts';
-import { hashSecret, newSecret } from '../../platform/secrets.ts';
 
 export type Invitation = { id: number; role: Role; purpose: 'set-up' | 'invite'; createdAt: number; expiresAt: number };
-type NewInvitation = { role: Role; purpose: Invitation['purpose']; createdBy: number | null; lifetime: number };
+type Wanted = { role: Role; purpose: Invitation['purpose']; createdBy: number | null; lifetime: number };
 
-export type InvitationStore = ReturnType<typeof invitations>;
+/** `token` belongs into the link and is not kept. */
+export type NewInvitation = Invitation & { token: string };
 
 const COLUMNS = 'id, role, purpose, created_at AS createdAt, expires_at AS expiresAt';
 
@@ -16,8 +17,8 @@ export const invitations = store(({ db, clock }) => {
     VALUES (?, ?, ?, ?, ?, ?) RETURNING ${COLUMNS}`);
   const select = db.prepare<[string, number], Invitation>('invitation',
     `SELECT ${COLUMNS} FROM invitations WHERE token_hash = ? AND expires_at > ?`);
-  const selectAll = db.prepare<[number], Invitation>('invitations',
-    `SELECT ${COLUMNS} FROM invitations WHERE purpose = 'invite' AND expires_at > ? ORDER BY id`);
+  const selectPage = db.prepare<[number, number, number], Invitation>('invitations', `
+    SELECT ${COLUMNS} FROM invitations WHERE id > ? AND purpose = 'invite' AND expires_at > ? ORDER BY id LIMIT ?`);
   const selectOf = db.prepare<[number, number], Invitation>('invitations of account',
     `SELECT ${COLUMNS} FROM invitations WHERE created_by = ? AND expires_at > ? ORDER BY id`);
   const remove = db.prepare<[number], { role: Role }>('remove invitation',
@@ -29,8 +30,7 @@ export const invitations = store(({ db, clock }) => {
     'DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE expires_at <= ? LIMIT ?)');
 
   return {
-    /** `token` belongs into the link and is not kept. */
-    create({ role, purpose, createdBy, lifetime }: NewInvitation): Invitation & { token: string } {
+    create({ role, purpose, createdBy, lifetime }: Wanted): NewInvitation {
       const token = newSecret();
       const row = insert.get(hashSecret(token), role, purpose, createdBy, clock(), clock() + lifetime);
       if (!row) throw new Error('invitation was not created');
@@ -39,7 +39,8 @@ export const invitations = store(({ db, clock }) => {
 
     /** Undefined for an unknown, used or expired link. */
     find: (token: string): Invitation | undefined => select.get(hashSecret(token), clock()),
-    list: (): Invitation[] => selectAll.all(clock()),
+    /** Those that can still be used, by id. */
+    list: (after: number, limit: number): Invitation[] => selectPage.all(after, clock(), limit),
     /** Those that an account has made. */
     listOf: (accountId: number): Invitation[] => selectOf.all(accountId, clock()),
     /** The role it was for; undefined when there is no such invitation. */

@@ -1,88 +1,104 @@
-import { MINUTE } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
-import { createInput } from '../../platform/http/input.ts';
-import { HttpError, tooMany } from '../../platform/http/problem.ts';
+import { HOUR, MINUTE } from '../../platform/clock.ts';
 import { addressGroup } from '../../platform/http/request-origin.ts';
-import type { Limit, RateLimits } from '../../platform/db/rate-limit-store.ts';
-import type { Actor, RecordAct } from '../audit/audit.ts';
-import type { Account, AccountStore, Role } from './account-store.ts';
-import type { CredentialStore } from './credential-store.ts';
-import type { Invitation, InvitationStore } from './invitation-store.ts';
-import { PASSWORD_MAX, PASSWORD_MIN, type Passwords } from './passwords.ts';
+import { createInput } from '../../platform/http/input.ts';
+import { HttpError, notFound, tooMany } from '../../platform/http/problem.ts';
+import type { Limit } from '../../platform/db/rate-limit-store.ts';
+import { audit, THE_HUB, type Actor } from '../audit/audit.ts';
+import { limits, type Hub, type StoreHub } from '../hub/hub.ts';
+import { accounts, type Role } from './account-store.ts';
+import { credentials } from './credential-store.ts';
+import { invitations, type Invitation, type NewInvitation } from './invitation-store.ts';
+import { PASSWORD_MAX, PASSWORD_MIN, passwords } from './passwords.ts';
+import type { SignedIn } from './sign-in.ts';
 
-const JOIN_LIMIT: Limit = { name: 'join', burst: 20, everyMs: MINUTE };
-
-const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 export const DISPLAY_NAME_MAX = 80;
+export const INVITATION_HOURS = { standard: 72, max: 24 * 30 };
 
-type JoinDeps = {
-  db: Db;
-  accounts: AccountStore;
-  invitations: InvitationStore;
-  credentials: CredentialStore;
-  passwords: Passwords;
-  limits: RateLimits;
-  recordAct: RecordAct;
-};
-
-export type Joined = { account: Account; session: string };
-
-/** How people come in: invitations, and the set-up link of a hub that has nobody yet. */
-export function joining({ db, accounts, invitations, credentials, passwords, limits, recordAct }: JoinDeps) {
-  const create = db.transaction('join', (token: string, name: NewName, passwordHash: string, from: string): Joined => {
-    const invitation = require(token); // again: another may have used it while the password was hashed
-    const role: Role = accounts.exists() ? invitation.role : 'admin';
-    const account = accounts.create({ ...name, role, passwordHash });
-    if (!account) throw nameTaken();
-    invitations.remove(invitation.id);
-    invitations.removeSetUpLinks();
-    const { id, username } = account;
-    const actor: Actor = { id, name: username, address: from };
-    recordAct('account.joined', actor, { kind: 'account', id, name: username }, { role, invitation: invitation.id });
-    return { account, session: credentials.startSession(id) };
-  });
-
-  function find(token: string): Invitation | undefined {
-    const invitation = invitations.find(token);
-    return invitation?.purpose === 'set-up' && accounts.exists() ? undefined : invitation;
-  }
-
-  function require(token: string): Invitation {
-    const invitation = find(token);
-    if (!invitation) throw new HttpError(410, 'This invitation was used or has expired. Ask for a new one.');
-    return invitation;
-  }
-
-  /** Makes the account, uses the invitation up and signs in. 410, 409, 422 or 429. */
-  async function join(token: string, values: Record<string, unknown>, address: string): Promise<Joined> {
-    const wait = limits.take(JOIN_LIMIT, addressGroup(address));
-    if (wait > 0) throw tooMany(wait / 1000);
-    require(token);
-    const { password, ...name } = readJoin(values);
-    if (accounts.findByName(name.username)) throw nameTaken();
-    return create(token, name, await passwords.hash(password), address);
-  }
-
-  return {
-    find,
-    join,
-    invite: db.transaction('invite', (role: Role, lifetime: number, actor: Actor) => {
-      const invitation = invitations.create({ role, purpose: 'invite', createdBy: actor.id, lifetime });
-      recordAct('invitation.created', actor, { kind: 'invitation', id: invitation.id, name: role });
-      return invitation;
-    }),
-    withdraw: db.transaction('withdraw invitation', (id: number, actor: Actor): boolean => {
-      const role = invitations.remove(id);
-      if (role === undefined) return false;
-      recordAct('invitation.withdrawn', actor, { kind: 'invitation', id, name: role });
-      return true;
-    }),
-  };
-}
-
-export type Joining = ReturnType<typeof joining>;
+const SET_UP_LIFETIME = 24 * HOUR;
+const JOIN_LIMIT: Limit = { name: 'join', burst: 20, everyMs: MINUTE };
+const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 
 type NewName = { username: string; displayName: string };
+
+/** A new invitation; its token belongs into the link and is not kept. */
+export function invite(hub: Hub, role: Role, lifetime: number, actor: Actor): NewInvitation {
+  return hub.db.write('invite', () => {
+    const invitation = invitations(hub).create({ role, purpose: 'invite', createdBy: actor.id, lifetime });
+    audit(hub, 'invitation.created', actor, { kind: 'invitation', id: invitation.id, name: role });
+    return invitation;
+  });
+}
+
+/** As `invite`, by what was sent: a member's for three days when nothing is said; 422. */
+export function inviteAsAsked(hub: Hub, values: Record<string, unknown>, actor: Actor): NewInvitation {
+  const input = createInput(values);
+  const role = input.optionalChoice('role', ['admin', 'member']) ?? 'member';
+  const hours = input.optionalInteger('hours', 1, INVITATION_HOURS.max) ?? INVITATION_HOURS.standard;
+  input.done();
+  return invite(hub, role, hours * HOUR, actor);
+}
+
+/** Makes the link useless; 404 where it is that already. */
+export function withdrawInvitation(hub: Hub, id: number, actor: Actor): void {
+  hub.db.write('withdraw invitation', () => {
+    const role = invitations(hub).remove(id);
+    if (role === undefined) throw notFound('invitation');
+    audit(hub, 'invitation.withdrawn', actor, { kind: 'invitation', id, name: role });
+  });
+}
+
+/**
+ * The token of a link for the first account, or null when somebody has joined already. Earlier links stay good until
+ * one of them is used: whoever started the hub first may still hold one.
+ */
+export function makeSetUpLink(hub: StoreHub): string | null {
+  return hub.db.write('make set-up link', () => {
+    if (accounts(hub).exists()) return null;
+    const link = { role: 'admin', purpose: 'set-up', createdBy: null, lifetime: SET_UP_LIFETIME } as const;
+    const { token } = invitations(hub).create(link);
+    audit(hub, 'set-up-link.created', THE_HUB);
+    return token;
+  });
+}
+
+/** The invitation of a link; undefined where nobody can join by it (any more). */
+export function findInvitation(hub: Hub, token: string): Invitation | undefined {
+  const invitation = invitations(hub).find(token);
+  return invitation?.purpose === 'set-up' && accounts(hub).exists() ? undefined : invitation;
+}
+
+/** Makes the account, uses the invitation up and signs in. 410, 409, 422 or 429. */
+export async function joinHub(
+  hub: Hub, token: string, values: Record<string, unknown>, address: string,
+): Promise<SignedIn> {
+  const wait = limits(hub).take(JOIN_LIMIT, addressGroup(address));
+  if (wait > 0) throw tooMany(wait / 1000);
+  requireInvitation(hub, token);
+  const { password, ...name } = readJoin(values);
+  if (accounts(hub).findByName(name.username)) throw nameTaken();
+  return createAccount(hub, token, name, await passwords(hub).hash(password), address);
+}
+
+function createAccount(hub: Hub, token: string, name: NewName, passwordHash: string, address: string): SignedIn {
+  return hub.db.write('join', () => {
+    const invitation = requireInvitation(hub, token); // again: another may have used it while the password was hashed
+    const role: Role = accounts(hub).exists() ? invitation.role : 'admin';
+    const account = accounts(hub).create({ ...name, role, passwordHash });
+    if (!account) throw nameTaken();
+    invitations(hub).remove(invitation.id);
+    invitations(hub).removeSetUpLinks();
+    const { id, username } = account;
+    const target = { kind: 'account', id, name: username };
+    audit(hub, 'account.joined', { id, name: username, address }, target, { role, invitation: invitation.id });
+    return { account, session: credentials(hub).startSession(id) };
+  });
+}
+
+function requireInvitation(hub: Hub, token: string): Invitation {
+  const invitation = findInvitation(hub, token);
+  if (!invitation) throw new HttpError(410, 'This invitation was used or has expired. Ask for a new one.');
+  return invitation;
+}
 
 function readJoin(values: Record<string, unknown>): NewName & { password: string } {
   const input = createInput(values);

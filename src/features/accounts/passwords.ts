@@ -1,7 +1,13 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import { HttpError } from '../../platform/http/problem.ts';
+import { MINUTE, SECOND } from '../../platform/clock.ts';
+import { addressGroup } from '../../platform/http/request-origin.ts';
+import { HttpError, tooMany } from '../../platform/http/problem.ts';
+import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
+import { hashSecret } from '../../platform/secrets.ts';
+import { limits, once, type Hub } from '../hub/hub.ts';
+import { accounts, type AccountWithHash } from './account-store.ts';
 
 /** Bytes of UTF-8. */
 export const PASSWORD_MIN = 10;
@@ -24,10 +30,55 @@ const OF_NOBODY: Parsed = { parameters: CURRENT, salt: Buffer.alloc(16), tag: Bu
 const derive = promisify(argon2);
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
-export type Passwords = ReturnType<typeof createPasswords>;
+/** From one address, whatever name is tried: ten failures, then one a minute. */
+const ADDRESS_LIMIT: Limit = { name: 'sign-in', burst: 10, everyMs: MINUTE };
+/** For one name from everywhere: wide, so that a stranger can hardly lock its owner out. */
+const NAME_LIMIT: Limit = { name: 'sign-in-name', burst: 100, everyMs: 10 * SECOND };
+
+/** One more than the first, since only a hash that changed in between is worth another look. */
+const ROUNDS = 2;
+
+type Attempt = { username: string; password: string; address: string };
+
+/** An account whose password fitted its hash; `isOutdated`: the hash was made with weaker parameters than today's. */
+export type Checked = { account: AccountWithHash; isOutdated: boolean };
+
+/**
+ * Checks the password of a name and, where it fits, lets `act` use that. Checking takes a while, in which the password
+ * may be changed or its hash renewed: `act` looks at the hash again, in its transaction, and answers undefined when it
+ * is another one. Then the password is checked against that, once. Resolves to undefined where it does not fit; throws
+ * 429 after repeated failures.
+ */
+export async function checkPassword<T>(
+  hub: Hub, attempt: Attempt, act: (checked: Checked) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const refund = admit(hub, attempt);
+  for (let round = 0; round < ROUNDS; round++) {
+    const account = accounts(hub).findByName(attempt.username);
+    const { ok, outdated } = await passwords(hub).verify(attempt.password, account?.passwordHash);
+    if (!ok || !account) return undefined;
+    const done = await act({ account, isOutdated: outdated });
+    if (done === undefined) continue;
+    refund();
+    return done;
+  }
+  return undefined;
+}
+
+/** Counts the attempt against its limits, or throws 429. What it returns takes that back. */
+function admit(hub: Hub, { username, address }: Attempt): () => void {
+  const taken: [Limit, string][] = [
+    [ADDRESS_LIMIT, addressGroup(address)], [NAME_LIMIT, hashSecret(username.toLowerCase())],
+  ];
+  for (const [limit, who] of taken) {
+    const wait = limits(hub).take(limit, who);
+    if (wait > 0) throw tooMany(wait / SECOND);
+  }
+  return () => taken.forEach(([limit, who]) => limits(hub).refund(limit, who));
+}
 
 /** Hashes and verifies passwords with argon2id (RFC 9106), as PHC strings. Throws 503 when too many wait. */
-export function createPasswords() {
+export const passwords = once((_hub: object) => {
   const queue = createSlots(AT_ONCE, WAITING, tooManyAtOnce);
 
   return {
@@ -48,7 +99,7 @@ export function createPasswords() {
       });
     },
   };
-}
+});
 
 function tagOf(password: string, salt: Buffer, parameters: Parameters): Promise<Buffer> {
   return derive('argon2id', { message: password, nonce: salt, tagLength: TAG_LENGTH, ...parameters });

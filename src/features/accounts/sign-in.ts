@@ -1,52 +1,44 @@
-import type { Db } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/problem.ts';
-import type { Actor, RecordAct } from '../audit/audit.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { publicPart, type AccountStore, type AccountWithHash } from './account-store.ts';
-import type { Checked, CheckPassword } from './check-password.ts';
-import type { CredentialStore } from './credential-store.ts';
-import type { Joined } from './join-hub.ts';
-import { PASSWORD_MAX, type Passwords } from './passwords.ts';
+import { audit, type Actor } from '../audit/audit.ts';
+import type { Hub } from '../hub/hub.ts';
+import { accounts, publicPart, type Account, type AccountWithHash } from './account-store.ts';
+import { credentials } from './credential-store.ts';
+import { checkPassword, PASSWORD_MAX, passwords } from './passwords.ts';
 
-type Deps = {
-  db: Db;
-  accounts: AccountStore;
-  credentials: CredentialStore;
-  passwords: Passwords;
-  checkPassword: CheckPassword;
-  recordAct: RecordAct;
-};
+/** An account and the secret of a new session of it, for the cookie. */
+export type SignedIn = { account: Account; session: string };
 
-export type SigningIn = ReturnType<typeof signingIn>;
-
-/** Signing in and out. */
-export function signingIn({ db, accounts, credentials, passwords, checkPassword, recordAct }: Deps) {
-  const start = db.transaction('sign in', (account: AccountWithHash, newHash: string | null, address: string) => {
-    const { id, username, passwordHash } = account;
-    if (accounts.find(id)?.passwordHash !== passwordHash) return undefined;
-    if (newHash) accounts.setPasswordHash(id, newHash);
-    recordAct('session.created', { id, name: username, address });
-    return credentials.startSession(id);
+/** Checks name and password: 401 where they do not fit, without saying which; 429 after repeated failures. */
+export async function signIn(hub: Hub, values: Record<string, unknown>, address: string): Promise<SignedIn> {
+  const { username, password } = readCredentials(values);
+  const signedIn = await checkPassword(hub, { username, password, address }, async ({ account, isOutdated }) => {
+    const session = startSession(hub, account, isOutdated ? await passwords(hub).hash(password) : null, address);
+    return session === undefined ? undefined : { account: publicPart(account), session };
   });
+  if (!signedIn) throw new HttpError(401, 'This name and password do not fit.');
+  return signedIn;
+}
 
-  return {
-    /** 401 for a wrong name or password, without saying which; 429 after repeated failures. */
-    async signIn(values: Record<string, unknown>, address: string): Promise<Joined> {
-      const { username, password } = readCredentials(values);
-      const joined = await checkPassword({ username, password, address }, async ({ account, isOutdated }: Checked) => {
-        const session = start(account, isOutdated ? await passwords.hash(password) : null, address);
-        return session === undefined ? undefined : { account: publicPart(account), session };
-      });
-      if (!joined) throw new HttpError(401, 'This name and password do not fit.');
-      return joined;
-    },
+/** Undefined where the hash that was checked is not the account's any more. */
+function startSession(
+  hub: Hub, { id, username, passwordHash }: AccountWithHash, newHash: string | null, address: string,
+): string | undefined {
+  return hub.db.write('sign in', () => {
+    if (accounts(hub).find(id)?.passwordHash !== passwordHash) return undefined;
+    if (newHash) accounts(hub).setPasswordHash(id, newHash);
+    audit(hub, 'session.created', { id, name: username, address });
+    return credentials(hub).startSession(id);
+  });
+}
 
-    signOut: db.transaction('sign out', (viewer: Viewer, actor: Actor): void => {
-      recordAct('session.ended', actor);
-      credentials.endSession(viewer.credentialId);
-    }),
-  };
+/** Ends the session by which the viewer asks for it. */
+export function signOut(hub: Hub, viewer: Viewer, actor: Actor): void {
+  hub.db.write('sign out', () => {
+    audit(hub, 'session.ended', actor);
+    credentials(hub).endSession(viewer.credentialId);
+  });
 }
 
 function readCredentials(values: Record<string, unknown>): { username: string; password: string } {

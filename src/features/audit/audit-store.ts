@@ -47,11 +47,10 @@ const FROM_THE_TOP = { at: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER 
 
 /** Who did what to what, for administrators to read later. Written through `audit`. */
 export const auditRecords = store(({ db }) => {
-  // A request that began before its sender left the hub may end after that: then it has no effect, nor a name in here.
+  // Of an account that has left none is stored (trigger audit_records_of_leavers).
   const insert = db.prepare<[Omit<AuditRecord, 'id'>]>('record act', `
     INSERT INTO audit_records (at, act, actor_id, actor_name, target_kind, target_id, target_name, address, detail)
-    SELECT @at, @act, @actorId, @actorName, @targetKind, @targetId, @targetName, @address, @detail
-     WHERE @actorId IS NULL OR EXISTS (SELECT 1 FROM accounts WHERE id = @actorId AND left_at IS NULL)`);
+    VALUES (@at, @act, @actorId, @actorName, @targetKind, @targetId, @targetName, @address, @detail)`);
   const selectFiltered = filteredStatements(db);
   const selectOf = db.prepare<[number, number, number], AuditRecord>('acts of account',
     `SELECT ${COLUMNS} FROM audit_records WHERE actor_id = ? AND id > ? ORDER BY id LIMIT ?`);

@@ -1,6 +1,8 @@
+import { accounts } from '../accounts/account-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import { sources } from '../sources/source-store.ts';
+import { maySee } from '../sources/source-access.ts';
+import { sources, type Source } from '../sources/source-store.ts';
 import { follows } from './follow-store.ts';
 
 /**
@@ -13,6 +15,14 @@ export function notifyFollowers(hub: Hub, sourceId: number, posts: number, autho
   if (!source) return;
   const title = (n: number): string => `${n} new ${n === 1 ? 'post' : 'posts'} in “${source.title}”`;
   for (const accountId of followers) {
+    if (!maySeeNow(hub, source, accountId)) continue;
     notifications(hub).addPosts({ accountId, kind: 'source.posts', path: `/sources/${sourceId}` }, posts, title);
   }
+}
+
+/** Who followed a source while it was public, or as an administrator, may not see it any more. */
+function maySeeNow(hub: Hub, source: Source, accountId: number): boolean {
+  if (source.visibility === 'public') return true;
+  const account = accounts(hub).find(accountId);
+  return account !== undefined && maySee(source, account);
 }

@@ -40,6 +40,7 @@ const AFTER = '(p.published_at, p.id) < (?, ?)';
 export const posts = store(({ db, clock }) => {
   const unread = createUnreadStore(db);
   const select = db.prepare<[number], Post>('post', `${SELECT} WHERE p.id = ?`);
+  const selectId = db.prepare<[number], { id: number }>('whether post is there', 'SELECT id FROM posts WHERE id = ?');
   const selectPublic = db.prepare<[number, number, number], Post>('public posts',
     `${SELECT} WHERE p.is_public = 1 AND ${AFTER} ${NEWEST_FIRST}`);
   const selectPrivate = db.prepare<[number, number, number, number], Post>('own private posts',
@@ -101,6 +102,9 @@ export const posts = store(({ db, clock }) => {
       const post = select.get(id);
       return post && withAttachments([post])[0];
     },
+
+    /** Whether there is such a post, whoever may see it. */
+    exists: (id: number): boolean => selectId.get(id) !== undefined,
 
     /** Public posts and the viewer's own. With `sourceId` all of that source: the caller checks who may see it. */
     newest: (query: PostQuery): PostWithAttachments[] => withAttachments(newest(query)),

@@ -3,18 +3,21 @@ import type { Viewer } from '../../platform/http/router.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { sources, type Source } from './source-store.ts';
 
+/** Who asks, or whom it is asked about. */
+type Person = Pick<Viewer, 'id' | 'role'>;
+
 /** Whether the viewer may see a source and its posts. */
-export function maySee(source: Source, viewer: Viewer | null): boolean {
+export function maySee(source: Source, viewer: Person | null): boolean {
   return source.visibility === 'public' || mayManage(source, viewer);
 }
 
 /** Whether the viewer may change a source and its posts. */
-export function mayManage(source: Source, viewer: Viewer | null): boolean {
+export function mayManage(source: Source, viewer: Person | null): boolean {
   return viewer !== null && (viewer.id === source.ownerId || viewer.role === 'admin');
 }
 
 /** Whether there is such a source and the viewer may see it. */
-export function maySeeSource(hub: StoreHub, id: number, viewer: Viewer | null): boolean {
+export function maySeeSource(hub: StoreHub, id: number, viewer: Person | null): boolean {
   const source = sources(hub).find(id);
   return source !== undefined && maySee(source, viewer);
 }

@@ -66,6 +66,11 @@ export const sources = store(({ db, clock }) => {
      AND s.id > ? AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY s.id LIMIT ?`);
   const selectOwned = db.prepare<[number, number, number], Source>('owned sources',
     `${SELECT} AND s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`);
+  const selectAnyOwned = db.prepare<[number], { id: number }>('any source of account',
+    'SELECT id FROM sources WHERE owner_id = ? LIMIT 1');
+  const countOwned = db.prepare<[string], { ownerId: number; n: number }>('count sources of accounts', `
+    SELECT owner_id AS ownerId, COUNT(*) AS n FROM sources
+     WHERE owner_id IN (SELECT value FROM json_each(?)) AND removed_at IS NULL GROUP BY owner_id`);
   const selectDuplicate = db.prepare<[string, number], { id: number }>('same feed of one owner', `
     SELECT s.id FROM feeds f JOIN sources s ON s.id = f.source_id WHERE f.url = ? AND s.owner_id = ?
        AND s.removed_at IS NULL`);
@@ -109,6 +114,12 @@ export const sources = store(({ db, clock }) => {
 
     /** All that an account owns, by id. */
     listOwned: (ownerId: number, after: number, limit: number): Source[] => selectOwned.all(ownerId, after, limit),
+
+    /** Whether any source names the account as its owner, if only one that is being removed. */
+    ownsAny: (ownerId: number): boolean => selectAnyOwned.get(ownerId) !== undefined,
+    /** How many sources each of these accounts owns; those with none are left out. */
+    countOwned: (ownerIds: number[]): Map<number, number> =>
+      new Map(countOwned.all(JSON.stringify(ownerIds)).map(({ ownerId, n }) => [ownerId, n])),
 
     /** The owner's source of this feed, if there is one. */
     idOfFeed: (url: string, ownerId: number): number | undefined => selectDuplicate.get(url, ownerId)?.id,

@@ -8,7 +8,7 @@ export type LeaveForm = {
   sources: OwnedSource[];
   obstacle: HttpError | undefined;
   backupDays: number | null;
-  problem?: HttpError;
+  problem: HttpError | undefined;
 };
 
 /** What deleting an account means, what stands in its way, and the form for it. */

@@ -1,0 +1,97 @@
+import { Readable } from 'node:stream';
+import { inBatches } from '../../platform/db/paced-writes.ts';
+import { accountJson } from '../accounts/account-routes.ts';
+import { accounts, type Account } from '../accounts/account-store.ts';
+import { credentials } from '../accounts/credential-store.ts';
+import { invitationJson } from '../accounts/invitation-list.ts';
+import { invitations } from '../accounts/invitation-store.ts';
+import { auditJson } from '../audit/audit-list.ts';
+import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
+import { audit, type Actor } from '../audit/audit.ts';
+import { follows, type Follow } from '../follows/follow-store.ts';
+import { historyJson } from '../history/history-routes.ts';
+import type { Hub } from '../hub/hub.ts';
+import { notificationJson } from '../notifications/notification-json.ts';
+import { notifications, type Notification } from '../notifications/notification-store.ts';
+import { postJson } from '../posts/post-json.ts';
+import { posts, type PostWithAttachments } from '../posts/post-store.ts';
+import { readingHistory, type ReadPost } from '../posts/reading-history-store.ts';
+import { maySee } from '../sources/source-access.ts';
+import { sourceJson } from '../sources/source-json.ts';
+import { sources, type Source } from '../sources/source-store.ts';
+
+const BATCH = 200;
+
+/** Rows of posts are heavy. */
+const POST_BATCH = 20;
+
+/** What the hub keeps of an account, by its name in the export; read by and by as it is asked for. */
+const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = {
+  sessions: (hub, { id }) => credentials(hub).sessionsOf(id).map(({ createdAt, expiresAt }) =>
+    ({ createdAt: time(createdAt), expiresAt: time(expiresAt) })),
+  tokens: (hub, { id }) => credentials(hub).tokensOf(id).map(({ name, createdAt }) =>
+    ({ name, createdAt: time(createdAt) })),
+  invitations: (hub, { id }) => invitations(hub).listOf(id).map(invitationJson),
+  sources: (hub, { id }) =>
+    ownSources(hub, id).map((source) => sourceJson(source, { isOwner: true, isFollowed: null })),
+  posts: (hub, { id }) => ownPosts(hub, id),
+  follows: (hub, account) => ownFollows(hub, account),
+  history: (hub, { id }) =>
+    inBatches<ReadPost>((last) => readingHistory(hub).list(id, last, BATCH)).map(historyJson),
+  notifications: (hub, { id }) => inBatches<Notification>((last) => notifications(hub).list({
+    accountId: id, unreadOnly: false, after: last?.id ?? Number.MAX_SAFE_INTEGER, limit: BATCH,
+  })).map(notificationJson),
+  acts: (hub, { id }) =>
+    inBatches<AuditRecord>((last) => auditRecords(hub).listOf(id, last?.id ?? 0, BATCH)).map(auditJson),
+};
+
+/** All personal data of an account as one JSON document, streamed: its size does not matter. Undefined once it left. */
+export function exportAccount(hub: Hub, accountId: number, actor: Actor): Readable | undefined {
+  const account = accounts(hub).find(accountId);
+  if (!account) return undefined;
+  audit(hub, 'account.exported', actor);
+  return Readable.from(written(hub, account));
+}
+
+function* written(hub: Hub, account: Account): Generator<string> {
+  yield JSON.stringify({ exportedAt: time(hub.clock()), account: accountJson(account) }).slice(0, -1);
+  for (const [name, part] of Object.entries(PARTS)) {
+    yield `,\n${JSON.stringify(name)}:[`;
+    let separator = '\n';
+    for (const row of part(hub, account)) {
+      yield separator + JSON.stringify(row);
+      separator = ',\n';
+    }
+    yield ']';
+  }
+  yield '}\n';
+}
+
+function ownSources(hub: Hub, accountId: number): Generator<Source> {
+  return inBatches((last) => sources(hub).listOwned(accountId, last?.id ?? 0, BATCH));
+}
+
+/** What a person wrote here; what their feeds have published is not theirs. */
+function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
+  const { config } = hub;
+  const serving = { baseUrl: config.baseUrl, keepsRemoteFiles: config.attachmentCacheMaxBytes > 0 };
+  for (const { id: sourceId, kind } of ownSources(hub, viewerId)) {
+    if (kind !== 'native') continue;
+    const query = { viewerId, sourceId, limit: POST_BATCH };
+    const all = inBatches<PostWithAttachments>((last) => posts(hub).newest(last ? { ...query, after: last } : query));
+    for (const post of all) yield postJson(post, serving);
+  }
+}
+
+/** With the titles of those sources that the account may still see. */
+function* ownFollows(hub: Hub, account: Account): Generator<object> {
+  for (const { sourceId, createdAt } of inBatches<Follow>((last) =>
+    follows(hub).listOf(account.id, last?.sourceId ?? 0, BATCH))) {
+    const source = sources(hub).find(sourceId);
+    if (source) yield { sourceId, title: maySee(source, account) ? source.title : null, since: time(createdAt) };
+  }
+}
+
+function time(at: number): string {
+  return new Date(at).toISOString();
+}
