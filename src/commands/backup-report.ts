@@ -1,15 +1,9 @@
 import type { AbsentUpload } from '../features/backups/manifest.ts';
 import type { Verification } from '../features/backups/verify-backup.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
+import { byteSize } from '../platform/http/readable.ts';
 
-const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
 const LISTED = 20;
-
-/** For people: 1,234 bytes or 5.6 GiB. */
-export function inUnits(bytes: number): string {
-  const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), UNITS.length - 1);
-  return power === 0 ? `${bytes} ${UNITS[0]}` : `${(bytes / 1_024 ** power).toFixed(1)} ${UNITS[power]}`;
-}
 
 /** One line for each of the first files that could not be saved. */
 export function listed(absent: AbsentUpload[]): string[] {
@@ -35,12 +29,12 @@ function facts(verification: Verification): [label: string, value: string][] {
   const lines: [string, string | null][] = [
     ['made', createdAt === null ? null : `${inUtc(createdAt)}, ${age(verifiedAt - createdAt)} ago` +
       (version === null ? '' : `, by version ${version}`)],
-    ['database', databaseBytes === null ? null : inUnits(databaseBytes) +
+    ['database', databaseBytes === null ? null : byteSize(databaseBytes, 1) +
       (schemaVersion === null ? '' : `, schema ${schemaVersion}${SCHEMAS[schema ?? 'same']}`)],
     ['content', counts && `${count(counts.accounts, 'account')} (${count(counts.admins, 'administrator')}), ` +
       `${count(counts.sources, 'source')}, ${count(counts.posts, 'post')}`],
     ['attachments', counts && attachments(verification)],
-    ['archive', archiveBytes === null ? null : inUnits(archiveBytes)],
+    ['archive', archiveBytes === null ? null : byteSize(archiveBytes, 1)],
     ['verified', `${inUtc(verifiedAt)}, in ${verification.seconds.toFixed(1)} s`],
   ];
   return lines.filter((line): line is [string, string] => line[1] !== null);
@@ -53,7 +47,7 @@ const SCHEMAS = {
 function attachments({ counts, verdict, absent }: Verification): string {
   if (!counts) return '';
   const files = count(counts.uploads, 'file');
-  const about = `${count(counts.attachments, 'attachment')} in ${files}, ${inUnits(counts.uploadBytes)}`;
+  const about = `${count(counts.attachments, 'attachment')} in ${files}, ${byteSize(counts.uploadBytes, 1)}`;
   if (verdict === 'failed') return about;
   const state = absent.length === 0 ? 'all present, size and SHA-256 equal' : `${count(absent.length, 'file')} ABSENT`;
   return `${about}: ${state}`;

@@ -4,7 +4,8 @@ import { noteRun, type Run } from '../features/backups/backup-status.ts';
 import { makeBackup, type MadeBackup } from '../features/backups/make-backup.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
 import { codeOf } from '../platform/error-code.ts';
-import { inUnits, listed } from './backup-report.ts';
+import { byteSize } from '../platform/http/readable.ts';
+import { listed } from './backup-report.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './run-hubctl.ts';
 
@@ -57,7 +58,7 @@ function optionsOf(config: Config, { err, isTerminal }: CommandContext) {
     onProgress(done: number, total: number) {
       if (!isTerminal || Date.now() - shownAt < 200) return;
       shownAt = Date.now();
-      err(`\r\x1b[Kbackup: archiving attachments, ${inUnits(done)} of ${inUnits(total)} …`);
+      err(`\r\x1b[Kbackup: archiving attachments, ${byteSize(done, 1)} of ${byteSize(total, 1)} …`);
     },
   };
 }

@@ -7,8 +7,8 @@ import { uploadPath } from '../features/backups/upload-content.ts';
 import { SECOND } from '../platform/clock.ts';
 import { openDatabase, type Db } from '../platform/db/open-database.ts';
 import { askReadiness } from '../app/ask-readiness.ts';
-import { inUnits } from './backup-report.ts';
 import type { Config } from '../features/hub/read-config.ts';
+import { byteSize } from '../platform/http/readable.ts';
 import { UsageError, type Command } from './run-hubctl.ts';
 
 const PATIENCE = 60 * SECOND; // for one answer
@@ -36,7 +36,7 @@ async function askForEverything(address: string, config: Config, tell: (line: st
   tell('health       the hub is ready');
   const page = await ask(`${address}/`, { accept: 'text/html' });
   if (page.status !== 200 || !page.body.includes('</html>')) return `the timeline was answered with ${page.status}`;
-  tell(`page         the timeline, ${inUnits(page.body.length)}`);
+  tell(`page         the timeline, ${byteSize(page.body.length, 1)}`);
   const found = pickFile(config);
   if (!found) {
     tell('attachment   the backup has none');
@@ -47,7 +47,7 @@ async function askForEverything(address: string, config: Config, tell: (line: st
   const { status, body } = await ask(address + path, { authorization: `Bearer ${token}` });
   if (status !== 200) return `${path} was answered with ${status}`;
   if (createHash('sha256').update(body).digest('hex') !== sha256) return `${path} is not what was uploaded`;
-  tell(`attachment   ${JSON.stringify(filename)}, ${inUnits(body.length)}, SHA-256 equal`);
+  tell(`attachment   ${JSON.stringify(filename)}, ${byteSize(body.length, 1)}, SHA-256 equal`);
   return null;
 }
 

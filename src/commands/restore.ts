@@ -15,7 +15,7 @@ import { REMOVE_SOURCE } from '../features/sources/remove-source.ts';
 import { takeFileLock } from '../platform/db/file-lock.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
 import { isStorageTrouble, type Db } from '../platform/db/open-database.ts';
-import { inUnits } from './backup-report.ts';
+import { byteSize } from '../platform/http/readable.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode } from './run-hubctl.ts';
 
 /** Jobs that may run once more after a restore. Others, such as alerts, had their chance after the backup was made. */
@@ -84,7 +84,7 @@ async function begin({ env, config, out, err }: CommandContext, folder: string):
   if (counts) {
     const { accounts, sources, posts, attachments, uploadBytes } = counts;
     out(`  ${accounts} accounts, ${sources} sources, ${posts} posts, ${attachments} attachments ` +
-      `(${inUnits(uploadBytes)})\n`);
+      `(${byteSize(uploadBytes, 1)})\n`);
   }
   if (absent.length > 0) out(`  WITHOUT ${absent.length} attachments that the hub had lost when it was made\n`);
   if (migrated > 0) out(`  ${migrated} migrations applied to it\n`);

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
+import { essenceOf } from '../../platform/http/headers.ts';
 import { HttpError, problemReply } from '../../platform/http/problem.ts';
 import { json, type Reply } from '../../platform/http/reply.ts';
 import { errorFields, type Log } from '../../platform/log.ts';
@@ -89,7 +90,7 @@ function wasCut(req: IncomingMessage): boolean {
 
 /** A verdict about a form or a packed body would not be one about the file in it. */
 function requireBareBytes({ headers }: IncomingMessage): void {
-  const mediaType = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
+  const mediaType = essenceOf(headers['content-type']);
   if (mediaType !== 'application/octet-stream' || headers['content-encoding'] !== undefined) {
     throw new HttpError(415, 'The body must be the bytes of the file, as application/octet-stream and not encoded.');
   }

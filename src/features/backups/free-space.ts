@@ -1,8 +1,8 @@
 import { statfs } from 'node:fs/promises';
+import { byteSize } from '../../platform/http/readable.ts';
 import { BackupError } from './backup-error.ts';
 
 const MARGIN = 64 * 1_024 * 1_024; // bytes: what the running hub may write meanwhile
-const GIB = 1_024 ** 3;
 
 /** Bytes that a backup may take at the most: neither copy nor archive is larger than what it is made of. */
 export function spaceNeeded(databaseBytes: number, uploadBytes: number): number {
@@ -19,9 +19,6 @@ export async function freeBytes(folder: string): Promise<number> {
 export async function requireSpace(folder: string, needed: number, what = 'a backup'): Promise<void> {
   const free = await freeBytes(folder);
   if (free >= needed) return;
-  throw new BackupError(`there is too little space: ${what} may take ${inGib(needed)}, ${inGib(free)} are free`);
-}
-
-function inGib(bytes: number): string {
-  return `${(bytes / GIB).toFixed(2)} GiB`;
+  const [wanted, left] = [needed, free].map((bytes) => byteSize(bytes, 2, 'GiB'));
+  throw new BackupError(`there is too little space: ${what} may take ${wanted}, ${left} are free`);
 }

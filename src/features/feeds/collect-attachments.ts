@@ -1,3 +1,4 @@
+import { essenceOf } from '../../platform/http/headers.ts';
 import { attributeOf, childOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import type { IncomingFile } from '../posts/incoming-post.ts';
 import { absoluteUrl, lineOf } from './feed-values.ts';
@@ -38,7 +39,7 @@ export function addAttachment(found: Map<string, IncomingFile>, file: IncomingFi
 
 /** `type/subtype` in lower case without parameters, or null. */
 export function mediaTypeOf(text: string | null | undefined): string | null {
-  const type = text?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const type = essenceOf(text);
   return /^[a-z0-9][\w.+-]*\/[\w.+*-]+$/.test(type) ? type : null;
 }
 

@@ -1,3 +1,4 @@
+import { essenceOf } from '../../platform/http/headers.ts';
 import { endOfTag, readAttributes } from '../../platform/markup/xml-tokenizer.ts';
 import { absoluteUrl } from './feed-values.ts';
 
@@ -68,7 +69,7 @@ function skipTo(html: string, wanted: string, from: number): number {
 
 function feedLink(attributes: ReadonlyMap<string, string>, base: string): FeedLink | null {
   const rel = (attributes.get('rel') ?? '').toLowerCase().split(/\s+/);
-  const type = attributes.get('type')?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const type = essenceOf(attributes.get('type'));
   const isAlternate = rel.includes('alternate') && !rel.includes('stylesheet') && FEED_TYPES.has(type);
   if (!isAlternate && !rel.includes('feed')) return null;
   const url = absoluteUrl(attributes.get('href'), base);

@@ -1,3 +1,4 @@
+import { essenceOf } from '../../platform/http/headers.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
 import {
@@ -152,7 +153,7 @@ function atomHtml(element: XmlElement): string {
 
 /** Atom 1.0 names the kind or a media type (RFC 4287, 3.1.1 and 4.1.3), Atom 0.3 a media type. */
 function kindOf(element: XmlElement): TextKind {
-  const type = attributeOf(element, 'type')?.split(';')[0]?.trim().toLowerCase() || 'text';
+  const type = essenceOf(attributeOf(element, 'type')) || 'text';
   const mode = attributeOf(element, 'mode')?.toLowerCase();
   if (type === 'html' || type === 'text/html') return mode === 'xml' ? 'xhtml' : 'html';
   if (type === 'xhtml' || type === 'application/xhtml+xml') return mode === 'escaped' ? 'html' : 'xhtml';

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { MINUTE } from '../clock.ts';
+import { essenceOf } from './headers.ts';
 import { HttpError } from './problem.ts';
 
 const JSON_LIMIT = 1024 * 1024;
@@ -85,8 +86,8 @@ function hasNoBody({ stream: { headers } }: WithBody): boolean {
 }
 
 function requireMediaType({ stream }: WithBody, wanted: string): void {
-  const sent = (stream.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
-  if (sent !== wanted) throw new HttpError(415, `The body must be ${wanted}.`, { headers: { accept: wanted } });
+  if (essenceOf(stream.headers['content-type']) === wanted) return;
+  throw new HttpError(415, `The body must be ${wanted}.`, { headers: { accept: wanted } });
 }
 
 /** The connection is closed with it: whoever sends on slowly would hold it. */

@@ -36,6 +36,11 @@ function matchAt(sticky: RegExp, text: string, at: number): RegExpExecArray | nu
   return sticky.exec(text);
 }
 
+/** The essence (type/subtype) of a media type in lower case, without its parameters; empty where there is none. */
+export function essenceOf(mediaType: string | null | undefined): string {
+  return mediaType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
 /** A strong entity tag of the bytes (RFC 9110 §8.8.3). */
 export function entityTag(body: string | Buffer): string {
   return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { readParameters } from './headers.ts';
+import { essenceOf, readParameters } from './headers.ts';
 import { HttpError } from './problem.ts';
 
 /** What the headers of a part say. Without a filename it is a field; `type` is as declared, unchecked. */
@@ -21,7 +21,7 @@ const DEFAULT_TYPE = 'text/plain'; // RFC 7578 §4.4
 export function readBoundary(contentTypes: readonly string[]): string {
   const [contentType = ''] = contentTypes;
   if (contentTypes.length > 1) throw new HttpError(400, 'The request has more than one Content-Type.');
-  if (contentType.split(';', 1)[0]?.trim().toLowerCase() !== 'multipart/form-data') {
+  if (essenceOf(contentType) !== 'multipart/form-data') {
     throw new HttpError(415, 'The body must be multipart/form-data.', { headers: { accept: 'multipart/form-data' } });
   }
   const boundary = readParameters(contentType.trim())?.parameters.get('boundary');

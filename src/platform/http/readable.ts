@@ -15,12 +15,15 @@ export function moment(at: number): Html {
   return html`<time datetime="${new Date(at).toISOString()}">${TIME_FORMAT.format(at)} UTC</time>`;
 }
 
-/** 1536 → "1.5 KiB". */
-export function byteSize(bytes: number): string {
-  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
-  const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), units.length - 1);
+const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** 1536 → "1.5 KiB". Unless said, there is one decimal below 10, and the unit suits the size. */
+export function byteSize(bytes: number, decimals?: number, unit?: (typeof UNITS)[number]): string {
+  const fitting = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), UNITS.length - 1);
+  const power = unit === undefined ? fitting : UNITS.indexOf(unit);
   const value = bytes / 1024 ** power;
-  return `${value < 10 && power > 0 ? value.toFixed(1) : Math.round(value)} ${units[power]}`;
+  const shown = decimals ?? (value < 10 ? 1 : 0);
+  return `${power === 0 ? Math.round(value) : value.toFixed(shown)} ${UNITS[power]}`;
 }
 
 /** Seconds → "1:02:03" or "4:05". */

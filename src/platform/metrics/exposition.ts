@@ -1,3 +1,5 @@
+import { readParameters } from '../http/headers.ts';
+
 export type Labels = Readonly<Record<string, string>>;
 
 export type Sample = { labels: Labels; value: number };
@@ -124,6 +126,8 @@ const OFFERED: Record<Format, { type: string; version: string }> = {
   openmetrics: { type: 'application/openmetrics-text', version: '1.0.0' },
 };
 
+const NO_RANGE = { value: '', parameters: new Map<string, string>() };
+
 /** By name with the version, by name, by main type, by anything. */
 const NAMED = 2;
 
@@ -139,13 +143,10 @@ export function negotiateFormat(accept: string | undefined): Format {
   return wanted && openMetrics.quality >= prometheus.quality ? 'openmetrics' : 'prometheus';
 }
 
+/** What is malformed names no type, and fits nothing. */
 function parseRange(text: string): Range {
-  const [type = '', ...parameters] = text.split(';').map((part) => part.trim());
-  const values = new Map(parameters.map((parameter): [string, string] => {
-    const [name = '', value = ''] = parameter.split('=', 2);
-    return [name.trim(), value.trim().replace(/^"(.*)"$/, '$1')];
-  }));
-  return { type, version: values.get('version'), quality: parseQuality(values.get('q') ?? '1') };
+  const { value: type, parameters } = readParameters(text.trim()) ?? NO_RANGE;
+  return { type, version: parameters.get('version'), quality: parseQuality(parameters.get('q') ?? '1') };
 }
 
 /** A weight that is none counts as 0, as if the range had not been sent. */
