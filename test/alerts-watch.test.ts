@@ -9,7 +9,7 @@ import { watchingWorker } from '../src/app/watch-worker.ts';
 import { backupName } from '../src/features/backups/backup-name.ts';
 import { noteRun, type Run } from '../src/features/backups/backup-status.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
-import { createHeartbeat } from '../src/platform/jobs/scheduler.ts';
+import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';
 import { alertDeliveries } from '../src/features/alerts/alert-store.ts';
 import { isTroubleOpen } from '../src/features/alerts/raise-alerts.ts';
 import type { Hub } from './support/hub.ts';
@@ -20,13 +20,13 @@ import { waitUntil } from './support/wait-until.ts';
 /** Web's watch over the worker, with looks made by hand, and a worker that beats or does not. */
 function watchedWorker(t: TestContext, hub: Hub) {
   const watch = watchingWorker(hub.app);
-  const heartbeat = createHeartbeat(hub.db, 'worker', hub.app.clock);
+  const heartbeats = createHeartbeats(hub.db, hub.app.clock);
   const [task] = watch.tasks;
   t.after(watch.stop);
   return async (ms: number, beats: boolean): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 10 * SECOND) {
       hub.passTime(10 * SECOND);
-      if (beats) heartbeat.beat();
+      if (beats) heartbeats.beat('worker');
       await task?.run();
     }
   };

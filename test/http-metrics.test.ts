@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { renderPrometheus } from '../src/platform/metrics/exposition.ts';
-import { createHttpMetrics, type HttpMetrics } from '../src/platform/metrics/http-metrics.ts';
+import { createHttpMetrics, HTTP_METRICS, type HttpMetrics } from '../src/platform/metrics/http-metrics.ts';
+import { familiesFrom } from '../src/platform/metrics/metric.ts';
+
+const families = familiesFrom(HTTP_METRICS);
 
 function lines(metrics: HttpMetrics, pattern: RegExp): string[] {
-  return renderPrometheus(metrics.families()).split('\n').filter((line) => !line.startsWith('#') && pattern.test(line));
+  return renderPrometheus(families({ http: metrics.read() })).split('\n').filter((line) => !line.startsWith('#') && pattern.test(line));
 }
 
 test('an answer is counted once, under its method, route and code', () => {

@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, utimesS
 import { dirname } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
-import { createHeartbeat } from '../src/platform/jobs/scheduler.ts';
+import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';
 import { startHub } from './support/hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';
 import { hashOf, uploadPath, writePost, writer } from './support/uploads.ts';
@@ -15,7 +15,7 @@ type Report = { ok: boolean; findings: Finding[] };
 async function hubToExamine(t: TestContext) {
   const hub = await startHub(t);
   await writePost(hub, await writer(hub, 'ada'), ['a', 'b', 'c'].map((data) => ({ filename: `${data}.txt`, data })));
-  createHeartbeat(hub.db, 'worker', Date.now).beat();
+  createHeartbeats(hub.db, Date.now).beat('worker');
 
   async function doctor(...options: string[]) {
     let [stdout, stderr] = ['', ''];
@@ -117,7 +117,7 @@ test('a file without a row is found once it is a day old: a fresh one may be of 
 
 test('a worker that was not seen for long is found', async (t) => {
   const { hub, examine } = await hubToExamine(t);
-  createHeartbeat(hub.db, 'worker', () => Date.now() - 3_600_000).beat();
+  createHeartbeats(hub.db, () => Date.now() - 3_600_000).beat('worker');
   const { status, bad } = await examine();
   assert.deepEqual([status, bad.map(({ subject }) => subject)], [1, ['worker']]);
 });

@@ -4,7 +4,8 @@ import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { type Family, renderOpenMetrics, renderPrometheus } from '../src/platform/metrics/exposition.ts';
-import { createProcessMetrics, type ProcessMetrics } from '../src/platform/metrics/process-metrics.ts';
+import { familiesFrom } from '../src/platform/metrics/metric.ts';
+import { createProcessMetrics, PROCESS_METRICS } from '../src/platform/metrics/process-metrics.ts';
 import { requireTool } from './support/tools.ts';
 
 const PROJECT = join(import.meta.dirname, '..');
@@ -18,10 +19,13 @@ const ALWAYS = [
 ];
 const FROM_PROC = ['process_virtual_memory_bytes', 'process_heap_bytes', 'process_open_fds', 'process_max_fds'];
 
+type ProcessMetrics = { families(): Family[] };
+
 function start(t: TestContext): ProcessMetrics {
   const metrics = createProcessMetrics({ startedAtSeconds: 1_700_000_000.25 });
   t.after(() => metrics.close());
-  return metrics;
+  const families = familiesFrom(PROCESS_METRICS);
+  return { families: () => families({ process: metrics.read() }) };
 }
 
 function valueOf(families: readonly Family[], name: string): number | undefined {
@@ -103,10 +107,12 @@ test('a scrape measures the lag that the next one reports', async (t) => {
 
 test('where /proc may not be read its numbers are left out, and the others stay', () => {
   const script = `
-    import { createProcessMetrics } from './src/platform/metrics/process-metrics.ts';
+    import { createProcessMetrics, PROCESS_METRICS } from './src/platform/metrics/process-metrics.ts';
+    import { familiesFrom } from './src/platform/metrics/metric.ts';
     import { renderPrometheus } from './src/platform/metrics/exposition.ts';
     const metrics = createProcessMetrics({ startedAtSeconds: 1 });
-    setTimeout(() => process.stdout.write(renderPrometheus(metrics.families())), 50);`;
+    const families = familiesFrom(PROCESS_METRICS);
+    setTimeout(() => process.stdout.write(renderPrometheus(families({ process: metrics.read() }))), 50);`;
   const flags = ['--permission', `--allow-fs-read=${PROJECT}`, '--input-type=module-typescript', '--eval', script];
 
   const { status, stdout, stderr } = spawnSync(process.execPath, flags, { cwd: PROJECT, encoding: 'utf8' });

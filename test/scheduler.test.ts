@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DAY, MINUTE, SECOND } from '../src/platform/clock.ts';
-import { createHeartbeat, createScheduler, type Task } from '../src/platform/jobs/scheduler.ts';
+import { createHeartbeats, createScheduler, type Task } from '../src/platform/jobs/scheduler.ts';
 import { createLog } from '../src/platform/log.ts';
 import { migratedDatabase } from './support/migrated-database.ts';
 import { waitUntil } from './support/wait-until.ts';
@@ -137,13 +137,13 @@ test('a started scheduler ticks by itself, and once stopped nothing of it runs',
 test('a process sees when another one last gave a sign of life', (t) => {
   const { db, connect } = migratedDatabase(t);
   let now = 1_000;
-  const worker = createHeartbeat(db, 'worker', () => now);
-  const web = createHeartbeat(connect(), 'web', () => now);
+  const worker = createHeartbeats(db, () => now);
+  const web = createHeartbeats(connect(), () => now);
   assert.equal(web.lastSeen('worker'), null);
   now = 2_000;
-  worker.beat();
+  worker.beat('worker');
   now = 3_000;
-  worker.beat();
+  worker.beat('worker');
 
   assert.equal(web.lastSeen('worker'), 3_000);
   assert.equal(web.lastSeen('web'), null);

@@ -3,12 +3,14 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createHealthStore } from '../src/features/health/health-store.ts';
+import { readHealth } from '../src/features/health/read-health.ts';
+import { readService } from '../src/features/health/read-metrics.ts';
 import { readStorageSizes } from '../src/features/health/storage-sizes.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
 import { renderOpenMetrics, renderPrometheus } from '../src/platform/metrics/exposition.ts';
 import { createKeptCounts } from '../src/platform/metrics/kept-counts.ts';
-import { addJob, addSource, measuredHub, NOW, parseSeries } from './support/service-series.ts';
+import type { MigratedDatabase } from './support/migrated-database.ts';
+import { addJob, addSource, handleOf, measuredHub, NOW, parseSeries } from './support/service-series.ts';
 import { requireTool } from './support/tools.ts';
 
 test('a fresh hub has every family and every known label value, with 0', (t) => {
@@ -63,8 +65,9 @@ test('promtool finds nothing to say about a hub that is in use', (t) => {
 });
 
 test('no statement of a scrape or a health check goes through posts, jobs or sources', (t) => {
-  const { db } = measuredHub(t);
-  const fresh = planOf(db, statementsOfHealth(db));
+  const measured = measuredHub(t);
+  const { db } = measured;
+  const fresh = planOf(db, statementsOfHealth(measured));
   addMany(db, 3_000);
   db.exec('ANALYZE');
 
@@ -75,7 +78,7 @@ test('no statement of a scrape or a health check goes through posts, jobs or sou
     /^SEARCH \w+ USING .*\(\w+=\?( AND \w+[=>]\?)?\)$/,
   ];
   assert.ok(fresh.length >= 5);
-  for (const step of [...fresh, ...planOf(db, statementsOfHealth(db))]) {
+  for (const step of [...fresh, ...planOf(db, statementsOfHealth(measured))]) {
     assert.ok(allowed.some((pattern) => pattern.test(step)), step);
   }
 });
@@ -85,9 +88,9 @@ test('reading a hub with 50,000 due jobs, sources and posts takes no longer than
   const empty = measuredHub(t);
   addMany(large.db, 50_000);
 
-  const [ofLarge, ofEmpty] = [large, empty].map(({ db }) => {
-    const store = createHealthStore(db, () => NOW);
-    return medianTime(101, () => void [store.readService(), store.readHealth()]);
+  const [ofLarge, ofEmpty] = [large, empty].map(({ db, path }) => {
+    const hub = handleOf(db, path, () => NOW);
+    return medianTime(101, () => void [readService(hub), readHealth(hub)]);
   });
 
   // Going through one of the tables takes some hundred times as long as the whole reading of an empty hub.
@@ -181,7 +184,7 @@ function medianTime(rounds: number, work: () => void): number {
 }
 
 /** The statements that a scrape and a health check run. */
-function statementsOfHealth(db: Db): string[] {
+function statementsOfHealth({ db, path }: MigratedDatabase): string[] {
   const run = new Set<string>();
   const recording: Db = {
     ...db,
@@ -198,9 +201,9 @@ function statementsOfHealth(db: Db): string[] {
       };
     },
   };
-  const store = createHealthStore(recording, () => NOW);
-  store.readService();
-  store.readHealth();
+  const hub = handleOf(recording, path, () => NOW);
+  readService(hub);
+  readHealth(hub);
   return [...run];
 }
 

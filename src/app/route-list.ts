@@ -10,9 +10,11 @@ import {
   showSettings, submitEndSessions, submitName, submitPassword, submitRevokeToken, submitToken,
 } from '../features/accounts/settings-pages.ts';
 import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-routes.ts';
+import { showOverview } from '../features/admin/overview-pages.ts';
 import { followSource, submitFollow, submitUnfollow, unfollowSource } from '../features/follows/follow-routes.ts';
 import { showHistory, submitClearHistory, submitPostUnread } from '../features/history/history-pages.ts';
 import { clearHistory, listHistory, markPostRead, markPostUnread } from '../features/history/history-routes.ts';
+import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { showGoodbye, showLeave, submitLeave } from '../features/leaving/leaving-pages.ts';
 import { deleteAccount, downloadAccount } from '../features/leaving/leaving-routes.ts';
@@ -91,6 +93,13 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/sources/:id/webhook/rotate', 'member', 'A new webhook secret', rotateWebhookSecret),
   at('POST /sources/:id/webhook/rotate', 'member', 'Form: a new webhook secret', submitRotateSecret),
 
+  at('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth),
+  at(
+    'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', showMetrics,
+    { checksBearer: true },
+  ),
+
+  at('GET /admin', 'admin', 'Page: how the hub is', showOverview),
   at('POST /api/admin/jobs/:id/retry', 'admin', 'Run a failed job again', retryJobJson),
   at('DELETE /api/admin/jobs/:id', 'admin', 'Give up a failed or waiting job', deleteJob),
   at('POST /admin/jobs/:id/retry', 'admin', 'Form: run a failed job again', submitRetryJob),

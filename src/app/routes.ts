@@ -1,10 +1,8 @@
 import { accounts } from '../features/accounts/account-store.ts';
-import { overviewRoutes } from '../features/admin/overview-routes.ts';
 import { attachmentRoutes } from '../features/attachments/attachment-routes.ts';
 import { MAX_FILES } from '../features/attachments/receive-files.ts';
 import { isSyncing } from '../features/feeds/queue-syncs.ts';
 import { follows } from '../features/follows/follow-store.ts';
-import { healthRoutes } from '../features/health/health-routes.ts';
 import { outputFeedRoutes } from '../features/posts/output-feed-routes.ts';
 import { listingPosts, type MaySeeSource } from '../features/posts/list-posts.ts';
 import { onePost } from '../features/posts/one-post.ts';
@@ -27,17 +25,15 @@ import { newWebhookPage, webhookPanel } from '../features/webhooks/webhook-views
 import { byteSize } from '../platform/http/readable.ts';
 import type { Route, Viewer } from '../platform/http/router.ts';
 import { errorFields } from '../platform/log.ts';
-import { readingOverview } from './admin-overview.ts';
 import { ADMIN_LISTS } from './admin-lists.ts';
 import type { App } from './app.ts';
 import type { Assets } from './assets.ts';
 import type { Config } from '../features/hub/read-config.ts';
-import type { Observations } from './observations.ts';
 import { withOpenApi } from './openapi.ts';
 import { ROUTES } from './route-list.ts';
 
 /** Every address of the hub. The first route that fits a path wins. */
-export function hubRoutes(app: App, observations: Observations, assets: Assets): Route[] {
+export function hubRoutes(app: App, assets: Assets): Route[] {
   const { db, config, posts, sources, recordAct, attachments, writing } = app;
   const { baseUrl } = config;
   const serving = { baseUrl, keepsRemoteFiles: config.attachmentCacheMaxBytes > 0 };
@@ -74,14 +70,12 @@ export function hubRoutes(app: App, observations: Observations, assets: Assets):
   return withOpenApi([
     ...ROUTES.map((bind) => bind(app.hub)),
     ...ADMIN_LISTS.flatMap((list) => list.routes(app.hub)),
-    ...healthRoutes({ ...observations, metricsToken: config.metricsToken }),
     ...postRoutes({ listPosts, one, serving, reading }),
     ...postPages({ listPosts, one, serving, reading }),
     ...writeRoutes({ writing, receive: attachments.receive, serving }),
     ...writePages({ writing, receive: attachments.receive, filesHint: filesHint(config), noteTrouble }),
     ...attachmentRoutes({ ...attachments, db, maySeeSource, recordAct }),
     ...outputFeedRoutes({ posts, serving, visibleSourceTitle }),
-    ...overviewRoutes({ readOverview: readingOverview(app, observations) }),
     ...sourceRoutes({ ...app, importOpml: importingOpml(app), followedAmong, baseUrl }),
     ...transferRoutes({ changing: app.changing, transfer, followedAmong }),
     ...sourcePages({

@@ -1,7 +1,8 @@
 import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
-import { createHeartbeat, type Task } from '../platform/jobs/scheduler.ts';
+import type { Task } from '../platform/jobs/scheduler.ts';
 import { credentials as credentialsOf } from '../features/accounts/credential-store.ts';
 import { invitations as invitationsOf } from '../features/accounts/invitation-store.ts';
+import { heartbeats } from '../features/hub/hub.ts';
 import { planDueSyncs, pullBackStrayedSyncs } from '../features/feeds/queue-syncs.ts';
 import { THE_HUB } from '../features/audit/audit.ts';
 import type { App } from './app.ts';
@@ -12,8 +13,7 @@ export const FINISHED_JOBS_KEPT = DAY;
 
 /** The worker's recurring work. Each can be repeated without harm. */
 export function schedule(app: App): Task[] {
-  const { db, paced, clock, log, jobs, limits, attachments } = app;
-  const heartbeat = createHeartbeat(db, 'worker', clock);
+  const { paced, clock, log, jobs, limits, attachments } = app;
   const credentials = credentialsOf(app.hub);
   const invitations = invitationsOf(app.hub);
 
@@ -46,7 +46,7 @@ export function schedule(app: App): Task[] {
   const pruneJobs = (batch: number) => jobs.prune(clock() - FINISHED_JOBS_KEPT, batch);
 
   return [
-    { name: 'heartbeat', everyMs: 5 * SECOND, run: heartbeat.beat },
+    { name: 'heartbeat', everyMs: 5 * SECOND, run: () => heartbeats(app.hub).beat('worker') },
     { name: 'plan due syncs', everyMs: SECOND, run: (stopping) => planDueSyncs(app.hub, stopping) },
     { name: 'pull back strayed syncs', everyMs: MINUTE, run: () => pullBackStrayedSyncs(app.hub) },
     drain('remove finished jobs', MINUTE, pruneJobs),

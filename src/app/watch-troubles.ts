@@ -1,12 +1,11 @@
 import { isTroubleOpen, watchTrouble } from '../features/alerts/raise-alerts.ts';
-import { readBackupStatus } from '../features/backups/backup-status.ts';
-import { spaceNeeded } from '../features/backups/free-space.ts';
+import { isStale, readBackupStatus } from '../features/backups/backup-status.ts';
+import { leastFree, spaceNeeded } from '../features/backups/free-space.ts';
 import { syncSource } from '../features/feeds/sync-source.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
 import { MINUTE } from '../platform/clock.ts';
 import { byteSize } from '../platform/http/readable.ts';
 import type { App } from './app.ts';
-import { isStale, leastFree } from './trouble-bounds.ts';
 
 export const ENOUGH = 1.1; // times what is too little: until then a trouble lasts, so that it does not come and go
 

@@ -1,7 +1,8 @@
 import { MINUTE, SECOND, type Clock } from '../platform/clock.ts';
 import { deliverAlert } from '../features/alerts/deliver-alert.ts';
 import { tellTroubles, watchTrouble } from '../features/alerts/raise-alerts.ts';
-import { createHeartbeat, type Task } from '../platform/jobs/scheduler.ts';
+import { heartbeats } from '../features/hub/hub.ts';
+import type { Task } from '../platform/jobs/scheduler.ts';
 import { createWorker } from '../platform/jobs/worker.ts';
 import type { App } from './app.ts';
 import { jobHandlers } from './job-kinds.ts';
@@ -20,14 +21,13 @@ const GRACE = 2 * SECOND;
  */
 export function watchingWorker(app: App) {
   const { hub, db, jobs, config, clock, log, errors } = app;
-  const heartbeat = createHeartbeat(db, 'web', clock);
   const isStill = noticingStillness(clock);
   const handlers = jobHandlers(hub, [deliverAlert]);
   const standIn = createWorker({ db, queue: jobs, handlers, clock, log, onError: errors.note });
   let standsIn = false;
 
   async function watch(): Promise<void> {
-    const seenAt = heartbeat.lastSeen('worker');
+    const seenAt = heartbeats(hub).lastSeen('worker');
     const isSilent = isStill(seenAt);
     const since = seenAt === null ? 'It has never been seen' : `It was last seen at ${new Date(seenAt).toISOString()}`;
     watchTrouble(hub, 'worker-silent', isSilent ? `${since}; sources are not synchronised` : null);

@@ -1,38 +1,40 @@
 import type { Server } from 'node:http';
 import { authenticate } from '../features/accounts/authenticate.ts';
+import { httpMetrics, processMetrics } from '../features/health/read-metrics.ts';
+import { bufferedCounts } from '../features/hub/hub.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
 import { createResponseCache } from '../platform/http/response-cache.ts';
 import { createHubServer } from '../platform/http/server.ts';
 import type { App } from './app.ts';
 import { readAssets } from './assets.ts';
 import { createContentVersion } from './content-version.ts';
-import { createObservations } from './observations.ts';
 import { errorPage, renderPage } from './page-frame.ts';
 import { hubRoutes } from './routes.ts';
 
 /** The HTTP server over an app, not yet listening. `release` frees what it holds, after it was closed. */
 export function createWebServer(app: App): { server: Server; release(): void } {
-  const { config, log } = app;
-  const observations = createObservations(app);
+  const { hub, config, log } = app;
+  const { close: closeMetrics } = processMetrics(hub);
   const assets = readAssets();
   const reader = openDatabase(config.databasePath, { readonly: true });
 
   const server = createHubServer({
-    routes: hubRoutes(app, observations, assets),
+    routes: hubRoutes(app, assets),
     log,
     cache: createResponseCache(createContentVersion(reader)),
     baseUrl: config.baseUrl,
     trustedProxies: config.trustedProxies,
     discardBytes: 8 * config.uploadMaxBytes, // twice what a request may have
-    authenticate: (req) => authenticate(app.hub, req),
+    authenticate: (req) => authenticate(hub, req),
     renderPage: (page, viewer) => renderPage(assets, page, viewer, app.notifications.countUnread),
     errorPage,
-    observe: (method, route, status, seconds) => observations.observe(method, route?.path, status, seconds),
+    observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
     onError: app.errors.note,
   });
 
   function release(): void {
-    observations.close();
+    bufferedCounts(hub).flush();
+    closeMetrics();
     reader.close();
   }
 

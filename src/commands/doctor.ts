@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { createHealthStore } from '../features/health/health-store.ts';
+import { readHealth } from '../features/health/read-health.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
 import { byteSize } from '../platform/http/readable.ts';
 import type { App } from '../app/app.ts';
@@ -78,8 +78,8 @@ function finding(subject: string, files: string[], what: string): Finding {
   return { subject, state: `${files.length} ${what}`, problem: files.slice(0, NAMED).join(' ') + more };
 }
 
-function checkWorker({ db, clock }: App): Finding {
-  const { ok, lastSeenSeconds } = createHealthStore(db, clock).readHealth().worker;
+function checkWorker({ hub }: App): Finding {
+  const { ok, lastSeenSeconds } = readHealth(hub).worker;
   const state = lastSeenSeconds === null ? 'has never run' : `seen ${lastSeenSeconds} s ago`;
   return { subject: 'worker', state, problem: ok ? null : 'the worker does not run; sources are not synchronised' };
 }

@@ -1,15 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createHealthStore } from '../../src/features/health/health-store.ts';
-import { serviceFamilies } from '../../src/features/health/service-families.ts';
-import { readStorageSizes } from '../../src/features/health/storage-sizes.ts';
+import { metricFamilies } from '../../src/features/health/metrics.ts';
+import { httpMetrics, processMetrics, readMetrics } from '../../src/features/health/read-metrics.ts';
 import { migrate, readMigrations } from '../../src/platform/db/migrate.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { renderPrometheus } from '../../src/platform/metrics/exposition.ts';
-import { createHttpMetrics } from '../../src/platform/metrics/http-metrics.ts';
-import { createProcessMetrics } from '../../src/platform/metrics/process-metrics.ts';
-import { NO_BACKUPS } from '../support/service-series.ts';
+import { handleOf } from '../support/service-series.ts';
 import type { BenchRow } from './bench-row.ts';
 
 export type HubSize = { posts: number; sources: number; jobs: number };
@@ -61,18 +58,12 @@ function openHub(path: string, size: HubSize): Hub {
   const db = openDatabase(path);
   migrate(db, readMigrations(MIGRATIONS), Date.now);
   fill(db, size);
-  const store = createHealthStore(db, Date.now);
-  const http = createHttpMetrics();
+  const hub = handleOf(db, path, Date.now);
+  const http = httpMetrics(hub);
   for (let route = 0; route < 60; route++) http.observe('GET', `/things-${route}/:id`, 200, 0.001);
-  const ofProcess = createProcessMetrics({ startedAtSeconds: Date.now() / 1000 });
-  const build = { version: '0.0.0', node: process.version, sqlite: store.sqliteVersion };
-  const scrape = (): string => renderPrometheus([
-    ...serviceFamilies(build, store.readService(), readStorageSizes(path), 0, NO_BACKUPS),
-    ...http.families(),
-    ...ofProcess.families(),
-  ]);
+  const scrape = (): string => renderPrometheus(metricFamilies(readMetrics(hub)));
   const close = (): void => {
-    ofProcess.close();
+    processMetrics(hub).close();
     db.close();
   };
   return { db, scrape, close };

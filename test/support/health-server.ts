@@ -2,20 +2,18 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import { healthRoutes } from '../../src/features/health/health-routes.ts';
-import { createHealthStore } from '../../src/features/health/health-store.ts';
-import { serviceFamilies } from '../../src/features/health/service-families.ts';
-import { readStorageSizes } from '../../src/features/health/storage-sizes.ts';
+import { showHealth, showMetrics } from '../../src/features/health/health-routes.ts';
+import { httpMetrics, processMetrics } from '../../src/features/health/read-metrics.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { problemReply } from '../../src/platform/http/problem.ts';
+import type { Reply } from '../../src/platform/http/reply.ts';
 import { createResponseCache } from '../../src/platform/http/response-cache.ts';
+import { route } from '../../src/platform/http/router.ts';
 import { createHubServer } from '../../src/platform/http/server.ts';
 import { createLog } from '../../src/platform/log.ts';
-import type { Family } from '../../src/platform/metrics/exposition.ts';
-import { createHttpMetrics } from '../../src/platform/metrics/http-metrics.ts';
-import { createProcessMetrics } from '../../src/platform/metrics/process-metrics.ts';
+import { renderOpenMetrics, renderPrometheus, type Family } from '../../src/platform/metrics/exposition.ts';
 import { migratedDatabase } from './migrated-database.ts';
-import { NO_BACKUPS } from './service-series.ts';
+import { handleOf } from './service-series.ts';
 
 export const START = Date.UTC(2026, 0, 15);
 
@@ -38,37 +36,38 @@ export async function startHealth(
   const { db, path } = migratedDatabase(t);
   let now = START;
   const clock = (): number => now;
-  const store = createHealthStore(db, clock);
-  const http = createHttpMetrics();
-  const ofProcess = createProcessMetrics({ startedAtSeconds: START / 1000 });
-  const build = { version: '1.2.3', node: process.version, sqlite: store.sqliteVersion };
   const unreadable: unknown[] = [];
-  const routes = healthRoutes({
-    isRestoring: () => false,
-    readHealth: () => ({ ...store.readHealth(), lastBackup: null, lastVerifiedBackup: null }),
-    families: () => [
-      ...serviceFamilies(build, store.readService(), readStorageSizes(path), 0, NO_BACKUPS),
-      ...http.families(),
-      ...ofProcess.families(), ...extraFamilies,
-    ],
-    metricsToken,
-    onUnreadable: (error) => unreadable.push(error),
-  });
+  const log = createLog('test', 'error', clock, () => {});
+  const noting = { ...log, error: (_event: string, fields?: object) => void unreadable.push(JSON.stringify(fields)) };
+  const hub = { ...handleOf(db, path, clock, { metricsToken }), log: noting };
+  const routes = [
+    route('GET /api/health', 'public', 'Health', (req) => showHealth(hub, req)),
+    route('GET /api/metrics', 'public', 'Metrics', (req) => withMore(showMetrics(hub, req), extraFamilies), { checksBearer: true }),
+  ];
   const server = createHubServer({
     routes,
-    log: createLog('test', 'error', clock, () => {}),
+    log,
     cache: createResponseCache(() => 0),
     baseUrl: 'http://127.0.0.1',
     trustedProxies: [],
     authenticate: () => ({ viewer: null, hasCookie: false }),
     renderPage: () => '',
     errorPage: problemReply,
-    observe: (method, route, status, seconds) => http.observe(method, route?.path, status, seconds),
+    observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
     onError: () => {},
   });
   const address = await listen(t, server);
-  t.after(() => ofProcess.close());
+  t.after(() => processMetrics(hub).close());
   return { db, address, server, unreadable, passTime: (ms) => { now += ms; } };
+}
+
+/** The same scrape with more families at its end. */
+function withMore(reply: Reply, families: Family[]): Reply {
+  const text = String(reply.body);
+  const body = text.endsWith('# EOF\n')
+    ? text.slice(0, -'# EOF\n'.length) + renderOpenMetrics(families)
+    : text + renderPrometheus(families);
+  return { ...reply, body };
 }
 
 /** Where the server listens, until the end of the test: host and port. */

@@ -1,10 +1,12 @@
+import { dirname } from 'node:path';
 import type { TestContext } from 'node:test';
-import { createHealthStore } from '../../src/features/health/health-store.ts';
-import { serviceFamilies } from '../../src/features/health/service-families.ts';
-import { readStorageSizes } from '../../src/features/health/storage-sizes.ts';
+import { SERVICE_METRICS } from '../../src/features/health/metrics.ts';
+import { readService } from '../../src/features/health/read-metrics.ts';
+import type { Hub } from '../../src/features/hub/hub.ts';
 import type { Clock } from '../../src/platform/clock.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { renderPrometheus, type Family } from '../../src/platform/metrics/exposition.ts';
+import { familiesFrom } from '../../src/platform/metrics/metric.ts';
 import { migratedDatabase, type MigratedDatabase } from './migrated-database.ts';
 
 export const NOW = Date.UTC(2026, 0, 15);
@@ -15,16 +17,20 @@ export type MeasuredHub = MigratedDatabase & {
   series(clock?: Clock): Map<string, number>;
 };
 
-export const NO_BACKUPS = { lastSuccessAt: null, lastVerifiedAt: null, lastBackupFailed: false, lastVerifyFailed: false };
-
 /** A database with one account, and what a scrape says of it. */
 export function measuredHub(t: TestContext): MeasuredHub {
   const { db, path, connect } = migratedDatabase(t);
   db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
     VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0)`);
   const families = (clock: Clock = () => NOW): Family[] =>
-    serviceFamilies(BUILD, createHealthStore(db, clock).readService(), readStorageSizes(path), 1024, NO_BACKUPS);
+    familiesFrom(SERVICE_METRICS)({ ...readService(handleOf(db, path, clock)), build: BUILD });
   return { db, path, connect, families, series: (clock) => parseSeries(renderPrometheus(families(clock))) };
+}
+
+/** As much of a hub as health and metrics read: that database, and no backups. */
+export function handleOf(db: Db, path: string, clock: Clock, settings: Partial<Hub['config']> = {}): Hub {
+  const config = { version: BUILD.version, databasePath: path, dataDir: dirname(path), attachmentCacheMaxBytes: 1024 };
+  return { db, clock, random: Math.random, config: { ...config, ...settings } } as Hub;
 }
 
 /** Name and labels of each sample, with its value. */

@@ -1,14 +1,11 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { byteSize, moment } from '../../platform/http/readable.ts';
 import type { Page } from '../../platform/http/reply.ts';
+import type { Health } from '../health/read-health.ts';
 
 /** Times in unix ms; null for what has never happened. */
-export type Overview = {
+export type Overview = Health & {
   version: string;
-  schemaVersion: number;
-  worker: { ok: boolean; lastSeenSeconds: number | null };
-  failedJobs: number;
-  oldestDueJobSeconds: number;
   jobs: { kind: string; state: string; count: number }[];
   backup: { lastAt: number | null; verifiedAt: number | null; isStale: boolean; problem: string | null };
   storage: { databaseBytes: number; walBytes: number; uploadsBytes: number; freeBytes: number; isLow: boolean };

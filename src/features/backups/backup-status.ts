@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DAY, HOUR } from '../../platform/clock.ts';
 import { createFile, sync } from '../../platform/files/durable-file.ts';
 import { timeOfBackup } from './backup-name.ts';
 import type { Verdict } from './verify-backup.ts';
@@ -15,6 +16,9 @@ export type Run = {
   seconds: number;
   problem: string | null;
 };
+
+/** A day, and time for the backup itself. */
+export const OLDEST_BACKUP = DAY + 2 * HOUR;
 
 export type Kind = 'backup' | 'verification';
 
@@ -66,6 +70,11 @@ export function readBackupStatus(dataDir: string): BackupStatus {
     newest: newest ? { ...newest, verified: verified.some(({ name }) => name === newest.name) } : null,
     newestVerified: verified.at(-1) ?? null,
   };
+}
+
+/** Whether the newest verified backup is too old, or there is none. */
+export function isStale(newestVerified: { createdAt: number } | null, now: number): boolean {
+  return newestVerified === null || Math.abs(now - newestVerified.createdAt) > OLDEST_BACKUP;
 }
 
 function statusPath(dataDir: string, kind: Kind): string {

@@ -4,9 +4,16 @@ import { BackupError } from './backup-error.ts';
 
 const MARGIN = 64 * 1_024 * 1_024; // bytes: what the running hub may write meanwhile
 
+export const LEAST_FREE = 1_024 ** 3; // bytes
+
 /** Bytes that a backup may take at the most: neither copy nor archive is larger than what it is made of. */
 export function spaceNeeded(databaseBytes: number, uploadBytes: number): number {
   return databaseBytes + uploadBytes + MARGIN;
+}
+
+/** Bytes below which free space is too little: the next backup has to fit. */
+export function leastFree(databaseBytes: number, uploadBytes: number): number {
+  return Math.max(LEAST_FREE, spaceNeeded(databaseBytes, uploadBytes));
 }
 
 /** Bytes that this user may still write there. */

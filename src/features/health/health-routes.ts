@@ -1,64 +1,40 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { HttpError } from '../../platform/http/problem.ts';
 import { json, text, type Reply } from '../../platform/http/reply.ts';
-import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
+import type { HubRequest } from '../../platform/http/router.ts';
+import { errorFields } from '../../platform/log.ts';
 import {
-  CONTENT_TYPE, type Family, negotiateFormat, renderOpenMetrics, renderPrometheus,
+  CONTENT_TYPE, negotiateFormat, renderOpenMetrics, renderPrometheus,
 } from '../../platform/metrics/exposition.ts';
-import type { Health } from './health-store.ts';
-
-export type HealthRouteDeps = {
-  readHealth(): Health & BackupHealth;
-  /** Whether the data is being replaced by a backup's: no probe should take the hub for ready then. */
-  isRestoring(): boolean;
-  families(): Family[];
-  metricsToken: string | null;
-  /** Told why the database could not be read; the answer itself says no more than that it could not. */
-  onUnreadable(error: unknown): void;
-};
-
-/**
- * Of the newest one that is there; and of the last one that a run or a verification found good, null once that has gone
- * or was found damaged since.
- */
-export type BackupHealth = {
-  lastBackup: { ageSeconds: number; verified: boolean } | null;
-  lastVerifiedBackup: { ageSeconds: number } | null;
-};
+import { isRestoreUnderWay } from '../backups/restore-state.ts';
+import type { Hub } from '../hub/hub.ts';
+import { metricFamilies } from './metrics.ts';
+import { readHealth } from './read-health.ts';
+import { readMetrics } from './read-metrics.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
-/** Health for probes and metrics for scrapers; both answer whatever state the hub is in. */
-export function healthRoutes(
-  { readHealth, isRestoring, families, metricsToken, onUnreadable }: HealthRouteDeps,
-): Route[] {
-  return [
-    route('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth),
-    route(
-      'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', showMetrics,
-      { checksBearer: true },
-    ),
-  ];
-
-  function showHealth({ query }: HubRequest): Reply {
-    const probe = query.get('probe') ?? 'ready';
-    if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
-    if (probe !== 'ready') throw new HttpError(400, 'The probe is either "live" or "ready".', { headers: NO_STORE });
-    if (isRestoring()) return unready('A backup is being restored, or that was interrupted.');
-    try {
-      return json(readHealth(), 200, NO_STORE);
-    } catch (error) {
-      onUnreadable(error);
-      return unready('The database is not readable.');
-    }
+/** For probes, whatever state the hub is in. While a backup's data replaces the hub's, none takes it for ready. */
+export function showHealth(hub: Hub, { query }: HubRequest): Reply {
+  const probe = query.get('probe') ?? 'ready';
+  if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
+  if (probe !== 'ready') throw new HttpError(400, 'The probe is either "live" or "ready".', { headers: NO_STORE });
+  if (isRestoreUnderWay(hub.config.dataDir)) return unready('A backup is being restored, or that was interrupted.');
+  try {
+    return json(readHealth(hub), 200, NO_STORE);
+  } catch (error) {
+    hub.log.error('database not readable', errorFields(error)); // the answer says no more than that it could not
+    return unready('The database is not readable.');
   }
+}
 
-  function showMetrics({ headers }: HubRequest): Reply {
-    if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) throw unauthorized();
-    const format = negotiateFormat(headers.accept);
-    const render = format === 'openmetrics' ? renderOpenMetrics : renderPrometheus;
-    return text(render(families()), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' });
-  }
+/** For scrapers. */
+export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
+  const { metricsToken } = hub.config;
+  if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) throw unauthorized();
+  const format = negotiateFormat(headers.accept);
+  const render = format === 'openmetrics' ? renderOpenMetrics : renderPrometheus;
+  return text(render(metricFamilies(readMetrics(hub))), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' });
 }
 
 function unready(error: string): Reply {

@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { createPacedWrites } from '../../platform/db/paced-writes.ts';
 import { createRateLimitStore } from '../../platform/db/rate-limit-store.ts';
 import { createJobQueue } from '../../platform/jobs/job-queue.ts';
+import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
 import type { Log } from '../../platform/log.ts';
 import { createBufferedCounts, createKeptCounts } from '../../platform/metrics/kept-counts.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
@@ -57,6 +58,9 @@ export const bufferedCounts = once((hub: StoreHub) => createBufferedCounts(count
 /** The durable queue. Enqueue through `enqueue`, which knows what each kind of job requires. */
 export const jobs = once(({ db, clock, random }: Pick<Hub, 'db' | 'clock' | 'random'>) =>
   createJobQueue(db, clock, random));
+
+/** When web and worker were last seen. */
+export const heartbeats = store(({ db, clock }) => createHeartbeats(db, clock));
 
 /** Rate limits that all processes share. */
 export const limits = store(({ db, clock }) => createRateLimitStore(db, clock));

@@ -5,10 +5,14 @@ import { store } from '../hub/hub.ts';
 /** Characters. */
 export const TITLE_MAX = 200;
 
-export type SourceKind = 'feed' | 'webhook' | 'native';
+export const SOURCE_KINDS = ['feed', 'webhook', 'native'] as const;
+export const SOURCE_STATES = ['active', 'failing', 'paused'] as const;
+export const WEBHOOK_STATES = ['active', 'silent', 'disabled'] as const;
+
+export type SourceKind = (typeof SOURCE_KINDS)[number];
 export type Visibility = 'public' | 'private';
-export type SourceState = 'active' | 'failing' | 'paused';
-export type WebhookState = 'active' | 'silent' | 'disabled';
+export type SourceState = (typeof SOURCE_STATES)[number];
+export type WebhookState = (typeof WEBHOOK_STATES)[number];
 
 export type Source = {
   id: number;

@@ -72,6 +72,10 @@ export const syncState = store(({ db, clock }) => {
     `UPDATE sources SET state = 'paused', state_reason = ?, next_sync_at = NULL WHERE id = ?`);
   const move = db.prepare<[string, string, number]>('move feed',
     'UPDATE feeds SET url = ?, host = ?, etag = NULL, last_modified = NULL, body_hash = NULL WHERE source_id = ?');
+  // Left to itself, SQLite sorts the whole table once ANALYZE has told it that nearly every row is in the index.
+  const mostBehind = db.prepare<[], { at: number }>('source that is most behind', `
+    SELECT COALESCE(last_success_at, created_at) AS at FROM sources INDEXED BY sources_behind
+     WHERE kind = 'feed' AND state <> 'paused' ORDER BY COALESCE(last_success_at, created_at) LIMIT 1`);
 
   return {
     find: (sourceId: number): SyncState | undefined => select.get(sourceId),
@@ -95,6 +99,9 @@ export const syncState = store(({ db, clock }) => {
     recordFailure(sourceId: number, reason: string, final: boolean): void {
       markFailing.run(reason, clock(), final ? 1 : 0, sourceId);
     },
+
+    /** When the feed that is most behind and not paused last succeeded, or was added; undefined without feeds. */
+    mostBehindSince: (): number | undefined => mostBehind.get()?.at,
 
     planNext: (sourceId: number, at: number): void => void plan.run(at, sourceId),
     keepValidators: (sourceId: number, { etag, lastModified, bodyHash }: Validators): void =>

@@ -78,6 +78,13 @@ export function schemaVersion(db: Db): number {
   return history(db).at(-1)?.version ?? 0;
 }
 
+/** As `schemaVersion`, to be asked often: of a database that has been migrated. */
+export function createSchemaVersion(db: Db): () => number {
+  const newest = db.prepare<[], { version: number | null }>('newest migration',
+    'SELECT MAX(version) AS version FROM schema_migrations');
+  return () => newest.get()?.version ?? 0;
+}
+
 function createHistory(db: Db): void {
   db.exec(`CREATE TABLE IF NOT EXISTS schema_migrations (
     version    INTEGER PRIMARY KEY,

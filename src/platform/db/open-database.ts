@@ -114,6 +114,12 @@ function toRunResult({ changes, lastInsertRowid }: Database.RunResult): RunResul
   return { changes, lastInsertRowid: Number(lastInsertRowid) };
 }
 
+/** Of SQLite itself. */
+export function sqliteVersion(db: Db): string {
+  const select = db.prepare<[], { version: string }>('version of SQLite', 'SELECT sqlite_version() AS version');
+  return select.get()?.version ?? '';
+}
+
 /** True for errors of SQLite that say "not now" (full disk, lock, damaged file) rather than "wrong statement". */
 export function isStorageTrouble(error: unknown): boolean {
   return STORAGE_TROUBLE.test(codeOf(error) ?? '');

@@ -69,10 +69,8 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
   };
 }
 
-export type Heartbeat = ReturnType<typeof createHeartbeat>;
-
-/** Lets one process say that it lives, and another see when it last did (unix ms). */
-export function createHeartbeat(db: Db, program: string, clock: Clock) {
+/** Lets a process say that it lives, and others see when it last did. */
+export function createHeartbeats(db: Db, clock: Clock) {
   const startedAt = clock();
   const write = db.prepare<[string, number, number]>('beat', `
     INSERT INTO heartbeats (program, started_at, seen_at) VALUES (?, ?, ?)
@@ -83,7 +81,8 @@ export function createHeartbeat(db: Db, program: string, clock: Clock) {
   `);
 
   return {
-    beat: (): void => void write.run(program, startedAt, clock()),
-    lastSeen: (of: string): number | null => read.get(of)?.seenAt ?? null,
+    beat: (program: string): void => void write.run(program, startedAt, clock()),
+    /** Unix ms; null for a program that was never seen. */
+    lastSeen: (program: string): number | null => read.get(program)?.seenAt ?? null,
   };
 }

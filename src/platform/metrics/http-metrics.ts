@@ -1,9 +1,10 @@
-import type { Family, HistogramSample, Labels } from './exposition.ts';
+import type { HistogramSample, Labels } from './exposition.ts';
+import type { Metric } from './metric.ts';
 
 export type HttpMetrics = {
   /** `route` is the template, never the path: the number of series must not depend on what clients ask for. */
   observe(method: string, route: string | undefined, code: number, seconds: number): void;
-  families(): Family[];
+  read(): readonly HistogramSample[];
 };
 
 type Series = { labels: Labels; counts: number[]; sum: number };
@@ -16,6 +17,31 @@ const NO_ROUTE = 'unmatched';
 
 /** Seconds. Most answers of the hub take about one millisecond; an upload over a slow line takes many seconds. */
 const BOUNDS: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+const LABELS = {
+  method: [...METHODS, OTHER_METHOD].join(', '),
+  route: `the template of the path, or ${NO_ROUTE}`,
+  code: 'the status',
+};
+
+/** Of what `read` gives. */
+export const HTTP_METRICS: readonly Metric<{ http: readonly HistogramSample[] }>[] = [
+  {
+    type: 'counter',
+    name: 'service_http_requests_total',
+    help: 'HTTP requests answered by the web process.',
+    labels: LABELS,
+    samples: ({ http }) => http.map((one) => ({ labels: one.labels, value: countOf(one) })),
+  },
+  {
+    type: 'histogram',
+    name: 'service_http_request_duration_seconds',
+    help: 'Time from the head of a request to the end of its answer.',
+    labels: LABELS,
+    bounds: BOUNDS,
+    samples: ({ http }) => http,
+  },
+];
 
 /** Counts and durations of the answers of this process, in memory. `observe` makes no objects for a known series. */
 export function createHttpMetrics(): HttpMetrics {
@@ -40,7 +66,7 @@ export function createHttpMetrics(): HttpMetrics {
     series.sum += seconds;
   }
 
-  return { observe, families: () => toFamilies(all) };
+  return { observe, read: () => all };
 }
 
 function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
@@ -55,24 +81,6 @@ function bucketOf(seconds: number): number {
   let bucket = 0;
   while (bucket < BOUNDS.length && seconds > (BOUNDS[bucket] ?? Infinity)) bucket++;
   return bucket;
-}
-
-function toFamilies(series: readonly Series[]): Family[] {
-  return [
-    {
-      type: 'counter',
-      name: 'service_http_requests_total',
-      help: 'HTTP requests answered by the web process.',
-      samples: series.map((one) => ({ labels: one.labels, value: countOf(one) })),
-    },
-    {
-      type: 'histogram',
-      name: 'service_http_request_duration_seconds',
-      help: 'Time from the head of a request to the end of its answer.',
-      bounds: BOUNDS,
-      samples: series,
-    },
-  ];
 }
 
 function countOf({ counts }: HistogramSample): number {

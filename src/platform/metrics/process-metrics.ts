@@ -1,63 +1,101 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { counter, type Family, gauge } from './exposition.ts';
+import type { Metric } from './metric.ts';
 
-export type ProcessMetrics = { families(): Family[]; close(): void };
+export type ProcessMetrics = { read(): ProcessReading; close(): void };
 
 type DelayHistogram = ReturnType<typeof monitorEventLoopDelay>;
+
+/** Delays in nanoseconds. */
+type Delays = Record<'min' | 'max' | 'mean' | 'stddev' | 'p50' | 'p90' | 'p99', number>;
+
+export type ProcessReading = {
+  startedAtSeconds: number;
+  cpu: NodeJS.CpuUsage;
+  memory: NodeJS.MemoryUsage;
+  status: string; // of /proc, empty where that cannot be read
+  limits: string;
+  descriptors: number | undefined;
+  lagMs: number;
+  delays: Delays | undefined; // undefined where nothing was recorded since the last reading
+};
+
+type Reading = { process: ProcessReading };
 
 const MICROSECONDS = 1e6; // per second
 const NANOSECONDS = 1e9; // per second
 const LAG_RESOLUTION_MS = 10;
 
-/**
- * What the Prometheus client libraries say of a process, under their names. Numbers from /proc are left out where it
- * is not readable (Node's permission model without it, other systems), as a missing value is better than a wrong one.
- */
+const NODE_VERSION = versionLabels(process.version);
+
+/** Under the names that the Prometheus client libraries give them. */
+export const PROCESS_METRICS: readonly Metric<Reading>[] = [
+  cpu('user_', 'User CPU', ({ user }) => user),
+  cpu('system_', 'System CPU', ({ system }) => system),
+  cpu('', 'User and system CPU', ({ user, system }) => user + system),
+  gauge('process_start_time_seconds', 'When the process started.', ({ startedAtSeconds }) => startedAtSeconds),
+  gauge('process_resident_memory_bytes', 'Resident memory size.', ({ memory }) => memory.rss),
+  gauge('process_virtual_memory_bytes', 'Virtual memory size.', ({ status }) => kibibytes(status, 'VmSize')),
+  gauge('process_heap_bytes', 'Size of the data segment of the process.', ({ status }) => kibibytes(status, 'VmData')),
+  gauge('nodejs_heap_size_total_bytes', 'Heap that V8 has reserved.', ({ memory }) => memory.heapTotal),
+  gauge('nodejs_heap_size_used_bytes', 'Heap that V8 uses.', ({ memory }) => memory.heapUsed),
+  gauge('nodejs_external_memory_bytes', 'Memory outside of the heap that belongs to objects of V8.',
+    ({ memory }) => memory.external),
+  gauge('process_open_fds', 'Open file descriptors.', ({ descriptors }) => descriptors),
+  gauge('process_max_fds', 'Most file descriptors that may be open at once.',
+    ({ limits }) => numberIn(limits, /^Max open files\s+(\d+)/m)),
+  gauge('nodejs_eventloop_lag_seconds', 'Lag of the event loop at the previous scrape.', ({ lagMs }) => lagMs / 1_000),
+  delay('min', 'Least'),
+  delay('max', 'Greatest'),
+  delay('mean', 'Mean'),
+  delay('stddev', 'Standard deviation'),
+  delay('p50', '50th percentile'),
+  delay('p90', '90th percentile'),
+  delay('p99', '99th percentile'),
+  {
+    type: 'info',
+    name: 'nodejs_version_info',
+    help: 'Version of Node.js that runs the process.',
+    labels: { version: 'such as v24.7.0', major: 'of that', minor: 'of that', patch: 'of that' },
+    samples: () => [{ labels: NODE_VERSION, value: 1 }],
+  },
+];
+
+/** Starts to watch the event loop. `close` ends that. */
 export function createProcessMetrics({ startedAtSeconds }: { startedAtSeconds: number }): ProcessMetrics {
   const delay = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
   delay.enable();
-  const start = gauge('process_start_time_seconds', 'When the process started.', startedAtSeconds);
-  const version = versionFamily(process.version);
-  const lag = createLagProbe();
+  const readLag = createLagProbe();
   return {
-    families: () => [
-      ...cpuFamilies(), start, ...memoryFamilies(), ...descriptorFamilies(), lag(), ...delayFamilies(delay), version,
-    ],
+    read: () => ({
+      startedAtSeconds,
+      cpu: process.cpuUsage(),
+      memory: process.memoryUsage(),
+      status: readProc('/proc/self/status'),
+      limits: readProc('/proc/self/limits'),
+      descriptors: countDescriptors(),
+      lagMs: readLag(),
+      delays: takeDelays(delay),
+    }),
     close: () => void delay.disable(),
   };
 }
 
-function cpuFamilies(): Family[] {
-  const { user, system } = process.cpuUsage();
-  return [
-    counter('process_cpu_user_seconds_total', 'User CPU time spent.', user / MICROSECONDS),
-    counter('process_cpu_system_seconds_total', 'System CPU time spent.', system / MICROSECONDS),
-    counter('process_cpu_seconds_total', 'User and system CPU time spent.', (user + system) / MICROSECONDS),
-  ];
+function gauge(name: string, help: string, value: (reading: ProcessReading) => number | undefined): Metric<Reading> {
+  return { type: 'gauge', name, help, value: (reading) => value(reading.process) };
 }
 
-function memoryFamilies(): Family[] {
-  const { rss, heapTotal, heapUsed, external } = process.memoryUsage();
-  const status = readProc('/proc/self/status');
-  return [
-    gauge('process_resident_memory_bytes', 'Resident memory size.', rss),
-    ...optional('process_virtual_memory_bytes', 'Virtual memory size.', kibibytes(status, 'VmSize')),
-    ...optional('process_heap_bytes', 'Size of the data segment of the process.', kibibytes(status, 'VmData')),
-    gauge('nodejs_heap_size_total_bytes', 'Heap that V8 has reserved.', heapTotal),
-    gauge('nodejs_heap_size_used_bytes', 'Heap that V8 uses.', heapUsed),
-    gauge('nodejs_external_memory_bytes', 'Memory outside of the heap that belongs to objects of V8.', external),
-  ];
+function cpu(kind: '' | 'user_' | 'system_', what: string, time: (usage: NodeJS.CpuUsage) => number): Metric<Reading> {
+  const value = ({ process: { cpu: usage } }: Reading): number => time(usage) / MICROSECONDS;
+  return { type: 'counter', name: `process_cpu_${kind}seconds_total`, help: `${what} time spent.`, value };
 }
 
-function descriptorFamilies(): Family[] {
-  const limit = /^Max open files\s+(\d+)/m.exec(readProc('/proc/self/limits'))?.[1];
-  return [
-    ...optional('process_open_fds', 'Open file descriptors.', countDescriptors()),
-    ...optional('process_max_fds', 'Most file descriptors that may be open at once.', limit),
-  ];
+function delay(name: keyof Delays, what: string): Metric<Reading> {
+  const help = `${what} of the time between turns of a ${LAG_RESOLUTION_MS} ms timer since the previous scrape.`;
+  return gauge(`nodejs_eventloop_lag_${name}_seconds`, help, ({ delays }) => delays && delays[name] / NANOSECONDS);
 }
 
+/** Numbers of /proc are left out where it cannot be read: under Node's permission model, on other systems. */
 function readProc(path: string): string {
   try {
     return readFileSync(path, 'latin1');
@@ -66,9 +104,14 @@ function readProc(path: string): string {
   }
 }
 
+function numberIn(text: string, pattern: RegExp): number | undefined {
+  const value = pattern.exec(text)?.[1];
+  return value === undefined ? undefined : Number(value);
+}
+
 function kibibytes(status: string, field: string): number | undefined {
-  const value = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1];
-  return value === undefined ? undefined : Number(value) * 1024;
+  const value = numberIn(status, new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm'));
+  return value === undefined ? undefined : value * 1024;
 }
 
 function countDescriptors(): number | undefined {
@@ -79,46 +122,25 @@ function countDescriptors(): number | undefined {
   }
 }
 
-function optional(name: string, help: string, value: number | string | undefined): Family[] {
-  return value === undefined ? [] : [gauge(name, help, Number(value))];
-}
-
-/** Each collection starts the measurement that the next one reports, since it cannot wait for its own. */
-function createLagProbe(): () => Family {
+/** Each reading starts the measurement that the next one reports, since it cannot wait for its own. */
+function createLagProbe(): () => number {
   let lag = 0; // milliseconds
   return () => {
     const asked = performance.now();
     setImmediate(() => { lag = performance.now() - asked; }).unref();
-    return gauge('nodejs_eventloop_lag_seconds', 'Lag of the event loop at the previous scrape.', lag / 1000);
+    return lag;
   };
 }
 
-/** Of the time since the previous collection; left out when nothing was recorded in it. */
-function delayFamilies(delay: DelayHistogram): Family[] {
-  if (delay.count === 0) return [];
-  const part = (name: string, what: string, nanoseconds: number): Family => {
-    const help = `${what} of the time between turns of a ${LAG_RESOLUTION_MS} ms timer since the previous scrape.`;
-    return gauge(`nodejs_eventloop_lag_${name}_seconds`, help, nanoseconds / NANOSECONDS);
-  };
-  const families = [
-    part('min', 'Least', delay.min),
-    part('max', 'Greatest', delay.max),
-    part('mean', 'Mean', delay.mean),
-    part('stddev', 'Standard deviation', delay.stddev),
-    part('p50', '50th percentile', delay.percentile(50)),
-    part('p90', '90th percentile', delay.percentile(90)),
-    part('p99', '99th percentile', delay.percentile(99)),
-  ];
+function takeDelays(delay: DelayHistogram): Delays | undefined {
+  if (delay.count === 0) return undefined;
+  const { min, max, mean, stddev } = delay;
+  const [p50, p90, p99] = [delay.percentile(50), delay.percentile(90), delay.percentile(99)];
   delay.reset();
-  return families;
+  return { min, max, mean, stddev, p50, p90, p99 };
 }
 
-function versionFamily(version: string): Family {
+function versionLabels(version: string) {
   const [major = '', minor = '', patch = ''] = version.slice(1).split('.');
-  return {
-    type: 'info',
-    name: 'nodejs_version_info',
-    help: 'Version of Node.js that runs the process.',
-    samples: [{ labels: { version, major, minor, patch }, value: 1 }],
-  };
+  return { version, major, minor, patch };
 }

@@ -1,0 +1,114 @@
+import { SECOND } from '../../platform/clock.ts';
+import { JOB_STATES } from '../../platform/jobs/job-queue.ts';
+import { familiesFrom, type Metric } from '../../platform/metrics/metric.ts';
+import { HTTP_METRICS } from '../../platform/metrics/http-metrics.ts';
+import { DURATION_BOUNDS } from '../../platform/metrics/kept-counts.ts';
+import { PROCESS_METRICS } from '../../platform/metrics/process-metrics.ts';
+import { DELIVERY_STATES } from '../alerts/alert-store.ts';
+import { syncSource } from '../feeds/sync-source.ts';
+import { SOURCE_KINDS, SOURCE_STATES, WEBHOOK_STATES } from '../sources/source-store.ts';
+import type { MetricsReading, ServiceReading } from './read-metrics.ts';
+
+/** What the hub says of itself, apart from its process and its answers. */
+export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
+  {
+    type: 'info',
+    name: 'service_build_info',
+    help: 'Versions of the hub, of Node.js and of SQLite that are running.',
+    labels: { version: 'of the hub', node: 'of Node.js', sqlite: 'of SQLite' },
+    samples: ({ build }) => [{ labels: build, value: 1 }],
+  },
+
+  kept('gauge', 'service_sources', 'Sources by kind and state.', { kind: SOURCE_KINDS, state: SOURCE_STATES }),
+  kept('gauge', 'service_public_posts', 'Posts that anybody may read.'),
+  kept('counter', 'service_posts_ingested_total', 'Posts that were new to the hub, by the kind of their source.',
+    { kind: SOURCE_KINDS }),
+
+  {
+    type: 'gauge',
+    name: 'service_sync_jobs',
+    help: 'Synchronisation jobs by state; failed ones are out of attempts and wait for a person or a later success.',
+    labels: { state: JOB_STATES.filter((state) => state !== 'done' && state !== 'discarded') },
+    value: ({ counts }, state) => counts.value('jobs', `${syncSource.name},${state}`),
+  },
+  gauge('service_sync_oldest_due_seconds',
+    'How long the longest-waiting due synchronisation job has waited, 0 when none is due.',
+    ({ oldestDueSyncSeconds }) => oldestDueSyncSeconds),
+  gauge('service_sync_oldest_success_seconds',
+    'Time since the last success of the feed that is most behind and not paused, 0 without feeds.',
+    ({ oldestSuccessSeconds }) => oldestSuccessSeconds),
+  kept('counter', 'service_sync_runs_total', 'Synchronisations that ended, by result.',
+    { result: ['changed', 'unchanged', 'error'] }),
+  {
+    type: 'histogram',
+    name: 'service_sync_duration_seconds',
+    help: 'Duration of synchronisations.',
+    bounds: DURATION_BOUNDS,
+    samples: ({ counts }) => [{ labels: {}, ...counts.histogram('sync_duration_seconds') }],
+  },
+
+  kept('gauge', 'service_webhooks',
+    'Incoming webhooks by state; silent ones heard no valid event for more than a week.', { state: WEBHOOK_STATES }),
+  kept('counter', 'service_webhook_events_total', 'Incoming webhook events by result.',
+    { result: ['accepted', 'duplicate', 'rejected'] }),
+
+  kept('gauge', 'service_attachment_cache_files', 'Files in the cache of remote attachments.'),
+  kept('gauge', 'service_attachment_cache_bytes', 'Size of the cache of remote attachments.'),
+  gauge('service_attachment_cache_max_bytes', 'Size the cache may grow to, 0 when it is off.',
+    ({ cacheMaxBytes }) => cacheMaxBytes),
+  kept('counter', 'service_attachment_cache_requests_total', 'Requests for remote attachments by result.',
+    { result: ['hit', 'miss', 'error'] }),
+  kept('counter', 'service_attachment_scans_total', 'Virus scans of uploads by result.',
+    { result: ['clean', 'infected', 'unavailable'] }),
+
+  kept('gauge', 'service_alert_deliveries', 'Outbound alert deliveries recorded in the database by state.',
+    { state: DELIVERY_STATES }),
+  kept('counter', 'service_error_events_total',
+    'Errors that are the fault of the hub, by the process they happened in.', { process: ['web', 'worker'] }),
+  gauge('service_worker_last_seen_timestamp_seconds', 'When the worker last showed that it runs, 0 for never.',
+    ({ workerSeenAt }) => seconds(workerSeenAt)),
+
+  gauge('service_backup_last_success_timestamp_seconds', 'When the last complete backup was made, 0 for never.',
+    ({ backups }) => seconds(backups.lastSuccessAt)),
+  gauge('service_backup_last_verified_timestamp_seconds', 'When a backup was last found good, 0 for never.',
+    ({ backups }) => seconds(backups.lastVerifiedAt)),
+  {
+    type: 'gauge',
+    name: 'service_backup_last_run_failed',
+    help: 'Whether the last run made no good backup, or found one damaged and none has been made since.',
+    labels: { run: ['backup', 'verification'] },
+    value: ({ backups }, run) => Number(run === 'backup' ? backups.lastBackupFailed : backups.lastVerifyFailed),
+  },
+
+  gauge('service_database_bytes', 'Size of the database file.', ({ storage }) => storage.databaseBytes),
+  gauge('service_database_wal_bytes', 'Size of the write-ahead log of the database.',
+    ({ storage }) => storage.walBytes),
+  kept('gauge', 'service_uploads_bytes', 'Size of the uploaded attachments.'),
+  gauge('service_data_free_bytes', 'Space left for the hub on the file system of its data.',
+    ({ storage }) => storage.freeBytes),
+];
+
+/** Every metric, once. A new one is a line here and the place where it is counted. */
+export const METRICS: readonly Metric<MetricsReading>[] = [...SERVICE_METRICS, ...HTTP_METRICS, ...PROCESS_METRICS];
+
+/** The families of a scrape. */
+export const metricFamilies = familiesFrom(METRICS);
+
+function gauge(name: string, help: string, value: (reading: ServiceReading) => number): Metric<ServiceReading> {
+  return { type: 'gauge', name, help, value };
+}
+
+type KnownLabels = Record<string, readonly string[]>;
+
+/** A number in the table `counts`: under the metric's name without `service_`, and its label values with commas. */
+function kept(type: 'gauge', name: string, help: string, labels?: KnownLabels): Metric<ServiceReading>;
+function kept(type: 'counter', name: `${string}_total`, help: string, labels?: KnownLabels): Metric<ServiceReading>;
+function kept(type: 'gauge' | 'counter', name: string, help: string, labels: KnownLabels = {}): Metric<ServiceReading> {
+  const metric = name.slice('service_'.length);
+  const value = ({ counts }: ServiceReading, ...values: string[]): number => counts.value(metric, values.join(','));
+  return { type, name, help, labels, value } as Metric<ServiceReading>;
+}
+
+function seconds(at: number | null): number {
+  return (at ?? 0) / SECOND;
+}

@@ -1,0 +1,59 @@
+import { SECOND } from '../../platform/clock.ts';
+import { createSchemaVersion } from '../../platform/db/migrate.ts';
+import type { CountsReading } from '../../platform/metrics/kept-counts.ts';
+import { readBackupStatus } from '../backups/backup-status.ts';
+import { syncSource } from '../feeds/sync-source.ts';
+import { counts, heartbeats, jobs, store, type Hub } from '../hub/hub.ts';
+
+const WORKER_ALIVE_SECONDS = 30;
+
+export type Health = {
+  ok: true;
+  failedJobs: number;
+  database: 'ok';
+  worker: { ok: boolean; lastSeenSeconds: number | null };
+  schemaVersion: number;
+  oldestDueJobSeconds: number;
+  /** The newest that is there. */
+  lastBackup: { ageSeconds: number; verified: boolean } | null;
+  /** The last one that a run or a verification found good; null once that has gone or was found damaged since. */
+  lastVerifiedBackup: { ageSeconds: number } | null;
+};
+
+const schemaVersion = store(({ db }) => createSchemaVersion(db));
+
+/** Throws when the database is not readable. */
+export function readHealth(hub: Hub): Health {
+  const kept = counts(hub).read();
+  const seenAt = heartbeats(hub).lastSeen('worker');
+  const lastSeenSeconds = seenAt === null ? null : wholeSeconds(hub.clock() - seenAt);
+  return {
+    ok: true,
+    failedJobs: kept.value('jobs', `${syncSource.name},failed`),
+    database: 'ok',
+    worker: { ok: lastSeenSeconds !== null && lastSeenSeconds <= WORKER_ALIVE_SECONDS, lastSeenSeconds },
+    schemaVersion: schemaVersion(hub)(),
+    oldestDueJobSeconds: Math.max(0, ...jobKinds(kept).map((kind) => Math.floor(jobs(hub).oldestDueSeconds(kind)))),
+    ...readBackups(hub),
+  };
+}
+
+/** Never negative: clocks may be set back. */
+export function wholeSeconds(ms: number): number {
+  return Math.max(0, Math.floor(ms / SECOND));
+}
+
+/** From the files of backup runs: what a database says of its own backups would be old after a restore. */
+function readBackups({ config, clock }: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup'> {
+  const { newest, newestVerified } = readBackupStatus(config.dataDir);
+  const ageOf = ({ createdAt }: { createdAt: number }): number => wholeSeconds(clock() - createdAt);
+  return {
+    lastBackup: newest && { ageSeconds: ageOf(newest), verified: newest.verified },
+    lastVerifiedBackup: newestVerified && { ageSeconds: ageOf(newestVerified) },
+  };
+}
+
+/** The kinds that have ever been queued, from the labels `kind,state` of the kept counts. */
+function jobKinds(kept: CountsReading): string[] {
+  return [...new Set(kept.labels('jobs').map((label) => label.slice(0, label.lastIndexOf(','))))];
+}
