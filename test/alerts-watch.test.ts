@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
-import { openHub } from '../src/app/prepare-hub.ts';
+import { openHubDatabase } from '../src/app/processes/open-hub.ts';
 import { watchingWorker } from '../src/app/watch-worker.ts';
 import { backupName } from '../src/features/backups/backup-name.ts';
 import { noteRun, type Run } from '../src/features/backups/backup-status.ts';
@@ -149,7 +149,7 @@ test('a real worker tells a real receiver of a feed that cannot be reached', asy
   const receiver = await startReceiver(t);
   const dataDir = temporaryDataDir(t);
   const env = { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json', SYNC_MAX_ATTEMPTS: '1' };
-  const db = openHub(loadConfig(hubEnvironment(dataDir)), Date.now);
+  const db = openHubDatabase(loadConfig(hubEnvironment(dataDir)));
   t.after(() => db.close());
   db.exec(`
     INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)

@@ -5,8 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { createApp } from '../src/app/app.ts';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
-import { openHub } from '../src/app/prepare-hub.ts';
-import { surroundings } from '../src/app/process.ts';
+import { hubOf, openHubDatabase } from '../src/app/processes/open-hub.ts';
 import { backupName } from '../src/features/backups/backup-name.ts';
 import { noteRun } from '../src/features/backups/backup-status.ts';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
@@ -32,10 +31,10 @@ async function hubctl(dataDir: string, ...argv: string[]): Promise<Outcome> {
 function idleHub(t: TestContext) {
   const dataDir = temporaryDataDir(t);
   const config = loadConfig(hubEnvironment(dataDir));
-  const db = openHub(config, Date.now);
+  const db = openHubDatabase(config);
   t.after(() => db.close());
   const log = createLog('test', 'error', Date.now, () => {});
-  const { jobs } = createApp({ ...surroundings(config, db, log), program: 'hubctl' });
+  const { jobs } = createApp(hubOf('hubctl', config, db, log));
   const selectActs = db.prepare<[], { act: string }>('acts',
     'SELECT act, actor_name, target_id FROM audit_records ORDER BY id');
 

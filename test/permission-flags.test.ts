@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { permissionFlags, type Access } from '../src/app/permission-flags.ts';
+import { permissionFlags, type Access } from '../src/app/processes/confined-command.ts';
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../src/features/backups/restore-state.ts';
 import { openRestored, swapRestored, undoRestore } from '../src/features/backups/restore-steps.ts';
-import { runAroundRestores } from '../src/app/run-around-restores.ts';
+import { runAroundRestores } from '../src/app/processes/run-hub.ts';
 import { changeDatabase } from './support/backup-hub.ts';
 import { begin, keptIn, leftovers, restorableHub, worldIn } from './support/restore-hub.ts';
 import { freePort, isHealthy, runRestore, startHub, startRestore } from './support/restore-script.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { surroundings } from '../src/app/process.ts';
+import { hubOf } from '../src/app/processes/open-hub.ts';
 import { startHub } from './support/hub.ts';
 import { reply, startOrigin } from './support/origin.ts';
 
@@ -12,7 +12,7 @@ test('a real process says to every server who it is and where its hub can be rea
     [{ HOST: '127.0.0.1', PORT: '8099' }, 'http://127.0.0.1:8099'],
   ] as const) {
     const { config, db, app } = await startHub(t, env);
-    const { outbound } = surroundings(config, db, app.log);
+    const { outbound } = hubOf('web', config, db, app.log);
 
     await outbound({ url: origin.url, maxBytes: 9, headers: { 'user-agent': 'Mozilla/5.0' } });
     const sent = origin.requests.at(-1)?.headers['user-agent'];

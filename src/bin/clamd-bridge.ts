@@ -6,7 +6,7 @@
 import type { AddressInfo } from 'node:net';
 import { loadBridgeConfigOrExit } from '../app/clamd-bridge/bridge-settings.ts';
 import { closeBridge, createBridgeServer } from '../app/clamd-bridge/bridge-server.ts';
-import { onStopSignals } from '../app/stop-signals.ts';
+import { onStopSignals } from '../app/processes/stop-signals.ts';
 import { SECOND } from '../platform/clock.ts';
 import { createLog, errorFields } from '../platform/log.ts';
 import { createClamdClient } from '../platform/net/clamd-client.ts';

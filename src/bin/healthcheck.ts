@@ -3,7 +3,7 @@
  * Exit 0 when web's readiness answers 200 with ok: true within 5 s, 1 with the reason otherwise.
  */
 import { loadConfigOrExit, localAddress } from '../features/hub/read-config.ts';
-import { askReadiness } from '../app/ask-readiness.ts';
+import { askReadiness } from '../app/processes/readiness.ts';
 
 const config = loadConfigOrExit(process.env);
 const address = localAddress(config.host, config.port);

@@ -2,11 +2,11 @@
  * node src/bin/launch.ts <web|worker|hubctl|clamd-bridge> [argument…]
  * Becomes that program, confined by Node's permission model: same process id, signals and standard streams.
  */
-import { bridgeCommand } from '../app/clamd-bridge/bridge-command.ts';
+import {
+  bridgeCommand, confinedCommand, folderToRead, verifyingCommand, type Command,
+} from '../app/processes/confined-command.ts';
+import { makeDataFolderOrExit } from '../app/processes/data-folder.ts';
 import { loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
-import { makeDataFolderOrExit } from '../app/data-folder.ts';
-import { confinedCommand, folderToRead, verifyingCommand } from '../app/hub-commands.ts';
-import type { Command } from '../app/supervise.ts';
 
 const PROGRAMS = ['web', 'worker', 'hubctl', 'clamd-bridge'];
 

@@ -4,10 +4,9 @@
  * Ctrl-C or SIGTERM stops both. --watch restarts them when a source file changes.
  */
 import { httpAddress, loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
-import { makeDataFolderOrExit } from '../app/data-folder.ts';
-import { prepareHub } from '../app/prepare-hub.ts';
-import { noteProcess, runAroundRestores } from '../app/run-around-restores.ts';
-import { runHub } from '../app/run-hub.ts';
+import { makeDataFolderOrExit } from '../app/processes/data-folder.ts';
+import { prepareHub } from '../app/processes/prepare-hub.ts';
+import { noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
 
 const args = process.argv.slice(2);
 const watch = args.includes('--watch');
@@ -44,9 +43,7 @@ function run(): Promise<string | null> {
 }
 
 function prepare(): void {
-  const hub = prepareHub(config);
-  hub.close();
-  setUpLink = hub.setUpLink;
+  setUpLink = prepareHub(config);
 }
 
 /** With PORT=0 and no BASE_URL the public address is only known now. */

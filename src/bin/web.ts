@@ -5,9 +5,8 @@
 import type { AddressInfo } from 'node:net';
 import { closeServer } from '../platform/http/server.ts';
 import { SECOND } from '../platform/clock.ts';
-import { listenProblem } from '../app/listen-problem.ts';
-import { startProcess } from '../app/process.ts';
-import type { WebMessage } from '../app/run-hub.ts';
+import { listenProblem, type WebMessage } from '../app/processes/listening.ts';
+import { startProcess } from '../app/processes/start-process.ts';
 import { watchingWorker } from '../app/watch-worker.ts';
 import { createWebServer } from '../app/web-server.ts';
 import { createScheduler } from '../platform/jobs/scheduler.ts';

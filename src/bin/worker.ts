@@ -6,7 +6,7 @@
 import { createScheduler } from '../platform/jobs/scheduler.ts';
 import { createWorker } from '../platform/jobs/worker.ts';
 import { SECOND } from '../platform/clock.ts';
-import { startProcess } from '../app/process.ts';
+import { startProcess } from '../app/processes/start-process.ts';
 import { schedule } from '../app/schedule.ts';
 
 const GRACE = 8 * SECOND;

@@ -2,7 +2,7 @@ import { deliveryJson } from '../features/alerts/alert-list.ts';
 import { alertDeliveries, DELIVERY_STATES, type AlertDelivery } from '../features/alerts/alert-store.ts';
 import { alertSender } from '../features/alerts/send-alert.ts';
 import { isoTime } from '../platform/clock.ts';
-import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './run-hubctl.ts';
+import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
 
 const LIMIT = 100;
 
@@ -10,8 +10,6 @@ const WORDS = { delivered: 'delivered', retry: 'not delivered, later it may be',
 
 /** The operator's receiver of alerts: whether it works, and what it was sent. */
 export const alertsCommand: Command = {
-  usage: 'alerts test | alerts list [--state STATE] [--json]',
-  summary: `Send one alert and say what came back, or list the newest (of --state ${DELIVERY_STATES.join('|')}).`,
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
 
   run([act, ...rest], values, context) {
@@ -23,8 +21,8 @@ export const alertsCommand: Command = {
 };
 
 /** Sent at once and once, past the queue. The address itself is never shown: it is a secret. */
-async function test({ out, err, openApp, config }: CommandContext): Promise<ExitCode> {
-  const { hub } = openApp();
+async function test({ out, err, openHub, config }: CommandContext): Promise<ExitCode> {
+  const hub = await openHub();
   const send = alertSender(hub);
   if (!send) {
     err('there is no receiver: ALERT_WEBHOOK_URL is not set\n');
@@ -43,10 +41,10 @@ async function test({ out, err, openApp, config }: CommandContext): Promise<Exit
   return outcome === 'delivered' ? 0 : 1;
 }
 
-function list({ state, json }: Values, { out, err, openApp }: CommandContext): ExitCode {
+async function list({ state, json }: Values, { out, err, openHub }: CommandContext): Promise<ExitCode> {
   const known = DELIVERY_STATES.find((one) => one === state);
   if (state !== undefined && !known) throw new UsageError(`--state must be one of ${DELIVERY_STATES.join(', ')}`);
-  const found = alertDeliveries(openApp().hub).list({ limit: LIMIT + 1, state: known });
+  const found = alertDeliveries(await openHub()).list({ limit: LIMIT + 1, state: known });
   const rows = found.slice(0, LIMIT);
   if (json) out(`${JSON.stringify(rows.map(deliveryJson))}\n`);
   else if (rows.length === 0) err(known ? `no ${known} alerts\n` : 'no alerts\n');

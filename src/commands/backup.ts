@@ -7,14 +7,12 @@ import { codeOf } from '../platform/error-code.ts';
 import { byteSize } from '../platform/http/readable.ts';
 import { listed } from './backup-report.ts';
 import type { Config } from '../features/hub/read-config.ts';
-import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './run-hubctl.ts';
+import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
 /** Makes and verifies a backup. Its last line on standard output is for scripts. */
 export const backupCommand: Command = {
-  usage: 'backup [--json]',
-  summary: 'Make, verify and keep a backup in DATA_DIR/backups, then remove old ones (BACKUP_RETENTION_DAYS).',
   options: { json: { type: 'boolean' } },
 
   async run(args, values, context) {

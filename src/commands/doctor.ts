@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs';
 import { readHealth } from '../features/health/read-health.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
 import { byteSize } from '../platform/http/readable.ts';
-import type { App } from '../app/app.ts';
-import { UsageError, type Command } from './run-hubctl.ts';
+import { createApp, type App } from '../app/app.ts';
+import { UsageError, type Command } from './command.ts';
 
 /** `problem` is null where all is well. */
 type Finding = { subject: string; state: string; problem: string | null };
@@ -13,13 +13,11 @@ const NAMED = 10;
 
 /** Looks whether what the hub keeps is whole. */
 export const doctorCommand: Command = {
-  usage: 'doctor [--hashes] [--json]',
-  summary: 'Check the database, the uploaded files against their rows, and the worker; --hashes reads every file.',
   options: { hashes: { type: 'boolean' }, json: { type: 'boolean' } },
 
-  async run(args, values, { out, openApp }) {
+  async run(args, values, { out, openHub }) {
     if (args.length > 0) throw new UsageError(`unexpected argument ${args[0]}`);
-    const app = openApp();
+    const app = createApp(await openHub());
     const findings = [
       checkDatabase(app),
       ...await checkUploads(app, values['hashes'] === true),

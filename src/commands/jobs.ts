@@ -4,15 +4,13 @@ import { jobs } from '../features/hub/hub.ts';
 import { isoTime } from '../platform/clock.ts';
 import { parseId } from '../platform/http/input.ts';
 import { JOB_STATES, type JobRow } from '../platform/jobs/job-queue.ts';
-import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './run-hubctl.ts';
+import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
 
 const SETTLE = { retry: retryJob, discard: discardJob };
 const LIMIT = 100;
 
 /** Looks after jobs: above all those that ran out of retries. */
 export const jobsCommand: Command = {
-  usage: 'jobs list [--state STATE] [--json] | jobs retry <id> | jobs discard <id>',
-  summary: `List jobs (failed ones, unless --state says ${JOB_STATES.join('|')}|all), run one again, or give it up.`,
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
 
   run([act, id, ...rest], values, context) {
@@ -23,10 +21,12 @@ export const jobsCommand: Command = {
   },
 };
 
-function list({ state = 'failed', json }: Values, { out, err, openApp }: CommandContext): ExitCode {
+async function list(
+  { state = 'failed', json }: Values, { out, err, openHub }: CommandContext,
+): Promise<ExitCode> {
   const known = JOB_STATES.find((one) => one === state);
   if (!known && state !== 'all') throw new UsageError(`--state must be one of ${JOB_STATES.join(', ')}, all`);
-  const found = jobs(openApp().hub).list({ limit: LIMIT + 1, state: known });
+  const found = jobs(await openHub()).list({ limit: LIMIT + 1, state: known });
   const rows = found.slice(0, LIMIT);
   if (json) out(`${JSON.stringify(rows.map(asJson))}\n`);
   else if (rows.length === 0) err(known ? `no ${state} jobs\n` : 'no jobs\n');
@@ -51,10 +51,12 @@ function line({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, lastEr
   return `${[id, state, subject, `${attempts}/${maxAttempts}`, when, reason].join('\t')}\n`;
 }
 
-function settle(act: 'retry' | 'discard', id: string | undefined, { err, openApp }: CommandContext): ExitCode {
+async function settle(
+  act: 'retry' | 'discard', id: string | undefined, { err, openHub }: CommandContext,
+): Promise<ExitCode> {
   const jobId = parseId(id ?? '');
   if (jobId === undefined) throw new UsageError(`jobs ${act} needs the id of a job`);
-  const { hub } = openApp();
+  const hub = await openHub();
   const job = jobs(hub).find(jobId);
   if (job && SETTLE[act](hub, job, COMMAND_LINE)) return 0;
   err(act === 'retry'

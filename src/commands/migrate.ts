@@ -3,14 +3,12 @@ import { HOUR } from '../platform/clock.ts';
 import { migrate, pendingMigrations, readMigrations, SchemaError } from '../platform/db/migrate.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
 import type { Config } from '../features/hub/read-config.ts';
-import { UsageError, type Command } from './run-hubctl.ts';
+import { UsageError, type Command } from './command.ts';
 
 const FRESH = HOUR;
 
 /** Applies pending migrations; unsafe ones only when asked, and only behind a fresh verified backup. */
 export const migrateCommand: Command = {
-  usage: 'migrate [--allow-unsafe]',
-  summary: 'Apply pending migrations. --allow-unsafe includes those that may lose data, behind a verified backup.',
   options: { 'allow-unsafe': { type: 'boolean' } },
 
   run(args, values, { out, err, config }) {

@@ -6,18 +6,16 @@ import { createRehearsalStore, type RehearsedFile } from '../features/backups/re
 import { uploadPath } from '../features/backups/upload-content.ts';
 import { SECOND } from '../platform/clock.ts';
 import { openDatabase, type Db } from '../platform/db/open-database.ts';
-import { askReadiness } from '../app/ask-readiness.ts';
-import type { Config } from '../features/hub/read-config.ts';
 import { byteSize } from '../platform/http/readable.ts';
-import { UsageError, type Command } from './run-hubctl.ts';
+import { askReadiness } from '../app/processes/readiness.ts';
+import type { Config } from '../features/hub/read-config.ts';
+import { UsageError, type Command } from './command.ts';
 
 const PATIENCE = 60 * SECOND; // for one answer
 const FILES_TO_TRY = 1_000; // of a hub that had lost some
 
 /** Asks the hub at that address, which runs on the restored DATA_DIR, for what people ask of one. */
 export const rehearseCommand: Command = {
-  usage: 'rehearse <address>',
-  summary: 'A step of scripts/verify-backup.sh --rehearse; run that instead.',
   options: {},
 
   async run([address, ...rest], _values, { config, out, err }) {

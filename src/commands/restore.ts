@@ -16,7 +16,7 @@ import { takeFileLock } from '../platform/db/file-lock.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
 import { isStorageTrouble, type Db } from '../platform/db/open-database.ts';
 import { byteSize } from '../platform/http/readable.ts';
-import { UsageError, type Command, type CommandContext, type ExitCode } from './run-hubctl.ts';
+import { UsageError, type Command, type CommandContext, type ExitCode } from './command.ts';
 
 /** Jobs that may run once more after a restore. Others, such as alerts, had their chance after the backup was made. */
 const REPEATABLE = [syncSource.name, REMOVE_SOURCE, SCAN_UPLOAD, removeAccount.name];
@@ -33,8 +33,6 @@ const ENDING = ['finish', 'undo'];
 
 /** The steps of scripts/restore.sh, which stops and starts the hub between them. Each can be repeated. */
 export const restoreCommand: Command = {
-  usage: 'restore begin <backup_dir> | swap | open | finish | undo | state',
-  summary: 'The steps of scripts/restore.sh; run that instead.',
   options: {},
 
   async run([step = '', folder = '', ...rest], _values, context): Promise<ExitCode> {

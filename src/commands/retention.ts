@@ -1,18 +1,17 @@
 import { DAY } from '../platform/clock.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
-import { UsageError, type Command, type ExitCode } from './run-hubctl.ts';
+import { UsageError, type Command, type ExitCode } from './command.ts';
+import { createApp } from '../app/app.ts';
 import { createRetention } from '../app/retention.ts';
 import type { Expired } from '../features/retention/remove-old-rows.ts';
 
 /** Removes what has been kept long enough, as the worker does once a day. */
 export const retentionCommand: Command = {
-  usage: 'retention [--dry-run] [--json]',
-  summary: 'Remove old notifications, reading history, audit records and errors now; --dry-run only counts them.',
   options: { 'dry-run': { type: 'boolean' }, json: { type: 'boolean' } },
 
-  async run(args, values, { out, openApp }): Promise<ExitCode> {
+  async run(args, values, { out, openHub }): Promise<ExitCode> {
     if (args.length > 0) throw new UsageError(`unexpected argument ${args[0]}`);
-    const retention = createRetention(openApp(), COMMAND_LINE);
+    const retention = createRetention(createApp(await openHub()), COMMAND_LINE);
     const found = retention.preview();
     if (values['dry-run'] !== true) await retention.runNow();
     out(values['json'] ? `${JSON.stringify(found.map(asJson))}\n` : found.map(line).join(''));

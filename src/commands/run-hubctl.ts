@@ -1,119 +1,71 @@
-import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { createLog } from '../platform/log.ts';
-import { isBusy, isStorageTrouble } from '../platform/db/open-database.ts';
-import { SchemaError } from '../platform/db/migrate.ts';
-import { createApp, type App } from '../app/app.ts';
+import { parseArgs } from 'node:util';
+import type { Hub } from '../features/hub/hub.ts';
 import { ConfigError, loadConfig, type Config } from '../features/hub/read-config.ts';
-import { alertsCommand } from './alerts.ts';
-import { backupCommand } from './backup.ts';
-import { configCommand } from './config.ts';
-import { doctorCommand } from './doctor.ts';
-import { inviteCommand } from './invite.ts';
-import { jobsCommand } from './jobs.ts';
-import { migrateCommand } from './migrate.ts';
-import { rehearseCommand } from './rehearse.ts';
-import { restoreCommand } from './restore.ts';
-import { retentionCommand } from './retention.ts';
-import { verifyCommand } from './verify.ts';
-import { openHub } from '../app/prepare-hub.ts';
-import { surroundings } from '../app/process.ts';
+import { COMMANDS } from './command-list.ts';
+import { UsageError, type Command, type CommandContext, type ExitCode, type Terminal, type Values } from './command.ts';
 
-export type Terminal = {
-  env: Record<string, string | undefined>;
-  out(text: string): void;
-  err(text: string): void;
-  isTerminal?: boolean; // whether `err` writes to one, where a line can be written over
-};
-
-/** 0 done, 1 failed, 2 wrong usage, 75 busy: try again; 128 + n stopped by signal n. */
-export type ExitCode = 0 | 1 | 2 | 75 | 129 | 130 | 143;
-
-export type Command = {
-  usage: string;
-  summary: string;
-  options: NonNullable<ParseArgsConfig['options']>;
-  run(args: string[], values: Values, context: CommandContext): ExitCode | Promise<ExitCode>;
-};
-
-export type Values = Record<string, string | boolean | undefined>;
-
-/** `config` is read when first asked for; `openApp` opens the hub as it is, with safe migrations applied. */
-export type CommandContext = Terminal & { readonly config: Config; openApp(): App };
-
-/** Thrown for arguments that make no sense: exit 2, with the usage. */
-export class UsageError extends Error {}
-
-const COMMANDS = new Map<string, Command>([
-  ['alerts', alertsCommand],
-  ['backup', backupCommand],
-  ['config', configCommand],
-  ['doctor', doctorCommand],
-  ['invite', inviteCommand],
-  ['jobs', jobsCommand],
-  ['migrate', migrateCommand],
-  ['rehearse', rehearseCommand],
-  ['restore', restoreCommand],
-  ['retention', retentionCommand],
-  ['verify', verifyCommand],
-]);
-
-/** Runs one command of the operator's. Results on `out`, everything else on `err`. */
+/** Runs one command of the operator's. */
 export async function runHubctl(argv: string[], terminal: Terminal): Promise<ExitCode> {
   const [name, ...rest] = argv;
   if (name === undefined) return say(terminal.err, helpText(), 2);
   if (name === '--help' || name === '-h' || name === 'help') return say(terminal.out, helpText(), 0);
-  const command = COMMANDS.get(name);
-  if (!command) return say(terminal.err, `hubctl: there is no command ${name}\n\n${helpText()}`, 2);
+  const listed = COMMANDS.find((command) => command.name === name);
+  if (!listed) return say(terminal.err, `hubctl: there is no command ${name}\n\n${helpText()}`, 2);
   try {
-    return await runCommand(command, rest, terminal);
+    const command = await listed.load();
+    const { values, positionals } = parse(rest, command);
+    const help = `usage: hubctl ${listed.usage}\n${listed.summary}\n`;
+    return values['help'] ? say(terminal.out, help, 0) : await runCommand(command, positionals, values, terminal);
   } catch (error) {
-    return explain(error, command, terminal);
+    return explain(error, listed.usage, terminal);
   }
 }
 
-async function runCommand(command: Command, argv: string[], terminal: Terminal): Promise<ExitCode> {
-  const options = { ...command.options, help: { type: 'boolean', short: 'h' } } as const;
-  const { values, positionals } = parse(argv, options);
-  if (values['help']) return say(terminal.out, `usage: hubctl ${command.usage}\n${command.summary}\n`, 0);
+async function runCommand(command: Command, args: string[], values: Values, terminal: Terminal): Promise<ExitCode> {
   const { context, close } = createContext(terminal);
   try {
-    return await command.run(positionals, values, context);
+    return await command.run(args, values, context);
   } finally {
     close();
   }
 }
 
 function createContext(terminal: Terminal): { context: CommandContext; close(): void } {
-  let loaded: Config | undefined;
-  const opened: App[] = [];
+  let config: Config | undefined;
+  const opened: Hub[] = [];
   const context = {
     ...terminal,
     get config(): Config {
-      return (loaded ??= loadConfig(terminal.env));
+      return (config ??= loadConfig(terminal.env));
     },
-    openApp(): App {
+    async openHub(): Promise<Hub> {
+      const { hubOf, openHubDatabase } = await import('../app/processes/open-hub.ts');
+      const { createLog } = await import('../platform/log.ts');
       const log = createLog('hubctl', 'warn', Date.now, terminal.err);
-      const { config } = context;
-      const app = createApp({ ...surroundings(config, openHub(config, Date.now), log), program: 'hubctl' });
-      opened.push(app);
-      return app;
+      const hub = hubOf('hubctl', context.config, openHubDatabase(context.config), log);
+      opened.push(hub);
+      return hub;
     },
   };
-  return { context, close: () => opened.forEach((app) => app.db.close()) };
+  return { context, close: () => opened.forEach(({ db }) => db.close()) };
 }
 
-function parse(argv: string[], options: NonNullable<ParseArgsConfig['options']>) {
+function parse(argv: string[], { options }: Command): { values: Values; positionals: string[] } {
+  const known = { ...options, help: { type: 'boolean', short: 'h' } } as const;
   try {
-    const { values, positionals } = parseArgs({ args: argv, options, allowPositionals: true, strict: true });
+    const { values, positionals } = parseArgs({ args: argv, options: known, allowPositionals: true, strict: true });
     return { values: values as Values, positionals };
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
 }
 
-function explain(error: unknown, command: Command, { err }: Terminal): ExitCode {
-  if (error instanceof UsageError) return say(err, `hubctl: ${error.message}\nusage: hubctl ${command.usage}\n`, 2);
+/** What the operator is told of an error that a command has thrown; any other one is a mistake of ours. */
+async function explain(error: unknown, usage: string, { err }: Terminal): Promise<ExitCode> {
+  if (error instanceof UsageError) return say(err, `hubctl: ${error.message}\nusage: hubctl ${usage}\n`, 2);
   if (error instanceof ConfigError) return say(err, `${error.message}\n`, 2);
+  const { SchemaError } = await import('../platform/db/migrate.ts');
+  const { isBusy, isStorageTrouble } = await import('../platform/db/open-database.ts');
   if (error instanceof SchemaError) return say(err, `hubctl: ${error.message}\n`, 1);
   if (isBusy(error)) return say(err, 'hubctl: the database is busy; try again\n', 75);
   if (isStorageTrouble(error)) return say(err, `hubctl: the database cannot be used (${String(error)})\n`, 1);
@@ -132,7 +84,7 @@ function say(write: (text: string) => void, text: string, code: ExitCode): ExitC
 }
 
 function helpText(): string {
-  const lines = [...COMMANDS.values()].map(({ usage, summary }) => `  ${usage}\n      ${summary}\n`);
+  const lines = COMMANDS.map(({ usage, summary }) => `  ${usage}\n      ${summary}\n`);
   return `usage: hubctl <command> [option…]\n\n${lines.join('')}
 Exit codes: 0 done, 1 failed, 2 wrong usage, 75 busy, try again.\n`;
 }

@@ -9,12 +9,10 @@ import { readMigrations } from '../platform/db/migrate.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { formatReport } from './backup-report.ts';
 import { ConfigError, PROJECT_ROOT } from '../features/hub/read-config.ts';
-import { UsageError, type Command, type CommandContext } from './run-hubctl.ts';
+import { UsageError, type Command, type CommandContext } from './command.ts';
 
 /** Reports on a backup. Needs neither a hub nor its configuration, and may be run by another user. */
 export const verifyCommand: Command = {
-  usage: 'verify <backup_dir> [--json]',
-  summary: 'Check every byte of a backup and report; changes nothing in it.',
   options: { json: { type: 'boolean' } },
 
   async run([folder, ...rest], { json }, context) {

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { confinedCommand, type NodeFacts } from '../../src/app/hub-commands.ts';
+import { confinedCommand, type NodeFacts } from '../../src/app/processes/confined-command.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 
 export type RunningServer = { name: string; port: number; pid: number; stop(): Promise<void> };

@@ -3,7 +3,7 @@ import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync 
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
-import { openHub } from '../../src/app/prepare-hub.ts';
+import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { makeBackup, type BackupOptions, type MadeBackup } from '../../src/features/backups/make-backup.ts';
 import { verifyBackup, type Verification } from '../../src/features/backups/verify-backup.ts';
 import { readMigrations, type Migration } from '../../src/platform/db/migrate.ts';
@@ -21,7 +21,7 @@ export function backupHub(t: TestContext) {
   const dataDir = join(temporaryFolder(t), 'data');
   mkdirSync(dataDir, { mode: 0o700 });
   const config = loadConfig(hubEnvironment(dataDir));
-  const db = openHub(config, Date.now);
+  const db = openHubDatabase(config);
   t.after(() => db.close());
   writePeople(db);
 

@@ -1,5 +1,5 @@
 import { setInterval } from 'node:timers';
-import { startProcess } from '../../src/app/process.ts';
+import { startProcess } from '../../src/app/processes/start-process.ts';
 
 /** A worker process in which, once it runs, an exception and a rejection are caught by nobody. */
 const { keepRunning } = startProcess('worker', process);

@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { createApp } from '../../src/app/app.ts';
 import { invite } from '../../src/features/accounts/join-hub.ts';
 import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
-import { openHub } from '../../src/app/prepare-hub.ts';
+import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { schedule } from '../../src/app/schedule.ts';
 import { createWebServer } from '../../src/app/web-server.ts';
 import { closeServer } from '../../src/platform/http/server.ts';
@@ -35,7 +35,7 @@ export async function startHub(
   const clock = () => now;
   const lines: string[] = [];
   const log = createLog('test', 'debug', clock, (text) => lines.push(...text.trimEnd().split('\n')));
-  const db = openHub(config, clock);
+  const db = openHubDatabase(config, clock);
   const outbound = createOutboundFetch({ userAgent: 'ContentHub/test', allow: config.outboundAllow, ...limits });
   const app = createApp({ db, config, clock, random: () => 0.5, outbound, log, program: 'web' });
   const { server, release } = createWebServer(app);

@@ -10,7 +10,7 @@ const WEB = `
 import { createServer } from 'node:http';
 import { writeFileSync } from 'node:fs';
 import { loadConfigOrExit } from '../features/hub/read-config.ts';
-import { listenProblem } from '../app/listen-problem.ts';
+import { listenProblem } from '../app/processes/listening.ts';
 
 const config = loadConfigOrExit(process.env);
 writeFileSync(config.dataDir + '/web.pid', String(process.pid));
@@ -35,10 +35,10 @@ setInterval(() => undefined, 1_000);
 for (const end of ['SIGTERM', 'disconnect']) process.on(end, () => process.exit(0));
 `;
 const PREPARE = `
-import type { Config } from './config.ts';
+import type { Config } from '../../features/hub/read-config.ts';
 export function prepareHub(config: Config) {
   if (process.env.UNSAFE) throw new Error('migration 2 is not safe: run scripts/hubctl migrate');
-  return { setUpLink: config.baseUrl + '/join/abc', close() {} };
+  return config.baseUrl + '/join/abc';
 }
 `;
 
@@ -49,7 +49,7 @@ export type Hub = { child: ChildProcess; folder: string; stdout: () => string; s
 export function standInProject(t: TestContext): string {
   const parts = ['package.json', 'package-lock.json', 'scripts', 'src/app', 'src/features', 'src/platform', 'src/bin'];
   const folder = temporaryProject(t, parts);
-  writeFiles(folder, { 'src/bin/web.ts': WEB, 'src/bin/worker.ts': WORKER, 'src/app/prepare-hub.ts': PREPARE });
+  writeFiles(folder, { 'src/bin/web.ts': WEB, 'src/bin/worker.ts': WORKER, 'src/app/processes/prepare-hub.ts': PREPARE });
   return folder;
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
 import type { TestContext } from 'node:test';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
-import { openHub } from '../../src/app/prepare-hub.ts';
+import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { sealSecret } from '../../src/platform/secrets.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import type { Client } from './client.ts';
@@ -32,7 +32,7 @@ export async function makeWebhook(client: Client, title = 'Hook', visibility = '
 
 /** The database of a hub that is yet to be started, with webhook 1 of that secret. */
 export function openWithWebhook(dataDir: string, secret: string): Db {
-  const db = openHub(loadConfig(hubEnvironment(dataDir)), Date.now);
+  const db = openHubDatabase(loadConfig(hubEnvironment(dataDir)));
   db.exec(`
     INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
       VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);

@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { SECOND } from '../platform/clock.ts';
-
-export type Command = { name: string; file: string; args: string[] };
+import { SECOND } from '../../platform/clock.ts';
+import type { Command } from './confined-command.ts';
 
 export type Ending = {
   stopRequested: boolean;

@@ -1,4 +1,4 @@
-import { SECOND, type Clock } from '../platform/clock.ts';
+import { SECOND, type Clock } from '../../platform/clock.ts';
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 

@@ -1,10 +1,9 @@
-import { SchemaError } from '../platform/db/migrate.ts';
-import type { Db } from '../platform/db/open-database.ts';
-import { createLog, errorFields, type Log } from '../platform/log.ts';
-import { createOutboundFetch } from '../platform/net/outbound-fetch.ts';
-import { createApp, type App, type Surroundings } from './app.ts';
-import { hubUserAgent, loadConfigOrExit, type Config } from '../features/hub/read-config.ts';
-import { openHub } from './prepare-hub.ts';
+import { loadConfigOrExit, type Config } from '../../features/hub/read-config.ts';
+import { SchemaError } from '../../platform/db/migrate.ts';
+import type { Db, SlowQuery } from '../../platform/db/open-database.ts';
+import { createLog, errorFields, type Log } from '../../platform/log.ts';
+import { createApp, type App } from '../app.ts';
+import { hubOf, openHubDatabase } from './open-hub.ts';
 import { onStopSignals } from './stop-signals.ts';
 
 export type HubProcess = {
@@ -23,7 +22,7 @@ export function startProcess(program: 'web' | 'worker', self: NodeJS.Process): H
   self.on('exit', log.flush);
   self.stderr.on('error', () => {}); // whoever read the log is gone: the hub goes on without
   const db = openOrExit(config, log, self);
-  const app = createApp({ ...surroundings(config, db, log), program });
+  const app = createApp(hubOf(program, config, db, log));
   return {
     app,
     keepRunning(stop) {
@@ -42,15 +41,10 @@ function noteUncaught(self: NodeJS.Process, { log, errors }: App): void {
   }
 }
 
-/** Time, chance and the world outside, as they really are. */
-export function surroundings(config: Config, db: Db, log: Log): Omit<Surroundings, 'program'> {
-  const outbound = createOutboundFetch({ userAgent: hubUserAgent(config), allow: config.outboundAllow });
-  return { config, db, log, outbound, clock: Date.now, random: Math.random };
-}
-
 function openOrExit(config: Config, log: Log, self: NodeJS.Process): Db {
   try {
-    return openHub(config, Date.now, (statement, milliseconds) => log.warn('slow query', { statement, milliseconds }));
+    const onSlow: SlowQuery = (statement, milliseconds) => log.warn('slow query', { statement, milliseconds });
+    return openHubDatabase(config, Date.now, onSlow);
   } catch (error) {
     const known = error instanceof SchemaError;
     log.error('cannot use the database', known ? { error: error.message } : errorFields(error));

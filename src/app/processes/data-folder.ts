@@ -1,5 +1,5 @@
 import { mkdirSync, statSync } from 'node:fs';
-import { codeOf } from '../platform/error-code.ts';
+import { codeOf } from '../../platform/error-code.ts';
 
 /**
  * Makes DATA_DIR if it is missing, for the hub's own eyes only; one that exists keeps its mode. The folder above

@@ -1,0 +1,119 @@
+import { realpathSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { ConfigError, loadConfig, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
+
+/** How to start a program. */
+export type Command = { name: string; file: string; args: string[] };
+
+/** What this Node can do, read off `process` by the entrypoints. */
+export type NodeFacts = {
+  execPath: string;
+  cwd: string;
+  hasNetFlag: boolean; // Node ≥ 25 closes the network too, and opens it with --allow-net; Node 24 rejects that flag
+};
+
+export type Access = Pick<Config, 'projectRoot' | 'readPaths'> & Pick<NodeFacts, 'cwd' | 'hasNetFlag'> & {
+  dataDir: string; // must exist: Node grants what is below a folder only if it is one when the process starts
+};
+
+/**
+ * MiB. V8 sizes its heap by the machine's memory and lets a busy worker grow to 300 MiB; told of a limit, it collects
+ * sooner: 140 MiB at the same speed. The limit itself leaves room for eight feeds of 10 MiB at once. A nursery of the
+ * usual size lets web keep 150 MiB more of what a hundred uploads at once have done with.
+ */
+const MEMORY_FLAGS: Record<string, string[]> = {
+  web: ['--max-old-space-size=512', '--max-semi-space-size=4'],
+  worker: ['--max-old-space-size=512', '--max-semi-space-size=1'],
+};
+
+/** One program of the hub (src/bin/<name>.ts), confined by Node's permission model. */
+export function confinedCommand(config: Config, name: string, args: readonly string[], node: NodeFacts): Command {
+  const flags = [...MEMORY_FLAGS[name] ?? [], ...permissionFlags({ ...config, ...node })];
+  return { name, file: node.execPath, args: [...flags, entrypoint(config.projectRoot, name), ...args] };
+}
+
+/** The folder that `hubctl verify` or `restore begin` has to read, or undefined for what is something else. */
+export function folderToRead(name: string, args: readonly string[]): string | undefined {
+  const verb = args[0] === 'restore' ? args.slice(0, 2).join(' ') : args[0];
+  if (name !== 'hubctl' || verb !== 'verify' && verb !== 'restore begin') return undefined;
+  return args.slice(verb === 'verify' ? 1 : 2).find((arg) => !arg.startsWith('-'));
+}
+
+/** hubctl confined to read that folder too. Its reader may be a user who has no right to .env or DATA_DIR. */
+export function verifyingCommand(
+  env: Record<string, string | undefined>, folder: string, args: readonly string[], node: NodeFacts,
+): Command {
+  const path = realPath(resolve(node.cwd, folder));
+  const { dataDir = path, readPaths = [] } = configOrNothing(env);
+  const places = { projectRoot: PROJECT_ROOT, dataDir, readPaths: [...readPaths, path, resolve(node.cwd, folder)] };
+  const flags = permissionFlags({ ...places, ...node });
+  return { name: 'hubctl', file: node.execPath, args: [...flags, entrypoint(PROJECT_ROOT, 'hubctl'), ...args] };
+}
+
+/**
+ * The clamd bridge, confined more narrowly than the hub: it reads its own source and .env, writes nothing, starts no
+ * other process and has no use for DATA_DIR. Sockets, also Unix ones, need no grant of their path.
+ */
+export function bridgeCommand(projectRoot: string, args: readonly string[], node: NodeFacts): Command {
+  const readable = ['src', 'package.json', '.env'].map((path) => join(projectRoot, path));
+  const flags = [
+    '--max-old-space-size=64', // MiB; it holds chunks, never files
+    '--permission',
+    ...readable.map((path) => `--allow-fs-read=${path}`),
+    ...networkFlags(node),
+  ];
+  const name = 'clamd-bridge';
+  return { name, file: node.execPath, args: [...flags, entrypoint(projectRoot, name), ...args] };
+}
+
+/** The same program restarted by tsx whenever one of its files changes; not confined, as tsx compiles and spawns. */
+export function watchedCommand({ projectRoot }: Config, name: string, node: NodeFacts): Command {
+  const tsx = join(projectRoot, 'node_modules/tsx/dist/cli.mjs');
+  return { name, file: node.execPath, args: [tsx, 'watch', '--clear-screen=false', entrypoint(projectRoot, name)] };
+}
+
+/**
+ * The flags that confine a process of the hub (Node's permission model): it reads the project, DATA_DIR and
+ * what the kernel says about itself (for the metrics), writes DATA_DIR, and starts no other process.
+ */
+export function permissionFlags({ projectRoot, dataDir, readPaths, ...node }: Access): string[] {
+  const readable = [projectRoot, dataDir, '/proc/self', ...readPaths];
+  return [
+    '--permission',
+    ...readable.map((path) => `--allow-fs-read=${path}`),
+    `--allow-fs-write=${withoutComma(dataDir, node.cwd)}`,
+    '--allow-addons',
+    '--disable-warning=SecurityWarning', // "--allow-addons must be used with extreme caution", at every start
+    ...networkFlags(node),
+  ];
+}
+
+function networkFlags({ hasNetFlag }: Pick<NodeFacts, 'hasNetFlag'>): string[] {
+  return hasNetFlag ? ['--allow-net', '--disable-warning=ExperimentalWarning'] : [];
+}
+
+/** Node warns of every comma in --allow-fs-write, which separated paths once; a relative path often has none. */
+function withoutComma(path: string, cwd: string): string {
+  return path.includes(',') ? relative(cwd, path) || '.' : path;
+}
+
+function entrypoint(projectRoot: string, name: string): string {
+  return join(projectRoot, 'src/bin', `${name}.ts`);
+}
+
+function configOrNothing(env: Record<string, string | undefined>): Partial<Config> {
+  try {
+    return loadConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return {};
+    throw error;
+  }
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path; // hubctl says that it is not there
+  }
+}

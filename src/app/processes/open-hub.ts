@@ -1,0 +1,37 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { isRestoreUnderWay } from '../../features/backups/restore-state.ts';
+import type { Hub } from '../../features/hub/hub.ts';
+import { hubUserAgent, type Config } from '../../features/hub/read-config.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { migrate, readMigrations, SchemaError } from '../../platform/db/migrate.ts';
+import { openDatabase, type Db, type SlowQuery } from '../../platform/db/open-database.ts';
+import type { Log } from '../../platform/log.ts';
+import { createOutboundFetch } from '../../platform/net/outbound-fetch.ts';
+
+/** In DATA_DIR, beside the database. */
+const FOLDERS = ['uploads', 'cache', 'backups', 'tmp', 'run'];
+
+/** Opens the database and applies safe migrations. Throws SchemaError when it must not be used, as during a restore. */
+export function openHubDatabase(
+  { dataDir, databasePath, migrationsDir }: Config, clock: Clock = Date.now, onSlow?: SlowQuery,
+): Db {
+  if (isRestoreUnderWay(dataDir)) {
+    throw new SchemaError('a restore is under way, or was interrupted: ./scripts/restore.sh --recover ends it');
+  }
+  for (const folder of FOLDERS) mkdirSync(join(dataDir, folder), { recursive: true, mode: 0o700 });
+  const db = openDatabase(databasePath, onSlow ? { onSlow } : {});
+  try {
+    migrate(db, readMigrations(migrationsDir), clock);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** The handle of a process: with time, chance and the world outside as they really are. */
+export function hubOf(program: Hub['program'], config: Config, db: Db, log: Log): Hub {
+  const outbound = createOutboundFetch({ userAgent: hubUserAgent(config), allow: config.outboundAllow });
+  return { program, config, db, log, outbound, clock: Date.now, random: Math.random };
+}

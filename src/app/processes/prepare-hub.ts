@@ -1,0 +1,17 @@
+import { makeSetUpLink } from '../../features/accounts/join-hub.ts';
+import type { Config } from '../../features/hub/read-config.ts';
+import { openHubDatabase } from './open-hub.ts';
+
+/**
+ * What has to be true before web and worker start: the folders, and a schema of this version. Returns a link that makes
+ * the first account while there is none, else null.
+ */
+export function prepareHub(config: Config): string | null {
+  const db = openHubDatabase(config);
+  try {
+    const token = makeSetUpLink({ db, clock: Date.now });
+    return token && `${config.baseUrl}/join/${token}`;
+  } finally {
+    db.close();
+  }
+}

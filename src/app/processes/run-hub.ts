@@ -1,0 +1,127 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isRestoreOpen, isRestoreUnderWay } from '../../features/backups/restore-state.ts';
+import { localAddress, type Config } from '../../features/hub/read-config.ts';
+import { confinedCommand, watchedCommand, type NodeFacts } from './confined-command.ts';
+import { isWebMessage } from './listening.ts';
+import { waitForHealth } from './readiness.ts';
+import { onStopSignals } from './stop-signals.ts';
+import { supervise, type Ending } from './supervise.ts';
+
+export type RunHubOptions = {
+  node: NodeFacts;
+  env: Record<string, string | undefined>;
+  watch: boolean; // restart on change; tsx keeps web's messages to itself, so that the port must be a fixed one
+  onReady: (address: string) => void; // web is healthy; the address is the one on this machine
+};
+
+const POLL = 250; // ms
+
+/** By which restore.sh asks that the hub make room for it. */
+const PAUSE_SIGNAL = 'SIGUSR2';
+
+/** What runHub resolves to when it has. */
+const PAUSED = 'the hub has stopped for a restore';
+
+/**
+ * Runs web and worker until a signal or until one of them ends. Resolves to null after a stop that was asked for,
+ * otherwise to a line that says why it ended.
+ */
+export async function runHub(config: Config, { node, env, watch, onReady }: RunHubOptions): Promise<string | null> {
+  const { promise: listening, resolve } = Promise.withResolvers<string>();
+  let failure: string | undefined;
+
+  const onMessage = (name: string, message: unknown): void => {
+    if (name !== 'web' || !isWebMessage(message)) return;
+    if ('failed' in message) failure = message.failed;
+    else resolve(localAddress(message.listening.host, message.listening.port));
+  };
+
+  const commands = ['web', 'worker'].map((name) =>
+    watch ? watchedCommand(config, name, node) : confinedCommand(config, name, [], node),
+  );
+  const supervision = supervise(commands, { cwd: node.cwd, env, onMessage });
+  const ignoreSignals = onStopSignals(supervision.stop, supervision.kill);
+  let isPaused = false;
+  const pause = (): void => {
+    isPaused = true;
+    supervision.stop();
+  };
+  process.on(PAUSE_SIGNAL, pause);
+  if (watch) resolve(localAddress(config.host, config.port));
+
+  const over = new AbortController();
+  void listening.then(async (address) => {
+    if (await waitForHealth(address, over.signal)) onReady(address);
+  });
+
+  const ending = await supervision.ended;
+  over.abort();
+  ignoreSignals();
+  process.off(PAUSE_SIGNAL, pause);
+  return isPaused ? PAUSED : describeEnding(ending, failure);
+}
+
+function describeEnding(ending: Ending, failure: string | undefined): string | null {
+  if (ending.stopRequested) return null;
+  return failure ?? `${ending.died ?? 'the hub ended'}; the hub has stopped`;
+}
+
+/** Leaves the id of the supervising process where restore.sh finds it; taken away when the process ends. */
+export function noteProcess(dataDir: string, pid: number): void {
+  const path = join(dataDir, 'run', 'hub.pid');
+  process.on(PAUSE_SIGNAL, () => {}); // from now on it may come, and must not end a process that waits already
+  mkdirSync(join(dataDir, 'run'), { recursive: true, mode: 0o700 });
+  rmSync(failurePath(dataDir), { force: true });
+  writeFileSync(path, `${pid}\n`, { mode: 0o600 });
+  process.once('exit', () => {
+    for (const left of [path, failurePath(dataDir)]) rmSync(left, { force: true });
+  });
+}
+
+/** Says why the hub does not run on the restored data, so that restore.sh need not wait for it any longer. */
+function failurePath(dataDir: string): string {
+  return join(dataDir, 'run', 'hub.failed');
+}
+
+/**
+ * Runs the hub, again after each time that a restore has made it stop (SIGUSR2): it waits until the restore lets it
+ * start. On the restored data it may fail; then it waits until the data from before is back. Resolves as `run` does.
+ */
+export async function runAroundRestores(
+  dataDir: string, run: () => Promise<string | null>, prepareAgain: () => void,
+): Promise<string | null> {
+  let problem = await run();
+  while (problem === PAUSED || (problem !== null && isRestoreOpen(dataDir))) {
+    process.stderr.write(`${problem}; waiting for the restore\n`);
+    await restoreToMakeWay(dataDir, problem);
+    problem = failureOf(prepareAgain) ?? await run();
+  }
+  return problem;
+}
+
+/** Until the hub may start; where it has just failed on the restored data, until that is gone again. */
+async function restoreToMakeWay(dataDir: string, problem: string): Promise<void> {
+  const isOnTrial = !isRestoreUnderWay(dataDir);
+  if (isOnTrial && problem !== PAUSED) tellRestore(dataDir, problem);
+  while (isRestoreUnderWay(dataDir) || (isOnTrial && isRestoreOpen(dataDir))) await delay(POLL);
+}
+
+/** It only shortens a wait: a disk that is full must not end the process that is to run the old data again. */
+function tellRestore(dataDir: string, problem: string): void {
+  try {
+    writeFileSync(failurePath(dataDir), `${problem}\n`, { mode: 0o600 });
+  } catch {
+    return; // restore.sh has its own patience
+  }
+}
+
+function failureOf(work: () => void): string | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
