@@ -6,7 +6,7 @@ import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../src/app/processes/open-hub.ts';
 import { watchingWorker } from '../src/app/watch-worker.ts';
-import { backupName } from '../src/features/backups/backup-name.ts';
+import { backupName } from '../src/features/backups/backup-folder.ts';
 import { noteRun, type Run } from '../src/features/backups/backup-status.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openUpload } from '../src/features/backups/upload-content.ts';
+import { openUpload } from '../src/features/backups/upload-archive.ts';
 import { backupHub, verify, type BackupHub } from './support/backup-hub.ts';
 
 function members(backup: string): string[] {

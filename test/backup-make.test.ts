@@ -5,7 +5,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { BackupBusy, BackupError } from '../src/features/backups/backup-error.ts';
+import { BackupBusy, BackupError } from '../src/features/backups/backup-folder.ts';
 import { takeFileLock } from '../src/platform/db/file-lock.ts';
 import { backupLock } from '../src/features/hub/data-locks.ts';
 import { makeBackup } from '../src/features/backups/make-backup.ts';

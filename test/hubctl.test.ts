@@ -6,7 +6,7 @@ import { createApp } from '../src/app/app.ts';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { hubOf, openHubDatabase } from '../src/app/processes/open-hub.ts';
-import { backupName } from '../src/features/backups/backup-name.ts';
+import { backupName } from '../src/features/backups/backup-folder.ts';
 import { noteRun } from '../src/features/backups/backup-status.ts';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';

@@ -13,6 +13,8 @@ import { addPost, backupHub, changeDatabase, copyOf, hubctl, MIGRATIONS, renewHa
 import { hubEnvironment } from './support/hub-process.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';
 import { requireRoot } from './support/tools.ts';
+import { migrate } from '../src/platform/db/migrate.ts';
+import type { Db } from '../src/platform/db/open-database.ts';
 import { verifyBackup } from '../src/features/backups/verify-backup.ts';
 
 const FILES = ['SHA256SUMS', 'hub.db', 'uploads.tar.gz'];
@@ -244,8 +246,59 @@ test('case 46: a hub\'s database without one of its tables is refused', async (t
   for (const sql of ['DROP TABLE jobs', 'DROP TABLE uploads', 'DROP TABLE schema_migrations']) {
     const folder = copy();
     changeDatabase(folder, (db) => db.exec(sql));
-    await assertFailed(folder, /it lacks (jobs|uploads)|not the database of a hub/);
+    await assertFailed(folder, /it lacks (jobs|uploads)$|not the database of a hub/);
   }
+  for (const table of ['notifications', 'webhooks', 'sessions', 'follows', 'posts_search', 'sqlite_stat1']) {
+    const folder = copy();
+    changeDatabase(folder, (db) => db.exec(`PRAGMA foreign_keys = OFF; ANALYZE; DROP TABLE ${table}`));
+    if (table === 'sqlite_stat1') assert.equal((await verify(folder)).verdict, 'verified', 'SQLite makes it anew');
+    else await assertFailed(folder, new RegExp(`hub\\.db is not a whole hub: it lacks ${table}`));
+  }
+});
+
+/** Drops all objects of that type that have a statement of their own. */
+function dropAll(db: Db, type: string): void {
+  const found = db.prepare<[string], { name: string }>('objects',
+    'SELECT name FROM sqlite_schema WHERE type = ? AND sql IS NOT NULL').all(type);
+  assert.ok(found.length > 5);
+  for (const { name } of found) db.exec(`DROP ${type} ${name}`);
+}
+
+test('case 46: a hub\'s database without its triggers or indices, or with another one of that name, is refused', async (t) => {
+  const { copy } = await madeBackup(t);
+  const harms: [change: (db: Db) => void, message: RegExp][] = [
+    [(db) => dropAll(db, 'trigger'), /it lacks the trigger jobs_count_insert, .* and \d+ more$/],
+    [(db) => dropAll(db, 'index'), /it lacks the index jobs_due, .* and \d+ more$/],
+    [(db) => db.exec('DROP TRIGGER sources_readers'), /it lacks the trigger sources_readers$/],
+    [(db) => db.exec('DROP INDEX jobs_live; CREATE INDEX jobs_live ON jobs (kind)'), /it lacks the right index jobs_live$/],
+    [(db) => db.exec('ALTER TABLE follows DROP COLUMN created_at'), /it lacks the right table follows$/],
+  ];
+  for (const [change, message] of harms) {
+    const folder = copy();
+    changeDatabase(folder, change);
+    await assertFailed(folder, message);
+  }
+});
+
+test('what an operator added to the database is no damage', async (t) => {
+  const { copy } = await madeBackup(t);
+  const folder = copy();
+  changeDatabase(folder, (db) => db.exec(`CREATE TABLE notes (text TEXT); CREATE INDEX posts_by_title ON posts (title);
+    CREATE VIEW latest AS SELECT max(id) FROM posts`));
+  assert.equal((await verify(folder)).verdict, 'verified');
+});
+
+test('a schema that grew by later migrations is compared with what those make', async (t) => {
+  const hub = backupHub(t);
+  const added = 'ALTER TABLE posts ADD COLUMN language TEXT; CREATE INDEX posts_language ON posts (language)';
+  const more = [...MIGRATIONS, { version: MIGRATIONS.length + 1, name: 'more', sql: added, safe: true, checksum: 'x' }];
+  migrate(hub.db, more, Date.now);
+  const { path, verification } = await hub.backup({ migrations: more });
+  assert.deepEqual([verification.verdict, verification.schema], ['verified', 'same']);
+
+  changeDatabase(path, (db) => db.exec('DROP INDEX posts_language'));
+  const { problem } = await verifyBackup(path, { migrations: more, clock: Date.now });
+  assert.match(problem ?? '', /it lacks the index posts_language$/);
 });
 
 /** Replaces the archive by one of these members, and makes its hash fit. */

@@ -8,9 +8,18 @@ import type { JobHandler, JobHandlers } from '../platform/jobs/worker.ts';
 /** Every kind of job. Payloads differ from kind to kind: what is enqueued for a kind is what its `run` is given. */
 export const JOB_KINDS: JobKind<never>[] = [syncSource, deliverAlert, removeAccount];
 
+/** Kinds that run again after a restore, and are not in JOB_KINDS yet. */
+const NOT_LISTED_YET = ['remove-source', 'scan-upload'];
+
 /** The handlers that a worker runs, by name of kind. */
 export function jobHandlers(hub: Hub, kinds = JOB_KINDS): JobHandlers {
   return Object.fromEntries(kinds.map((kind) => [kind.name, handlerOf(hub, kind)]));
+}
+
+/** Names of the kinds whose jobs a restore lets run again; it discards those of all others. */
+export function kindsToRunAgain(): string[] {
+  const listed = JOB_KINDS.filter(({ afterRestore }) => afterRestore === 'run').map(({ name }) => name);
+  return [...listed, ...NOT_LISTED_YET];
 }
 
 function handlerOf(hub: Hub, kind: JobKind<never>): JobHandler {

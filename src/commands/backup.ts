@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { BackupBusy, BackupError } from '../features/backups/backup-error.ts';
+import { BackupBusy, BackupError } from '../features/backups/backup-folder.ts';
 import { noteRun, type Run } from '../features/backups/backup-status.ts';
 import { makeBackup, type MadeBackup } from '../features/backups/make-backup.ts';
 import { readMigrations } from '../platform/db/migrate.ts';

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { credentials as credentialsOf } from '../features/accounts/credential-store.ts';
-import { createRehearsalStore, type RehearsedFile } from '../features/backups/rehearsal-store.ts';
-import { uploadPath } from '../features/backups/upload-content.ts';
+import { largestUploads } from '../features/attachments/upload-inventory-store.ts';
+import { uploadPath } from '../features/backups/upload-archive.ts';
 import { SECOND } from '../platform/clock.ts';
 import { openDatabase, type Db } from '../platform/db/open-database.ts';
 import { byteSize } from '../platform/http/readable.ts';
@@ -55,10 +55,10 @@ async function ask(url: string, headers: Record<string, string>): Promise<{ stat
 }
 
 /** The largest file that is there, and a token of one who may see it: the database is a copy that goes away again. */
-function pickFile({ databasePath, dataDir }: Config): { file: RehearsedFile; token: string } | undefined {
+function pickFile({ databasePath, dataDir }: Config) {
   const db: Db = openDatabase(databasePath);
   try {
-    const files = createRehearsalStore(db).largestFiles(FILES_TO_TRY);
+    const files = largestUploads({ db }, FILES_TO_TRY);
     const file = files.find(({ sha256 }) => existsSync(join(dataDir, uploadPath(sha256))));
     return file && { file, token: credentialsOf({ db, clock: Date.now }).createToken(file.ownerId, 'rehearsal').token };
   } finally {

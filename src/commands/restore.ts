@@ -1,25 +1,17 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { audit, type RecordAct } from '../features/audit/audit.ts';
-import { SCAN_UPLOAD } from '../features/attachments/scan-upload.ts';
-import { BackupBusy, BackupError } from '../features/backups/backup-error.ts';
+import { BackupBusy, BackupError } from '../features/backups/backup-folder.ts';
 import { backupLock } from '../features/hub/data-locks.ts';
 import {
   beginRestore, finishRestore, makeRoom, openRestored, removeStaged, swapRestored, undoRestore,
 } from '../features/backups/restore-steps.ts';
 import { readRestoreState } from '../features/backups/restore-state.ts';
-import { createRestoredStore, type Settled } from '../features/backups/restored-store.ts';
-import { syncSource } from '../features/feeds/sync-source.ts';
-import { removeAccount } from '../features/leaving/remove-account.ts';
-import { REMOVE_SOURCE } from '../features/sources/remove-source.ts';
 import { takeFileLock } from '../platform/db/file-lock.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
-import { isStorageTrouble, type Db } from '../platform/db/open-database.ts';
+import { isStorageTrouble } from '../platform/db/open-database.ts';
 import { byteSize } from '../platform/http/readable.ts';
+import { kindsToRunAgain } from '../app/job-kinds.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode } from './command.ts';
-
-/** Jobs that may run once more after a restore. Others, such as alerts, had their chance after the backup was made. */
-const REPEATABLE = [syncSource.name, REMOVE_SOURCE, SCAN_UPLOAD, removeAccount.name];
 
 type Step = (context: CommandContext, folder: string) => Promise<void>;
 
@@ -75,7 +67,7 @@ async function begin({ env, config, out, err }: CommandContext, folder: string):
     migrations: readMigrations(config.migrationsDir),
     clock: Date.now,
     onStep: (what) => err(`restore: ${what}\n`),
-    settle,
+    runAgain: kindsToRunAgain(),
   });
   const { createdAt, counts, absent } = verification;
   out(`restoring ${verification.name}, made ${createdAt === null ? 'at an unknown time' : iso(createdAt)}\n`);
@@ -88,12 +80,6 @@ async function begin({ env, config, out, err }: CommandContext, folder: string):
   if (migrated > 0) out(`  ${migrated} migrations applied to it\n`);
   out(`  ${settled.sessions} sessions ended, ${settled.jobs} jobs discarded that had been run since\n`);
   out(`  laid ready as .restore-${id}\n`);
-}
-
-function settle(db: Db, backup: string): Settled {
-  const clock = Date.now;
-  const recordAct: RecordAct = (...event) => audit({ db, clock }, ...event);
-  return createRestoredStore({ db, clock, repeatable: REPEATABLE, recordAct }).settle(backup);
 }
 
 async function swap({ config, out }: CommandContext): Promise<void> {

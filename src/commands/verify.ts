@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { lockForVerifying } from '../features/hub/data-locks.ts';
-import { timeOfBackup } from '../features/backups/backup-name.ts';
+import { timeOfBackup } from '../features/backups/backup-folder.ts';
 import { noteRun } from '../features/backups/backup-status.ts';
 import { verifyBackup, type Verification } from '../features/backups/verify-backup.ts';
 import type { FileLock } from '../platform/db/file-lock.ts';

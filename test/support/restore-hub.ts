@@ -3,9 +3,7 @@ import { cpSync, existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { audit, type RecordAct } from '../../src/features/audit/audit.ts';
 import { beginRestore, finishRestore, openRestored, swapRestored } from '../../src/features/backups/restore-steps.ts';
-import { createRestoredStore } from '../../src/features/backups/restored-store.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { addPost, backupHub, MIGRATIONS } from './backup-hub.ts';
 import { hubEnvironment } from './hub-process.ts';
@@ -36,12 +34,7 @@ export async function restorableHub(t: TestContext) {
 }
 
 export function begin(dataDir: string, backup: string, options: Partial<Parameters<typeof beginRestore>[0]> = {}) {
-  return beginRestore({ dataDir, backup, migrations: MIGRATIONS, clock: Date.now, onStep: () => {}, settle, ...options });
-}
-
-function settle(db: Db, backup: string) {
-  const recordAct: RecordAct = (...event) => audit({ db, clock: Date.now }, ...event);
-  return createRestoredStore({ db, clock: Date.now, repeatable: [], recordAct }).settle(backup);
+  return beginRestore({ dataDir, backup, migrations: MIGRATIONS, clock: Date.now, onStep: () => {}, runAgain: [], ...options });
 }
 
 /** A copy of the data for one attempt, in memory where the machine has a file system there. */

@@ -1,4 +1,4 @@
-import { store } from '../hub/hub.ts';
+import { store, type StoreHub } from '../hub/hub.ts';
 
 export type Role = 'admin' | 'member';
 export type Account = { id: number; username: string; displayName: string; role: Role; createdAt: number };
@@ -69,4 +69,11 @@ export const accounts = store(({ db, clock }) => {
 /** An account without its password's hash. */
 export function publicPart({ id, username, displayName, role, createdAt }: Account): Account {
   return { id, username, displayName, role, createdAt };
+}
+
+/** For backups, whose databases are no running hubs'. */
+export function countAccounts({ db }: Pick<StoreHub, 'db'>): { accounts: number; admins: number } {
+  return db.prepare<[], { accounts: number; admins: number }>('count accounts',
+    `SELECT COUNT(*) AS accounts, COUNT(*) FILTER (WHERE role = 'admin') AS admins FROM accounts`).get()
+    ?? { accounts: 0, admins: 0 };
 }

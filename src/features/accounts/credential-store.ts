@@ -1,7 +1,7 @@
 import { DAY } from '../../platform/clock.ts';
 import { hashSecret, newSecret, TOKEN_PREFIX } from '../../platform/secrets.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { store } from '../hub/hub.ts';
+import { store, type StoreHub } from '../hub/hub.ts';
 
 export const SESSION_LIFETIME = 30 * DAY;
 
@@ -82,3 +82,8 @@ export const credentials = store(({ db, clock }) => {
     revokeToken: (id: number, accountId: number): void => void deleteToken.run(id, accountId),
   };
 });
+
+/** In a database that was restored: whoever signed out since must not be signed in again. Returns how many ended. */
+export function endAllSessions({ db }: Pick<StoreHub, 'db'>): number {
+  return db.prepare<[]>('end all sessions', 'DELETE FROM sessions').run().changes;
+}

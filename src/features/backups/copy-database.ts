@@ -2,10 +2,10 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isStorageTrouble, openDatabase } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
-import { BackupError } from './backup-error.ts';
-import { DATABASE } from './backup-folder.ts';
+import { sumUploads } from '../attachments/upload-inventory-store.ts';
+import { BackupError, DATABASE } from './backup-folder.ts';
 import { requireSpace, spaceNeeded } from './free-space.ts';
-import { createSnapshotStore } from './snapshot-store.ts';
+import { bytesOf, copyTo, requireHub } from './snapshot-store.ts';
 
 /**
  * A consistent copy of the hub's database, of one moment, in a new folder; others may write meanwhile. Throws
@@ -14,10 +14,13 @@ import { createSnapshotStore } from './snapshot-store.ts';
 export async function copyDatabase(source: string, folder: string): Promise<void> {
   const db = explained(() => openDatabase(source, { readonly: true }));
   try {
-    const store = createSnapshotStore(db);
-    await requireSpace(dirname(folder), explained(() => spaceNeeded(store.bytes(), store.uploadBytes())));
+    const needed = explained(() => {
+      requireHub(db);
+      return spaceNeeded(bytesOf(db), sumUploads({ db }).uploadBytes);
+    });
+    await requireSpace(dirname(folder), needed);
     await mkdir(folder, { mode: 0o700 });
-    explained(() => store.copyTo(join(folder, DATABASE)));
+    explained(() => copyTo(db, join(folder, DATABASE)));
   } finally {
     db.close();
   }

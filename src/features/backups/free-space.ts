@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { byteSize } from '../../platform/http/readable.ts';
-import { BackupError } from './backup-error.ts';
+import { BackupError } from './backup-folder.ts';
 
 const MARGIN = 64 * 1_024 * 1_024; // bytes: what the running hub may write meanwhile
 

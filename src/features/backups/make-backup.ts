@@ -5,16 +5,15 @@ import type { Clock } from '../../platform/clock.ts';
 import { takeFileLock } from '../../platform/db/file-lock.ts';
 import type { Migration } from '../../platform/db/migrate.ts';
 import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
-import { applyRetention, type RetentionResult } from './apply-retention.ts';
-import { archiveUploads } from './archive-uploads.ts';
-import { BackupBusy, BackupError } from './backup-error.ts';
-import { ARCHIVE, backupFolder, DATABASE, SUMS, type BackupFolder } from './backup-folder.ts';
-import { backupName } from './backup-name.ts';
+import { applyRetention, type RetentionResult } from './remove-old-backups.ts';
+import { archiveUploads } from './upload-archive.ts';
+import {
+  ARCHIVE, BackupBusy, BackupError, backupFolder, backupName, DATABASE, SUMS, type BackupFolder,
+} from './backup-folder.ts';
 import { backupLock, lockForRemoving } from '../hub/data-locks.ts';
-import { readSnapshot } from './check-database.ts';
+import { readSnapshot } from './snapshot-store.ts';
 import { copyDatabase } from './copy-database.ts';
-import { hashFile } from './hash-file.ts';
-import { formatManifest } from './manifest.ts';
+import { formatManifest, hashFile } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';
 import { verifyBackup, type Verification } from './verify-backup.ts';
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { BackupError } from './backup-error.ts';
-import { ARCHIVE, DATABASE } from './backup-folder.ts';
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import type { WrittenFile } from '../../platform/archive/gzip-file.ts';
+import { ARCHIVE, BackupError, DATABASE } from './backup-folder.ts';
 import type { Counts } from './snapshot-store.ts';
 
 export type Hashes = { database: string; archive: string }; // SHA-256, hex
@@ -110,4 +112,30 @@ function parseTime(value: string | undefined): number {
 
 function shown(text: string): string {
   return JSON.stringify(text.length > 120 ? `${text.slice(0, 120)}…` : text);
+}
+
+const PIECE = 1_024 * 1_024; // bytes
+
+/** Opens for reading; never through a link, and a pipe does not keep it waiting. */
+export function openPlainFile(path: string): Promise<FileHandle> {
+  return open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+}
+
+/** Length and SHA-256 of the bytes on disk. */
+export async function hashFile(path: string, signal?: AbortSignal): Promise<WrittenFile> {
+  const file = await openPlainFile(path);
+  try {
+    const hash = createHash('sha256');
+    const buffer = Buffer.allocUnsafe(PIECE);
+    let bytes = 0;
+    for (;;) {
+      signal?.throwIfAborted();
+      const { bytesRead } = await file.read(buffer, 0, PIECE, null);
+      if (bytesRead === 0) return { bytes, sha256: hash.digest('hex') };
+      hash.update(buffer.subarray(0, bytesRead));
+      bytes += bytesRead;
+    }
+  } finally {
+    await file.close();
+  }
 }

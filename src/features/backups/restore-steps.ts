@@ -4,14 +4,13 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SECOND } from '../../platform/clock.ts';
 import { isBusy, isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
-import { BackupError } from './backup-error.ts';
-import { backupName } from './backup-name.ts';
-import { raiseIdsAbove } from './raise-ids.ts';
+import { BackupError, backupName } from './backup-folder.ts';
 import {
   clearRestoreState, readRestoreState, writeRestoreState, type Phase, type RestoreState,
 } from './restore-state.ts';
+import { raiseIdsAbove } from './restored-database.ts';
 import {
-  changeStaged, isStagingName, placesOf, releaseReserve, stageRestore, type StageOptions, type Staged,
+  isStagingName, placesOf, releaseReserve, stageRestore, type StageOptions, type Staged,
 } from './stage-restore.ts';
 import { itemsIn, swapBack, swapIn } from './swap-data.ts';
 
@@ -46,7 +45,7 @@ export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promis
   if (state.phase === 'staged') {
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
     // Only now nobody can write to the old one any more.
-    changeStaged(join(places.staged, 'hub.db'), (db) => raiseIdsAbove(db, join(dataDir, 'hub.db')));
+    raiseIdsAbove(join(places.staged, 'hub.db'), join(dataDir, 'hub.db'));
     state = await advance(dataDir, { ...state, phase: 'swapping', old: itemsIn(dataDir) });
   }
   if (state.phase === 'swapping') {

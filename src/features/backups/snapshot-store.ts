@@ -1,79 +1,144 @@
-import type { Db } from '../../platform/db/open-database.ts';
+import { open } from 'node:fs/promises';
+import { schemaGaps } from '../../platform/db/compare-schema.ts';
+import { pendingMigrations, schemaVersion, SchemaError, type Migration } from '../../platform/db/migrate.ts';
+import { isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
+import { codeOf } from '../../platform/error-code.ts';
+import { countAccounts } from '../accounts/account-store.ts';
+import {
+  countDangling, countUploads, listUploads, type UploadCounts, type UploadRow,
+} from '../attachments/upload-inventory-store.ts';
+import { countPosts, searchDrift } from '../posts/search-index-store.ts';
+import { countSources } from '../sources/source-store.ts';
+import { BackupError } from './backup-folder.ts';
 
-export type Counts = {
-  accounts: number;
-  admins: number;
-  sources: number;
-  posts: number;
-  attachments: number; // native ones
-  uploads: number; // files they share
-  uploadBytes: number;
+export type Counts = ReturnType<typeof countAccounts> & { sources: number; posts: number } & UploadCounts;
+
+/** What the database of a backup says. */
+export type Snapshot = { schemaVersion: number; counts: Counts; uploads: UploadRow[] };
+
+export type DatabaseFacts = Snapshot & {
+  /** Whether this program could run on it: `newer` and `foreign` it could not. */
+  schema: 'same' | 'older' | 'newer' | 'foreign';
+  /** What is wrong with the content although the file is sound: it was so in the hub itself. */
+  defects: string[];
 };
 
-export type UploadRow = { sha256: string; bytes: number; createdAt: number };
+const MAGIC = 'SQLite format 3\0';
 
-export type SnapshotStore = ReturnType<typeof createSnapshotStore>;
+/** SQLite's file format 1.3, "the database header": both 1 for a file without write-ahead log. */
+const VERSIONS_AT = 18;
+const HEADER = 100; // bytes
 
-/** Each with the schema version that brought it. */
-const TABLES: [name: string, since: number][] = [
-  ['counts', 1], ['jobs', 1], ['accounts', 2], ['sources', 3], ['feeds', 3], ['posts', 4], ['attachments', 4],
-  ['posts_search', 4], ['uploads', 5],
-];
+/** So many of the things that a schema lacks are named. */
+const GAPS_SHOWN = 5;
 
-/** What a backup asks of a database, its source or its copy. Statements are made when used: a table may be missing. */
-export function createSnapshotStore(db: Db) {
-  const all = <Row>(name: string, sql: string): Row[] => db.prepare<[], Row>(name, sql).all();
-  const number = (name: string, sql: string): number =>
-    db.prepare<[], { n: number | null }>(name, `SELECT (${sql}) AS n`).get()?.n ?? 0;
-  const hasTable = (name: string): boolean => db.prepare<[string], object>('find table',
-    `SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?`).get(name) !== undefined;
+/** Writes a consistent copy to a path where nothing is, while others write; waits for nobody. */
+export function copyTo(db: Db, path: string): void {
+  db.prepare<[string]>('snapshot', 'VACUUM INTO ?').run(path);
+}
 
-  return {
-    /** Writes a consistent copy to a path where nothing is, while others write; waits for nobody. */
-    copyTo: (path: string): void => void db.prepare<[string]>('snapshot', 'VACUUM INTO ?').run(path),
+/** The length of the file. */
+export function bytesOf(db: Db): number {
+  return Number(db.pragma('page_count')) * Number(db.pragma('page_size'));
+}
 
-    bytes: (): number => Number(db.pragma('page_count')) * Number(db.pragma('page_size')),
-    uploadBytes: (): number => (hasTable('uploads') ? number('bytes of uploads', 'SELECT SUM(bytes) FROM uploads') : 0),
+/** The schema version of a hub's database; throws BackupError for any other. */
+export function requireHub(db: Db): number {
+  const version = schemaVersion(db);
+  if (version === 0) throw new BackupError('hub.db is not the database of a hub: it has no schema_migrations');
+  return version;
+}
 
-    /** Names of tables that a hub's database of that version has and this one has not. */
-    missingTables: (schemaVersion: number): string[] =>
-      TABLES.filter(([name, since]) => since <= schemaVersion && !hasTable(name)).map(([name]) => name),
+/** The database of a backup, without checks, for whoever needs only its rows. */
+export async function readSnapshot(path: string): Promise<Snapshot> {
+  return withSnapshot(path, readRows);
+}
 
-    counts: (): Counts => ({
-      accounts: number('count accounts', 'SELECT COUNT(*) FROM accounts'),
-      admins: number('count admins', `SELECT COUNT(*) FROM accounts WHERE role = 'admin'`),
-      sources: number('count sources', 'SELECT COUNT(*) FROM sources'),
-      posts: number('count posts', 'SELECT COUNT(*) FROM posts'),
-      attachments: number('count attachments', `SELECT COUNT(*) FROM attachments WHERE kind = 'native'`),
-      uploads: hasTable('uploads') ? number('count uploads', 'SELECT COUNT(*) FROM uploads') : 0,
-      uploadBytes: hasTable('uploads') ? number('bytes of uploads', 'SELECT SUM(bytes) FROM uploads') : 0,
-    }),
+function readRows(db: Db): Snapshot {
+  const schema = requireHub(db);
+  const counts = { ...countAccounts({ db }), sources: countSources({ db }), posts: countPosts({ db }) };
+  return { schemaVersion: schema, counts: { ...counts, ...countUploads({ db }) }, uploads: listUploads({ db }) };
+}
 
-    uploads: (): UploadRow[] => hasTable('uploads')
-      ? all<UploadRow>('all uploads', 'SELECT sha256, bytes, created_at AS createdAt FROM uploads ORDER BY sha256')
-      : [],
+/** Checks a finished copy in place, without writing anything anywhere. Throws BackupError when it is no good. */
+export async function checkDatabase(path: string, migrations: Migration[]): Promise<DatabaseFacts> {
+  const facts = await withSnapshot(path, (db, fileBytes) => {
+    if (bytesOf(db) !== fileBytes) throw new BackupError('hub.db is longer or shorter than it says itself');
+    const integrity = String(db.pragma('integrity_check')); // full-text tables included
+    if (integrity !== 'ok') throw new BackupError(`hub.db is damaged: ${integrity.split('\n')[0]}`);
+    const schema = checkSchema(db, requireHub(db), migrations);
+    return { ...readRows(db), schema, defects: defects(db) };
+  });
+  const odd = facts.uploads.find(({ sha256, bytes }) => !/^[0-9a-f]{64}$/.test(sha256) || bytes < 0);
+  if (odd) throw new BackupError('hub.db has a row of an upload that cannot be one');
+  return facts;
+}
 
-    /** "ok", or the first thing that is wrong within the file, full-text tables included. */
-    integrity: (): string => String(db.pragma('integrity_check')),
+async function withSnapshot<T>(path: string, work: (db: Db, fileBytes: number) => T): Promise<T> {
+  const fileBytes = await checkHeader(path);
+  let db: Db | undefined;
+  try {
+    db = openDatabase(path, { readonly: true });
+    return work(db, fileBytes);
+  } catch (error) {
+    if (!(error instanceof Error) || !codeOf(error)?.startsWith('SQLITE_')) throw error;
+    const what = isStorageTrouble(error) ? 'is damaged' : 'is not a whole hub';
+    throw new BackupError(`hub.db ${what}: ${error.message}`, { cause: error });
+  } finally {
+    db?.close();
+  }
+}
 
-    /** Rows that lack their parent, by table. */
-    orphans: () => all<{ table: string; rows: number }>('check foreign keys',
-      'SELECT "table", COUNT(*) AS rows FROM pragma_foreign_key_check GROUP BY "table"'),
+/** Before SQLite sees the file: in write-ahead mode it would put two more files beside it. Returns its length. */
+async function checkHeader(path: string): Promise<number> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer } = await file.read(Buffer.alloc(HEADER), 0, HEADER, 0);
+    if (buffer.toString('latin1', 0, MAGIC.length) !== MAGIC) throw new BackupError('hub.db is no SQLite database');
+    const isPlain = buffer[VERSIONS_AT] === 1 && buffer[VERSIONS_AT + 1] === 1;
+    if (!isPlain) throw new BackupError('hub.db is not a finished copy: it expects a write-ahead log');
+    return (await file.stat()).size;
+  } finally {
+    await file.close();
+  }
+}
 
-    /** Posts that search cannot find, and rows of the index that belong to no post. */
-    searchDrift: () => ({
-      unindexed: number('posts without their row in the index', `
-        SELECT COUNT(*) FROM posts WHERE search_key IS NULL
-            OR search_key NOT IN (SELECT id FROM posts_search_docsize)`),
-      stray: number('rows of the index without their post', `
-        SELECT COUNT(*) FROM posts_search_docsize
-         WHERE id NOT IN (SELECT search_key FROM posts WHERE search_key IS NOT NULL)`),
-    }),
+/** Throws BackupError where the migrations say what there has to be, and something of it is not there. */
+function checkSchema(db: Db, version: number, migrations: Migration[]): DatabaseFacts['schema'] {
+  const schema = compareHistory(db, version, migrations);
+  if (schema === 'newer' || schema === 'foreign') return schema;
+  const gaps = schemaGaps(db, migrations.slice(0, version));
+  if (gaps.length === 0) return schema;
+  const more = gaps.length > GAPS_SHOWN ? ` and ${gaps.length - GAPS_SHOWN} more` : '';
+  throw new BackupError(`hub.db is not a whole hub: it lacks ${gaps.slice(0, GAPS_SHOWN).join(', ')}${more}`);
+}
 
-    /** Native attachments whose file no row of uploads knows. */
-    dangling: (): number => number('attachments without upload', hasTable('uploads')
-      ? `SELECT COUNT(*) FROM attachments WHERE kind = 'native'
-            AND (sha256 IS NULL OR sha256 NOT IN (SELECT sha256 FROM uploads))`
-      : `SELECT COUNT(*) FROM attachments WHERE kind = 'native'`),
-  };
+function compareHistory(db: Db, version: number, migrations: Migration[]): DatabaseFacts['schema'] {
+  if (version > migrations.length) return 'newer';
+  try {
+    return pendingMigrations(db, migrations).length > 0 ? 'older' : 'same';
+  } catch (error) {
+    if (error instanceof SchemaError) return 'foreign';
+    throw error;
+  }
+}
+
+function defects(db: Db): string[] {
+  const found = orphans(db).map(({ table, rows }) => `${plural(rows, 'row')} of ${table} lack their parent`);
+  const { unindexed, stray } = searchDrift({ db });
+  if (unindexed > 0) found.push(`${plural(unindexed, 'post')} cannot be found by search`);
+  if (stray > 0) found.push(`${plural(stray, 'row')} of the search index belong to no post`);
+  const dangling = countDangling({ db });
+  if (dangling > 0) found.push(`${plural(dangling, 'attachment')} name a file that the hub does not know`);
+  return found;
+}
+
+/** Rows that lack their parent, by table. */
+function orphans(db: Db): { table: string; rows: number }[] {
+  return db.prepare<[], { table: string; rows: number }>('check foreign keys',
+    'SELECT "table", COUNT(*) AS rows FROM pragma_foreign_key_check GROUP BY "table"').all();
+}
+
+function plural(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }

@@ -2,24 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { chmod, copyFile, lstat, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { Clock } from '../../platform/clock.ts';
-import { migrate, SchemaError, type Migration } from '../../platform/db/migrate.ts';
-import { openDatabase, type Db } from '../../platform/db/open-database.ts';
 import type { MemberSink } from '../../platform/archive/tar-file.ts';
 import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
 import { isMountPoint } from '../../platform/files/mount-points.ts';
-import { BackupError } from './backup-error.ts';
-import { ARCHIVE, DATABASE, SUMS } from './backup-folder.ts';
-import { checkArchive } from './check-archive.ts';
-import { readSnapshot } from './check-database.ts';
+import type { UploadRow } from '../attachments/upload-inventory-store.ts';
+import { ARCHIVE, BackupError, DATABASE, SUMS } from './backup-folder.ts';
 import { requireSpace, spaceNeeded } from './free-space.ts';
-import { hashFile } from './hash-file.ts';
-import { parseManifest, type Manifest } from './manifest.ts';
-import { raiseIdsByTime } from './raise-ids.ts';
-import type { Settled } from './restored-store.ts';
-import type { UploadRow } from './snapshot-store.ts';
+import { hashFile, parseManifest, type Manifest } from './manifest.ts';
+import { prepareForToday, type Settled, type Today } from './restored-database.ts';
+import { readSnapshot } from './snapshot-store.ts';
 import { DATA_ITEMS, type Places } from './swap-data.ts';
-import { uploadPath } from './upload-content.ts';
+import { checkArchive, uploadPath } from './upload-archive.ts';
 import { verifyBackup, type Verification } from './verify-backup.ts';
 
 /**
@@ -30,15 +23,11 @@ const RESERVE = 'reserve';
 const RESERVE_FILES = 8;
 const RESERVE_FILE_BYTES = 128 * 1_024;
 
-export type StageOptions = {
+export type StageOptions = Today & {
   dataDir: string;
   backup: string; // its folder
   staged: string; // a new folder in DATA_DIR
-  migrations: Migration[];
-  clock: Clock;
   onStep: (what: string) => void;
-  /** Makes the staged database fit for today; given by app. */
-  settle(db: Db, backupName: string): Settled;
 };
 
 export type Staged = { verification: Verification; settled: Settled; migrated: number };
@@ -65,7 +54,7 @@ export async function stageRestore(options: StageOptions): Promise<Staged> {
 async function stage(
   options: StageOptions, { name, absent, counts }: Verification, { hashes }: Manifest,
 ): Promise<Omit<Staged, 'verification'>> {
-  const { dataDir, backup, staged, clock, onStep, settle } = options;
+  const { dataDir, backup, staged, onStep } = options;
   const { size } = await stat(join(backup, DATABASE));
   // Migrations may rewrite the database.
   await requireSpace(dataDir, spaceNeeded(2 * size, counts?.uploadBytes ?? 0), 'the restore');
@@ -80,14 +69,10 @@ async function stage(
   onStep('checking what was unpacked');
   await compareUploads(staged, rows.filter(({ sha256 }) => !missing.has(sha256)));
   onStep('bringing the database up to date');
-  const { migrated, settled } = changeStaged(join(staged, DATABASE), (db) => {
-    const migrated = bringUpToDate(db, options);
-    raiseIdsByTime(db, clock());
-    return { migrated, settled: settle(db, name) };
-  });
+  const prepared = prepareForToday(join(staged, DATABASE), name, options);
   await writeReserve(join(staged, RESERVE));
   await syncTree(staged, rows);
-  return { migrated, settled };
+  return prepared;
 }
 
 /** A rename cannot take along what is mounted there, and behind a link the data would stay where it is. */
@@ -141,29 +126,6 @@ async function compareUploads(staged: string, rows: UploadRow[]): Promise<void> 
   for (const { sha256 } of rows) {
     const found = await hashFile(join(staged, uploadPath(sha256)));
     if (found.sha256 !== sha256) throw new BackupError(`${uploadPath(sha256)} is not what was unpacked`);
-  }
-}
-
-/** Applies safe migrations only: how many. */
-function bringUpToDate(db: Db, { migrations, clock }: StageOptions): number {
-  try {
-    return migrate(db, migrations, clock).length;
-  } catch (error) {
-    if (!(error instanceof SchemaError)) throw error;
-    throw new BackupError('this backup cannot be brought up to date by a restore: restore it with the version that ' +
-      `made it, then upgrade. ${error.message}`, { cause: error });
-  }
-}
-
-/** Changes a database that lies ready, and leaves it as one file: nothing of its log stays beside it. */
-export function changeStaged<T>(path: string, work: (db: Db) => T): T {
-  const db = openDatabase(path);
-  try {
-    const result = work(db);
-    db.pragma('wal_checkpoint(TRUNCATE)');
-    return result;
-  } finally {
-    db.close();
   }
 }
 

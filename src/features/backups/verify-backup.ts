@@ -3,14 +3,10 @@ import { basename, join, resolve } from 'node:path';
 import type { Migration } from '../../platform/db/migrate.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
-import { BackupError } from './backup-error.ts';
-import { ARCHIVE, DATABASE, SUMS } from './backup-folder.ts';
-import { timeOfBackup } from './backup-name.ts';
-import { checkArchive } from './check-archive.ts';
-import { checkDatabase, type DatabaseFacts } from './check-database.ts';
-import { hashFile } from './hash-file.ts';
-import { parseManifest, type AbsentUpload, type Manifest } from './manifest.ts';
-import type { Counts } from './snapshot-store.ts';
+import { ARCHIVE, BackupError, DATABASE, SUMS, timeOfBackup } from './backup-folder.ts';
+import { checkArchive } from './upload-archive.ts';
+import { checkDatabase, type Counts, type DatabaseFacts } from './snapshot-store.ts';
+import { hashFile, parseManifest, type AbsentUpload, type Manifest } from './manifest.ts';
 
 /**
  * `verified`: complete, unharmed and consistent. `degraded`: unharmed, but the hub itself lacked files or had defects

@@ -1,5 +1,5 @@
 import { SECOND } from '../../platform/clock.ts';
-import { store } from '../hub/hub.ts';
+import { store, type StoreHub } from '../hub/hub.ts';
 
 /** What the index needs of a post that was just stored; `searchKey` is null until it was indexed once. */
 export type Indexable = {
@@ -62,4 +62,19 @@ export const searchIndex = store(({ db }) => {
 function searchKey(publishedAt: number, id: number): number {
   const second = Math.max(Math.floor(publishedAt / SECOND), -(2 ** 31));
   return second * 2 ** 21 + (id % 2 ** 21);
+}
+
+/** For backups, whose databases are no running hubs'. */
+export function countPosts({ db }: Pick<StoreHub, 'db'>): number {
+  return db.prepare<[], { n: number }>('count posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? 0;
+}
+
+/** How many posts search cannot find, and how many rows of the index belong to no post. For backups. */
+export function searchDrift({ db }: Pick<StoreHub, 'db'>): { unindexed: number; stray: number } {
+  return db.prepare<[], { unindexed: number; stray: number }>('search drift', `
+    SELECT (SELECT COUNT(*) FROM posts
+             WHERE search_key IS NULL OR search_key NOT IN (SELECT id FROM posts_search_docsize)) AS unindexed,
+           (SELECT COUNT(*) FROM posts_search_docsize
+             WHERE id NOT IN (SELECT search_key FROM posts WHERE search_key IS NOT NULL)) AS stray`).get()
+    ?? { unindexed: 0, stray: 0 };
 }

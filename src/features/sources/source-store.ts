@@ -1,6 +1,6 @@
 import { HttpError } from '../../platform/http/problem.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { store } from '../hub/hub.ts';
+import { store, type StoreHub } from '../hub/hub.ts';
 
 /** Characters. */
 export const TITLE_MAX = 200;
@@ -151,3 +151,8 @@ export const sources = store(({ db, clock }) => {
     delete: (id: number): void => void remove.run(id),
   };
 });
+
+/** For backups, whose databases are no running hubs'. */
+export function countSources({ db }: Pick<StoreHub, 'db'>): number {
+  return db.prepare<[], { n: number }>('count sources', 'SELECT COUNT(*) AS n FROM sources').get()?.n ?? 0;
+}

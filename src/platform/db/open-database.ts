@@ -49,6 +49,11 @@ export function openDatabase(path: string, { onSlow = () => {}, readonly = false
   return wrap(file, onSlow);
 }
 
+/** An empty database in memory, gone when it is closed: to see what a schema is like. */
+export function openInMemory(): Db {
+  return wrap(new Database(':memory:'), () => {});
+}
+
 function configure(file: Database.Database, readonly: boolean): void {
   if (!readonly) enterWalMode(file);
   file.pragma('synchronous = FULL'); // the build's default for WAL is NORMAL: the last commits may go with the power
