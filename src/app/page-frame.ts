@@ -1,8 +1,11 @@
+import type { Hub } from '../features/hub/hub.ts';
+import { notifications } from '../features/notifications/notification-store.ts';
 import { html, type Html } from '../platform/http/html.ts';
 import { layout } from '../platform/http/layout.ts';
 import { statusTitle, type HttpError } from '../platform/http/problem.ts';
 import { page, seeOther, type Page, type Reply } from '../platform/http/reply.ts';
 import type { Viewer } from '../platform/http/router.ts';
+import { ADMIN_LISTS } from './admin-lists.ts';
 import type { Assets } from './assets.ts';
 
 const NAVIGATION = [
@@ -12,23 +15,20 @@ const NAVIGATION = [
 
 const FOR_ADMINS = [{ section: 'admin', href: '/admin', label: 'Admin' }];
 
-/** The pages for administrators, by the section that each names. */
+/** The pages for administrators, each with the section that it names. */
 const ADMIN_PAGES = [
-  ['', 'Overview'], ['jobs', 'Jobs'], ['errors', 'Errors'], ['alerts', 'Alerts'], ['webhooks', 'Webhooks'],
-  ['audit', 'Audit'], ['accounts', 'Accounts'], ['invitations', 'Invitations'],
+  { section: 'admin/', href: '/admin', label: 'Overview' },
+  ...ADMIN_LISTS.map(({ name, title }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label: title })),
 ];
 
 /** Counted no further: a reader with more knows enough. */
 const MOST_UNREAD = 100;
 
-/** How many notifications an account has not read, counted up to `most`; given by app. */
-export type CountUnread = (accountId: number, most: number) => number;
-
 /** Puts the hub's head and navigation around a page. */
-export function renderPage(assets: Assets, content: Page, viewer: Viewer | null, countUnread: CountUnread): string {
+export function renderPage(hub: Hub, assets: Assets, content: Page, viewer: Viewer | null): string {
   const { stylesheet, icon } = assets;
   const navigation = viewer?.role === 'admin' ? [...NAVIGATION, ...FOR_ADMINS] : NAVIGATION;
-  const frame = { siteName: 'Content Hub', stylesheet, icon, navigation, corner: corner(viewer, countUnread) };
+  const frame = { siteName: 'Content Hub', stylesheet, icon, navigation, corner: corner(hub, viewer) };
   return layout(isForAdmins(content) ? withAdminNavigation(content) : content, frame);
 }
 
@@ -37,17 +37,16 @@ function isForAdmins({ section }: Page): boolean {
 }
 
 function withAdminNavigation(content: Page): Page {
-  const current = content.section?.slice('admin/'.length);
-  const link = ([page = '', label = '']: string[]): Html => html`
-  <a href="/admin${page && `/${page}`}" ${page === current && html`aria-current="page"`}>${label}</a>`;
+  const link = ({ section, href, label }: (typeof ADMIN_PAGES)[number]): Html => html`
+  <a href="${href}" ${section === content.section && html`aria-current="page"`}>${label}</a>`;
   const main = html`<nav class="sub" aria-label="Administration">${ADMIN_PAGES.map(link)}</nav>
 ${content.main}`;
   return { ...content, main, section: 'admin' };
 }
 
-function corner(viewer: Viewer | null, countUnread: CountUnread): Html {
+function corner(hub: Hub, viewer: Viewer | null): Html {
   if (!viewer) return html`<a href="/sign-in">Sign in</a>`;
-  const unread = countUnread(viewer.id, MOST_UNREAD);
+  const unread = notifications(hub).countUnread(viewer.id, MOST_UNREAD);
   return html`<a href="/notifications">Notifications${unread > 0 && unreadMark(unread)}</a>
       <a class="who" href="/settings">${viewer.displayName}</a>
       <form method="post" action="/sign-out"><button class="link">Sign out</button></form>`;

@@ -26,7 +26,7 @@ export function createWebServer(app: App): { server: Server; release(): void } {
     trustedProxies: config.trustedProxies,
     discardBytes: 8 * config.uploadMaxBytes, // twice what a request may have
     authenticate: (req) => authenticate(hub, req),
-    renderPage: (page, viewer) => renderPage(assets, page, viewer, app.notifications.countUnread),
+    renderPage: (page, viewer) => renderPage(hub, assets, page, viewer),
     errorPage,
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
     onError: app.errors.note,

@@ -7,7 +7,7 @@ import { readAuditFilter } from './read-filter.ts';
 /** Who did what to what, and when. */
 export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   name: 'audit',
-  title: 'Audit records',
+  title: 'Audit log',
   summary: 'Audit events, newest first; act, actor, target, from and to filter them; ' +
     'format=csv or jsonl downloads all that fit',
   key: ['at', 'id'],

@@ -19,9 +19,9 @@ const NO_ROUTE = 'unmatched';
 const BOUNDS: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 const LABELS = {
-  method: [...METHODS, OTHER_METHOD].join(', '),
-  route: `the template of the path, or ${NO_ROUTE}`,
-  code: 'the status',
+  method: `of the request, \`${OTHER_METHOD}\` for one that is not of HTTP`,
+  route: `template of the path, \`${NO_ROUTE}\` for none`,
+  code: 'status',
 };
 
 /** Of what `read` gives. */

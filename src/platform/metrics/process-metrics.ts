@@ -56,7 +56,7 @@ export const PROCESS_METRICS: readonly Metric<Reading>[] = [
     type: 'info',
     name: 'nodejs_version_info',
     help: 'Version of Node.js that runs the process.',
-    labels: { version: 'such as v24.7.0', major: 'of that', minor: 'of that', patch: 'of that' },
+    labels: { version: 'such as v24.7.0', major: 'first part', minor: 'second part', patch: 'third part' },
     samples: () => [{ labels: NODE_VERSION, value: 1 }],
   },
 ];
