@@ -282,6 +282,31 @@ test('a migration that is not safe stops start, web and worker with the command 
   assert.ok(hasIndex());
 });
 
+/** As 0.1.0 left it: nothing of it is read but its history. */
+function databaseOf010(dataDir: string): void {
+  const db = openDatabase(join(dataDir, 'hub.db'));
+  db.exec(`CREATE TABLE schema_migrations (
+      version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL, name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT;
+    INSERT INTO schema_migrations VALUES
+      (1, 1, 'platform', 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af42923cc86082'),
+      (2, 1, 'accounts', 'a87d06a20774dee7be3fd3990186e6f5c62f3b6d878e099038045a94bad57ef0');
+    CREATE TABLE accounts (id INTEGER PRIMARY KEY, username TEXT NOT NULL) STRICT`);
+  db.close();
+}
+
+test('a hub made by 0.1.0 is not started, and one sentence says what to do', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  databaseOf010(dataDir);
+  const env = { PORT: '0', DATA_DIR: dataDir };
+  for (const [program, ...args] of [['start.ts'], ['web.ts'], ['hubctl.ts', 'migrate', '--allow-unsafe']]) {
+    const path = join(PROJECT_ROOT, 'src/bin', program ?? '');
+    const { status, stdout, stderr } = await runProgram(process.execPath, [path, ...args], { env });
+    assert.deepEqual([status, stdout], [1, ''], program);
+    assert.match(stderr, /was made by version 0\.1\.0, which this program cannot upgrade: keep that version, or export /);
+    assert.equal(stderr.split('\n').length, 2, 'one line');
+  }
+});
+
 test('migrate --allow-unsafe needs a verified backup that was made within the last hour', async (t) => {
   const { run, number, hasIndex, noteBackup } = await upgradedHub(t);
   const plain = await run('hubctl.ts', 'migrate');
