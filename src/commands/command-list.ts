@@ -31,7 +31,7 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'jobs', usage: 'jobs list [--state STATE] [--json] | jobs retry <id> | jobs discard <id>',
-    summary: 'List jobs (failed ones, unless --state says queued|running|retrying|failed|done|discarded|all), ' +
+    summary: 'List jobs (failed ones, unless --state says failed|retrying|queued|running|done|discarded|all), ' +
       'run one again, or give it up.',
     load: async () => (await import('./jobs.ts')).jobsCommand,
   },
