@@ -1,20 +1,13 @@
 import { audit, type RecordAct } from '../features/audit/audit.ts';
 import { noteError } from '../features/errors/error-store.ts';
-import { syncSoon } from '../features/feeds/queue-syncs.ts';
-import { openFeed, settleFailedSyncs } from '../features/feeds/sync-source.ts';
 import { notifyFollowers } from '../features/follows/notify-followers.ts';
 import { counts as countsOf, jobs as jobsOf, limits as limitsOf, throttled, type Hub } from '../features/hub/hub.ts';
 import { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
 import { ingestStore as ingestStoreOf } from '../features/posts/ingest-store.ts';
 import { posts as postsOf } from '../features/posts/post-store.ts';
 import { writingPosts } from '../features/posts/write-post.ts';
-import { addingSources } from '../features/sources/add-source.ts';
-import { changingSources } from '../features/sources/change-source.ts';
-import { REMOVE_ATTEMPTS, REMOVE_SOURCE, removingSources } from '../features/sources/remove-source.ts';
 import { mayManage, maySee } from '../features/sources/source-access.ts';
 import { sources as sourcesOf } from '../features/sources/source-store.ts';
-import { createWebhook } from '../features/webhooks/manage-webhooks.ts';
-import { webhookEvents } from '../features/webhooks/webhook-store.ts';
 import type { JobHandlers } from '../platform/jobs/worker.ts';
 import { createAttachments } from './attachments.ts';
 import { jobHandlers } from './job-kinds.ts';
@@ -35,26 +28,6 @@ export function createApp(surroundings: Surroundings) {
   const ingestStore = ingestStoreOf(hub);
   const notifications = notificationsOf(hub);
 
-  const removing = removingSources({
-    db,
-    paced,
-    sources,
-    removeParts: [
-      posts.removeOfSource,
-      (sourceId, limit) => webhookEvents(hub).removeOfSource(sourceId, limit),
-      (sourceId, limit) => notifications.removeAbout(`/sources/${sourceId}`, limit), // they lead nowhere now
-    ],
-    enqueue: (sourceId) =>
-      void jobs.enqueue({
-        kind: REMOVE_SOURCE, payload: { sourceId }, dedupeKey: String(sourceId), maxAttempts: REMOVE_ATTEMPTS,
-      }),
-  });
-  const changing = changingSources({
-    hub, db, sources, limits, recordAct, removing,
-    syncSoon: (source) => syncSoon(hub, source),
-    settleFailed: (id) => settleFailedSyncs(hub, id),
-  });
-
   const attachments = createAttachments({ ...surroundings, hub, jobs, counts, notifications, recordAct });
   const writing = writingPosts({
     db, posts, ingest: ingestStore, attach: attachments.attach, counts, recordAct, clock,
@@ -67,7 +40,6 @@ export function createApp(surroundings: Surroundings) {
 
   const handlers: JobHandlers = {
     ...jobHandlers(hub),
-    [REMOVE_SOURCE]: removing.handler,
     ...attachments.handlers,
   };
 
@@ -76,12 +48,7 @@ export function createApp(surroundings: Surroundings) {
     hub,
     counts,
     errors: { note: (error: unknown) => noteError(hub, error) },
-    recordAct, limits, paced, jobs, handlers, sources, posts, changing,
+    recordAct, limits, paced, jobs, handlers, sources, posts,
     notifications, attachments, writing,
-    adding: addingSources({
-      db, sources, limits, recordAct, clock,
-      openFeed: (address) => openFeed(hub, address),
-      createWebhook: (sourceId) => createWebhook(hub, sourceId),
-    }),
   };
 }

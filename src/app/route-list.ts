@@ -21,6 +21,14 @@ import { deleteAccount, downloadAccount } from '../features/leaving/leaving-rout
 import {
   listNotifications, markNotificationsRead, showNotifications, submitMarkAllRead,
 } from '../features/notifications/notification-routes.ts';
+import {
+  showDeleteSource, showSource, showSources, showTransfer, submitDeleteSource, submitOpml, submitPause, submitResume,
+  submitSource, submitSourceChange, submitSync, submitTransfer,
+} from '../features/manage-sources/source-pages.ts';
+import {
+  changeSourceJson, createSource, deleteSourceJson, downloadOpml, importOpmlJson, listSources, showSourceJson,
+  syncSourceJson, transferSourceJson,
+} from '../features/manage-sources/source-routes.ts';
 import { receiveWebhookEvent, rotateWebhookSecret, submitRotateSecret } from '../features/webhooks/webhook-routes.ts';
 import type { Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
@@ -72,6 +80,32 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('GET /notifications', 'member', 'Page: notifications', showNotifications),
   at('POST /notifications/read', 'member', 'Form: mark all notifications as read', submitMarkAllRead),
+
+  at('GET /api/sources', 'public', 'Public sources, and your own; with whether you follow each', listSources),
+  at('POST /api/sources', 'member', 'Add a source', createSource),
+  at('GET /api/sources.opml', 'member', 'Your feeds as OPML 2.0', downloadOpml),
+  at('POST /api/sources/import', 'member', 'Add the feeds of an OPML document', importOpmlJson),
+  at(
+    'GET /api/sources/:id', 'public', 'One source; its owner also sees how its feed or webhook does', showSourceJson,
+  ),
+  at('PATCH /api/sources/:id', 'member', 'Change title, visibility or paused', changeSourceJson),
+  at('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', deleteSourceJson),
+  at('POST /api/sources/:id/sync', 'member', 'Synchronise now', syncSourceJson),
+  at(
+    'POST /api/sources/:id/transfer', 'member', 'Give a source to another account: {username}', transferSourceJson,
+  ),
+  at('GET /sources', 'public', 'Page: sources, and adding one', showSources),
+  at('POST /sources', 'member', 'Form: add a source', submitSource),
+  at('POST /sources/import', 'member', 'Form: add the feeds of an OPML document', submitOpml),
+  at('GET /sources/:id', 'public', 'Page: one source with its posts', showSource),
+  at('POST /sources/:id', 'member', 'Form: change title and visibility', submitSourceChange),
+  at('POST /sources/:id/pause', 'member', 'Form: pause', submitPause),
+  at('POST /sources/:id/resume', 'member', 'Form: resume', submitResume),
+  at('POST /sources/:id/sync', 'member', 'Form: synchronise now', submitSync),
+  at('GET /sources/:id/delete', 'member', 'Page: really delete this source?', showDeleteSource),
+  at('POST /sources/:id/delete', 'member', 'Form: delete a source', submitDeleteSource),
+  at('GET /sources/:id/transfer', 'member', 'Page: give this source to somebody', showTransfer),
+  at('POST /sources/:id/transfer', 'member', 'Form: give this source to somebody', submitTransfer),
 
   at('PUT /api/sources/:id/follow', 'member', 'Be notified of new posts of a source', followSource),
   at('DELETE /api/sources/:id/follow', 'member', 'No longer be notified of new posts of a source', unfollowSource),
