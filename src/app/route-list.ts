@@ -1,14 +1,12 @@
 import {
-  showJoin, showSignIn, submitJoin, submitSignIn, submitSignOut,
+  showJoin, showSettings, showSignIn, submitEndSessions, submitJoin, submitName, submitPassword, submitRevokeToken,
+  submitSignIn, submitSignOut, submitToken,
 } from '../features/accounts/account-pages.ts';
 import {
   changeAccountJson, createAccount, createInvitation, createSession, createToken, deleteInvitation, deleteSession,
   deleteToken, listTokens, showAccount,
 } from '../features/accounts/account-routes.ts';
 import { submitInvitation, submitWithdrawal } from '../features/accounts/invitation-list.ts';
-import {
-  showSettings, submitEndSessions, submitName, submitPassword, submitRevokeToken, submitToken,
-} from '../features/accounts/settings-pages.ts';
 import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-routes.ts';
 import { showOverview } from '../features/admin/overview-pages.ts';
 import { followSource, submitFollow, submitUnfollow, unfollowSource } from '../features/follows/follow-routes.ts';
@@ -114,10 +112,10 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
 
   at('PUT /api/posts/:id/read', 'member', 'Mark a post as read', markPostRead),
   at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', markPostUnread),
-  at('GET /api/history', 'member', 'What you have read, the last first', listHistory),
-  at('DELETE /api/history', 'member', 'Forget all that you have read', clearHistory),
+  at('GET /api/history', 'member', 'What you have read, last read first', listHistory),
+  at('DELETE /api/history', 'member', 'Clear your reading history', clearHistory),
   at('GET /history', 'member', 'Page: reading history', showHistory),
-  at('POST /history/clear', 'member', 'Form: forget the reading history', submitClearHistory),
+  at('POST /history/clear', 'member', 'Form: clear the reading history', submitClearHistory),
   at('POST /posts/:id/unread', 'member', 'Form: mark a post as unread', submitPostUnread),
 
   at(
