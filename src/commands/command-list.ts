@@ -6,7 +6,7 @@ type ListedCommand = { name: string; usage: string; summary: string; load(): Pro
 export const COMMANDS: ListedCommand[] = [
   {
     name: 'alerts', usage: 'alerts test | alerts list [--state STATE] [--json]',
-    summary: 'Send one alert and say what came back, or list the newest (of --state pending|delivered|failed).',
+    summary: 'Send one alert and say what came back, or list the newest (of --state failed|pending|delivered).',
     load: async () => (await import('./alerts.ts')).alertsCommand,
   },
   {
