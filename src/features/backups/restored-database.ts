@@ -74,9 +74,9 @@ function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Set
 }
 
 /**
- * Left alone, a restored database would give the ids again that the hub gave after the backup was made. So its ids go on
- * above a floor that grows with time faster than the ids of any hub: the hundredths of a second since 2026. The floor
- * holds where the replaced database is lost, and whichever backup is restored next; until 2057 it has at most 11 digits.
+ * Left alone, a restored database would give the ids again that the hub gave after the backup was made. So its ids go
+ * on above a floor that grows faster with time than the ids of any hub: the hundredths of a second since 2026. It holds
+ * where the replaced database is lost, and whichever backup is restored next. Until 2057 it has at most 11 digits.
  */
 function raiseIdsByTime(db: Db, now: number): void {
   const floor = Math.max(0, Math.floor((now - START_OF_2026) / 10));

@@ -49,7 +49,6 @@ export const removeSource: JobKind<{ sourceId: number }> = {
  */
 function removeSome(hub: Hub, sourceId: number, limit: number): boolean {
   return overwritingDeleted(hub.db, () => hub.db.write('remove source, a step', () => {
-    if (!sources(hub).isHidden(sourceId)) return true;
     const removed = [
       () => posts(hub).removeOfSource(sourceId, limit),
       () => webhookEvents(hub).removeOfSource(sourceId, limit),

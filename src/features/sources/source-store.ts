@@ -92,8 +92,6 @@ export const sources = store(({ db, clock }) => {
     'UPDATE sources SET removed_at = ?, next_sync_at = NULL WHERE id = ?');
   const selectGiven = db.prepare<[number], { seq: number }>('whether an id of sources was given',
     `SELECT seq FROM sqlite_sequence WHERE name = 'sources' AND seq >= ?`);
-  const selectHidden = db.prepare<[number], { id: number }>('hidden source',
-    'SELECT id FROM sources WHERE id = ? AND removed_at IS NOT NULL');
   const remove = db.prepare<[number]>('delete source', 'DELETE FROM sources WHERE id = ? AND removed_at IS NOT NULL');
 
   return {
@@ -135,8 +133,6 @@ export const sources = store(({ db, clock }) => {
     resume: (id: number): void => void resume.run(clock(), clock(), id),
     /** Nobody sees it or its posts any more. */
     hide: (id: number): void => void hide.run(clock(), id),
-    /** Whether it is there and hidden. */
-    isHidden: (id: number): boolean => selectHidden.get(id) !== undefined,
     /** The row of one that is hidden; what it has goes with it. */
     delete: (id: number): void => void remove.run(id),
   };
