@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { ClientRequest } from 'node:http';
 import { test } from 'node:test';
+import { audit } from '../src/features/audit/audit.ts';
 import { MINUTE } from '../src/platform/clock.ts';
 import { addNotes, addPost, leave, numberIn, sendJson } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';
@@ -82,6 +83,21 @@ test('what was asked for before leaving, and comes to be done after it, is not d
   assert.deepEqual((await ada.get('/api/invitations')).json()['items'], []);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM api_tokens'), 0);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources'), 0);
+  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE actor_name = '${NAME}'`), 0);
+});
+
+test('nothing is recorded under the name of somebody who has left, nor once the account is gone altogether', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const record = () => audit(hub.handle, 'attachment.refused', { id: 2, name: NAME, address: null });
+  const zeb = await hub.person(NAME);
+  record();
+  assert.equal((await leave(hub, zeb)).status, 204);
+
+  assert.throws(record, { status: 401 });
+  await hub.work();
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM accounts'), 1);
+  assert.throws(record, { status: 401 });
   assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE actor_name = '${NAME}'`), 0);
 });
 

@@ -1,6 +1,7 @@
+import type { Viewer } from '../../platform/http/router.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 
-export type Role = 'admin' | 'member';
+export type Role = Viewer['role'];
 export type Account = { id: number; username: string; displayName: string; role: Role; createdAt: number };
 export type AccountWithHash = Account & { passwordHash: string };
 type Pseudonym = { name: string };

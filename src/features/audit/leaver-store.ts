@@ -34,13 +34,13 @@ export const leavers = store(({ db }) => {
      WHERE id IN (SELECT id FROM audit_records WHERE target_kind = 'account' AND target_id = @id LIMIT @limit)`);
 
   return {
-    /** What the account's next `limit` records are about: those from which `hideNames` takes its name. */
+    /** What those records are about from which `hideNames` will next take the account's name. */
     thingsOf: (id: number, limit: number): Thing[] => selectThings.all({ id, limit }),
 
-    /** In what others did to a thing that is gone, unless it was never the leaver's: another made it and kept it. */
+    /** In records of what others did to a thing, unless it was never the leaver's: another made it and kept it. */
     hideTitle: (id: number, { kind, id: thingId }: Thing): void => void hideTitle.run({ id, kind, thingId }),
 
-    /** Of up to `limit` records each by and about the account; returns how many at most are done of one of the two. */
+    /** In up to `limit` records by the account and as many about it; returns the larger of both numbers. */
     hideNames(leaver: Leaver, limit: number): number {
       const step = { ...leaver, limit };
       return Math.max(hideActor.run(step).changes, hideTarget.run(step).changes);

@@ -45,11 +45,11 @@ export function beginRemoval(hub: Hub, accountId: number): void {
   enqueue(hub, removeAccount, { accountId });
 }
 
-/** What `some` deletes is overwritten in the file. */
+/** Repeats `some` until less than it may is left; what it deletes is overwritten in the file. */
 async function inSteps(
   hub: Hub, name: string, signal: AbortSignal, some: (limit: number) => number,
 ): Promise<void> {
-  // A savepoint of its own: what the search index frees is written, and so overwritten, when that ends.
+  // A savepoint for each step: when it ends the search index writes, and so overwrites, what it frees.
   const overwriting = (limit: number): number =>
     overwritingDeleted(hub.db, () => hub.db.write(name, () => some(limit)));
   await throttled(hub)(name, overwriting, () => signal.aborted);
@@ -68,7 +68,7 @@ function removeSome(hub: Hub, id: number, limit: number): number {
   );
 }
 
-/** In the audit records. Titles may hold a name too: those of what is gone with its owner are hidden. */
+/** Takes names out of the audit records. Titles may hold one too: those of what is gone with its owner are hidden. */
 function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   for (const thing of leavers(hub).thingsOf(leaver.id, limit)) {
     if (!isThere(hub, thing)) leavers(hub).hideTitle(leaver.id, thing);
@@ -76,7 +76,7 @@ function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   return leavers(hub).hideNames(leaver, limit);
 }
 
-/** Whether it still is somebody's. Who leaves owns nothing any more. */
+/** Whether it is there, and so another's: who leaves owns nothing any more. */
 function isThere(hub: Hub, { kind, id }: Thing): boolean {
   return kind === 'source' ? sources(hub).find(id) !== undefined : posts(hub).exists(id);
 }
