@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { readBridgeConfig } from '../src/app/clamd-bridge/bridge-settings.ts';
 import { ConfigError } from '../src/features/hub/read-config.ts';
-import { createScanner } from '../src/features/attachments/scan-file.ts';
+import { scanFile } from '../src/features/attachments/scan-file.ts';
 import {
   BAD_WORDS, BAD_WORDS_NAME, EICAR, EICAR_NAME, freePort, onWholeStream, socketFolder, startClamd,
 } from './support/clamd.ts';
@@ -147,11 +147,11 @@ test('from the hub to clamd and back: clean, infected, too large, gone', async (
   if (!requireTool(t, 'clamd')) return;
   const clamd = await startClamd(t, ['StreamMaxLength 1M', 'MaxFileSize 1M']);
   const bridge = await startBridge(t, clamd);
-  const scan = createScanner({ url: `${bridge.url}/scan`, timeoutMs: 20_000 });
+  const scanner = { url: `${bridge.url}/scan`, timeoutMs: 20_000 };
   const path = join(socketFolder(t), 'upload');
   const verdictOn = (content: string | Buffer) => {
     writeFileSync(path, content);
-    return scan({ path, bytes: Buffer.byteLength(content), filename: 'Eulen 🦉.txt' });
+    return scanFile(scanner, { path, bytes: Buffer.byteLength(content), filename: 'Eulen 🦉.txt' });
   };
   const host = new URL(bridge.url).host;
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { createAttachments } from '../src/app/attachments.ts';
+import { tidyCache } from '../src/features/attachments/remote-cache.ts';
 import { DAY, HOUR } from '../src/platform/clock.ts';
 import { startHubProcess } from './support/hub-process.ts';
 import { getFile } from './support/own-posts.ts';
@@ -86,8 +86,7 @@ test('a smaller limit after a new start removes what is too much, and forgotten 
   await hub.work();
   assert.equal(rows(), 5, 'the failure is forgotten');
   const smaller = { ...hub.config, attachmentCacheMaxBytes: 25_000 };
-  const counts = { add() {}, observe() {}, read: () => assert.fail() };
-  await createAttachments({ ...hub.app, config: smaller, counts }).remoteCache.tidy();
+  await tidyCache({ ...hub.handle, config: smaller });
   assert.equal(rows(), 2);
   assert.deepEqual(cachedSizes(hub), [10_000, 10_000]);
   await assertInStep(hub);

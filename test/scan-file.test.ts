@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { createScanner, type FileToScan, type ScanResult } from '../src/features/attachments/scan-file.ts';
+import { scanFile, type FileToScan, type ScanResult } from '../src/features/attachments/scan-file.ts';
 import { rawReply, reply, startOrigin, startRawOrigin } from './support/origin.ts';
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
 import { makeSelfSigned } from './support/self-signed.ts';
@@ -25,7 +25,7 @@ function fileWith(t: TestContext, content: string | Buffer, filename = 'notes.tx
 type Limits = { timeoutMs?: number; idleMs?: number };
 
 function scan(url: string, file: FileToScan, limits: Limits = {}): Promise<ScanResult> {
-  return createScanner({ url, timeoutMs: TIMEOUT, ...limits })(file);
+  return scanFile({ url, timeoutMs: TIMEOUT, ...limits }, file);
 }
 
 function reasonOf(result: ScanResult): string {
@@ -278,9 +278,9 @@ test('a proxy named in the environment does not see the files', async (t) => {
   const scanner = await startOrigin(t, reply(200, {}, '{"clean":false}'));
   const file = fileWith(t, 'x');
   const program = `
-    import { createScanner } from ${JSON.stringify(join(PROJECT_ROOT, 'src/features/attachments/scan-file.ts'))};
-    const scan = createScanner({ url: ${JSON.stringify(scanner.url)}, timeoutMs: 5_000 });
-    console.log((await scan(${JSON.stringify(file)})).verdict);
+    import { scanFile } from ${JSON.stringify(join(PROJECT_ROOT, 'src/features/attachments/scan-file.ts'))};
+    const options = { url: ${JSON.stringify(scanner.url)}, timeoutMs: 5_000 };
+    console.log((await scanFile(options, ${JSON.stringify(file)})).verdict);
   `;
   const env = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: proxy.url, http_proxy: proxy.url };
   const { stdout, stderr } = await runProgram(process.execPath, ['--input-type=module', '--eval', program], { env });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { uploads } from '../src/features/attachments/attachment-store.ts';
 import type { Client } from './support/client.ts';
 import type { Hub } from './support/hub.ts';
 import { attachOne, getFile, hubWithOwnPosts, ownSource } from './support/own-posts.ts';
@@ -80,7 +81,7 @@ test('when a private source goes over to somebody else, its files do, and count 
   assert.deepEqual(await statuses(hub, path, [bob, carol, undefined]), [200, 404, 404]);
   hub.db.prepare<[number]>('t', 'UPDATE sources SET owner_id = 3 WHERE id = ?').run(sourceId);
 
-  const { usageOf } = hub.app.attachments.uploads;
+  const { usageOf } = uploads(hub.handle);
   assert.deepEqual(await statuses(hub, path, [bob, carol, undefined]), [404, 200, 404]);
   assert.deepEqual([usageOf(2), usageOf(3)], [0, 4]);
 });
@@ -103,7 +104,7 @@ test('with its post, its source or by itself a file is gone at once, and its spa
     assert.deepEqual(await statuses(hub, path, people, `"${attachment.sha256}"`), [404, 404], what);
   }
   await hub.work();
-  assert.equal(hub.app.attachments.uploads.usageOf(1), 0);
+  assert.equal(uploads(hub.handle).usageOf(1), 0);
 });
 
 test('who may not change a post may not remove its files, which stay', async (t) => {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { uploads } from '../src/features/attachments/attachment-store.ts';
 import { attachOne, getFile, hubWithOwnPosts, type Served } from './support/own-posts.ts';
 import { avif, gif, jpeg, pdf, png, webp } from './support/sample-files.ts';
 
@@ -145,7 +146,7 @@ test('a file that is missing or cut off on the disk is 404 and not kept by cache
     join(hub.dataDir, 'uploads', sha256?.slice(0, 2) ?? '', sha256 ?? '');
   rmSync(place(lost));
   truncateSync(place(cut), 2);
-  hub.app.attachments.uploads.setScan(bad.attachment.sha256 ?? '', 'infected');
+  uploads(hub.handle).setScan(bad.attachment.sha256 ?? '', 'infected');
 
   for (const [path, status] of [[lost.path, 404], [cut.path, 404], [bad.path, 410]] as const) {
     const served = await getFile(hub, path);

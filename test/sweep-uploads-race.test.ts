@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
+import { sweepUploads } from '../src/features/attachments/sweep-uploads.ts';
+import { uploadFiles } from '../src/features/attachments/upload-files.ts';
 import { HOUR } from '../src/platform/clock.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import {
@@ -22,15 +24,15 @@ async function hubWithUnnamed(t: TestContext) {
   hub.passTime(DAY_AND_HOUR);
   assert.equal(uploadRows(hub.db)[0]?.attachments, 0);
   const { id } = await writePost(hub, ada);
-  return { hub, root, ada, id, sweep: hub.app.attachments.sweeping.sweepDaily };
+  return { hub, root, ada, id, sweep: () => sweepUploads(hub.handle) };
 }
 
 /** Has that done when the next upload's file has just been put in its place, or just before. */
 function onKeep(hub: Hub, when: 'before' | 'after', act: () => Promise<unknown>): void {
-  const { uploadFiles } = hub.app.attachments;
-  const { keep } = uploadFiles;
-  uploadFiles.keep = async (received) => {
-    uploadFiles.keep = keep;
+  const files = uploadFiles(hub.handle);
+  const { keep } = files;
+  files.keep = async (received) => {
+    files.keep = keep;
     if (when === 'before') await act();
     await keep(received);
     if (when === 'after') await act();

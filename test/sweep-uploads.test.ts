@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { uploadFiles } from '../src/features/attachments/upload-files.ts';
 import { backupLock } from '../src/features/hub/data-locks.ts';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
 import { takeFileLock } from '../src/platform/db/file-lock.ts';
@@ -158,10 +159,10 @@ test('no backup begins while files are being removed, and one may right after', 
   const { id } = await writePost(hub, ada, ['a', 'b', 'c'].map(file));
   await ada.client.delete(`/api/posts/${id}`);
   await daysPass(hub, 1);
-  const { uploadFiles } = hub.app.attachments;
-  const { removeNow } = uploadFiles;
+  const files = uploadFiles(hub.handle);
+  const { removeNow } = files;
   const locks: unknown[] = [];
-  uploadFiles.removeNow = (sha256) => {
+  files.removeNow = (sha256) => {
     locks.push(takeFileLock(backupLock(hub.dataDir)));
     removeNow(sha256);
   };

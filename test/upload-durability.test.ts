@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { uploadFiles } from '../src/features/attachments/upload-files.ts';
 import { startHub } from './support/hub.ts';
 import { pdf } from './support/sample-files.ts';
 import { formWith, sendForm, writer } from './support/uploads.ts';
@@ -47,7 +48,7 @@ test('a file that the disk does not confirm is refused, and nothing of it stays'
     const left = hub.db.prepare<[], { n: number }>('left', `
       SELECT (SELECT COUNT(*) FROM uploads) + (SELECT COUNT(*) FROM attachments) + (SELECT COUNT(*) FROM posts) AS n`);
     assert.equal(left.get()?.n, 0, failing);
-    assert.deepEqual(await filesOf(hub.app.attachments.uploadFiles.list()), [], failing);
+    assert.deepEqual(await filesOf(uploadFiles(hub.handle).list()), [], failing);
   }
 });
 

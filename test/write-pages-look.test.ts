@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { uploads } from '../src/features/attachments/attachment-store.ts';
 import { openBrowser, type Browser } from './support/browser.ts';
 import { hubWithOwnPosts, writePost } from './support/own-posts.ts';
 import { FIND_FAINT_TEXT, FIND_FAULTS, follow, signIn } from './support/page-visits.ts';
@@ -24,7 +25,7 @@ async function hubWithEverything(t: TestContext) {
     { name: 'bad.txt', content: 'bad' }, { name: 'good.txt', content: 'good' },
   ];
   const post = await writePost(hub, ada, sourceId, files, { title: LONG, content: `${LONG}\n${LONG}` });
-  hub.app.attachments.uploads.setScan(post.attachments[2]?.sha256 ?? '', 'infected');
+  uploads(hub.handle).setScan(post.attachments[2]?.sha256 ?? '', 'infected');
   const browser = await openBrowser(t);
   await signIn(browser, hub.address, 'ada', hub.password);
   return { hub, browser, tell: (title: string) => tell(hub, title) };

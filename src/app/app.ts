@@ -1,15 +1,17 @@
 import { audit, type RecordAct } from '../features/audit/audit.ts';
 import { noteError } from '../features/errors/error-store.ts';
-import { notifyFollowers } from '../features/follows/notify-followers.ts';
+import { syncSoon } from '../features/feeds/queue-syncs.ts';
+import { openFeed, settleFailedSyncs } from '../features/feeds/sync-source.ts';
 import { counts as countsOf, jobs as jobsOf, limits as limitsOf, throttled, type Hub } from '../features/hub/hub.ts';
 import { notifications as notificationsOf } from '../features/notifications/notification-store.ts';
-import { ingestStore as ingestStoreOf } from '../features/posts/ingest-store.ts';
-import { posts as postsOf } from '../features/posts/post-store.ts';
-import { writingPosts } from '../features/posts/write-post.ts';
-import { mayManage, maySee } from '../features/sources/source-access.ts';
+import { posts } from '../features/posts/post-store.ts';
+import { addingSources } from '../features/sources/add-source.ts';
+import { changingSources } from '../features/sources/change-source.ts';
+import { REMOVE_ATTEMPTS, REMOVE_SOURCE, removingSources } from '../features/sources/remove-source.ts';
 import { sources as sourcesOf } from '../features/sources/source-store.ts';
+import { createWebhook } from '../features/webhooks/manage-webhooks.ts';
+import { webhookEvents } from '../features/webhooks/webhook-store.ts';
 import type { JobHandlers } from '../platform/jobs/worker.ts';
-import { createAttachments } from './attachments.ts';
 import { jobHandlers } from './job-kinds.ts';
 
 export type Surroundings = Hub;
@@ -24,23 +26,31 @@ export function createApp(surroundings: Surroundings) {
   const [counts, limits, paced, jobs] = [countsOf(hub), limitsOf(hub), throttled(hub), jobsOf(hub)];
 
   const sources = sourcesOf(hub);
-  const posts = postsOf(hub);
-  const ingestStore = ingestStoreOf(hub);
   const notifications = notificationsOf(hub);
 
-  const attachments = createAttachments({ ...surroundings, hub, jobs, counts, notifications, recordAct });
-  const writing = writingPosts({
-    db, posts, ingest: ingestStore, attach: attachments.attach, counts, recordAct, clock,
-    onWritten: (sourceId, authorId) => notifyFollowers(hub, sourceId, 1, authorId),
-    findSource(id, viewer) {
-      const source = sources.find(id);
-      return source && maySee(source, viewer) ? { ...source, mayManage: mayManage(source, viewer) } : undefined;
-    },
+  const removing = removingSources({
+    db,
+    paced,
+    sources,
+    removeParts: [
+      (sourceId, limit) => posts(hub).removeOfSource(sourceId, limit),
+      (sourceId, limit) => webhookEvents(hub).removeOfSource(sourceId, limit),
+      (sourceId, limit) => notifications.removeAbout(`/sources/${sourceId}`, limit), // they lead nowhere now
+    ],
+    enqueue: (sourceId) =>
+      void jobs.enqueue({
+        kind: REMOVE_SOURCE, payload: { sourceId }, dedupeKey: String(sourceId), maxAttempts: REMOVE_ATTEMPTS,
+      }),
+  });
+  const changing = changingSources({
+    hub, db, sources, limits, recordAct, removing,
+    syncSoon: (source) => syncSoon(hub, source),
+    settleFailed: (id) => settleFailedSyncs(hub, id),
   });
 
   const handlers: JobHandlers = {
     ...jobHandlers(hub),
-    ...attachments.handlers,
+    [REMOVE_SOURCE]: removing.handler,
   };
 
   return {
@@ -48,7 +58,11 @@ export function createApp(surroundings: Surroundings) {
     hub,
     counts,
     errors: { note: (error: unknown) => noteError(hub, error) },
-    recordAct, limits, paced, jobs, handlers, sources, posts,
-    notifications, attachments, writing,
+    recordAct, limits, paced, jobs, handlers, sources, changing, notifications,
+    adding: addingSources({
+      db, sources, limits, recordAct, clock,
+      openFeed: (address) => openFeed(hub, address),
+      createWebhook: (sourceId) => createWebhook(hub, sourceId),
+    }),
   };
 }

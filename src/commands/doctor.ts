@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { uploads } from '../features/attachments/attachment-store.ts';
+import { compareUploads } from '../features/attachments/sweep-uploads.ts';
+import { uploadFiles } from '../features/attachments/upload-files.ts';
+import type { Hub } from '../features/hub/hub.ts';
 import { readHealth } from '../features/health/read-health.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
 import { byteSize } from '../platform/http/readable.ts';
@@ -36,9 +40,9 @@ function checkDatabase({ db }: App): Finding {
   return { subject: 'database', state: isWell ? 'whole' : 'damaged', problem: isWell ? null : result };
 }
 
-async function checkUploads({ attachments }: App, withHashes: boolean): Promise<Finding[]> {
-  const { strays, missing } = await attachments.sweeping.compare();
-  const changed = withHashes ? await listChanged(attachments, new Set(missing)) : [];
+async function checkUploads({ hub }: App, withHashes: boolean): Promise<Finding[]> {
+  const { strays, missing } = await compareUploads(hub);
+  const changed = withHashes ? await listChanged(hub, new Set(missing)) : [];
   const whatChanged = 'changed on the disk or unreadable; restore them from a backup';
   return [
     finding('uploads', missing, 'missing or of another size; restore them from a backup'),
@@ -47,21 +51,21 @@ async function checkUploads({ attachments }: App, withHashes: boolean): Promise<
   ];
 }
 
-async function listChanged(attachments: App['attachments'], missing: Set<string>): Promise<string[]> {
-  const { uploads } = attachments;
+async function listChanged(hub: Hub, missing: Set<string>): Promise<string[]> {
   const changed = [];
-  for (let rows = uploads.named('', 100); rows.length > 0; rows = uploads.named(rows.at(-1)?.sha256 ?? '', 100)) {
+  const { named } = uploads(hub);
+  for (let rows = named('', 100); rows.length > 0; rows = named(rows.at(-1)?.sha256 ?? '', 100)) {
     for (const { sha256 } of rows) {
-      if (!missing.has(sha256) && await isChanged(attachments, sha256)) changed.push(sha256);
+      if (!missing.has(sha256) && await isChanged(hub, sha256)) changed.push(sha256);
     }
   }
   return changed;
 }
 
 /** Also where it cannot be read, unless the worker has swept it meanwhile. */
-async function isChanged({ uploads, uploadFiles }: App['attachments'], sha256: string): Promise<boolean> {
-  const found = await hashOf(uploadFiles.pathOf(sha256)).catch(() => undefined);
-  return found !== sha256 && uploads.scanOf(sha256) !== undefined;
+async function isChanged(hub: Hub, sha256: string): Promise<boolean> {
+  const found = await hashOf(uploadFiles(hub).pathOf(sha256)).catch(() => undefined);
+  return found !== sha256 && uploads(hub).scanOf(sha256) !== undefined;
 }
 
 async function hashOf(path: string): Promise<string> {

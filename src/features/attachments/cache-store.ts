@@ -1,16 +1,15 @@
 import { HOUR } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import { store } from '../hub/hub.ts';
+import { counts, store } from '../hub/hub.ts';
 
 export type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
-
-export type CacheStore = ReturnType<typeof cachedFiles>;
 
 /** A use is noted at most this often, so that reading hardly ever writes. */
 const USED_RESOLUTION = HOUR;
 
 /** What is in cache/, what it takes, and what could not be fetched lately. */
-export const cachedFiles = store(({ db, clock }) => {
+export const cachedFiles = store((hub) => {
+  const { db, clock } = hub;
   const sql = prepareStatements(db);
 
   return {
@@ -40,7 +39,7 @@ export const cachedFiles = store(({ db, clock }) => {
 
     /** The file to remove next while the cache takes more than `maxBytes`; never the spared one. */
     nextToEvict(maxBytes: number, spared = ''): string | undefined {
-      return (sql.total.get()?.bytes ?? 0) > maxBytes ? sql.oldest.get(spared)?.urlHash : undefined;
+      return counts(hub).value('attachment_cache_bytes') > maxBytes ? sql.oldest.get(spared)?.urlHash : undefined;
     },
   };
 });
@@ -64,8 +63,6 @@ function prepareStatements(db: Db) {
       VALUES (?, 0, ?, ?, ?, ?)`),
     touch: db.prepare<[number, string]>('note use of cached file',
       'UPDATE cached_files SET used_at = ? WHERE url_hash = ?'),
-    total: db.prepare<[], { bytes: number }>('bytes in cache',
-      `SELECT value AS bytes FROM counts WHERE metric = 'attachment_cache_bytes' AND label = ''`),
     oldest: db.prepare<[string], { urlHash: string }>('least recently used file', `
       SELECT url_hash AS urlHash FROM cached_files
        WHERE failed_until IS NULL AND url_hash <> ? ORDER BY used_at LIMIT 1`),

@@ -1,13 +1,16 @@
-import { createHash } from 'node:crypto';
-import { HOUR, MINUTE, type Clock } from '../../platform/clock.ts';
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { HOUR, MINUTE } from '../../platform/clock.ts';
 import { isStorageTrouble } from '../../platform/db/open-database.ts';
+import { createFile } from '../../platform/files/durable-file.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { createHostLanes, createSlots } from '../../platform/limit-concurrency.ts';
-import { OutboundError, type OutboundFetch } from '../../platform/net/outbound-fetch.ts';
-import type { CacheFiles } from './cache-files.ts';
-import type { CacheStore } from './cache-store.ts';
-import { recogniseContent } from './recognise-file.ts';
+import { OutboundError } from '../../platform/net/outbound-fetch.ts';
+import { bufferedCounts, once, type Hub } from '../hub/hub.ts';
 import { RefusedFile } from './byte-walk.ts';
+import { cachedFiles } from './cache-store.ts';
+import { recogniseContent } from './recognise-file.ts';
 
 /** How long a file that could not be had is not asked for again; a slow publisher may be quicker soon. */
 const FAILURE_KEPT = HOUR;
@@ -28,135 +31,172 @@ const STRAY_AGE = HOUR;
 
 const ROWS_AT_ONCE = 200;
 
+/** A publisher's file as the hub keeps it. */
 export type CachedContent = { path: string; bytes: number; mediaType: string; sha256: string };
 
-export type RemoteCacheDeps = {
-  files: CacheFiles;
-  store: CacheStore;
-  outbound: OutboundFetch;
-  /** Bytes of one file, and of all of them together; 0 for all turns the cache off. */
-  maxFileBytes: number;
-  maxBytes: number;
-  clock: Clock;
-  /** Counts requests; given by app. */
-  count(result: 'hit' | 'miss' | 'error'): void;
-};
-
-export type RemoteCache = ReturnType<typeof createRemoteCache>;
+/** Fetches that are under way, by the hash of their URL. */
+const fetches = once(() => ({
+  underWay: new Map<string, { host: string; fetching: Promise<CachedContent> }>(),
+  inLane: createHostLanes(),
+  inSlot: createSlots(FETCHED_AT_ONCE, MAX_UNDER_WAY, busy),
+}));
 
 /**
- * Publishers' files, fetched when a reader first asks and kept, so that readers never talk to publishers. One fetch
- * however many ask; the least recently used files go when the cache is full.
+ * A publisher's file, fetched when a reader first asks and kept, so that readers never talk to publishers. One fetch
+ * however many ask. 404 when the file cannot be had or is of no type that the hub shows, which is remembered for a
+ * while; 503 when too many are being fetched, of its host or of all.
  */
-export function createRemoteCache({ files, store, outbound, maxFileBytes, maxBytes, clock, count }: RemoteCacheDeps) {
-  const underWay = new Map<string, { host: string; fetching: Promise<CachedContent> }>();
-  const inLane = createHostLanes();
-  const slots = createSlots(FETCHED_AT_ONCE, MAX_UNDER_WAY, busy);
-
-  async function findKept(urlHash: string): Promise<CachedContent | undefined> {
-    const known = store.find(urlHash);
-    if (!known || (await files.sizeOf(urlHash)) !== known.bytes) return undefined;
-    ignoringFullDisk(() => store.noteUse(known));
-    const { bytes, mediaType, sha256 } = known;
-    return { path: files.pathOf(urlHash), bytes, mediaType, sha256 };
+export async function openRemoteFile(hub: Hub, url: string): Promise<CachedContent> {
+  if (hub.config.attachmentCacheMaxBytes === 0) {
+    throw new HttpError(404, 'The hub keeps no copies of publishers’ files.');
   }
-
-  function fetchOnce(urlHash: string, url: string): Promise<CachedContent> {
-    const found = underWay.get(urlHash);
-    if (found) return found.fetching;
-    const { host } = new URL(url);
-    if (!hasRoomFor(host)) return Promise.reject(busy());
-    // A turn at the host comes before a slot: files that wait for one slow host keep no others from being fetched.
-    const fetching = inLane(host, FOREVER, () => slots(() => fetchAndKeep(urlHash, url)))
-      .finally(() => underWay.delete(urlHash));
-    underWay.set(urlHash, { host, fetching });
-    return fetching;
+  const urlHash = hashOf(url);
+  const failure = cachedFiles(hub).failureOf(urlHash);
+  try {
+    if (failure !== undefined) throw unavailable(failure);
+    const kept = await findKept(hub, urlHash);
+    const content = kept ?? await fetchOnce(hub, urlHash, url);
+    countRequest(hub, kept ? 'hit' : 'miss');
+    return content;
+  } catch (error) {
+    countRequest(hub, 'error');
+    throw error;
   }
+}
 
-  function hasRoomFor(host: string): boolean {
-    const ofHost = [...underWay.values()].filter((one) => one.host === host);
-    return underWay.size < MAX_UNDER_WAY && ofHost.length < MAX_OF_HOST;
+/** Removes what the limit no longer allows, forgets old failures, and repairs what a crash left. */
+export async function tidyCache(hub: Hub): Promise<void> {
+  cachedFiles(hub).forgetFailures();
+  await forgetMissing(hub);
+  await evict(hub);
+  await removeStrays(hub);
+}
+
+async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | undefined> {
+  const known = cachedFiles(hub).find(urlHash);
+  if (!known || (await sizeOf(hub, urlHash)) !== known.bytes) return undefined;
+  ignoringFullDisk(() => cachedFiles(hub).noteUse(known));
+  const { bytes, mediaType, sha256 } = known;
+  return { path: pathOf(hub, urlHash), bytes, mediaType, sha256 };
+}
+
+function fetchOnce(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
+  const { underWay, inLane, inSlot } = fetches(hub);
+  const found = underWay.get(urlHash);
+  if (found) return found.fetching;
+  const { host } = new URL(url);
+  const ofHost = [...underWay.values()].filter((one) => one.host === host);
+  if (underWay.size >= MAX_UNDER_WAY || ofHost.length >= MAX_OF_HOST) return Promise.reject(busy());
+  // A turn at the host comes before a slot: files that wait for one slow host keep no others from being fetched.
+  const fetching = inLane(host, FOREVER, () => inSlot(() => fetchAndKeep(hub, urlHash, url)))
+    .finally(() => underWay.delete(urlHash));
+  underWay.set(urlHash, { host, fetching });
+  return fetching;
+}
+
+async function fetchAndKeep(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
+  const { body, mediaType } = await fetchContent(hub, url).catch((error: unknown) => remember(hub, urlHash, error));
+  const sha256 = createHash('sha256').update(body).digest('hex');
+  await writeFile(hub, urlHash, body);
+  cachedFiles(hub).keep({ urlHash, bytes: body.length, mediaType, sha256 });
+  await evict(hub, urlHash);
+  return { path: pathOf(hub, urlHash), bytes: body.length, mediaType, sha256 };
+}
+
+async function fetchContent({ config, outbound }: Hub, url: string): Promise<{ body: Buffer; mediaType: string }> {
+  const maxBytes = Math.min(config.uploadMaxBytes, config.attachmentCacheMaxBytes);
+  const headers = { accept: 'image/avif, image/webp, image/*, application/pdf' };
+  const { status, body } = await outbound({ url, maxBytes, headers });
+  if (status !== 200) throw new OutboundError('bad-response', `its server answered ${status}`);
+  return { body, mediaType: recogniseContent(body).mediaType };
+}
+
+function remember(hub: Hub, urlHash: string, error: unknown): never {
+  if (!(error instanceof OutboundError || error instanceof RefusedFile)) throw error;
+  const isSlow = error instanceof OutboundError && SLOWNESS.has(error.reason);
+  cachedFiles(hub).fail(urlHash, hub.clock() + (isSlow ? SLOWNESS_KEPT : FAILURE_KEPT), error.message);
+  throw unavailable(error.message);
+}
+
+/**
+ * The least recently used files go while the cache is too large. Spares the file that was just fetched: where the
+ * clock was put back, it is the least recently used.
+ */
+async function evict(hub: Hub, spared?: string): Promise<void> {
+  for (;;) {
+    const next = cachedFiles(hub).nextToEvict(hub.config.attachmentCacheMaxBytes, spared);
+    if (next === undefined) return;
+    cachedFiles(hub).forget(next);
+    await removeFile(hub, next);
   }
+}
 
-  async function fetchAndKeep(urlHash: string, url: string): Promise<CachedContent> {
-    const { body, mediaType } = await fetchContent(url).catch((error: unknown) => remember(urlHash, error));
-    const sha256 = createHash('sha256').update(body).digest('hex');
-    await files.write(urlHash, body);
-    store.keep({ urlHash, bytes: body.length, mediaType, sha256 });
-    await evict(urlHash);
-    return { path: files.pathOf(urlHash), bytes: body.length, mediaType, sha256 };
-  }
-
-  async function fetchContent(url: string): Promise<{ body: Buffer; mediaType: string }> {
-    const headers = { accept: 'image/avif, image/webp, image/*, application/pdf' };
-    const { status, body } = await outbound({ url, maxBytes: Math.min(maxFileBytes, maxBytes), headers });
-    if (status !== 200) throw new OutboundError('bad-response', `its server answered ${status}`);
-    return { body, mediaType: recogniseContent(body).mediaType };
-  }
-
-  function remember(urlHash: string, error: unknown): never {
-    if (!(error instanceof OutboundError || error instanceof RefusedFile)) throw error;
-    const isSlow = error instanceof OutboundError && SLOWNESS.has(error.reason);
-    store.fail(urlHash, clock() + (isSlow ? SLOWNESS_KEPT : FAILURE_KEPT), error.message);
-    throw unavailable(error.message);
-  }
-
-  /** Spares the file that was just fetched: where the clock was put back, it is the least recently used. */
-  async function evict(spared?: string): Promise<void> {
-    for (;;) {
-      const next = store.nextToEvict(maxBytes, spared);
-      if (next === undefined) return;
-      store.forget(next);
-      await files.remove(next);
+/** A restored backup has rows but no files. */
+async function forgetMissing(hub: Hub): Promise<void> {
+  const { list, forget } = cachedFiles(hub);
+  for (let rows = list('', ROWS_AT_ONCE); rows.length > 0; rows = list(rows.at(-1)?.urlHash ?? '', ROWS_AT_ONCE)) {
+    for (const { urlHash, bytes } of rows) {
+      if ((await sizeOf(hub, urlHash)) !== bytes) forget(urlHash);
     }
   }
+}
 
-  /** A restored backup has rows but no files. */
-  async function forgetMissing(): Promise<void> {
-    let found = store.list('', ROWS_AT_ONCE);
-    while (found.length > 0) {
-      for (const { urlHash, bytes } of found) {
-        if ((await files.sizeOf(urlHash)) !== bytes) store.forget(urlHash);
-      }
-      found = store.list(found.at(-1)?.urlHash ?? '', ROWS_AT_ONCE);
+async function removeStrays(hub: Hub): Promise<void> {
+  for await (const { urlHash, modifiedAt } of listFiles(hub)) {
+    const isOld = modifiedAt < hub.clock() - STRAY_AGE;
+    if (isOld && cachedFiles(hub).find(urlHash) === undefined) await removeFile(hub, urlHash);
+  }
+}
+
+/** The folder of publishers' files: cache/<first two digits>/<sha256 of the URL>. Losing one costs a request. */
+function pathOf({ config }: Hub, urlHash: string): string {
+  return join(config.dataDir, 'cache', urlHash.slice(0, 2), urlHash);
+}
+
+function hashOf(url: string): string {
+  return createHash('sha256').update(url).digest('hex');
+}
+
+/** Bytes on disk, or undefined when it is not there. */
+function sizeOf(hub: Hub, urlHash: string): Promise<number | undefined> {
+  return stat(pathOf(hub, urlHash)).then(({ size }) => size, () => undefined);
+}
+
+/** Puts a whole file in its place, or none. */
+async function writeFile(hub: Hub, urlHash: string, body: Buffer): Promise<void> {
+  const temporary = join(hub.config.dataDir, 'tmp', `cache-${randomUUID()}`);
+  const path = pathOf(hub, urlHash);
+  const handle = await createFile(temporary);
+  try {
+    await handle.writeFile(body);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  } finally {
+    await handle.close();
+  }
+}
+
+function removeFile(hub: Hub, urlHash: string): Promise<void> {
+  return rm(pathOf(hub, urlHash), { force: true });
+}
+
+/** All files in the cache, with when they were put there (unix ms). */
+async function* listFiles({ config }: Hub): AsyncGenerator<{ urlHash: string; modifiedAt: number }> {
+  const cache = join(config.dataDir, 'cache');
+  for (const folder of await readdir(cache)) {
+    if (!/^[0-9a-f]{2}$/.test(folder)) continue;
+    for (const urlHash of await readdir(join(cache, folder))) {
+      const found = await stat(join(cache, folder, urlHash)).catch(() => undefined);
+      if (found && /^[0-9a-f]{64}$/.test(urlHash)) yield { urlHash, modifiedAt: found.mtimeMs };
     }
   }
+}
 
-  async function removeStrays(): Promise<void> {
-    for await (const { urlHash, modifiedAt } of files.list()) {
-      if (modifiedAt < clock() - STRAY_AGE && store.find(urlHash) === undefined) await files.remove(urlHash);
-    }
-  }
-
-  return {
-    /**
-     * 404 when the file cannot be had or is of no type that the hub shows, which is remembered for a while; 503 when
-     * too many are being fetched, of its host or of all.
-     */
-    async open(url: string): Promise<CachedContent> {
-      if (maxBytes === 0) throw new HttpError(404, 'The hub keeps no copies of publishers’ files.');
-      const urlHash = files.hashOf(url);
-      const failure = store.failureOf(urlHash);
-      try {
-        if (failure !== undefined) throw unavailable(failure);
-        const kept = await findKept(urlHash);
-        const content = kept ?? await fetchOnce(urlHash, url);
-        count(kept ? 'hit' : 'miss');
-        return content;
-      } catch (error) {
-        count('error');
-        throw error;
-      }
-    },
-
-    /** Removes what the limit no longer allows, forgets old failures, and repairs what a crash left. */
-    async tidy(): Promise<void> {
-      store.forgetFailures();
-      await forgetMissing();
-      await evict();
-      await removeStrays();
-    },
-  };
+function countRequest(hub: Hub, result: 'hit' | 'miss' | 'error'): void {
+  bufferedCounts(hub).add('attachment_cache_requests_total', result);
 }
 
 /** Reading goes on where nothing can be written. */

@@ -3,6 +3,7 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { SECOND } from '../../platform/clock.ts';
 import { contentDisposition } from '../../platform/http/headers.ts';
+import type { Hub } from '../hub/hub.ts';
 
 export type FileToScan = { path: string; bytes: number; filename: string };
 
@@ -28,15 +29,18 @@ class ScanFailure extends Error {}
  * nothing but a JSON object with `clean: true` or `clean: false` in a 2xx. Never rejects: whatever else happens is
  * 'unavailable'. The URL may be private, and may hold a user name and a password, which are sent (RFC 7617).
  */
-export function createScanner(options: ScannerOptions): (file: FileToScan) => Promise<ScanResult> {
+export async function scanFile(options: ScannerOptions, file: FileToScan): Promise<ScanResult> {
   const url = new URL(options.url);
-  return async (file) => {
-    try {
-      return verdictOf(await ask(url, file, options), url.host);
-    } catch (error) {
-      return { verdict: 'unavailable', reason: reasonOf(error, url.host) };
-    }
-  };
+  try {
+    return verdictOf(await ask(url, file, options), url.host);
+  } catch (error) {
+    return { verdict: 'unavailable', reason: reasonOf(error, url.host) };
+  }
+}
+
+/** The operator's scanner, or null when none is configured. */
+export function scannerOf({ config: { virusScanUrl: url, virusScanTimeoutSeconds } }: Hub): ScannerOptions | null {
+  return url === null ? null : { url, timeoutMs: virusScanTimeoutSeconds * SECOND };
 }
 
 async function ask(url: URL, file: FileToScan, options: ScannerOptions): Promise<Answer> {

@@ -1,67 +1,93 @@
-import type { Job } from '../../platform/jobs/job-queue.ts';
-import type { JobHandler } from '../../platform/jobs/worker.ts';
-import { THE_HUB, type RecordAct } from '../audit/audit.ts';
-import type { FileToScan, ScanResult } from './scan-file.ts';
-import type { UploadFiles } from './upload-files.ts';
-import type { UploadStore } from './upload-store.ts';
+import type { Effects } from '../../platform/jobs/finish-jobs.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import { actorOf, audit, THE_HUB } from '../audit/audit.ts';
+import { counts, throttled, type Hub } from '../hub/hub.ts';
+import { enqueue, type JobKind } from '../hub/job-kind.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import { attachments, uploads } from './attachment-store.ts';
+import { scanFile, scannerOf, type ScanResult } from './scan-file.ts';
+import { uploadFiles } from './upload-files.ts';
 
-export const SCAN_UPLOAD = 'scan-upload';
-
-/** Tried, at last once an hour, until there is a verdict. */
-export const SCAN_ATTEMPTS = 1_000_000;
-
-export type ScanUploadPayload = { sha256: string };
-
-export type QuarantineDeps = {
-  uploads: UploadStore;
-  /** Tells an account that its file is kept away, in the same transaction; given by app. */
-  tellOwner(accountId: number, filename: string, postId: number): void;
-  recordAct: RecordAct;
+/** Scans a file that was accepted without a verdict: tried, at last once an hour, until there is one. */
+export const scanUpload: JobKind<{ sha256: string }> = {
+  name: 'scan-upload',
+  key: ({ sha256 }) => sha256,
+  attempts: 1_000_000,
+  concurrency: 1,
+  afterRestore: 'run',
+  run: (hub, { sha256 }) => scan(hub, sha256),
+  failed: (hub) => countScan(hub, 'unavailable'),
 };
 
-export type Quarantine = (sha256: string, signature: string | null) => void;
+/** Starts a job that scans a file without a verdict, where a scanner is configured. */
+export function scanLater(hub: Hub, sha256: string): void {
+  if (scannerOf(hub)) enqueue(hub, scanUpload, { sha256 });
+}
 
-export type ScanUploadDeps = {
-  uploads: UploadStore;
-  uploadFiles: UploadFiles;
-  /** Undefined when no scanner is configured. */
-  scan: ((file: FileToScan) => Promise<ScanResult>) | undefined;
-  /** Counts verdicts, in the transaction that stores them; given by app. */
-  countScan(verdict: ScanResult['verdict']): void;
-  quarantine: Quarantine;
-};
+/** Every file without a verdict gets a job that asks for one, such as those from before a scanner was configured. */
+export async function scanUnscanned(hub: Hub, stopping: AbortSignal): Promise<void> {
+  if (!scannerOf(hub)) return;
+  let after = '';
+  await throttled(hub)('scan unscanned uploads', (limit) => {
+    const found = uploads(hub).unscanned(after, limit);
+    for (const sha256 of found) scanLater(hub, sha256);
+    after = found.at(-1) ?? after;
+    return found.length;
+  }, () => stopping.aborted);
+}
 
-/** Keeps a file that was taken, but is infected, from everybody and tells its owners; in the caller's transaction. */
-export function quarantining({ uploads, tellOwner, recordAct }: QuarantineDeps): Quarantine {
-  return (sha256, signature) => {
-    const scan = uploads.scanOf(sha256);
-    if (scan === undefined || scan === 'infected') return;
-    uploads.setScan(sha256, 'infected');
-    for (const { id, ownerId, postId, filename } of uploads.namersOf(sha256)) {
-      recordAct('attachment.quarantined', THE_HUB, { kind: 'attachment', id, name: filename }, { sha256, signature });
-      tellOwner(ownerId, filename, postId);
-    }
+/**
+ * Counts and logs what a scanner said of a file that comes in. An infected one is audited, whether or not its sender
+ * may still upload, and the same bytes taken before are quarantined.
+ */
+export function noteScan(
+  hub: Hub, result: ScanResult, { filename, sha256 }: { filename: string; sha256: string }, req: MemberRequest,
+): void {
+  hub.db.write('note verdict', () => {
+    countScan(hub, result.verdict);
+    if (result.verdict === 'infected') quarantine(hub, sha256, result.signature);
+  });
+  if (result.verdict === 'unavailable') hub.log.warn('file not scanned', { reason: result.reason });
+  if (result.verdict !== 'infected') return;
+  const found = { sha256, signature: result.signature };
+  hub.log.warn('infected file refused', found);
+  const { id, name, address } = actorOf(req);
+  audit(hub, 'attachment.refused', { id, name, address }, { kind: 'attachment', id: null, name: filename }, found);
+}
+
+/** Safe to repeat: once there is a verdict, nothing more happens. */
+async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
+  const scanner = scannerOf(hub);
+  const bytes = await uploadFiles(hub).sizeOf(sha256);
+  if (!scanner || bytes === undefined || uploads(hub).scanOf(sha256) !== 'unscanned') return;
+  if (bytes !== uploads(hub).bytesOf(sha256)) return; // damaged on the disk: its verdict would not be of the whole file
+  const [first] = attachments(hub).namersOf(sha256);
+  const path = uploadFiles(hub).pathOf(sha256);
+  const result = await scanFile(scanner, { path, bytes, filename: first?.filename ?? sha256 });
+  if (result.verdict === 'unavailable') throw new Error(`the scanner gave no verdict: ${result.reason}`);
+  return () => {
+    countScan(hub, result.verdict);
+    if (result.verdict === 'infected') quarantine(hub, sha256, result.signature);
+    else if (uploads(hub).scanOf(sha256) === 'unscanned') uploads(hub).setScan(sha256, 'clean');
   };
 }
 
-/** Scans a file that was accepted without a verdict. Safe to repeat: once there is a verdict, nothing more happens. */
-export function scanUpload(deps: ScanUploadDeps): JobHandler {
-  const { uploads, uploadFiles, scan, countScan, quarantine } = deps;
-
-  async function run(job: Job): Promise<(() => void) | void> {
-    const { sha256 } = job.payload as ScanUploadPayload;
-    const bytes = await uploadFiles.sizeOf(sha256);
-    if (!scan || bytes === undefined || uploads.scanOf(sha256) !== 'unscanned') return;
-    if (bytes !== uploads.bytesOf(sha256)) return; // damaged on the disk: its verdict would not be of the whole file
-    const [first] = uploads.namersOf(sha256);
-    const result = await scan({ path: uploadFiles.pathOf(sha256), bytes, filename: first?.filename ?? sha256 });
-    if (result.verdict === 'unavailable') throw new Error(`the scanner gave no verdict: ${result.reason}`);
-    return () => {
-      countScan(result.verdict);
-      if (result.verdict === 'infected') quarantine(sha256, result.signature);
-      else if (uploads.scanOf(sha256) === 'unscanned') uploads.setScan(sha256, 'clean');
-    };
+/** Keeps a file that was taken, but is infected, from everybody and tells its owners; in the caller's transaction. */
+function quarantine(hub: Hub, sha256: string, signature: string | null): void {
+  const known = uploads(hub).scanOf(sha256);
+  if (known === undefined || known === 'infected') return;
+  uploads(hub).setScan(sha256, 'infected');
+  for (const { id, ownerId, postId, filename } of attachments(hub).namersOf(sha256)) {
+    audit(hub, 'attachment.quarantined', THE_HUB, { kind: 'attachment', id, name: filename }, { sha256, signature });
+    notifications(hub).add({
+      accountId: ownerId,
+      kind: 'attachment.quarantined',
+      title: `The file ${filename} was found to be infected and is kept away from readers`,
+      path: `/posts/${postId}`,
+    });
   }
+}
 
-  return { concurrency: 1, run, failed: () => countScan('unavailable') };
+function countScan(hub: Hub, verdict: ScanResult['verdict']): void {
+  counts(hub).add('attachment_scans_total', verdict, 1);
 }

@@ -3,16 +3,15 @@ import { rmSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createFile, syncFolder, writeBehind } from '../../platform/files/durable-file.ts';
+import { once, type Hub } from '../hub/hub.ts';
 
 /** A file in tmp/, whole and written through, that nothing names yet. */
 export type ReceivedBytes = { path: string; bytes: number; sha256: string };
 
-export type UploadFiles = ReturnType<typeof createUploadFiles>;
-
 /** The folders of uploaded files: tmp/ while they come in, then uploads/<first two digits>/<sha256>, written once. */
-export function createUploadFiles(dataDir: string) {
-  const uploads = join(dataDir, 'uploads');
-  const tmp = join(dataDir, 'tmp');
+export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
+  const uploads = join(config.dataDir, 'uploads');
+  const tmp = join(config.dataDir, 'tmp');
   const pathOf = (sha256: string): string => join(uploads, sha256.slice(0, 2), sha256);
 
   return {
@@ -94,7 +93,7 @@ export function createUploadFiles(dataDir: string) {
       return old.length;
     },
   };
-}
+});
 
 /** Left to the garbage collector, the chunks of a hundred uploads at once would fill 50 MiB before it came. */
 function free({ buffer, byteLength }: Buffer): void {

@@ -6,7 +6,7 @@ import { audit, THE_HUB } from '../audit/audit.ts';
 import { counts, jobs, type Hub } from '../hub/hub.ts';
 import type { JobKind } from '../hub/job-kind.ts';
 import { preparePosts, storePosts } from '../posts/ingest-posts.ts';
-import { ingestStore } from '../posts/ingest-store.ts';
+import { posts } from '../posts/post-store.ts';
 import { notifyFailing, notifyGone } from '../sources/notify-owner.ts';
 import { sources } from '../sources/source-store.ts';
 import { syncState, type SyncState } from '../sources/sync-state-store.ts';
@@ -72,15 +72,15 @@ type FetchedSource = Pick<SyncState, 'url' | 'ttl'> & { sourceId: number | null 
  */
 function prepareSync(hub: Hub, source: FetchedSource, fetched: FetchedFeed): (sourceId: number) => number {
   const { feed, url, validators, askedFor } = fetched;
-  const posts = feed ? preparePosts(hub, source.sourceId, feed.items) : [];
+  const prepared = feed ? preparePosts(hub, source.sourceId, feed.items) : [];
   const wait = Math.max(askedFor, (feed ? feed.ttl : source.ttl) ?? 0);
 
   return (sourceId) => {
     if (url !== source.url && !syncState(hub).move(sourceId, url)) return 0;
-    const changed = storePosts(hub, sourceId, 'feed', posts);
+    const changed = storePosts(hub, sourceId, 'feed', prepared);
     if (feed) syncState(hub).keepFacts(sourceId, feed);
     syncState(hub).keepValidators(sourceId, validators);
-    const publishedAt = ingestStore(hub).newestPublishedAt(sourceId);
+    const publishedAt = posts(hub).newestPublishedAt(sourceId);
     const pause = planNextSync({ publishedAt, askedFor: wait }, hub.clock(), hub.random);
     syncState(hub).recordSuccess(sourceId, hub.clock() + pause);
     settleFailedSyncs(hub, sourceId);

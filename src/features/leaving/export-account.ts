@@ -19,7 +19,6 @@ import { readingHistory, type ReadPost } from '../posts/reading-history-store.ts
 import { maySee } from '../sources/source-access.ts';
 import { sourceJson } from '../sources/source-json.ts';
 import { sources, type Source } from '../sources/source-store.ts';
-import { webhooks } from '../webhooks/webhook-store.ts';
 
 const BATCH = 200;
 
@@ -34,7 +33,7 @@ const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = 
     ({ name, createdAt: time(createdAt) })),
   invitations: (hub, { id }) => invitations(hub).listOf(id).map(invitationJson),
   sources: (hub, { id }) =>
-    ownSources(hub, id).map((source) => ownSourceJson(hub, source)),
+    ownSources(hub, id).map((source) => sourceJson(source, { isOwner: true, isFollowed: null })),
   posts: (hub, { id }) => ownPosts(hub, id),
   follows: (hub, account) => ownFollows(hub, account),
   history: (hub, { id }) =>
@@ -72,19 +71,13 @@ function ownSources(hub: Hub, accountId: number): Generator<Source> {
   return inBatches((last) => sources(hub).listOwned(accountId, last?.id ?? 0, BATCH));
 }
 
-function ownSourceJson(hub: Hub, source: Source): object {
-  return sourceJson(source, { isOwner: true, isFollowed: null, webhook: webhooks(hub).find(source.id) });
-}
-
 /** What a person wrote here; what their feeds have published is not theirs. */
 function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
-  const { config } = hub;
-  const serving = { baseUrl: config.baseUrl, keepsRemoteFiles: config.attachmentCacheMaxBytes > 0 };
   for (const { id: sourceId, kind } of ownSources(hub, viewerId)) {
     if (kind !== 'native') continue;
     const query = { viewerId, sourceId, limit: POST_BATCH };
     const all = inBatches<PostWithAttachments>((last) => posts(hub).newest(last ? { ...query, after: last } : query));
-    for (const post of all) yield postJson(post, serving);
+    for (const post of all) yield postJson(hub, post);
   }
 }
 

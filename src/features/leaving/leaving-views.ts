@@ -56,7 +56,7 @@ function form(problem: HttpError | undefined): Html {
   </form>`;
 }
 
-/** Shown once the account is deleted. */
+/** After that. */
 export function goodbyePage(): Page {
   const main = html`
 <section class="narrow">

@@ -1,13 +1,7 @@
-import type { RemoteAttachment } from './remote-attachment-store.ts';
+import type { RemoteFile } from '../attachments/attachment-store.ts';
 
 /** A file that a publisher names beside a post; `url` is absolute http(s). */
-export type IncomingFile = {
-  url: string;
-  mediaType: string | null;
-  bytes: number | null;
-  title: string | null;
-  durationSeconds: number | null;
-};
+export type IncomingFile = Omit<RemoteFile, 'filename' | 'isInline'>;
 
 /** A post as a feed or an event has it: read, but nothing of it trusted yet. Times in unix ms. */
 export type IncomingPost = {
@@ -34,5 +28,5 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & {
   summary: string;
   searchText: string;
   contentHash: string;
-  attachments: RemoteAttachment[];
+  attachments: RemoteFile[];
 };

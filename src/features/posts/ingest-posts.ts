@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { excerpt, plainText } from '../../platform/markup/plain-text.ts';
 import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
+import type { RemoteFile } from '../attachments/attachment-store.ts';
 import { notifyFollowers } from '../follows/notify-followers.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 import type { IncomingFile, IncomingPost, PreparedPost } from './incoming-post.ts';
-import { ingestStore } from './ingest-store.ts';
-import type { RemoteAttachment } from './remote-attachment-store.ts';
+import { posts } from './post-store.ts';
 
 /** Characters. What one post may hold, so that no publisher makes a page or an answer heavy for everybody. */
 const MAX = {
@@ -31,7 +31,7 @@ export function preparePosts(hub: Hub, sourceId: number | null, items: IncomingP
   return items
     .map((post, position) => ({ post, position, contentHash: hashOf(post) }))
     .filter(({ post, contentHash }) =>
-      sourceId === null || !ingestStore(hub).isSettled(sourceId, post.guid, contentHash))
+      sourceId === null || !posts(hub).isSettled(sourceId, post.guid, contentHash))
     .map(({ post, position, contentHash }) => ({ position, prepared: preparePost(sanitized(post), contentHash) }));
 }
 
@@ -39,22 +39,23 @@ export function preparePosts(hub: Hub, sourceId: number | null, items: IncomingP
  * Stores what was prepared and notifies the source's followers, in the caller's transaction. Returns how many posts
  * were added or updated.
  */
-export function storePosts(hub: Hub, sourceId: number, kind: string, posts: PreparedPosts): number {
+export function storePosts(hub: Hub, sourceId: number, kind: string, items: PreparedPosts): number {
   const now = hub.clock();
   // Oldest first, a millisecond apart: what has no date of its own keeps the order of the feed.
-  const stored = posts.toReversed()
-    .map(({ prepared, position }) => ingestStore(hub).store(sourceId, prepared, now - position));
-  const added = stored.filter((one) => one === 'added').length;
+  const stored = items.toReversed()
+    .map(({ prepared, position }) => posts(hub).put(sourceId, prepared, now - position))
+    .filter((one) => one !== undefined);
+  const added = stored.filter(({ isNew }) => isNew).length;
   if (added > 0) {
     counts(hub).add('posts_ingested_total', kind, added);
     notifyFollowers(hub, sourceId, added);
   }
-  return stored.filter((one) => one !== 'unchanged').length;
+  return stored.length;
 }
 
 /** In the caller's transaction: the post that its publisher withdraws goes and does not come back. */
 export function removePost(hub: Hub, sourceId: number, guid: string): void {
-  ingestStore(hub).remove(sourceId, guid);
+  posts(hub).remove(sourceId, guid);
 }
 
 /** What is stored of a post whose markup is sanitised: within limits, and with what can be derived of it. */
@@ -86,18 +87,18 @@ function sanitized(post: IncomingPost): IncomingPost {
 }
 
 /** The files beside a post, each address once, and the images within it that are not among them. */
-function remoteFiles(files: IncomingFile[], contentHtml: string): RemoteAttachment[] {
+function remoteFiles(files: IncomingFile[], contentHtml: string): RemoteFile[] {
   const listed = new Set<string>();
   const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));
   const images = imageAddresses(contentHtml).filter((url) => !listed.has(url)).slice(0, MAX.images);
   return [...beside.map((file) => named(file, false)), ...images.map(inlineImage)];
 }
 
-function inlineImage(url: string): RemoteAttachment {
+function inlineImage(url: string): RemoteFile {
   return named({ url, mediaType: null, bytes: null, title: null, durationSeconds: null }, true);
 }
 
-function named(file: IncomingFile, isInline: boolean): RemoteAttachment {
+function named(file: IncomingFile, isInline: boolean): RemoteFile {
   return {
     ...file,
     isInline,

@@ -1,7 +1,8 @@
 import { escapeHtml } from '../../platform/markup/entities.ts';
-import { addressOf } from './post-json.ts';
-import type { PostAttachment, PostWithAttachments } from './post-store.ts';
-import { contentWithImages, listedAttachments, type Serving } from './served-attachments.ts';
+import { attachmentUrl, listedAttachments, type LinkHub } from '../attachments/attachment-json.ts';
+import type { Attachment } from '../attachments/attachment-store.ts';
+import { contentWithImages } from './post-json.ts';
+import type { PostWithAttachments } from './post-store.ts';
 
 /** What an output feed is about. `url` is its own address, `homeUrl` that of the page with the same posts. */
 export type OutputFeed = {
@@ -9,11 +10,10 @@ export type OutputFeed = {
   url: string;
   homeUrl: string;
   posts: PostWithAttachments[];
-  serving: Serving;
 };
 
 /** Atom 1.0 (RFC 4287). Without posts it says that it was updated at the epoch: it has to say something. */
-export function atomFeed({ title, url, homeUrl, posts, serving }: OutputFeed): string {
+export function atomFeed(hub: LinkHub, { title, url, homeUrl, posts }: OutputFeed): string {
   const updated = new Date(Math.max(0, ...posts.map((post) => post.updatedAt))).toISOString();
   return `<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
@@ -23,13 +23,13 @@ export function atomFeed({ title, url, homeUrl, posts, serving }: OutputFeed): s
   <link rel="self" type="application/atom+xml" href="${xml(url)}"/>
   <link rel="alternate" type="text/html" href="${xml(homeUrl)}"/>
   <generator>Content Hub</generator>
-${posts.map((post) => atomEntry(post, serving)).join('')}</feed>
+${posts.map((post) => atomEntry(hub, post)).join('')}</feed>
 `;
 }
 
-function atomEntry(post: PostWithAttachments, serving: Serving): string {
-  const { baseUrl } = serving;
-  const enclosures = listedAttachments(post).map((file) => atomEnclosure(file, serving));
+function atomEntry(hub: LinkHub, post: PostWithAttachments): string {
+  const { baseUrl } = hub.config;
+  const enclosures = listedAttachments(post.attachments).map((file) => atomEnclosure(hub, file));
   return `  <entry>
     <id>${xml(`${baseUrl}/posts/${post.id}`)}</id>
     <title>${xml(post.title || 'Untitled')}</title>
@@ -38,48 +38,48 @@ function atomEntry(post: PostWithAttachments, serving: Serving): string {
     <author><name>${xml(post.author ?? post.sourceTitle)}</name></author>
     <link rel="alternate" type="text/html" href="${xml(post.url ?? `${baseUrl}/posts/${post.id}`)}"/>
 ${enclosures.join('')}    <summary>${xml(post.summary)}</summary>
-    <content type="html">${xml(contentWithImages(post, serving, baseUrl))}</content>
+    <content type="html">${xml(contentWithImages(hub, post, baseUrl))}</content>
   </entry>
 `;
 }
 
-function atomEnclosure(file: PostAttachment, serving: Serving): string {
+function atomEnclosure(hub: LinkHub, file: Attachment): string {
   const { mediaType, bytes } = file;
   const type = mediaType ? ` type="${xml(mediaType)}"` : '';
   const length = bytes ? ` length="${bytes}"` : '';
-  return `    <link rel="enclosure" href="${xml(addressOf(file, serving) ?? '')}"${type}${length}/>\n`;
+  return `    <link rel="enclosure" href="${xml(attachmentUrl(hub, file) ?? '')}"${type}${length}/>\n`;
 }
 
 /** JSON Feed 1.1. */
-export function jsonFeed({ title, url, homeUrl, posts, serving }: OutputFeed) {
+export function jsonFeed(hub: LinkHub, { title, url, homeUrl, posts }: OutputFeed) {
   return {
     version: 'https://jsonfeed.org/version/1.1',
     title,
     home_page_url: homeUrl,
     feed_url: url,
-    items: posts.map((post) => jsonItem(post, serving)),
+    items: posts.map((post) => jsonItem(hub, post)),
   };
 }
 
-function jsonItem(post: PostWithAttachments, serving: Serving) {
-  const { baseUrl } = serving;
+function jsonItem(hub: LinkHub, post: PostWithAttachments) {
+  const { baseUrl } = hub.config;
   return {
     id: `${baseUrl}/posts/${post.id}`,
     url: post.url ?? `${baseUrl}/posts/${post.id}`,
     title: post.title,
-    content_html: contentWithImages(post, serving, baseUrl),
+    content_html: contentWithImages(hub, post, baseUrl),
     summary: post.summary,
     date_published: new Date(post.publishedAt).toISOString(),
     date_modified: new Date(post.updatedAt).toISOString(),
     authors: [{ name: post.author ?? post.sourceTitle }],
-    attachments: listedAttachments(post).map((file) => jsonAttachment(file, serving)),
+    attachments: listedAttachments(post.attachments).map((file) => jsonAttachment(hub, file)),
   };
 }
 
-function jsonAttachment(file: PostAttachment, serving: Serving) {
+function jsonAttachment(hub: LinkHub, file: Attachment) {
   const { mediaType, bytes, title, durationSeconds } = file;
   return {
-    url: addressOf(file, serving) ?? '',
+    url: attachmentUrl(hub, file) ?? '',
     mime_type: mediaType ?? 'application/octet-stream',
     ...(title ? { title } : {}),
     ...(bytes ? { size_in_bytes: bytes } : {}),

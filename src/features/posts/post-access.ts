@@ -1,12 +1,61 @@
-import { notFound } from '../../platform/http/problem.ts';
-import type { Viewer } from '../../platform/http/router.ts';
-import type { StoreHub } from '../hub/hub.ts';
-import { maySeeSource } from '../sources/source-access.ts';
-import { posts, type PostWithAttachments } from './post-store.ts';
+import { overwritingDeleted } from '../../platform/db/open-database.ts';
+import { pathId } from '../../platform/http/input.ts';
+import { HttpError, notFound } from '../../platform/http/problem.ts';
+import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
+import { actorOf, audit } from '../audit/audit.ts';
+import type { Hub, StoreHub } from '../hub/hub.ts';
+import { mayManage, maySeeSource, visibleSource } from '../sources/source-access.ts';
+import type { Source } from '../sources/source-store.ts';
+import { posts, type Post, type PostAccess, type PostWithAttachments } from './post-store.ts';
+
+/** Whether the viewer may see a post and its files. */
+export function maySeePost(hub: StoreHub, post: PostAccess, viewer: Viewer | null): boolean {
+  return post.isPublic === 1 || maySeeSource(hub, post.sourceId, viewer);
+}
+
+/** The owner of its source may delete a post and take files off it, and administrators. */
+export function mayManagePost(post: PostAccess, viewer: Viewer | null): boolean {
+  return viewer !== null && (viewer.id === post.ownerId || viewer.role === 'admin');
+}
 
 /** The post, for who may see it; 404 for anybody else. */
 export function visiblePost(hub: StoreHub, id: number, viewer: Viewer | null): PostWithAttachments {
   const post = posts(hub).find(id);
-  if (!post || !(post.isPublic === 1 || maySeeSource(hub, post.sourceId, viewer))) throw notFound('post');
+  if (!post || !maySeePost(hub, post, viewer)) throw notFound('post');
+  return post;
+}
+
+/** The post that a request's path names, for who may delete it; 403 for who may only read it. */
+export function deletablePost(hub: Hub, { params, viewer }: MemberRequest): PostWithAttachments {
+  const post = visiblePost(hub, pathId(params), viewer);
+  if (!mayManagePost(post, viewer)) throw new HttpError(403, 'Only the owner of its source may delete a post.');
+  return post;
+}
+
+/** The source, for who may write posts for it; 404, 403 or 409 otherwise. */
+export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
+  const source = visibleSource(hub, id, viewer);
+  if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of a source may write posts for it.');
+  if (source.kind !== 'native') throw new HttpError(409, 'Posts can be written for sources of own posts only.');
+  return source;
+}
+
+/** A post of a source of own posts, for who may change it. */
+export function changeablePost(hub: Hub, id: number, viewer: Viewer): PostWithAttachments {
+  const post = visiblePost(hub, id, viewer);
+  writableSource(hub, post.sourceId, viewer);
+  return post;
+}
+
+/**
+ * Deletes the post that a request's path names: no sync brings it back, and in the database's file it is overwritten
+ * (its words leave the search index when that is next merged).
+ */
+export function deletePostForGood(hub: Hub, req: MemberRequest): Post {
+  const post = deletablePost(hub, req);
+  overwritingDeleted(hub.db, () => hub.db.write('delete post', () => {
+    posts(hub).remove(post.sourceId, post.guid);
+    audit(hub, 'post.deleted', actorOf(req), { kind: 'post', id: post.id, name: post.title });
+  }));
   return post;
 }

@@ -1,41 +1,44 @@
+import type { Html } from '../../platform/http/html.ts';
+import { pathId } from '../../platform/http/input.ts';
 import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
-import { route, type HubRequest, type MemberRequest, type Route } from '../../platform/http/router.ts';
-import { isUnreadOnly } from './list-posts.ts';
-import { mayDelete } from './one-post.ts';
-import type { PostRouteDeps } from './post-routes.ts';
-import { confirmDeletePage, postPage, timelinePage } from './post-views.ts';
+import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import type { Hub } from '../hub/hub.ts';
+import { deletablePost, deletePostForGood, mayManagePost, visiblePost } from './post-access.ts';
+import { confirmDeletePage, postList, postPage, timelinePage } from './post-views.ts';
+import { isUnreadOnly, queryPosts } from './query-posts.ts';
+import { noteOpened, readAmong } from './reading-history-store.ts';
 
-/** The pages on which posts are read and deleted. */
-export function postPages({ listPosts, one, serving, reading }: PostRouteDeps): Route[] {
-  return [
-    route('GET /', 'public', 'Page: the timeline, and searching it', showTimeline, { cached: true }),
-    route('GET /posts/:id', 'public', 'Page: one post', showPost, { cached: true }),
-    route('GET /posts/:id/delete', 'member', 'Page: really delete this post?', askDelete),
-    route('POST /posts/:id/delete', 'member', 'Form: delete a post', remove),
-  ];
+export function showPosts(hub: Hub, req: HubRequest): Reply {
+  const { query, viewer } = req;
+  const list = queryPosts(hub, req);
+  const read = readAmong(hub, viewer, list.items.map(({ id }) => id));
+  const [typed, isFirstPage] = [query.get('q') ?? '', !query.get('cursor')];
+  return page(timelinePage({ ...list, typed, isFirstPage, viewer, read, unreadOnly: isUnreadOnly(query) }));
+}
 
-  function showTimeline(req: HubRequest): Reply {
-    const { query, viewer } = req;
-    const list = listPosts(req, undefined);
-    const read = reading.readAmong(viewer, list.items.map(({ id }) => id));
-    const [typed, isFirstPage] = [query.get('q') ?? '', !query.get('cursor')];
-    return page(timelinePage({ ...list, typed, isFirstPage, viewer, read, unreadOnly: isUnreadOnly(query) }));
-  }
+/** The list of posts on a source's page, null where there is none. */
+export function sourcePostList(
+  hub: Hub, req: HubRequest, sourceId: number,
+): { list: Html | null; next: string | null } {
+  const { items, next } = queryPosts(hub, req, sourceId);
+  const read = readAmong(hub, req.viewer, items.map(({ id }) => id));
+  return { list: items.length > 0 ? postList(items, { withSource: false, read }) : null, next };
+}
 
-  function showPost(req: HubRequest): Reply {
-    const post = one.visible(req);
-    if (req.viewer && isOpening(req)) reading.opened(req.viewer, post.id);
-    const may = mayDelete(post, req.viewer);
-    return page(postPage(post, serving, { delete: may, change: may && post.sourceKind === 'native' }));
-  }
+export function showPost(hub: Hub, req: HubRequest): Reply {
+  const { params, viewer } = req;
+  const post = visiblePost(hub, pathId(params), viewer);
+  if (viewer && isOpening(req)) noteOpened(hub, viewer, post.id);
+  const may = mayManagePost(post, viewer);
+  return page(postPage(hub, post, { delete: may, change: may && post.sourceKind === 'native' }));
+}
 
-  function askDelete(req: MemberRequest): Reply {
-    return page(confirmDeletePage(one.deletable(req)));
-  }
+export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
+  return page(confirmDeletePage(deletablePost(hub, req)));
+}
 
-  function remove(req: MemberRequest): Reply {
-    return seeOther(`/sources/${one.remove(req).sourceId}`);
-  }
+export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
+  return seeOther(`/sources/${deletePostForGood(hub, req).sourceId}`);
 }
 
 /** Not when a browser only fetches ahead what might be opened (Sec-Purpose), or asks for the head. */

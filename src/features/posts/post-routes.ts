@@ -1,53 +1,60 @@
+import { readJson } from '../../platform/http/body.ts';
+import { parseId, pathId } from '../../platform/http/input.ts';
 import { nextLink } from '../../platform/http/paging.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { json, noContent, type Reply } from '../../platform/http/reply.ts';
-import { route, type HubRequest, type MemberRequest, type Route, type Viewer } from '../../platform/http/router.ts';
-import { parseId } from '../../platform/http/input.ts';
-import type { ListPosts } from './list-posts.ts';
-import type { OnePost } from './one-post.ts';
+import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
+import { attachmentJson } from '../attachments/attachment-json.ts';
+import { firstValues, isMultipart, receiveUpload } from '../attachments/receive-upload.ts';
+import type { Hub } from '../hub/hub.ts';
+import { changeablePost, deletePostForGood, visiblePost } from './post-access.ts';
 import { postJson } from './post-json.ts';
 import type { PostWithAttachments } from './post-store.ts';
-import type { Serving } from './served-attachments.ts';
+import { queryPosts } from './query-posts.ts';
+import { readAmong } from './reading-history-store.ts';
+import { addFilesToPost, rewritePost, writePost } from './write-post.ts';
 
-/** What each person has read; given by app. */
-export type Reading = {
-  /** Those of the posts that the viewer has read; none for anybody. */
-  readAmong(viewer: Viewer | null, postIds: number[]): Set<number>;
-  /** The viewer has opened the post. */
-  opened(viewer: Viewer, postId: number): void;
-};
+/** Bytes. 400,000 characters of a post, each written as \u…, and its other members. */
+const JSON_LIMIT = 2.5 * 1024 * 1024;
 
-export type PostRouteDeps = { listPosts: ListPosts; one: OnePost; serving: Serving; reading: Reading };
+export function listPosts(hub: Hub, req: HubRequest): Reply {
+  const { items, next } = queryPosts(hub, req, readSourceId(req.query));
+  return json({ items: withReadState(hub, items, req.viewer), next }, 200, nextLink(req.path, req.query, next));
+}
 
-/** The API of posts. */
-export function postRoutes({ listPosts, one, serving, reading }: PostRouteDeps): Route[] {
-  return [
-    route('GET /api/posts', 'public', 'Posts, newest first; q searches their words', list, { cached: true }),
-    route('GET /api/posts/:id', 'public', 'One post', show, { cached: true }),
-    route('DELETE /api/posts/:id', 'member', 'Delete a post for good: no sync brings it back', remove),
-  ];
+export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
+  return json(withReadState(hub, [visiblePost(hub, pathId(params), viewer)], viewer)[0]);
+}
 
-  function list(req: HubRequest): Reply {
-    const { items, next } = listPosts(req, readSourceId(req.query));
-    const shown = withReadState(items, req.viewer);
-    return json({ items: shown, next }, 200, nextLink(req.path, req.query, next));
-  }
+export async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const post = isMultipart(req)
+    ? await receiveUpload(hub, req, ({ fields, files }) => writePost(hub, firstValues(fields), files, req))
+    : await writePost(hub, await readJson(req, JSON_LIMIT), [], req);
+  return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
+}
 
-  function show(req: HubRequest): Reply {
-    return json(withReadState([one.visible(req)], req.viewer)[0]);
-  }
+export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const values = await readJson(req, JSON_LIMIT);
+  return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, [], req)));
+}
 
-  /** Posts as the API shows them; to a member also whether they are read. */
-  function withReadState(posts: PostWithAttachments[], viewer: Viewer | null) {
-    if (!viewer) return posts.map((post) => postJson(post, serving));
-    const read = reading.readAmong(viewer, posts.map(({ id }) => id));
-    return posts.map((post) => ({ ...postJson(post, serving), read: read.has(post.id) }));
-  }
+export async function createAttachments(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const id = pathId(req.params);
+  changeablePost(hub, id, req.viewer); // before megabytes are read for nothing
+  const added = await receiveUpload(hub, req, ({ files }) => addFilesToPost(hub, id, files, req));
+  return json({ items: added.map((attachment) => attachmentJson(hub, attachment)) }, 201);
+}
 
-  function remove(req: MemberRequest): Reply {
-    one.remove(req);
-    return noContent();
-  }
+export function deletePost(hub: Hub, req: MemberRequest): Reply {
+  deletePostForGood(hub, req);
+  return noContent();
+}
+
+/** Posts as the API shows them; to a member also whether they are read. */
+function withReadState(hub: Hub, posts: PostWithAttachments[], viewer: Viewer | null) {
+  if (!viewer) return posts.map((post) => postJson(hub, post));
+  const read = readAmong(hub, viewer, posts.map(({ id }) => id));
+  return posts.map((post) => ({ ...postJson(hub, post), read: read.has(post.id) }));
 }
 
 function readSourceId(query: URLSearchParams): number | undefined {

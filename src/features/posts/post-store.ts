@@ -1,26 +1,19 @@
-import { overwritingDeleted } from '../../platform/db/open-database.ts';
-import { store } from '../hub/hub.ts';
-import { COLUMNS, FROM_THE_TOP, NEWEST_FIRST, newestFirst, SELECT, type Position, type Post } from './post-columns.ts';
-import { createUnreadStore, type UnreadQuery } from './unread-store.ts';
+import { bytesLeft } from '../attachments/attach-files.ts';
+import { attachments, FILES_OF_OWNER, type Attachment } from '../attachments/attachment-store.ts';
+import { store, type Hub } from '../hub/hub.ts';
+import { joinSource } from '../sources/source-store.ts';
+import type { PreparedPost } from './incoming-post.ts';
+import {
+  AFTER, COLUMNS, FROM_THE_TOP, NEWEST_FIRST, newestFirst, SELECT, UPSERT, type Position, type Post,
+} from './post-columns.ts';
+import { searchIndex } from './search-index-store.ts';
 
 export type { Position, Post };
 
-export type PostAttachment = {
-  id: number;
-  postId: number;
-  kind: 'native' | 'remote';
-  filename: string;
-  mediaType: string | null;
-  bytes: number | null;
-  sha256: string | null;
-  remoteUrl: string | null;
-  title: string | null;
-  durationSeconds: number | null;
-  isInline: number;
-  scan: 'clean' | 'unscanned' | 'infected' | null; // of native ones
-};
+export type PostWithAttachments = Post & { attachments: Attachment[] };
 
-export type PostWithAttachments = Post & { attachments: PostAttachment[] };
+/** What decides who may see a post and its files. */
+export type PostAccess = Pick<Post, 'id' | 'sourceId' | 'ownerId' | 'isPublic'>;
 
 export type PostQuery = {
   viewerId: number | null;
@@ -32,14 +25,19 @@ export type PostQuery = {
 /** `words` is an FTS5 expression; the page begins after the search key `after`. */
 export type SearchQuery = Omit<PostQuery, 'after'> & { words: string; after?: number };
 
-export type PostStore = ReturnType<typeof posts>;
+type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'searchText' | 'attachments'> & {
+  sourceId: number; now: number; firstSeenAt: number;
+};
+type StoredRow = { id: number; publishedAt: number; searchKey: number | null };
 
-const AFTER = '(p.published_at, p.id) < (?, ?)';
-
-/** Posts as they are read. Keyset paging by (published_at, id), each page by an index. */
-export const posts = store(({ db, clock }) => {
-  const unread = createUnreadStore(db);
+/** Posts. Keyset paging by (published_at, id), each page by an index. */
+export const posts = store((hub) => {
+  const { db, clock } = hub;
+  const [index, files] = [searchIndex(hub), attachments(hub)];
   const select = db.prepare<[number], Post>('post', `${SELECT} WHERE p.id = ?`);
+  const selectAccess = db.prepare<[number], PostAccess>('access to post', `
+    SELECT p.id, p.source_id AS sourceId, p.owner_id AS ownerId, p.is_public AS isPublic
+      FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`);
   const selectId = db.prepare<[number], { id: number }>('whether post is there', 'SELECT id FROM posts WHERE id = ?');
   const selectPublic = db.prepare<[number, number, number], Post>('public posts',
     `${SELECT} WHERE p.is_public = 1 AND ${AFTER} ${NEWEST_FIRST}`);
@@ -48,26 +46,30 @@ export const posts = store(({ db, clock }) => {
   const selectOfSource = db.prepare<[number, number, number, number], Post>('posts of source',
     `${SELECT} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`);
   // Numbers are bound as REAL, which FTS5 does not take for a bound on its rows.
-  const search = db.prepare<[string, number, number, number], Post>('search posts', `
-    SELECT ${COLUMNS} FROM posts_search
-      JOIN posts p ON p.search_key = posts_search.rowid JOIN sources s ON s.id = p.source_id AND s.removed_at IS NULL
-     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER) AND (p.is_public = 1 OR p.owner_id = ?)
-     ORDER BY posts_search.rowid DESC LIMIT ?`);
-  const searchSource = db.prepare<[string, number, number], Post>('search posts of source', `
-    SELECT ${COLUMNS} FROM posts_search
-      JOIN posts p ON p.search_key = posts_search.rowid JOIN sources s ON s.id = p.source_id AND s.removed_at IS NULL
-     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)
-     ORDER BY posts_search.rowid DESC LIMIT ?`);
-  const selectAttachments = db.prepare<[string], PostAttachment>('attachments of posts', `
-    SELECT a.id, a.post_id AS postId, a.kind, a.filename, a.media_type AS mediaType, a.bytes, a.sha256,
-           a.remote_url AS remoteUrl, a.title, a.duration_seconds AS durationSeconds, a.is_inline AS isInline, u.scan
-      FROM attachments a LEFT JOIN uploads u ON u.sha256 = a.sha256
-     WHERE a.post_id IN (SELECT value FROM json_each(?)) ORDER BY a.post_id, a.kind, a.position`);
-  const remove = db.prepare<[number]>('delete post', 'DELETE FROM posts WHERE id = ?');
+  const found = `SELECT ${COLUMNS} FROM posts_search
+      JOIN posts p ON p.search_key = posts_search.rowid ${joinSource('p.source_id')}
+     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)`;
+  const search = db.prepare<[string, number, number, number], Post>('search posts',
+    `${found} AND (p.is_public = 1 OR p.owner_id = ?) ORDER BY posts_search.rowid DESC LIMIT ?`);
+  const searchSource = db.prepare<[string, number, number], Post>('search posts of source',
+    `${found} ORDER BY posts_search.rowid DESC LIMIT ?`);
+
+  const selectHash = db.prepare<[number, string], { hash: string }>('hash of post',
+    'SELECT content_hash AS hash FROM posts WHERE source_id = ? AND guid = ?');
+  const selectTombstone = db.prepare<[number, string], { at: number }>('tombstone',
+    'SELECT deleted_at AS at FROM post_tombstones WHERE source_id = ? AND guid = ?');
+  const selectNewest = db.prepare<[number], { at: number }>('rhythm of source',
+    'SELECT published_at AS at FROM posts WHERE source_id = ? ORDER BY published_at DESC, id DESC LIMIT 10');
+  const upsert = db.prepare<[UpsertRow], StoredRow>('store post', UPSERT);
+  const insertTombstone = db.prepare<[number, string, number]>('leave tombstone',
+    'INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
+  const remove = db.prepare<[number, string]>('delete post', 'DELETE FROM posts WHERE source_id = ? AND guid = ?');
   const removeOfSource = db.prepare<[number, number]>('delete posts of source',
     'DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE source_id = ? LIMIT ?)');
-  const bury = db.prepare<[number, string, number]>('leave tombstone',
-    'INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
+  // By the files of the owner, which are fewer than the posts of a large source.
+  const sumBytes = db.prepare<[number, number], { bytes: number }>('bytes of source', `
+    SELECT COALESCE(SUM(f.bytes), 0) AS bytes FROM (${FILES_OF_OWNER}) f CROSS JOIN posts p ON p.id = f.postId
+     WHERE p.source_id = ?`);
 
   function newest(query: PostQuery): Post[] {
     const { viewerId, sourceId, after = FROM_THE_TOP, limit } = query;
@@ -86,17 +88,13 @@ export const posts = store(({ db, clock }) => {
 
   function withAttachments(posts: Post[]): PostWithAttachments[] {
     if (posts.length === 0) return [];
-    const all = selectAttachments.all(JSON.stringify(posts.map((post) => post.id)));
-    const byPost = Map.groupBy(all, (attachment) => attachment.postId);
+    const byPost = Map.groupBy(files.ofPosts(posts.map((post) => post.id)), (attachment) => attachment.postId);
     return posts.map((post) => ({ ...post, attachments: byPost.get(post.id) ?? [] }));
   }
 
-  const deletePost = db.transaction('delete post', (post: Post): void => {
-    bury.run(post.sourceId, post.guid, clock());
-    remove.run(post.id);
-  });
-
   return {
+    withAttachments,
+
     /** Whoever may not see the post must be kept from it by the caller. */
     find(id: number): PostWithAttachments | undefined {
       const post = select.get(id);
@@ -105,26 +103,58 @@ export const posts = store(({ db, clock }) => {
 
     /** Whether there is such a post, whoever may see it. */
     exists: (id: number): boolean => selectId.get(id) !== undefined,
+    accessOf: (id: number): PostAccess | undefined => selectAccess.get(id),
 
     /** Public posts and the viewer's own. With `sourceId` all of that source: the caller checks who may see it. */
     newest: (query: PostQuery): PostWithAttachments[] => withAttachments(newest(query)),
 
-    /** As `newest`, without what the viewer has read. `reached`: it ended there before the page was full. */
-    unread(query: UnreadQuery): { posts: PostWithAttachments[]; reached: Position | null } {
-      const { posts, reached } = unread(query);
-      return { posts: withAttachments(posts), reached };
-    },
-
     /** Posts with all the words, newest first; as for `newest`, the caller checks who may see a source. */
     search: (query: SearchQuery): PostWithAttachments[] => withAttachments(find(query)),
 
-    /** Deletes up to `limit` posts of a source that goes away itself; returns how many. */
-    removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
+    /** When the ten newest posts of a source were published (unix ms). */
+    newestPublishedAt: (sourceId: number): number[] => selectNewest.all(sourceId).map((row) => row.at),
+
+    /** Bytes of the files of a source's posts. */
+    fileBytes: (source: { id: number; ownerId: number }): number =>
+      sumBytes.get(source.ownerId, source.id)?.bytes ?? 0,
+
+    /** Whether the post is stored with this content already, or was deleted here. */
+    isSettled(sourceId: number, guid: string, contentHash: string): boolean {
+      return selectHash.get(sourceId, guid)?.hash === contentHash || selectTombstone.get(sourceId, guid) !== undefined;
+    },
 
     /**
-     * Removes the post from the file, too (its words leave the search index when that is next merged), and remembers
-     * that it was deleted, so that no sync brings it back.
+     * Stores one post, in the caller's transaction. A publisher's date in the future counts as now. Undefined where
+     * nothing is stored: it is there with this content already, was deleted here, or its source is gone.
      */
-    delete: (post: Post): void => overwritingDeleted(db, () => deletePost(post)),
+    put(sourceId: number, post: PreparedPost, firstSeenAt: number): { id: number; isNew: boolean } | undefined {
+      const now = clock();
+      const publishedAt = notLater(post.publishedAt, firstSeenAt);
+      const updatedAt = notLater(post.updatedAt, now);
+      const row = upsert.get({ ...post, sourceId, firstSeenAt, now, publishedAt, updatedAt });
+      if (!row) return undefined;
+      index.put({ ...row, sourceId, title: post.title, text: post.searchText });
+      files.replaceRemote(row.id, post.attachments);
+      return { id: row.id, isNew: row.searchKey === null };
+    },
+
+    /** The post goes, and its tombstone keeps it from coming back. In the caller's transaction. */
+    remove(sourceId: number, guid: string): void {
+      insertTombstone.run(sourceId, guid, clock());
+      remove.run(sourceId, guid);
+    },
+
+    /** Deletes up to `limit` posts of a source that goes away itself; returns how many. */
+    removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
   };
 });
+
+/** How many bytes too few an account has left for the files of a source; 0 if they fit. */
+export function bytesMissing(hub: Hub, source: { id: number; ownerId: number }, accountId: number): number {
+  const bytes = posts(hub).fileBytes(source);
+  return bytes === 0 ? 0 : Math.max(0, bytes - bytesLeft(hub, accountId));
+}
+
+function notLater(at: number | null, limit: number): number | null {
+  return at === null ? null : Math.min(at, limit);
+}

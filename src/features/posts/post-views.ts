@@ -3,8 +3,10 @@ import type { Page } from '../../platform/http/reply.ts';
 import { byteSize, day, duration } from '../../platform/http/readable.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import type { Post, PostAttachment, PostWithAttachments } from './post-store.ts';
-import { contentWithImages, hubPath, listedAttachments, type Serving } from './served-attachments.ts';
+import { attachmentPath, listedAttachments, type LinkHub } from '../attachments/attachment-json.ts';
+import type { Attachment } from '../attachments/attachment-store.ts';
+import { contentWithImages } from './post-json.ts';
+import type { Post, PostWithAttachments } from './post-store.ts';
 import { INFECTED } from './write-views.ts';
 
 type Timeline = {
@@ -59,8 +61,8 @@ function postItem(post: Post, withSource: boolean, isRead: boolean): Html {
 const PRIVATE = html`<span class="tag">private</span>`;
 
 /** One post, whole. */
-export function postPage(post: PostWithAttachments, serving: Serving, may: { delete: boolean; change: boolean }): Page {
-  const files = listedAttachments(post);
+export function postPage(hub: LinkHub, post: PostWithAttachments, may: { delete: boolean; change: boolean }): Page {
+  const files = listedAttachments(post.attachments);
   const kept = may.change ? post.attachments.filter(({ scan }) => scan === 'infected') : [];
   const main = html`
 <article class="post">
@@ -69,9 +71,9 @@ export function postPage(post: PostWithAttachments, serving: Serving, may: { del
     <h1>${post.title || 'Untitled'}</h1>
     ${post.author && html`<p class="byline">${post.author}</p>`}
   </header>
-  <div class="prose">${trusted(contentWithImages(post, serving))}</div>
-  ${picturesBelow(post, files).map((file) => html`${picture(file, serving)}`)}
-  ${files.length + kept.length > 0 && attachmentList([...files, ...kept], serving)}
+  <div class="prose">${trusted(contentWithImages(hub, post, ''))}</div>
+  ${picturesBelow(post, files).map((file) => html`${picture(hub, file)}`)}
+  ${files.length + kept.length > 0 && attachmentList(hub, [...files, ...kept])}
   <footer class="actions">
     ${post.url && html`<a class="button" href="${post.url}" ${AWAY}>Read at the source</a>`}
     ${may.change && html`<a class="quiet" href="/posts/${post.id}/edit">Change</a>`}
@@ -97,31 +99,31 @@ export function confirmDeletePage(post: Post): Page {
 }
 
 /** Publishers often name the image of the content once more beside it. */
-function picturesBelow({ contentHtml }: Post, files: PostAttachment[]): PostAttachment[] {
+function picturesBelow({ contentHtml }: Post, files: Attachment[]): Attachment[] {
   const within = new Set(imageAddresses(contentHtml));
   return files.filter(({ remoteUrl }) => remoteUrl === null || !within.has(remoteUrl));
 }
 
 /** An image of the post's own, or nothing for any other file. */
-function picture(file: PostAttachment, serving: Serving): Html | false {
-  const path = hubPath(file, serving);
+function picture(hub: LinkHub, file: Attachment): Html | false {
+  const path = attachmentPath(hub, file);
   if (path === null || !file.mediaType?.startsWith('image/')) return false;
   const image = html`<img src="${path}" alt="${file.title ?? file.filename}" loading="lazy">`;
   return html`<p class="picture"><a href="${path}">${image}</a></p>`;
 }
 
-function attachmentList(attachments: PostAttachment[], serving: Serving): Html {
+function attachmentList(hub: LinkHub, attachments: Attachment[]): Html {
   return html`
   <section class="attachments">
     <h2>Attachments</h2>
-    <ul>${attachments.map((file) => attachmentItem(file, serving))}</ul>
+    <ul>${attachments.map((file) => attachmentItem(hub, file))}</ul>
   </section>`;
 }
 
-function attachmentItem(file: PostAttachment, serving: Serving): Html {
+function attachmentItem(hub: LinkHub, file: Attachment): Html {
   const { remoteUrl, filename, title, mediaType, bytes, durationSeconds, scan } = file;
   if (scan === 'infected') return html`<li>${filename} ${INFECTED}</li>`;
-  const path = hubPath(file, serving);
+  const path = attachmentPath(hub, file);
   const facts = [mediaType, bytes && byteSize(bytes), durationSeconds && duration(durationSeconds)].filter(Boolean);
   const link = path === null
     ? html`<a href="${remoteUrl}" ${AWAY}>${title ?? filename}</a>`

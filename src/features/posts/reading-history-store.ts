@@ -2,6 +2,7 @@ import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { errorFields } from '../../platform/log.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { store, type Hub } from '../hub/hub.ts';
+import { joinSource } from '../sources/source-store.ts';
 
 /** A post that somebody has read and may still see. */
 export type ReadPost = { postId: number; title: string; sourceId: number; sourceTitle: string; readAt: number };
@@ -36,7 +37,7 @@ export const readingHistory = store(({ db, clock }) => {
   const selectPage = db.prepare<[number, number, number, number, number], ReadPost>('reading history', `
     SELECT h.post_id AS postId, p.title, p.source_id AS sourceId, s.title AS sourceTitle, h.read_at AS readAt
       FROM reading_history h JOIN posts p ON p.id = h.post_id
-      JOIN sources s ON s.id = p.source_id AND s.removed_at IS NULL
+      ${joinSource('p.source_id')}
      WHERE h.account_id = ? AND (h.read_at, h.post_id) < (?, ?) AND (p.is_public = 1 OR p.owner_id = ?)
      ORDER BY h.read_at DESC, h.post_id DESC LIMIT ?`);
   const removeOf = db.prepare<[number, number]>('remove reading history of account', `

@@ -2,14 +2,15 @@ import { formProblem, type HttpError } from '../../platform/http/problem.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { byteSize } from '../../platform/http/readable.ts';
 import type { Page } from '../../platform/http/reply.ts';
-import type { PostAttachment, PostWithAttachments } from './post-store.ts';
-import type { WritableSource } from './write-post.ts';
+import type { Attachment } from '../attachments/attachment-store.ts';
+import type { Source } from '../sources/source-store.ts';
+import type { PostWithAttachments } from './post-store.ts';
 
 /** What was typed before and what is wrong with it. */
 export type PostForm = { values: Record<string, string>; filesHint: string; problem?: HttpError };
 
 /** A form for a new post. */
-export function writePostPage(source: WritableSource, form: PostForm): Page {
+export function writePostPage(source: Source, form: PostForm): Page {
   const main = html`
 <header class="page-head"><h1>Write a post</h1><p class="meta">for ${source.title}</p></header>
 <form method="post" action="/sources/${source.id}/posts" enctype="multipart/form-data" class="stack">
@@ -61,7 +62,7 @@ ${values['content']}</textarea></label>
     <input type="file" name="attachments" multiple accept="${EXTENSIONS}"></label>`;
 }
 
-function removableFile({ id, filename, bytes, scan }: PostAttachment): Html {
+function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   return html`
   <li>
     <form method="post" action="/attachments/${id}/delete">

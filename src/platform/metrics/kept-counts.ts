@@ -13,6 +13,8 @@ export type KeptCounts = {
   add(metric: string, label: string, by: number): void;
   /** Adds a duration to a histogram with the bounds DURATION_BOUNDS. */
   observe(metric: string, seconds: number): void;
+  /** One number as it stands; 0 for what has never been kept. */
+  value(metric: string, label?: string): number;
   /** All numbers in one query; the table has a row for each series, however much data there is. */
   read(): CountsReading;
 };
@@ -30,11 +32,14 @@ export function createKeptCounts(db: Db): KeptCounts {
   const addTwo = db.prepare<[string, string, string, number]>('add to a kept histogram', `
     INSERT INTO counts (metric, label, value) VALUES (?, ?, 1), (?, '', ?)
       ON CONFLICT DO UPDATE SET value = value + excluded.value`);
+  const readOne = db.prepare<[string, string], { value: number }>('read a kept count',
+    'SELECT value FROM counts WHERE metric = ? AND label = ?');
   const readAll = db.prepare<[], CountRow>('read the kept counts', 'SELECT metric, label, value FROM counts');
 
   return {
     add: (metric, label, by) => void addOne.run(metric, label, by),
     observe: (metric, seconds) => void addTwo.run(`${metric}_bucket`, boundOf(seconds), `${metric}_sum`, seconds),
+    value: (metric, label = '') => readOne.get(metric, label)?.value ?? 0,
     read: () => toReading(readAll.all()),
   };
 }

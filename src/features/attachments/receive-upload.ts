@@ -1,0 +1,133 @@
+import { isDiskFull } from '../../platform/error-code.ts';
+import { HttpError } from '../../platform/http/problem.ts';
+import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import type { Hub } from '../hub/hub.ts';
+import { bytesLeft, dropUnnamed, infected, overQuota } from './attach-files.ts';
+import type { NewUpload } from './attachment-store.ts';
+import { RefusedFile } from './byte-walk.ts';
+import { cleanFilename } from './clean-filename.ts';
+import { startRecognition } from './recognise-file.ts';
+import { scanFile, scannerOf, type ScannerOptions } from './scan-file.ts';
+import { noteScan } from './scan-upload.ts';
+import { uploadFiles } from './upload-files.ts';
+
+/** The name of the form's parts that hold files. */
+export const FILE_FIELD = 'attachments';
+export const MAX_FILES = 10;
+
+/** Seconds, after which it is worth asking again for a scanner that does not answer. */
+const SCANNER_RETRY = 60;
+
+/** A file of a form, in tmp/ until `keepFiles` puts it in its place. */
+export type ReceivedFile = NewUpload & { path: string; isKept: boolean };
+
+export type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[] };
+
+/**
+ * Receives a multipart form for `use`: counts, hashes and recognises each file while it is written to tmp/, then has
+ * them scanned. 413, 415 for another type, 422 for damaged or infected files or a full quota, 503 when a required
+ * scanner is away, 507 when the disk is full. One bad file refuses the whole request. Whatever happens, files that
+ * were not kept, or kept without a row that names them, are gone in the end. `typed` gets the form's fields as they
+ * come, for a form that is shown again after a refusal.
+ */
+export async function receiveUpload<Result>(
+  hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,
+): Promise<Result> {
+  const files: ReceivedFile[] = [];
+  try {
+    const fields = await readForm(hub, req, files, typed).catch(refuse);
+    await scanAll(hub, files, req);
+    return await use({ fields, files });
+  } finally {
+    await Promise.all(files.map(uploadFiles(hub).discard));
+    for (const { sha256, isKept } of files) if (isKept) dropUnnamed(hub, sha256);
+  }
+}
+
+/** Moves received files to their places. To be done before the rows that name them are written. */
+export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> {
+  for (const file of files) {
+    file.isKept = true; // also when it fails on the way
+    await uploadFiles(hub).keep(file).catch(refuse);
+  }
+}
+
+/** Whether the request's body is a multipart form. */
+export function isMultipart({ headers }: MemberRequest): boolean {
+  return /^\s*multipart\/form-data\b/i.test(headers['content-type'] ?? '');
+}
+
+/** The first value of each field. */
+export function firstValues(fields: Map<string, string[]>): Record<string, string> {
+  return Object.fromEntries([...fields].map(([name, [value = '']]) => [name, value]));
+}
+
+/** Fills `files` as they come, so that those of a form that breaks off are known. */
+function readForm(
+  hub: Hub, req: MemberRequest, files: ReceivedFile[], typed?: Map<string, string[]>,
+): Promise<Map<string, string[]>> {
+  const fileBytes = hub.config.uploadMaxBytes;
+  const maxTotal = 4 * fileBytes;
+  // Texts are counted beside the files: where files may only be small, texts may still be long.
+  const limits = { ...MULTIPART_SHAPE, bytes: maxTotal + MULTIPART_SHAPE.fieldBytes, fileBytes, files: MAX_FILES };
+  // The quota of an administrator says nothing: the post may be somebody else's. Attaching the files will tell.
+  const left = req.viewer.role === 'admin' ? Infinity : bytesLeft(hub, req.viewer.id);
+  const requireRoom = (size: number): void => {
+    const total = files.reduce((sum, { bytes }) => sum + bytes, size);
+    if (total > maxTotal) throw new HttpError(413, `The files together may have at most ${maxTotal} bytes.`);
+    if (total > left) throw overQuota(left);
+  };
+  return readMultipart(req, limits, async ({ field, filename }, chunks) => {
+    if (field !== FILE_FIELD) throw new HttpError(400, `Files belong into the field ${FILE_FIELD}.`);
+    files.push(await receiveFile(hub, filename, chunks, requireRoom));
+  }, typed);
+}
+
+async function receiveFile(
+  hub: Hub, sentName: string, chunks: AsyncIterable<Buffer>, requireRoom: (bytes: number) => void,
+): Promise<ReceivedFile> {
+  const filename = cleanFilename(sentName, 'attachment');
+  const recognition = startRecognition(sentName);
+  let bytes = 0;
+  const received = await uploadFiles(hub).receive(chunks, (chunk) => {
+    bytes += chunk.length;
+    requireRoom(bytes);
+    recognition.push(chunk);
+  });
+  try {
+    const { mediaType, width = null, height = null } = recognition.finish();
+    return { ...received, filename, mediaType, width, height, scan: 'unscanned', isKept: false };
+  } catch (error) {
+    await uploadFiles(hub).discard(received);
+    throw error;
+  }
+}
+
+async function scanAll(hub: Hub, files: ReceivedFile[], req: MemberRequest): Promise<void> {
+  const scanner = scannerOf(hub);
+  if (!scanner) return;
+  req.stream.socket.setTimeout(0); // silent while scanners work; Node sets it anew after the answer
+  for (const file of files) await scanReceived(hub, scanner, file, req);
+}
+
+async function scanReceived(hub: Hub, scanner: ScannerOptions, file: ReceivedFile, req: MemberRequest): Promise<void> {
+  const result = await scanFile(scanner, file);
+  noteScan(hub, result, file, req);
+  if (result.verdict === 'infected') throw infected(file.filename);
+  if (result.verdict === 'clean') {
+    file.scan = 'clean';
+  } else if (hub.config.virusScanRequired) {
+    const detail = 'Files cannot be taken now, because the virus scanner does not answer. Try again in a minute.';
+    throw new HttpError(503, detail, { headers: { 'retry-after': String(SCANNER_RETRY) } });
+  }
+}
+
+/** Throws what the person who sent the files should read; anything else as it is. */
+function refuse(error: unknown): never {
+  if (error instanceof RefusedFile) {
+    const errors = [{ pointer: `/${FILE_FIELD}`, detail: error.message }];
+    throw new HttpError(error.kind === 'type' ? 415 : 422, error.message, { errors });
+  }
+  throw isDiskFull(error) ? new HttpError(507, 'There is no space left on the hub’s disk for this file.') : error;
+}

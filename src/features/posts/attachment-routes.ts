@@ -1,0 +1,64 @@
+import { pathId } from '../../platform/http/input.ts';
+import { HttpError, notFound } from '../../platform/http/problem.ts';
+import { noContent, seeOther, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import { attachments, type Attachment } from '../attachments/attachment-store.ts';
+import { openRemoteFile } from '../attachments/remote-cache.ts';
+import { serveFile, type ServedFile } from '../attachments/serve-file.ts';
+import { uploadFiles } from '../attachments/upload-files.ts';
+import { actorOf, audit } from '../audit/audit.ts';
+import type { Hub } from '../hub/hub.ts';
+import { mayManagePost, maySeePost } from './post-access.ts';
+import { posts, type PostAccess } from './post-store.ts';
+
+export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> {
+  const { attachment, post } = visibleAttachment(hub, req);
+  const isPublic = post.isPublic === 1;
+  const { remoteUrl, sha256, mediaType, bytes, filename, scan } = attachment;
+  if (remoteUrl !== null) return serveRemote(hub, remoteUrl, { filename, isPublic }, req);
+  if (scan === 'infected') throw new HttpError(410, 'This file was found to be infected and is kept away.');
+  if (sha256 === null || mediaType === null || bytes === null) throw notFound('file');
+  return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, filename, isPublic }, req);
+}
+
+export function deleteAttachment(hub: Hub, req: MemberRequest): Reply {
+  detach(hub, req);
+  return noContent();
+}
+
+export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
+  return seeOther(`/posts/${detach(hub, req).postId}`);
+}
+
+/** Takes an uploaded file off its post; 403 for who may only see it, 409 for a publisher's file. */
+function detach(hub: Hub, req: MemberRequest): Attachment {
+  const { attachment, post } = visibleAttachment(hub, req);
+  const { id, filename, remoteUrl } = attachment;
+  if (!mayManagePost(post, req.viewer)) throw new HttpError(403, 'Only the owner of its source may remove a file.');
+  if (remoteUrl !== null) throw new HttpError(409, 'This file belongs to its publisher’s post.');
+  hub.db.write('remove attachment', () => {
+    attachments(hub).detach(id);
+    audit(hub, 'attachment.deleted', actorOf(req), { kind: 'attachment', id, name: filename });
+  });
+  return attachment;
+}
+
+function visibleAttachment(
+  hub: Hub, { params, viewer }: HubRequest,
+): { attachment: Attachment; post: PostAccess } {
+  const attachment = attachments(hub).find(pathId(params));
+  const post = attachment && posts(hub).accessOf(attachment.postId);
+  if (!attachment || !post || !maySeePost(hub, post, viewer)) throw notFound('file');
+  return { attachment, post };
+}
+
+/** Once more where the copy makes room for others just before it is opened. */
+async function serveRemote(
+  hub: Hub, url: string, about: Pick<ServedFile, 'filename' | 'isPublic'>, req: HubRequest,
+): Promise<Reply> {
+  const content = await openRemoteFile(hub, url);
+  return serveFile({ ...content, ...about }, req).catch(async (error: unknown) => {
+    if (!(error instanceof HttpError && error.status === 404)) throw error;
+    return serveFile({ ...await openRemoteFile(hub, url), ...about }, req);
+  });
+}
