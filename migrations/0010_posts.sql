@@ -32,6 +32,17 @@ CREATE TABLE post_tombstones (
   PRIMARY KEY (source_id, guid)
 ) STRICT, WITHOUT ROWID;
 
+-- Posts that a person has opened, or marked as read.
+CREATE TABLE reading_history (
+  account_id INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  post_id    INTEGER NOT NULL REFERENCES posts (id) ON DELETE CASCADE,
+  read_at    INTEGER NOT NULL,       -- unix ms; the first time
+  PRIMARY KEY (account_id, post_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX reading_history_newest ON reading_history (account_id, read_at DESC, post_id DESC);
+CREATE INDEX reading_history_post ON reading_history (post_id);
+
 -- Words of title and content, and the source's id as one more word. Rows are numbered by search_key, so that FTS5
 -- itself hands out the newest first and stops: sorting all posts with a common word would take 0.2 s of 100,000.
 -- Contentless: the texts stand in posts already.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { invite as makeInvitation, makeSetUpLink } from '../src/features/accounts/join-hub.ts';
+import { makeInvitation, makeSetUpLink } from '../src/features/accounts/join-hub.ts';
 import { accounts } from '../src/features/accounts/account-store.ts';
 import { DAY, HOUR } from '../src/platform/clock.ts';
 import { COMMAND_LINE } from '../src/features/audit/audit.ts';

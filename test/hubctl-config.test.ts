@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
-import { runProgram, type Outcome } from './support/run-program.ts';
+import { PROJECT_ROOT, runProgram, type Outcome } from './support/run-program.ts';
 import { temporaryProject, writeFiles } from './support/temporary-project.ts';
 
 async function config(names: string[], env: Record<string, string> = {}): Promise<Outcome> {
@@ -58,4 +58,30 @@ test('case 103: scripts see .env as the hub does: spaces, #, $ and quotes, and n
 
   assert.equal(status, 0);
   assert.equal(stdout, '/mnt/$(touch gone) `touch gone` # "x"\n81\n');
+});
+
+/** The source files that hubctl loads, in a process of its own. */
+async function loadedBy(...argv: string[]): Promise<string[]> {
+  const recorder = `data:text/javascript,
+    import { registerHooks } from 'node:module';
+    registerHooks({ load: (url, context, next) => (console.error('loaded ' + url), next(url, context)) });`;
+  const program = [`--import=${recorder.replaceAll('\n', '')}`, join(PROJECT_ROOT, 'src/bin/hubctl.ts'), ...argv];
+  const { status, stderr } = await runProgram(process.execPath, program, { env: { DATA_DIR: '/srv/data' } });
+  assert.equal(status, 0, stderr);
+  return [...stderr.matchAll(/^loaded .*\/src\/(.*)$/gm)].map(([, file = '']) => file);
+}
+
+test('scripts ask for settings all the time: few files are loaded to answer, and no database', async () => {
+  const files = await loadedBy('config', 'DATA_DIR', 'BACKUP_OFFSITE_DIR');
+
+  assert.ok(files.includes('commands/config.ts'));
+  assert.ok(files.length <= 25, `${files.length} files: ${files.join(' ')}`);
+  assert.ok(!files.includes('platform/db/open-database.ts'));
+});
+
+test('the help needs none of the commands', async () => {
+  const files = await loadedBy('--help');
+
+  const list = ['command-list', 'command', 'run-hubctl'].map((name) => `commands/${name}.ts`);
+  assert.deepEqual(files.filter((file) => file.startsWith('commands/')).toSorted(), list.toSorted());
 });

@@ -3,13 +3,17 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createApp } from '../src/app/app.ts';
+import { COMMANDS } from '../src/commands/command-list.ts';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
+import { INVITATION_HOURS } from '../src/features/accounts/join-hub.ts';
+import { DELIVERY_STATES } from '../src/features/alerts/alert-store.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { hubOf, openHubDatabase } from '../src/app/processes/open-hub.ts';
 import { backupName } from '../src/features/backups/backup-folder.ts';
 import { noteRun } from '../src/features/backups/backup-status.ts';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
+import { JOB_STATES } from '../src/platform/jobs/job-queue.ts';
 import { createLog } from '../src/platform/log.ts';
 import { createClient } from './support/client.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';
@@ -134,6 +138,17 @@ test('--help is no failure and opens nothing, for all commands and for each', as
     assert.match(stdout, new RegExp(`^usage: hubctl ${name} `));
   }
   assert.ok(!existsSync(join(dataDir, 'hub.db')));
+});
+
+test('the list of commands is in order, and says what the commands themselves hold: states, and hours', async () => {
+  const names = COMMANDS.map(({ name }) => name);
+  assert.deepEqual(names, names.toSorted());
+  for (const { name, usage } of COMMANDS) assert.equal(usage.split(' ')[0], name);
+
+  const summaryOf = (name: string) => COMMANDS.find((command) => command.name === name)?.summary ?? '';
+  assert.ok(summaryOf('jobs').includes(`${JOB_STATES.join('|')}|all`));
+  assert.ok(summaryOf('alerts').includes(DELIVERY_STATES.join('|')));
+  assert.ok(summaryOf('invite').includes(`${INVITATION_HOURS.standard} hours`));
 });
 
 test('a mistake in the configuration ends with 2 and names it', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MAX_OUTLINES } from '../src/features/sources/import-opml.ts';
+import { MAX_OUTLINES } from '../src/features/manage-sources/opml.ts';
 import type { Answer, Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub, type Hub } from './support/hub.ts';

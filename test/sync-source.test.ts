@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planDueSyncs } from '../src/features/feeds/queue-syncs.ts';
+import { sources } from '../src/features/sources/source-store.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -20,7 +21,7 @@ async function follow(ada: Client, url: string): Promise<number> {
 }
 
 function source(hub: Hub, id: number) {
-  const found = hub.app.sources.find(id);
+  const found = sources(hub.handle).find(id);
   assert.ok(found);
   return found;
 }
@@ -354,7 +355,7 @@ test('a clock that was years ahead for a while makes no source be forgotten', as
     await hub.work();
   }
   assert.ok(asked >= 4, `asked ${asked} times in two days`);
-  assert.deepEqual(hub.app.sources.list(null, { ownedOnly: false, after: 0, limit: 9 }).map(({ state }) => state), ['active', 'active']);
+  assert.deepEqual(sources(hub.handle).list(null, 0, 9).map(({ state }) => state), ['active', 'active']);
 });
 
 test('304 to a question that was never asked is no feed', async (t) => {

@@ -2,15 +2,13 @@ import { deliverAlert } from '../features/alerts/deliver-alert.ts';
 import { scanUpload } from '../features/attachments/scan-upload.ts';
 import { syncSource } from '../features/feeds/sync-source.ts';
 import { removeAccount } from '../features/leaving/remove-account.ts';
+import { removeSource } from '../features/manage-sources/remove-source.ts';
 import { configured, type JobKind } from '../features/hub/job-kind.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import type { JobHandler, JobHandlers } from '../platform/jobs/worker.ts';
 
 /** Every kind of job. Payloads differ from kind to kind: what is enqueued for a kind is what its `run` is given. */
-export const JOB_KINDS: JobKind<never>[] = [syncSource, scanUpload, deliverAlert, removeAccount];
-
-/** Kinds that run again after a restore, and are not in JOB_KINDS yet. */
-const NOT_LISTED_YET = ['remove-source', 'scan-upload'];
+export const JOB_KINDS: JobKind<never>[] = [syncSource, removeSource, scanUpload, deliverAlert, removeAccount];
 
 /** The handlers that a worker runs, by name of kind. */
 export function jobHandlers(hub: Hub, kinds = JOB_KINDS): JobHandlers {
@@ -19,8 +17,7 @@ export function jobHandlers(hub: Hub, kinds = JOB_KINDS): JobHandlers {
 
 /** Names of the kinds whose jobs a restore lets run again; it discards those of all others. */
 export function kindsToRunAgain(): string[] {
-  const listed = JOB_KINDS.filter(({ afterRestore }) => afterRestore === 'run').map(({ name }) => name);
-  return [...listed, ...NOT_LISTED_YET];
+  return JOB_KINDS.filter(({ afterRestore }) => afterRestore === 'run').map(({ name }) => name);
 }
 
 function handlerOf(hub: Hub, kind: JobKind<never>): JobHandler {

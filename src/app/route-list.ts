@@ -1,14 +1,12 @@
 import {
-  showJoin, showSignIn, submitJoin, submitSignIn, submitSignOut,
+  showJoin, showSettings, showSignIn, submitEndSessions, submitJoin, submitName, submitPassword, submitRevokeToken,
+  submitSignIn, submitSignOut, submitToken,
 } from '../features/accounts/account-pages.ts';
 import {
   changeAccountJson, createAccount, createInvitation, createSession, createToken, deleteInvitation, deleteSession,
   deleteToken, listTokens, showAccount,
 } from '../features/accounts/account-routes.ts';
 import { submitInvitation, submitWithdrawal } from '../features/accounts/invitation-list.ts';
-import {
-  showSettings, submitEndSessions, submitName, submitPassword, submitRevokeToken, submitToken,
-} from '../features/accounts/settings-pages.ts';
 import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-routes.ts';
 import { showOverview } from '../features/admin/overview-pages.ts';
 import { followSource, submitFollow, submitUnfollow, unfollowSource } from '../features/follows/follow-routes.ts';
@@ -21,6 +19,14 @@ import { deleteAccount, downloadAccount } from '../features/leaving/leaving-rout
 import {
   listNotifications, markNotificationsRead, showNotifications, submitMarkAllRead,
 } from '../features/notifications/notification-routes.ts';
+import {
+  showDeleteSource, showSource, showSources, showTransfer, submitDeleteSource, submitOpml, submitPause, submitResume,
+  submitSource, submitSourceChange, submitSync, submitTransfer,
+} from '../features/manage-sources/source-pages.ts';
+import {
+  changeSourceJson, createSource, deleteSourceJson, downloadOpml, importOpmlJson, listSources, showSourceJson,
+  syncSourceJson, transferSourceJson,
+} from '../features/manage-sources/source-routes.ts';
 import { receiveWebhookEvent, rotateWebhookSecret, submitRotateSecret } from '../features/webhooks/webhook-routes.ts';
 import { deleteAttachment, showAttachment, submitDeleteAttachment } from '../features/posts/attachment-routes.ts';
 import {
@@ -39,6 +45,12 @@ type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | P
 
 /** Every address of the hub: method and path, who may call it, what it does, and the function that answers. */
 export const ROUTES: ((hub: Hub) => Route)[] = [
+  // Before the pages: `/sources/:id` fits these addresses too.
+  at('GET /posts.atom', 'public', 'Newest posts as Atom', showAtomFeed, { cached: true }),
+  at('GET /posts.json', 'public', 'Newest posts as JSON Feed', showJsonFeed, { cached: true }),
+  at('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', showSourceAtomFeed, { cached: true }),
+  at('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', showSourceJsonFeed, { cached: true }),
+
   at('POST /api/accounts', 'public', 'Join by an invitation', createAccount),
   at('POST /api/session', 'public', 'Sign in', createSession),
   at('DELETE /api/session', 'member', 'Sign out', deleteSession),
@@ -82,6 +94,32 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /notifications', 'member', 'Page: notifications', showNotifications),
   at('POST /notifications/read', 'member', 'Form: mark all notifications as read', submitMarkAllRead),
 
+  at('GET /api/sources', 'public', 'Public sources, and your own; with whether you follow each', listSources),
+  at('POST /api/sources', 'member', 'Add a source', createSource),
+  at('GET /api/sources.opml', 'member', 'Your feeds as OPML 2.0', downloadOpml),
+  at('POST /api/sources/import', 'member', 'Add the feeds of an OPML document', importOpmlJson),
+  at(
+    'GET /api/sources/:id', 'public', 'One source; its owner also sees how its feed or webhook does', showSourceJson,
+  ),
+  at('PATCH /api/sources/:id', 'member', 'Change title, visibility or paused', changeSourceJson),
+  at('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', deleteSourceJson),
+  at('POST /api/sources/:id/sync', 'member', 'Synchronise now', syncSourceJson),
+  at(
+    'POST /api/sources/:id/transfer', 'member', 'Give a source to another account: {username}', transferSourceJson,
+  ),
+  at('GET /sources', 'public', 'Page: sources, and adding one', showSources),
+  at('POST /sources', 'member', 'Form: add a source', submitSource),
+  at('POST /sources/import', 'member', 'Form: add the feeds of an OPML document', submitOpml),
+  at('GET /sources/:id', 'public', 'Page: one source with its posts', showSource),
+  at('POST /sources/:id', 'member', 'Form: change title and visibility', submitSourceChange),
+  at('POST /sources/:id/pause', 'member', 'Form: pause', submitPause),
+  at('POST /sources/:id/resume', 'member', 'Form: resume', submitResume),
+  at('POST /sources/:id/sync', 'member', 'Form: synchronise now', submitSync),
+  at('GET /sources/:id/delete', 'member', 'Page: really delete this source?', showDeleteSource),
+  at('POST /sources/:id/delete', 'member', 'Form: delete a source', submitDeleteSource),
+  at('GET /sources/:id/transfer', 'member', 'Page: give this source to somebody', showTransfer),
+  at('POST /sources/:id/transfer', 'member', 'Form: give this source to somebody', submitTransfer),
+
   at('PUT /api/sources/:id/follow', 'member', 'Be notified of new posts of a source', followSource),
   at('DELETE /api/sources/:id/follow', 'member', 'No longer be notified of new posts of a source', unfollowSource),
   at('POST /sources/:id/follow', 'member', 'Form: be notified of new posts', submitFollow),
@@ -100,10 +138,6 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /posts/:id/edit', 'member', 'Form: change a post and add files', submitPostChange),
   at('GET /posts/:id/delete', 'member', 'Page: really delete this post?', confirmDeletePost),
   at('POST /posts/:id/delete', 'member', 'Form: delete a post', submitDeletePost),
-  at('GET /posts.atom', 'public', 'Newest posts as Atom', showAtomFeed, { cached: true }),
-  at('GET /posts.json', 'public', 'Newest posts as JSON Feed', showJsonFeed, { cached: true }),
-  at('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', showSourceAtomFeed, { cached: true }),
-  at('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', showSourceJsonFeed, { cached: true }),
 
   at('GET /attachments/:id/:filename', 'public', 'File: an attachment', showAttachment),
   at('POST /api/posts/:id/attachments', 'member', 'Add files to a post of a source of own posts', createAttachments),
@@ -112,10 +146,10 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
 
   at('PUT /api/posts/:id/read', 'member', 'Mark a post as read', markPostRead),
   at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', markPostUnread),
-  at('GET /api/history', 'member', 'What you have read, the last first', listHistory),
-  at('DELETE /api/history', 'member', 'Forget all that you have read', clearHistory),
+  at('GET /api/history', 'member', 'What you have read, last read first', listHistory),
+  at('DELETE /api/history', 'member', 'Clear your reading history', clearHistory),
   at('GET /history', 'member', 'Page: reading history', showHistory),
-  at('POST /history/clear', 'member', 'Form: forget the reading history', submitClearHistory),
+  at('POST /history/clear', 'member', 'Form: clear the reading history', submitClearHistory),
   at('POST /posts/:id/unread', 'member', 'Form: mark a post as unread', submitPostUnread),
 
   at(

@@ -6,7 +6,7 @@ type ListedCommand = { name: string; usage: string; summary: string; load(): Pro
 export const COMMANDS: ListedCommand[] = [
   {
     name: 'alerts', usage: 'alerts test | alerts list [--state STATE] [--json]',
-    summary: 'Send one alert and say what came back, or list the newest (of --state pending|delivered|failed).',
+    summary: 'Send one alert and say what came back, or list the newest (of --state failed|pending|delivered).',
     load: async () => (await import('./alerts.ts')).alertsCommand,
   },
   {
@@ -31,7 +31,7 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'jobs', usage: 'jobs list [--state STATE] [--json] | jobs retry <id> | jobs discard <id>',
-    summary: 'List jobs (failed ones, unless --state says queued|running|retrying|failed|done|discarded|all), ' +
+    summary: 'List jobs (failed ones, unless --state says failed|retrying|queued|running|done|discarded|all), ' +
       'run one again, or give it up.',
     load: async () => (await import('./jobs.ts')).jobsCommand,
   },

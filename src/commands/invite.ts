@@ -1,6 +1,6 @@
 import { HOUR } from '../platform/clock.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
-import { INVITATION_HOURS, invite } from '../features/accounts/join-hub.ts';
+import { INVITATION_HOURS, joinUrl, makeInvitation } from '../features/accounts/join-hub.ts';
 import { UsageError, type Command, type ExitCode } from './command.ts';
 
 /** Prints an invitation link, and nothing else, on standard output. */
@@ -14,8 +14,8 @@ export const inviteCommand: Command = {
     if (!/^\d+$/.test(String(hours)) || count < 1 || count > INVITATION_HOURS.max) {
       throw new UsageError(`--hours must be an integer from 1 to ${INVITATION_HOURS.max}`);
     }
-    const { token } = invite(await context.openHub(), role, count * HOUR, COMMAND_LINE);
-    context.out(`${context.config.baseUrl}/join/${token}\n`);
+    const { token } = makeInvitation(await context.openHub(), role, count * HOUR, COMMAND_LINE);
+    context.out(`${joinUrl(context.config, token)}\n`);
     return 0;
   },
 };

@@ -9,9 +9,27 @@ export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+const MIN_YEAR = 1900;
+
 /** Unix ms as RFC 3339 in UTC, as the API shows times; null for what has not happened. */
 export function isoTime(at: number): string;
 export function isoTime(at: number | null): string | null;
 export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
+}
+
+/** Unix ms of an RFC 3339 date-time, from 1900 on; null for anything else, also for a day that no calendar has. */
+export function parseIsoTime(text: string): number | null {
+  const parts = RFC_3339.exec(text);
+  if (parts === null) return null;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.slice(1, 7).map(Number);
+  const [fraction = '', sign, ...offset] = parts.slice(7);
+  const [offsetHours = 0, offsetMinutes = 0] = offset.map((digits) => Number(digits ?? 0));
+  const utc = new Date(Date.UTC(year, month - 1, day, hour, minute, Math.min(second, 59))); // 60 is a leap second
+  const isDay = year >= MIN_YEAR && utc.getUTCMonth() === month - 1; // a day too many falls into the next month
+  const isTime = hour < 24 && minute < 60 && second <= 60 && offsetHours < 24 && offsetMinutes < 60;
+  if (!isDay || !isTime) return null;
+  const east = (offsetHours * 60 + offsetMinutes) * 60 * SECOND * (sign === '-' ? -1 : 1);
+  return utc.getTime() - east + Math.floor(Number(`0.${fraction || 0}`) * SECOND);
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { createApp } from '../../src/app/app.ts';
-import { invite } from '../../src/features/accounts/join-hub.ts';
+import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
 import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { schedule } from '../../src/app/schedule.ts';
@@ -54,7 +54,7 @@ export async function startHub(
 
   /** Somebody who was invited and has joined; the first one is the administrator. */
   async function person(username: string): Promise<Client> {
-    const { token } = invite(app.hub, 'member', 60_000, COMMAND_LINE);
+    const { token } = makeInvitation(app.hub, 'member', 60_000, COMMAND_LINE);
     const client = createClient(address);
     const joined = await client.post('/api/accounts', { invitation: token, username, password: PASSWORD });
     if (joined.status !== 201) throw new Error(`${username} could not join: ${joined.status} ${joined.text}`);

@@ -9,8 +9,8 @@ import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { writeFiles } from './temporary-project.ts';
 import { waitUntil } from './wait-until.ts';
 
-const PARTS = ['.gitignore', '.npmrc', 'LICENSE', 'README.md', 'data/.gitkeep', 'migrations', 'package-lock.json',
-  'package.json', 'scripts', 'src', 'tsconfig.json'];
+const PARTS = ['.env.example', '.gitignore', '.npmrc', 'LICENSE', 'README.md', 'data/.gitkeep', 'migrations',
+  'package-lock.json', 'package.json', 'scripts', 'src', 'tsconfig.json'];
 const PACKAGES = ['better-sqlite3', 'node-addon-api'];
 
 /** A hub in the foreground of a terminal. */

@@ -2,8 +2,8 @@ import type { ClamdAddress } from '../../platform/net/clamd-client.ts';
 import {
   ConfigError, configOrExit, readSettings, settingsSource, type SettingsSource,
 } from '../../features/hub/read-config.ts';
-import { host, integer, logLevel } from '../../features/hub/setting-values.ts';
-import type { SettingList, SettingValues } from '../../features/hub/settings.ts';
+import { host, integer } from '../../features/hub/setting-values.ts';
+import { SETTINGS, type SettingList, type SettingValues } from '../../features/hub/settings.ts';
 
 const MAX_SOCKET_PATH = 107; // bytes: sun_path of unix(7) without its final NUL
 
@@ -18,7 +18,7 @@ export const BRIDGE_SETTINGS = {
     name: 'CLAMD_STREAM_MAX_BYTES', parse: integer(1, 2 ** 31 - 1), default: '26214400',
     meaning: "larger files are not scanned; must not be above clamd's `MaxFileSize`, which calls larger files clean",
   },
-  logLevel: { name: 'LOG_LEVEL', parse: logLevel, default: 'info', meaning: "as the hub's" },
+  logLevel: SETTINGS.logLevel,
 } satisfies SettingList;
 
 export type BridgeConfig = SettingValues<typeof BRIDGE_SETTINGS>;

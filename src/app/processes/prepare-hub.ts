@@ -1,4 +1,4 @@
-import { makeSetUpLink } from '../../features/accounts/join-hub.ts';
+import { joinUrl, makeSetUpLink } from '../../features/accounts/join-hub.ts';
 import type { Config } from '../../features/hub/read-config.ts';
 import { openHubDatabase } from './open-hub.ts';
 
@@ -10,7 +10,7 @@ export function prepareHub(config: Config): string | null {
   const db = openHubDatabase(config);
   try {
     const token = makeSetUpLink({ db, clock: Date.now });
-    return token && `${config.baseUrl}/join/${token}`;
+    return token && joinUrl(config, token);
   } finally {
     db.close();
   }

@@ -9,7 +9,7 @@ import { accounts, type Account } from './account-store.ts';
 import { endedSession, sessionCookie } from './authenticate.ts';
 import { changeAccount, makeToken, revokeToken } from './change-account.ts';
 import { credentials, type ApiToken } from './credential-store.ts';
-import { inviteAsAsked, joinHub, withdrawInvitation } from './join-hub.ts';
+import { invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
 import { signIn, signOut, type SignedIn } from './sign-in.ts';
 
 export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -65,8 +65,8 @@ export function deleteToken(hub: Hub, req: MemberRequest): Reply {
 }
 
 export async function createInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { id, role, token, expiresAt } = inviteAsAsked(hub, await readJson(req), actorOf(req));
-  const url = `${hub.config.baseUrl}/join/${token}`;
+  const { id, role, token, expiresAt } = invite(hub, await readJson(req), actorOf(req));
+  const url = joinUrl(hub.config, token);
   return json({ id, url, role, expiresAt: new Date(expiresAt).toISOString() }, 201);
 }
 

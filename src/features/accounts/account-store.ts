@@ -14,6 +14,9 @@ const COLUMNS = 'id, username, display_name AS displayName, role, created_at AS 
 /** SQL: whether the account of an id has not left. */
 export const isPresent = (id: string): string => `EXISTS (SELECT 1 FROM accounts WHERE id = ${id} AND ${PRESENT})`;
 
+/** SQL: the name that the account of an id shows. */
+export const displayNameOf = (id: string): string => `(SELECT display_name FROM accounts WHERE id = ${id})`;
+
 /** People who have joined. Names are compared without regard to case. */
 export const accounts = store(({ db, clock }) => {
   const selectAny = db.prepare<[], { id: number }>('any account', `SELECT id FROM accounts WHERE ${PRESENT} LIMIT 1`);

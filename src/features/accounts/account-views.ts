@@ -1,6 +1,9 @@
+import { html, type Html } from '../../platform/http/html.ts';
 import { formProblem, type HttpError } from '../../platform/http/problem.ts';
-import { html } from '../../platform/http/html.ts';
+import { moment } from '../../platform/http/readable.ts';
 import type { Page } from '../../platform/http/reply.ts';
+import type { Account } from './account-store.ts';
+import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
 type FormState = { values?: Record<string, string>; problem?: HttpError };
@@ -60,4 +63,100 @@ export function invitationGonePage(): Page {
   <p>If you run this hub, <code>./scripts/hubctl invite</code> prints a fresh link.</p>
 </section>`;
   return { title: 'Invitation gone', main };
+}
+
+/** The form that was sent last, and what is wrong with it or came of it. */
+export type SentForm = { form: 'name' | 'password' | 'token'; problem?: HttpError; newToken?: string };
+
+type Settings = { account: Account; tokens: ApiToken[]; sessions: Session[]; sent?: SentForm | undefined };
+
+/** Everything about one's own account. */
+export function settingsPage({ account, tokens, sessions, sent }: Settings): Page {
+  const problemOf = (form: SentForm['form']): HttpError | undefined => (sent?.form === form ? sent.problem : undefined);
+  const main = html`
+<header class="page-head">
+  <h1>Account settings</h1>
+  <p class="meta"><span>${account.username}</span> <span>${account.role === 'admin' ? 'administrator' : 'member'}</span>
+    <span>here since ${moment(account.createdAt)}</span></p>
+</header>
+${nameSection(account, problemOf('name'))}
+${passwordSection(account, problemOf('password'))}
+${sessionSection(sessions)}
+${tokenSection(tokens, sent?.newToken, problemOf('token'))}
+<section class="panel">
+  <h2>Your data</h2>
+  <p>One JSON file with everything that the hub keeps about you: sources, posts, follows, reading history,
+    notifications, names of tokens, and what you did here.</p>
+  <div class="actions"><a class="button" href="/api/account/export">Download your data</a>
+    <a href="/history">Reading history</a> <a class="quiet" href="/settings/delete">Delete the account</a></div>
+</section>`;
+  return { title: 'Account settings', main, section: 'settings' };
+}
+
+function nameSection({ displayName }: Account, problem: HttpError | undefined): Html {
+  return html`
+<section class="panel">
+  <h2>Name</h2>
+  <form method="post" action="/settings/name" class="stack">
+    ${problem && formProblem(problem)}
+    <label>Name that others see
+      <input name="displayName" value="${displayName}" required maxlength="80" autocomplete="name"></label>
+    <button>Save the name</button>
+  </form>
+</section>`;
+}
+
+function passwordSection({ username }: Account, problem: HttpError | undefined): Html {
+  return html`
+<section class="panel">
+  <h2>Password</h2>
+  <form method="post" action="/settings/password" class="stack">
+    ${problem && formProblem(problem)}
+    <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
+      aria-label="Name for signing in">
+    <label>Current password
+      <input name="currentPassword" type="password" required autocomplete="current-password"></label>
+    <label>New password
+      <input name="newPassword" type="password" required minlength="${PASSWORD_MIN}" autocomplete="new-password">
+      <small>At least ${PASSWORD_MIN} characters. You are signed out everywhere else; API tokens go on working.</small>
+      </label>
+    <button>Change the password</button>
+  </form>
+</section>`;
+}
+
+function sessionSection(sessions: Session[]): Html {
+  const others = sessions.length - 1;
+  return html`
+<section class="panel">
+  <h2>Sessions</h2>
+  <p>${others <= 0 ? 'You are signed in in this browser only.'
+    : `You are signed in in ${others} other ${others === 1 ? 'browser' : 'browsers'} too.`}</p>
+  ${others > 0 && html`
+  <form method="post" action="/settings/sessions"><button class="secondary">Sign out everywhere else</button></form>`}
+</section>`;
+}
+
+function tokenSection(tokens: ApiToken[], newToken: string | undefined, problem: HttpError | undefined): Html {
+  return html`
+<section class="panel" id="tokens">
+  <h2>API tokens</h2>
+  ${newToken !== undefined && html`
+  <div class="done" role="status"><p>The new token is shown this once. Copy it now:</p>
+    <p><code class="secret">${newToken}</code></p></div>`}
+  ${tokens.length > 0 && html`<ul class="rows">${tokens.map(tokenItem)}</ul>`}
+  <form method="post" action="/settings/tokens" class="stack">
+    ${problem && formProblem(problem)}
+    <label>Name of a new token, such as what will use it
+      <input name="name" required maxlength="80" autocomplete="off"></label>
+    <button>Make a token</button>
+  </form>
+</section>`;
+}
+
+function tokenItem({ id, name, createdAt }: ApiToken): Html {
+  return html`
+  <li><div><p class="title">${name}</p><p class="meta"><span>made ${moment(createdAt)}</span></p></div>
+    <form method="post" action="/settings/tokens/${id}/revoke">
+      <button class="link" aria-label="Revoke ${name}">Revoke</button></form></li>`;
 }

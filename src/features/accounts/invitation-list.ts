@@ -10,7 +10,7 @@ import { actorOf } from '../audit/audit.ts';
 import { adminList } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { invitations, type Invitation } from './invitation-store.ts';
-import { INVITATION_HOURS, inviteAsAsked, withdrawInvitation } from './join-hub.ts';
+import { INVITATION_HOURS, invite, joinUrl, withdrawInvitation } from './join-hub.ts';
 
 /** Links that can still be used, with the form for a new one. */
 export const invitationList = adminList<Invitation>({
@@ -30,8 +30,8 @@ export const invitationList = adminList<Invitation>({
 export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   try {
-    const { token } = inviteAsAsked(hub, values, actorOf(req));
-    return invitationList.show(hub, req, { above: inviteForm({ url: `${hub.config.baseUrl}/join/${token}` }) });
+    const { token } = invite(hub, values, actorOf(req));
+    return invitationList.show(hub, req, { above: inviteForm({ url: joinUrl(hub.config, token) }) });
   } catch (problem) {
     if (!(problem instanceof HttpError)) throw problem;
     return invitationList.show(hub, req, { above: inviteForm({ values, problem }), status: problem.status });

@@ -5,6 +5,7 @@ import { HttpError, notFound, tooMany } from '../../platform/http/problem.ts';
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { audit, THE_HUB, type Actor } from '../audit/audit.ts';
 import { limits, type Hub, type StoreHub } from '../hub/hub.ts';
+import type { Config } from '../hub/read-config.ts';
 import { accounts, type Role } from './account-store.ts';
 import { credentials } from './credential-store.ts';
 import { invitations, type Invitation, type NewInvitation } from './invitation-store.ts';
@@ -20,8 +21,17 @@ const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 
 type NewName = { username: string; displayName: string };
 
-/** A new invitation; its token belongs into the link and is not kept. */
-export function invite(hub: Hub, role: Role, lifetime: number, actor: Actor): NewInvitation {
+/** A new invitation, by `role` and `hours` in `values`: a member's for three days when they say nothing; 422. */
+export function invite(hub: Hub, values: Record<string, unknown>, actor: Actor): NewInvitation {
+  const input = createInput(values);
+  const role = input.optionalChoice('role', ['admin', 'member']) ?? 'member';
+  const hours = input.optionalInteger('hours', 1, INVITATION_HOURS.max) ?? INVITATION_HOURS.standard;
+  input.done();
+  return makeInvitation(hub, role, hours * HOUR, actor);
+}
+
+/** A new invitation that is good for so many milliseconds. */
+export function makeInvitation(hub: Hub, role: Role, lifetime: number, actor: Actor): NewInvitation {
   return hub.db.write('invite', () => {
     const invitation = invitations(hub).create({ role, purpose: 'invite', createdBy: actor.id, lifetime });
     audit(hub, 'invitation.created', actor, { kind: 'invitation', id: invitation.id, name: role });
@@ -29,16 +39,7 @@ export function invite(hub: Hub, role: Role, lifetime: number, actor: Actor): Ne
   });
 }
 
-/** As `invite`, by what was sent: a member's for three days when nothing is said; 422. */
-export function inviteAsAsked(hub: Hub, values: Record<string, unknown>, actor: Actor): NewInvitation {
-  const input = createInput(values);
-  const role = input.optionalChoice('role', ['admin', 'member']) ?? 'member';
-  const hours = input.optionalInteger('hours', 1, INVITATION_HOURS.max) ?? INVITATION_HOURS.standard;
-  input.done();
-  return invite(hub, role, hours * HOUR, actor);
-}
-
-/** Makes the link useless; 404 where it is that already. */
+/** Makes the link useless; 404 where there is no such invitation (any more). */
 export function withdrawInvitation(hub: Hub, id: number, actor: Actor): void {
   hub.db.write('withdraw invitation', () => {
     const role = invitations(hub).remove(id);
@@ -59,6 +60,11 @@ export function makeSetUpLink(hub: StoreHub): string | null {
     audit(hub, 'set-up-link.created', THE_HUB);
     return token;
   });
+}
+
+/** The link of an invitation. */
+export function joinUrl({ baseUrl }: Pick<Config, 'baseUrl'>, token: string): string {
+  return `${baseUrl}/join/${token}`;
 }
 
 /** The invitation of a link; undefined where nobody can join by it (any more). */

@@ -42,7 +42,8 @@ export type AuditEvent = keyof typeof AUDIT_EVENTS;
 
 /**
  * Who did something: an account, or the command line and the hub itself (id null). `recheck` throws 401 or 403 where
- * that account may not do it any more.
+ * that account may not do it any more; it is absent where the act's own transaction has checked the account, or where
+ * the event is recorded though the session has ended.
  */
 export type Actor = { id: number | null; name: string; address: string | null; recheck?: () => void };
 

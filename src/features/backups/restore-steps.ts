@@ -44,7 +44,7 @@ export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promis
   const places = placesOf(dataDir, state.id);
   if (state.phase === 'staged') {
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
-    // Only now nobody can write to the old one any more.
+    // Here, and not when it was staged: until the database was closed the hub went on giving ids.
     raiseIdsAbove(join(places.staged, 'hub.db'), join(dataDir, 'hub.db'));
     state = await advance(dataDir, { ...state, phase: 'swapping', old: itemsIn(dataDir) });
   }

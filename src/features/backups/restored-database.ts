@@ -9,10 +9,11 @@ import { endAllSessions } from '../accounts/credential-store.ts';
 import { audit, COMMAND_LINE } from '../audit/audit.ts';
 import { BackupError } from './backup-folder.ts';
 
-/** What was changed in a database that comes back from a backup. */
+/** What was ended in a restored database: sessions, and jobs that may have been done since the backup. */
 export type Settled = { sessions: number; jobs: number };
 
-export type Today = {
+/** What a restored database is prepared for. */
+export type RestoreTarget = {
   migrations: Migration[];
   clock: Clock;
   /** Kinds of jobs that may run again. The others had their chance after the backup was made. */
@@ -21,21 +22,24 @@ export type Today = {
 
 const START_OF_2026 = Date.UTC(2026, 0);
 
-/** Makes a database of another day, which lies ready, fit for this one. Throws BackupError where it cannot be. */
-export function prepareForToday(path: string, backup: string, today: Today): { migrated: number; settled: Settled } {
+/**
+ * Prepares the staged copy of a backup's database to be run: migrations, ids, sessions and jobs. Throws BackupError
+ * where it cannot be brought up to date.
+ */
+export function prepareRestored(path: string, backup: string, target: RestoreTarget) {
   return changeStaged(path, (db) => {
-    const migrated = bringUpToDate(db, today);
-    raiseIdsByTime(db, today.clock());
-    return { migrated, settled: settle(db, backup, today) };
+    const migrated = bringUpToDate(db, target);
+    raiseIdsByTime(db, target.clock());
+    return { migrated, settled: settle(db, backup, target) };
   });
 }
 
-/** Lets its ids go on above those of the database that it replaces, as far as that one can be read. */
+/** Lets the staged database give only ids above those of the one that it replaces, as far as that can be read. */
 export function raiseIdsAbove(path: string, replaced: string): void {
   changeStaged(path, (db) => raiseIds(db, idsGivenBy(replaced, numberedTables(db))));
 }
 
-/** Leaves a database that is one file: nothing of its log stays beside it. */
+/** Changes the database and leaves it in one file, with no write-ahead log beside it. */
 function changeStaged<T>(path: string, work: (db: Db) => T): T {
   const db = openDatabase(path);
   try {
@@ -47,8 +51,8 @@ function changeStaged<T>(path: string, work: (db: Db) => T): T {
   }
 }
 
-/** Applies safe migrations only: how many. */
-function bringUpToDate(db: Db, { migrations, clock }: Today): number {
+/** Applies safe migrations only; returns how many. */
+function bringUpToDate(db: Db, { migrations, clock }: RestoreTarget): number {
   try {
     return migrate(db, migrations, clock).length;
   } catch (error) {
@@ -59,7 +63,7 @@ function bringUpToDate(db: Db, { migrations, clock }: Today): number {
 }
 
 /** Ends all sessions, discards jobs that may have been done since, and records the restore. */
-function settle(db: Db, backup: string, { clock, runAgain }: Today): Settled {
+function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Settled {
   return db.write('settle restored database', () => {
     const sessions = endAllSessions({ db });
     const jobs = settleRestoredJobs(db, clock(), runAgain);
@@ -70,17 +74,16 @@ function settle(db: Db, backup: string, { clock, runAgain }: Today): Settled {
 }
 
 /**
- * The ids of a backup would go on where the backup ended, which is where the hub had gone on since. So a restored
- * database begins above a number that no hub has reached by this time: the hundredths of a second since 2026. A hub
- * does not give ids faster than that for long, the numbers keep to ten digits for decades, and nothing is needed of the
- * replaced database, which may be lost.
+ * Left alone, a restored database would give the ids again that the hub gave after the backup was made. So its ids go
+ * on above a floor that grows faster with time than the ids of any hub: the hundredths of a second since 2026. It holds
+ * where the replaced database is lost, and whichever backup is restored next. Until 2057 it has at most 11 digits.
  */
 function raiseIdsByTime(db: Db, now: number): void {
   const floor = Math.max(0, Math.floor((now - START_OF_2026) / 10));
   raiseIds(db, new Map(numberedTables(db).map((table) => [table, floor])));
 }
 
-/** None where nothing can be read: it is missing, damaged, or of another program. */
+/** Empty where the database is missing, damaged, or that of another program. */
 function idsGivenBy(path: string, tables: string[]): GivenIds {
   if (!existsSync(path)) return new Map();
   let db: Db | undefined;

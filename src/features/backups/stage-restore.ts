@@ -9,7 +9,7 @@ import type { UploadRow } from '../attachments/upload-inventory-store.ts';
 import { ARCHIVE, BackupError, DATABASE, SUMS } from './backup-folder.ts';
 import { requireSpace, spaceNeeded } from './free-space.ts';
 import { hashFile, parseManifest, type Manifest } from './manifest.ts';
-import { prepareForToday, type Settled, type Today } from './restored-database.ts';
+import { prepareRestored, type Settled, type RestoreTarget } from './restored-database.ts';
 import { readSnapshot } from './snapshot-store.ts';
 import { DATA_ITEMS, type Places } from './swap-data.ts';
 import { checkArchive, uploadPath } from './upload-archive.ts';
@@ -23,7 +23,7 @@ const RESERVE = 'reserve';
 const RESERVE_FILES = 8;
 const RESERVE_FILE_BYTES = 128 * 1_024;
 
-export type StageOptions = Today & {
+export type StageOptions = RestoreTarget & {
   dataDir: string;
   backup: string; // its folder
   staged: string; // a new folder in DATA_DIR
@@ -69,7 +69,7 @@ async function stage(
   onStep('checking what was unpacked');
   await compareUploads(staged, rows.filter(({ sha256 }) => !missing.has(sha256)));
   onStep('bringing the database up to date');
-  const prepared = prepareForToday(join(staged, DATABASE), name, options);
+  const prepared = prepareRestored(join(staged, DATABASE), name, options);
   await writeReserve(join(staged, RESERVE));
   await syncTree(staged, rows);
   return prepared;

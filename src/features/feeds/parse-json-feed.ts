@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
 import { singleLine } from '../../platform/markup/plain-text.ts';
 import type { IncomingFile } from '../posts/incoming-post.ts';
 import { addAttachment, MAX_FILES, mediaTypeOf, parseByteCount } from './collect-attachments.ts';
@@ -5,14 +6,12 @@ import { absoluteUrl, personNames, textToHtml, titleText, undeclaredToLine } fro
 import { parseDate } from './parse-date.ts';
 import { identifyItems, MAX_ITEMS, NotAFeedError, type ParsedFeed, type UnidentifiedItem } from './parsed-feed.ts';
 
-type JsonObject = Record<string, unknown>;
-
 /** JSON Feed 1 and 1.1, also with members of the wrong type. Throws NotAFeedError. */
 export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {
   const feed = readDocument(text);
   const siteUrl = absoluteUrl(textIn(feed, 'home_page_url'), feedUrl);
   const author = authorsOf(feed);
-  const items = listIn(feed, 'items').filter(isObject).slice(0, MAX_ITEMS);
+  const items = listIn(feed, 'items').filter(isJsonObject).slice(0, MAX_ITEMS);
   return {
     title: titleText(textIn(feed, 'title')),
     description: undeclaredToLine(textIn(feed, 'description')) || null,
@@ -29,14 +28,14 @@ function readDocument(text: string): JsonObject {
   } catch (cause) {
     throw new NotAFeedError('the document looks like JSON but cannot be read as such', { cause });
   }
-  if (!isObject(document)) throw new NotAFeedError('the document is JSON that is no JSON Feed');
+  if (!isJsonObject(document)) throw new NotAFeedError('the document is JSON that is no JSON Feed');
   const isDeclared = /jsonfeed\.org/i.test(textIn(document, 'version'));
   const isShapedLikeOne = Array.isArray(document['items']) && ['title', 'home_page_url', 'feed_url'].some(isMember);
   if (!isDeclared && !isShapedLikeOne) throw new NotAFeedError('the document is JSON that is no JSON Feed');
   return document;
 
   function isMember(name: string): boolean {
-    return isObject(document) && typeof document[name] === 'string';
+    return isJsonObject(document) && typeof document[name] === 'string';
   }
 }
 
@@ -73,12 +72,12 @@ function authorsOf(holder: JsonObject): string | null {
 }
 
 function authorName(author: unknown): string {
-  return isObject(author) ? textIn(author, 'name') || textIn(author, 'url') : scalarText(author);
+  return isJsonObject(author) ? textIn(author, 'name') || textIn(author, 'url') : scalarText(author);
 }
 
 function attachmentsOf(item: JsonObject, base: string): IncomingFile[] {
   const found = new Map<string, IncomingFile>();
-  for (const file of listIn(item, 'attachments').filter(isObject)) {
+  for (const file of listIn(item, 'attachments').filter(isJsonObject)) {
     if (found.size >= MAX_FILES) break;
     const url = absoluteUrl(textIn(file, 'url'), base);
     if (url === null) continue;
@@ -92,10 +91,6 @@ function attachmentsOf(item: JsonObject, base: string): IncomingFile[] {
     });
   }
   return [...found.values()];
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A member that should be text; numbers are written out, anything else is ''. */

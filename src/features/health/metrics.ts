@@ -6,7 +6,8 @@ import { DURATION_BOUNDS } from '../../platform/metrics/kept-counts.ts';
 import { PROCESS_METRICS } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { syncSource } from '../feeds/sync-source.ts';
-import { SOURCE_KINDS, SOURCE_STATES, WEBHOOK_STATES } from '../sources/source-store.ts';
+import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
+import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
 import type { MetricsReading, ServiceReading } from './read-metrics.ts';
 
 /** What the hub says of itself, apart from its process and its answers. */

@@ -3,7 +3,7 @@ import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { readingHistory } from '../posts/reading-history-store.ts';
-import { forgetAll, readHistoryPage } from './history-routes.ts';
+import { clearOwnHistory, readHistoryPage } from './history-routes.ts';
 import { historyPage } from './history-views.ts';
 
 export function showHistory(hub: Hub, req: MemberRequest): Reply {
@@ -11,7 +11,7 @@ export function showHistory(hub: Hub, req: MemberRequest): Reply {
 }
 
 export async function submitClearHistory(hub: Hub, req: MemberRequest): Promise<Reply> {
-  await forgetAll(hub, req);
+  await clearOwnHistory(hub, req);
   return seeOther('/history');
 }
 

@@ -26,7 +26,7 @@ export function listHistory(hub: Hub, req: MemberRequest): Reply {
 }
 
 export async function clearHistory(hub: Hub, req: MemberRequest): Promise<Reply> {
-  await forgetAll(hub, req);
+  await clearOwnHistory(hub, req);
   return noContent();
 }
 
@@ -40,7 +40,7 @@ export function readHistoryPage(hub: Hub, { query, viewer }: MemberRequest) {
 }
 
 /** Clears the viewer's history in small transactions, so that nobody waits for a long one. */
-export async function forgetAll(hub: Hub, { viewer }: MemberRequest): Promise<void> {
+export async function clearOwnHistory(hub: Hub, { viewer }: MemberRequest): Promise<void> {
   while (readingHistory(hub).removeOf(viewer.id, BATCH) === BATCH) await setImmediate();
 }
 

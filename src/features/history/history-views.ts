@@ -5,7 +5,7 @@ import type { ReadPost } from '../posts/reading-history-store.ts';
 
 type HistoryList = { items: ReadPost[]; next: string | null; isFirstPage: boolean };
 
-/** What its reader has read, the last first. */
+/** The posts that the viewer has read, last read first. */
 export function historyPage({ items, next, isFirstPage }: HistoryList): Page {
   const main = html`
 <header class="page-head">
@@ -16,8 +16,8 @@ ${items.length > 0 ? html`<ul class="rows">${items.map(item)}</ul>` : nothing(is
 ${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}
 ${items.length > 0 && html`
 <form method="post" action="/history/clear" class="actions">
-  <button class="secondary">Forget all of it</button>
-  <span class="hint">Every post counts as unread then.</span>
+  <button class="secondary">Clear the history</button>
+  <span class="hint">All posts are unread again then.</span>
 </form>`}`;
   return { title: 'Reading history', main, section: 'history' };
 }

@@ -78,7 +78,7 @@ export const SETTINGS = {
   },
   virusScanTimeoutSeconds: {
     name: 'VIRUS_SCAN_TIMEOUT_SECONDS', parse: integer(1, 600), default: '30',
-    meaning: 'how long the scanner may take for one file',
+    meaning: 'seconds that the scanner may take for one file (1 to 600)',
   },
   attachmentCacheMaxBytes: {
     name: 'ATTACHMENT_CACHE_MAX_BYTES', parse: integer(0, MAX_STORE), default: '1073741824',
@@ -103,7 +103,7 @@ export const SETTINGS = {
   },
   readingHistoryRetentionDays: {
     name: 'READING_HISTORY_RETENTION_DAYS', parse: integer(0, 9_999), default: '365',
-    meaning: 'days that it is remembered who has read what; 0 for ever',
+    meaning: 'days that it is remembered who has read what; 0 remembers it for ever',
   },
   auditRetentionDays: {
     name: 'AUDIT_RETENTION_DAYS', parse: integer(0, 9_999), default: '365',
@@ -119,7 +119,7 @@ export const SETTINGS = {
   },
   alertWebhookFormat: {
     name: 'ALERT_WEBHOOK_FORMAT', parse: oneOf('auto', ...ALERT_FORMATS), default: 'auto',
-    meaning: `${ALERT_FORMATS.map((format) => `\`${format}\``).join(', ')}; \`auto\` goes by the address`,
+    meaning: `${ALERT_FORMATS.map((format) => `\`${format}\``).join(', ')}, or \`auto\`, which goes by the address`,
   },
   hubSecretKey: {
     name: 'HUB_SECRET_KEY', parse: sealingKey, default: null, secret: 'bytes', seeHandbook: 'webhook-secrets',
@@ -127,23 +127,24 @@ export const SETTINGS = {
   },
   hubStopCommand: {
     name: 'HUB_STOP_COMMAND', parse: shellCommand, default: null,
-    meaning: "by which `restore.sh` stops the hub, where neither systemd's units nor `npm start` run it",
+    meaning: "shell command that stops the hub for `restore.sh`, where neither systemd's units nor `npm start` run it",
   },
   hubStartCommand: {
     name: 'HUB_START_COMMAND', parse: shellCommand, default: null,
-    meaning: 'by which `restore.sh` starts it again; set both or none',
+    meaning: 'shell command that starts it again; both are set, or none',
   },
   restoreHealthSeconds: {
     name: 'RESTORE_HEALTH_SECONDS', parse: integer(1, DAY_SECONDS), default: '90',
-    meaning: 'how long `restore.sh` waits until the hub is healthy on the restored data (1 to 86400)',
+    meaning: 'seconds that `restore.sh` waits for the hub to be healthy on the restored data (1 to 86400)',
   },
   restoreStopSeconds: {
     name: 'RESTORE_STOP_SECONDS', parse: integer(0, DAY_SECONDS), default: '20',
-    meaning: 'how long it waits until no process has the old database open (0 to 86400)',
+    meaning: 'seconds that `restore.sh` waits until no process has the old database open (0 to 86400)',
   },
   backupTimeoutSeconds: {
     name: 'BACKUP_TIMEOUT_SECONDS', parse: integer(1, 7 * DAY_SECONDS), default: '21600',
-    meaning: 'after which `backup.sh` ends a part of its work: the backup itself, or a copy elsewhere (1 to 604800)',
+    meaning: 'seconds after which `backup.sh` ends a part of its work: the backup itself, or a copy elsewhere ' +
+      '(1 to 604800)',
   },
   backupRetentionDays: {
     name: 'BACKUP_RETENTION_DAYS', parse: days, default: null,

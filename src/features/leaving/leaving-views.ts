@@ -56,7 +56,7 @@ function form(problem: HttpError | undefined): Html {
   </form>`;
 }
 
-/** After that. */
+/** Shown once the account is deleted. */
 export function goodbyePage(): Page {
   const main = html`
 <section class="narrow">

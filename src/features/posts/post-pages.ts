@@ -19,10 +19,10 @@ export function showPosts(hub: Hub, req: HubRequest): Reply {
 /** The list of posts on a source's page, null where there is none. */
 export function sourcePostList(
   hub: Hub, req: HubRequest, sourceId: number,
-): { list: Html | null; next: string | null } {
+): { posts: Html | null; next: string | null } {
   const { items, next } = queryPosts(hub, req, sourceId);
   const read = readAmong(hub, req.viewer, items.map(({ id }) => id));
-  return { list: items.length > 0 ? postList(items, { withSource: false, read }) : null, next };
+  return { posts: items.length > 0 ? postList(items, { withSource: false, read }) : null, next };
 }
 
 export function showPost(hub: Hub, req: HubRequest): Reply {

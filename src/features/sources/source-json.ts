@@ -1,14 +1,15 @@
-import type { Viewer } from '../../platform/http/router.ts';
 import type { Source } from './source-store.ts';
 
-/** Those of the sources of whose new posts the viewer hears; given by app. */
-export type FollowedAmong = (viewer: Viewer, sourceIds: number[]) => Set<number>;
-
 /** Who asks: an owner (or administrator) sees more; `isFollowed` is null where that is nobody's question. */
-export type SourceViewer = { isOwner: boolean; isFollowed: boolean | null };
+export type SourceViewer = {
+  isOwner: boolean;
+  isFollowed: boolean | null;
+  /** Of a source of that kind, where its owner asks. */
+  webhook: { state: string; lastEventAt: number | null } | undefined;
+};
 
 /** A source as the API shows it; the owner also sees how its synchronisation goes, or whether its webhook is heard. */
-export function sourceJson(source: Source, { isOwner, isFollowed }: SourceViewer) {
+export function sourceJson(source: Source, { isOwner, isFollowed, webhook }: SourceViewer) {
   const { id, kind, title, visibility, owner, feedUrl, siteUrl, description } = source;
   return {
     id, kind, title, visibility,
@@ -19,17 +20,12 @@ export function sourceJson(source: Source, { isOwner, isFollowed }: SourceViewer
     ...(isFollowed === null ? {} : { followed: isFollowed }),
     // The address of a feed may hold a secret in its query.
     ...(isOwner ? { url: feedUrl, stateReason: source.stateReason, nextSyncAt: time(source.nextSyncAt) } : {}),
-    ...(isOwner && kind === 'webhook' ? { webhook: webhookJson(source) } : {}),
+    ...(webhook ? { webhook: { state: webhook.state, lastEventAt: time(webhook.lastEventAt) } } : {}),
     lastSyncAt: time(source.lastSyncAt),
     lastSuccessAt: time(source.lastSuccessAt),
     createdAt: time(source.createdAt),
     updatedAt: time(source.updatedAt),
   };
-}
-
-/** Whether events come: active, silent (none for more than 7 days) or disabled (paused), and when the last one did. */
-function webhookJson({ webhookState, lastEventAt }: Source) {
-  return { state: webhookState, lastEventAt: time(lastEventAt) };
 }
 
 function time(at: number | null): string | null {

@@ -1,5 +1,6 @@
 import { HttpError } from '../../platform/http/problem.ts';
 import type { Viewer } from '../../platform/http/router.ts';
+import { displayNameOf, isPresent } from '../accounts/account-store.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 
 /** Characters. */
@@ -7,12 +8,10 @@ export const TITLE_MAX = 200;
 
 export const SOURCE_KINDS = ['feed', 'webhook', 'native'] as const;
 export const SOURCE_STATES = ['active', 'failing', 'paused'] as const;
-export const WEBHOOK_STATES = ['active', 'silent', 'disabled'] as const;
 
 export type SourceKind = (typeof SOURCE_KINDS)[number];
 export type Visibility = 'public' | 'private';
 export type SourceState = (typeof SOURCE_STATES)[number];
-export type WebhookState = (typeof WEBHOOK_STATES)[number];
 
 export type Source = {
   id: number;
@@ -31,9 +30,6 @@ export type Source = {
   feedUrl: string | null;
   siteUrl: string | null;
   description: string | null;
-  /** Of a webhook; null for other kinds. */
-  webhookState: WebhookState | null;
-  lastEventAt: number | null;
 };
 
 export type NewSource = {
@@ -44,7 +40,6 @@ export type NewSource = {
   visibility: Visibility;
 };
 export type NewFeed = { url: string; nextSyncAt: number };
-export type SourcePage = { ownedOnly: boolean; after: number; limit: number };
 
 type InsertSource = Omit<NewSource, 'titleIsOwn'> & { isOwn: number; nextSyncAt: number | null; now: number };
 
@@ -56,12 +51,11 @@ export function joinSource(id: string): string {
 }
 
 const SELECT = `
-  SELECT s.id, s.owner_id AS ownerId, a.display_name AS owner, s.kind, s.title, s.visibility, s.state,
+  SELECT s.id, s.owner_id AS ownerId, ${displayNameOf('s.owner_id')} AS owner, s.kind, s.title, s.visibility, s.state,
          s.state_reason AS stateReason, s.next_sync_at AS nextSyncAt, s.last_sync_at AS lastSyncAt,
          s.last_success_at AS lastSuccessAt, s.created_at AS createdAt, s.updated_at AS updatedAt,
-         f.url AS feedUrl, f.site_url AS siteUrl, f.description, w.state AS webhookState, w.last_event_at AS lastEventAt
-    FROM sources s JOIN accounts a ON a.id = s.owner_id LEFT JOIN feeds f ON f.source_id = s.id
-    LEFT JOIN webhooks w ON w.source_id = s.id
+         f.url AS feedUrl, f.site_url AS siteUrl, f.description
+    FROM sources s LEFT JOIN feeds f ON f.source_id = s.id
    WHERE s.removed_at IS NULL`;
 
 /** SQL: whether the id is of a source that is there and not deleted. */
@@ -85,8 +79,8 @@ export const sources = store(({ db, clock }) => {
        AND s.removed_at IS NULL`);
   const insert = db.prepare<[InsertSource], { id: number }>('create source', `
     INSERT INTO sources (owner_id, kind, title, title_is_own, visibility, next_sync_at, created_at, updated_at)
-    SELECT id, @kind, @title, @isOwn, @visibility, @nextSyncAt, @now, @now
-      FROM accounts WHERE id = @ownerId AND left_at IS NULL RETURNING id`);
+    SELECT @ownerId, @kind, @title, @isOwn, @visibility, @nextSyncAt, @now, @now
+     WHERE ${isPresent('@ownerId')} RETURNING id`);
   const insertFeed = db.prepare<[number, string, string]>('create feed',
     'INSERT INTO feeds (source_id, url, host) VALUES (?, ?, ?)');
   const updateTitle = db.prepare<[string, number, number]>('rename source',
@@ -105,8 +99,6 @@ export const sources = store(({ db, clock }) => {
     'UPDATE sources SET removed_at = ?, next_sync_at = NULL WHERE id = ?');
   const selectGiven = db.prepare<[number], { seq: number }>('whether an id of sources was given',
     `SELECT seq FROM sqlite_sequence WHERE name = 'sources' AND seq >= ?`);
-  const selectHidden = db.prepare<[number], { id: number }>('hidden source',
-    'SELECT id FROM sources WHERE id = ? AND removed_at IS NOT NULL');
   const remove = db.prepare<[number]>('delete source', 'DELETE FROM sources WHERE id = ? AND removed_at IS NOT NULL');
 
   return {
@@ -115,11 +107,9 @@ export const sources = store(({ db, clock }) => {
     /** Whether there was such a source. Ids that a restore skips count as given: their sources are lost with it. */
     wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
 
-    /** Public sources and the viewer's own, by id; `ownedOnly` leaves the others out. */
-    list(viewer: Viewer | null, { ownedOnly, after, limit }: SourcePage): Source[] {
-      const viewerId = viewer?.id ?? 0;
-      return ownedOnly ? selectOwned.all(viewerId, after, limit) : selectVisible.all(after, viewerId, limit);
-    },
+    /** Public sources and the viewer's own, by id. */
+    list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
+      selectVisible.all(after, viewer?.id ?? 0, limit),
 
     /** All that an account owns, by id. */
     listOwned: (ownerId: number, after: number, limit: number): Source[] => selectOwned.all(ownerId, after, limit),
@@ -150,8 +140,6 @@ export const sources = store(({ db, clock }) => {
     resume: (id: number): void => void resume.run(clock(), clock(), id),
     /** Nobody sees it or its posts any more. */
     hide: (id: number): void => void hide.run(clock(), id),
-    /** Whether it is there and hidden. SQLite gives the number of a deleted one to the next. */
-    isHidden: (id: number): boolean => selectHidden.get(id) !== undefined,
     /** The row of one that is hidden; what it has goes with it. */
     delete: (id: number): void => void remove.run(id),
   };

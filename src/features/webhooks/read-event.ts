@@ -1,8 +1,10 @@
-import { HttpError, invalid, type FieldError } from '../../platform/http/problem.ts';
+import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
+import { essenceOf } from '../../platform/http/headers.ts';
+import { createInput, type Input } from '../../platform/http/input.ts';
+import { HttpError, invalid } from '../../platform/http/problem.ts';
 import { singleLine } from '../../platform/markup/plain-text.ts';
 import { textToHtml } from '../feeds/feed-values.ts';
 import type { IncomingFile, IncomingPost } from '../posts/incoming-post.ts';
-import { isObject, readMembers, type JsonObject, type Members } from './event-members.ts';
 
 /** What an event asks for; `at` is its own time, unix ms. Events of other types only show that the sender lives. */
 export type WebhookEvent =
@@ -37,22 +39,20 @@ export function readEvent(body: Buffer, baseUrl: string, headerType: string | nu
   const type = readType(event);
   if (!PUBLISHING.has(type) && type !== DELETING) return { kind: 'other', type };
 
-  const errors: FieldError[] = [];
-  const members = readMembers(event, '', errors);
-  const at = members.required('timestamp', members.instant('timestamp'));
-  const data = members.required('data', members.object('data'));
-  const content = data === null ? null : readContent(type, data, baseUrl, errors);
-  if (errors.length > 0 || at === null || content === null) throw invalid(errors.slice(0, MAX_ERRORS), 400);
+  const input = createInput(event, { label: (name) => `“${name}”` });
+  const at = input.required('timestamp', input.time('timestamp'));
+  const data = input.required('data', input.object('data'));
+  const content = data && readContent(type, data, baseUrl);
+  const { errors } = input;
+  if (errors.length > 0 || at === undefined || !content) throw invalid(errors.slice(0, MAX_ERRORS), 400);
   return { ...content, type, at };
 }
 
-function readContent(type: string, data: JsonObject, baseUrl: string, errors: FieldError[]): Content | null {
-  if (type === DELETING) {
-    const guid = readGuid(data, errors);
-    return guid === null ? null : { kind: 'delete', guid };
-  }
-  const item = readItem(data, baseUrl, errors);
-  return item === null ? null : { kind: 'publish', item };
+function readContent(type: string, data: Input, baseUrl: string): Content | undefined {
+  const guid = readGuid(data);
+  if (type === DELETING) return guid === undefined ? undefined : { kind: 'delete', guid };
+  const item = readItem(data, guid ?? '', baseUrl);
+  return { kind: 'publish', item };
 }
 
 function parseObject(body: Buffer): JsonObject {
@@ -62,7 +62,7 @@ function parseObject(body: Buffer): JsonObject {
   } catch {
     throw new HttpError(400, 'The body is not valid JSON in UTF-8.');
   }
-  if (!isObject(value)) throw new HttpError(400, 'The body must be a JSON object.');
+  if (!isJsonObject(value)) throw new HttpError(400, 'The body must be a JSON object.');
   return value;
 }
 
@@ -72,22 +72,19 @@ function readType({ type }: JsonObject): string {
   throw invalid([{ pointer: '/type', detail }], 400);
 }
 
-/** A JSON Feed 1.1 item, `data` of an event; null once `errors` holds what is wrong with it. */
-function readItem(data: JsonObject, baseUrl: string, errors: FieldError[]): IncomingPost | null {
-  const members = readMembers(data, '/data', errors);
-  const guid = readGuid(data, errors);
-  const url = members.address('url') ?? members.address('external_url');
-  const title = lineIn(members, 'title', MAX.title);
-  const summary = members.text('summary', MAX.summary)?.trim() || null;
-  const content = contentOf(members);
-  const attachments = members.list('attachments', MAX.attachments).map(readFile).filter((file) => file !== null);
-  const updatedAt = members.instant('date_modified');
-  const publishedAt = members.instant('date_published') ?? updatedAt;
-  const author = authorsOf(members);
-  if (!title && !content && !summary && attachments.length === 0 && errors.length === 0) {
-    members.refuse('content_html', 'or “content_text” is required where there is no title, summary or attachment.');
+/** A JSON Feed 1.1 item, `data` of an event. Of no use once the input holds mistakes. */
+function readItem(data: Input, guid: string, baseUrl: string): IncomingPost {
+  const url = data.address('url') ?? data.address('external_url') ?? null;
+  const title = lineIn(data, 'title', MAX.title);
+  const summary = data.prose('summary', MAX.summary)?.trim() || null;
+  const content = contentOf(data);
+  const attachments = data.list('attachments', MAX.attachments).map(readFile);
+  const updatedAt = data.time('date_modified') ?? null;
+  const publishedAt = data.time('date_published') ?? updatedAt;
+  const author = authorsOf(data);
+  if (!title && !content && !summary && attachments.length === 0 && data.errors.length === 0) {
+    data.refuse('content_html', 'or “content_text” is required where there is no title, summary or attachment.');
   }
-  if (guid === null || errors.length > 0) return null;
   const summaryHtml = summary && textToHtml(summary);
   return {
     guid, title: title ?? '', url, author, contentHtml: content || (summaryHtml ?? ''), baseUrl: url ?? baseUrl,
@@ -95,46 +92,44 @@ function readItem(data: JsonObject, baseUrl: string, errors: FieldError[]): Inco
   };
 }
 
-/** The item's id, written out where it is a number, without white space at its ends; null once it is refused. */
-function readGuid(data: JsonObject, errors: FieldError[]): string | null {
-  const members = readMembers(data, '/data', errors);
-  const value = members.required('id', members.valueOf('id'));
-  if (value === null) return null;
+/** The item's id, written out where it is a number, without white space at its ends. */
+function readGuid(data: Input): string | undefined {
+  const value = data.required('id', data.value('id'));
+  if (value === undefined) return undefined;
   const guid = typeof value === 'number' ? String(value) : value;
-  if (typeof guid !== 'string') return members.refuse('id', 'must be text or a number.');
+  if (typeof guid !== 'string') return data.refuse('id', 'must be text or a number.');
   const isFine = guid.trim() !== '' && guid.length <= MAX.guid && guid.isWellFormed() && !/\p{Cc}/u.test(guid);
   if (isFine) return singleLine(guid);
-  return members.refuse('id', `must have 1 to ${MAX.guid} characters, none of them a control.`);
+  return data.refuse('id', `must have 1 to ${MAX.guid} characters, none of them a control.`);
 }
 
-function contentOf(members: Members): string {
-  const html = members.text('content_html', MAX.content)?.trim() ?? '';
-  const text = members.text('content_text', MAX.content)?.trim() ?? '';
+function contentOf(data: Input): string {
+  const html = data.prose('content_html', MAX.content)?.trim() ?? '';
+  const text = data.prose('content_text', MAX.content)?.trim() ?? '';
   return html || textToHtml(text);
 }
 
 /** The names of `authors` (1.1) or `author` (1), joined; an author's address where there is no name. */
-function authorsOf(members: Members): string | null {
-  const single = members.object('author');
-  const listed = members.list('authors', MAX.authors);
-  const authors = listed.length > 0 || single === null ? listed : [members.inside('author', single)];
+function authorsOf(data: Input): string | null {
+  const single = data.object('author');
+  const listed = data.list('authors', MAX.authors);
+  const authors = listed.length > 0 || single === undefined ? listed : [single];
   const names = authors.map((author) => lineIn(author, 'name', MAX.name) ?? lineIn(author, 'url', MAX.name));
   return [...new Set(names.filter((name) => name !== null))].join(', ') || null;
 }
 
-function readFile(file: Members): IncomingFile | null {
-  const url = file.required('url', file.address('url'));
-  const mediaType = lineIn(file, 'mime_type', MAX.name)?.split(';')[0]?.trim().toLowerCase() ?? '';
-  const rest = {
+function readFile(file: Input): IncomingFile {
+  const mediaType = essenceOf(lineIn(file, 'mime_type', MAX.name));
+  return {
+    url: file.required('url', file.address('url')) ?? '',
     mediaType: MEDIA_TYPE.test(mediaType) ? mediaType : null,
     bytes: file.amount('size_in_bytes') || null,
     title: lineIn(file, 'title', MAX.title),
-    durationSeconds: file.amount('duration_in_seconds'),
+    durationSeconds: file.amount('duration_in_seconds') ?? null,
   };
-  return url === null ? null : { url, ...rest };
 }
 
 /** Text on one line without control characters; null where there is none. */
-function lineIn(members: Members, name: string, max: number): string | null {
-  return singleLine(members.text(name, max) ?? '') || null;
+function lineIn(input: Input, name: string, max: number): string | null {
+  return singleLine(input.prose(name, max) ?? '') || null;
 }

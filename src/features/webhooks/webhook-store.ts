@@ -1,5 +1,9 @@
-import { sourceIsPresent, type WebhookState } from '../sources/source-store.ts';
+import { sourceIsPresent } from '../sources/source-store.ts';
 import { store } from '../hub/hub.ts';
+
+export const WEBHOOK_STATES = ['active', 'silent', 'disabled'] as const;
+
+export type WebhookState = (typeof WEBHOOK_STATES)[number];
 
 /** A webhook as its owner may see it; times in unix ms. */
 export type Webhook = {

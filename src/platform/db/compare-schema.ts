@@ -6,8 +6,8 @@ import { openInMemory, type Db } from './open-database.ts';
 type SchemaObject = { type: string; name: string; table: string; sql: string };
 
 /**
- * What a database lacks, or has otherwise, of the schema that these migrations make, in words for the operator: tables
- * by name alone, of what belongs to a missing one nothing. What it has besides is its own matter.
+ * Compares a database with the schema that these migrations make: what is missing or declared differently, in words for
+ * the operator, without the indices and triggers of a missing table. Objects that no migration made are allowed.
  */
 export function schemaGaps(db: Db, migrations: Migration[]): string[] {
   const found = new Map(schemaObjects(db).map((object) => [keyOf(object), object]));
@@ -34,8 +34,8 @@ function expectedObjects(migrations: Migration[]): SchemaObject[] {
 }
 
 /**
- * The tables that a full-text index keeps for itself are there by their names only: how they are declared is up to
- * SQLite. What SQLite names itself belongs to a table's own declaration.
+ * Without what SQLite makes on its own account (sqlite_…). Of the shadow tables of a full-text index only the names
+ * count: their declarations depend on the version of SQLite.
  */
 function schemaObjects(db: Db): SchemaObject[] {
   return db.prepare<[], SchemaObject>('objects of the schema', `
@@ -45,7 +45,7 @@ function schemaObjects(db: Db): SchemaObject[] {
     .map((object) => ({ ...object, sql: normalized(object.sql) }));
 }
 
-/** Without comments and line breaks; nor the quotes that SQLite puts around a table's name when it renames one. */
+/** Without comments, line breaks, and the quotes that SQLite puts around the name of a table that was renamed. */
 function normalized(sql: string): string {
   return splitStatements(sql).join().replace(/"(\w+)"/g, '$1');
 }

@@ -1,19 +1,19 @@
 import type { Db } from './open-database.ts';
 
-/** By table with AUTOINCREMENT: the highest id that it has given, be the row still there or not. */
+/** The highest id that each table with AUTOINCREMENT has given, whether or not its row still exists. */
 export type GivenIds = ReadonlyMap<string, number>;
 
-/** More than any hub gives: only a damaged database says so. Ids up to here are exact numbers of at most 15 digits. */
+/** Higher than any real id, which has at most 15 digits: a sign of a damaged database. */
 const IMPOSSIBLE = 1e15;
 
-/** The tables whose ids are never given twice: SQLite remembers the highest of each in sqlite_sequence. */
+/** The tables with AUTOINCREMENT: SQLite keeps the highest id of each in sqlite_sequence, and never gives one twice. */
 export function numberedTables(db: Db): string[] {
   return db.prepare<[], { name: string }>('numbered tables', `
     SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%' ORDER BY name`).all()
     .map(({ name }) => name);
 }
 
-/** The highest ids that those of the tables which are there have given; also where they had no AUTOINCREMENT yet. */
+/** The highest ids of those of the tables that exist here, also where they have no AUTOINCREMENT. */
 export function givenIds(db: Db, tables: string[]): GivenIds {
   const known = new Map(sequences(db).map(({ name, seq }) => [name, seq]));
   const isThere = db.prepare<[string], object>('find table',
@@ -23,7 +23,7 @@ export function givenIds(db: Db, tables: string[]): GivenIds {
   return new Map(given.filter(([, id]) => id < IMPOSSIBLE));
 }
 
-/** Every next id will be above those. Ids that are higher already stay so. */
+/** Makes every next id higher than these floors; a sequence that is higher already stays. */
 export function raiseIds(db: Db, floors: GivenIds): void {
   if (floors.size === 0) return; // without a numbered table there is no sqlite_sequence
   const raise = db.prepare<[number, string]>('raise ids',
@@ -36,7 +36,7 @@ export function raiseIds(db: Db, floors: GivenIds): void {
   });
 }
 
-/** A table that never had a row has no sequence, and a database without AUTOINCREMENT has none at all. */
+/** A table that never had a row has no sequence, and a database without AUTOINCREMENT no sqlite_sequence. */
 function sequences(db: Db): { name: string; seq: number }[] {
   const found = db.prepare<[], object>('find sequences', `SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'`);
   if (!found.get()) return [];

@@ -134,7 +134,7 @@ function assertForeignKeys(db: Db, { name }: Migration): void {
   throw new SchemaError(`migration ${name} leaves rows of ${broken.table} without their parent; nothing was changed`);
 }
 
-/** A table that is rebuilt begins to number anew after its last row, be the one that was deleted last higher. */
+/** A rebuilt table would number its rows from the highest that was copied: deleted ones above it would come again. */
 function carryIds(db: Db, { name }: Migration, given: GivenIds): void {
   const numbered = numberedTables(db);
   const left = [...givenIds(db, [...given.keys()]).keys()];

@@ -9,6 +9,8 @@ const FORM_LIMIT = 1024 * 1024;
 /** A body that is kept in memory may take so long to come; files have the server's own, longer limit. */
 const BODY_TIME = MINUTE;
 
+export type JsonObject = Record<string, unknown>;
+
 /** `recheck`: called once the body is there, which may be long after the request came. */
 type WithBody = { stream: IncomingMessage; recheck?(): void };
 
@@ -57,7 +59,7 @@ function gather(stream: IncomingMessage, limit: number, done: Settle<Buffer>, fa
 }
 
 /** A JSON object; no body at all counts as an empty one. 415 for another media type, 400 for what is no JSON object. */
-export async function readJson(request: WithBody, limit = JSON_LIMIT): Promise<Record<string, unknown>> {
+export async function readJson(request: WithBody, limit = JSON_LIMIT): Promise<JsonObject> {
   if (hasNoBody(request)) return {};
   requireMediaType(request, 'application/json');
   const body = await readBody(request, limit);
@@ -67,10 +69,13 @@ export async function readJson(request: WithBody, limit = JSON_LIMIT): Promise<R
   } catch {
     throw new HttpError(400, 'The body is not valid JSON.');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new HttpError(400, 'The body must be a JSON object.');
-  }
-  return value as Record<string, unknown>;
+  if (!isJsonObject(value)) throw new HttpError(400, 'The body must be a JSON object.');
+  return value;
+}
+
+/** Whether a JSON value is an object, not null and no list. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The fields of an HTML form; the last of several with one name wins. */

@@ -1,26 +1,55 @@
+import { parseIsoTime } from '../clock.ts';
+import { webAddress } from '../markup/safe-url.ts';
+import { isJsonObject, type JsonObject } from './body.ts';
 import { HttpError, invalid, type FieldError } from './problem.ts';
 
+/** Text of these lengths in characters, trimmed; `expected` says in words what `pattern` asks for. */
 type TextRule = { max: number; min?: number; pattern?: RegExp; expected?: string };
 
 /** Notes what is wrong with a member; the detail follows its name, as in "must be text." */
 type Refuse = (detail: string) => undefined;
 
-/**
- * Reads members of a JSON object or form and collects every mistake with its pointer. What is optional is undefined
- * when it is missing or wrong. Call `done()` before using what was read: it throws 422 with all mistakes.
- */
-export function createInput(values: Record<string, unknown>) {
-  const errors: FieldError[] = [];
+/** `pointer` leads to the object within the input; `label` says how a member is called in messages. */
+type Options = { pointer?: string; label?: (name: string) => string; errors?: FieldError[] };
 
+export type Input = ReturnType<typeof createInput>;
+
+const MAX_ADDRESS = 4_096; // characters
+
+/**
+ * Reads members of a JSON object or form and collects every mistake with its pointer. What is missing or wrong reads as
+ * undefined. Call `done()` before using what was read: it throws 422 with all mistakes.
+ */
+export function createInput(values: JsonObject, { pointer = '', label = labelOf, errors = [] }: Options = {}) {
   function refuse(name: string, detail: string): undefined {
-    errors.push({ pointer: `/${name}`, detail: `${labelOf(name)} ${detail}` });
+    errors.push({ pointer: `${pointer}/${name}`, detail: `${label(name)} ${detail}` });
   }
 
   const refusing = (name: string): Refuse => (detail) => refuse(name, detail);
-  const isRefused = (name: string): boolean => errors.some((error) => error.pointer === `/${name}`);
+  const isRefused = (name: string): boolean => errors.some((error) => error.pointer === `${pointer}/${name}`);
   const optionalText = (name: string, rule: TextRule) => readText(values[name], rule, refusing(name));
 
+  function inside(path: string, inner: JsonObject): Input {
+    return createInput(inner, { pointer: `${pointer}/${path}`, label, errors });
+  }
+
+  /** A reader of the object that a member holds. */
+  function object(name: string): Input | undefined {
+    const value = values[name] ?? undefined;
+    if (value === undefined) return undefined;
+    return isJsonObject(value) ? inside(name, value) : refuse(name, 'must be an object.');
+  }
+
+  /** Readers of the objects in a list; of none where it is longer than `max`. */
+  function list(name: string, max: number): Input[] {
+    const objects = readList(values[name], max, refusing(name)) ?? [];
+    return objects.map((entry, index) => inside(`${name}/${index}`, entry));
+  }
+
   return {
+    /** All that is wrong so far, here and in the objects inside. */
+    errors,
+
     optionalText,
 
     text(name: string, rule: TextRule): string {
@@ -38,6 +67,24 @@ export function createInput(values: Record<string, unknown>) {
     /** Text taken as it is: no trimming, any characters; `min` and `max` are UTF-8 bytes. */
     secret: (name: string, min: number, max: number): string =>
       readSecret(values[name], min, max, refusing(name)) ?? '',
+
+    /** A member of any kind; undefined for null too. */
+    value: (name: string): unknown => values[name] ?? undefined,
+    /** Text taken as it is, of at most `max` characters (UTF-16 units); lone surrogates become U+FFFD. */
+    prose: (name: string, max: number): string | undefined => readProse(values[name], max, refusing(name)),
+    /** A number of zero or more, rounded. */
+    amount: (name: string): number | undefined => readAmount(values[name], refusing(name)),
+    /** A time as in RFC 3339, in unix ms. */
+    time: (name: string): number | undefined => readTime(values[name], refusing(name)),
+    /** An http or https address, without credentials and tracking parameters. */
+    address: (name: string): string | undefined => readAddress(values[name], refusing(name)),
+
+    object,
+    list,
+
+    /** What was read of a member that must be there. */
+    required: <Value>(name: string, value: Value | undefined): Value | undefined =>
+      (values[name] ?? undefined) === undefined ? refuse(name, 'is required.') : value,
 
     refuse,
 
@@ -86,6 +133,36 @@ function readSecret(value: unknown, min: number, max: number, refuse: Refuse): s
   if (typeof value !== 'string') return refuse('is required.');
   const bytes = Buffer.byteLength(value);
   return bytes >= min && bytes <= max ? value : refuse(`must have ${min} to ${max} bytes.`);
+}
+
+function readProse(value: unknown, max: number, refuse: Refuse): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'string') return refuse('must be text.');
+  return value.length <= max ? value.toWellFormed() : refuse(`may have at most ${max} characters.`);
+}
+
+function readAmount(value: unknown, refuse: Refuse): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  const isAmount = typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
+  return isAmount ? Math.round(value) : refuse('must be a number, and not negative.');
+}
+
+function readTime(value: unknown, refuse: Refuse): number | undefined {
+  const written = readProse(value, 64, refuse);
+  if (written === undefined) return undefined;
+  return parseIsoTime(written) ?? refuse('must be a time as in RFC 3339, such as 2026-01-31T12:00:00Z.');
+}
+
+function readAddress(value: unknown, refuse: Refuse): string | undefined {
+  const written = readProse(value, MAX_ADDRESS, refuse)?.trim();
+  if (!written) return undefined;
+  return webAddress(written, '') ?? refuse('must be an absolute http or https address.');
+}
+
+function readList(value: unknown, max: number, refuse: Refuse): JsonObject[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value) || !value.every(isJsonObject)) return refuse('must be a list of objects.');
+  return value.length <= max ? value : refuse(`may have at most ${max} entries.`);
 }
 
 /** displayName → Display name */

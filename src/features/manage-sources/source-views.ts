@@ -1,10 +1,10 @@
-import { formProblem, type HttpError } from '../../platform/http/problem.ts';
 import { html, type Html } from '../../platform/http/html.ts';
+import { formProblem, type HttpError } from '../../platform/http/problem.ts';
 import { moment } from '../../platform/http/readable.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import type { ImportResult } from './import-opml.ts';
-import type { Source } from './source-store.ts';
+import type { Source } from '../sources/source-store.ts';
+import type { ImportResult } from './opml.ts';
 
 /** What was typed before and what is wrong with it; empty for a fresh form. */
 export type AddForm = { values?: Record<string, string>; opml?: string; problem?: HttpError };
@@ -219,6 +219,30 @@ export function confirmDeletePage(source: Source): Page {
   </form>
 </section>`;
   return { title: 'Delete this source?', main };
+}
+
+type TransferForm = Omit<AddForm, 'opml'>;
+
+/** Asks to whom a source is to be given. */
+export function transferPage(source: Source, { values = {}, problem }: TransferForm): Page {
+  const main = html`
+<section class="narrow">
+  <h1>Give this source to somebody</h1>
+  <p class="lead">“${source.title}” goes with all its posts and files to another account of this hub. Its new owner
+    alone decides about it then${source.visibility === 'private' && ', and alone reads its posts'}.</p>
+  ${source.kind === 'webhook' && html`
+  <p>Its secret stays as it is, and you know it. The new owner is told to make a new one; yours is valid for 24 hours
+    after that, or until another is made.</p>`}
+  ${problem && formProblem(problem)}
+  <form method="post" class="stack">
+    <label>Name with which the new owner signs in
+      <input name="username" value="${values['username']}" required maxlength="32" autocomplete="off"
+        autocapitalize="none" spellcheck="false"></label>
+    <div class="actions"><button>Transfer the source</button>
+      <a class="quiet" href="/sources/${source.id}">Keep it</a></div>
+  </form>
+</section>`;
+  return { title: 'Give this source to somebody', main, section: 'sources' };
 }
 
 function refusedItem({ url, reason }: ImportResult['refused'][number]): Html {

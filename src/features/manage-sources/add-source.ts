@@ -1,0 +1,82 @@
+import { SECOND } from '../../platform/clock.ts';
+import type { Limit } from '../../platform/db/rate-limit-store.ts';
+import { codeOf } from '../../platform/error-code.ts';
+import { HttpError, invalid, tooMany } from '../../platform/http/problem.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { createSlots } from '../../platform/limit-concurrency.ts';
+import { excerpt } from '../../platform/markup/plain-text.ts';
+import { audit, type Actor } from '../audit/audit.ts';
+import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
+import { limits, once, type Hub } from '../hub/hub.ts';
+import { sources, TITLE_MAX, type NewSource, type Source } from '../sources/source-store.ts';
+import { createWebhook, type WebhookAccess } from '../webhooks/manage-webhooks.ts';
+import { readNewSource } from './read-source.ts';
+
+/** Each look at an address is a request to somebody else's server. */
+const ADD_LIMIT: Limit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
+
+/** Reading a large feed takes the processor for up to a second: others are served in between. */
+const OPENED_AT_ONCE = 2;
+const WAITING = 50;
+
+/** `webhook` is what its sender needs, with the secret, which is told this once; null for sources of other kinds. */
+export type AddedSource = { source: Source; webhook: WebhookAccess | null };
+
+const slots = once(() => createSlots(OPENED_AT_ONCE, WAITING, tooManyAtOnce));
+
+/**
+ * Adds a source. A feed is fetched first: what cannot be read is refused, and its posts are there at once. 409 for a
+ * feed that this owner follows already, 422 for what is no readable feed, 429 when asked too often.
+ */
+export async function addSource(
+  hub: Hub, values: Record<string, unknown>, viewer: Viewer, actor: Actor,
+): Promise<AddedSource> {
+  const { kind, url, title, visibility } = readNewSource(values);
+  const opened = url === null ? null : await openWanted(hub, url, viewer);
+  const named = { title: title ?? opened?.title ?? '', titleIsOwn: title !== undefined };
+  const source = { ownerId: viewer.id, kind, visibility, ...named };
+  return hub.db.write('add source', () => createSource(hub, source, opened, actor));
+}
+
+async function openWanted(hub: Hub, url: string, viewer: Viewer): Promise<OpenedFeed> {
+  refuseDuplicate(hub, url, viewer.id);
+  const wait = limits(hub).take(ADD_LIMIT, String(viewer.id));
+  if (wait > 0) throw tooMany(wait / SECOND);
+  const opened = await slots(hub)(() => openFeed(hub, url).catch(refuseUnreadable));
+  return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
+}
+
+/** In a transaction. */
+function createSource(hub: Hub, source: NewSource, opened: OpenedFeed | null, actor: Actor): AddedSource {
+  if (opened) refuseDuplicate(hub, opened.url, source.ownerId);
+  const id = sources(hub).create(source, opened && { url: opened.url, nextSyncAt: hub.clock() });
+  opened?.store(id);
+  const webhook = source.kind === 'webhook' ? createWebhook(hub, id) : null;
+  audit(hub, 'source.created', actor, { kind: 'source', id, name: source.title });
+  const created = sources(hub).find(id);
+  if (!created) throw new Error('source was not created');
+  return { source: created, webhook };
+}
+
+function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
+  const known = sources(hub).idOfFeed(url, ownerId);
+  if (known === undefined) return;
+  const detail = 'You follow this feed already.';
+  throw new HttpError(409, detail, { errors: [{ pointer: '/url', detail }], members: { sourceId: known } });
+}
+
+function tooManyAtOnce(): HttpError {
+  return new HttpError(503, 'Too many feeds are being added at once.', { headers: { 'retry-after': '10' } });
+}
+
+/** What went wrong on the way to the feed is for the person who named it. Faults of the hub's own stay faults. */
+function refuseUnreadable(error: unknown): never {
+  const isOurs = error instanceof TypeError || error instanceof RangeError;
+  if (!(error instanceof Error) || isOurs || codeOf(error) !== undefined) throw error;
+  throw invalid([{ pointer: '/url', detail: sentence(error.message) }]);
+}
+
+function sentence(message: string): string {
+  const capital = message.charAt(0).toUpperCase() + message.slice(1);
+  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
+}

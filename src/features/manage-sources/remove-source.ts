@@ -1,0 +1,61 @@
+import { overwritingDeleted } from '../../platform/db/open-database.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { audit, type Actor } from '../audit/audit.ts';
+import { settleFailedSyncs } from '../feeds/sync-source.ts';
+import { enqueue, type JobKind } from '../hub/job-kind.ts';
+import { throttled, type Hub } from '../hub/hub.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import { posts } from '../posts/post-store.ts';
+import { manageableSource } from '../sources/source-access.ts';
+import { sources } from '../sources/source-store.ts';
+import { webhookEvents } from '../webhooks/webhook-store.ts';
+
+/** Rows of a kind that are removed at once: with an ordinary source all of it. */
+const BATCH = 100;
+
+/** Deletes a source with its posts and their attachments: nobody sees them any more, and on disk they go by and by. */
+export function deleteSource(hub: Hub, id: number, viewer: Viewer, actor: Actor): void {
+  const { title, kind } = manageableSource(hub, id, viewer);
+  hub.db.write('delete source', () => {
+    settleFailedSyncs(hub, id);
+    sources(hub).hide(id);
+    if (!removeSome(hub, id, BATCH)) enqueue(hub, removeSource, { sourceId: id });
+    audit(hub, 'source.deleted', actor, { kind: 'source', id, name: title }, { kind });
+  });
+}
+
+/**
+ * Removes what a deleted source held, in small steps: deleting 100,000 posts at once would stop the hub for 13 s. Safe
+ * to repeat: it goes on where it was.
+ */
+export const removeSource: JobKind<{ sourceId: number }> = {
+  name: 'remove-source',
+  key: ({ sourceId }) => String(sourceId),
+  attempts: 1_000, // a very large source takes longer than one lease, and what one try has removed is gone
+  concurrency: 1,
+  afterRestore: 'run',
+
+  async run(hub, { sourceId }, signal) {
+    const some = (limit: number): number => removeSome(hub, sourceId, limit) ? 0 : limit;
+    await throttled(hub)('remove source, some steps', some, () => signal.aborted);
+    signal.throwIfAborted();
+  },
+};
+
+/**
+ * Removes up to `limit` rows of each kind, and in the end the source. Whether that is done. What they held is
+ * overwritten in the file, in a savepoint of its own: what the search index frees is overwritten only where it is
+ * written before `secure_delete` ends.
+ */
+function removeSome(hub: Hub, sourceId: number, limit: number): boolean {
+  return overwritingDeleted(hub.db, () => hub.db.write('remove source, a step', () => {
+    const removed = [
+      () => posts(hub).removeOfSource(sourceId, limit),
+      () => webhookEvents(hub).removeOfSource(sourceId, limit),
+      () => notifications(hub).removeAbout(`/sources/${sourceId}`, limit), // they lead nowhere now
+    ];
+    if (!removed.every((remove) => remove() < limit)) return false;
+    sources(hub).delete(sourceId);
+    return true;
+  }));
+}

@@ -1,0 +1,87 @@
+import { readBody, readJson } from '../../platform/http/body.ts';
+import { pathId } from '../../platform/http/input.ts';
+import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
+import { HttpError } from '../../platform/http/problem.ts';
+import { json, noContent, text, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
+import { decodeText } from '../../platform/markup/decode-text.ts';
+import { actorOf } from '../audit/audit.ts';
+import { follows } from '../follows/follow-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { mayManage, visibleSource } from '../sources/source-access.ts';
+import { sourceJson } from '../sources/source-json.ts';
+import { sources, type Source } from '../sources/source-store.ts';
+import { webhooks } from '../webhooks/webhook-store.ts';
+import { addSource } from './add-source.ts';
+import { changeSource, syncNow } from './change-source.ts';
+import { exportOpml, importOpml, OPML_LIMIT } from './opml.ts';
+import { deleteSource } from './remove-source.ts';
+import { transferSource } from './transfer-source.ts';
+
+const OPML_TYPES = /^(text\/x-opml(\+xml)?|application\/xml|text\/xml|application\/octet-stream)\b/i;
+
+export function listSources(hub: Hub, req: HubRequest): Reply {
+  const limit = readLimit(req.query);
+  const [after = 0] = readCursor(req.query, 1) ?? [];
+  const rows = sources(hub).list(req.viewer, after, limit + 1);
+  const { items, next } = pageOf(rows, limit, (last) => cursorOf(last.id));
+  const followed = followedAmong(hub, req.viewer, items);
+  const body = { items: items.map((source) => asJson(hub, source, req.viewer, followed)), next };
+  return json(body, 200, nextLink(req.path, req.query, next));
+}
+
+export function showSourceJson(hub: Hub, req: HubRequest): Reply {
+  return json(asJson(hub, visibleSource(hub, pathId(req.params), req.viewer), req.viewer));
+}
+
+export async function createSource(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { source, webhook } = await addSource(hub, await readJson(req), req.viewer, actorOf(req));
+  const shown = asJson(hub, source, req.viewer);
+  const body = webhook ? { ...shown, webhook: { ...shown.webhook, ...webhook } } : shown;
+  const noStore = webhook ? { 'cache-control': 'no-store' } : {};
+  return json(body, 201, { location: `${hub.config.baseUrl}/api/sources/${source.id}`, ...noStore });
+}
+
+export async function changeSourceJson(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const id = pathId(req.params);
+  return json(asJson(hub, changeSource(hub, id, await readJson(req), req.viewer, actorOf(req)), req.viewer));
+}
+
+export function deleteSourceJson(hub: Hub, req: MemberRequest): Reply {
+  deleteSource(hub, pathId(req.params), req.viewer, actorOf(req));
+  return noContent();
+}
+
+export function syncSourceJson(hub: Hub, req: MemberRequest): Reply {
+  return json(asJson(hub, syncNow(hub, pathId(req.params), req.viewer), req.viewer), 202);
+}
+
+export async function transferSourceJson(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const id = pathId(req.params);
+  return json(asJson(hub, transferSource(hub, id, await readJson(req), req.viewer, actorOf(req)), req.viewer));
+}
+
+export function downloadOpml(hub: Hub, { viewer }: MemberRequest): Reply {
+  const headers = { 'content-disposition': 'attachment; filename="content-hub.opml"' };
+  return text(exportOpml(hub, viewer.id), 'text/x-opml; charset=utf-8', headers);
+}
+
+export async function importOpmlJson(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const contentType = req.headers['content-type'] ?? '';
+  if (!OPML_TYPES.test(contentType)) {
+    throw new HttpError(415, 'The body must be an OPML document, as text/x-opml or application/xml.');
+  }
+  const document = decodeText(await readBody(req, OPML_LIMIT), contentType);
+  return json(importOpml(hub, document, req.viewer, actorOf(req)));
+}
+
+/** A source as this viewer may see it; `followed` names those that the viewer follows, null for anonymous readers. */
+function asJson(hub: Hub, source: Source, viewer: Viewer | null, followed = followedAmong(hub, viewer, [source])) {
+  const isOwner = mayManage(source, viewer);
+  const webhook = isOwner && source.kind === 'webhook' ? webhooks(hub).find(source.id) : undefined;
+  return sourceJson(source, { isOwner, isFollowed: followed && followed.has(source.id), webhook });
+}
+
+function followedAmong(hub: Hub, viewer: Viewer | null, all: Source[]): Set<number> | null {
+  return viewer && follows(hub).followedAmong(viewer.id, all.map(({ id }) => id));
+}

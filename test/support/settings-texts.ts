@@ -1,0 +1,66 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SETTINGS, type Setting, type SettingList } from '../../src/features/hub/settings.ts';
+
+/**
+ * node test/support/settings-texts.ts
+ * Writes README.md's table of settings and .env.example anew, out of the list of settings.
+ */
+const PROJECT = join(import.meta.dirname, '../..');
+const README = join(PROJECT, 'README.md');
+const ENV_EXAMPLE = join(PROJECT, '.env.example');
+
+const HEAD = '| variable | default | meaning |\n|---|---|---|\n';
+const WIDTH = 118;
+
+/** The rows of the table in a document of the project. */
+export function settingsTable(document: string): string {
+  return tableIn(readFileSync(join(PROJECT, document), 'utf8'));
+}
+
+/** The same rows, made from a list of settings. */
+export function tableOf(list: SettingList): string {
+  return Object.values(list).map(tableRow).join('');
+}
+
+/** The settings of the hub, commented out, with their defaults. */
+export function envExample(): string {
+  const head = comment('Settings of Content Hub. Copy this file to .env, or set them in the environment, which wins. ' +
+    'It is parsed, not run: NAME=value, with quotation marks around a value that needs them.');
+  return `${head}\n${Object.values<Setting<unknown>>(SETTINGS).map((setting) => `\n${envLines(setting)}\n`).join('')}`;
+}
+
+function tableRow({ name, default: standard, meaning, secret, seeHandbook }: Setting<unknown>): string {
+  const variable = secret === 'bytes' ? `${name}_FILE` : name;
+  const more = seeHandbook ? `, see [the handbook](scripts/README.md#${seeHandbook})` : '';
+  const file = secret === 'text' ? `; \`${name}_FILE\` reads it from a file` : '';
+  return `| \`${variable}\` |${standard ? ` \`${standard}\`` : ''} | ${meaning}${more}${file} |\n`;
+}
+
+function envLines({ name, default: standard, meaning, secret, seeHandbook }: Setting<unknown>): string {
+  const more = seeHandbook ? `; see "${seeHandbook.replaceAll('-', ' ')}" in scripts/README.md` : '';
+  const names = { text: [name, `${name}_FILE`], bytes: [`${name}_FILE`], none: [name] }[secret ?? 'none'];
+  const assignments = names.map((variable) => `#${variable}=${standard ?? ''}`);
+  return [comment(meaning.replaceAll('`', '') + more), ...assignments].join('\n');
+}
+
+function comment(text: string): string {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = `${lines.at(-1)} ${word}`.trimStart();
+    if (line.length > WIDTH) lines.push(word);
+    else lines[lines.length - 1] = line;
+  }
+  return lines.map((line) => `# ${line}`).join('\n');
+}
+
+function tableIn(readme: string): string {
+  const from = readme.indexOf(HEAD) + HEAD.length;
+  return readme.slice(from, readme.indexOf('\n\n', from) + 1);
+}
+
+if (import.meta.main) {
+  const readme = readFileSync(README, 'utf8');
+  writeFileSync(README, readme.replace(HEAD + tableIn(readme), () => HEAD + tableOf(SETTINGS)));
+  writeFileSync(ENV_EXAMPLE, envExample());
+}
