@@ -6,7 +6,7 @@ import { tidyCache } from '../features/attachments/remote-cache.ts';
 import { scanUnscanned } from '../features/attachments/scan-upload.ts';
 import { removeAbandonedUploads, sweepUploads } from '../features/attachments/sweep-uploads.ts';
 import { heartbeats } from '../features/hub/hub.ts';
-import { planDueSyncs, pullBackStrayedSyncs } from '../features/feeds/queue-syncs.ts';
+import { planDueSyncs, pullBackStrayedSyncs } from '../features/feeds/sync-source.ts';
 import { THE_HUB } from '../features/audit/audit.ts';
 import type { App } from './app.ts';
 import { createRetention } from './retention.ts';
