@@ -1,9 +1,10 @@
+// Protects the house: arrows that point one way, no circles, SQL with its owner, one list of each thing.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, posix, resolve } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'node:test';
-
-const PROJECT = resolve(import.meta.dirname, '..');
+import { PROJECT_ROOT } from './support/run-program.ts';
+import { ARROWS, circles, folderArrows, folderOf, IMPORTS, SOURCES } from './support/source-tree.ts';
 
 /** bin → app, commands → features → platform. */
 const MAY_IMPORT: Record<string, string[]> = {
@@ -20,15 +21,6 @@ const FEATURES = [
   'history', 'feeds', 'webhooks', 'manage-sources', 'leaving', 'retention', 'backups', 'health', 'admin',
 ];
 
-const files = readdirSync(join(PROJECT, 'src'), { recursive: true })
-  .map((name) => `src/${String(name)}`)
-  .filter((name) => name.endsWith('.ts'))
-  .map((name) => ({ name, code: readFileSync(join(PROJECT, name), 'utf8') }));
-
-const imports = files.flatMap(({ name, code }) =>
-  [...code.matchAll(/^(?:import|export|\}).*\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm)]
-    .map((found) => ({ file: name, target: found[1] ?? found[2] ?? found[3] ?? '' })));
-
 /** src/features/feeds/x.ts → layer features, feature feeds */
 function place(file: string): { layer: string; feature: string } {
   const [, layer = '', feature = ''] = file.split('/');
@@ -41,32 +33,53 @@ function mayImport(file: string, target: string): boolean {
   return FEATURES.indexOf(to.feature) <= FEATURES.indexOf(from.feature);
 }
 
+/** Names of the files, but those that `allowed` fits, whose code has the pattern. */
 function offenders(allowed: RegExp, pattern: RegExp): string[] {
-  const offending = files.filter(({ name, code }) => !allowed.test(name) && pattern.test(withoutComments(code)));
-  return offending.map(({ name }) => name);
+  return SOURCES.filter(({ name, code }) => !allowed.test(name) && pattern.test(code)).map(({ name }) => name);
 }
-
-function withoutComments(code: string): string {
-  return code.replace(/\/\*[^]*?\*\/|\/\/[^\n]*/g, '');
-}
-
-const within = imports
-  .filter(({ target }) => target.startsWith('.'))
-  .map(({ file, target }) => ({ file, target: posix.join(posix.dirname(file), target) }));
 
 test('folders import only downwards, and features only those before them in the declared order', () => {
-  assert.deepEqual(within.filter(({ file, target }) => !mayImport(file, target)), []);
-  const folders = files.map(({ name }) => place(name)).filter(({ layer }) => layer === 'features');
+  assert.deepEqual(ARROWS.filter(({ file, target }) => !mayImport(file, target)), []);
+  const folders = SOURCES.map(({ name }) => place(name)).filter(({ layer }) => layer === 'features');
   assert.deepEqual([...new Set(folders.map(({ feature }) => feature))].filter((name) => !FEATURES.includes(name)), []);
 });
 
+test('no files import one another in a circle, and no folders do', () => {
+  assert.deepEqual(circles(ARROWS), []);
+  assert.deepEqual(circles(folderArrows()), []);
+});
+
 test('only Node and better-sqlite3 are imported, the latter in one file', () => {
-  const foreign = imports.filter(({ target }) => !target.startsWith('.') && !target.startsWith('node:'));
+  const foreign = IMPORTS.filter(({ target }) => !target.startsWith('src/') && !target.startsWith('node:'));
   assert.deepEqual(foreign, [{ file: 'src/platform/db/open-database.ts', target: 'better-sqlite3' }]);
 });
 
+/** posts → features/posts: a migration is named after the folder that owns its tables; platform has several folders. */
+function tableOwners(): Map<string, string> {
+  const owners = new Map<string, string>();
+  for (const file of readdirSync(join(PROJECT_ROOT, 'migrations'))) {
+    const owner = /^\d{4}_([a-z_]+)\.sql$/.exec(file)?.[1]?.replaceAll('_', '-');
+    if (owner === undefined) continue;
+    const sql = readFileSync(join(PROJECT_ROOT, 'migrations', file), 'utf8');
+    for (const [, table = ''] of sql.matchAll(/^CREATE (?:VIRTUAL )?TABLE (\w+)/gm)) {
+      owners.set(table, owner === 'platform' ? 'platform' : `features/${owner}`);
+    }
+  }
+  return owners;
+}
+
+test("a table's SQL stands only in the folder that owns it", () => {
+  const owners = tableOwners();
+  const strangers = SOURCES.flatMap(({ name, code }) =>
+    [...code.matchAll(/\b(?:FROM|JOIN|INTO|UPDATE)\s+"?([a-z_]+)\b/g)]
+      .map(([, table = '']) => ({ name, table, owner: owners.get(table) }))
+      .filter(({ owner }) => owner !== undefined && !folderOf(name).startsWith(owner)));
+  assert.ok(owners.size > 20);
+  assert.deepEqual(strangers, []);
+});
+
 test('SQL statements stand in stores, jobs, metrics, migrations and the database itself', () => {
-  const mayHoldSql = /-store\.ts$|^src\/platform\/(db|jobs|metrics)\/|^src\/app\/content-version\.ts$/;
+  const mayHoldSql = /-store\.ts$|^src\/platform\/(db|jobs|metrics)\/|\/content-version\.ts$/;
   assert.deepEqual(offenders(mayHoldSql, /\b(db|reader|file)\.prepare[<(]/), []);
 });
 
@@ -86,10 +99,10 @@ test('no statement replaces rows of a counted table, which would skip its delete
 
 test('no file names a catch-all', () => {
   const vague = /\/(utils?|helpers?|common|types|index|manager|misc)\.ts$/;
-  assert.deepEqual(files.filter(({ name }) => vague.test(name)), []);
+  assert.deepEqual(SOURCES.filter(({ name }) => vague.test(name)).map(({ name }) => name), []);
 });
 
 test('no line of the sources is longer than 120 characters', () => {
-  const long = files.filter(({ code }) => code.split('\n').some((line) => [...line].length > 120));
+  const long = SOURCES.filter(({ text }) => text.split('\n').some((line) => [...line].length > 120));
   assert.deepEqual(long.map(({ name }) => name), []);
 });

@@ -1,10 +1,9 @@
 import { audit, type RecordAct } from '../features/audit/audit.ts';
 import { noteError } from '../features/errors/error-store.ts';
-import { jobHandlers } from '../features/hub/job-kind.ts';
 import { counts, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
 import { notifications } from '../features/notifications/notification-store.ts';
 import { sources } from '../features/sources/source-store.ts';
-import { JOB_KINDS } from './job-kinds.ts';
+import { jobHandlers } from './job-kinds.ts';
 
 export type Surroundings = Hub;
 
@@ -22,7 +21,7 @@ export function createApp(hub: Hub) {
     limits: limits(hub),
     paced: throttled(hub),
     jobs: jobs(hub),
-    handlers: jobHandlers(hub, JOB_KINDS),
+    handlers: jobHandlers(hub),
     sources: sources(hub),
     notifications: notifications(hub),
   };

@@ -7,7 +7,7 @@ import { createResponseCache } from '../platform/http/response-cache.ts';
 import { createHubServer } from '../platform/http/server.ts';
 import type { App } from './app.ts';
 import { readAssets } from './assets.ts';
-import { createContentVersion } from './content-version.ts';
+import { createContentVersion } from '../platform/http/content-version.ts';
 import { errorPage, renderPage } from './page-frame.ts';
 import { hubRoutes } from './routes.ts';
 

@@ -1,4 +1,4 @@
-import type { Db } from '../platform/db/open-database.ts';
+import type { Db } from '../db/open-database.ts';
 
 /**
  * A number that changes whenever anything changed that anonymous readers can see. `PRAGMA data_version` says whether
