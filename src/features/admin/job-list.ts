@@ -2,6 +2,7 @@ import { isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { moment } from '../../platform/http/readable.ts';
 import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-queue.ts';
+import { syncSource } from '../feeds/sync-source.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import { jobs } from '../hub/hub.ts';
 
@@ -28,7 +29,7 @@ export function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempt
 
 function item(job: JobRow): Html {
   const { kind, dedupeKey, state, attempts, maxAttempts, lastError } = job;
-  const subject = kind === 'sync-source' && dedupeKey
+  const subject = kind === syncSource.name && dedupeKey
     ? html`<a href="/sources/${dedupeKey}">source ${dedupeKey}</a>`
     : html`${dedupeKey?.slice(0, 16)}`;
   return html`

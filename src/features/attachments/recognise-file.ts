@@ -36,8 +36,8 @@ const FILE_TYPES: FileType[] = [
   { name: 'Markdown', mediaType: 'text/markdown', extensions: ['md', 'markdown'], walk: walkText },
 ];
 
-/** Of types that show by their content what they are. Text does not. */
-const SHOWN_BY_CONTENT = ['jpg', 'png', 'webp', 'gif', 'avif', 'pdf'];
+/** Every extension that a file may have, without a dot. */
+export const FILE_EXTENSIONS = FILE_TYPES.flatMap(({ extensions }) => extensions);
 
 const SIGNATURE_BYTES = 16;
 
@@ -59,8 +59,8 @@ export async function recogniseFile(filename: string, chunks: AsyncIterable<Buff
 
 /** Recognises a file whose name says nothing, such as an image out of a feed. Throws RefusedFile. */
 export function recogniseContent(bytes: Buffer): RecognisedFile {
-  for (const extension of SHOWN_BY_CONTENT) {
-    const found = tryAs(extension, bytes);
+  for (const { begins, extensions } of FILE_TYPES) {
+    const found = begins && tryAs(extensions[0], bytes); // text does not show by its content what it is
     if (found) return found;
   }
   throw new RefusedFile('type', 'it is neither an image nor a PDF document');
@@ -79,7 +79,7 @@ function typeOfName(filename: string): FileType {
   const extension = /[^.]\.([^.]+)$/.exec(cleanFilename(filename, ''))?.[1]?.toLowerCase() ?? '';
   const found = FILE_TYPES.find(({ extensions }) => extensions.includes(extension));
   if (found) return found;
-  const admitted = FILE_TYPES.flatMap(({ extensions }) => extensions.map((each) => `.${each}`)).join(', ');
+  const admitted = FILE_EXTENSIONS.map((each) => `.${each}`).join(', ');
   throw new RefusedFile('type', `Files of this type are not taken. The name must end in one of: ${admitted}.`);
 }
 

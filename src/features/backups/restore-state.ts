@@ -10,7 +10,9 @@ import { BackupError } from './backup-folder.ts';
  * comes in. `swapped`: new data is in place and has not been started yet. `probation`: it may run, and has to prove
  * itself. `rejected`: it has not, and must not run any more. `undoing`: the old data comes back.
  */
-export type Phase = 'staged' | 'swapping' | 'swapped' | 'probation' | 'rejected' | 'undoing';
+export const PHASES = ['staged', 'swapping', 'swapped', 'probation', 'rejected', 'undoing'] as const;
+
+export type Phase = (typeof PHASES)[number];
 
 export type RestoreState = {
   phase: Phase;
@@ -96,13 +98,10 @@ export async function clearRestoreState(dataDir: string): Promise<void> {
   await syncFolder(join(dataDir, 'run'));
 }
 
-const PHASES: readonly string[] =
-  ['staged', 'swapping', 'swapped', 'probation', 'rejected', 'undoing'] satisfies Phase[];
-
 function parseState(path: string, text: string): RestoreState {
   const state = parseJson(text) as Partial<RestoreState> | null;
   const { phase, id, backup, startedAt, old } = state ?? {};
-  const isWhole = typeof phase === 'string' && PHASES.includes(phase) && /^\d{8}-\d{6}$/.test(id ?? '')
+  const isWhole = PHASES.some((one) => one === phase) && /^\d{8}-\d{6}$/.test(id ?? '')
     && typeof backup === 'string' && typeof startedAt === 'number' && Array.isArray(old);
   if (!isWhole) throw new BackupError(`${path} says nothing usable about the restore`);
   return state as RestoreState;

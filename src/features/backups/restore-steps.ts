@@ -6,7 +6,7 @@ import { SECOND } from '../../platform/clock.ts';
 import { isBusy, isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
 import { BackupError, backupName } from './backup-folder.ts';
 import {
-  clearRestoreState, readRestoreState, writeRestoreState, type Phase, type RestoreState,
+  clearRestoreState, PHASES, readRestoreState, writeRestoreState, type Phase, type RestoreState,
 } from './restore-state.ts';
 import { raiseIdsAbove } from './restored-database.ts';
 import {
@@ -71,7 +71,7 @@ export async function finishRestore(dataDir: string): Promise<{ state: RestoreSt
 
 /** Brings back what was there before, from any phase; the backup itself is not touched. */
 export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise<RestoreState> {
-  let state = requireState(dataDir, ANY_PHASE);
+  let state = requireState(dataDir, PHASES);
   const places = placesOf(dataDir, state.id);
   if (['swapped', 'probation', 'rejected'].includes(state.phase)) {
     state = await advance(dataDir, { ...state, phase: 'rejected' });
@@ -106,8 +106,6 @@ export async function removeStaged(dataDir: string): Promise<number> {
   return left.length;
 }
 
-const ANY_PHASE: Phase[] = ['staged', 'swapping', 'swapped', 'probation', 'rejected', 'undoing'];
-
 /** An old item that is not there would be taken for one that is back already. */
 function requireKept(kept: string, old: string[]): void {
   const there = itemsIn(kept);
@@ -115,7 +113,7 @@ function requireKept(kept: string, old: string[]): void {
   if (lost.length > 0) throw new BackupError(`${kept} lacks ${lost.join(', ')} of the data from before: put it back`);
 }
 
-function requireState(dataDir: string, phases: Phase[]): RestoreState {
+function requireState(dataDir: string, phases: readonly Phase[]): RestoreState {
   const state = readRestoreState(dataDir);
   if (!state) throw new BackupError('no restore is under way');
   if (phases.includes(state.phase)) return state;

@@ -1,10 +1,8 @@
 import { createInput } from '../../platform/http/input.ts';
-import { TITLE_MAX, type SourceKind, type Visibility } from '../sources/source-store.ts';
+import { SOURCE_KINDS, TITLE_MAX, VISIBILITIES, type SourceKind, type Visibility } from '../sources/source-store.ts';
 
 /** Characters. What is longer is refused before any expression or parser looks at it. */
 export const ADDRESS_MAX = 2_000;
-
-const VISIBILITIES: readonly Visibility[] = ['public', 'private'];
 
 /** A source as somebody asks for it. `url` is null for kinds that are not fetched; they have a title. */
 export type WantedSource = { kind: SourceKind; url: string | null; title: string | undefined; visibility: Visibility };
@@ -31,7 +29,7 @@ export function readNewSource(values: Record<string, unknown>): WantedSource {
 
 function readKind(values: Record<string, unknown>): SourceKind {
   const input = createInput(values);
-  const kind = input.optionalChoice('kind', ['feed', 'webhook', 'native']);
+  const kind = input.optionalChoice('kind', SOURCE_KINDS);
   if (values['kind'] === undefined) input.refuse('kind', 'is required.');
   input.done();
   return kind ?? 'feed';

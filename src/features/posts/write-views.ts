@@ -3,6 +3,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { byteSize } from '../../platform/http/readable.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
+import { FILE_EXTENSIONS } from '../attachments/recognise-file.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { PostWithAttachments } from './post-store.ts';
 
@@ -34,7 +35,7 @@ ${files.length > 0 && html`
   return { title: 'Change the post', main };
 }
 
-const EXTENSIONS = '.png,.jpg,.jpeg,.jfif,.gif,.webp,.avif,.pdf,.txt,.md,.markdown';
+const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');
 
 function fields({ values, filesHint, problem }: PostForm): Html {
   const isHtml = values['contentType'] === 'text/html';

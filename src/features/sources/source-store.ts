@@ -7,10 +7,11 @@ import { store, type StoreHub } from '../hub/hub.ts';
 export const TITLE_MAX = 200;
 
 export const SOURCE_KINDS = ['feed', 'webhook', 'native'] as const;
+export const VISIBILITIES = ['public', 'private'] as const;
 export const SOURCE_STATES = ['active', 'failing', 'paused'] as const;
 
 export type SourceKind = (typeof SOURCE_KINDS)[number];
-export type Visibility = 'public' | 'private';
+export type Visibility = (typeof VISIBILITIES)[number];
 export type SourceState = (typeof SOURCE_STATES)[number];
 
 export type Source = {
