@@ -43,9 +43,9 @@ export const removeSource: JobKind<{ sourceId: number }> = {
 };
 
 /**
- * Removes up to `limit` rows of each kind, and in the end the source. Whether that is done. What they held is
- * overwritten in the file, in a savepoint of its own: what the search index frees is overwritten only where it is
- * written before `secure_delete` ends.
+ * Removes up to `limit` rows of each kind that a deleted source has, and when none are left the source itself. Returns
+ * whether all of it is gone. What is removed is overwritten in the file too; the savepoint sees to it that the search
+ * index, which is written when a savepoint ends, is written while `secure_delete` is on.
  */
 function removeSome(hub: Hub, sourceId: number, limit: number): boolean {
   return overwritingDeleted(hub.db, () => hub.db.write('remove source, a step', () => {
