@@ -1,4 +1,4 @@
-import { MINUTE, SECOND, type Clock } from '../platform/clock.ts';
+import { isoTime, MINUTE, SECOND, type Clock } from '../platform/clock.ts';
 import { deliverAlert } from '../features/alerts/deliver-alert.ts';
 import { tellTroubles, watchTrouble } from '../features/alerts/raise-alerts.ts';
 import { heartbeats } from '../features/hub/hub.ts';
@@ -29,7 +29,7 @@ export function watchingWorker(app: App) {
   async function watch(): Promise<void> {
     const seenAt = heartbeats(hub).lastSeen('worker');
     const isSilent = isStill(seenAt);
-    const since = seenAt === null ? 'It has never been seen' : `It was last seen at ${new Date(seenAt).toISOString()}`;
+    const since = seenAt === null ? 'It has never been seen' : `It was last seen at ${isoTime(seenAt)}`;
     watchTrouble(hub, 'worker-silent', isSilent ? `${since}; sources are not synchronised` : null);
     if (isSilent) tellTroubles(hub);
     await standInWhile(isSilent && config.alertWebhookUrl !== null);

@@ -1,6 +1,6 @@
 import type { AbsentUpload } from '../features/backups/manifest.ts';
 import type { Verification } from '../features/backups/verify-backup.ts';
-import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
+import { DAY, HOUR, isoTime, MINUTE, SECOND } from '../platform/clock.ts';
 import { byteSize } from '../platform/http/readable.ts';
 
 const LISTED = 20;
@@ -64,7 +64,7 @@ function verdictLine({ verdict, problem, schema, absent, defects }: Verification
 }
 
 function inUtc(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+  return `${isoTime(at).slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 function age(ms: number): string {

@@ -6,6 +6,7 @@ import {
   beginRestore, finishRestore, makeRoom, openRestored, removeStaged, swapRestored, undoRestore,
 } from '../features/backups/restore-steps.ts';
 import { readRestoreState } from '../features/backups/restore-state.ts';
+import { isoTime } from '../platform/clock.ts';
 import { takeFileLock } from '../platform/db/file-lock.ts';
 import { readMigrations } from '../platform/db/migrate.ts';
 import { isStorageTrouble } from '../platform/db/open-database.ts';
@@ -70,7 +71,7 @@ async function begin({ env, config, out, err }: CommandContext, folder: string):
     runAgain: kindsToRunAgain(),
   });
   const { createdAt, counts, absent } = verification;
-  out(`restoring ${verification.name}, made ${createdAt === null ? 'at an unknown time' : iso(createdAt)}\n`);
+  out(`restoring ${verification.name}, made ${createdAt === null ? 'at an unknown time' : isoTime(createdAt)}\n`);
   if (counts) {
     const { accounts, sources, posts, attachments, uploadBytes } = counts;
     out(`  ${accounts} accounts, ${sources} sources, ${posts} posts, ${attachments} attachments ` +
@@ -127,8 +128,4 @@ function requireNoStepInHand(dataDir: string): void {
   } catch (error) {
     if (!isStorageTrouble(error)) throw error;
   }
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
 }

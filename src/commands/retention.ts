@@ -1,4 +1,4 @@
-import { DAY } from '../platform/clock.ts';
+import { DAY, isoTime } from '../platform/clock.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
 import { UsageError, type Command, type ExitCode } from './command.ts';
 import { createApp } from '../app/app.ts';
@@ -20,9 +20,9 @@ export const retentionCommand: Command = {
 };
 
 function asJson({ kind, keptMs, before, rows }: Expired) {
-  return { kind, keptDays: keptMs / DAY, before: before === null ? null : new Date(before).toISOString(), rows };
+  return { kind, keptDays: keptMs / DAY, before: isoTime(before), rows };
 }
 
 function line({ kind, before, rows }: Expired): string {
-  return `${kind}\t${rows}\t${before === null ? 'kept for ever' : `older than ${new Date(before).toISOString()}`}\n`;
+  return `${kind}\t${rows}\t${before === null ? 'kept for ever' : `older than ${isoTime(before)}`}\n`;
 }

@@ -1,3 +1,4 @@
+import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
 import { createInput, pathId } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/problem.ts';
@@ -67,7 +68,7 @@ export function deleteToken(hub: Hub, req: MemberRequest): Reply {
 export async function createInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { id, role, token, expiresAt } = invite(hub, await readJson(req), actorOf(req));
   const url = joinUrl(hub.config, token);
-  return json({ id, url, role, expiresAt: new Date(expiresAt).toISOString() }, 201);
+  return json({ id, url, role, expiresAt: isoTime(expiresAt) }, 201);
 }
 
 export function deleteInvitation(hub: Hub, req: MemberRequest): Reply {
@@ -77,9 +78,9 @@ export function deleteInvitation(hub: Hub, req: MemberRequest): Reply {
 
 /** An account as the API shows it to its owner. */
 export function accountJson({ id, username, displayName, role, createdAt }: Account) {
-  return { id, username, displayName, role, createdAt: new Date(createdAt).toISOString() };
+  return { id, username, displayName, role, createdAt: isoTime(createdAt) };
 }
 
 function tokenJson({ id, name, createdAt }: ApiToken) {
-  return { id, name, createdAt: new Date(createdAt).toISOString() };
+  return { id, name, createdAt: isoTime(createdAt) };
 }

@@ -1,3 +1,4 @@
+import { isoTime } from '../../platform/clock.ts';
 import { readForm } from '../../platform/http/body.ts';
 import { formProblem } from '../../platform/http/problem.ts';
 import { html, type Html } from '../../platform/http/html.ts';
@@ -45,7 +46,7 @@ export function submitWithdrawal(hub: Hub, req: MemberRequest): Reply {
 
 /** An invitation without its link. */
 export function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {
-  return { id, role, createdAt: new Date(createdAt).toISOString(), expiresAt: new Date(expiresAt).toISOString() };
+  return { id, role, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt) };
 }
 
 /** `url`: the link that was just made. */

@@ -1,3 +1,4 @@
+import { isoTime } from '../../platform/clock.ts';
 import { messageOf, type Alert, type Message } from './alert.ts';
 import { chatBody } from './chat-bodies.ts';
 import { gotifyBody, ntfyHeaders, ntfyText } from './push-bodies.ts';
@@ -43,7 +44,7 @@ function jsonFor(format: Exclude<AlertFormat, 'ntfy'>, alert: Alert, message: Me
 /** For programs: nothing is escaped. */
 function plainBody(alert: Alert, { title, text, severity }: Message): object {
   const { event, hubUrl, suppressed } = alert;
-  return { event, severity, title, text, at: new Date(alert.at).toISOString(), hubUrl, suppressed };
+  return { event, severity, title, text, at: isoTime(alert.at), hubUrl, suppressed };
 }
 
 function authorizationOf(url: URL): { Authorization: string } | undefined {

@@ -1,3 +1,4 @@
+import { isoTime } from '../../platform/clock.ts';
 import { excerpt, singleLine, withoutControls } from '../../platform/markup/plain-text.ts';
 
 export type Severity = 'error' | 'warning' | 'info' | 'resolved';
@@ -35,7 +36,7 @@ export function messageOf(alert: Alert): Message {
   const event = excerpt(lineOf(alert.event), MAX.event);
   const title = excerpt(lineOf(alert.title), MAX.title) || event || 'Alert';
   const text = withoutControls(tidy(alert.text.slice(0, MAX.text))).trim();
-  const when = `${new Date(alert.at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  const when = `${isoTime(alert.at).slice(0, 16).replace('T', ' ')} UTC`;
   return {
     title,
     text: text || title,

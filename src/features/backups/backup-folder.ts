@@ -1,5 +1,6 @@
 import { lstat, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isoTime } from '../../platform/clock.ts';
 import { syncFolder } from '../../platform/files/durable-file.ts';
 
 /** What keeps a backup from being made or trusted; the message is a sentence for the operator. */
@@ -12,7 +13,7 @@ const NAME = /^(\d{4})(\d{2})(\d{2})-(\d{2})(\d{2})(\d{2})$/;
 
 /** YYYYMMDD-HHMMSS in UTC, from unix ms. */
 export function backupName(at: number): string {
-  const [date = '', time = ''] = new Date(at).toISOString().slice(0, 19).split('T');
+  const [date = '', time = ''] = isoTime(at).slice(0, 19).split('T');
   return `${date.replaceAll('-', '')}-${time.replaceAll(':', '')}`;
 }
 

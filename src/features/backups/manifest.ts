@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import type { WrittenFile } from '../../platform/archive/gzip-file.ts';
+import { isoTime } from '../../platform/clock.ts';
 import { ARCHIVE, BackupError, DATABASE } from './backup-folder.ts';
 import type { Counts } from './snapshot-store.ts';
 
@@ -33,7 +34,7 @@ const COUNTS: (keyof Counts)[] = ['accounts', 'admins', 'sources', 'posts', 'att
 export function formatManifest({ createdAt, version, schemaVersion, counts, absent }: Facts, hashes: Hashes): string {
   const comments = [
     TITLE,
-    `# created ${new Date(createdAt).toISOString()}`,
+    `# created ${isoTime(createdAt)}`,
     `# version ${version}`,
     `# schema ${schemaVersion}`,
     ...COUNTS.map((key) => `# ${key} ${counts[key]}`),
@@ -106,7 +107,7 @@ function parseWhole(key: string, value: string | undefined): number {
 
 function parseTime(value: string | undefined): number {
   const at = Date.parse(value ?? '');
-  if (!Number.isNaN(at) && new Date(at).toISOString() === value) return at;
+  if (!Number.isNaN(at) && isoTime(at) === value) return at;
   throw new BackupError('SHA256SUMS does not say when the backup was made');
 }
 

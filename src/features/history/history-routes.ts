@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { isoTime } from '../../platform/clock.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
 import { json, noContent, type Reply } from '../../platform/http/reply.ts';
@@ -46,5 +47,5 @@ export async function clearOwnHistory(hub: Hub, { viewer }: MemberRequest): Prom
 
 /** An entry of the reading history as the API shows it. */
 export function historyJson({ postId, title, sourceId, sourceTitle, readAt }: ReadPost) {
-  return { postId, title, source: { id: sourceId, title: sourceTitle }, readAt: new Date(readAt).toISOString() };
+  return { postId, title, source: { id: sourceId, title: sourceTitle }, readAt: isoTime(readAt) };
 }

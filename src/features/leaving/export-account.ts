@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { isoTime } from '../../platform/clock.ts';
 import { inBatches } from '../../platform/db/paced-writes.ts';
 import { accountJson } from '../accounts/account-routes.ts';
 import { accounts, type Account } from '../accounts/account-store.ts';
@@ -29,9 +30,9 @@ const POST_BATCH = 20;
 /** What the hub keeps of an account, by its name in the export; read by and by as it is asked for. */
 const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = {
   sessions: (hub, { id }) => credentials(hub).sessionsOf(id).map(({ createdAt, expiresAt }) =>
-    ({ createdAt: time(createdAt), expiresAt: time(expiresAt) })),
+    ({ createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt) })),
   tokens: (hub, { id }) => credentials(hub).tokensOf(id).map(({ name, createdAt }) =>
-    ({ name, createdAt: time(createdAt) })),
+    ({ name, createdAt: isoTime(createdAt) })),
   invitations: (hub, { id }) => invitations(hub).listOf(id).map(invitationJson),
   sources: (hub, { id }) =>
     ownSources(hub, id).map((source) => ownSourceJson(hub, source)),
@@ -55,7 +56,7 @@ export function exportAccount(hub: Hub, accountId: number, actor: Actor): Readab
 }
 
 function* written(hub: Hub, account: Account): Generator<string> {
-  yield JSON.stringify({ exportedAt: time(hub.clock()), account: accountJson(account) }).slice(0, -1);
+  yield JSON.stringify({ exportedAt: isoTime(hub.clock()), account: accountJson(account) }).slice(0, -1);
   for (const [name, part] of Object.entries(PARTS)) {
     yield `,\n${JSON.stringify(name)}:[`;
     let separator = '\n';
@@ -91,10 +92,6 @@ function* ownFollows(hub: Hub, account: Account): Generator<object> {
   for (const { sourceId, createdAt } of inBatches<Follow>((last) =>
     follows(hub).listOf(account.id, last?.sourceId ?? 0, BATCH))) {
     const source = sources(hub).find(sourceId);
-    if (source) yield { sourceId, title: maySee(source, account) ? source.title : null, since: time(createdAt) };
+    if (source) yield { sourceId, title: maySee(source, account) ? source.title : null, since: isoTime(createdAt) };
   }
-}
-
-function time(at: number): string {
-  return new Date(at).toISOString();
 }

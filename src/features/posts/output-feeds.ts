@@ -1,3 +1,4 @@
+import { isoTime } from '../../platform/clock.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
 import { attachmentUrl, listedAttachments, type LinkHub } from '../attachments/attachment-json.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
@@ -33,8 +34,8 @@ function atomEntry(hub: LinkHub, post: PostWithAttachments): string {
   return `  <entry>
     <id>${xml(`${baseUrl}/posts/${post.id}`)}</id>
     <title>${xml(post.title || 'Untitled')}</title>
-    <published>${new Date(post.publishedAt).toISOString()}</published>
-    <updated>${new Date(post.updatedAt).toISOString()}</updated>
+    <published>${isoTime(post.publishedAt)}</published>
+    <updated>${isoTime(post.updatedAt)}</updated>
     <author><name>${xml(post.author ?? post.sourceTitle)}</name></author>
     <link rel="alternate" type="text/html" href="${xml(post.url ?? `${baseUrl}/posts/${post.id}`)}"/>
 ${enclosures.join('')}    <summary>${xml(post.summary)}</summary>
@@ -69,8 +70,8 @@ function jsonItem(hub: LinkHub, post: PostWithAttachments) {
     title: post.title,
     content_html: contentWithImages(hub, post, baseUrl),
     summary: post.summary,
-    date_published: new Date(post.publishedAt).toISOString(),
-    date_modified: new Date(post.updatedAt).toISOString(),
+    date_published: isoTime(post.publishedAt),
+    date_modified: isoTime(post.updatedAt),
     authors: [{ name: post.author ?? post.sourceTitle }],
     attachments: listedAttachments(post.attachments).map((file) => jsonAttachment(hub, file)),
   };

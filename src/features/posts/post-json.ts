@@ -1,3 +1,4 @@
+import { isoTime } from '../../platform/clock.ts';
 import { showImages } from '../../platform/markup/remote-media.ts';
 import { attachmentJson, attachmentPath, listedAttachments, type LinkHub } from '../attachments/attachment-json.ts';
 import type { PostWithAttachments } from './post-store.ts';
@@ -12,8 +13,8 @@ export function postJson(hub: LinkHub, post: PostWithAttachments) {
     author: post.author,
     contentHtml: contentWithImages(hub, post, hub.config.baseUrl),
     summary: post.summary,
-    publishedAt: new Date(post.publishedAt).toISOString(),
-    updatedAt: new Date(post.updatedAt).toISOString(),
+    publishedAt: isoTime(post.publishedAt),
+    updatedAt: isoTime(post.updatedAt),
     visibility: post.isPublic === 1 ? 'public' : 'private',
     attachments: listedAttachments(post.attachments).map((attachment) => attachmentJson(hub, attachment)),
   };

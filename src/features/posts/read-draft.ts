@@ -29,17 +29,17 @@ export function readChangedPost(values: Values, before: Draft, now: number): Dra
 }
 
 /** Plain text as markup: blank lines part paragraphs, line ends stay. */
-export function textToHtml(text: string): string {
+export function textToParagraphs(text: string): string {
   const blocks = text.replace(/\r\n?/g, '\n').split(/\n\s*\n/).map((block) => block.trim()).filter(Boolean);
   const paragraphs = blocks.map((block) => `<p>${escapeHtml(block).replaceAll('\n', '<br>')}</p>`);
   return sanitize(paragraphs.join('\n'));
 }
 
-/** The plain text that `textToHtml` makes this markup of, or undefined where there is none. */
-export function htmlToText(contentHtml: string): string | undefined {
+/** The plain text that `textToParagraphs` makes this markup of, or undefined where there is none. */
+export function paragraphsToText(contentHtml: string): string | undefined {
   const blocks = contentHtml.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
   const text = decodeEntities(blocks);
-  return textToHtml(text) === contentHtml ? text : undefined;
+  return textToParagraphs(text) === contentHtml ? text : undefined;
 }
 
 function readDraft(input: Input, values: Values, before: Draft, now: number): Draft {
@@ -58,7 +58,7 @@ function readContent(input: Input, values: Values): string | undefined {
   if (typeof content !== 'string' || content.length > MAX.content) {
     return input.refuse('content', `must be text of at most ${MAX.content} characters.`);
   }
-  return contentType === 'text/html' ? sanitize(content) : textToHtml(content);
+  return contentType === 'text/html' ? sanitize(content) : textToParagraphs(content);
 }
 
 /** Links have to be whole: a post of the hub's own has no page that they could be relative to. */

@@ -10,7 +10,7 @@ import { noteError } from '../errors/error-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { changeablePost, writableSource } from './post-access.ts';
 import type { PostWithAttachments } from './post-store.ts';
-import { htmlToText } from './read-draft.ts';
+import { paragraphsToText } from './read-draft.ts';
 import { rewritePost, writePost } from './write-post.ts';
 import { changePostPage, writePostPage, type PostForm } from './write-views.ts';
 
@@ -70,7 +70,7 @@ function formOf({ config }: Hub, values: Values, problem?: HttpError): PostForm 
 
 /** The post as its form shows it: as text where it was written as text, else as markup. */
 function valuesOf({ title, contentHtml, url }: PostWithAttachments): Values {
-  const text = htmlToText(contentHtml);
+  const text = paragraphsToText(contentHtml);
   const content = text ?? contentHtml;
   return { title, content, contentType: text === undefined ? 'text/html' : 'text/plain', url: url ?? '' };
 }

@@ -1,3 +1,4 @@
+import { isoTime } from '../clock.ts';
 import { html, type Html } from './html.ts';
 
 const DATE: Intl.DateTimeFormatOptions = { day: 'numeric', year: 'numeric', timeZone: 'UTC' };
@@ -6,13 +7,13 @@ const TIME_FORMAT = new Intl.DateTimeFormat('en-GB', { ...DATE, month: 'short', 
 
 /** A day for people, in UTC, with the exact time for machines; `at` in unix ms. Never "3 hours ago": pages are kept. */
 export function day(at: number): Html {
-  const [machine, exact] = [new Date(at).toISOString(), TIME_FORMAT.format(at)];
+  const [machine, exact] = [isoTime(at), TIME_FORMAT.format(at)];
   return html`<time datetime="${machine}" title="${exact} UTC">${DAY_FORMAT.format(at)}</time>`;
 }
 
 /** A day and time for people, in UTC; `at` in unix ms. */
 export function moment(at: number): Html {
-  return html`<time datetime="${new Date(at).toISOString()}">${TIME_FORMAT.format(at)} UTC</time>`;
+  return html`<time datetime="${isoTime(at)}">${TIME_FORMAT.format(at)} UTC</time>`;
 }
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import { isoTime, type Clock } from '../clock.ts';
 import { isStorageTrouble } from '../db/open-database.ts';
 import { errorFields, withLogContext, type Log, type LogFields } from '../log.ts';
 import type { FailOptions } from './finish-jobs.ts';
@@ -137,7 +137,7 @@ function createSettle({ queue, inFlight, log, onError, isStopping }: SettleSurro
 
   function nextAttempt({ job }: InFlightJob): string | undefined {
     const row = queue.find(job.id);
-    return row && new Date(row.runAt).toISOString();
+    return row && isoTime(row.runAt);
   }
 }
 
