@@ -144,7 +144,9 @@ function recordingProject(t: TestContext, failing: string) {
     printf '[%s]' "$@" >> "$0.log"; echo >> "$0.log"
     case "$*" in *${failing}*) exit 1 ;; esac
   `;
-  writeFiles(folder, { 'test/a.test.ts': '', 'test/b.test.ts': '', 'test/bench/c.test.ts': '' });
+  writeFiles(folder, {
+    'test/a.test.ts': '', 'test/b.test.ts': '', 'test/slow/c.test.ts': '', 'test/bench/d.test.ts': '',
+  });
   writeFiles(folder, { node: script }, 0o755);
   const calls = (): string[] => readFileSync(join(folder, 'node.log'), 'utf8').trim().split('\n');
   return { folder, calls, env: { ...BARE, HUB_NODE: join(folder, 'node') } };
@@ -167,6 +169,17 @@ for (const [title, args, expected] of [
     assert.deepEqual(calls(), [TYPE_CHECK, `${RUN_TESTS}${expected}`]);
   });
 }
+
+test('test:all runs the quick tests, then the slow ones; test:slow those alone', async (t) => {
+  const { folder, calls, env } = recordingProject(t, 'nothing');
+  const run = (task: string) => runProgram('sh', [join(folder, 'scripts/run.sh'), task], { env });
+  const [quick, slow] = [`${RUN_TESTS}[test/a.test.ts][test/b.test.ts]`, `${RUN_TESTS}[test/slow/c.test.ts]`];
+
+  assert.equal((await run('test:all')).status, 0);
+  assert.deepEqual(calls().filter((call) => call !== TYPE_CHECK), [quick, slow]);
+  assert.equal((await run('test:slow')).status, 0);
+  assert.deepEqual(calls().filter((call) => call !== TYPE_CHECK), [quick, slow, slow]);
+});
 
 test('a type error fails the tests before any of them runs', async (t) => {
   const { folder, calls, env } = recordingProject(t, 'tsc');

@@ -1,0 +1,50 @@
+// Protects one calm way through the operator's scripts; test/slow/ breaks each of them.
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openDatabase } from '../src/platform/db/open-database.ts';
+import { addPost, backupHub } from './support/backup-hub.ts';
+import { freePort, restoreEnvironment } from './support/restore-script.ts';
+import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
+
+const SCRIPTS = join(PROJECT_ROOT, 'scripts');
+
+/** What an operator calls by name; the others are parts of them. */
+const CALLED = [
+  'backup.sh', 'verify-backup.sh', 'restore.sh', 'install-backup-cron.sh', 'install-systemd.sh', 'healthcheck.sh', 'hubctl',
+];
+
+test('a backup with a copy elsewhere is made, verified and restored', async (t) => {
+  const hub = backupHub(t);
+  const { sha256 } = hub.upload();
+  const far = join(hub.dataDir, '../far');
+  mkdirSync(far);
+  const env = { ...restoreEnvironment(hub.dataDir, await freePort()), BACKUP_OFFSITE_DIR: far };
+  const run = (script: string, ...args: string[]) => runProgram(join(SCRIPTS, script), args, { env, cwd: '/' });
+
+  const made = await run('backup.sh');
+  assert.equal(made.status, 0, made.stderr);
+  const [, name = ''] = /^result=verified off-site=done name=(\S+) /.exec(made.stdout) ?? assert.fail(made.stdout);
+  assert.deepEqual(readdirSync(join(far, name)).sort(), ['SHA256SUMS', 'hub.db', 'uploads.tar.gz']);
+  const verified = await run('verify-backup.sh', join(far, name));
+  assert.match(verified.stdout, /VERIFIED: this backup can be restored\.\n$/);
+
+  addPost(hub.db, 2, 'Written after the backup.');
+  hub.db.close();
+  const restored = await run('restore.sh', join(far, name));
+  assert.equal(restored.status, 0, restored.stderr);
+  const db = openDatabase(join(hub.dataDir, 'hub.db'), { readonly: true });
+  t.after(() => db.close());
+  assert.deepEqual(db.prepare<[], { id: number }>('posts', 'SELECT id FROM posts').all(), [{ id: 1 }]);
+  assert.ok(readdirSync(join(hub.dataDir, 'uploads', sha256.slice(0, 2))).includes(sha256));
+});
+
+for (const script of CALLED) {
+  test(`${script} --help says how it is called`, async () => {
+    const env = { PATH: '/usr/bin:/bin', HUB_NODE: process.execPath };
+    const { status, stdout, stderr } = await runProgram('sh', [join(SCRIPTS, script), '--help'], { env });
+    assert.equal(status, 0, stderr);
+    assert.match(stdout, /usage: /i);
+  });
+}

@@ -1,0 +1,360 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import {
+  chmodSync, chownSync, copyFileSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync,
+  symlinkSync, writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { backupHub, type BackupHub } from '../support/backup-hub.ts';
+import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { temporaryFolder, temporaryProject, writeFiles } from '../support/temporary-project.ts';
+import { NOBODY, requireAnotherUser } from '../support/another-user.ts';
+import { requireTool } from '../support/tools.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const BARE = { PATH: '/usr/bin:/bin', HUB_NODE: process.execPath };
+const SCRIPTS = join(PROJECT_ROOT, 'scripts');
+const LAST_LINE = /^result=verified off-site=none name=(\d{8}-\d{6}) bytes=\d+ seconds=[\d.]+ removed=0 dir=(.+)\n$/;
+
+test('case 102: backup.sh works with an empty environment, from any folder, and prints one line for programs', async (t) => {
+  const hub = backupHub(t);
+  hub.upload();
+
+  const env = { ...BARE, DATA_DIR: hub.dataDir, LC_ALL: 'POSIX' };
+  const { status, stdout, stderr } = await runProgram(join(SCRIPTS, 'backup.sh'), [], { env, cwd: '/' });
+
+  assert.equal(status, 0, stderr);
+  const [, name = '', dir = ''] = LAST_LINE.exec(stdout) ?? assert.fail(stdout);
+  assert.equal(dir, join(hub.dataDir, 'backups', name));
+  assert.deepEqual(hub.backups(), [name]);
+  const steps = stderr.split('\n').filter((line) => line.startsWith('backup: '));
+  assert.deepEqual(steps, ['backup: copying the database', 'backup: archiving 1 attachments', 'backup: checking the hash of the database',
+    'backup: checking the content of the database', 'backup: checking the attachments']);
+
+  const verified = await runProgram(join(SCRIPTS, 'verify-backup.sh'), [name], { env, cwd: join(dir, '..') });
+  assert.deepEqual([verified.status, verified.stderr.replace(/.*--allow-fs-write[^]*created\)\n/, '')], [0, '']);
+  assert.match(verified.stdout, /VERIFIED: this backup can be restored\.\n$/);
+});
+
+test('on a terminal one line is written over and over: the step, how much is archived, and then the result', async (t) => {
+  if (!requireTool(t, 'script')) return;
+  const hub = backupHub(t);
+  hub.upload('x'.repeat(2_048));
+  const env = { ...BARE, DATA_DIR: hub.dataDir, BACKUP: join(SCRIPTS, 'backup.sh') };
+
+  const { status, stdout } = await runProgram('script', ['-qec', 'sh "$BACKUP"', '/dev/null'], { env, cwd: '/' });
+
+  assert.equal(status, 0, stdout);
+  const drawn = stdout.split('\r\x1b[K').slice(1);
+  assert.deepEqual(drawn.slice(0, 3), ['backup: copying the database …', 'backup: archiving 1 attachments …',
+    'backup: archiving attachments, 2.0 KiB of 2.0 KiB …']);
+  assert.deepEqual(drawn.slice(3, -1).filter((line) => !/^backup: checking the [a-z ]+ …$/.test(line)), []);
+  assert.match(drawn.at(-1) ?? '', /^result=verified [^\r\n]+\r\n$/);
+});
+
+test('case 7: backup.sh on a DATA_DIR without a hub fails and makes nothing there', async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'data'));
+  const env = { ...BARE, DATA_DIR: join(folder, 'data') };
+  const { status, stdout, stderr } = await runProgram(join(SCRIPTS, 'backup.sh'), [], { env, cwd: '/' });
+  assert.deepEqual([status, stdout], [1, 'result=failed off-site=none\n']);
+  assert.match(stderr, /backup: there is no hub in /);
+  assert.deepEqual(readdirSync(join(folder, 'data')), []);
+});
+
+test('wrong usage of either script ends with 2 and the usage, --help with 0', async () => {
+  const wrong: [script: string, args: string[]][] = [
+    ['backup.sh', ['now']], ['backup.sh', ['--nonsense']], ['verify-backup.sh', []], ['verify-backup.sh', ['']],
+    ['verify-backup.sh', ['--nonsense']], ['verify-backup.sh', ['a', 'b']],
+  ];
+  for (const [script, args] of wrong) {
+    const { status, stdout, stderr } = await runProgram('sh', [join(SCRIPTS, script), ...args], { env: BARE });
+    assert.deepEqual([status, stdout], [2, ''], `${script} ${args.join()}`);
+    assert.match(stderr, new RegExp(`^Usage: ${script}`));
+  }
+  for (const script of ['backup.sh', 'verify-backup.sh']) {
+    const { status, stdout } = await runProgram('sh', [join(SCRIPTS, script), '--help'], { env: BARE });
+    assert.equal(status, 0);
+    assert.match(stdout, new RegExp(`^Usage: ${script}.*\n(?:[^#\n]+\n)+$`));
+  }
+});
+
+/** backup.sh with parts whose behaviour the test writes; `done.log` in the folder says what they did. */
+function stagedScript(t: TestContext, parts: { backup: string; check?: string; send?: string; offsite?: string }) {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'scripts'));
+  mkdirSync(join(folder, 'data/run'), { recursive: true });
+  for (const name of ['backup.sh', 'as-owner.sh']) copyFileSync(join(SCRIPTS, name), join(folder, 'scripts', name));
+  writeFiles(folder, {
+    'scripts/hubctl': `cd "${folder}"; echo "hubctl $1" >>done.log
+      case $1 in config) printf '%s\\n' "${folder}/data" "\${LIMIT:-60}" "${parts.offsite ?? '/mnt/far'}" "" ;; backup) ${parts.backup} ;; esac\n`,
+    'scripts/off-site.sh': `cd "${folder}"; echo "off-site $*" >>done.log
+      case $1 in check) ${parts.check ?? ':'} ;; send) ${parts.send ?? ':'} ;; esac\n`,
+  });
+  const script = join(folder, 'scripts/backup.sh');
+  const done = (): string[] => (existsSync(join(folder, 'done.log')) ? readFileSync(join(folder, 'done.log'), 'utf8').trim().split('\n') : []);
+  return { folder, script, done, run: (env = {}) => runProgram('sh', [script], { env: { ...BARE, ...env } }) };
+}
+
+const GOOD = "echo 'result=verified name=20300115-031500 bytes=5 dir=/a b/20300115-031500'";
+const FIELDS = 'name=20300115-031500 bytes=5 dir=/a b/20300115-031500';
+
+test('off-site is looked at before the backup, and gets it afterwards', async (t) => {
+  const { run, done } = stagedScript(t, { backup: GOOD });
+  assert.deepEqual(await run(), { status: 0, stdout: `result=verified off-site=done ${FIELDS}\n`, stderr: '' });
+  assert.deepEqual(done(), ['hubctl config', 'off-site check', 'hubctl backup', 'off-site send /a b/20300115-031500']);
+});
+
+test('case 88, 95, 98: what is missing for off-site is known before, the backup is made all the same, and the end is not 0', async (t) => {
+  const { run, done } = stagedScript(t, { backup: GOOD, check: 'echo age is missing >&2; exit 1' });
+  const { status, stdout, stderr } = await run();
+  assert.deepEqual([status, stdout], [1, `result=verified off-site=failed ${FIELDS}\n`]);
+  assert.match(stderr, /^age is missing\nbackup: the backup is kept on this machine, but NO copy of it was sent away\n$/);
+  assert.ok(!done().some((line) => line.startsWith('off-site send')));
+});
+
+test('case 98: a backup that could not be sent ends with 1, and both facts are told', async (t) => {
+  const { run } = stagedScript(t, { backup: GOOD, send: 'echo disk full >&2; exit 75' });
+  const { status, stdout, stderr } = await run();
+  assert.deepEqual([status, stdout], [1, `result=verified off-site=failed ${FIELDS}\n`]);
+  assert.match(stderr, /disk full\n.*kept on this machine/);
+});
+
+test('case 32: a degraded backup is sent as well, so that the rest is safe, and the end is 1', async (t) => {
+  const { run, done } = stagedScript(t, { backup: `${GOOD.replace('verified', 'degraded')}; exit 1` });
+  const { status, stdout } = await run();
+  assert.deepEqual([status, stdout], [1, `result=degraded off-site=done ${FIELDS}\n`]);
+  assert.ok(done().some((line) => line.startsWith('off-site send')));
+});
+
+test('case 107: the exit code of the backup goes through; nothing is sent when there is none', async (t) => {
+  for (const [end, status, line] of [
+    ['echo result=failed; exit 1', 1, 'result=failed off-site=none\n'], ['exit 2', 2, 'result=failed off-site=none\n'],
+    ['echo result=busy; exit 75', 75, 'result=busy off-site=none\n'], ['exit 134', 1, 'result=failed off-site=none\n'],
+  ] as const) {
+    const { run, done } = stagedScript(t, { backup: end });
+    const outcome = await run();
+    assert.deepEqual([outcome.status, outcome.stdout], [status, line]);
+    assert.ok(!done().some((one) => one.startsWith('off-site send')));
+  }
+});
+
+test('a backup that takes too long is ended and fails', async (t) => {
+  const { run } = stagedScript(t, { backup: 'exec sleep 60' });
+  const { status, stdout, stderr } = await run({ LIMIT: '1' });
+  assert.deepEqual([status, stdout], [1, 'result=failed off-site=none\n']);
+  assert.match(stderr, /backup: stopped: it took longer than 1 s\n$/);
+});
+
+test('BACKUP_TIMEOUT_SECONDS that is no number of seconds ends backup.sh before it begins', async (t) => {
+  const hub = backupHub(t);
+  for (const limit of ['', '0', '1h', '-5', '1.5', '604801']) {
+    const env = { ...BARE, DATA_DIR: hub.dataDir, BACKUP_TIMEOUT_SECONDS: limit };
+    const { status, stdout, stderr } = await runProgram(join(SCRIPTS, 'backup.sh'), [], { env });
+    assert.deepEqual([status, stdout], [2, 'result=failed off-site=none\n'], limit);
+    assert.match(stderr, /BACKUP_TIMEOUT_SECONDS must be a whole number from 1 to 604800\n/);
+  }
+  assert.deepEqual([hub.backups(), readdirSync(join(hub.dataDir, 'run'))], [[], []]);
+});
+
+test('case 103: what .env says of the time that backup.sh may take is in force', async (t) => {
+  const hub = backupHub(t);
+  const root = temporaryProject(t, ['scripts', 'package.json', 'src', 'node_modules/better-sqlite3']);
+  writeFiles(root, {
+    '.env': `BACKUP_TIMEOUT_SECONDS=1\nDATA_DIR="${hub.dataDir}"\n`, 'scripts/off-site.sh': 'exec sleep 60\n',
+  });
+  const { status, stderr } = await runProgram(join(root, 'scripts/backup.sh'), [], { env: BARE });
+  assert.equal(status, 1);
+  assert.match(stderr, /backup: stopped: it took longer than 1 s\n/);
+});
+
+/** Whether all children of a process wait for something (Linux). */
+function childrenSleep(pid: number): boolean {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+  return children.length > 0 && children.every((child) => / S /.test(readFileSync(`/proc/${child}/stat`, 'utf8')));
+}
+
+test('case 17: a signal reaches the backup, and backup.sh ends with 128 and its number', async (t) => {
+  for (const [signal, status] of [['SIGTERM', 143], ['SIGINT', 130], ['SIGHUP', 129]] as const) {
+    const { script, done, folder } = stagedScript(t, {
+      backup: `trap 'echo told >>done.log; exit 143' TERM; echo ready >>done.log; sleep 30 & wait $! || :`,
+    });
+    const child = spawn('sh', [script], { env: BARE, stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    child.stdout.on('data', (text) => (said += text));
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    // A timeout that has started its program but does not know its number yet ends alone.
+    await waitUntil('the backup listens', () => done().includes('ready') && childrenSleep(child.pid ?? 0));
+    child.kill(signal);
+    assert.equal(await ended, status, signal);
+    assert.ok(done().includes('told'));
+    await waitUntil('the last line', () => said === 'result=failed off-site=none\n');
+    assert.deepEqual(readdirSync(join(folder, 'data/run')), ['backup.flock']);
+  }
+});
+
+test('case 18, 21, 22: one at a time; what a killed backup.sh had started does not hold the lock', async (t) => {
+  const { script, done, run, folder } = stagedScript(t, { backup: `[ -e again ] || sleep 30; ${GOOD}` });
+  const child = spawn('sh', [script], { env: BARE, stdio: 'ignore' });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  await waitUntil('the first backup runs', () => done().includes('hubctl backup'));
+
+  const second = await run();
+  assert.deepEqual([second.status, second.stdout], [75, 'result=busy off-site=none\n']);
+  assert.match(second.stderr, /BUSY/);
+
+  child.kill('SIGKILL');
+  await ended;
+  writeFileSync(join(folder, 'again'), '');
+  assert.equal((await run()).status, 0);
+});
+
+test('case 106: a new backup.sh over the old one does not change a run that has begun', async (t) => {
+  const { script, run, folder } = stagedScript(t, {
+    backup: `{ echo '#'; yes 'echo the new text; exit 9' | head -n 500; } >scripts/backup.sh; ${GOOD}`,
+  });
+  assert.deepEqual(await run(), { status: 0, stdout: `result=verified off-site=done ${FIELDS}\n`, stderr: '' });
+  assert.match(readFileSync(script, 'utf8'), /the new text/);
+  assert.ok(folder);
+});
+
+test('case 23: what the user of the backup must not read fails it, and is named', async (t) => {
+  if (!requireAnotherUser(t)) return;
+  const hub = backupHub(t);
+  const { sha256 } = hub.upload();
+  hub.db.pragma('wal_checkpoint(TRUNCATE)');
+  hub.db.close();
+  for (const place of ['', '..', '../..', 'hub.db', 'run', 'backups', 'uploads']) {
+    chownSync(join(hub.dataDir, place), NOBODY, NOBODY);
+  }
+  chmodSync(join(hub.dataDir, '../..'), 0o755);
+  chmodSync(join(hub.dataDir, 'uploads', sha256.slice(0, 2)), 0o755);
+  const runAsNobody = async () => {
+    const child = spawn(join(SCRIPTS, 'backup.sh'), [], {
+      env: { ...BARE, DATA_DIR: hub.dataDir }, cwd: join(hub.dataDir, '..'), uid: NOBODY, gid: NOBODY,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    child.stderr.on('data', (text) => (said += text));
+    return { status: await new Promise((resolve) => child.once('close', resolve)), said };
+  };
+
+  const unread = await runAsNobody();
+  assert.equal(unread.status, 1);
+  assert.match(unread.said, new RegExp(`FAILED: EACCES: permission denied.*${sha256}`));
+  assert.deepEqual(hub.backups(), []);
+
+  chownSync(join(hub.dataDir, 'hub.db'), 0, 0);
+  chmodSync(join(hub.dataDir, 'hub.db'), 0o600);
+  rmSync(join(hub.dataDir, 'hub.db-shm'), { force: true });
+  rmSync(join(hub.dataDir, 'hub.db-wal'), { force: true });
+  const unopened = await runAsNobody();
+  assert.equal(unopened.status, 1);
+  assert.match(unopened.said, /FAILED: the hub's own database is damaged or cannot be read: unable to open/);
+});
+
+/** Gives a hub that nobody runs to the account. */
+function giveAway({ db, dataDir }: BackupHub, uid: number): void {
+  db.close();
+  for (const name of ['', ...readdirSync(dataDir, { recursive: true })]) chownSync(join(dataDir, String(name)), uid, uid);
+  for (const above of ['..', '../..']) chmodSync(join(dataDir, above), 0o755);
+}
+
+test("root's backup of another account's hub is that account's own, and its next one goes well", async (t) => {
+  if (!requireAnotherUser(t)) return;
+  const hub = backupHub(t);
+  hub.upload();
+  giveAway(hub, NOBODY);
+  const env = { ...BARE, DATA_DIR: hub.dataDir };
+
+  for (const script of ['backup.sh', 'nightly-backup.sh']) {
+    const { status, stderr } = await runProgram(join(SCRIPTS, script), [], { env, cwd: '/root' });
+    assert.equal(status, 0, stderr);
+  }
+
+  const all = readdirSync(hub.dataDir, { recursive: true }).map((name) => join(hub.dataDir, String(name)));
+  assert.deepEqual(all.filter((path) => statSync(path).uid !== NOBODY || statSync(path).gid !== NOBODY), []);
+  assert.deepEqual(['backup.flock', 'backup-lock.db', 'last-backup.json', 'last-verification.json']
+    .filter((name) => !existsSync(join(hub.dataDir, 'run', name))), []);
+  const own = await runProgram('setpriv', [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--',
+    join(SCRIPTS, 'nightly-backup.sh')], { env, cwd: '/' });
+  assert.equal(own.status, 0, own.stderr);
+});
+
+test("root verifies another account's backup and leaves nothing of root's in its data", async (t) => {
+  if (!requireAnotherUser(t)) return;
+  const hub = backupHub(t);
+  hub.upload();
+  giveAway(hub, NOBODY);
+  const env = { ...BARE, DATA_DIR: hub.dataDir };
+  assert.equal((await runProgram(join(SCRIPTS, 'backup.sh'), [], { env })).status, 0);
+  const filesOf = (): string[] => readdirSync(hub.dataDir, { recursive: true }).map((name) => join(hub.dataDir, String(name)));
+  const before = filesOf();
+  const [name = ''] = readdirSync(join(hub.dataDir, 'backups')).filter((one) => /^\d{8}-\d{6}$/.test(one));
+
+  const { status, stderr } = await runProgram(join(SCRIPTS, 'verify-backup.sh'), [join(hub.dataDir, 'backups', name)], { env });
+  assert.equal(status, 0, stderr);
+  assert.deepEqual(filesOf(), before);
+  assert.deepEqual(before.filter((path) => statSync(path).uid !== NOBODY), []);
+});
+
+/** What the hub's account can make of its own folder, so that root would take the data for root's. */
+const LURES: [what: string, refusal: RegExp, prepare: (dataDir: string, ofRoot: string) => void][] = [
+  ['a file instead of the database', /the hub's own database is damaged or cannot be read/,
+    (dataDir) => replaceByLink(join(dataDir, 'hub.db'), '/etc/passwd')],
+  ['a folder instead of run', /backup\.flock.*: Permission denied/, (dataDir, ofRoot) => {
+    rmSync(join(dataDir, 'hub.db'));
+    replaceByLink(join(dataDir, 'run'), ofRoot);
+  }],
+];
+
+function replaceByLink(path: string, target: string): void {
+  rmSync(path, { recursive: true });
+  symlinkSync(target, path);
+}
+
+for (const [what, refusal, prepare] of LURES) {
+  test(`a link to ${what} of root's does not keep root from acting as the account that the data belongs to`, async (t) => {
+    if (!requireAnotherUser(t)) return;
+    const hub = backupHub(t);
+    giveAway(hub, NOBODY);
+    const ofRoot = join(hub.dataDir, "../root's");
+    mkdirSync(ofRoot);
+    prepare(hub.dataDir, ofRoot);
+    const env = { ...BARE, DATA_DIR: join(hub.dataDir, '../by a link'), CONFIRM_RESTORE: 'YES', PORT: '1' };
+    symlinkSync(hub.dataDir, env.DATA_DIR);
+
+    const backup = await runProgram(join(SCRIPTS, 'backup.sh'), [], { env, cwd: '/' });
+    assert.equal(backup.status, 1);
+    assert.match(backup.stderr, refusal);
+    const restore = await runProgram(join(SCRIPTS, 'restore.sh'), [join(hub.dataDir, 'backups')], { env, cwd: '/' });
+    assert.equal(restore.status, 1);
+
+    const all = readdirSync(hub.dataDir, { recursive: true }).map((name) => join(hub.dataDir, String(name)));
+    assert.deepEqual(all.filter((path) => lstatSync(path).uid !== NOBODY && !lstatSync(path).isSymbolicLink()), []);
+    assert.deepEqual(readdirSync(ofRoot), []);
+  });
+}
+
+test("root backs up a hub that root runs, even in another account's folder", async (t) => {
+  if (!requireAnotherUser(t)) return;
+  const hub = backupHub(t);
+  hub.upload();
+  hub.db.close();
+  chownSync(hub.dataDir, NOBODY, NOBODY);
+  const { status, stderr } = await runProgram(join(SCRIPTS, 'backup.sh'), [], { env: { ...BARE, DATA_DIR: hub.dataDir } });
+  assert.equal(status, 0, stderr);
+});
+
+test('a lock file that belongs to somebody else is named, and the last line is there for programs', async (t) => {
+  if (!requireAnotherUser(t)) return;
+  const hub = backupHub(t);
+  giveAway(hub, NOBODY);
+  writeFileSync(join(hub.dataDir, 'run/backup.flock'), '', { mode: 0o600 });
+  const { status, stdout, stderr } = await runProgram(join(SCRIPTS, 'backup.sh'), [], {
+    env: { ...BARE, DATA_DIR: hub.dataDir },
+  });
+  assert.deepEqual([status, stdout], [1, 'result=failed off-site=none\n']);
+  assert.match(stderr, /run\/backup\.flock.*: Permission denied\n$/);
+});

@@ -1,0 +1,362 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { bootSystem } from '../support/booted-system.ts';
+import { onWholeStream } from '../support/clamd.ts';
+import { createClient, type Client } from '../support/client.ts';
+import { readHandbook, variantsOf, type Block } from '../support/handbook.ts';
+import { startHub } from '../support/hub.ts';
+import { temporaryDataDir } from '../support/hub-process.ts';
+import { operator, type InForeground, type Operator } from '../support/operator.ts';
+import { freePort } from '../support/restore-script.ts';
+import { PROJECT_ROOT, type Outcome } from '../support/run-program.ts';
+import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
+import { requireTool } from '../support/tools.ts';
+import { addNativeSource, uploadPath, writePost } from '../support/uploads.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const HANDBOOK = readHandbook();
+
+/** What stands in the handbook for something of the reader's own, and what it is here; see support/operator.ts. */
+const OURS: [theirs: RegExp, ours: string][] = [
+  [/<this project>/g, '"$REMOTE"'],
+  [/(\/safe\/place\/)?hub-backup\.key/g, '"$SAFE"/hub-backup.key'],
+  [/\/safe\/place/g, '"$SAFE"'],
+  [/--identity KEY <backup_dir>/g, '--identity "$SAFE"/hub-backup.key "$FAR"/20260131-031500'],
+  [/<backup_dir>/g, 'data/backups/20260131-031500'],
+  [/20260131-031500/g, '"$(ls "$HUB"/data/backups | grep -xE "[0-9]{8}-[0-9]{6}" | tail -n 1)"'],
+  [/\/mnt\/backup-disk/g, '"$FAR"'],
+  [/\/etc\/content-hub/g, '"$ETC"'],
+  [/(install-systemd\.sh(?: --with-bridge)?)/g, '$1 --root "$IMAGE" --user nobody'],
+  [/rclone config/g, 'rclone config create box alias remote="$BOX"'],
+  [/--hours N/g, '--hours 2'],
+  [/--state STATE/g, '--state failed'],
+  [/retry <id>/g, 'retry 9001'],
+  [/discard <id>/g, 'discard 9002'],
+  [/<VARIABLE>…/g, 'PORT DATA_DIR'],
+  [/^sha256sum -c/g, 'cd data/backups/"$(ls data/backups | grep -xE "[0-9]{8}-[0-9]{6}" | tail -n 1)" && sha256sum -c'],
+  [/^tar xzf /g, 'cd data && tar xzf '],
+  [/<ab>\/<hash>/g, '$LOST'],
+  [/:3311/g, ':"$BRIDGE_PORT"'],
+];
+
+/** Commands that are run by another test: the file, and what it calls them. */
+const ELSEWHERE: Record<string, [file: string, says: string]> = {
+  'npm test': ['scripts.test.ts', `'scripts/run.sh'), 'test'`],
+  'systemctl list-timers': ['slow/handbook.test.ts', 'system.sh(`systemctl list-timers'],
+};
+
+/** Code of several words that nobody is asked to type. */
+const NO_COMMANDS = [
+  'result=verified … dir=…', 'kill -9', 'age … | tar xz', 'port 8080 is in use',
+  'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
+  'database not readable', 'a restore is under way, or was interrupted', "the hub's own database is damaged",
+  'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes',
+];
+
+function ours(theirs: string): string {
+  return OURS.reduce((text, [pattern, own]) => text.replace(pattern, own), theirs);
+}
+
+/** What the handbook says to run besides its blocks and the first table. */
+function inlineCommands(): string[] {
+  const code = HANDBOOK.spans.filter((span) => /^\.\/| /.test(span) && !isExpression(span));
+  return [...new Set(code.filter((span) => !NO_COMMANDS.includes(span)))];
+}
+
+function isExpression(span: string): boolean {
+  return / > \d/.test(span);
+}
+
+/** Ada's hub, as far as the walk has come. */
+type Walk = Operator & {
+  hub: InForeground;
+  ada: Client;
+  file: { sha256: string; path: string };
+  folder: 'hub' | 'new/content-hub';
+  ran: Set<string>; // lines that have succeeded, as they were run
+};
+
+type Step = (walk: Walk, text: string) => Promise<void>;
+
+/** For the blocks below each heading, in their order: how each is run, and what has to come of it. */
+const STEPS: Record<string, Step[]> = {
+  'The first start': [
+    async (walk, text) => {
+      await done(walk, text);
+      const unit = readFileSync(join(walk.place('image'), 'etc/systemd/system/content-hub-web.service'), 'utf8');
+      assert.ok(unit.includes(`WorkingDirectory=${walk.place('hub')}`));
+    },
+  ],
+  'The first backup': [
+    async (walk, text) => {
+      const { stdout } = await done(walk, text);
+      assert.match(stdout, /^result=verified off-site=none .*dir=/m);
+      assert.match(stdout, /^VERIFIED/m);
+      const files = readdirSync(walk.place(`hub/data/backups/${backupsOf(walk)[0]}`)).sort();
+      assert.deepEqual(files, ['SHA256SUMS', 'hub.db', 'uploads.tar.gz']);
+    },
+    async (walk, text) => {
+      await done(walk, text);
+      assert.match(readFileSync(walk.place('crontab'), 'utf8'), /^15 3 \* \* \* .*nightly-backup\.sh'$/m);
+    },
+    async (walk, text) => assert.match((await done(walk, text)).stdout, /^REHEARSED: /m),
+  ],
+  'Copies elsewhere': [
+    async (walk, text) => {
+      await done(walk, 'rclone config');
+      const { stderr } = await done(walk, text);
+      const [recipient = 'none was printed'] = /age1\w+/.exec(stderr) ?? [];
+      for (const name of ['BACKUP_OFFSITE_DIR', 'BACKUP_RCLONE_REMOTE']) settleAsSaid(walk, name);
+      settleAsSaid(walk, 'BACKUP_AGE_RECIPIENT', recipient);
+      assert.match((await done(walk, './scripts/backup.sh')).stdout, /result=verified off-site=done/);
+      for (const place of [walk.place('far'), walk.place('box/hub')]) {
+        const copies = readdirSync(place, { recursive: true }).filter((name) => String(name).includes('/'));
+        assert.deepEqual(copies, [`${backupsOf(walk).at(-1)}/backup.tar.gz.age`], place);
+      }
+    },
+    async (walk, text) => {
+      assert.match((await done(walk, text)).stdout, /^VERIFIED/m);
+      assert.deepEqual(readdirSync(walk.env['TMPDIR'] ?? '').filter((name) => name.startsWith('hub-scratch')), []);
+    },
+  ],
+  Restoring: [
+    async (walk, text) => {
+      await writePost(walk, { client: walk.ada, sourceId: await addNativeSource(walk.ada) });
+      assert.equal(postsIn(walk), 2);
+      await done(walk, text);
+      assert.equal(postsIn(walk), 1);
+      assert.equal((await walk.ada.get('/api/account')).status, 401, 'everybody has to sign in again');
+      await signIn(walk);
+      assert.equal(readdirSync(walk.place('hub/data')).filter((name) => name.startsWith('pre-restore-')).length, 1);
+    },
+    async (walk, text) => {
+      await done(walk, './scripts/hubctl restore begin data/backups/20260131-031500', 'CONFIRM_RESTORE=YES ');
+      assert.match((await done(walk, text)).stderr, /interrupted while staged: going back/);
+      assert.equal((await walk.ada.get('/api/account')).status, 200, 'the data from before');
+    },
+    async (walk, text) => {
+      await walk.hub.interrupt();
+      await done(walk, 'cp .env "$SAFE"/.env');
+      const data = readFileSync(uploadPath(walk.place('hub/data'), walk.file.sha256));
+      walk.folder = 'new/content-hub';
+      walk.hub = await walk.runHub(ours(text), 'new');
+      await signIn(walk);
+      const served = await fetch(walk.address + walk.file.path);
+      assert.deepEqual(Buffer.from(await served.arrayBuffer()), data);
+      assert.equal(postsIn(walk), 1);
+      await walk.hub.interrupt();
+      walk.folder = 'hub';
+    },
+  ],
+  Upgrading: [
+    async (walk, text) => {
+      const manifest = readFileSync(walk.place('hub/package.json'), 'utf8');
+      walk.release('package.json', manifest.replace(/"version": "[^"]*"/, '"version": "99.0.0"'));
+      walk.hub = await walk.runHub(ours(text), 'hub');
+      assert.match(walk.hub.said(), /result=verified/);
+      await signIn(walk);
+      assert.match((await walk.ada.get('/api/metrics')).text, /^service_build_info\{.*version="99\.0\.0"/m);
+      assert.equal(postsIn(walk), 1);
+    },
+  ],
+  'Webhook secrets': [
+    async (walk, text) => {
+      await done(walk, text);
+      assert.equal(readFileSync(join(walk.env['ETC'] ?? '', 'secret-key')).length, 32);
+      settleAsSaid(walk, 'HUB_SECRET_KEY_FILE');
+      await restart(walk);
+      await signIn(walk);
+      assert.equal((await walk.ada.post('/api/sources', { kind: 'webhook', title: 'Hook' })).status, 201);
+    },
+  ],
+};
+
+test('an operator who follows the handbook from its first block to the last gets what it promises', async (t) => {
+  for (const tool of ['age', 'curl', 'git', 'npm', 'rclone', 'systemctl']) if (!requireTool(t, tool)) return;
+  const walk = await begin(t);
+  const blocks = HANDBOOK.blocks.filter(({ kind }) => kind === 'sh');
+  for (const [section, under] of Object.entries(Object.groupBy(blocks, ({ section: heading }) => heading))) {
+    const steps = STEPS[section] ?? [];
+    assert.equal(under?.length, steps.length, `a block below "${section}" is not known:\n${textOf(under)}`);
+    for (const [index, step] of steps.entries()) await step(walk, under?.[index]?.text ?? '');
+  }
+  await scanUploads(t, walk);
+  await runEveryCommand(walk);
+});
+
+/** The hub as it is cloned and first started; Ada follows the link, and writes a post with a file. */
+async function begin(t: TestContext): Promise<Walk> {
+  const place = await operator(t);
+  const { url } = await startReceiver(t);
+  const alerts = [`ALERT_WEBHOOK_URL=${url}`, 'ALERT_WEBHOOK_FORMAT=json'];
+  const settings = [`PORT=${place.port}`, 'OUTBOUND_ALLOW=127.0.0.0/8', ...alerts];
+  await place.run(`git clone -q "$REMOTE" hub && printf '%s\\n' '${settings.join("' '")}' >hub/.env && mkdir new`, '.');
+  const hub = await place.runHub('npm start', 'hub');
+  await waitUntil('the link is printed', () => /\/join\/\S+\n/.test(hub.said()));
+  const [link] = /http:\S+\/join\/\S+/.exec(hub.said()) ?? [];
+  const ada = createClient(place.address);
+  const joined = await ada.post('/api/accounts', { invitation: link, username: 'ada', password: PASSWORD });
+  assert.equal(joined.status, 201, joined.text);
+  const writer = { client: ada, sourceId: await addNativeSource(ada) };
+  const { attachments: [sent] } = await writePost(place, writer, [{ filename: 'owls.txt', data: OWLS }]);
+  assert.ok(sent);
+  const file = { sha256: sent.sha256, path: new URL(sent.url).pathname };
+  return { ...place, hub, ada, file, folder: 'hub', ran: new Set() };
+}
+
+const PASSWORD = 'correct horse battery';
+const OWLS = 'Barn owls hunt at night.';
+
+async function signIn(walk: Walk): Promise<void> {
+  walk.ada = createClient(walk.address);
+  const answer = await walk.ada.post('/api/session', { username: 'ada', password: PASSWORD });
+  assert.ok(answer.status < 300, answer.text);
+}
+
+async function restart(walk: Walk): Promise<void> {
+  await walk.hub.interrupt();
+  walk.hub = await walk.runHub('npm start', walk.folder);
+}
+
+/** Runs text of the handbook in the hub's folder; all of it has to succeed. */
+async function done(walk: Walk, text: string, before = ''): Promise<Outcome> {
+  const outcome = await walk.run(before + ours(text), walk.folder);
+  assert.equal(outcome.status, 0, `${text}\n${outcome.stdout}${outcome.stderr}`);
+  for (const line of text.trim().split('\n')) walk.ran.add(ours(line));
+  return outcome;
+}
+
+/** Puts a setting into .env as the handbook writes it, with our places and that value in the place of "…". */
+function settleAsSaid(walk: Walk, name: string, value = ''): void {
+  const said = HANDBOOK.spans.find((span) => span.startsWith(`${name}=`));
+  assert.ok(said, `the handbook says how ${name} is set`);
+  const own = ours(said).replaceAll(/"?\$([A-Z]+)"?/g, (_all, variable: string) => walk.env[variable] ?? '');
+  walk.settle('hub', own.replace(/=.*…$/, `=${value}`));
+}
+
+function backupsOf(walk: Walk): string[] {
+  return readdirSync(walk.place('hub/data/backups')).filter((name) => /^\d{8}-\d{6}$/.test(name)).sort();
+}
+
+function postsIn(walk: Walk): number {
+  const db = openDatabase(walk.place(`${walk.folder}/data/hub.db`), { readonly: true });
+  try {
+    return db.prepare<[], { n: number }>('posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? NaN;
+  } finally {
+    db.close();
+  }
+}
+
+function textOf(blocks: Block[] | undefined): string {
+  return (blocks ?? []).map(({ text }) => text).join('\n');
+}
+
+/** The lines for .env, with a bridge and something in clamd's place that calls every file clean. */
+async function scanUploads(t: TestContext, walk: Walk): Promise<void> {
+  const clamd = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', (start: Buffer) => {
+      if (start.toString().startsWith('zPING')) socket.end('PONG\0');
+    });
+    onWholeStream(socket, () => socket.end('stream: OK\0'));
+  });
+  await new Promise<void>((resolve) => clamd.listen(0, '127.0.0.1', resolve));
+  t.after(() => clamd.close());
+  const port = String(await freePort());
+  walk.env['BRIDGE_PORT'] = port;
+  const env = { CLAMD_ADDRESS: `127.0.0.1:${(clamd.address() as AddressInfo).port}`, CLAMD_BRIDGE_PORT: port };
+  const program = [walk.place('hub/src/bin/launch.ts'), 'clamd-bridge'];
+  const bridge = spawn(process.execPath, program, { env, stdio: 'ignore' });
+  t.after(() => bridge.kill('SIGKILL'));
+  const isUp = (): Promise<boolean> => fetch(`http://127.0.0.1:${port}/health`).then(({ ok }) => ok, () => false);
+  await waitUntil('the bridge listens', isUp);
+
+  for (const { text } of HANDBOOK.blocks.filter(({ kind }) => kind === 'ini')) {
+    for (const line of text.trim().split('\n')) walk.settle('hub', line.replace(':3311', `:${port}`));
+  }
+  await restart(walk);
+  const writer = { client: walk.ada, sourceId: await addNativeSource(walk.ada) };
+  const { attachments } = await writePost(walk, writer, [{ filename: 'bats.txt', data: 'Bats do so as well.' }]);
+  assert.deepEqual(attachments.map(({ scan }) => scan), ['clean']);
+}
+
+/** What stands in the first table, in every form that its options allow, and what stands within sentences. */
+async function runEveryCommand(walk: Walk): Promise<void> {
+  const db = openDatabase(walk.place('hub/data/hub.db'));
+  for (const id of [9001, 9002]) {
+    db.exec(`INSERT INTO jobs (id, kind, payload, state, run_at, max_attempts, created_at)
+      VALUES (${id}, 'sync-source', '{"sourceId":0}', 'failed', 0, 1, 0)`);
+  }
+  db.close();
+  const { sha256 } = walk.file;
+  const lost = uploadPath(walk.place('hub/data'), sha256);
+  walk.env['LOST'] = `${sha256.slice(0, 2)}/${sha256}`;
+
+  for (const command of [...HANDBOOK.usages.flatMap(variantsOf), ...inlineCommands()]) {
+    if (command in ELSEWHERE || command === 'npm start') continue; // which runs all the while
+    if (command.startsWith('tar ')) rmSync(lost);
+    if (!walk.ran.has(ours(command))) await done(walk, command);
+  }
+  assert.equal(readFileSync(lost, 'utf8'), OWLS);
+  await done(walk, './scripts/hubctl doctor --hashes');
+}
+
+test('no command of the handbook is without a test, and no test of them without its command', () => {
+  const commands = [...HANDBOOK.usages, ...inlineCommands()];
+  const programs = /^(CONFIRM_RESTORE=YES )?\.\/scripts\/|^(npm|tar|sha256sum|curl|rclone|crontab|systemctl|du) /;
+  assert.deepEqual(commands.filter((command) => !programs.test(command)), [], 'neither known nor named as no command');
+  assert.deepEqual(NO_COMMANDS.filter((code) => !HANDBOOK.spans.includes(code)), []);
+  for (const [command, [file, says]] of Object.entries(ELSEWHERE)) {
+    assert.ok(commands.includes(command), command);
+    assert.ok(readFileSync(join(PROJECT_ROOT, 'test', file), 'utf8').includes(says), `${file} runs ${command}`);
+  }
+  const scripts = [...HANDBOOK.usages.join(' ').matchAll(/\.\/scripts\/(\S+)/g)].map(([, name = '']) => name);
+  assert.deepEqual(scripts.filter((name) => !existsSync(join(PROJECT_ROOT, 'scripts', name))), []);
+  const kinds = new Set(HANDBOOK.blocks.map(({ kind }) => kind));
+  assert.deepEqual([...kinds].sort(), ['ini', 'sh', 'yaml'], 'a block of another kind is run by no test');
+  const sections = HANDBOOK.blocks.filter(({ kind }) => kind === 'sh').map(({ section }) => section);
+  assert.deepEqual([...new Set(sections)], Object.keys(STEPS));
+});
+
+test('what the handbook has systemd do works in a system that is booted by it', async (t) => {
+  const packages = ['node_modules/better-sqlite3', 'node_modules/node-addon-api'];
+  const parts = ['scripts', 'src', 'migrations', 'package.json', ...packages];
+  const system = await bootSystem(t, temporaryProject(t, parts), '/opt/hub');
+  if (!system) return;
+  const block = HANDBOOK.blocks.find(({ section }) => section === 'The first start')?.text ?? '';
+  const asDaemon = block.replace('sudo ', '').replace('.sh', '.sh --user daemon');
+  const installed = await system.sh(`chmod 755 /opt/hub && cd /opt/hub && ${asDaemon}`);
+  assert.equal(installed.status, 0, installed.stderr);
+  assert.match((await system.sh(`systemctl list-timers`)).stdout, /content-hub-backup\.timer/);
+  assert.equal((await system.sh('cd /opt/hub && ./scripts/install-systemd.sh --remove')).status, 0);
+  assert.doesNotMatch((await system.sh(`systemctl list-timers`)).stdout, /content-hub/);
+});
+
+test('Prometheus takes the configuration and the rules of the handbook, and the hub has those numbers', async (t) => {
+  if (!requireTool(t, 'promtool')) return;
+  const folder = temporaryDataDir(t);
+  const config = HANDBOOK.blocks.find(({ kind }) => kind === 'yaml')?.text ?? '';
+  const rules = HANDBOOK.spans.filter(isExpression).map((expr, number) => ({ alert: `Alert${number}`, expr }));
+  assert.ok(rules.length > 2);
+  writeFiles(folder, {
+    'content-hub.token': 'a token',
+    'prometheus.yml': config.replace('/etc/prometheus', folder),
+    'rules.json': JSON.stringify({ groups: [{ name: 'hub', rules }] }),
+  });
+  for (const [what, file] of [['config', 'prometheus.yml'], ['rules', 'rules.json']] as const) {
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', what, join(folder, file)], { encoding: 'utf8' });
+    assert.equal(status, 0, `${stdout}${stderr}`);
+    assert.match(stdout, /SUCCESS/);
+  }
+  const hub = await startHub(t, { METRICS_TOKEN: 'a-token-of-the-test' });
+  const metrics = await hub.anybody.get('/api/metrics', { authorization: 'Bearer a-token-of-the-test' });
+  assert.equal(metrics.status, 200);
+  const named = HANDBOOK.spans.join(' ').match(/\bservice_\w+/g) ?? [];
+  assert.deepEqual(named.filter((name) => !metrics.text.includes(`# TYPE ${name} `)), []);
+});

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { canMount } from '../support/private-mounts.ts';
+import { runProgram, type Outcome } from '../support/run-program.ts';
+import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
+import { requireRoot, requireTool } from '../support/tools.ts';
+
+const OTHERS = `# my own table
+MAILTO="ada@example.org"
+PATH=/usr/local/bin:/usr/bin
+
+*/5 * * * * echo '50\\% of it' | mail -s "a  b" ada\t# trailing
+# 15 3 * * * /somewhere/else/scripts/nightly-backup.sh
+15 3 * * * /somewhere/else/scripts/nightly-backup.sh
+@reboot  /usr/bin/true
+`;
+
+/** A project whose nightly-backup.sh only notes that it ran, in a folder of that name. */
+function projectIn(t: TestContext, name = "a hub, 100% Ada's"): { root: string; ran: string } {
+  const first = temporaryProject(t, ['scripts', 'package.json', 'src', 'node_modules/better-sqlite3']);
+  const root = join(dirname(first), name);
+  renameSync(first, root);
+  const ran = join(dirname(root), 'ran');
+  writeFiles(root, { 'scripts/nightly-backup.sh': `#!/bin/sh\nprintf '%s\\n' "$0" "$HUB_NODE" >'${ran}'\n` }, 0o755);
+  return { root, ran };
+}
+
+type Cron = {
+  root: string;
+  ran: string;
+  /** The crontab, or null where there is none. */
+  table(): string | null;
+  replace(table: string): Promise<void>;
+  install(args?: string[], before?: string): Promise<Outcome>;
+};
+
+/**
+ * The real crontab, with tables in a folder of the test's own in place of the machine's. `before` is a line of shell
+ * that runs in the same surroundings.
+ */
+async function realCron(t: TestContext, table: string | null, name?: string): Promise<Cron | undefined> {
+  if (!requireTool(t, 'crontab') || !(await canMount(t))) return undefined;
+  const { root, ran } = projectIn(t, name);
+  const home = dirname(root);
+  const kept = join(home, 'spool/crontabs/root');
+  mkdirSync(dirname(kept), { recursive: true });
+  const inside = (script: string, args: string[]): Promise<Outcome> =>
+    runProgram('unshare', ['-rm', 'sh', '-c', `mount --bind '${home}/spool' /var/spool/cron && ${script}`, ...args], {
+      cwd: root,
+      env: { PATH: '/usr/bin:/bin', HOME: home, HUB_NODE: process.execPath },
+    });
+  const install: Cron['install'] = (args = [], before = ':') =>
+    inside(`${before} && exec sh "$@"`, ['sh', join(root, 'scripts/install-backup-cron.sh'), ...args]);
+  // Debian's crontab writes three lines of its own before a table and takes them off again.
+  const read = (): string | null =>
+    existsSync(kept) ? readFileSync(kept, 'utf8').split('\n').slice(3).join('\n') : null;
+  const replace = async (text: string): Promise<void> => {
+    writeFileSync(join(home, 'table'), text);
+    assert.equal((await inside(`crontab '${home}/table'`, [])).status, 0);
+  };
+  if (table !== null) await replace(table);
+  return { root, ran, table: read, replace, install };
+}
+
+/** What cron hands to the shell: after five fields, up to a % that has no backslash before it. */
+function commandOf(line: string): string {
+  const command = line.replace(/^(\S+\s+){5}/, '');
+  return (/^(?:\\.|[^%\\])*/.exec(command)?.[0] ?? '').replaceAll('\\%', '%');
+}
+
+function lastLine(table: string | null): string {
+  return table?.trimEnd().split('\n').at(-1) ?? '';
+}
+
+test('case 99: the line is added once, and every other line stays byte for byte', async (t) => {
+  const cron = await realCron(t, OTHERS);
+  if (!cron) return;
+
+  const first = await cron.install();
+  const table = cron.table();
+  const second = await cron.install();
+
+  assert.equal(first.status, 0, first.stderr);
+  assert.match(lastLine(table), /^15 3 \* \* \* HUB_NODE='.*' '.*nightly-backup\.sh'$/);
+  assert.equal(table, `${OTHERS}${lastLine(table)}\n`);
+  assert.equal(first.stdout, `the crontab has this line: ${lastLine(table)}\n`);
+  assert.equal(second.stdout, first.stdout);
+  assert.equal(cron.table(), table);
+});
+
+test('case 99: a line that is somewhere in the middle keeps its place; doubled or moved in time it becomes one', async (t) => {
+  const cron = await realCron(t, OTHERS);
+  if (!cron) return;
+  await cron.install();
+  const line = lastLine(cron.table());
+  const later = line.replace('15 3', '0 4');
+  const withoutNode = line.replace(/HUB_NODE='[^']*' /, '');
+
+  for (const [before, after] of [
+    [`a=1\n${line}\n${OTHERS}`, `a=1\n${line}\n${OTHERS}`],
+    [`${line}\na=1\n${line}\n`, `a=1\n${line}\n`],
+    [`${later}\n${OTHERS}`, `${OTHERS}${line}\n`],
+    [`${withoutNode}\n${OTHERS}`, `${OTHERS}${line}\n`],
+    [`#${line}\n# ${line}\n`, `#${line}\n# ${line}\n${line}\n`],
+  ] as const) {
+    await cron.replace(before);
+    assert.equal((await cron.install()).status, 0);
+    assert.equal(cron.table(), after);
+  }
+});
+
+test('--remove takes the line out again and leaves the rest as it was', async (t) => {
+  const cron = await realCron(t, OTHERS);
+  if (!cron) return;
+  await cron.install();
+
+  for (let round = 0; round < 2; round += 1) {
+    const removed: Outcome = await cron.install(['--remove']);
+    assert.deepEqual([removed.status, removed.stdout], [0, 'the crontab has no line for this hub\n']);
+    assert.equal(cron.table(), OTHERS);
+  }
+});
+
+test('--dry-run prints the table and changes nothing', async (t) => {
+  const cron = await realCron(t, OTHERS);
+  if (!cron) return;
+
+  const { status, stdout } = await cron.install(['--dry-run']);
+
+  assert.equal(status, 0);
+  assert.equal(stdout, `${OTHERS}${lastLine(stdout)}\n`);
+  assert.equal(cron.table(), OTHERS);
+});
+
+test('case 100: for somebody without a crontab one is made', async (t) => {
+  const cron = await realCron(t, null);
+  if (!cron) return;
+  const { status, stderr } = await cron.install();
+  assert.equal(status, 0, stderr);
+  assert.equal(cron.table(), `${lastLine(cron.table())}\n`);
+});
+
+test("systemd's timer for the same clone is mentioned; one that is disabled, or another clone's, is not", async (t) => {
+  const cron = await realCron(t, OTHERS, 'a hub, 100%');
+  if (!cron || !requireTool(t, 'systemctl')) return;
+  const other = projectIn(t, 'another hub, 100%');
+  const image = join(dirname(cron.root), 'image');
+  const units = join(image, 'etc/systemd/system');
+  mkdirSync(units, { recursive: true });
+  const installUnits = async (root: string): Promise<void> => {
+    const { status, stderr } = await runProgram('sh', [join(root, 'scripts/install-systemd.sh'), '--root', image, '--user', 'daemon'],
+      { env: { PATH: '/usr/bin:/bin', HUB_NODE: process.execPath } });
+    assert.equal(status, 0, stderr);
+  };
+  const warned = async (args: string[] = []): Promise<boolean> => {
+    const { status, stderr } = await cron.install(args, `mount --bind '${units}' /etc/systemd/system`);
+    assert.equal(status, 0, stderr);
+    return /^install-backup-cron: systemd's content-hub-backup\.timer makes this hub's backups too: keep one .*--remove\)$/m.test(stderr);
+  };
+
+  assert.equal(await warned(), false, 'no units');
+  await installUnits(cron.root);
+  assert.equal(await warned(), true);
+  assert.match(lastLine(cron.table()), /nightly-backup\.sh'$/, 'it is installed all the same');
+  assert.equal(await warned(['--remove']), false);
+  rmSync(join(units, 'timers.target.wants/content-hub-backup.timer'));
+  assert.equal(await warned(), false, 'disabled');
+  await installUnits(other.root);
+  assert.equal(await warned(), false, 'of another clone');
+});
+
+test('case 100: cron that does not run is mentioned, one that runs is not', async (t) => {
+  const cron = await realCron(t, null);
+  if (!cron) return;
+  // In a process table of its own, with one other process in it.
+  const alone = (program: string): string =>
+    `cp /usr/bin/sleep ./${program} && exec unshare -pf --mount-proc sh -c './${program} 60 & exec sh "$@"' sh "$@"`;
+
+  const without = await cron.install([], alone('idle'));
+  const withCron = await cron.install([], alone('cron'));
+
+  assert.deepEqual([without.status, withCron.status], [0, 0]);
+  assert.match(without.stderr, /cron does not seem to run: start it/);
+  assert.equal(withCron.stderr, '');
+});
+
+for (const [title, crontab, message] of [
+  ['is refused by cron.allow', 'echo "You (ada) are not allowed to use this program (crontab)" >&2; exit 1', /crontab -l failed, nothing was changed: You \(ada\)/],
+  ['cannot read the table', 'echo "crontabs/ada/: fopen: Permission denied" >&2; exit 1', /nothing was changed: .*Permission denied/],
+  ['says nothing and fails', 'exit 1', /nothing was changed/],
+] as const) {
+  test(`case 100: when crontab ${title}, nothing is overwritten`, async (t) => {
+    const { root } = projectIn(t);
+    const called = join(dirname(root), 'called');
+    const bin = join(dirname(root), 'bin');
+    writeFiles(bin, { crontab: `#!/bin/sh\n[ "$1" = -l ] || touch '${called}'\n${crontab}\n` }, 0o755);
+
+    const { status, stderr } = await runProgram('sh', [join(root, 'scripts/install-backup-cron.sh')], {
+      cwd: root,
+      env: { PATH: `${bin}:/usr/bin:/bin`, HUB_NODE: process.execPath },
+    });
+
+    assert.equal(status, 1);
+    assert.match(stderr, message);
+    assert.ok(!existsSync(called));
+  });
+}
+
+test('case 100: without crontab the message says what to install', async (t) => {
+  const { root } = projectIn(t);
+  const bin = join(dirname(root), 'bin');
+  mkdirSync(bin);
+  for (const name of ['sh', 'dirname', 'readlink', 'sed', 'uname']) cpSync(`/usr/bin/${name}`, join(bin, name));
+
+  const { status, stderr } = await runProgram('/bin/sh', [join(root, 'scripts/install-backup-cron.sh')], {
+    env: { PATH: bin },
+  });
+
+  assert.equal(status, 1);
+  assert.match(stderr, /crontab is not installed: install cron, or use install-systemd\.sh/);
+});
+
+for (const name of ['plain', "a hub, 100% Ada's", '%%', "'", '$(touch gone) `touch gone` "x" & ; # *', '-n', '\u00fcber']) {
+  test(`case 101: the line works under the shell of cron for a project in the folder ${name}`, async (t) => {
+    const cron = await realCron(t, OTHERS, name);
+    if (!cron) return;
+    const { status, stderr } = await cron.install();
+    assert.equal(status, 0, stderr);
+
+    const ran = await runProgram('/bin/sh', ['-c', commandOf(lastLine(cron.table()))], {
+      cwd: '/',
+      env: { PATH: '/usr/bin:/bin', SHELL: '/bin/sh', HOME: dirname(cron.root) },
+    });
+
+    assert.deepEqual(ran, { status: 0, stdout: '', stderr: '' });
+    assert.equal(readFileSync(cron.ran, 'utf8'), `${cron.root}/scripts/nightly-backup.sh\n${process.execPath}\n`);
+    await cron.install(['--remove']);
+    assert.equal(cron.table(), OTHERS);
+  });
+}
+
+test('a folder that cron cannot name is refused', async (t) => {
+  const { root } = projectIn(t, 'back\\slash');
+  const { status, stderr } = await runProgram('sh', [join(root, 'scripts/install-backup-cron.sh')], {
+    env: { PATH: '/usr/bin:/bin', HUB_NODE: process.execPath },
+  });
+  assert.equal(status, 1);
+  assert.match(stderr, /cron cannot name .*: move the hub to a path without backslashes/);
+});
+
+test("another account's data are refused: its backups would not be its own", async (t) => {
+  if (!requireRoot(t, 'only root can give a folder to another account')) return;
+  const { root } = projectIn(t);
+  const bin = join(dirname(root), 'bin');
+  writeFiles(bin, { crontab: '#!/bin/sh\nexit 0\n' }, 0o755);
+  mkdirSync(join(root, 'data'));
+  chownSync(join(root, 'data'), 65534, 65534);
+
+  const { status, stderr } = await runProgram('sh', [join(root, 'scripts/install-backup-cron.sh')], {
+    cwd: root,
+    env: { PATH: `${bin}:/usr/bin:/bin`, HUB_NODE: process.execPath },
+  });
+
+  assert.equal(status, 1);
+  assert.match(stderr, /belongs to nobody: run this as that account/);
+});

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { runProgram, type Outcome } from '../support/run-program.ts';
+import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
+
+const MEBIBYTE = 1_048_576;
+
+type Night = {
+  root: string;
+  backups: string;
+  log(): string;
+  run(env?: Record<string, string>): Promise<Outcome>;
+  /** What backup.sh and verify-backup.sh do from now on. */
+  let(scripts: { backup?: string; verify?: string }): void;
+};
+
+/** nightly-backup.sh, and stand-ins for the two scripts that it calls. */
+function night(t: TestContext): Night {
+  const root = temporaryProject(t, ['scripts', 'package.json', 'src', 'node_modules/better-sqlite3']);
+  const backups = join(root, 'data/backups');
+  const script = join(root, 'scripts/nightly-backup.sh');
+  mkdirSync(backups, { recursive: true });
+  const place: Night = {
+    root,
+    backups,
+    log: () => readFileSync(join(backups, 'nightly.log'), 'utf8'),
+    run: (env = { PATH: '/usr/bin:/bin' }) =>
+      runProgram(script, [], { cwd: '/', env: { HUB_NODE: process.execPath, ...env } }),
+    let: ({ backup, verify }) => {
+      if (backup) writeFiles(root, { 'scripts/backup.sh': `#!/bin/sh\n${backup}\n` }, 0o755);
+      if (verify) writeFiles(root, { 'scripts/verify-backup.sh': `#!/bin/sh\n${verify}\n` }, 0o755);
+    },
+  };
+  place.let({ backup: `mkdir '${backups}/20260102-031500'; echo made`, verify: 'echo "verified ${1##*/}"' });
+  return place;
+}
+
+test('a good night is silent, and its report is in the log: backup, then verification of the newest', async (t) => {
+  const place = night(t);
+  for (const older of ['20260101-031500', '20251231-235959']) mkdirSync(join(place.backups, older));
+
+  const outcome = await place.run();
+
+  assert.deepEqual(outcome, { status: 0, stdout: '', stderr: '' });
+  const utc = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
+  assert.match(place.log(), new RegExp(
+    `^== ${utc} backup\nmade\n== ${utc} verify\nverified 20260102-031500\n== ${utc} ended with exit code 0\n$`));
+  assert.equal(statSync(join(place.backups, 'nightly.log')).mode & 0o777, 0o600);
+});
+
+test('only folders named like backups are taken for the newest', async (t) => {
+  const place = night(t);
+  for (const name of ['20260103-031500.bad', '.tmp-20260104-031500', '99999999-99999', '2026010-3031500']) {
+    mkdirSync(join(place.backups, name));
+  }
+  writeFileSync(join(place.backups, '20260105-031500'), '');
+  symlinkSync('/srv', join(place.backups, '20260106-031500'));
+
+  await place.run();
+
+  assert.match(place.log(), /verified 20260102-031500\n/);
+});
+
+for (const [title, scripts, status, said] of [
+  ['the backup fails', { backup: 'echo "disk full" >&2; exit 1' }, 1, /disk full\n.*verify\nthere is no backup/],
+  ['another backup runs', { backup: 'exit 75' }, 75, /ended with exit code 75/],
+  ['the verification fails', { verify: 'echo "hub.db is damaged"; exit 1' }, 1, /made\n.*\nhub\.db is damaged/],
+] as const) {
+  test(`case 107: when ${title}, the exit code says so and the report is repeated on standard error`, async (t) => {
+    const place = night(t);
+    place.let(scripts);
+    if (status === 75) mkdirSync(join(place.backups, '20260101-031500'));
+
+    const outcome = await place.run();
+
+    assert.equal(outcome.status, status);
+    assert.equal(outcome.stdout, '');
+    assert.match(outcome.stderr, said);
+    assert.equal(outcome.stderr, place.log());
+  });
+}
+
+test('a failed backup does not keep the newest one from being verified', async (t) => {
+  const place = night(t);
+  mkdirSync(join(place.backups, '20260101-031500'));
+  place.let({ backup: 'exit 1' });
+
+  const { status, stderr } = await place.run();
+
+  assert.equal(status, 1);
+  assert.match(stderr, /verified 20260101-031500/);
+});
+
+test('the reports of many nights stay below twice 1 MiB, and only the last one is repeated', async (t) => {
+  const place = night(t);
+  writeFileSync(join(place.backups, 'nightly.log'), 'old\n'.repeat(MEBIBYTE / 4));
+  place.let({ backup: 'exit 1' });
+
+  const { stderr } = await place.run();
+
+  assert.equal(statSync(join(place.backups, 'nightly.log.1')).size, MEBIBYTE);
+  assert.equal(place.log(), stderr);
+  writeFileSync(join(place.backups, 'nightly.log'), 'old\n'.repeat(10));
+  assert.doesNotMatch((await place.run()).stderr, /old/);
+  assert.equal(statSync(join(place.backups, 'nightly.log.1')).size, MEBIBYTE);
+});
+
+for (const env of [{}, { PATH: '' }, { PATH: '/usr/bin:/bin', LC_ALL: 'POSIX' }]) {
+  test(`case 102: it works with ${JSON.stringify(env)} for all its environment`, async (t) => {
+    const place = night(t);
+    place.let({ backup: 'command -v sed >/dev/null && case $PATH in *:/usr/local/bin:*|/usr/local/bin:*) echo found ;; esac' });
+    mkdirSync(join(place.backups, '20260101-031500'));
+
+    const outcome = await place.run(env);
+
+    assert.equal(outcome.status, 0, outcome.stderr);
+    assert.match(place.log(), /found/);
+  });
+}
+
+test('case 106: a script that is replaced in place while it runs goes on as it was', async (t) => {
+  const place = night(t);
+  const script = join(place.root, 'scripts/nightly-backup.sh');
+  place.let({ backup: `cat >'${script}' </dev/null; i=0; while [ $i -lt 900 ]; do echo 'touch "$HOME/new"'; i=$((i + 1)); done >>'${script}'` });
+  mkdirSync(join(place.backups, '20260101-031500'));
+
+  const outcome = await place.run({ PATH: '/usr/bin:/bin', HOME: place.root });
+
+  assert.equal(outcome.status, 0, outcome.stderr);
+  assert.match(place.log(), /verified 20260101-031500\n.*ended with exit code 0\n$/);
+  assert.throws(() => statSync(join(place.root, 'new')));
+});
+
+test('case 103: settings of .env are read, never run', async (t) => {
+  const place = night(t);
+  writeFiles(place.root, { '.env': `DATA_DIR="${place.root}/data $(touch ${place.root}/gone) # not"\n` });
+  const strange = join(place.root, `data $(touch ${place.root}/gone) # not`);
+  mkdirSync(join(strange, 'backups/20260101-031500'), { recursive: true });
+
+  const outcome = await place.run();
+
+  assert.equal(outcome.status, 0, outcome.stderr);
+  assert.match(readFileSync(join(strange, 'backups/nightly.log'), 'utf8'), /verified 20260101-031500/);
+  assert.throws(() => statSync(join(place.root, 'gone')));
+});
+
+test('mistakes in the configuration and in the arguments exit 2', async (t) => {
+  const place = night(t);
+  assert.equal((await place.run({ PATH: '/usr/bin:/bin', PORT: 'x' })).status, 2);
+  const script = join(place.root, 'scripts/nightly-backup.sh');
+  assert.equal((await runProgram(script, ['now'], { env: { PATH: '/usr/bin:/bin' } })).status, 2);
+});

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { AT, installedHub } from '../support/booted-system.ts';
+import { requireTool } from '../support/tools.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+test('under systemd the confined hub becomes healthy, comes back when killed and stops within its grace', async (t) => {
+  const hub = await installedHub(t);
+  if (!hub) return;
+  assert.equal((await hub.sh(`'${AT}/scripts/healthcheck.sh'`)).status, 0);
+  assert.deepEqual([await hub.show('web', 'ActiveState'), await hub.show('worker', 'ActiveState')], ['active', 'active']);
+
+  const first = await hub.pid('web');
+  await hub.sh(`kill -9 ${first}`);
+  await waitUntil('web is back', async () => ![0, first].includes(await hub.pid('web')) &&
+    (await hub.show('web', 'ActiveState')) === 'active', 30_000);
+
+  assert.equal((await hub.sh('systemctl stop content-hub-worker content-hub-web')).status, 0);
+  for (const unit of ['web', 'worker']) assert.equal(await hub.show(unit, 'Result'), 'success');
+});
+
+test('under systemd a web that answers no more is restarted, and one that was stopped is left alone', async (t) => {
+  const hub = await installedHub(t);
+  if (!hub) return;
+  const hung = await hub.pid('web');
+  await hub.sh('mkdir -p /run/systemd/system/content-hub-health.service.d && printf "[Service]\\nExecStart=\\n' +
+    `ExecStart=:\\"${AT.replace('%', '%%%%')}/scripts/await-health.sh\\" 2 1\\n" ` +
+    '>/run/systemd/system/content-hub-health.service.d/quick.conf && systemctl daemon-reload');
+
+  await hub.sh('systemctl start content-hub-health.service');
+  assert.equal(await hub.pid('web'), hung);
+
+  await hub.sh(`kill -STOP ${hung}`);
+  await hub.sh('systemctl start content-hub-health.service');
+  await waitUntil('web was restarted', async () => ![0, hung].includes(await hub.pid('web')) &&
+    (await hub.show('web', 'ActiveState')) === 'active', 60_000);
+  assert.equal((await hub.sh(`'${AT}/scripts/healthcheck.sh'`)).status, 0);
+
+  await hub.sh('systemctl stop content-hub-web');
+  assert.equal((await hub.sh('systemctl start content-hub-health.service')).status, 0);
+  assert.equal(await hub.show('web', 'ActiveState'), 'inactive');
+});
+
+test('under systemd nothing starts during a restore, and a mistake in the configuration is not tried again', async (t) => {
+  const hub = await installedHub(t);
+  if (!hub) return;
+  const state = join(hub.project, 'data/run/restore-state.json');
+  await hub.sh('systemctl stop content-hub-web content-hub-worker');
+  await hub.sh(`touch '${AT}/data/run/restore-state.json'`);
+  await hub.sh('systemctl start content-hub-web content-hub-worker');
+  for (const unit of ['web', 'worker']) assert.equal(await hub.show(unit, 'ActiveState'), 'inactive', unit);
+
+  rmSync(state);
+  await hub.sh(`echo PORT=x >'${AT}/.env'`);
+  assert.notEqual((await hub.sh('systemctl start content-hub-web')).status, 0);
+  assert.deepEqual([await hub.show('web', 'ActiveState'), await hub.show('web', 'ExecMainStatus')], ['failed', '2']);
+
+  rmSync(join(hub.project, '.env'));
+  assert.equal((await hub.sh('systemctl start content-hub-web content-hub-worker')).status, 0);
+});
+
+test('under systemd the sandboxed backup runs, and can write nowhere else', async (t) => {
+  const hub = await installedHub(t);
+  if (!hub) return;
+  mkdirSync(join(hub.project, 'open'), { mode: 0o777 });
+  await hub.sh(`chmod 777 '${AT}/open' && printf '#!/bin/sh\\n${''}id -un; for place in "$DATA" /srv/open "$OPEN"; do ` +
+    `touch "$place/x" && echo "wrote $place"; done\\n' >'${AT}/scripts/backup.sh' && mkdir -m 777 /srv/open && ` +
+    'mkdir -p /run/systemd/system/content-hub-backup.service.d && ' +
+    `printf '[Service]\\nEnvironment="DATA=${AT.replace('%', '%%%%')}/data" "OPEN=${AT.replace('%', '%%%%')}/open"\\n' ` +
+    '>/run/systemd/system/content-hub-backup.service.d/where.conf && systemctl daemon-reload');
+
+  await hub.sh('systemctl start content-hub-backup.service');
+
+  const log = readFileSync(join(hub.project, 'data/backups/nightly.log'), 'utf8');
+  assert.match(log, /^daemon$/m);
+  assert.match(log, new RegExp(`^wrote ${AT}/data$`, 'm'));
+  assert.equal(log.match(/^wrote/gm)?.length, 1);
+  assert.equal(log.match(/Read-only file system/g)?.length, 2);
+});
+
+test("install-systemd.sh mentions that the account's crontab has this clone's line, and installs all the same", async (t) => {
+  if (!requireTool(t, 'crontab')) return;
+  const hub = await installedHub(t);
+  if (!hub) return;
+  const asDaemon = 'HOME=/tmp setpriv --reuid=1 --regid=1 --clear-groups';
+  const byCron = await hub.sh(`${asDaemon} '${AT}/scripts/install-backup-cron.sh'`);
+  assert.equal(byCron.status, 0, byCron.stderr);
+  assert.match(byCron.stderr, /^install-backup-cron: systemd's content-hub-backup\.timer makes this hub's backups too/m);
+  const made = (await hub.sh('crontab -u daemon -l')).stdout;
+  const quoted = `15 3 * * * "${AT.replace('%', '\\%')}/scripts/nightly-backup.sh" >/dev/null`;
+
+  for (const [table, warns] of [
+    [made, true], [`${quoted}\n`, true], [`# ${made}`, false], ['', false],
+    [made.replace(AT.slice(1, 8), 'opt/b h'), false], [made.replaceAll("'/opt", "'/other/opt"), false],
+  ] as const) {
+    assert.equal((await hub.sh(`crontab -u daemon - <<'END'\n${table}END`)).status, 0);
+    const { status, stderr } = await hub.sh(`'${AT}/scripts/install-systemd.sh' --user daemon`);
+    assert.equal(status, 0, stderr);
+    assert.equal(/^install-systemd: the crontab of daemon makes this hub's backups too: keep one .*timer\)$/m.test(stderr), warns, table);
+  }
+});

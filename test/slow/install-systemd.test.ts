@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { canMount } from '../support/private-mounts.ts';
+import { runProgram, type Outcome } from '../support/run-program.ts';
+import { temporaryProject } from '../support/temporary-project.ts';
+import { requireRoot, requireTool } from '../support/tools.ts';
+
+const UNITS = [
+  'content-hub-backup.service', 'content-hub-backup.timer', 'content-hub-health.service', 'content-hub-health.timer',
+  'content-hub-web.service', 'content-hub-worker.service',
+];
+const BRIDGE = 'content-hub-clamd-bridge.service';
+const ACCOUNT = 'daemon'; // one that every system has
+
+type Machine = {
+  root: string; // of the project
+  image: string;
+  units: string; // the folder they are installed in
+  install(args?: readonly string[], settings?: Record<string, string>): Promise<Outcome>;
+  /** Into the image, and it has to succeed. */
+  installed(args?: readonly string[], settings?: Record<string, string>): Promise<Outcome>;
+};
+
+/**
+ * A project as set-up leaves it, in a folder of that name, and a system's image for its units. Settings are written to
+ * .env; a PORT in the environment, which the units would not see, is to have no effect.
+ */
+function machine(t: TestContext, name = 'a hub, 100% & $HOME'): Machine {
+  const first = temporaryProject(t, ['scripts', 'package.json', 'src', 'node_modules/better-sqlite3']);
+  const root = join(dirname(first), name);
+  renameSync(first, root);
+  const image = join(dirname(root), 'image');
+  mkdirSync(join(image, 'etc'), { recursive: true });
+  const install: Machine['install'] = (args = [], settings = {}) => {
+    const lines = Object.entries(settings).map(([variable, value]) => `${variable}='${value}'\n`.replace(/'(.*'.*)'/, '$1'));
+    writeFileSync(join(root, '.env'), lines.join(''));
+    return runProgram('sh', [join(root, 'scripts/install-systemd.sh'), ...args], {
+      cwd: '/', env: { PATH: '/usr/bin:/bin', HUB_NODE: process.execPath, PORT: '0' },
+    });
+  };
+  return {
+    root, image, install,
+    units: join(image, 'etc/systemd/system'),
+    async installed(args = [], env = {}) {
+      const outcome = await install(['--root', image, '--user', ACCOUNT, ...args], env);
+      assert.equal(outcome.status, 0, outcome.stderr);
+      return outcome;
+    },
+  };
+}
+
+test('--dry-run prints every unit with its placeholders filled in, and changes nothing', async (t) => {
+  const { root, install, image } = machine(t, 'hub');
+
+  const { status, stdout } = await install(['--dry-run', '--user', ACCOUNT]);
+
+  assert.equal(status, 0);
+  const paths = [...stdout.matchAll(/^# (\/etc\/systemd\/system\/.*)$/gm)].map(([, path]) => path);
+  assert.deepEqual(paths.sort(), UNITS.map((unit) => `/etc/systemd/system/${unit}`));
+  const settings = stdout.replace(/^#.*$/gm, '');
+  assert.doesNotMatch(settings, /@[A-Z]/);
+  assert.ok(settings.includes(`ExecStart=:"${process.execPath}" "${root}/src/bin/launch.ts" web\n`));
+  assert.ok(settings.includes(`User=${ACCOUNT}\n`));
+  assert.deepEqual(readdirSync(join(image, 'etc')), []);
+  assert.ok(!existsSync(join(root, 'data')));
+});
+
+for (const name of ['hub', 'a hub, 100% & $HOME', '%h %n;#|']) {
+  test(`systemd understands every unit of a project in the folder ${name}, and rates it well`, async (t) => {
+    if (!requireTool(t, 'systemd-analyze')) return;
+    const hub = machine(t, name);
+    await hub.installed(['--with-bridge'], { BACKUP_OFFSITE_DIR: '/mnt/far 100%' });
+    const paths = readdirSync(hub.units).filter((unit) => unit.includes('.')).map((unit) => join(hub.units, unit));
+    const files = paths.filter((path) => /\.(service|timer)$/.test(path));
+    const env = { PATH: '/usr/bin:/bin' };
+
+    const verified = await runProgram('systemd-analyze', ['verify', '--man=no', ...files], { env });
+    assert.deepEqual(verified, { status: 0, stdout: '', stderr: '' });
+
+    for (const service of files.filter((path) => path.endsWith('.service'))) {
+      const args = ['security', '--offline=yes', '--threshold=25', '--no-pager', service];
+      const { status, stdout } = await runProgram('systemd-analyze', args, { env });
+      assert.equal(status, 0, stdout.trimEnd().split('\n').at(-1));
+    }
+  });
+}
+
+test('systemd-analyze verify would find a program that is not where the unit says', async (t) => {
+  if (!requireTool(t, 'systemd-analyze')) return;
+  const { installed, units, root } = machine(t);
+  await installed();
+  renameSync(join(root, 'scripts/nightly-backup.sh'), join(root, 'scripts/elsewhere.sh'));
+
+  const unit = join(units, 'content-hub-backup.service');
+  const { status, stderr } = await runProgram('systemd-analyze', ['verify', '--man=no', unit], {
+    env: { PATH: '/usr/bin:/bin' },
+  });
+
+  assert.notEqual(status, 0);
+  assert.ok(stderr.includes(`${root}/scripts/nightly-backup.sh is not executable`), stderr);
+});
+
+for (const unit of ['web', 'worker', 'backup', 'health']) {
+  test(`${unit} does not start while a restore is under way, by systemd's own judgement`, async (t) => {
+    if (!requireTool(t, 'systemd-analyze')) return;
+    const { installed, units, root } = machine(t);
+    await installed();
+    const text = readFileSync(join(units, `content-hub-${unit}.service`), 'utf8');
+    const [condition = ''] = /^ConditionPathExists=.*$/m.exec(text) ?? [];
+    const judged = async (): Promise<number | null> =>
+      (await runProgram('systemd-analyze', ['condition', condition], { env: { PATH: '/usr/bin:/bin' } })).status;
+
+    assert.equal(await judged(), 0);
+    mkdirSync(join(root, 'data/run'), { recursive: true });
+    writeFileSync(join(root, 'data/run/restore-state.json'), '{}');
+    assert.equal(await judged(), 1);
+  });
+}
+
+test('the backup comes every day at 03:15, and a missed one is made up for', async (t) => {
+  if (!requireTool(t, 'systemd-analyze')) return;
+  const { installed, units } = machine(t);
+  await installed();
+  const timer = readFileSync(join(units, 'content-hub-backup.timer'), 'utf8');
+  assert.match(timer, /^Persistent=true$/m);
+  const [, calendar = ''] = /^OnCalendar=(.*)$/m.exec(timer) ?? [];
+
+  const { stdout } = await runProgram('systemd-analyze', ['calendar', '--iterations=3', calendar], {
+    env: { PATH: '/usr/bin:/bin', TZ: 'UTC' },
+  });
+
+  assert.equal(stdout.match(/\d{4}-\d\d-\d\d 03:15:00 UTC/g)?.length, 3, stdout);
+});
+
+test('only the backup may write to the off-site folder, and none when it is not set', async (t) => {
+  const { installed, units } = machine(t);
+  const withIt = (): string[] =>
+    UNITS.filter((unit) => readFileSync(join(units, unit), 'utf8').includes('"-/mnt/far 100%%"'));
+  await installed([], { BACKUP_OFFSITE_DIR: '/mnt/far 100%' });
+  assert.deepEqual(withIt(), ['content-hub-backup.service']);
+
+  await installed();
+  assert.deepEqual(withIt(), []);
+  assert.doesNotMatch(readFileSync(join(units, 'content-hub-backup.service'), 'utf8'), /^[^#\n].*@[A-Z]/m);
+});
+
+test('units are installed, enabled and, with --remove, gone again; others stay', async (t) => {
+  if (!requireTool(t, 'systemctl')) return;
+  const { image, units, install, installed } = machine(t);
+  mkdirSync(units, { recursive: true });
+  writeFileSync(join(units, 'other.service'), '[Service]\nExecStart=/bin/true\n');
+
+  await installed();
+  await installed();
+  assert.deepEqual(readdirSync(units).sort(),
+    [...UNITS, 'multi-user.target.wants', 'other.service', 'timers.target.wants'].sort());
+  assert.deepEqual(readdirSync(join(units, 'multi-user.target.wants')).sort(),
+    ['content-hub-web.service', 'content-hub-worker.service']);
+  assert.deepEqual(readdirSync(join(units, 'timers.target.wants')).sort(),
+    ['content-hub-backup.timer', 'content-hub-health.timer']);
+
+  for (let round = 0; round < 2; round += 1) {
+    const { status, stdout } = await install(['--root', image, '--remove']);
+    assert.deepEqual([status, stdout], [0, 'no unit of the hub is installed\n']);
+  }
+  const left = readdirSync(units, { recursive: true }).filter((name) => String(name).includes('content-hub'));
+  assert.deepEqual(left, []);
+  assert.ok(existsSync(join(units, 'other.service')));
+});
+
+test('the bridge comes only when asked for, and then stays when the rest is installed again', async (t) => {
+  if (!requireTool(t, 'systemctl')) return;
+  const { installed, units } = machine(t);
+  await installed();
+  assert.ok(!existsSync(join(units, BRIDGE)));
+  await installed(['--with-bridge']);
+  writeFileSync(join(units, BRIDGE), 'old');
+  await installed();
+  assert.match(readFileSync(join(units, BRIDGE), 'utf8'), /launch\.ts" clamd-bridge$/m);
+});
+
+for (const [title, args, env, message] of [
+  ['root as the account', ['--user', 'root'], {}, /should not run as root/],
+  ['an account that is not there', ['--user', 'no-such-one'], {}, /there is no account no-such-one/],
+  ['a port that nothing can know', ['--user', ACCOUNT], { PORT: '0' }, /PORT is 0/],
+  ['data where systemd cannot name them', ['--user', ACCOUNT], { DATA_DIR: '/srv/"x"' }, /systemd cannot name \/srv\/"x"/],
+  ['an apostrophe', ['--user', ACCOUNT], { DATA_DIR: "/srv/Ada's" }, /systemd cannot name/],
+  ['data that end in a backslash', ['--user', ACCOUNT], { DATA_DIR: '/srv/x\\' }, /systemd cannot name/],
+] as const) {
+  test(`${title} is refused and nothing is installed`, async (t) => {
+    const { install, image } = machine(t);
+    const { status, stderr } = await install(['--root', image, ...args], env);
+    assert.equal(status, 1);
+    assert.match(stderr, message);
+    assert.deepEqual(readdirSync(join(image, 'etc')), []);
+  });
+}
+
+test('wrong usage exits 2, mistakes in the configuration too', async (t) => {
+  const { install, image } = machine(t);
+  for (const args of [['--nonsense'], ['--user'], ['--root'], ['web']]) {
+    const { status, stdout, stderr } = await install(args);
+    assert.deepEqual([status, stdout], [2, ''], args.join());
+    assert.match(stderr, /^Usage: install-systemd\.sh/);
+  }
+  assert.equal((await install(['--root', image, '--user', ACCOUNT], { PORT: 'x' })).status, 2);
+});
+
+/** As root, in private mounts: the project at /srv, no units of the machine's, systemctl only noting its calls. */
+async function runningMachine(t: TestContext, running: boolean, systemctl = ':') {
+  if (!(await canMount(t))) return undefined;
+  if (!requireRoot(t, 'only root can install units and make folders for other accounts')) return undefined;
+  const { root } = machine(t);
+  const home = dirname(root);
+  const prepare = `mount -t tmpfs none /etc/systemd/system && mount -t tmpfs none /run && mount --bind '${root}' /srv &&
+    ${running ? 'mkdir -p /run/systemd/system' : ':'} && mkdir /run/bin &&
+    printf '%s\\n' '#!/bin/sh' 'echo "$*" >>/run/calls' '${systemctl}' >/run/bin/systemctl && chmod 755 /run/bin/systemctl`;
+  const script = (args: string): string => `${prepare} || exit 99
+    PATH=/run/bin:$PATH sh /srv/scripts/install-systemd.sh ${args}; status=$?
+    cat /run/calls >"$CALLS" 2>/dev/null; ls /etc/systemd/system >"$LEFT"; stat -c '%U %a' /srv/data >>"$LEFT"; exit $status`;
+  return async (args: string) => {
+    const [calls, left] = [join(home, 'calls'), join(home, 'left')];
+    const env = { PATH: '/usr/bin:/bin', CALLS: calls, LEFT: left, HUB_NODE: process.execPath };
+    const outcome = await runProgram('unshare', ['-m', 'sh', '-c', script(args)], { env });
+    assert.notEqual(outcome.status, 99, outcome.stderr);
+    return { ...outcome, calls: readFileSync(calls, 'utf8').trim().split('\n'), left: readFileSync(left, 'utf8') };
+  };
+}
+
+test('on a running system the units are loaded, enabled and started, on data of the account alone', async (t) => {
+  const run = await runningMachine(t, true);
+  if (!run) return;
+  const { status, stderr, calls, left } = await run(`--user ${ACCOUNT}`);
+  const started = 'content-hub-web.service content-hub-worker.service content-hub-backup.timer content-hub-health.timer';
+  assert.equal(status, 0, stderr);
+  assert.deepEqual(calls, ['daemon-reload', `enable ${started}`, `restart ${started}`]);
+  assert.match(left, new RegExp(`^${UNITS.join('\n')}\n${ACCOUNT} 700\n$`));
+});
+
+test('units that do not start make the installation fail and say where to look', async (t) => {
+  const run = await runningMachine(t, true, '[ "$1" != restart ]');
+  if (!run) return;
+  const { status, stdout, stderr } = await run(`--user ${ACCOUNT}`);
+  assert.deepEqual([status, stdout], [1, '']);
+  assert.match(stderr, /not everything has started: journalctl/);
+});
+
+test('where systemd does not run, nothing is installed and the alternatives are named', async (t) => {
+  const run = await runningMachine(t, false);
+  if (!run) return;
+  const { status, stderr, left } = await run(`--user ${ACCOUNT}`);
+  assert.equal(status, 1);
+  assert.match(stderr, /systemd does not run this machine; --dry-run prints .*install-backup-cron\.sh is for cron/);
+  assert.equal(left, '');
+});

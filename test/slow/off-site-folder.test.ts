@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { contents, NAME, offSite, SCRIPT, THREE_FILES, type OffSite } from '../support/off-site.ts';
+import { privately } from '../support/private-mounts.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const MARK = '.content-hub-off-site';
+
+function withFolder(t: TestContext): OffSite {
+  const place = offSite(t);
+  place.env['BACKUP_OFFSITE_DIR'] = place.far;
+  return place;
+}
+
+test('with no destination set, nothing is said, made or done', async (t) => {
+  const place = offSite(t);
+
+  for (const args of [['check'], ['send', place.backup]]) {
+    assert.deepEqual(await place.run(args), { status: 0, stdout: '', stderr: '' });
+  }
+
+  assert.deepEqual(readdirSync(place.dataDir), ['backups']);
+});
+
+test('what is no command or no finished backup is refused', async (t) => {
+  const { run, dataDir, backup, far } = withFolder(t);
+  const wrong = [[], ['send'], ['check', 'x'], ['send', 'a', 'b'], ['send', ''], ['send', '/'], ['send', dataDir]];
+  for (const args of wrong) assert.equal((await run(args)).status, 2, JSON.stringify(args));
+
+  writeFileSync(join(backup, 'evil.sh'), '');
+  assert.equal((await run(['send', backup])).status, 1);
+  assert.deepEqual(readdirSync(far), []);
+});
+
+test('a backup arrives with its three files and the same hashes, once, however often it is sent', async (t) => {
+  const { send, run, far, backup } = withFolder(t);
+
+  const first = await send();
+  const second = await run(['send', `${backup}/`]);
+
+  assert.equal(first.status, 0);
+  assert.equal(first.stdout, `off-site: ${far}/${NAME}: done, read back and equal\n`);
+  assert.equal(second.stdout, `off-site: ${far}/${NAME}: there already and equal\n`);
+  assert.deepEqual(contents(join(far, NAME)), contents(backup));
+  assert.deepEqual(readdirSync(far).sort(), [MARK, NAME]);
+});
+
+test('the ledger of arrivals is in the form of sha256sum, and fits', async (t) => {
+  const { send, dataDir } = withFolder(t);
+  await send();
+  execFileSync('sha256sum', ['-c', '--strict', '--quiet', 'off-site.sent'], { cwd: join(dataDir, 'backups') });
+});
+
+for (const [title, program, script] of [
+  ['a copy that changes a byte', 'cp', 'REAL "$@" && for last do :; done && printf x | dd of="$last/hub.db" seek=9 bs=1 conv=notrunc'],
+  ['a copy that leaves a file out', 'cp', 'for last do :; done; REAL -- "$2" "$4" "$last"'],
+  ['a copy that fails half-way', 'cp', 'for last do :; done; head -c 5000 "$2" >"$last/hub.db"; exit 1'],
+  ['a disk that cannot sync', 'sync', 'exit 1'],
+  ['a rename that fails', 'mv', 'exit 1'],
+] as const) {
+  test(`${title} is not called done and leaves nothing behind`, async (t) => {
+    const { send, replace, far, dataDir } = withFolder(t);
+    replace(program, script);
+
+    const { status, stdout, stderr } = await send();
+
+    assert.equal(status, 1);
+    assert.equal(stdout, '');
+    assert.match(stderr, new RegExp(`${NAME}: NOT done`));
+    assert.deepEqual(readdirSync(far).filter((name) => name !== MARK), []);
+    assert.deepEqual(Object.keys(contents(join(dataDir, 'tmp'))), []);
+  });
+}
+
+test('case 92: a folder that is missing or is a file is found by check, and nothing is made', async (t) => {
+  const { run, send, far } = withFolder(t);
+  rmSync(far, { recursive: true });
+  for (const outcome of [await run(['check']), await send()]) {
+    assert.equal(outcome.status, 1);
+    assert.match(outcome.stderr, /is not there: is the disk mounted\?/);
+  }
+  assert.throws(() => readdirSync(far));
+
+  writeFileSync(far, '');
+  assert.equal((await run(['check'])).status, 1);
+});
+
+test('case 92: an empty mount point where backups were sent before is not taken for the disk', async (t) => {
+  const { send, run, far } = withFolder(t);
+  await send();
+  rmSync(far, { recursive: true });
+  mkdirSync(far);
+
+  const unmounted = await run(['check']);
+  assert.equal(unmounted.status, 1);
+  assert.match(unmounted.stderr, /does not hold what was sent before: is the disk mounted\?/);
+  assert.equal((await send()).status, 1);
+  assert.deepEqual(readdirSync(far), []);
+
+  const [, advice = ''] = /If it is a new one: (touch .*)/.exec(unmounted.stderr) ?? [];
+  execFileSync('sh', ['-c', advice]);
+  assert.equal((await send()).status, 0);
+});
+
+test('case 92: a read-only folder is found by check', async (t) => {
+  const place = withFolder(t);
+  const outcome = await privately(t, place, 'mount --bind "$F" "$F" && mount -o remount,bind,ro "$F"', 'check');
+  if (!outcome) return;
+  assert.equal(outcome.status, 1);
+  assert.match(outcome.stderr, /cannot be written to: is it read-only/);
+});
+
+test('case 92: a disk that fills up gets nothing under the final name, and its space back', async (t) => {
+  const place = withFolder(t);
+  const outcome = await privately(t, place, 'mount -t tmpfs -o size=256k none "$F"', `send '${place.backup}'`);
+  if (!outcome) return;
+  assert.equal(outcome.status, 1);
+  assert.match(outcome.stderr, /NOT done/);
+  assert.deepEqual(outcome.left, []);
+});
+
+test('case 92: another disk is fine, the same disk as the data gets a note', async (t) => {
+  const place = withFolder(t);
+  const note = /is on the same disk as DATA_DIR/;
+  assert.match((await place.run(['check'])).stderr, note);
+
+  const other = await privately(t, place, 'mount -t tmpfs none "$F"', `send '${place.backup}'`);
+  if (!other) return;
+  assert.deepEqual([other.status, other.stderr], [0, '']);
+  assert.deepEqual(other.left, [MARK, NAME]);
+});
+
+test('case 93: a folder inside DATA_DIR is refused, also through a link', async (t) => {
+  const { run, dataDir, folder } = withFolder(t);
+  for (const inside of ['', '/backups', '/backups/', '/x/../tmp']) {
+    const { status, stderr } = await run(['check'], { BACKUP_OFFSITE_DIR: dataDir + inside });
+    assert.equal(status, 2, inside);
+    assert.match(stderr, /BACKUP_OFFSITE_DIR must be outside DATA_DIR/);
+  }
+
+  symlinkSync(join(dataDir, 'backups'), join(folder, 'link'));
+  const linked = await run(['check'], { BACKUP_OFFSITE_DIR: join(folder, 'link') });
+  assert.equal(linked.status, 1);
+  assert.match(linked.stderr, /lies in DATA_DIR/);
+});
+
+test('case 96: a run that is killed leaves nothing under the final name, and the next one repairs it', async (t) => {
+  const { send, replace, far, backup, dataDir } = withFolder(t);
+  replace('sync', 'kill -9 0');
+  assert.notEqual((await send()).status, 0);
+  assert.deepEqual(readdirSync(far), [`.partial-${NAME}`]);
+  mkdirSync(join(dataDir, 'tmp/off-site.leftover'));
+
+  replace('sync', 'exec REAL "$@"');
+  assert.equal((await send()).status, 0);
+
+  assert.deepEqual(readdirSync(far).sort(), [MARK, NAME]);
+  assert.deepEqual(contents(join(far, NAME)), contents(backup));
+  assert.deepEqual(readdirSync(join(dataDir, 'tmp')), []);
+});
+
+test('case 97: the same name with other content is not overwritten', async (t) => {
+  const { send, far, backup } = withFolder(t);
+  await send();
+  appendFileSync(join(far, NAME, 'hub.db'), 'x');
+  const before = contents(far);
+
+  const { status, stdout, stderr } = await send();
+
+  assert.equal(status, 1);
+  assert.equal(stdout, '');
+  assert.match(stderr, /is there with other content: it is not overwritten/);
+  assert.deepEqual(contents(far), before);
+  assert.deepEqual(Object.keys(contents(backup)), THREE_FILES);
+});
+
+test('case 97: neither a link nor an empty folder of that name counts as the backup', async (t) => {
+  const { send, far, folder } = withFolder(t);
+  symlinkSync(join(folder, 'nowhere'), join(far, NAME));
+  assert.equal((await send()).status, 1);
+  rmSync(join(far, NAME));
+  mkdirSync(join(far, NAME));
+  assert.equal((await send()).status, 1);
+  assert.deepEqual(readdirSync(join(far, NAME)), []);
+});
+
+test('a local backup that is damaged is not sent', async (t) => {
+  const { send, far, backup } = withFolder(t);
+  const bytes = readFileSync(join(backup, 'hub.db'));
+  bytes.writeUInt8(bytes.readUInt8(500) ^ 1, 500);
+  writeFileSync(join(backup, 'hub.db'), bytes);
+
+  const { status, stderr } = await send();
+
+  assert.equal(status, 1);
+  assert.match(stderr, /is not a whole backup: nothing is sent/);
+  assert.deepEqual(readdirSync(far), []);
+});
+
+test('two at once: the second says that it is busy, and a killed one blocks nobody', async (t) => {
+  const { send, replace, folder, env, backup } = withFolder(t);
+  replace('cp', `touch '${folder}/copying'; exec sleep 60`);
+  const first = spawn('sh', [SCRIPT, 'send', backup], { env, detached: true, stdio: 'ignore' });
+  t.after(() => first.pid !== undefined && (first.exitCode ?? first.signalCode) === null && process.kill(-first.pid, 'SIGKILL'));
+  await waitUntil('the first one copies', () => readdirSync(folder).includes('copying'));
+
+  const second = await send();
+  assert.equal(second.status, 75);
+  assert.match(second.stderr, /another backup is being sent/);
+
+  if (first.pid !== undefined) process.kill(-first.pid, 'SIGKILL');
+  await new Promise((resolve) => first.once('close', resolve));
+  replace('cp', 'exec REAL "$@"');
+  assert.equal((await send()).status, 0);
+});

@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { makeSetUpLink } from '../../src/features/accounts/join-hub.ts';
+import { openBrowser, type Browser } from '../support/browser.ts';
+import { fakeLookup } from '../support/fake-lookup.ts';
+import { rss, serving, type Item } from '../support/feeds.ts';
+import { HOSTILE_MARKUP } from '../support/hostile-markup.ts';
+import { startHub, type Hub } from '../support/hub.ts';
+import { reply, startOrigin } from '../support/origin.ts';
+import { FIND_FAINT_TEXT, FIND_FAULTS, follow, path, submit } from '../support/page-visits.ts';
+import { requireTool } from '../support/tools.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const TAB = '\ue004';
+const ENTER = '\ue007';
+
+/** A word and an address that no narrow window can hold on one line. */
+const LONG = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'.repeat(2);
+const ITEMS: Item[] = [
+  { guid: 'a', title: 'Barn owls hunt at night', content: '<p>They eat <b>voles</b>.</p>' },
+  {
+    guid: 'b',
+    title: LONG,
+    content: `<p>${LONG}</p><pre>${'wide '.repeat(80)}</pre><table><tr>${`<td>${LONG}</td>`.repeat(5)}</tr></table>`,
+    extra: `<enclosure url="https://cdn.test/${LONG}.mp3" type="audio/mpeg" length="123456"/>`,
+  },
+];
+
+/** Signs the browser in as an administrator who follows one feed of these items; ends on the list of sources. */
+async function signInWithFeed(t: TestContext, hub: Hub, browser: Browser, items = ITEMS): Promise<void> {
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls &amp; more', items)) });
+  const ada = await hub.person('ada');
+  assert.equal((await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` })).status, 201);
+  await browser.goto(`${hub.address}/sign-in?next=/sources`);
+  await submit(browser, { username: 'ada', password: hub.password });
+  assert.equal(await path(browser), '/sources');
+}
+
+/** Every page that somebody signed in can come to. */
+const PAGES = [
+  '/', '/?q=owls', '/?q=nothing-has-this', '/posts/1', '/posts/2', '/posts/1/delete', '/sources', '/sources/1',
+  '/sources/1/delete', '/nowhere',
+];
+const PAGES_FOR_ANYBODY = ['/', '/sources', '/sources/1', '/posts/1', '/sign-in', '/join/unknown'];
+
+test('a person sets the hub up, follows a feed, reads, searches, pauses, renames, deletes, leaves and comes back, all without scripts', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const hub = await startHub(t);
+  const browser = await openBrowser(t);
+  await browser.disableScripts();
+  const origin = await startOrigin(t, {
+    '/blog': reply(
+      200, { 'content-type': 'text/html' },
+      '<title>Blog</title><link rel="alternate" type="application/rss+xml" href="/feed">',
+    ),
+    '/feed': serving(() => rss('Owls &amp; more', ITEMS)),
+  });
+  const link = makeSetUpLink(hub.handle);
+
+  await browser.goto(`${hub.address}/join/${link}`);
+  assert.match(await browser.text('h1'), /Set up your hub/);
+  await submit(browser, { username: 'ada', displayName: 'Ada L', password: 'a long enough password' });
+  assert.equal(await path(browser), '/sources');
+  assert.match(await browser.text('header.site'), /Ada L/);
+
+  await submit(browser, { url: `${origin.url}/nothing-here` }, 'form[action="/sources"] button');
+  assert.match(await browser.text('[role=alert]'), /404/);
+  await browser.run(`document.querySelector('[name=url]').value = ''`);
+  await submit(browser, { url: `${origin.url}/blog` }, 'form[action="/sources"] button');
+  assert.equal(await browser.text('h1'), 'Owls & more');
+  await follow(browser, '.posts a');
+  assert.equal(await browser.text('h1'), 'Barn owls hunt at night');
+  assert.match(await browser.text('.prose'), /They eat voles\./);
+
+  await follow(browser, 'a.brand');
+  await submit(browser, { q: 'vole' }, '[role=search] button');
+  assert.equal(await path(browser), '/?q=vole');
+  assert.equal(await browser.run('return document.querySelectorAll("article").length'), 1);
+
+  await follow(browser, '.posts .source');
+  await follow(browser, 'form[action$="/pause"] button');
+  assert.match(await browser.text('.page-head'), /paused/);
+  await follow(browser, 'form[action$="/resume"] button');
+  assert.doesNotMatch(await browser.text('.page-head'), /paused/);
+  await browser.click('section.panel summary');
+  await browser.run(`document.querySelector('section.panel [name=title]').value = ''`);
+  await browser.type('section.panel [name=title]', 'Night birds');
+  await follow(browser, 'section.panel details button');
+  assert.equal(await browser.text('h1'), 'Night birds');
+
+  await follow(browser, '.actions a[href$="/delete"]');
+  assert.match(await browser.text('h1'), /Delete this source\?/);
+  await follow(browser, '.actions a.quiet');
+  assert.equal(await browser.text('h1'), 'Night birds', 'it was kept');
+  await follow(browser, '.actions a[href$="/delete"]');
+  await follow(browser, 'button.danger');
+  assert.equal(await path(browser), '/sources');
+  assert.match(await browser.text('main'), /You follow nothing yet/);
+  assert.equal((await hub.anybody.get('/api/posts')).json<{ items: unknown[] }>().items.length, 0);
+
+  await follow(browser, 'form[action="/sign-out"] button');
+  assert.equal(await path(browser), '/');
+  assert.match(await browser.text('header.site'), /Sign in/);
+  await browser.goto(`${hub.address}/sources/1/delete`);
+  assert.equal(await path(browser), `/sign-in?next=${encodeURIComponent('/sources/1/delete')}`);
+  await submit(browser, { username: 'ada', password: 'not the password' });
+  assert.match(await browser.text('[role=alert]'), /do not fit/);
+  await submit(browser, { password: 'a long enough password' });
+  assert.equal(await path(browser), '/sources/1/delete', 'led back to where the way began');
+  assert.equal(await browser.text('h1'), 'Not Found');
+  assert.match(await browser.text('header.site'), /Ada L/);
+});
+
+test('of hostile and remote content the browser loads only images, from the hub, runs nothing, and has nothing else to complain of', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { lookup } = fakeLookup({});
+  const hub = await startHub(t, {}, { lookup });
+  const browser = await openBrowser(t);
+  const elsewhere = await startOrigin(t, reply(200, { 'content-type': 'image/gif' }, 'x'));
+  const remote = `<img src="${elsewhere.url}/i.gif"><img srcset="${elsewhere.url}/s.gif 1x">
+    <video src="${elsewhere.url}/v" poster="${elsewhere.url}/p" autoplay></video>
+    <iframe src="${elsewhere.url}/f"></iframe><link rel="stylesheet" href="${elsewhere.url}/c">
+    <link rel="preconnect" href="${elsewhere.url}">
+    <p style="background:url(${elsewhere.url}/b)">text</p><object data="${elsewhere.url}/o"></object>
+    <embed src="${elsewhere.url}/e">
+    <script src="${elsewhere.url}/js"></script><base href="${elsewhere.url}/">
+    <a href="${elsewhere.url}/a" ping="${elsewhere.url}/ping">link</a>
+    <form action="${elsewhere.url}/form"><input type="image" src="${elsewhere.url}/n"></form>
+    <meta http-equiv="refresh" content="0;url=${elsewhere.url}/r">`;
+  const hostile = Object.values(HOSTILE_MARKUP).flat().filter((markup) => !markup.includes(']]>')).join('\n');
+  await signInWithFeed(
+    t, hub, browser,
+    [{ guid: 'a', title: 'Remote', content: remote }, { guid: 'b', title: 'Hostile', content: hostile }],
+  );
+  await browser.complaints();
+  const failed = 'Failed to load resource: .* status of 404 \\(Not Found\\)';
+  const hubPattern = hub.address.replaceAll('.', '\\.');
+  const missingImage = new RegExp(`^${hubPattern}/attachments/\\d+/[\\w.%-]+ - ${failed}$`);
+  let missing = 0;
+
+  for (const page of ['/', '/posts/1', '/posts/2', '/sources/1', '/?q=text']) {
+    await browser.goto(hub.address + page);
+    const loaded = await browser.run<string[]>(
+      `return performance.getEntriesByType('resource').map((entry) => entry.name)`,
+    );
+    assert.deepEqual(loaded.filter((url) => !url.startsWith(`${hub.address}/`)), [], page);
+    await browser.run(`document.querySelectorAll('img').forEach((image) => { image.loading = 'eager'; })`);
+    const isDone = `return [...document.images].every((image) => image.complete)`;
+    await waitUntil('all images are there or have failed', () => browser.run<boolean>(isDone));
+    assert.equal(await browser.run('return window.ran ?? null'), null, page);
+    assert.equal(await path(browser), page, 'it was not led away');
+    const complaints = await browser.complaints();
+    assert.deepEqual(complaints.filter((complaint) => !missingImage.test(complaint)), [], page);
+    missing += complaints.length;
+  }
+  assert.ok(missing > 2, 'images that cannot be had are missing');
+  const asked = elsewhere.requests.map(({ path, headers }) => `${path} ${headers['user-agent']}`);
+  assert.deepEqual(asked.sort(), ['/i.gif ContentHub/test', '/s.gif ContentHub/test']);
+});
+
+test('were such content not cleaned, the policy of the page alone would keep it from loading and running', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const hub = await startHub(t);
+  const browser = await openBrowser(t);
+  const elsewhere = await startOrigin(t, reply(200, { 'content-type': 'image/gif' }, 'x'));
+  await signInWithFeed(t, hub, browser);
+  const markup = `<img src="${elsewhere.url}/i.gif"><script>window.ran=1</script><img src=x onerror=ran=1>
+    <iframe src="${elsewhere.url}/f"></iframe><link rel=stylesheet href="${elsewhere.url}/c">
+    <p style="background:url(${elsewhere.url}/b)">x</p>`;
+  hub.db.prepare<[string]>('t', 'UPDATE posts SET content_html = ? WHERE id = 1').run(markup);
+
+  await browser.goto(`${hub.address}/posts/1`);
+  assert.equal(
+    await browser.run('return document.querySelectorAll(".prose script, .prose iframe").length'), 2,
+    'it stands in the page',
+  );
+  assert.ok((await browser.complaints()).some((message) => message.includes('Content Security Policy')));
+  assert.equal(await browser.run('return window.ran ?? null'), null);
+  assert.deepEqual(elsewhere.requests, []);
+});
+
+test('every page has its language, title, one heading and a name for all that can be used, and no errors in the console', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const hub = await startHub(t);
+  const browser = await openBrowser(t);
+  await browser.goto(hub.address);
+  assert.deepEqual(await browser.run(FIND_FAULTS), []);
+  await signInWithFeed(t, hub, browser);
+  await browser.complaints();
+
+  for (const page of PAGES) {
+    await browser.goto(hub.address + page);
+    assert.deepEqual(await browser.run(FIND_FAULTS), [], page);
+    const complaints = await browser.complaints();
+    assert.deepEqual(complaints.filter((message) => !message.includes(`${page} - Failed to load resource`)), [], page);
+  }
+  await follow(browser, 'form[action="/sign-out"] button');
+  for (const page of PAGES_FOR_ANYBODY) {
+    await browser.goto(hub.address + page);
+    assert.deepEqual(await browser.run(FIND_FAULTS), [], `${page} for anybody`);
+  }
+  await browser.run(
+    `document.querySelector('main').innerHTML = '<h1></h1><h3>x</h3><input name=x><a href="/y"></a><img src=z>'`,
+  );
+  assert.equal((await browser.run<string[]>(FIND_FAULTS)).length, 4, 'faults would be found');
+});
+
+test('pages are dark where the reader wants them dark, and text stands out in both', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const hub = await startHub(t);
+  const browser = await openBrowser(t);
+  await signInWithFeed(t, hub, browser);
+  const folder = mkdtempSync(join(tmpdir(), 'hub-screens-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const shoot = async (scheme: 'light' | 'dark') => {
+    await browser.setColorScheme(scheme);
+    const file = join(folder, `${scheme}.png`);
+    await browser.screenshot(file);
+    return readFileSync(file);
+  };
+
+  for (const page of ['/', '/posts/1', '/sources', '/sources/1', '/sources/1/delete', '/nowhere']) {
+    await browser.goto(hub.address + page);
+    const [light, dark] = [await shoot('light'), await shoot('dark')];
+    assert.notDeepEqual(light, dark, page);
+    assert.deepEqual(light, await shoot('light'), 'only the scheme makes the difference');
+    for (const scheme of ['light', 'dark'] as const) {
+      await browser.setColorScheme(scheme);
+      assert.deepEqual(await browser.run(FIND_FAINT_TEXT), [], `${page} in the ${scheme}`);
+    }
+  }
+});
+
+test('on a phone no page is wider than the window, whatever the posts hold', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const hub = await startHub(t);
+  const browser = await openBrowser(t);
+  await signInWithFeed(t, hub, browser);
+
+  for (const width of [360, 320]) {
+    await browser.setWindowSize(width, 700);
+    for (const page of [...PAGES, '/sign-in', '/join/unknown']) {
+      await browser.goto(hub.address + page);
+      await browser.run(`for (const details of document.querySelectorAll('details')) details.open = true`);
+      const [inner, content] = await browser.run<[number, number]>(
+        'return [innerWidth, document.documentElement.scrollWidth]',
+      );
+      assert.ok(inner <= width, `the window is ${inner} wide`);
+      assert.ok(content <= inner, `${page} is ${content} wide in a window of ${inner}`);
+    }
+  }
+});
+
+test('with the keyboard alone one can skip to the content, and always sees where one is', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const hub = await startHub(t);
+  const browser = await openBrowser(t);
+  await signInWithFeed(t, hub, browser);
+  const focused = () => browser.run<{ name: string; shown: boolean; outline: string }>(`
+    const element = document.activeElement;
+    const { left, top, width, height } = element.getBoundingClientRect();
+    const outline = getComputedStyle(element);
+    return {
+      name: element.className || element.textContent.trim(),
+      shown: width > 0 && height > 0 && left >= 0 && top >= 0 && left < innerWidth,
+      outline: outline.outlineStyle + ' ' + outline.outlineWidth,
+    };
+  `);
+
+  await browser.goto(`${hub.address}/`);
+  assert.equal(
+    await browser.run(`return document.querySelector('.skip').getBoundingClientRect().right < 0`), true,
+    'out of sight until it is needed',
+  );
+  await browser.type('body', TAB);
+  const skip = await focused();
+  assert.deepEqual([skip.name, skip.shown], ['skip', true]);
+  for (let step = 0; step < 6; step++) {
+    const { name, shown, outline } = await focused();
+    assert.ok(shown, `${name} is shown`);
+    assert.match(outline, /^(?!none)\w+ [1-9]/, `${name} is marked`);
+    await browser.type(':focus', TAB);
+  }
+  await browser.goto(`${hub.address}/`);
+  await browser.type('body', TAB);
+  await browser.type(':focus', ENTER);
+  await browser.type('body', TAB);
+  assert.equal(
+    await browser.run(`return document.querySelector('main').contains(document.activeElement)`), true,
+    'the navigation was skipped',
+  );
+});

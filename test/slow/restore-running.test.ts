@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../../src/features/backups/restore-state.ts';
+import { openRestored, swapRestored, undoRestore } from '../../src/features/backups/restore-steps.ts';
+import { runAroundRestores } from '../../src/app/processes/run-hub.ts';
+import { changeDatabase } from '../support/backup-hub.ts';
+import { begin, keptIn, leftovers, restorableHub, worldIn } from '../support/restore-hub.ts';
+import { freePort, isHealthy, runRestore, startHub, startRestore } from '../support/restore-script.ts';
+import { isRunning } from '../support/run-program.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+/** A backup that every check passes and on which the hub does not start: a statement of its health asks for this index. */
+function spoil(backup: string): void {
+  changeDatabase(backup, (db) => db.exec('DROP INDEX sources_behind'));
+}
+
+test('npm start makes way for a restore and runs on the restored data, in the same process', async (t) => {
+  const hub = await restorableHub(t);
+  const port = await freePort();
+  const running = await startHub(t, hub.dataDir, port);
+
+  const { status, stderr } = await runRestore(hub.dataDir, port, [hub.backup]);
+
+  assert.equal(status, 0, stderr);
+  assert.ok(isRunning(running.child.pid ?? 0));
+  assert.match(running.stderr(), /the hub has stopped for a restore; waiting for the restore\n/);
+  assert.ok(await isHealthy(running.url));
+  assert.deepEqual(await postsOf(running.url), 1);
+  assert.equal(await running.end('SIGTERM'), 0);
+  assert.deepEqual([worldIn(hub.dataDir, hub), worldIn(keptIn(hub.dataDir), hub)], ['new', 'old']);
+});
+
+async function postsOf(url: string): Promise<number> {
+  const answer = await (await fetch(`${url}/api/posts`)).json() as { items: unknown[] };
+  return answer.items.length;
+}
+
+// Nobody waits for a hub that has ended: with a limit of an hour, this would not end.
+const AT_ONCE = { RESTORE_HEALTH_SECONDS: '3600' };
+
+test('case 65: restored data with which the hub does not start gives way to the old at once, and npm start runs on', { timeout: 180_000 }, async (t) => {
+  const hub = await restorableHub(t);
+  spoil(hub.backup);
+  const port = await freePort();
+  const running = await startHub(t, hub.dataDir, port);
+
+  for (const round of ['first', 'second']) {
+    const { status, stdout, stderr } = await runRestore(hub.dataDir, port, [hub.backup], AT_ONCE);
+
+    assert.equal(status, 1, round);
+    assert.match(stdout, /ROLLED BACK: the data from before is in place again\n$/);
+    assert.match(stderr, /^web ended by itself \(exit code 1\); the hub has stopped\n/m);
+    assert.match(stderr, /restore: it could not be completed; bringing back what was there before\n/);
+    assert.ok(await isHealthy(running.url), running.stderr());
+    assert.equal(await postsOf(running.url), 2);
+  }
+  assert.deepEqual([leftovers(hub.dataDir), isRestoreOpen(hub.dataDir)], [[], false]);
+  assert.ok(!readdirSync(hub.dataDir).some((name) => name.startsWith('pre-restore-')));
+  assert.ok(!existsSync(join(hub.dataDir, 'run/hub.failed')));
+  assert.equal(await running.end('SIGTERM'), 0);
+  assert.equal(worldIn(hub.dataDir, hub), 'old');
+});
+
+test('what a hub that was killed said of another restore does not end the next one', async (t) => {
+  const hub = await restorableHub(t);
+  const port = await freePort();
+  const failure = join(hub.dataDir, 'run/hub.failed');
+  writeFileSync(failure, 'of another restore\n');
+  const running = await startHub(t, hub.dataDir, port);
+  assert.ok(!existsSync(failure));
+  writeFileSync(failure, 'of another restore\n');
+
+  const { status, stderr } = await runRestore(hub.dataDir, port, [hub.backup]);
+
+  assert.equal(status, 0, stderr);
+  assert.ok(!existsSync(failure));
+  assert.equal(await running.end('SIGTERM'), 0);
+});
+
+test('case 63, 65: a full disk that does not take why the hub failed keeps nobody from running the old data again', async (t) => {
+  const hub = await restorableHub(t);
+  await begin(hub.dataDir, hub.backup);
+  await swapRestored(hub.dataDir);
+  await openRestored(hub.dataDir);
+  symlinkSync('/dev/full', join(hub.dataDir, 'run/hub.failed')); // a write to it says ENOSPC
+  const worlds: string[] = [];
+  const run = async (): Promise<string | null> =>
+    worlds.push(worldIn(hub.dataDir, hub)) === 1 ? 'web ended by itself' : null;
+  const running = runAroundRestores(hub.dataDir, run, () => {});
+
+  await undoRestore(hub.dataDir);
+
+  assert.equal(await running, null);
+  assert.deepEqual(worlds, ['new', 'old']);
+});
+
+test('case 65: the same where nobody runs the hub', { timeout: 180_000 }, async (t) => {
+  const hub = await restorableHub(t);
+  spoil(hub.backup);
+  const { status, stdout } = await runRestore(hub.dataDir, await freePort(), [hub.backup], AT_ONCE);
+  assert.equal(status, 1);
+  assert.match(stdout, /ROLLED BACK/);
+  assert.deepEqual([worldIn(hub.dataDir, hub), leftovers(hub.dataDir)], ['old', []]);
+});
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  test(`${signal} ends an npm start that waits for a restore`, async (t) => {
+    const hub = await restorableHub(t);
+    const port = await freePort();
+    const running = await startHub(t, hub.dataDir, port);
+    await hub.hubctlWith({ CONFIRM_RESTORE: 'YES' }, 'restore', 'begin', hub.backup);
+    running.child.kill('SIGUSR2');
+    await waitUntil('it waits', () => running.stderr().includes('waiting for the restore'));
+    running.child.kill('SIGUSR2'); // once more does no harm
+    assert.notEqual(await running.end(signal), null);
+    assert.ok(isRestoreUnderWay(hub.dataDir));
+
+    const recovered = await runRestore(hub.dataDir, port, ['--recover']);
+    assert.equal(recovered.status, 0, recovered.stderr);
+    assert.equal(worldIn(hub.dataDir, hub), 'old');
+  });
+}
+
+test('health answers 503 and says why while a restore is under way', async (t) => {
+  const hub = await restorableHub(t);
+  const running = await startHub(t, hub.dataDir, await freePort());
+  await hub.hubctlWith({ CONFIRM_RESTORE: 'YES' }, 'restore', 'begin', hub.backup);
+
+  const answer = await fetch(`${running.url}/api/health`);
+  assert.equal(answer.status, 503);
+  assert.deepEqual(await answer.json(),
+    { ok: false, database: 'unreadable', error: 'A backup is being restored, or that was interrupted.' });
+  assert.equal((await fetch(`${running.url}/api/health?probe=live`)).status, 200);
+
+  assert.equal((await hub.hubctl('restore', 'undo')).status, 0);
+  assert.ok(await isHealthy(running.url));
+});
+
+test('a number that another process has by now is not taken for npm start', async (t) => {
+  const hub = await restorableHub(t);
+  for (const text of [`${process.pid}\n`, '1\n', '-1\n', 'x\n', '', '99999999\n']) {
+    writeFileSync(join(hub.dataDir, 'run/hub.pid'), text);
+    const { status, stderr } = await runRestore(hub.dataDir, 1, ['--recover']);
+    assert.equal(status, 0, stderr);
+  }
+  writeFileSync(join(hub.dataDir, 'run/hub.pid'), `${process.pid}\n`);
+  const { status, stderr } = await runRestore(hub.dataDir, await freePort(), [hub.backup]);
+  assert.equal(status, 0, stderr);
+  assert.match(stderr, /nobody ran the hub/);
+});
+
+test('Ctrl-C in the terminal of a restore that has begun does not leave it half-way', async (t) => {
+  const hub = await restorableHub(t);
+  const port = await freePort();
+  const running = await startHub(t, hub.dataDir, port);
+  const restoring = startRestore(t, hub.dataDir, port, [hub.backup]);
+  await waitUntil('it has begun', () => isRestoreUnderWay(hub.dataDir));
+  const interrupting = setInterval(() => restoring.signalGroup('SIGINT'), 200);
+  t.after(() => clearInterval(interrupting));
+  await waitUntil('it has gone on, or back', () => readRestoreState(hub.dataDir)?.phase !== 'staged', 60_000);
+  clearInterval(interrupting);
+  const status = await restoring.ended;
+
+  assert.equal(isRestoreOpen(hub.dataDir), false);
+  await waitUntil('the hub is healthy', () => isHealthy(running.url));
+  assert.equal(await running.end('SIGTERM'), 0);
+  assert.equal(worldIn(hub.dataDir, hub), status === 0 ? 'new' : 'old', restoring.said());
+});

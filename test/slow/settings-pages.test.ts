@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { addNotes, addPost, itemsAt, numberIn, sendJson } from '../support/accounts.ts';
+import { openBrowser, type Browser } from '../support/browser.ts';
+import { createClient } from '../support/client.ts';
+import { startHub, type Hub } from '../support/hub.ts';
+import { FIND_FAINT_TEXT, FIND_FAULTS, follow, path, submit } from '../support/page-visits.ts';
+import { requireTool } from '../support/tools.ts';
+
+async function signIn(browser: Browser, hub: Hub, username: string, password = hub.password): Promise<void> {
+  await browser.goto(`${hub.address}/sign-in?next=/settings`);
+  await submit(browser, { username, password });
+  assert.equal(await path(browser), '/settings');
+}
+
+/** A hub with an administrator and bob, and a browser that runs no scripts. */
+async function visit(t: TestContext) {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const browser = await openBrowser(t);
+  await browser.disableScripts();
+  return { hub, ada, bob, browser };
+}
+
+test('a person changes name and password, makes and revokes a token, and signs out elsewhere, all without scripts', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, bob, browser } = await visit(t);
+  await signIn(browser, hub, 'bob');
+
+  await browser.run(`document.querySelector('[name=displayName]').value = ''`);
+  await submit(browser, { displayName: 'Bob B.' }, 'form[action="/settings/name"] button');
+  assert.match(await browser.text('header.site'), /Bob B\./);
+
+  await submit(browser, { name: 'my phone' }, 'form[action="/settings/tokens"] button');
+  const token = await browser.text('code.secret');
+  assert.equal((await hub.anybody.get('/api/account', { authorization: `Bearer ${token}` })).status, 200);
+  await browser.goto(`${hub.address}/settings`);
+  assert.doesNotMatch(await browser.text(), /hub_/, 'it was shown once');
+  await follow(browser, 'form[action$="/revoke"] button');
+  assert.equal((await hub.anybody.get('/api/account', { authorization: `Bearer ${token}` })).status, 401);
+
+  assert.match(await browser.text(), /in 1 other browser/);
+  await follow(browser, 'form[action="/settings/sessions"] button');
+  assert.equal((await bob.get('/api/account')).status, 401);
+  assert.match(await browser.text(), /in this browser only/);
+
+  const change = 'form[action="/settings/password"] button';
+  await submit(browser, { currentPassword: 'not the password', newPassword: 'a new long password' }, change);
+  assert.match(await browser.text('[role=alert]'), /current password is wrong/);
+  await submit(browser, { currentPassword: hub.password, newPassword: 'a new long password' }, change);
+  assert.equal(await path(browser), '/settings');
+  const again = createClient(hub.address);
+  assert.equal((await again.post('/api/session', { username: 'bob', password: 'a new long password' })).status, 200);
+});
+
+test('a person follows a source, is notified, reads, finds it in the history and clears that, without scripts', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, ada, browser } = await visit(t);
+  const sourceId = await addNotes(ada, 'Owls');
+  await signIn(browser, hub, 'bob');
+
+  await browser.goto(`${hub.address}/sources/${sourceId}`);
+  await follow(browser, 'form.follow button');
+  assert.equal(await browser.text('form.follow button'), 'Stop notifying me');
+  for (const title of ['Barn owls', 'Tawny owls']) await addPost(ada, sourceId, title);
+  await browser.goto(`${hub.address}/?unread=1`);
+  assert.match(await browser.text('.count'), /^1/);
+  await follow(browser, 'header.site a[href="/notifications"]');
+  await follow(browser, 'main .title');
+  assert.equal(await path(browser), `/sources/${sourceId}`);
+
+  await follow(browser, '.posts li:last-child a');
+  assert.equal(await browser.text('h1'), 'Barn owls');
+  await browser.goto(`${hub.address}/?unread=1`);
+  assert.doesNotMatch(await browser.text('main'), /Barn owls/);
+  await follow(browser, 'main .meta a[href="/"]');
+  assert.match(await browser.text('.posts .read'), /Barn owls/);
+  await follow(browser, 'a[href="/history"]');
+  assert.match(await browser.text('.rows'), /Barn owls/);
+  await follow(browser, 'form[action$="/unread"] button');
+  assert.match(await browser.text('main'), /You have read nothing yet/);
+  await browser.goto(`${hub.address}/posts/1`);
+  await browser.goto(`${hub.address}/history`);
+  await follow(browser, 'form[action="/history/clear"] button');
+  assert.match(await browser.text('main'), /You have read nothing yet/);
+});
+
+test('leaving by the page: sources first, then password and DELETE, and nobody is signed in any more', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, ada, bob, browser } = await visit(t);
+  await addNotes(bob, 'To give');
+  await addNotes(bob, 'To delete');
+  await signIn(browser, hub, 'bob');
+  await follow(browser, 'a[href="/settings/delete"]');
+  assert.match(await browser.text('main'), /You own sources[^]*To give[^]*To delete/);
+  assert.equal(await browser.run('return document.querySelectorAll("main form").length'), 0);
+
+  await follow(browser, 'a[href="/sources/1/transfer"]');
+  await submit(browser, { username: 'nobody' }, 'main form button');
+  assert.match(await browser.text('[role=alert]'), /nobody of this name/);
+  await browser.run(`document.querySelector('[name=username]').value = ''`);
+  await submit(browser, { username: 'ada' }, 'main form button');
+  assert.equal(await path(browser), '/sources/1', 'it is public still');
+  await browser.goto(`${hub.address}/settings/delete`);
+  await follow(browser, 'a[href="/sources/2/delete"]');
+  await follow(browser, 'button.danger');
+
+  await browser.goto(`${hub.address}/settings/delete`);
+  assert.match(await browser.text('main'), /Backups that were made before still hold your data/);
+  await submit(browser, { password: 'not the password', confirmation: 'DELETE' }, 'button.danger');
+  assert.match(await browser.text('[role=alert]'), /password is wrong/);
+  await submit(browser, { password: hub.password, confirmation: 'delete' }, 'button.danger');
+  assert.match(await browser.text('[role=alert]'), /must be DELETE/);
+  await submit(browser, { password: hub.password, confirmation: 'DELETE' }, 'button.danger');
+
+  assert.equal(await path(browser), '/goodbye');
+  assert.match(await browser.text('header.site'), /Sign in/);
+  await browser.goto(`${hub.address}/settings`);
+  assert.equal(await path(browser), `/sign-in?next=${encodeURIComponent('/settings')}`);
+  await hub.work();
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM accounts'), 1);
+  assert.equal((await itemsAt(ada, '/api/notifications')).length, 1);
+});
+
+test('an administrator invites, retries a job and looks through the audit, without scripts', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, browser } = await visit(t);
+  hub.app.jobs.enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', maxAttempts: 1 });
+  const [job] = hub.app.jobs.claim('sync-source', 1);
+  assert.ok(job);
+  hub.app.jobs.fail(job, new Error('it answered 500'));
+  await signIn(browser, hub, 'ada');
+
+  await follow(browser, 'a[href="/admin"]');
+  await follow(browser, 'nav.sub a[href="/admin/jobs"]');
+  assert.match(await browser.text('.rows'), /it answered 500/);
+  await follow(browser, 'form[action$="/retry"] button');
+  assert.match(await browser.text('main'), /No jobs here/);
+  await follow(browser, 'nav.sub a[href="/admin/invitations"]');
+  await follow(browser, 'main form button');
+  assert.match(await browser.text('code.secret'), /\/join\//);
+  await follow(browser, 'form[action$="/withdraw"] button');
+  await follow(browser, 'nav.sub a[href="/admin/audit"]');
+  await browser.click('summary');
+  await submit(browser, { actor: 'ada', target: 'invitation' }, '.filter button');
+  assert.equal(await browser.run('return document.querySelectorAll("tbody tr").length'), 2);
+  assert.match(await browser.text('tbody'), /invitation\.withdrawn[^]*invitation\.created/);
+});
+
+const PAGES = [
+  '/settings', '/settings/delete', '/notifications', '/history', '/?unread=1', '/sources/1', '/sources/1/transfer',
+  '/goodbye', '/admin', '/admin/jobs?state=all', '/admin/errors', '/admin/alerts', '/admin/webhooks', '/admin/audit?actor=ada',
+  '/admin/accounts', '/admin/invitations',
+];
+
+/** A word that no narrow window can hold on one line. */
+const LONG = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
+
+test('the pages have no faults, stand out in light and dark, and are no wider than a phone', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const browser = await openBrowser(t);
+  const sourceId = await addNotes(ada, LONG);
+  await addPost(ada, sourceId, LONG);
+  await sendJson(ada, 'PUT', '/api/posts/1/read', {});
+  await ada.post('/api/sources', { kind: 'webhook', title: LONG });
+  await ada.post('/api/tokens', { name: LONG.slice(0, 80) });
+  await ada.post('/api/invitations', {});
+  hub.app.notifications.add({ accountId: 1, kind: 'test', title: LONG, path: '/' });
+  hub.app.errors.note(new Error(LONG));
+  hub.app.jobs.enqueue({ kind: 'sync-source', payload: {}, dedupeKey: LONG, maxAttempts: 1 });
+  const [job] = hub.app.jobs.claim('sync-source', 1);
+  if (job) hub.app.jobs.fail(job, new Error(LONG));
+  await signIn(browser, hub, 'ada');
+
+  for (const page of PAGES) {
+    await browser.setWindowSize(1000, 900);
+    await browser.goto(hub.address + page);
+    assert.deepEqual(await browser.run(FIND_FAULTS), [], page);
+    for (const scheme of ['light', 'dark'] as const) {
+      await browser.setColorScheme(scheme);
+      assert.deepEqual(await browser.run(FIND_FAINT_TEXT), [], `${page} in the ${scheme}`);
+    }
+    await browser.setWindowSize(320, 700);
+    await browser.run(`for (const details of document.querySelectorAll('details')) details.open = true`);
+    const [inner, content] = await browser.run<[number, number]>('return [innerWidth, document.documentElement.scrollWidth]');
+    assert.ok(content <= inner, `${page} is ${content} wide in a window of ${inner}`);
+  }
+});

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, existsSync, readFileSync, rmSync, truncateSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import { temporaryDataDir } from '../support/hub-process.ts';
+import { fillDisk, startOnSmallDisk } from '../support/small-disk.ts';
+import { startHub } from '../support/hub.ts';
+import {
+  addFiles, addNativeSource, assertFilesMatchRows, assertNothingKept, filesIn, hashOf, uploadPath, uploadRows,
+  writePost, writer,
+} from '../support/uploads.ts';
+
+const MEGABYTE = 1_000_000;
+
+/** A copy of the database, taken while nobody writes, with its log. */
+function copyDatabase(t: TestContext, from: string): Db {
+  const folder = temporaryDataDir(t);
+  for (const file of ['hub.db', 'hub.db-wal']) {
+    if (existsSync(join(from, file))) copyFileSync(join(from, file), join(folder, file));
+  }
+  const db = openDatabase(join(folder, 'hub.db'));
+  t.after(() => db.close());
+  return db;
+}
+
+test('on a full disk uploads are refused without a trace, reading goes on, and with space they work', async (t) => {
+  const hub = await startOnSmallDisk(t, 16);
+  if (!hub) return;
+  const { client, folder } = hub;
+  const sourceId = await addNativeSource(client);
+  const kept = { filename: 'kept.txt', data: 'k'.repeat(MEGABYTE) };
+  const post = await writePost(hub, { client, sourceId }, [kept]);
+  const path = new URL(post.attachments[0]?.url ?? '').pathname;
+  const filler = join(folder, 'filler');
+  fillDisk(filler);
+
+  // Nothing is free, then there is room for a part of a file, and for one file of two.
+  for (const free of [0, MEGABYTE, 3 * MEGABYTE]) {
+    truncateSync(filler, statSync(filler).size - free);
+    const files = ['a', 'b'].map((letter) => ({ filename: `${letter}.txt`, data: letter.repeat(2 * MEGABYTE) }));
+    const refused = await addFiles(hub, client, post.id, files);
+    assert.equal(refused.status, 507, refused.text);
+    assert.equal(refused.headers.get('content-type'), 'application/problem+json');
+    assert.match(refused.text, /no space left/);
+    assert.deepEqual(filesIn(folder), { uploads: [hashOf(kept.data)], tmp: [] });
+    assert.deepEqual(uploadRows(copyDatabase(t, folder)).map(({ sha256 }) => sha256), [hashOf(kept.data)]);
+    assert.equal((await client.get(path)).text.length, MEGABYTE);
+    assert.equal((await client.get('/api/health')).json()['ok'], true);
+    fillDisk(filler);
+  }
+
+  const small = [{ filename: 'small.txt', data: 'small' }];
+  assert.equal((await addFiles(hub, client, post.id, small)).status, 507);
+  truncateSync(filler, statSync(filler).size - 8_192); // for the file, but not for its row
+  const refused = await addFiles(hub, client, post.id, small);
+  assert.deepEqual([refused.status, refused.headers.has('retry-after')], [503, true], refused.text);
+  assert.deepEqual(filesIn(folder), { uploads: [hashOf(kept.data)], tmp: [] });
+
+  rmSync(filler);
+  assert.equal((await addFiles(hub, client, post.id, small)).status, 201);
+  const files = [hashOf(kept.data), hashOf('small')].sort();
+  assert.deepEqual(filesIn(folder), { uploads: files, tmp: [] });
+  assert.deepEqual(uploadRows(copyDatabase(t, folder)).map(({ sha256 }) => sha256), files);
+  assert.equal(readFileSync(uploadPath(folder, hashOf('small')), 'utf8'), 'small');
+  assert.equal(await hub.web.end('SIGTERM'), 0);
+});
+
+test('when the database cannot grow, an upload is refused with 503 and its file does not stay', async (t) => {
+  const hub = await startHub(t);
+  const ada = await writer(hub, 'ada');
+  const { id } = await writePost(hub, ada);
+  hub.db.exec(`CREATE TRIGGER full_disk BEFORE INSERT ON attachments BEGIN SELECT RAISE(ABORT, 'no'); END`);
+  assert.equal((await addFiles(hub, ada.client, id, [{ filename: 'a.txt', data: 'a' }])).status, 500);
+  assertNothingKept(hub, 1);
+  hub.db.exec('DROP TRIGGER full_disk');
+
+  hub.db.pragma(`max_page_count = ${Number(hub.db.pragma('page_count'))}`);
+  let refusals = 0;
+  for (let n = 0; n < 200 && refusals < 3; n++) {
+    const file = { filename: `${n}.txt`, data: `${n}`.repeat(200) };
+    const { status, headers } = await addFiles(hub, ada.client, id, [file]);
+    if (status === 201) continue;
+    refusals++;
+    assert.deepEqual([status, headers.has('retry-after')], [503, true]);
+    assertFilesMatchRows(hub);
+    assert.deepEqual(filesIn(hub.dataDir).tmp, []);
+  }
+  assert.equal(refusals, 3);
+
+  hub.db.pragma('max_page_count = 1000000');
+  assert.equal((await addFiles(hub, ada.client, id, [{ filename: 'b.txt', data: 'b' }])).status, 201);
+  assertFilesMatchRows(hub);
+});
