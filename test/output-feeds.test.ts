@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test, type TestContext } from 'node:test';
-import { atomFeed, jsonFeed, type OutputFeed } from '../src/features/posts/output-feeds.ts';
+import { atomFeed, jsonFeed, type OutputFeed } from '../src/features/posts/output-feed-routes.ts';
 import { parseFeed } from '../src/features/feeds/parse-feed.ts';
 import type { Client } from './support/client.ts';
 import { rss, serving, type Item } from './support/feeds.ts';

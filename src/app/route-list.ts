@@ -36,7 +36,7 @@ import { confirmDeletePost, showPost, showPosts, submitDeletePost } from '../fea
 import {
   changePost, createAttachments, createPost, deletePost, listPosts, showPostJson,
 } from '../features/posts/post-routes.ts';
-import { showChangePost, showWritePost, submitPost, submitPostChange } from '../features/posts/write-pages.ts';
+import { showChangePost, showWritePost, submitPost, submitPostChange } from '../features/posts/post-pages.ts';
 import type { Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
 

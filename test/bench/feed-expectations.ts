@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ParsedFeed } from '../../src/features/feeds/parsed-feed.ts';
 import { decodeEntities } from '../../src/platform/markup/entities.ts';
-import type { IncomingPost } from '../../src/features/posts/incoming-post.ts';
+import type { IncomingPost } from '../../src/features/posts/post.ts';
 
 /** What a parser read of an item, in a form in which parsers can be compared. */
 export type ReadItem = {

@@ -4,7 +4,7 @@ import { escapeHtml } from '../../platform/markup/entities.ts';
 import {
   attributeOf, childOf, childrenOf, innerHtml, textOf, type XmlElement,
 } from '../../platform/markup/xml-tree.ts';
-import type { IncomingFile } from '../posts/incoming-post.ts';
+import type { IncomingFile } from '../posts/post.ts';
 import { addAttachment, collectAttachments, mediaTypeOf } from './collect-attachments.ts';
 import {
   absoluteUrl, baseInside, firstDate, firstLine, htmlToText, looksLikeHtml, personNames, publishedInterval, titleText,

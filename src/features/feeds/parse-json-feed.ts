@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
 import { singleLine } from '../../platform/markup/plain-text.ts';
-import type { IncomingFile } from '../posts/incoming-post.ts';
+import type { IncomingFile } from '../posts/post.ts';
 import { addAttachment, MAX_FILES, mediaTypeOf, parseByteCount } from './collect-attachments.ts';
 import { absoluteUrl, personNames, textToHtml, titleText, undeclaredToLine } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { IncomingPost } from '../posts/incoming-post.ts';
+import type { IncomingPost } from '../posts/post.ts';
 import type { FeedFacts } from '../sources/sync-state-store.ts';
 
 /** More items than this are not read; feeds list the newest first. */

@@ -5,7 +5,7 @@ import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
 import { notifyFollowers } from '../follows/notify-followers.ts';
 import { counts, type Hub } from '../hub/hub.ts';
-import type { IncomingFile, IncomingPost, PreparedPost } from './incoming-post.ts';
+import type { IncomingFile, IncomingPost, PreparedPost } from './post.ts';
 import { posts } from './post-store.ts';
 
 /** Characters. What one post may hold, so that no publisher makes a page or an answer heavy for everybody. */

@@ -1,10 +1,14 @@
+import { isoTime } from '../../platform/clock.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
+import { escapeHtml } from '../../platform/markup/entities.ts';
+import { attachmentUrl, listedAttachments, type LinkHub } from '../attachments/attachment-json.ts';
+import type { Attachment } from '../attachments/attachment-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visibleSource } from '../sources/source-access.ts';
-import { atomFeed, jsonFeed, type OutputFeed } from './output-feeds.ts';
-import { posts } from './post-store.ts';
+import { contentWithImages } from './post-json.ts';
+import { posts, type PostWithAttachments } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
 
@@ -43,4 +47,92 @@ function atom(hub: Hub, feed: OutputFeed): Reply {
 
 function jsonReply(hub: Hub, feed: OutputFeed): Reply {
   return text(JSON.stringify(jsonFeed(hub, feed)), 'application/feed+json; charset=utf-8');
+}
+
+/** What an output feed is about. `url` is its own address, `homeUrl` that of the page with the same posts. */
+export type OutputFeed = {
+  title: string;
+  url: string;
+  homeUrl: string;
+  posts: PostWithAttachments[];
+};
+
+/** Atom 1.0 (RFC 4287). Without posts it says that it was updated at the epoch: it has to say something. */
+export function atomFeed(hub: LinkHub, { title, url, homeUrl, posts }: OutputFeed): string {
+  const updated = new Date(Math.max(0, ...posts.map((post) => post.updatedAt))).toISOString();
+  return `<?xml version="1.0" encoding="utf-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom">
+  <id>${xml(url)}</id>
+  <title>${xml(title)}</title>
+  <updated>${updated}</updated>
+  <link rel="self" type="application/atom+xml" href="${xml(url)}"/>
+  <link rel="alternate" type="text/html" href="${xml(homeUrl)}"/>
+  <generator>Content Hub</generator>
+${posts.map((post) => atomEntry(hub, post)).join('')}</feed>
+`;
+}
+
+function atomEntry(hub: LinkHub, post: PostWithAttachments): string {
+  const { baseUrl } = hub.config;
+  const enclosures = listedAttachments(post.attachments).map((file) => atomEnclosure(hub, file));
+  return `  <entry>
+    <id>${xml(`${baseUrl}/posts/${post.id}`)}</id>
+    <title>${xml(post.title || 'Untitled')}</title>
+    <published>${isoTime(post.publishedAt)}</published>
+    <updated>${isoTime(post.updatedAt)}</updated>
+    <author><name>${xml(post.author ?? post.sourceTitle)}</name></author>
+    <link rel="alternate" type="text/html" href="${xml(post.url ?? `${baseUrl}/posts/${post.id}`)}"/>
+${enclosures.join('')}    <summary>${xml(post.summary)}</summary>
+    <content type="html">${xml(contentWithImages(hub, post, baseUrl))}</content>
+  </entry>
+`;
+}
+
+function atomEnclosure(hub: LinkHub, file: Attachment): string {
+  const { mediaType, bytes } = file;
+  const type = mediaType ? ` type="${xml(mediaType)}"` : '';
+  const length = bytes ? ` length="${bytes}"` : '';
+  return `    <link rel="enclosure" href="${xml(attachmentUrl(hub, file) ?? '')}"${type}${length}/>\n`;
+}
+
+/** JSON Feed 1.1. */
+export function jsonFeed(hub: LinkHub, { title, url, homeUrl, posts }: OutputFeed) {
+  return {
+    version: 'https://jsonfeed.org/version/1.1',
+    title,
+    home_page_url: homeUrl,
+    feed_url: url,
+    items: posts.map((post) => jsonItem(hub, post)),
+  };
+}
+
+function jsonItem(hub: LinkHub, post: PostWithAttachments) {
+  const { baseUrl } = hub.config;
+  return {
+    id: `${baseUrl}/posts/${post.id}`,
+    url: post.url ?? `${baseUrl}/posts/${post.id}`,
+    title: post.title,
+    content_html: contentWithImages(hub, post, baseUrl),
+    summary: post.summary,
+    date_published: isoTime(post.publishedAt),
+    date_modified: isoTime(post.updatedAt),
+    authors: [{ name: post.author ?? post.sourceTitle }],
+    attachments: listedAttachments(post.attachments).map((file) => jsonAttachment(hub, file)),
+  };
+}
+
+function jsonAttachment(hub: LinkHub, file: Attachment) {
+  const { mediaType, bytes, title, durationSeconds } = file;
+  return {
+    url: attachmentUrl(hub, file) ?? '',
+    mime_type: mediaType ?? 'application/octet-stream',
+    ...(title ? { title } : {}),
+    ...(bytes ? { size_in_bytes: bytes } : {}),
+    ...(durationSeconds ? { duration_in_seconds: durationSeconds } : {}),
+  };
+}
+
+/** Escaped, and without the control characters that XML 1.0 cannot hold at all. */
+function xml(text: string): string {
+  return escapeHtml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ''));
 }

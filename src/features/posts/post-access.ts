@@ -6,7 +6,8 @@ import { actorOf, audit } from '../audit/audit.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { mayManage, maySeeSource, visibleSource } from '../sources/source-access.ts';
 import type { Source } from '../sources/source-store.ts';
-import { posts, type Post, type PostAccess, type PostWithAttachments } from './post-store.ts';
+import { posts, type PostAccess, type PostWithAttachments } from './post-store.ts';
+import type { Post } from './post.ts';
 
 /** Whether the viewer may see a post and its files. */
 export function maySeePost(hub: StoreHub, post: PostAccess, viewer: Viewer | null): boolean {

@@ -1,12 +1,25 @@
+import { toHttpError } from '../../platform/http/answer-request.ts';
 import type { Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
-import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import type { HttpError } from '../../platform/http/problem.ts';
+import { byteSize } from '../../platform/http/readable.ts';
+import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import { errorFields } from '../../platform/log.ts';
+import { firstValues, MAX_FILES, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
+import { noteError } from '../errors/error-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { deletablePost, deletePostForGood, mayManagePost, visiblePost } from './post-access.ts';
-import { confirmDeletePage, postList, postPage, timelinePage } from './post-views.ts';
+import {
+  changeablePost, deletablePost, deletePostForGood, mayManagePost, visiblePost, writableSource,
+} from './post-access.ts';
+import type { PostWithAttachments } from './post-store.ts';
+import {
+  changePostPage, confirmDeletePage, postList, postPage, timelinePage, writePostPage, type PostForm,
+} from './post-views.ts';
 import { isUnreadOnly, queryPosts } from './query-posts.ts';
+import { paragraphsToText } from './read-draft.ts';
 import { noteOpened, readAmong } from './reading-history-store.ts';
+import { rewritePost, writePost } from './write-post.ts';
 
 export function showPosts(hub: Hub, req: HubRequest): Reply {
   const { query, viewer } = req;
@@ -44,4 +57,65 @@ export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
 /** Not when a browser only fetches ahead what might be opened (Sec-Purpose), or asks for the head. */
 function isOpening({ method, headers }: HubRequest): boolean {
   return method === 'GET' && !String(headers['sec-purpose'] ?? '').includes('prefetch');
+}
+
+type Values = Record<string, string>;
+
+export function showWritePost(hub: Hub, { params, viewer }: MemberRequest): Reply {
+  const source = writableSource(hub, pathId(params), viewer);
+  return page(writePostPage(source, formOf(hub, {})));
+}
+
+export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const source = writableSource(hub, pathId(req.params), req.viewer);
+  const sourceId = String(source.id);
+  return submitted(hub, req, (values, files) => writePost(hub, { ...values, sourceId }, files, req),
+    (form) => writePostPage(source, form));
+}
+
+export function showChangePost(hub: Hub, { params, viewer }: MemberRequest): Reply {
+  const post = changeablePost(hub, pathId(params), viewer);
+  return page(changePostPage(post, formOf(hub, valuesOf(post))));
+}
+
+export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const post = changeablePost(hub, pathId(req.params), req.viewer);
+  return submitted(hub, req, (values, files) => rewritePost(hub, post.id, values, files, req),
+    (form) => changePostPage(post, form));
+}
+
+/** Does what the form asks for and leads to the post; on a refusal the form comes again with what was typed. */
+async function submitted(
+  hub: Hub, req: MemberRequest, act: (values: Values, files: ReceivedFile[]) => Promise<PostWithAttachments>,
+  again: (form: PostForm) => Page,
+): Promise<Reply> {
+  const typed = new Map<string, string[]>();
+  try {
+    const post = await receiveUpload(hub, req, ({ files }) => act(firstValues(typed), files), typed);
+    return seeOther(`/posts/${post.id}`);
+  } catch (error) {
+    const problem = toHttpError(error);
+    if (problem.status === 500 || typed.size === 0) throw error;
+    if (problem !== error) noteTrouble(hub, error);
+    return page(again(formOf(hub, firstValues(typed), problem)), problem.status, problem.headers);
+  }
+}
+
+/** Trouble of the hub's own, such as a full disk, that the form survives. */
+function noteTrouble(hub: Hub, error: unknown): void {
+  hub.log.error('post not stored', errorFields(error));
+  noteError(hub, error);
+}
+
+function formOf({ config }: Hub, values: Values, problem?: HttpError): PostForm {
+  const size = byteSize(config.uploadMaxBytes);
+  const filesHint = `up to ${MAX_FILES}: images, PDF, plain text or Markdown, ${size} each`;
+  return { values, filesHint, ...(problem && { problem }) };
+}
+
+/** The post as its form shows it: as text where it was written as text, else as markup. */
+function valuesOf({ title, contentHtml, url }: PostWithAttachments): Values {
+  const text = paragraphsToText(contentHtml);
+  const content = text ?? contentHtml;
+  return { title, content, contentType: text === undefined ? 'text/html' : 'text/plain', url: url ?? '' };
 }

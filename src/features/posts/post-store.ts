@@ -1,14 +1,10 @@
+import type { Db } from '../../platform/db/open-database.ts';
 import { bytesLeft } from '../attachments/attach-files.ts';
 import { attachments, FILES_OF_OWNER, type Attachment } from '../attachments/attachment-store.ts';
 import { store, type Hub } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
-import type { PreparedPost } from './incoming-post.ts';
-import {
-  AFTER, COLUMNS, FROM_THE_TOP, NEWEST_FIRST, newestFirst, SELECT, UPSERT, type Position, type Post,
-} from './post-columns.ts';
+import { CONTENT_COLUMNS, type Position, type Post, type PreparedPost } from './post.ts';
 import { searchIndex } from './search-index-store.ts';
-
-export type { Position, Post };
 
 export type PostWithAttachments = Post & { attachments: Attachment[] };
 
@@ -30,60 +26,58 @@ type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'searchText' | 'attachments'> & 
 };
 type StoredRow = { id: number; publishedAt: number; searchKey: number | null };
 
+const content = Object.entries(CONTENT_COLUMNS);
+
+const COLUMNS = `p.id, p.source_id AS sourceId, s.title AS sourceTitle, s.kind AS sourceKind,
+  p.owner_id AS ownerId, p.guid, ${content.map(([name, column]) => `p.${column} AS ${name}`).join(', ')},
+  p.published_at AS publishedAt, p.updated_at AS updatedAt, p.is_public AS isPublic, p.search_key AS searchKey`;
+
+/** Posts with what their source is called, without those of sources that are being removed. */
+export const SELECT_POSTS = `SELECT ${COLUMNS} FROM posts p ${joinSource('p.source_id')}`;
+
+/** Stores a post of a source that is not being removed, unless it was deleted here or is stored as it is. */
+const UPSERT = `
+  INSERT INTO posts (source_id, is_public, owner_id, guid, ${content.map(([, column]) => column).join(', ')},
+                     content_hash, published_at, updated_at, created_at)
+  SELECT s.id, s.visibility = 'public', s.owner_id, @guid, ${content.map(([name]) => `@${name}`).join(', ')},
+         @contentHash, COALESCE(@publishedAt, @firstSeenAt), COALESCE(@updatedAt, @publishedAt, @firstSeenAt), @now
+    FROM (SELECT 1) ${joinSource('@sourceId')}
+   WHERE NOT EXISTS (SELECT 1 FROM post_tombstones WHERE source_id = @sourceId AND guid = @guid)
+  ON CONFLICT (source_id, guid) DO UPDATE SET
+    ${content.map(([, column]) => `${column} = excluded.${column}`).join(', ')}, content_hash = excluded.content_hash,
+    published_at = COALESCE(@publishedAt, published_at), updated_at = COALESCE(@updatedAt, @now)
+   WHERE content_hash <> excluded.content_hash
+  RETURNING id, published_at AS publishedAt, search_key AS searchKey`;
+
+export const AFTER = '(p.published_at, p.id) < (?, ?)';
+export const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
+
+export const FROM_THE_TOP: Position = { publishedAt: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
+
+/** For sorting as NEWEST_FIRST does. */
+export function newestFirst(a: Position, b: Position): number {
+  return b.publishedAt - a.publishedAt || b.id - a.id;
+}
+
 /** Posts. Keyset paging by (published_at, id), each page by an index. */
 export const posts = store((hub) => {
   const { db, clock } = hub;
   const [index, files] = [searchIndex(hub), attachments(hub)];
-  const select = db.prepare<[number], Post>('post', `${SELECT} WHERE p.id = ?`);
-  const selectAccess = db.prepare<[number], PostAccess>('access to post', `
-    SELECT p.id, p.source_id AS sourceId, p.owner_id AS ownerId, p.is_public AS isPublic
-      FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`);
-  const selectId = db.prepare<[number], { id: number }>('whether post is there', 'SELECT id FROM posts WHERE id = ?');
-  const selectPublic = db.prepare<[number, number, number], Post>('public posts',
-    `${SELECT} WHERE p.is_public = 1 AND ${AFTER} ${NEWEST_FIRST}`);
-  const selectPrivate = db.prepare<[number, number, number, number], Post>('own private posts',
-    `${SELECT} WHERE p.is_public = 0 AND p.owner_id = ? AND ${AFTER} ${NEWEST_FIRST}`);
-  const selectOfSource = db.prepare<[number, number, number, number], Post>('posts of source',
-    `${SELECT} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`);
-  // Numbers are bound as REAL, which FTS5 does not take for a bound on its rows.
-  const found = `SELECT ${COLUMNS} FROM posts_search
-      JOIN posts p ON p.search_key = posts_search.rowid ${joinSource('p.source_id')}
-     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)`;
-  const search = db.prepare<[string, number, number, number], Post>('search posts',
-    `${found} AND (p.is_public = 1 OR p.owner_id = ?) ORDER BY posts_search.rowid DESC LIMIT ?`);
-  const searchSource = db.prepare<[string, number, number], Post>('search posts of source',
-    `${found} ORDER BY posts_search.rowid DESC LIMIT ?`);
-
-  const selectHash = db.prepare<[number, string], { hash: string }>('hash of post',
-    'SELECT content_hash AS hash FROM posts WHERE source_id = ? AND guid = ?');
-  const selectTombstone = db.prepare<[number, string], { at: number }>('tombstone',
-    'SELECT deleted_at AS at FROM post_tombstones WHERE source_id = ? AND guid = ?');
-  const selectNewest = db.prepare<[number], { at: number }>('rhythm of source',
-    'SELECT published_at AS at FROM posts WHERE source_id = ? ORDER BY published_at DESC, id DESC LIMIT 10');
-  const upsert = db.prepare<[UpsertRow], StoredRow>('store post', UPSERT);
-  const insertTombstone = db.prepare<[number, string, number]>('leave tombstone',
-    'INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
-  const remove = db.prepare<[number, string]>('delete post', 'DELETE FROM posts WHERE source_id = ? AND guid = ?');
-  const removeOfSource = db.prepare<[number, number]>('delete posts of source',
-    'DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE source_id = ? LIMIT ?)');
-  // By the files of the owner, which are fewer than the posts of a large source.
-  const sumBytes = db.prepare<[number, number], { bytes: number }>('bytes of source', `
-    SELECT COALESCE(SUM(f.bytes), 0) AS bytes FROM (${FILES_OF_OWNER}) f CROSS JOIN posts p ON p.id = f.postId
-     WHERE p.source_id = ?`);
+  const [reading, writing] = [prepareReading(db), prepareWriting(db)];
 
   function newest(query: PostQuery): Post[] {
     const { viewerId, sourceId, after = FROM_THE_TOP, limit } = query;
     const { publishedAt, id } = after;
-    if (sourceId !== undefined) return selectOfSource.all(sourceId, publishedAt, id, limit);
-    const open = selectPublic.all(publishedAt, id, limit);
+    if (sourceId !== undefined) return reading.ofSource.all(sourceId, publishedAt, id, limit);
+    const open = reading.public.all(publishedAt, id, limit);
     if (viewerId === null) return open;
-    return [...open, ...selectPrivate.all(viewerId, publishedAt, id, limit)].sort(newestFirst).slice(0, limit);
+    return [...open, ...reading.private.all(viewerId, publishedAt, id, limit)].sort(newestFirst).slice(0, limit);
   }
 
   function find({ viewerId, sourceId, after = Number.MAX_SAFE_INTEGER, limit, words }: SearchQuery): Post[] {
     const expression = `{title body} : (${words})`;
-    if (sourceId === undefined) return search.all(expression, after, viewerId ?? 0, limit);
-    return searchSource.all(`${expression} AND source : "${sourceId}"`, after, limit);
+    if (sourceId === undefined) return reading.search.all(expression, after, viewerId ?? 0, limit);
+    return reading.searchSource.all(`${expression} AND source : "${sourceId}"`, after, limit);
   }
 
   function withAttachments(posts: Post[]): PostWithAttachments[] {
@@ -97,13 +91,13 @@ export const posts = store((hub) => {
 
     /** Whoever may not see the post must be kept from it by the caller. */
     find(id: number): PostWithAttachments | undefined {
-      const post = select.get(id);
+      const post = reading.one.get(id);
       return post && withAttachments([post])[0];
     },
 
     /** Whether there is such a post, whoever may see it. */
-    exists: (id: number): boolean => selectId.get(id) !== undefined,
-    accessOf: (id: number): PostAccess | undefined => selectAccess.get(id),
+    exists: (id: number): boolean => reading.id.get(id) !== undefined,
+    accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
 
     /** Public posts and the viewer's own. With `sourceId` all of that source: the caller checks who may see it. */
     newest: (query: PostQuery): PostWithAttachments[] => withAttachments(newest(query)),
@@ -112,15 +106,16 @@ export const posts = store((hub) => {
     search: (query: SearchQuery): PostWithAttachments[] => withAttachments(find(query)),
 
     /** When the ten newest posts of a source were published (unix ms). */
-    newestPublishedAt: (sourceId: number): number[] => selectNewest.all(sourceId).map((row) => row.at),
+    newestPublishedAt: (sourceId: number): number[] => reading.newestOfSource.all(sourceId).map((row) => row.at),
 
     /** Bytes of the files of a source's posts. */
     fileBytes: (source: { id: number; ownerId: number }): number =>
-      sumBytes.get(source.ownerId, source.id)?.bytes ?? 0,
+      reading.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,
 
     /** Whether the post is stored with this content already, or was deleted here. */
     isSettled(sourceId: number, guid: string, contentHash: string): boolean {
-      return selectHash.get(sourceId, guid)?.hash === contentHash || selectTombstone.get(sourceId, guid) !== undefined;
+      const isThere = writing.hash.get(sourceId, guid)?.hash === contentHash;
+      return isThere || writing.tombstone.get(sourceId, guid) !== undefined;
     },
 
     /**
@@ -131,7 +126,7 @@ export const posts = store((hub) => {
       const now = clock();
       const publishedAt = notLater(post.publishedAt, firstSeenAt);
       const updatedAt = notLater(post.updatedAt, now);
-      const row = upsert.get({ ...post, sourceId, firstSeenAt, now, publishedAt, updatedAt });
+      const row = writing.upsert.get({ ...post, sourceId, firstSeenAt, now, publishedAt, updatedAt });
       if (!row) return undefined;
       index.put({ ...row, sourceId, title: post.title, text: post.searchText });
       files.replaceRemote(row.id, post.attachments);
@@ -140,12 +135,12 @@ export const posts = store((hub) => {
 
     /** The post goes, and its tombstone keeps it from coming back. In the caller's transaction. */
     remove(sourceId: number, guid: string): void {
-      insertTombstone.run(sourceId, guid, clock());
-      remove.run(sourceId, guid);
+      writing.leaveTombstone.run(sourceId, guid, clock());
+      writing.remove.run(sourceId, guid);
     },
 
     /** Deletes up to `limit` posts of a source that goes away itself; returns how many. */
-    removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
+    removeOfSource: (sourceId: number, limit: number): number => writing.removeOfSource.run(sourceId, limit).changes,
   };
 });
 
@@ -153,6 +148,51 @@ export const posts = store((hub) => {
 export function bytesMissing(hub: Hub, source: { id: number; ownerId: number }, accountId: number): number {
   const bytes = posts(hub).fileBytes(source);
   return bytes === 0 ? 0 : Math.max(0, bytes - bytesLeft(hub, accountId));
+}
+
+function prepareReading(db: Db) {
+  // Numbers are bound as REAL, which FTS5 does not take for a bound on its rows.
+  const found = `SELECT ${COLUMNS} FROM posts_search
+      JOIN posts p ON p.search_key = posts_search.rowid ${joinSource('p.source_id')}
+     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)`;
+  return {
+    one: db.prepare<[number], Post>('post', `${SELECT_POSTS} WHERE p.id = ?`),
+    id: db.prepare<[number], { id: number }>('whether post is there', 'SELECT id FROM posts WHERE id = ?'),
+    access: db.prepare<[number], PostAccess>('access to post', `
+      SELECT p.id, p.source_id AS sourceId, p.owner_id AS ownerId, p.is_public AS isPublic
+        FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`),
+    public: db.prepare<[number, number, number], Post>('public posts',
+      `${SELECT_POSTS} WHERE p.is_public = 1 AND ${AFTER} ${NEWEST_FIRST}`),
+    private: db.prepare<[number, number, number, number], Post>('own private posts',
+      `${SELECT_POSTS} WHERE p.is_public = 0 AND p.owner_id = ? AND ${AFTER} ${NEWEST_FIRST}`),
+    ofSource: db.prepare<[number, number, number, number], Post>('posts of source',
+      `${SELECT_POSTS} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`),
+    search: db.prepare<[string, number, number, number], Post>('search posts',
+      `${found} AND (p.is_public = 1 OR p.owner_id = ?) ORDER BY posts_search.rowid DESC LIMIT ?`),
+    searchSource: db.prepare<[string, number, number], Post>('search posts of source',
+      `${found} ORDER BY posts_search.rowid DESC LIMIT ?`),
+    newestOfSource: db.prepare<[number], { at: number }>('rhythm of source',
+      'SELECT published_at AS at FROM posts WHERE source_id = ? ORDER BY published_at DESC, id DESC LIMIT 10'),
+    // By the files of the owner, which are fewer than the posts of a large source.
+    fileBytes: db.prepare<[number, number], { bytes: number }>('bytes of source', `
+      SELECT COALESCE(SUM(f.bytes), 0) AS bytes FROM (${FILES_OF_OWNER}) f CROSS JOIN posts p ON p.id = f.postId
+       WHERE p.source_id = ?`),
+  };
+}
+
+function prepareWriting(db: Db) {
+  return {
+    hash: db.prepare<[number, string], { hash: string }>('hash of post',
+      'SELECT content_hash AS hash FROM posts WHERE source_id = ? AND guid = ?'),
+    tombstone: db.prepare<[number, string], { at: number }>('tombstone',
+      'SELECT deleted_at AS at FROM post_tombstones WHERE source_id = ? AND guid = ?'),
+    upsert: db.prepare<[UpsertRow], StoredRow>('store post', UPSERT),
+    leaveTombstone: db.prepare<[number, string, number]>('leave tombstone',
+      'INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'),
+    remove: db.prepare<[number, string]>('delete post', 'DELETE FROM posts WHERE source_id = ? AND guid = ?'),
+    removeOfSource: db.prepare<[number, number]>('delete posts of source',
+      'DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE source_id = ? LIMIT ?)'),
+  };
 }
 
 function notLater(at: number | null, limit: number): number | null {

@@ -3,9 +3,10 @@ import { HttpError, notFound } from '../../platform/http/problem.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { maySeeSource } from '../sources/source-access.ts';
-import { posts, type Position, type PostWithAttachments } from './post-store.ts';
+import { posts, type PostWithAttachments } from './post-store.ts';
+import type { Position } from './post.ts';
 import { searchWords } from './search-index-store.ts';
-import { unreadPosts, type UnreadQuery } from './unread-store.ts';
+import { unreadPosts, type UnreadQuery } from './reading-history-store.ts';
 
 /** Characters of content in one page of a list. A page with very long posts ends early, after at least one. */
 const PAGE_CONTENT = 4_000_000;

@@ -7,7 +7,7 @@ import { keepFiles, type ReceivedFile } from '../attachments/receive-upload.ts';
 import { actorOf, audit } from '../audit/audit.ts';
 import { notifyFollowers } from '../follows/notify-followers.ts';
 import { counts, type Hub } from '../hub/hub.ts';
-import type { PreparedPost } from './incoming-post.ts';
+import type { PreparedPost } from './post.ts';
 import { preparePost } from './ingest-posts.ts';
 import { changeablePost, writableSource } from './post-access.ts';
 import { posts, type PostWithAttachments } from './post-store.ts';

@@ -44,8 +44,6 @@ export type NewFeed = { url: string; nextSyncAt: number };
 
 type InsertSource = Omit<NewSource, 'titleIsOwn'> & { isOwn: number; nextSyncAt: number | null; now: number };
 
-export type SourceStore = ReturnType<typeof sources>;
-
 /** For statements about what a source has: joins it as `s`, unless it is being removed. */
 export function joinSource(id: string): string {
   return `JOIN sources s ON s.id = ${id} AND s.removed_at IS NULL`;

@@ -30,3 +30,24 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & {
   contentHash: string;
   attachments: RemoteFile[];
 };
+
+/** What a publisher says of a post, each member with its column: stored and read by this list. */
+export const CONTENT_COLUMNS = {
+  title: 'title', url: 'url', author: 'author', contentHtml: 'content_html', summary: 'summary',
+} satisfies Partial<Record<keyof PreparedPost, string>>;
+
+/** A post as it is stored, with what its source is called. Times in unix ms. */
+export type Post = Pick<PreparedPost, 'guid' | keyof typeof CONTENT_COLUMNS> & {
+  id: number;
+  sourceId: number;
+  sourceTitle: string;
+  sourceKind: string;
+  ownerId: number;
+  publishedAt: number;
+  updatedAt: number;
+  isPublic: number;
+  searchKey: number;
+};
+
+/** Where a page of the timeline begins: after this post, newest first. */
+export type Position = { publishedAt: number; id: number };
