@@ -124,7 +124,7 @@ test('an unknown invitation is 410, for the API and as a page', async (t) => {
   assert.equal((await joinAs(hub, 'made-up', 'eve')).status, 410);
   const page = await hub.anybody.page('/join/made-up');
   assert.equal(page.status, 410);
-  assert.match(page.text, /no longer works/);
+  assert.match(page.text, /no longer valid/);
   assert.equal((await hub.anybody.form('/join/made-up', { username: 'eve', password: hub.password })).status, 410);
 });
 

@@ -137,7 +137,7 @@ test('an invitation made on the page shows its link once, works, and can be with
   }
   assert.equal((await ada.form('/admin/invitations', { role: 'owner', hours: '1' })).status, 422);
   hub.passTime(6 * HOUR);
-  assert.match((await ada.page('/admin/invitations')).text, /No invitation is open/);
+  assert.match((await ada.page('/admin/invitations')).text, /No open invitations/);
 });
 
 test('the pages show what publishers and errors say as text, never as markup', async (t) => {

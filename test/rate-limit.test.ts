@@ -119,7 +119,7 @@ test('a refused sign-in page says so as a page, and keeps the name that was type
   const refused = await hub.anybody.form('/sign-in', { username: 'ada', password: 'wrong' });
   assert.equal(refused.status, 429);
   assert.ok(refused.headers.get('retry-after'));
-  assert.match(refused.text, /Too many tries[\s\S]*value="ada"/);
+  assert.match(refused.text, /Too many attempts[\s\S]*value="ada"/);
   assert.doesNotMatch(refused.text, /wrong/);
 });
 

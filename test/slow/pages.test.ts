@@ -107,7 +107,7 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
   await browser.goto(`${hub.address}/sources/1/delete`);
   assert.equal(await path(browser), `/sign-in?next=${encodeURIComponent('/sources/1/delete')}`);
   await submit(browser, { username: 'ada', password: 'not the password' });
-  assert.match(await browser.text('[role=alert]'), /do not fit/);
+  assert.match(await browser.text('[role=alert]'), /Wrong name or password/);
   await submit(browser, { password: 'a long enough password' });
   assert.equal(await path(browser), '/sources/1/delete', 'led back to where the way began');
   assert.equal(await browser.text('h1'), 'Not Found');

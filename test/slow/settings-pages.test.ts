@@ -43,7 +43,7 @@ test('a person changes name and password, makes and revokes a token, and signs o
   assert.match(await browser.text(), /in 1 other browser/);
   await follow(browser, 'form[action="/settings/sessions"] button');
   assert.equal((await bob.get('/api/account')).status, 401);
-  assert.match(await browser.text(), /in this browser only/);
+  assert.match(await browser.text(), /only in this browser/);
 
   const change = 'form[action="/settings/password"] button';
   await submit(browser, { currentPassword: 'not the password', newPassword: 'a new long password' }, change);
@@ -79,11 +79,11 @@ test('a person follows a source, is notified, reads, finds it in the history and
   await follow(browser, 'a[href="/history"]');
   assert.match(await browser.text('.rows'), /Barn owls/);
   await follow(browser, 'form[action$="/unread"] button');
-  assert.match(await browser.text('main'), /You have read nothing yet/);
+  assert.match(await browser.text('main'), /You have not read anything yet/);
   await browser.goto(`${hub.address}/posts/1`);
   await browser.goto(`${hub.address}/history`);
   await follow(browser, 'form[action="/history/clear"] button');
-  assert.match(await browser.text('main'), /You have read nothing yet/);
+  assert.match(await browser.text('main'), /You have not read anything yet/);
 });
 
 test('leaving by the page: sources first, then password and DELETE, and nobody is signed in any more', async (t) => {
@@ -107,7 +107,7 @@ test('leaving by the page: sources first, then password and DELETE, and nobody i
   await follow(browser, 'button.danger');
 
   await browser.goto(`${hub.address}/settings/delete`);
-  assert.match(await browser.text('main'), /Backups that were made before still hold your data/);
+  assert.match(await browser.text('main'), /Existing backups still contain your data/);
   await submit(browser, { password: 'not the password', confirmation: 'DELETE' }, 'button.danger');
   assert.match(await browser.text('[role=alert]'), /password is wrong/);
   await submit(browser, { password: hub.password, confirmation: 'delete' }, 'button.danger');

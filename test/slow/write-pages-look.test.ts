@@ -116,7 +116,7 @@ test('notifications are read, ticked off all at once, and lead to what they tell
   const { hub, browser, tell } = await hubWithEverything(t);
   await browser.disableScripts();
   await follow(browser, 'header.site a[href="/notifications"]');
-  assert.match(await browser.text('.empty'), /There is nothing here\./);
+  assert.match(await browser.text('.empty'), /No notifications\./);
 
   tell('The file bad.txt was found to be infected and is kept away from readers');
   await browser.goto(`${hub.address}/notifications`);

@@ -43,7 +43,7 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
     const handler = methods[req.method ?? ''];
     if (handler) return handler;
     const allow = Object.keys(methods).join(', ');
-    throw new HttpError(405, 'This method is not possible here.', { headers: { allow } });
+    throw new HttpError(405, 'This method is not allowed here.', { headers: { allow } });
   }
 
   function refusal(error: unknown): HttpError {

@@ -73,7 +73,7 @@ export function showSettings(hub: Hub, req: MemberRequest): Reply {
 
 function settingsReply(hub: Hub, { viewer: { id } }: MemberRequest, sent?: SentForm, status = 200): Reply {
   const account = accounts(hub).find(id);
-  if (!account) throw new HttpError(401, 'This account is gone.');
+  if (!account) throw new HttpError(401, 'This account no longer exists.');
   const { tokensOf, sessionsOf } = credentials(hub);
   return page(settingsPage({ account, tokens: tokensOf(id), sessions: sessionsOf(id), sent }), status);
 }

@@ -12,7 +12,7 @@ type FormState = { values?: Record<string, string>; problem?: HttpError };
 export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirst: boolean }): Page {
   const heading = isFirst ? 'Set up your hub' : 'Join the hub';
   const lead = isFirst
-    ? 'You are the first here. Your account will be the administrator’s.'
+    ? 'You are the first one here. Your account will be the administrator account.'
     : 'You were invited. Choose a name and a password.';
   const main = html`
 <section class="narrow">
@@ -20,16 +20,17 @@ export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirs
   <p class="lead">${lead}</p>
   ${problem && formProblem(problem)}
   <form method="post" class="stack">
-    <label>Name for signing in
+    <label>Sign-in name
       <input name="username" value="${values['username']}" required maxlength="32" autocomplete="username"
         autocapitalize="none" spellcheck="false" autofocus>
       <small>Letters, digits, and . _ - between them.</small></label>
-    <label>Name that others see <span class="optional">optional</span>
+    <label>Display name <span class="optional">optional</span>
       <input name="displayName" value="${values['displayName']}" maxlength="80" autocomplete="name"></label>
     <label>Password
       <input name="password" type="password" required minlength="${PASSWORD_MIN}" autocomplete="new-password">
-      <small>At least ${PASSWORD_MIN} characters. A few words are easier to remember than a few signs.</small></label>
-    <button>${isFirst ? 'Create the administrator’s account' : 'Join'}</button>
+      <small>At least ${PASSWORD_MIN} characters. A few words are easier to remember than random characters.</small>
+      </label>
+    <button>${isFirst ? 'Create the administrator account' : 'Join'}</button>
   </form>
 </section>`;
   return { title: heading, main };
@@ -58,11 +59,11 @@ export function signInPage({ next, values = {}, problem }: FormState & { next: s
 export function invitationGonePage(): Page {
   const main = html`
 <section class="narrow">
-  <h1>This invitation no longer works</h1>
-  <p class="lead">It was used already or has expired. Ask whoever sent it for a new one.</p>
-  <p>If you run this hub, <code>./scripts/hubctl invite</code> prints a fresh link.</p>
+  <h1>This invitation is no longer valid</h1>
+  <p class="lead">It has been used or has expired. Ask whoever sent it for a new one.</p>
+  <p>If you run this hub, <code>./scripts/hubctl invite</code> prints a new link.</p>
 </section>`;
-  return { title: 'Invitation gone', main };
+  return { title: 'Invitation no longer valid', main };
 }
 
 /** The form that was sent last, and what is wrong with it or came of it. */
@@ -77,7 +78,7 @@ export function settingsPage({ account, tokens, sessions, sent }: Settings): Pag
 <header class="page-head">
   <h1>Account settings</h1>
   <p class="meta"><span>${account.username}</span> <span>${account.role === 'admin' ? 'administrator' : 'member'}</span>
-    <span>here since ${moment(account.createdAt)}</span></p>
+    <span>joined ${moment(account.createdAt)}</span></p>
 </header>
 ${nameSection(account, problemOf('name'))}
 ${passwordSection(account, problemOf('password'))}
@@ -85,10 +86,10 @@ ${sessionSection(sessions)}
 ${tokenSection(tokens, sent?.newToken, problemOf('token'))}
 <section class="panel">
   <h2>Your data</h2>
-  <p>One JSON file with everything that the hub keeps about you: sources, posts, follows, reading history,
-    notifications, names of tokens, and what you did here.</p>
+  <p>One JSON file with everything the hub keeps about you: sources, posts, follows, reading history,
+    notifications, names of tokens, and your part of the audit log.</p>
   <div class="actions"><a class="button" href="/api/account/export">Download your data</a>
-    <a href="/history">Reading history</a> <a class="quiet" href="/settings/delete">Delete the account</a></div>
+    <a href="/history">Reading history</a> <a class="quiet" href="/settings/delete">Delete account</a></div>
 </section>`;
   return { title: 'Account settings', main, section: 'settings' };
 }
@@ -99,9 +100,9 @@ function nameSection({ displayName }: Account, problem: HttpError | undefined): 
   <h2>Name</h2>
   <form method="post" action="/settings/name" class="stack">
     ${problem && formProblem(problem)}
-    <label>Name that others see
+    <label>Display name
       <input name="displayName" value="${displayName}" required maxlength="80" autocomplete="name"></label>
-    <button>Save the name</button>
+    <button>Save</button>
   </form>
 </section>`;
 }
@@ -113,14 +114,14 @@ function passwordSection({ username }: Account, problem: HttpError | undefined):
   <form method="post" action="/settings/password" class="stack">
     ${problem && formProblem(problem)}
     <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
-      aria-label="Name for signing in">
+      aria-label="Sign-in name">
     <label>Current password
       <input name="currentPassword" type="password" required autocomplete="current-password"></label>
     <label>New password
       <input name="newPassword" type="password" required minlength="${PASSWORD_MIN}" autocomplete="new-password">
-      <small>At least ${PASSWORD_MIN} characters. You are signed out everywhere else; API tokens go on working.</small>
+      <small>At least ${PASSWORD_MIN} characters. You are signed out everywhere else; API tokens keep working.</small>
       </label>
-    <button>Change the password</button>
+    <button>Change password</button>
   </form>
 </section>`;
 }
@@ -130,8 +131,8 @@ function sessionSection(sessions: Session[]): Html {
   return html`
 <section class="panel">
   <h2>Sessions</h2>
-  <p>${others <= 0 ? 'You are signed in in this browser only.'
-    : `You are signed in in ${others} other ${others === 1 ? 'browser' : 'browsers'} too.`}</p>
+  <p>${others <= 0 ? 'You are signed in only in this browser.'
+    : `You are also signed in in ${others} other ${others === 1 ? 'browser' : 'browsers'}.`}</p>
   ${others > 0 && html`
   <form method="post" action="/settings/sessions"><button class="secondary">Sign out everywhere else</button></form>`}
 </section>`;
@@ -142,21 +143,21 @@ function tokenSection(tokens: ApiToken[], newToken: string | undefined, problem:
 <section class="panel" id="tokens">
   <h2>API tokens</h2>
   ${newToken !== undefined && html`
-  <div class="done" role="status"><p>The new token is shown this once. Copy it now:</p>
+  <div class="done" role="status"><p>The new token is shown only once. Copy it now:</p>
     <p><code class="secret">${newToken}</code></p></div>`}
   ${tokens.length > 0 && html`<ul class="rows">${tokens.map(tokenItem)}</ul>`}
   <form method="post" action="/settings/tokens" class="stack">
     ${problem && formProblem(problem)}
-    <label>Name of a new token, such as what will use it
+    <label>Name of the new token, for example the program that will use it
       <input name="name" required maxlength="80" autocomplete="off"></label>
-    <button>Make a token</button>
+    <button>Create token</button>
   </form>
 </section>`;
 }
 
 function tokenItem({ id, name, createdAt }: ApiToken): Html {
   return html`
-  <li><div><p class="title">${name}</p><p class="meta"><span>made ${moment(createdAt)}</span></p></div>
+  <li><div><p class="title">${name}</p><p class="meta"><span>created ${moment(createdAt)}</span></p></div>
     <form method="post" action="/settings/tokens/${id}/revoke">
       <button class="link" aria-label="Revoke ${name}">Revoke</button></form></li>`;
 }

@@ -23,7 +23,7 @@ export async function changeAccount(
   if (password) await changePassword(hub, password, displayName, { viewer, actor });
   else if (displayName) rename(hub, displayName, viewer, actor);
   const account = accounts(hub).find(viewer.id);
-  if (!account) throw new HttpError(401, 'This account is gone.');
+  if (!account) throw new HttpError(401, 'This account no longer exists.');
   return publicPart(account);
 }
 
@@ -38,7 +38,7 @@ async function changePassword(
   hub: Hub, { current, next }: NewPassword, displayName: string | undefined, by: By,
 ): Promise<void> {
   const { viewer, actor } = by;
-  if (viewer.via === 'token') throw new HttpError(403, 'An API token may not change the password. Sign in for that.');
+  if (viewer.via === 'token') throw new HttpError(403, 'An API token cannot change the password. Sign in to do that.');
   const attempt = { username: viewer.username, password: current, address: actor.address ?? '' };
   const done = await checkPassword(hub, attempt, async ({ account }) =>
     applyChange(hub, account, { displayName, passwordHash: await passwords(hub).hash(next) }, by));

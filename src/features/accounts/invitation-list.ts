@@ -24,7 +24,7 @@ export const invitationList = adminList<Invitation>({
   toJson: invitationJson,
   above: () => inviteForm({}),
   view: (items) => html`<ul class="rows">${items.map(invitationItem)}</ul>`,
-  empty: 'No invitation is open.',
+  empty: 'No open invitations.',
   more: 'More invitations',
 });
 
@@ -55,25 +55,25 @@ type InviteForm = { values?: Record<string, string>; problem?: HttpError; url?: 
 function inviteForm({ values = {}, problem, url }: InviteForm): Html {
   return html`
 ${url && html`
-<div class="done" role="status"><p>The link is shown this once. Send it to one person:</p>
+<div class="done" role="status"><p>This link is shown only once. Send it to one person:</p>
   <p><code class="secret">${url}</code></p></div>`}
 <form method="post" action="/admin/invitations" class="panel stack">
-  <h2>Invite somebody</h2>
+  <h2>Invite someone</h2>
   ${problem && formProblem(problem)}
   <label>Role
     <select name="role"><option value="member">member</option>
       <option value="admin" ${values['role'] === 'admin' && html`selected`}>administrator</option></select></label>
-  <label>Good for so many hours
+  <label>Valid for how many hours
     <input name="hours" type="number" min="1" max="${INVITATION_HOURS.max}" required
       value="${values['hours'] ?? INVITATION_HOURS.standard}"></label>
-  <button>Make a link</button>
+  <button>Create link</button>
 </form>`;
 }
 
 function invitationItem({ id, role, createdAt, expiresAt }: Invitation): Html {
   return html`
   <li><div><p class="title">${role === 'admin' ? 'An administrator' : 'A member'}</p>
-      <p class="meta"><span>made ${moment(createdAt)}</span> <span>good until ${moment(expiresAt)}</span></p></div>
+      <p class="meta"><span>created ${moment(createdAt)}</span> <span>valid until ${moment(expiresAt)}</span></p></div>
     <form method="post" action="/admin/invitations/${id}/withdraw">
       <button class="link" aria-label="Withdraw invitation ${id}">Withdraw</button></form></li>`;
 }

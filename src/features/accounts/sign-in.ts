@@ -17,7 +17,7 @@ export async function signIn(hub: Hub, values: Record<string, unknown>, address:
     const session = startSession(hub, account, isOutdated ? await passwords(hub).hash(password) : null, address);
     return session === undefined ? undefined : { account: publicPart(account), session };
   });
-  if (!signedIn) throw new HttpError(401, 'This name and password do not fit.');
+  if (!signedIn) throw new HttpError(401, 'Wrong name or password.');
   return signedIn;
 }
 

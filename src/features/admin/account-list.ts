@@ -20,10 +20,10 @@ export const accountList = adminList<ListedAccount>({
     return rows.map((account) => ({ ...account, sources: owned.get(account.id) ?? 0 }));
   },
   toJson: (account) => ({ ...accountJson(account), sources: account.sources }),
-  lead: () => html`<p class="meta"><a href="/admin/invitations">Invite somebody</a></p>`,
+  lead: () => html`<p class="meta"><a href="/admin/invitations">Invite someone</a></p>`,
   view: (items) => html`
 <div class="wide"><table>
-  <thead><tr><th>Name</th><th>Shown as</th><th>Role</th><th>Sources</th><th>Joined</th></tr></thead>
+  <thead><tr><th>Name</th><th>Display name</th><th>Role</th><th>Sources</th><th>Joined</th></tr></thead>
   <tbody>${items.map(accountRow)}</tbody>
 </table></div>`,
   empty: 'Nobody has joined yet.',

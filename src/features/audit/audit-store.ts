@@ -68,7 +68,7 @@ export const auditRecords = store(({ db }) => {
   return {
     /** Throws 401 for an actor who has left. */
     insert(record: Omit<AuditRecord, 'id'>): void {
-      if (insert.run(record).changes === 0) throw new HttpError(401, 'This account is gone.');
+      if (insert.run(record).changes === 0) throw new HttpError(401, 'This account no longer exists.');
     },
 
     /** Newest first. */

@@ -16,14 +16,14 @@ ${items.length > 0 ? html`<ul class="rows">${items.map(item)}</ul>` : nothing(is
 ${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}
 ${items.length > 0 && html`
 <form method="post" action="/history/clear" class="actions">
-  <button class="secondary">Clear the history</button>
-  <span class="hint">All posts are unread again then.</span>
+  <button class="secondary">Clear history</button>
+  <span class="hint">All posts will be unread again.</span>
 </form>`}`;
   return { title: 'Reading history', main, section: 'history' };
 }
 
 function nothing(isFirstPage: boolean): Html {
-  return html`<p class="empty">${isFirstPage ? 'You have read nothing yet.' : 'There is nothing earlier.'}</p>`;
+  return html`<p class="empty">${isFirstPage ? 'You have not read anything yet.' : 'There are no earlier posts.'}</p>`;
 }
 
 function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost): Html {
@@ -33,6 +33,6 @@ function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost): Html 
     <div><a class="title" href="/posts/${postId}">${name}</a>
       <p class="meta"><a href="/sources/${sourceId}">${sourceTitle}</a> <span>read ${moment(readAt)}</span></p></div>
     <form method="post" action="/posts/${postId}/unread">
-      <button class="link" aria-label="Mark ${name} as unread">Unread</button></form>
+      <button class="link" aria-label="Mark ${name} as unread">Mark as unread</button></form>
   </li>`;
 }

@@ -15,7 +15,7 @@ export async function deleteAccount(hub: Hub, req: MemberRequest): Promise<Reply
 
 export function downloadAccount(hub: Hub, req: MemberRequest): Reply {
   const body = exportAccount(hub, req.viewer.id, actorOf(req));
-  if (!body) throw new HttpError(401, 'This account is gone.');
+  if (!body) throw new HttpError(401, 'This account no longer exists.');
   const headers = {
     'content-type': 'application/json; charset=utf-8',
     'content-disposition': 'attachment; filename="content-hub-account.json"',

@@ -16,11 +16,11 @@ export function leavePage({ sources, obstacle, backupDays, problem }: LeaveForm)
   const main = html`
 <section class="narrow">
   <h1>Delete your account</h1>
-  <p class="lead">Your name, sessions, tokens, follows, reading history, notifications and invitations go for good.
-    In the records of what was done here, a made-up name takes the place of yours.</p>
-  <p>${backups(backupDays)} Files of posts that you delete leave the disk within three days.</p>
+  <p class="lead">Your name, sessions, tokens, follows, reading history, notifications and invitations are deleted
+    permanently. In the audit log, a made-up name replaces yours.</p>
+  <p>${backups(backupDays)} Files of posts that you delete are removed from the disk within three days.</p>
   <p><a class="button" href="/api/account/export">Download your data first</a></p>
-  <p class="hint">Files of your posts are named in it by their addresses: fetch them before you delete their source.</p>
+  <p class="hint">It lists the files of your posts by address: download them before you delete the source.</p>
   ${sources.length > 0 && ownedSources(sources)}
   ${sources.length === 0 && obstacle && html`<div class="problem"><p>${obstacle.message}</p></div>`}
   ${!obstacle && form(problem)}
@@ -30,13 +30,13 @@ export function leavePage({ sources, obstacle, backupDays, problem }: LeaveForm)
 }
 
 function backups(days: number | null): string {
-  if (days === null) return 'Backups that were made before still hold your data until the operator removes them.';
-  return `Backups that were made before still hold your data until they expire, after ${days} days.`;
+  if (days === null) return 'Existing backups still contain your data until the operator removes them.';
+  return `Existing backups still contain your data until they expire, after ${days} days.`;
 }
 
 function ownedSources(sources: OwnedSource[]): Html {
   return html`
-  <div class="problem"><p>You own sources. Give each to somebody, or delete it; then come back.</p></div>
+  <div class="problem"><p>You own sources. Transfer or delete each of them first.</p></div>
   <ul class="rows">${sources.map(({ id, title }) => html`
     <li><a class="title" href="/sources/${id}">${title}</a>
       <span><a href="/sources/${id}/transfer" aria-label="Transfer ${title}">Transfer</a>
@@ -50,9 +50,9 @@ function form(problem: HttpError | undefined): Html {
     ${problem && formProblem(problem)}
     <label>Your password
       <input name="password" type="password" required autocomplete="current-password"></label>
-    <label>Write ${LEAVE_CONFIRMATION} to confirm
+    <label>Type ${LEAVE_CONFIRMATION} to confirm
       <input name="confirmation" required autocomplete="off" autocapitalize="characters" spellcheck="false"></label>
-    <button class="danger">Delete the account for good</button>
+    <button class="danger">Delete account permanently</button>
   </form>`;
 }
 
@@ -60,8 +60,8 @@ function form(problem: HttpError | undefined): Html {
 export function goodbyePage(): Page {
   const main = html`
 <section class="narrow">
-  <h1>Your account is deleted</h1>
-  <p class="lead">You are signed out everywhere, and your personal data is removed. All the best.</p>
+  <h1>Your account has been deleted</h1>
+  <p class="lead">You are signed out everywhere, and your personal data has been removed.</p>
   <p><a class="button" href="/">Newest posts</a></p>
 </section>`;
   return { title: 'Account deleted', main };

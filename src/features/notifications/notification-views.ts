@@ -15,7 +15,7 @@ export function notificationsPage({ items, next, unreadOnly }: NotificationList)
     ? html`<a href="/notifications">All</a> <span>Unread</span>`
     : html`<span>All</span> <a href="/notifications?unread=1">Unread</a>`}</p>
 </header>
-${items.length > 0 ? list(items) : html`<p class="empty">There is nothing ${unreadOnly ? 'unread ' : ''}here.</p>`}
+${items.length > 0 ? list(items) : html`<p class="empty">No ${unreadOnly ? 'unread ' : ''}notifications.</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/notifications?${query.toString()}">Older</a></p>`}`;
   return { title: 'Notifications', main, section: 'notifications' };
 }

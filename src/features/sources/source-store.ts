@@ -125,7 +125,7 @@ export const sources = store(({ db, clock }) => {
     create({ titleIsOwn, ...source }: NewSource, feed: NewFeed | null): number {
       const isOwn = titleIsOwn ? 1 : 0;
       const row = insert.get({ ...source, isOwn, nextSyncAt: feed?.nextSyncAt ?? null, now: clock() });
-      if (!row) throw new HttpError(401, 'This account is gone.');
+      if (!row) throw new HttpError(401, 'This account no longer exists.');
       if (feed) insertFeed.run(row.id, feed.url, new URL(feed.url).host);
       return row.id;
     },

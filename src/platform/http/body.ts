@@ -97,7 +97,7 @@ function requireMediaType({ stream }: WithBody, wanted: string): void {
 
 /** The connection is closed with it: whoever sends on slowly would hold it. */
 function tooSlow(): HttpError {
-  return new HttpError(408, 'The body took too long to come.', { headers: { connection: 'close' } });
+  return new HttpError(408, 'The body took too long to arrive.', { headers: { connection: 'close' } });
 }
 
 function tooLarge(limit: number): HttpError {

@@ -100,13 +100,13 @@ export function createCallHandler({ routes, baseUrl, trustedProxies, authenticat
     exchange.viewer = viewer;
     requireAccess(route, viewer);
     if (viewer?.id !== before?.id || viewer?.role !== before?.role) {
-      throw new HttpError(403, 'Your rights have changed meanwhile. Nothing was done.');
+      throw new HttpError(403, 'Your permissions have changed in the meantime. Nothing was done.');
     }
   }
 }
 
 function notAllowed(method: string, allow: string[]): HttpError {
-  return new HttpError(405, `${method} is not possible here.`, { headers: { allow: allow.join(', ') } });
+  return new HttpError(405, `${method} is not allowed here.`, { headers: { allow: allow.join(', ') } });
 }
 
 function requireAccess(route: Route, viewer: Viewer | null): void {

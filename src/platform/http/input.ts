@@ -107,7 +107,7 @@ function readText(value: unknown, { max, min = 1, pattern, expected }: TextRule,
   const trimmed = value.trim();
   if (trimmed.length < min || trimmed.length > max) return refuse(`must have ${min} to ${max} characters.`);
   if (/[\u0000-\u001f\u007f]/.test(trimmed)) return refuse('must not contain control characters.');
-  if (pattern && !pattern.test(trimmed)) return refuse(expected ?? 'has the wrong form.');
+  if (pattern && !pattern.test(trimmed)) return refuse(expected ?? 'has the wrong format.');
   return trimmed;
 }
 

@@ -26,7 +26,7 @@ export function layout(page: Page, frame: Frame): string {
   ${(page.alternates ?? []).map(alternateLink)}
 </head>
 <body>
-<a class="skip" href="#main">Skip to the content</a>
+<a class="skip" href="#main">Skip to content</a>
 <header class="site">
   <nav aria-label="Main">
     <a class="brand" href="/">${frame.siteName}</a>

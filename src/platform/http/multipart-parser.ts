@@ -91,7 +91,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
   function beforeData(): MultipartEvent | null {
     const line = lineHere();
     if (line.kind === 'undecided') return more();
-    if (line.kind !== 'data') throw new HttpError(400, 'A part begins with the boundary.');
+    if (line.kind !== 'data') throw new HttpError(400, 'A boundary stands where the headers of a part should begin.');
     step = inData;
     return inData();
   }
@@ -187,7 +187,7 @@ function readBoundaryLine(bytes: Buffer, from: number, isAll: boolean): Boundary
   if (dashes === 1) return from + 1 < bytes.length || isAll ? DATA : UNDECIDED;
   const padding = from + dashes;
   const end = skipPadding(bytes, padding);
-  if (end - padding > MAX_PADDING) throw new HttpError(400, 'There are too many spaces behind a boundary.');
+  if (end - padding > MAX_PADDING) throw new HttpError(400, 'There are too many spaces after a boundary.');
   const isLast = dashes === 2;
   if (end === bytes.length && isAll) return isLast ? { kind: 'last', end } : DATA;
   if (end === bytes.length || (bytes[end] === CR && end + 1 === bytes.length && !isAll)) return UNDECIDED;

@@ -19,7 +19,7 @@ export function readCursor(query: URLSearchParams, parts: number): number[] | un
   if (value === null || value === '') return undefined;
   const numbers = Buffer.from(value, 'base64url').toString('latin1').split('.');
   if (numbers.length !== parts || !numbers.every((number) => /^-?\d{1,16}$/.test(number))) {
-    throw new HttpError(400, 'cursor is not one that this list handed out.');
+    throw new HttpError(400, 'cursor is not valid for this list.');
   }
   return numbers.map(Number);
 }

@@ -36,7 +36,7 @@ export function invalid(errors: FieldError[], status: 400 | 422 = 422): HttpErro
 /** 429; `seconds` until the next try is admitted. */
 export function tooMany(seconds: number): HttpError {
   const wait = Math.max(1, Math.ceil(seconds));
-  return new HttpError(429, `Too many tries. Try again in ${wait} s.`, { headers: { 'retry-after': String(wait) } });
+  return new HttpError(429, `Too many attempts. Try again in ${wait} s.`, { headers: { 'retry-after': String(wait) } });
 }
 
 /** The error as `application/problem+json` (RFC 9457). */
