@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../src/app/processes/open-hub.ts';
-import { watchingWorker } from '../src/app/watch-worker.ts';
+import { stopDeliveringAlerts, watchWorker } from '../src/features/health/watch-worker.ts';
 import { backupName } from '../src/features/backups/backup-folder.ts';
 import { noteRun, type Run } from '../src/features/backups/backup-status.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
@@ -19,15 +19,13 @@ import { waitUntil } from './support/wait-until.ts';
 
 /** Web's watch over the worker, with looks made by hand, and a worker that beats or does not. */
 function watchedWorker(t: TestContext, hub: Hub) {
-  const watch = watchingWorker(hub.app);
   const heartbeats = createHeartbeats(hub.db, hub.app.clock);
-  const [task] = watch.tasks;
-  t.after(watch.stop);
+  t.after(() => stopDeliveringAlerts(hub.handle));
   return async (ms: number, beats: boolean): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 10 * SECOND) {
       hub.passTime(10 * SECOND);
       if (beats) heartbeats.beat('worker');
-      await task?.run();
+      await watchWorker(hub.handle);
     }
   };
 }

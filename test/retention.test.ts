@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
-import { createRetention } from '../src/app/retention.ts';
+import { previewRetention, removeOldRows, removeOldRowsNow } from '../src/features/retention/remove-old-rows.ts';
 import { readingHistory } from '../src/features/posts/reading-history-store.ts';
-import { COMMAND_LINE, THE_HUB } from '../src/features/audit/audit.ts';
+import { COMMAND_LINE } from '../src/features/audit/audit.ts';
 import { addNotes, addPost, itemsAt, numberIn } from './support/accounts.ts';
 import { startHub, type Hub } from './support/hub.ts';
 
@@ -70,7 +70,7 @@ test('it happens once a day, also across restarts of the worker, and leaves no r
   addOld();
   hub.passTime(23 * HOUR);
   await hub.work();
-  await createRetention(hub.app, THE_HUB).runDaily();
+  await removeOldRows(hub.handle);
   assert.equal(rows(hub).notifications, 1, 'not before a day has passed, in a new process either');
   hub.passTime(HOUR);
   await hub.work();
@@ -115,12 +115,12 @@ test('a run that was cut off goes on, and its record counts all that it removed'
       INSERT INTO notifications (account_id, kind, title, path, created_at) SELECT 1, 'test', 'x', '/', i FROM n;
     CREATE TRIGGER fault BEFORE DELETE ON notifications WHEN OLD.id = 3000 BEGIN SELECT RAISE(ABORT, 'fault'); END`);
 
-  await assert.rejects(createRetention(hub.app, THE_HUB).runDaily(), /fault/);
+  await assert.rejects(removeOldRows(hub.handle), /fault/);
   const left = rows(hub).notifications;
   assert.ok(left > 2000 && left < 5000, `${left} are left`);
   assert.deepEqual(await applied(ada), []);
   hub.db.exec('DROP TRIGGER fault');
-  await createRetention(hub.app, THE_HUB).runDaily();
+  await removeOldRows(hub.handle);
 
   assert.equal(rows(hub).notifications, 0);
   assert.deepEqual(await applied(ada), [{ notifications: 5000 }]);
@@ -132,10 +132,10 @@ test('a run from the command line goes on with one that the worker has begun, an
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
       INSERT INTO notifications (account_id, kind, title, path, created_at) SELECT 1, 'test', 'x', '/', i FROM n;
     CREATE TRIGGER fault BEFORE DELETE ON notifications WHEN OLD.id = 300 BEGIN SELECT RAISE(ABORT, 'fault'); END`);
-  await assert.rejects(createRetention(hub.app, THE_HUB).runDaily(), /fault/);
+  await assert.rejects(removeOldRows(hub.handle), /fault/);
   hub.db.exec('DROP TRIGGER fault');
 
-  await createRetention(hub.app, COMMAND_LINE).runNow();
+  await removeOldRowsNow(hub.handle, COMMAND_LINE);
 
   assert.equal(rows(hub).notifications, 0);
   assert.deepEqual(await applied(ada), [{ notifications: 500 }]);
@@ -187,7 +187,7 @@ test('a preview counts and changes nothing', async (t) => {
   const { hub } = await hubWithOldRows(t, [1, 91, 366], { AUDIT_RETENTION_DAYS: '0' });
   const before = rows(hub);
 
-  const preview = createRetention(hub.app, THE_HUB).preview();
+  const preview = previewRetention(hub.handle);
 
   assert.deepEqual(preview.map(({ kind, rows: count }) => [kind, count]), [
     ['notifications', 2], ['readingHistory', 1], ['auditRecords', 0], ['errorEvents', 2],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planDueSyncs } from '../src/features/feeds/queue-syncs.ts';
+import { planDueSyncs } from '../src/features/feeds/sync-source.ts';
 import { sources } from '../src/features/sources/source-store.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import { rss, serving, type Item } from './support/feeds.ts';

@@ -1,9 +1,10 @@
 import { audit, type RecordAct } from '../features/audit/audit.ts';
 import { noteError } from '../features/errors/error-store.ts';
+import { jobHandlers } from '../features/hub/job-kind.ts';
 import { counts, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
 import { notifications } from '../features/notifications/notification-store.ts';
 import { sources } from '../features/sources/source-store.ts';
-import { jobHandlers } from './job-kinds.ts';
+import { JOB_KINDS } from './job-kinds.ts';
 
 export type Surroundings = Hub;
 
@@ -21,7 +22,7 @@ export function createApp(hub: Hub) {
     limits: limits(hub),
     paced: throttled(hub),
     jobs: jobs(hub),
-    handlers: jobHandlers(hub),
+    handlers: jobHandlers(hub, JOB_KINDS),
     sources: sources(hub),
     notifications: notifications(hub),
   };

@@ -1,7 +1,6 @@
 import type { Hub } from '../features/hub/hub.ts';
 import { notifications } from '../features/notifications/notification-store.ts';
 import { html, type Html } from '../platform/http/html.ts';
-import { layout } from '../platform/http/layout.ts';
 import { statusTitle, type HttpError } from '../platform/http/problem.ts';
 import { page, seeOther, type Page, type Reply } from '../platform/http/reply.ts';
 import type { Viewer } from '../platform/http/router.ts';
@@ -20,6 +19,16 @@ const ADMIN_PAGES = [
   { section: 'admin/', href: '/admin', label: 'Overview' },
   ...ADMIN_LISTS.map(({ name, title }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label: title })),
 ];
+
+/** What stands around every page. */
+type Frame = {
+  siteName: string;
+  stylesheet: string;
+  icon: string;
+  navigation: { section: string; href: string; label: string }[];
+  /** At the end of the navigation: who is signed in. */
+  corner: Html;
+};
 
 /** Counted no further: a reader with more knows enough. */
 const MOST_UNREAD = 100;
@@ -68,4 +77,43 @@ export function errorPage(problem: HttpError, { method, target }: { method: stri
   <p><a class="button" href="/">Newest posts</a></p>
 </section>`;
   return page({ title, main }, problem.status, problem.headers);
+}
+
+/** A whole HTML document around the page's own part. No scripts, and nothing from elsewhere. */
+function layout(content: Page, frame: Frame): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <meta name="color-scheme" content="light dark">
+  ${content.refreshSeconds !== undefined && html`<meta http-equiv="refresh" content="${content.refreshSeconds}">`}
+  <title>${content.title} · ${frame.siteName}</title>
+  <link rel="stylesheet" href="${frame.stylesheet}">
+  <link rel="icon" href="${frame.icon}" type="image/svg+xml">
+  ${(content.alternates ?? []).map(alternateLink)}
+</head>
+<body>
+<a class="skip" href="#main">Skip to content</a>
+<header class="site">
+  <nav aria-label="Main">
+    <a class="brand" href="/">${frame.siteName}</a>
+    ${frame.navigation.map((link) => navigationLink(link, content.section))}
+    <span class="corner">${frame.corner}</span>
+  </nav>
+</header>
+<main id="main">
+${content.main}
+</main>
+</body>
+</html>
+`.markup;
+}
+
+function alternateLink({ type, href, title }: NonNullable<Page['alternates']>[number]): Html {
+  return html`<link rel="alternate" type="${type}" href="${href}" title="${title}">`;
+}
+
+function navigationLink({ section, href, label }: Frame['navigation'][number], current: string | undefined): Html {
+  return html`<a href="${href}" ${section === current && html`aria-current="page"`}>${label}</a>`;
 }

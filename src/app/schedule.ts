@@ -1,55 +1,92 @@
-import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
-import type { Task } from '../platform/jobs/scheduler.ts';
-import { credentials as credentialsOf } from '../features/accounts/credential-store.ts';
-import { invitations as invitationsOf } from '../features/accounts/invitation-store.ts';
+import { credentials } from '../features/accounts/credential-store.ts';
+import { invitations } from '../features/accounts/invitation-store.ts';
+import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/deliver-alert.ts';
+import { tellTroubles } from '../features/alerts/raise-alerts.ts';
 import { tidyCache } from '../features/attachments/remote-cache.ts';
 import { scanUnscanned } from '../features/attachments/scan-upload.ts';
 import { removeAbandonedUploads, sweepUploads } from '../features/attachments/sweep-uploads.ts';
-import { heartbeats } from '../features/hub/hub.ts';
-import { planDueSyncs, pullBackStrayedSyncs } from '../features/feeds/queue-syncs.ts';
-import { THE_HUB } from '../features/audit/audit.ts';
-import type { App } from './app.ts';
-import { createRetention } from './retention.ts';
-import { troubleTasks, type Drain } from './trouble-tasks.ts';
+import { planDueSyncs, pullBackStrayedSyncs } from '../features/feeds/sync-source.ts';
+import { watchBackups, watchEnds, watchErrors, watchSpace } from '../features/health/watch-troubles.ts';
+import { watchWorker } from '../features/health/watch-worker.ts';
+import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
+import { removeOldRows } from '../features/retention/remove-old-rows.ts';
+import { findSilentWebhooks } from '../features/webhooks/find-silent-webhooks.ts';
+import { removeExpiredSecrets, sealSecrets } from '../features/webhooks/manage-webhooks.ts';
+import { removeOldEvents } from '../features/webhooks/receive-event.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
+import type { Task } from '../platform/jobs/scheduler.ts';
 
 export const FINISHED_JOBS_KEPT = DAY;
 
-/** The worker's recurring work. Each can be repeated without harm. */
-export function schedule(app: App): Task[] {
-  const { paced, clock, log, jobs, limits, hub } = app;
-  const credentials = credentialsOf(hub);
-  const invitations = invitationsOf(hub);
+/** Recurring work, which can be repeated without harm. `stopping` tells it to leave the rest for the next time. */
+type ScheduledTask = { name: string; everyMs: number; run(hub: Hub, stopping: AbortSignal): void | Promise<void> };
 
-  const drain: Drain = (name, everyMs, some) => ({
+/** What the worker does from time to time. */
+const WORKER_SCHEDULE: ScheduledTask[] = [
+  { name: 'heartbeat', everyMs: 5 * SECOND, run: (hub) => heartbeats(hub).beat('worker') },
+  { name: 'plan due syncs', everyMs: SECOND, run: planDueSyncs },
+  { name: 'pull back strayed syncs', everyMs: MINUTE, run: pullBackStrayedSyncs },
+
+  inSteps('remove finished jobs', MINUTE, (hub, limit) => jobs(hub).prune(hub.clock() - FINISHED_JOBS_KEPT, limit)),
+  inSteps('remove idle rate limits', MINUTE, (hub, limit) => limits(hub).prune(limit)),
+  inSteps('remove expired sessions', MINUTE, (hub, limit) => credentials(hub).removeExpired(limit)),
+  inSteps('remove expired invitations', MINUTE, (hub, limit) => invitations(hub).removeExpired(limit)),
+  { name: 'remove old rows', everyMs: 5 * SECOND, run: removeOldRows },
+
+  { name: 'scan unscanned uploads', everyMs: HOUR, run: scanUnscanned },
+  { name: 'sweep uploads', everyMs: HOUR, run: sweepUploads },
+  { name: 'remove abandoned uploads', everyMs: HOUR, run: removeAbandonedUploads },
+  { name: 'tidy the cache', everyMs: HOUR, run: tidyCache },
+
+  inSteps('find silent webhooks', HOUR, findSilentWebhooks),
+  inSteps('forget old webhook events', MINUTE, removeOldEvents),
+  inSteps('forget replaced webhook secrets', HOUR, removeExpiredSecrets),
+  inSteps('seal webhook secrets', HOUR, sealSecrets),
+
+  { name: 'watch errors', everyMs: MINUTE, run: watchErrors },
+  { name: 'watch free space', everyMs: MINUTE, run: watchSpace },
+  { name: 'watch backups', everyMs: 10 * MINUTE, run: watchBackups },
+  { name: 'watch for ends of troubles', everyMs: MINUTE, run: watchEnds },
+  { name: 'tell of troubles', everyMs: 5 * SECOND, run: tellTroubles },
+  { name: 'tidy alerts', everyMs: MINUTE, run: tidyDeliveries },
+  inSteps('remove old alerts', HOUR, removeOldDeliveries),
+];
+
+/** What web does from time to time. */
+const WEB_SCHEDULE: ScheduledTask[] = [
+  { name: 'watch the worker', everyMs: 10 * SECOND, run: watchWorker },
+];
+
+/** The recurring work of the worker, for a scheduler. */
+export function workerTasks(hub: Hub): Task[] {
+  return tasksOf(hub, WORKER_SCHEDULE);
+}
+
+/** The recurring work of web, for a scheduler. */
+export function webTasks(hub: Hub): Task[] {
+  return tasksOf(hub, WEB_SCHEDULE);
+}
+
+function tasksOf(hub: Hub, schedule: ScheduledTask[]): Task[] {
+  return schedule.map(({ name, everyMs, run }) => ({ name, everyMs, run: (stopping) => run(hub, stopping) }));
+}
+
+/**
+ * A task that does all there is in short transactions, so that others can write in between; `some` does up to `limit`
+ * rows and returns how many. What it has done stands in the log.
+ */
+function inSteps(name: string, everyMs: number, some: (hub: Hub, limit: number) => number): ScheduledTask {
+  return {
     name,
     everyMs,
-    async run(stopping) {
+    async run(hub, stopping) {
       let rows = 0;
-      await paced(name, (limit) => {
-        const done = some(limit);
+      await throttled(hub)(name, (limit) => {
+        const done = some(hub, limit);
         rows += done;
         return done;
       }, () => stopping.aborted);
-      if (rows > 0) log.info('scheduled task', { task: name, rows });
+      if (rows > 0) hub.log.info('scheduled task', { task: name, rows });
     },
-  });
-
-  const retention = createRetention(app, THE_HUB);
-  const pruneJobs = (batch: number) => jobs.prune(clock() - FINISHED_JOBS_KEPT, batch);
-
-  return [
-    { name: 'heartbeat', everyMs: 5 * SECOND, run: () => heartbeats(hub).beat('worker') },
-    { name: 'plan due syncs', everyMs: SECOND, run: (stopping) => planDueSyncs(hub, stopping) },
-    { name: 'pull back strayed syncs', everyMs: MINUTE, run: () => pullBackStrayedSyncs(hub) },
-    drain('remove finished jobs', MINUTE, pruneJobs),
-    drain('remove idle rate limits', MINUTE, limits.prune),
-    drain('remove expired sessions', MINUTE, credentials.removeExpired),
-    { name: 'scan unscanned uploads', everyMs: HOUR, run: (stopping) => scanUnscanned(hub, stopping) },
-    { name: 'sweep uploads', everyMs: HOUR, run: () => sweepUploads(hub) },
-    { name: 'remove abandoned uploads', everyMs: HOUR, run: () => removeAbandonedUploads(hub) },
-    { name: 'tidy the cache', everyMs: HOUR, run: () => tidyCache(hub) },
-    ...troubleTasks(app, drain),
-    { name: 'remove old rows', everyMs: 5 * SECOND, run: retention.runDaily },
-    drain('remove expired invitations', MINUTE, invitations.removeExpired),
-  ];
+  };
 }

@@ -7,8 +7,9 @@ import { closeServer } from '../platform/http/server.ts';
 import { SECOND } from '../platform/clock.ts';
 import { listenProblem, type WebMessage } from '../app/processes/listening.ts';
 import { startProcess } from '../app/processes/start-process.ts';
-import { watchingWorker } from '../app/watch-worker.ts';
+import { webTasks } from '../app/schedule.ts';
 import { createWebServer } from '../app/web-server.ts';
+import { stopDeliveringAlerts } from '../features/health/watch-worker.ts';
 import { createScheduler } from '../platform/jobs/scheduler.ts';
 
 const GRACE = 8 * SECOND;
@@ -16,8 +17,7 @@ const GRACE = 8 * SECOND;
 const { app, keepRunning } = startProcess('web', process);
 const { config, clock, errors, log } = app;
 const { server, release } = createWebServer(app);
-const watch = watchingWorker(app);
-const scheduler = createScheduler({ tasks: watch.tasks, clock, log, onError: errors.note });
+const scheduler = createScheduler({ tasks: webTasks(app.hub), clock, log, onError: errors.note });
 scheduler.start();
 
 server.once('error', (error) => {
@@ -34,7 +34,7 @@ server.listen(config.port, config.host, () => {
 
 keepRunning(async () => {
   await scheduler.stop();
-  await watch.stop();
+  await stopDeliveringAlerts(app.hub);
   await closeServer(server, GRACE);
   release();
 });

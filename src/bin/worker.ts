@@ -7,7 +7,7 @@ import { createScheduler } from '../platform/jobs/scheduler.ts';
 import { createWorker } from '../platform/jobs/worker.ts';
 import { SECOND } from '../platform/clock.ts';
 import { startProcess } from '../app/processes/start-process.ts';
-import { schedule } from '../app/schedule.ts';
+import { workerTasks } from '../app/schedule.ts';
 
 const GRACE = 8 * SECOND;
 
@@ -15,7 +15,7 @@ const { app, keepRunning } = startProcess('worker', process);
 const { db, jobs, handlers, clock, log, errors } = app;
 
 const worker = createWorker({ db, queue: jobs, handlers, clock, log, onError: errors.note });
-const scheduler = createScheduler({ tasks: schedule(app), clock, log, onError: errors.note });
+const scheduler = createScheduler({ tasks: workerTasks(app.hub), clock, log, onError: errors.note });
 worker.start();
 scheduler.start();
 log.info('working', { kinds: Object.keys(handlers).join(' ') });

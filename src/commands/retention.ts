@@ -1,9 +1,7 @@
 import { DAY, isoTime } from '../platform/clock.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
 import { UsageError, type Command, type ExitCode } from './command.ts';
-import { createApp } from '../app/app.ts';
-import { createRetention } from '../app/retention.ts';
-import type { Expired } from '../features/retention/remove-old-rows.ts';
+import { previewRetention, removeOldRowsNow, type ExpiredRows } from '../features/retention/remove-old-rows.ts';
 
 /** Removes what has been kept long enough, as the worker does once a day. */
 export const retentionCommand: Command = {
@@ -11,18 +9,18 @@ export const retentionCommand: Command = {
 
   async run(args, values, { out, openHub }): Promise<ExitCode> {
     if (args.length > 0) throw new UsageError(`unexpected argument ${args[0]}`);
-    const retention = createRetention(createApp(await openHub()), COMMAND_LINE);
-    const found = retention.preview();
-    if (values['dry-run'] !== true) await retention.runNow();
+    const hub = await openHub();
+    const found = previewRetention(hub);
+    if (values['dry-run'] !== true) await removeOldRowsNow(hub, COMMAND_LINE);
     out(values['json'] ? `${JSON.stringify(found.map(asJson))}\n` : found.map(line).join(''));
     return 0;
   },
 };
 
-function asJson({ kind, keptMs, before, rows }: Expired) {
+function asJson({ kind, keptMs, before, rows }: ExpiredRows) {
   return { kind, keptDays: keptMs / DAY, before: isoTime(before), rows };
 }
 
-function line({ kind, before, rows }: Expired): string {
+function line({ kind, before, rows }: ExpiredRows): string {
   return `${kind}\t${rows}\t${before === null ? 'kept for ever' : `older than ${isoTime(before)}`}\n`;
 }

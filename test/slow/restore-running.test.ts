@@ -5,16 +5,11 @@ import { test } from 'node:test';
 import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../../src/features/backups/restore-state.ts';
 import { openRestored, swapRestored, undoRestore } from '../../src/features/backups/restore-steps.ts';
 import { runAroundRestores } from '../../src/app/processes/run-hub.ts';
-import { changeDatabase } from '../support/backup-hub.ts';
+import { harmUnseen } from '../support/backup-hub.ts';
 import { begin, keptIn, leftovers, restorableHub, worldIn } from '../support/restore-hub.ts';
 import { freePort, isHealthy, runRestore, startHub, startRestore } from '../support/restore-script.ts';
 import { isRunning } from '../support/run-program.ts';
 import { waitUntil } from '../support/wait-until.ts';
-
-/** A backup that every check passes and on which the hub does not start: a statement of its health asks for this index. */
-function spoil(backup: string): void {
-  changeDatabase(backup, (db) => db.exec('DROP INDEX sources_behind'));
-}
 
 test('npm start makes way for a restore and runs on the restored data, in the same process', async (t) => {
   const hub = await restorableHub(t);
@@ -42,7 +37,7 @@ const AT_ONCE = { RESTORE_HEALTH_SECONDS: '3600' };
 
 test('case 65: restored data with which the hub does not start gives way to the old at once, and npm start runs on', { timeout: 180_000 }, async (t) => {
   const hub = await restorableHub(t);
-  spoil(hub.backup);
+  harmUnseen(hub.backup);
   const port = await freePort();
   const running = await startHub(t, hub.dataDir, port);
 
@@ -51,7 +46,7 @@ test('case 65: restored data with which the hub does not start gives way to the 
 
     assert.equal(status, 1, round);
     assert.match(stdout, /ROLLED BACK: the data from before is in place again\n$/);
-    assert.match(stderr, /^web ended by itself \(exit code 1\); the hub has stopped\n/m);
+    assert.match(stderr, /^(web|worker) ended by itself \(exit code 1\); the hub has stopped\n/m);
     assert.match(stderr, /restore: it could not be completed; bringing back what was there before\n/);
     assert.ok(await isHealthy(running.url), running.stderr());
     assert.equal(await postsOf(running.url), 2);
@@ -98,7 +93,7 @@ test('case 63, 65: a full disk that does not take why the hub failed keeps nobod
 
 test('case 65: the same where nobody runs the hub', { timeout: 180_000 }, async (t) => {
   const hub = await restorableHub(t);
-  spoil(hub.backup);
+  harmUnseen(hub.backup);
   const { status, stdout } = await runRestore(hub.dataDir, await freePort(), [hub.backup], AT_ONCE);
   assert.equal(status, 1);
   assert.match(stdout, /ROLLED BACK/);

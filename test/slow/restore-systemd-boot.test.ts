@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } f
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { isRestoreUnderWay, readRestoreState } from '../../src/features/backups/restore-state.ts';
-import { changeDatabase } from '../support/backup-hub.ts';
+import { harmUnseen } from '../support/backup-hub.ts';
 import { AT, copyProject, installedHub } from '../support/booted-system.ts';
 import { keptIn, leftovers, restorableHub, worldIn } from '../support/restore-hub.ts';
 import type { Outcome } from '../support/run-program.ts';
@@ -94,7 +94,7 @@ test('the restore of another clone on the same machine leaves the units alone', 
 });
 
 test('case 65: restored data on which web does not start gives way to the old, and the units run on that', async (t) => {
-  const hub = await restorable(t, (backup) => changeDatabase(backup, (db) => db.exec('DROP INDEX sources_behind')));
+  const hub = await restorable(t, harmUnseen);
   if (!hub) return;
 
   const { status, stdout, stderr } = await hub.restore(hub.backup);

@@ -116,6 +116,15 @@ export function sha256Of(path: string): string {
   return createHash('sha256').update(readFileSync(path)).digest('hex');
 }
 
+/**
+ * Harms a backup so that every check passes and no hub starts on it: changes to sources would run a trigger of another
+ * program, whose table `its_table` is not there.
+ */
+export function harmUnseen(backup: string): void {
+  changeDatabase(backup, (db) => db.exec(`
+    CREATE TRIGGER of_another_program AFTER UPDATE ON sources BEGIN INSERT INTO its_table VALUES (1); END`));
+}
+
 /** Changes the database of a backup, and makes its hash fit. */
 export function changeDatabase(backup: string, change: (db: Db) => void): void {
   const path = join(backup, 'hub.db');

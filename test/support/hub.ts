@@ -7,7 +7,7 @@ import { createApp } from '../../src/app/app.ts';
 import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
 import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
-import { schedule } from '../../src/app/schedule.ts';
+import { workerTasks } from '../../src/app/schedule.ts';
 import { createWebServer } from '../../src/app/web-server.ts';
 import { closeServer } from '../../src/platform/http/server.ts';
 import { createScheduler } from '../../src/platform/jobs/scheduler.ts';
@@ -42,7 +42,7 @@ export async function startHub(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const worker = createWorker({ db, queue: app.jobs, handlers: app.handlers, clock, log, onError: app.errors.note });
-  const scheduler = createScheduler({ tasks: schedule(app), clock, log, onError: app.errors.note });
+  const scheduler = createScheduler({ tasks: workerTasks(app.hub), clock, log, onError: app.errors.note });
 
   t.after(async () => {
     server.closeAllConnections();

@@ -1,11 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
-import { jobHandlers } from '../../src/app/job-kinds.ts';
 import { deliver, deliverAlert } from '../../src/features/alerts/deliver-alert.ts';
 import { raiseAlert, tellTroubles } from '../../src/features/alerts/raise-alerts.ts';
 import { createAlertSender } from '../../src/features/alerts/send-alert.ts';
 import type { Trouble } from '../../src/features/alerts/troubles.ts';
-import type { JobKind } from '../../src/features/hub/job-kind.ts';
+import { jobHandlers, type JobKind } from '../../src/features/hub/job-kind.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { startOrigin } from './origin.ts';
 import { startHub, type Hub } from './hub.ts';

@@ -1,8 +1,9 @@
 import { open, type FileHandle } from 'node:fs/promises';
-import http, { type ClientRequest, type IncomingMessage } from 'node:http';
-import https from 'node:https';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
+import { codeOf } from '../../platform/error-code.ts';
 import { contentDisposition } from '../../platform/http/headers.ts';
+import { openRequest, responseTo } from '../../platform/net/outbound-request.ts';
 import type { Hub } from '../hub/hub.ts';
 
 export type FileToScan = { path: string; bytes: number; filename: string };
@@ -20,6 +21,7 @@ type Answer = { status: number; body: string; hadWholeFile: boolean };
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 const MAX_QUOTED = 200;
+const UNKNOWN = 'unknown error';
 
 /** Why there is no verdict; the message ends up in `reason`. */
 class ScanFailure extends Error {}
@@ -56,7 +58,7 @@ async function exchange(
   url: URL, file: FileToScan, handle: FileHandle, { timeoutMs, idleMs = 10 * SECOND }: ScannerOptions,
 ): Promise<Answer> {
   const { promise: failed, reject: fail } = Promise.withResolvers<never>();
-  const request = openRequest(url, file);
+  const request = openScan(url, file);
   const answer = receive(request, url.host);
   const whole = setTimeout(() => fail(tooSlow(url.host, 'gave no answer', timeoutMs)), timeoutMs);
   const idle = setTimeout(() => fail(tooSlow(url.host, 'took nothing', idleMs)), idleMs);
@@ -74,7 +76,7 @@ async function exchange(
 /** The file as it was measured: a part of it, passed as the whole, could come back clean. */
 async function openWhole({ path, bytes }: FileToScan): Promise<FileHandle> {
   const handle = await open(path).catch((cause: unknown) => {
-    throw new ScanFailure(`the file cannot be opened (${codeOf(cause)})`);
+    throw new ScanFailure(`the file cannot be opened (${codeOf(cause) ?? UNKNOWN})`);
   });
   const size = await handle.stat().then((stats) => stats.size, () => undefined);
   if (size === bytes) return handle;
@@ -82,21 +84,15 @@ async function openWhole({ path, bytes }: FileToScan): Promise<FileHandle> {
   throw new ScanFailure(`the file has ${size ?? 'unknown'} bytes and not ${bytes}`);
 }
 
-function openRequest(url: URL, { bytes, filename }: FileToScan): ClientRequest {
-  const start = url.protocol === 'https:' ? https.request : http.request;
-  return start(url, {
-    method: 'POST',
-    headers: {
-      'Content-Type': 'application/octet-stream',
-      'Content-Length': bytes,
-      'Content-Disposition': contentDisposition('attachment', filename),
-      'Accept': 'application/json',
-      'Accept-Encoding': 'identity',
-    },
-    agent: false, // no kept connections, and no proxy out of the environment, which would see the files
-    rejectUnauthorized: true, // whatever NODE_TLS_REJECT_UNAUTHORIZED says
-    insecureHTTPParser: false,
-  });
+function openScan(url: URL, { bytes, filename }: FileToScan): ClientRequest {
+  const headers = {
+    'Content-Type': 'application/octet-stream',
+    'Content-Length': bytes,
+    'Content-Disposition': contentDisposition('attachment', filename),
+    'Accept': 'application/json',
+    'Accept-Encoding': 'identity',
+  };
+  return openRequest(url, { method: 'POST', headers });
 }
 
 function send(
@@ -106,21 +102,16 @@ function send(
   if (bytes === 0) return void request.end();
   const source = handle.createReadStream({ start: 0, end: bytes - 1, autoClose: false });
   source.on('data', moved);
-  source.on('error', (error) => fail(new ScanFailure(`the file cannot be read (${codeOf(error)})`)));
+  source.on('error', (error) => fail(new ScanFailure(`the file cannot be read (${codeOf(error) ?? UNKNOWN})`)));
   source.pipe(request);
 }
 
 /** The answer, once it is complete. */
-function receive(request: ClientRequest, who: string): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  request.on('error', reject); // stays: errors may come late
-  request.once('close', () => reject(new ScanFailure(`${who} closed the connection without an answer`)));
-  request.once('response', (response) => {
-    readText(response, who).then((body) => {
-      resolve({ status: response.statusCode ?? 0, body, hadWholeFile: request.writableFinished });
-    }, reject);
-  });
-  return promise;
+async function receive(request: ClientRequest, who: string): Promise<Answer> {
+  const closed = new ScanFailure(`${who} closed the connection without an answer`);
+  const response = await responseTo(request, (cause) => cause ?? closed);
+  const body = await readText(response, who);
+  return { status: response.statusCode ?? 0, body, hadWholeFile: request.writableFinished };
 }
 
 async function readText(response: IncomingMessage, who: string): Promise<string> {
@@ -170,9 +161,5 @@ function readable(text: unknown): string | null {
 
 /** Node's own messages are not passed on: some hold the whole address. */
 function reasonOf(error: unknown, who: string): string {
-  return error instanceof ScanFailure ? error.message : `the exchange with ${who} failed (${codeOf(error)})`;
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  return error instanceof ScanFailure ? error.message : `the exchange with ${who} failed (${codeOf(error) ?? UNKNOWN})`;
 }

@@ -4,7 +4,7 @@ import { givenIds, numberedTables, raiseIds, type GivenIds } from '../../platfor
 import { migrate, SchemaError, type Migration } from '../../platform/db/migrate.ts';
 import { openDatabase, type Db } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
-import { settleRestoredJobs } from '../../platform/jobs/restored-jobs.ts';
+import { settleRestoredJobs } from '../../platform/jobs/job-records.ts';
 import { endAllSessions } from '../accounts/credential-store.ts';
 import { audit, COMMAND_LINE } from '../audit/audit.ts';
 import { BackupError } from './backup-folder.ts';

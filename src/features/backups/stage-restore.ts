@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, realpathSync, writeSync } from 'node:fs';
 import { chmod, copyFile, lstat, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { MemberSink } from '../../platform/archive/tar-file.ts';
 import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
-import { isMountPoint } from '../../platform/files/mount-points.ts';
 import type { UploadRow } from '../attachments/upload-inventory-store.ts';
 import { ARCHIVE, BackupError, DATABASE, SUMS } from './backup-folder.ts';
 import { requireSpace, spaceNeeded } from './free-space.ts';
@@ -164,4 +163,20 @@ export function placesOf(dataDir: string, id: string) {
 /** Whether a name in DATA_DIR is what an interrupted staging left. */
 export function isStagingName(name: string): boolean {
   return /^\.restore-\d{8}-\d{6}$/.test(basename(name));
+}
+
+/** Whether a file system, or a part of one, is mounted at that path. False where the system does not tell (proc(5)). */
+function isMountPoint(path: string): boolean {
+  try {
+    return mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).includes(realpathSync(path));
+  } catch {
+    return false;
+  }
+}
+
+/** The fifth field of each line; spaces, tabs, line breaks and backslashes in it are written in octal. */
+function mountPoints(mountinfo: string): string[] {
+  const fields = mountinfo.split('\n').map((line) => line.split(' ')[4] ?? '');
+  const toCharacter = (_: string, octal: string): string => String.fromCharCode(parseInt(octal, 8));
+  return fields.map((path) => path.replace(/\\([0-7]{3})/g, toCharacter));
 }

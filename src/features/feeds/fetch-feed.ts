@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DAY, SECOND } from '../../platform/clock.ts';
+import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';
@@ -30,19 +31,13 @@ export type FetchedFeed = {
 /** The publisher says that the feed is gone for good (410). */
 export class FeedGoneError extends Error {}
 
-/** The publisher asks to be left alone until `at` (unix ms): 429, or 503 with Retry-After. */
-export class FeedBusyError extends Error {
-  readonly at: number;
-  constructor(message: string, at: number) {
-    super(message);
-    this.at = at;
-  }
-}
-
 /** `discover`: a web page is answered with the feed that it advertises. */
 type FetchOptions = { discover: boolean; signal?: AbortSignal };
 
-/** Fetches and reads one feed. Every error's message is for the owner of the source. */
+/**
+ * Fetches and reads one feed. Every error's message is for the owner of the source; it is a FeedGoneError after 410, a
+ * RetryLaterError where the publisher asks to be left alone (429, or 503 with Retry-After).
+ */
 export async function fetchFeed(
   hub: Hub, url: string, validators: Validators, { discover, signal }: FetchOptions,
 ): Promise<FetchedFeed> {
@@ -87,7 +82,7 @@ function requireSuccess({ status, url, headers }: OutboundResponse, now: number)
   const retryAt = parseRetryAfter(headers['retry-after'], now);
   if (status === 429 || (status === 503 && retryAt !== null)) {
     const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // no source is put off for longer
-    throw new FeedBusyError(`${host} asks to be left alone for a while (${status}).`, at);
+    throw new RetryLaterError(`${host} asks to be left alone for a while (${status}).`, at);
   }
   throw new Error(`${host} answered ${status}${MEANINGS[status] ?? ''}.`);
 }

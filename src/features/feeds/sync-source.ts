@@ -1,17 +1,20 @@
-import { SECOND } from '../../platform/clock.ts';
+import { DAY, HOUR, SECOND } from '../../platform/clock.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
-import { RetryLaterError } from '../../platform/jobs/worker.ts';
+import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { audit, THE_HUB } from '../audit/audit.ts';
-import { counts, jobs, type Hub } from '../hub/hub.ts';
-import type { JobKind } from '../hub/job-kind.ts';
+import { counts, jobs, throttled, type Hub } from '../hub/hub.ts';
+import { enqueue, type JobKind } from '../hub/job-kind.ts';
 import { preparePosts, storePosts } from '../posts/ingest-posts.ts';
 import { posts } from '../posts/post-store.ts';
 import { notifyFailing, notifyGone } from '../sources/notify-owner.ts';
-import { sources } from '../sources/source-store.ts';
+import { sources, type Source } from '../sources/source-store.ts';
 import { syncState, type SyncState } from '../sources/sync-state-store.ts';
-import { FeedBusyError, FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
+import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
 import { planAfterFailure, planNextSync } from './plan-sync.ts';
+
+/** No retry is ever put off further than a day, so a later one was planned while the clock was ahead. */
+const NEVER_LATER = DAY + HOUR;
 
 const GONE = 'The publisher says that this feed is gone for good (410).';
 
@@ -58,7 +61,6 @@ async function fetchUnlessGone(hub: Hub, source: SyncState, signal: AbortSignal)
     return await fetchFeed(hub, source.url, source, { discover: source.lastSuccessAt === null, signal });
   } catch (error) {
     if (error instanceof FeedGoneError) return undefined;
-    if (error instanceof FeedBusyError) throw new RetryLaterError(error.message, error.at);
     throw error;
   }
 }
@@ -98,11 +100,6 @@ export async function openFeed(hub: Hub, address: string): Promise<OpenedFeed> {
   return { url, title: feed?.title ?? '', store: prepareSync(hub, { sourceId: null, url, ttl: null }, fetched) };
 }
 
-/** Failed jobs of the source need nobody's attention any more. */
-export function settleFailedSyncs(hub: Hub, sourceId: number): void {
-  jobs(hub).settleFailed(syncSource.name, syncSource.key({ sourceId }));
-}
-
 /** The publisher took the feed away. */
 function pauseGone(hub: Hub, sourceId: number): void {
   const source = sources(hub).find(sourceId);
@@ -130,3 +127,35 @@ function countRun(hub: Hub, job: Job, result: 'changed' | 'unchanged' | 'error')
   if (startedAt !== undefined) counts(hub).observe('sync_duration_seconds', (performance.now() - startedAt) / SECOND);
 }
 
+/** Enqueues a job for every source that is due. */
+export async function planDueSyncs(hub: Hub, stopping: AbortSignal): Promise<void> {
+  const take = (limit: number): number => syncState(hub).takeDue(limit, ({ sourceId, host }) => {
+    enqueue(hub, syncSource, { sourceId }, { lane: host });
+  });
+  await throttled(hub)('plan due syncs', take, () => stopping.aborted);
+}
+
+/** Makes retries due that were put off while the clock was ahead. */
+export function pullBackStrayedSyncs(hub: Hub): void {
+  jobs(hub).pullBack(syncSource.name, hub.clock() + NEVER_LATER);
+}
+
+/** A job for the feed is due now: a new one, or the one that waits for its next try. */
+export function syncSoon(hub: Hub, { id: sourceId, feedUrl }: Source): void {
+  const lane = new URL(feedUrl ?? '').host;
+  if (!enqueue(hub, syncSource, { sourceId }, { lane })) jobs(hub).hurry(syncSource.name, keyOf(sourceId));
+}
+
+/** Whether a job for the source waits or runs. */
+export function isSyncing(hub: Hub, sourceId: number): boolean {
+  return jobs(hub).isUnderWay(syncSource.name, keyOf(sourceId));
+}
+
+/** Failed jobs of the source need nobody's attention any more. */
+export function settleFailedSyncs(hub: Hub, sourceId: number): void {
+  jobs(hub).settleFailed(syncSource.name, keyOf(sourceId));
+}
+
+function keyOf(sourceId: number): string {
+  return syncSource.key({ sourceId });
+}

@@ -1,5 +1,6 @@
 import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
+import type { JobHandler, JobHandlers } from '../../platform/jobs/worker.ts';
 import type { Config } from './read-config.ts';
 import { jobs, type Hub } from './hub.ts';
 
@@ -43,4 +44,18 @@ export function enqueue<Payload>(
 /** A number of a job kind, out of the configuration where it comes from there. */
 export function configured({ config }: Hub, number: Configurable): number {
   return typeof number === 'number' ? number : number(config);
+}
+
+/** What a worker runs for these kinds. */
+export function jobHandlers(hub: Hub, kinds: JobKind<never>[]): JobHandlers {
+  return Object.fromEntries(kinds.map((kind) => [kind.name, handlerOf(hub, kind)]));
+}
+
+function handlerOf(hub: Hub, kind: JobKind<never>): JobHandler {
+  const { failed } = kind;
+  return {
+    concurrency: configured(hub, kind.concurrency),
+    run: (job, signal) => kind.run(hub, job.payload as never, signal, job),
+    ...(failed && { failed: (job, error, fate) => failed(hub, job.payload as never, error, fate, job) }),
+  };
 }

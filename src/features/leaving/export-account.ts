@@ -12,15 +12,14 @@ import { audit, type Actor } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
 import { historyJson } from '../history/history-routes.ts';
 import type { Hub } from '../hub/hub.ts';
+import { sourceJson } from '../manage-sources/source-routes.ts';
 import { notificationJson } from '../notifications/notification-json.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
 import { postJson } from '../posts/post-json.ts';
 import { posts, type PostWithAttachments } from '../posts/post-store.ts';
 import { readingHistory, type ReadPost } from '../posts/reading-history-store.ts';
 import { maySee } from '../sources/source-access.ts';
-import { sourceJson } from '../sources/source-json.ts';
 import { sources, type Source } from '../sources/source-store.ts';
-import { webhooks } from '../webhooks/webhook-store.ts';
 
 const BATCH = 200;
 
@@ -35,7 +34,7 @@ const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = 
     ({ name, createdAt: isoTime(createdAt) })),
   invitations: (hub, { id }) => invitations(hub).listOf(id).map(invitationJson),
   sources: (hub, { id }) =>
-    ownSources(hub, id).map((source) => ownSourceJson(hub, source)),
+    ownSources(hub, id).map((source) => sourceJson(hub, source, { isOwner: true, isFollowed: null })),
   posts: (hub, { id }) => ownPosts(hub, id),
   follows: (hub, account) => ownFollows(hub, account),
   history: (hub, { id }) =>
@@ -71,10 +70,6 @@ function* written(hub: Hub, account: Account): Generator<string> {
 
 function ownSources(hub: Hub, accountId: number): Generator<Source> {
   return inBatches((last) => sources(hub).listOwned(accountId, last?.id ?? 0, BATCH));
-}
-
-function ownSourceJson(hub: Hub, source: Source): object {
-  return sourceJson(source, { isOwner: true, isFollowed: null, webhook: webhooks(hub).find(source.id) });
 }
 
 /** What a person wrote here; what their feeds have published is not theirs. */

@@ -35,7 +35,7 @@ export async function addSource(
   const opened = url === null ? null : await openWanted(hub, url, viewer);
   const named = { title: title ?? opened?.title ?? '', titleIsOwn: title !== undefined };
   const source = { ownerId: viewer.id, kind, visibility, ...named };
-  return hub.db.write('add source', () => createSource(hub, source, opened, actor));
+  return hub.db.write('add source', () => storeSource(hub, source, opened, actor));
 }
 
 async function openWanted(hub: Hub, url: string, viewer: Viewer): Promise<OpenedFeed> {
@@ -47,7 +47,7 @@ async function openWanted(hub: Hub, url: string, viewer: Viewer): Promise<Opened
 }
 
 /** In a transaction. */
-function createSource(hub: Hub, source: NewSource, opened: OpenedFeed | null, actor: Actor): AddedSource {
+function storeSource(hub: Hub, source: NewSource, opened: OpenedFeed | null, actor: Actor): AddedSource {
   if (opened) refuseDuplicate(hub, opened.url, source.ownerId);
   const id = sources(hub).create(source, opened && { url: opened.url, nextSyncAt: hub.clock() });
   opened?.store(id);

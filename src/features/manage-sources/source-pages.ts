@@ -6,7 +6,7 @@ import { HttpError } from '../../platform/http/problem.ts';
 import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { actorOf } from '../audit/audit.ts';
-import { isSyncing } from '../feeds/queue-syncs.ts';
+import { isSyncing } from '../feeds/sync-source.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourcePostList } from '../posts/post-pages.ts';

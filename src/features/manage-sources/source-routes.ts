@@ -9,7 +9,6 @@ import { actorOf } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayManage, visibleSource } from '../sources/source-access.ts';
-import { sourceJson } from '../sources/source-json.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { addSource } from './add-source.ts';
@@ -75,13 +74,40 @@ export async function importOpmlJson(hub: Hub, req: MemberRequest): Promise<Repl
   return json(importOpml(hub, document, req.viewer, actorOf(req)));
 }
 
-/** A source as this viewer may see it; `followed` names those that the viewer follows, null for anonymous readers. */
 function asJson(hub: Hub, source: Source, viewer: Viewer | null, followed = followedAmong(hub, viewer, [source])) {
-  const isOwner = mayManage(source, viewer);
-  const webhook = isOwner && source.kind === 'webhook' ? webhooks(hub).find(source.id) : undefined;
-  return sourceJson(source, { isOwner, isFollowed: followed && followed.has(source.id), webhook });
+  const isFollowed = followed && followed.has(source.id);
+  return sourceJson(hub, source, { isOwner: mayManage(source, viewer), isFollowed });
 }
 
+/** Those of the sources that the viewer follows; null for anonymous readers. */
 function followedAmong(hub: Hub, viewer: Viewer | null, all: Source[]): Set<number> | null {
   return viewer && follows(hub).followedAmong(viewer.id, all.map(({ id }) => id));
+}
+
+/** Who asks: an owner (or administrator) sees more; `isFollowed` is null where that is nobody's question. */
+type Asking = { isOwner: boolean; isFollowed: boolean | null };
+
+/** A source as the API shows it; the owner also sees how its synchronisation goes, or whether its webhook is heard. */
+export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: Asking) {
+  const { id, kind, title, visibility, owner, feedUrl, siteUrl, description } = source;
+  const webhook = isOwner && kind === 'webhook' ? webhooks(hub).find(id) : undefined;
+  return {
+    id, kind, title, visibility,
+    owner: { id: source.ownerId, displayName: owner },
+    ...(kind === 'feed' ? { siteUrl, description } : {}),
+    state: source.state,
+    paused: source.state === 'paused',
+    ...(isFollowed === null ? {} : { followed: isFollowed }),
+    // The address of a feed may hold a secret in its query.
+    ...(isOwner ? { url: feedUrl, stateReason: source.stateReason, nextSyncAt: time(source.nextSyncAt) } : {}),
+    ...(webhook ? { webhook: { state: webhook.state, lastEventAt: time(webhook.lastEventAt) } } : {}),
+    lastSyncAt: time(source.lastSyncAt),
+    lastSuccessAt: time(source.lastSuccessAt),
+    createdAt: time(source.createdAt),
+    updatedAt: time(source.updatedAt),
+  };
+}
+
+function time(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
 }

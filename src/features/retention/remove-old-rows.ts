@@ -1,96 +1,93 @@
-import { DAY, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
-import type { PacedWrites } from '../../platform/db/paced-writes.ts';
-import type { Log } from '../../platform/log.ts';
-import type { Actor, RecordAct } from '../audit/audit.ts';
-import type { RetentionRunStore } from './run-store.ts';
+import { DAY, MINUTE, SECOND } from '../../platform/clock.ts';
+import { audit, THE_HUB, type Actor } from '../audit/audit.ts';
+import { auditRecords } from '../audit/audit-store.ts';
+import { errorEvents } from '../errors/error-store.ts';
+import type { Config } from '../hub/read-config.ts';
+import { throttled, type Hub } from '../hub/hub.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import { readingHistory } from '../posts/reading-history-store.ts';
+import { retentionRuns } from './retention-store.ts';
 
-/** What is kept for how long. `removeBefore` removes up to `limit` rows older than that and returns how many. */
-export type RetentionRule = {
-  kind: string;
-  keptMs: number; // 0: for ever
+/** Old rows of a table; `before` in unix ms. */
+type OldRows = {
+  /** Removes up to `limit` rows older than that and returns how many. */
   removeBefore(before: number, limit: number): number;
   countBefore(before: number): number;
 };
 
-export type Expired = { kind: string; keptMs: number; before: number | null; rows: number };
+/** What is kept for how many days; 0 for ever. */
+type RetentionRule = { kind: string; days(config: Config): number; rowsOf(hub: Hub): OldRows };
 
-type Deps = {
-  db: Db;
-  paced: PacedWrites;
-  runs: RetentionRunStore;
-  rules: RetentionRule[];
-  recordAct: RecordAct;
-  actor: Actor;
-  clock: Clock;
-  log: Log;
-};
+/** What a run would remove now; `before` is null for what is kept for ever. */
+export type ExpiredRows = { kind: string; keptMs: number; before: number | null; rows: number };
+
+/** Errors of a kind are forgotten so long after they were last seen. */
+const ERROR_DAYS = 90;
+
+/** What the daily removal of old rows covers. What expires by itself, such as sessions, goes within a minute. */
+const RULES: RetentionRule[] = [
+  { kind: 'notifications', days: (config) => config.notificationRetentionDays, rowsOf: notifications },
+  { kind: 'readingHistory', days: (config) => config.readingHistoryRetentionDays, rowsOf: readingHistory },
+  { kind: 'auditRecords', days: (config) => config.auditRetentionDays, rowsOf: auditRecords },
+  { kind: 'errorEvents', days: () => ERROR_DAYS, rowsOf: errorEvents },
+];
 
 /** A call works for so long at most, so that a worker which is told to stop need not wait; the next call goes on. */
 const SLICE_MS = 4 * SECOND;
 
-export type RemovingOldRows = ReturnType<typeof removingOldRows>;
+/** Asked often, it goes on with the run that is under way, or begins one once a day. */
+export async function removeOldRows(hub: Hub): Promise<void> {
+  if (isUnderWay(hub) || isDue(hub)) await work(hub, THE_HUB, SLICE_MS);
+}
 
-/** Removes once a day what has been kept long enough. */
-export function removingOldRows({ db, paced, runs, rules, recordAct, actor, clock, log }: Deps) {
-  const active = rules.filter(({ keptMs }) => keptMs > 0);
+/** A whole run now, or the rest of the one that is under way: what that has removed stays in its audit event. */
+export async function removeOldRowsNow(hub: Hub, actor: Actor): Promise<void> {
+  await work(hub, actor, Infinity);
+}
 
-  const finish = db.transaction('finish retention', (): void => {
-    if (!runs.finish(clock())) return;
-    const removed = runs.find()?.removed ?? {};
-    if (Object.keys(removed).length === 0) return;
-    log.info('old rows removed', removed);
-    recordAct('retention.applied', actor, undefined, removed);
+/** What a run would remove now. */
+export function previewRetention(hub: Hub): ExpiredRows[] {
+  return RULES.map(({ kind, days, rowsOf }) => {
+    const keptMs = days(hub.config) * DAY;
+    const before = keptMs > 0 ? hub.clock() - keptMs : null;
+    return { kind, keptMs, before, rows: before === null ? 0 : rowsOf(hub).countBefore(before) };
   });
+}
 
-  /** Whether a day has passed. A clock that was set back makes no old row safe and no run late. */
-  function isDue(): boolean {
-    const last = runs.find();
-    return !last || clock() - last.startedAt >= DAY || last.startedAt > clock() + MINUTE;
+function isUnderWay(hub: Hub): boolean {
+  return retentionRuns(hub).find()?.finishedAt === null;
+}
+
+/** Whether a day has passed. A clock that was set back makes no old row safe and no run late. */
+function isDue(hub: Hub): boolean {
+  const last = retentionRuns(hub).find();
+  const now = hub.clock();
+  return !last || now - last.startedAt >= DAY || last.startedAt > now + MINUTE;
+}
+
+async function work(hub: Hub, actor: Actor, sliceMs: number): Promise<void> {
+  const until = performance.now() + sliceMs;
+  if (!isUnderWay(hub)) retentionRuns(hub).begin(hub.clock());
+  for (const rule of RULES) {
+    if (rule.days(hub.config) > 0 && !(await apply(hub, rule, until))) return;
   }
+  hub.db.write('finish retention', () => finish(hub, actor));
+}
 
-  const isUnderWay = (): boolean => runs.find()?.finishedAt === null;
+/** False when the time was up before all old rows of the rule were gone. */
+function apply(hub: Hub, { kind, days, rowsOf }: RetentionRule, until: number): Promise<boolean> {
+  return throttled(hub)('remove old rows', (limit) => {
+    const removed = rowsOf(hub).removeBefore(hub.clock() - days(hub.config) * DAY, limit);
+    if (removed > 0) retentionRuns(hub).note(kind, removed);
+    return removed;
+  }, () => performance.now() >= until);
+}
 
-  function beginOrGoOn(): void {
-    if (!isUnderWay()) runs.begin(clock());
-  }
-
-  /** False when the time was up before all old rows of the rule were gone. */
-  function apply({ kind, keptMs, removeBefore }: RetentionRule, until: number): Promise<boolean> {
-    return paced('remove old rows', (limit) => {
-      const removed = removeBefore(clock() - keptMs, limit);
-      if (removed > 0) runs.note(kind, removed);
-      return removed;
-    }, () => performance.now() >= until);
-  }
-
-  async function work(sliceMs: number): Promise<boolean> {
-    const until = performance.now() + sliceMs;
-    for (const rule of active) {
-      if (!(await apply(rule, until))) return false;
-    }
-    finish();
-    return true;
-  }
-
-  return {
-    /** Asked often, it goes on with the run that is under way, or begins one once a day. */
-    async runDaily(): Promise<void> {
-      if (!isUnderWay() && !isDue()) return;
-      beginOrGoOn();
-      await work(SLICE_MS);
-    },
-
-    /** A whole run now, or the rest of the one that is under way: what that has removed stays in its record. */
-    async runNow(): Promise<void> {
-      beginOrGoOn();
-      await work(Infinity);
-    },
-
-    /** What a run would remove now. */
-    preview: (): Expired[] => rules.map(({ kind, keptMs, countBefore }) => {
-      const before = keptMs > 0 ? clock() - keptMs : null;
-      return { kind, keptMs, before, rows: before === null ? 0 : countBefore(before) };
-    }),
-  };
+/** In a transaction; another process may have finished the run before. */
+function finish(hub: Hub, actor: Actor): void {
+  if (!retentionRuns(hub).finish(hub.clock())) return;
+  const removed = retentionRuns(hub).find()?.removed ?? {};
+  if (Object.keys(removed).length === 0) return;
+  hub.log.info('old rows removed', removed);
+  audit(hub, 'retention.applied', actor, undefined, removed);
 }

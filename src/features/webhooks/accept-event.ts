@@ -1,7 +1,7 @@
 import { SECOND } from '../../platform/clock.ts';
 import { batchingWrites, type Batch } from '../../platform/db/batch-writes.ts';
 import { HttpError, tooMany } from '../../platform/http/problem.ts';
-import { arrivalAfter, waitFor, type Rate } from '../../platform/rate-limit.ts';
+import { arrivalAfter, waitFor, type Rate } from '../../platform/db/rate-limit-store.ts';
 import { counts, once, type Hub } from '../hub/hub.ts';
 import { webhookEvents, webhooks, type AcceptedEvent } from './webhook-store.ts';
 

@@ -1,14 +1,11 @@
 import { store } from '../hub/hub.ts';
 
-
 /** How many rows of each kind were removed. */
 export type Removed = Record<string, number>;
 
 export type RetentionRun = { startedAt: number; finishedAt: number | null; removed: Removed };
 
 type RunRow = Omit<RetentionRun, 'removed'> & { removed: string };
-
-export type RetentionRunStore = ReturnType<typeof retentionRuns>;
 
 /** The last run, or the one that is under way: known across restarts, and to every process. Times in unix ms. */
 export const retentionRuns = store(({ db }) => {
