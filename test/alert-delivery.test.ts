@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { inspect } from 'node:util';
 import { ALERT_FORMATS, type AlertFormat } from '../src/features/hub/settings.ts';
-import { createAlertSender, type SendResult } from '../src/features/alerts/send-alert.ts';
+import { sendAlert, type SendResult } from '../src/features/alerts/send-alert.ts';
 import { addressFor, alertWith } from './support/alerts.ts';
 import { rawReply, reply, startOrigin, startRawOrigin, type OriginHandler } from './support/origin.ts';
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
@@ -15,8 +15,8 @@ const NOW = Date.UTC(2026, 0, 31, 12);
 type Options = { format?: AlertFormat | 'auto'; timeoutMs?: number; signal?: AbortSignal };
 
 function send(url: string, { format = 'json', timeoutMs = 20_000, signal }: Options = {}): Promise<SendResult> {
-  const sender = createAlertSender({ url, format, userAgent: 'ContentHub/1', clock: () => NOW, timeoutMs });
-  return sender(alertWith(), signal);
+  const receiver = { url, format, userAgent: 'ContentHub/1', clock: () => NOW, timeoutMs };
+  return sendAlert(receiver, alertWith(), signal);
 }
 
 async function sendTo(t: TestContext, handler: OriginHandler, options: Options = {}): Promise<SendResult> {
@@ -214,9 +214,10 @@ test('what a receiver says of its refusal is told on one short line', async (t) 
   assert.ok(detail.length < 220 && /^[^\p{Cc}\p{Cf}]*$/u.test(detail), detail);
 });
 
-test('an address that is not http or https is refused at once, and not repeated', () => {
+test('an address that is not http or https is refused at once, and not repeated', async () => {
   for (const url of ['ftp://example.org/SECRET', 'SECRET', '', 'javascript:SECRET']) {
-    assert.throws(() => createAlertSender({ url, format: 'auto', userAgent: 'x', clock: () => 0 }), (error: Error) =>
+    const receiver = { url, format: 'auto', userAgent: 'x', clock: () => 0 } as const;
+    await assert.rejects(sendAlert(receiver, alertWith()), (error: Error) =>
       error instanceof TypeError && !inspect(error).includes('SECRET'));
   }
 });
@@ -247,10 +248,10 @@ test('a proxy named in the environment does not see the address', async (t) => {
   const proxy = await startOrigin(t, reply(200, {}, 'ok'));
   const receiver = await startOrigin(t, reply(202, {}, ''));
   const program = `
-    import { createAlertSender } from ${JSON.stringify(`${PROJECT_ROOT}/src/features/alerts/send-alert.ts`)};
+    import { sendAlert } from ${JSON.stringify(`${PROJECT_ROOT}/src/features/alerts/send-alert.ts`)};
     const url = ${JSON.stringify(receiver.url)};
-    const send = createAlertSender({ url, format: 'json', userAgent: 'x', clock: () => 0 });
-    console.log((await send(${JSON.stringify(alertWith())})).status);
+    const receiver = { url, format: 'json', userAgent: 'x', clock: () => 0 };
+    console.log((await sendAlert(receiver, ${JSON.stringify(alertWith())})).status);
   `;
   const env = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: proxy.url, http_proxy: proxy.url };
   const { stdout, stderr } = await runProgram(process.execPath, ['--input-type=module', '--eval', program], { env });

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Alert } from '../src/features/alerts/alert.ts';
-import { formatAlert, type AlertRequest } from '../src/features/alerts/alert-formats.ts';
-import { describeDestination } from '../src/features/alerts/send-alert.ts';
-import { guessFormat } from '../src/features/alerts/guess-format.ts';
+import type { Alert } from '../src/features/alerts/alert-text.ts';
+import { formatAlert, guessFormat, type AlertRequest } from '../src/features/alerts/format-alert.ts';
+import { describeDestination, sendAlert } from '../src/features/alerts/send-alert.ts';
 import { ALERT_FORMATS, type AlertFormat } from '../src/features/hub/settings.ts';
-import { createAlertSender } from '../src/features/alerts/send-alert.ts';
 import { addressFor, alertWith, everyRequest, textsIn } from './support/alerts.ts';
 import { reply, startOrigin } from './support/origin.ts';
 
@@ -62,8 +60,8 @@ for (const format of ALERT_FORMATS) {
   test(`what ${format} is sent arrives in its form, at the address that was given`, async (t) => {
     const receiver = await startOrigin(t, reply(200, {}, 'ok'));
     const url = addressFor(format, receiver.url);
-    const send = createAlertSender({ url, format, userAgent: 'ContentHub/1 (+x)', clock: () => 0 });
-    await send(alertWith({ suppressed: 2 }));
+    const to = { url, format, userAgent: 'ContentHub/1 (+x)', clock: () => 0 };
+    await sendAlert(to, alertWith({ suppressed: 2 }));
 
     assert.equal(receiver.requests.length, 1);
     const { method, path, headers, body } = receiver.requests[0] ?? assert.fail('nothing came');
@@ -103,8 +101,8 @@ test('titles with emoji and CJK reach every receiver whole', async (t) => {
   const receiver = await startOrigin(t, reply(200, {}, 'ok'));
   const title = '🦉 「購読元」の同期に失敗しました 한국어 é 👩‍👩‍👧‍👦 العربية';
   for (const format of ALERT_FORMATS) {
-    const send = createAlertSender({ url: addressFor(format, receiver.url), format, userAgent: 'x', clock: () => 0 });
-    await send(alertWith({ title }));
+    const to = { url: addressFor(format, receiver.url), format, userAgent: 'x', clock: () => 0 };
+    await sendAlert(to, alertWith({ title }));
     const { headers, body } = receiver.requests.at(-1) ?? assert.fail('nothing came');
     const received = format === 'ntfy' ? decodeWords(String(headers['title'])) : textsIn(body.toString());
     assert.ok(received.includes(title), `${format}: ${received}`);

@@ -1,6 +1,6 @@
 import { deliveryJson } from '../features/alerts/alert-list.ts';
 import { alertDeliveries, DELIVERY_STATES, type AlertDelivery } from '../features/alerts/alert-store.ts';
-import { alertSender } from '../features/alerts/send-alert.ts';
+import { receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
 import { isoTime } from '../platform/clock.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
 
@@ -23,12 +23,12 @@ export const alertsCommand: Command = {
 /** Sent at once and once, past the queue. The address itself is never shown: it is a secret. */
 async function test({ out, err, openHub, config }: CommandContext): Promise<ExitCode> {
   const hub = await openHub();
-  const send = alertSender(hub);
-  if (!send) {
+  const receiver = receiverOf(hub);
+  if (!receiver) {
     err('there is no receiver: ALERT_WEBHOOK_URL is not set\n');
     return 1;
   }
-  const { outcome, detail } = await send({
+  const { outcome, detail } = await sendAlert(receiver, {
     title: 'Test of alerts',
     text: 'The operator of this hub sent this message to see whether it arrives.',
     severity: 'info',

@@ -1,5 +1,5 @@
-import type { Alert } from '../../src/features/alerts/alert.ts';
-import { formatAlert, type AlertRequest } from '../../src/features/alerts/alert-formats.ts';
+import type { Alert } from '../../src/features/alerts/alert-text.ts';
+import { formatAlert, type AlertRequest } from '../../src/features/alerts/format-alert.ts';
 import { ALERT_FORMATS, type AlertFormat } from '../../src/features/hub/settings.ts';
 
 /** An alert of 31 January 2026, noon, with what a test changes about it. */

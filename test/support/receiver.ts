@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { deliver, deliverAlert } from '../../src/features/alerts/deliver-alert.ts';
 import { raiseAlert, tellTroubles } from '../../src/features/alerts/raise-alerts.ts';
-import { createAlertSender } from '../../src/features/alerts/send-alert.ts';
+import { receiverOf } from '../../src/features/alerts/send-alert.ts';
 import type { Trouble } from '../../src/features/alerts/troubles.ts';
 import { jobHandlers, type JobKind } from '../../src/features/hub/job-kind.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
@@ -31,9 +31,14 @@ function taken(response: ServerResponse): void {
 }
 
 /** As the hub's own, but a receiver that does not answer is waited for no longer than that. */
-function impatient({ clock }: Hub['handle'], url: string, timeoutMs: number): JobKind<{ deliveryId: number }> {
-  const send = createAlertSender({ url, format: 'json', userAgent: 'ContentHub/test', clock, timeoutMs });
-  return { ...deliverAlert, run: (hub, { deliveryId }, signal, job) => deliver(hub, deliveryId, send, job, signal) };
+function impatient(timeoutMs: number): JobKind<{ deliveryId: number }> {
+  return {
+    ...deliverAlert,
+    run(hub, { deliveryId }, signal, job) {
+      const receiver = receiverOf(hub);
+      return deliver(hub, deliveryId, receiver && { ...receiver, timeoutMs }, job, signal);
+    },
+  };
 }
 
 /** A hub that tells its troubles to a receiver, which it waits for as long as is usual unless `timeoutMs` is given. */
@@ -41,7 +46,7 @@ export async function hubWithReceiver(t: TestContext, env: Record<string, string
   const receiver = await startReceiver(t);
   const hub = await startHub(t, { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json', ...env });
   const { db, jobs, clock, log, errors } = hub.app;
-  const kind = timeoutMs === undefined ? deliverAlert : impatient(hub.handle, receiver.url, timeoutMs);
+  const kind = timeoutMs === undefined ? deliverAlert : impatient(timeoutMs);
   const handlers = jobHandlers(hub.handle, [kind]);
   const worker = createWorker({ db, queue: jobs, handlers, clock, log, onError: errors.note });
 

@@ -1,6 +1,5 @@
 import { store } from '../hub/hub.ts';
-import type { Severity } from './alert.ts';
-import type { Trouble } from './troubles.ts';
+import type { Trouble, TroubleMessage } from './troubles.ts';
 
 /** What is known of one kind of trouble; times in unix ms. */
 export type AlertEvent = {
@@ -22,13 +21,9 @@ export const DELIVERY_STATES = ['failed', 'pending', 'delivered'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** A message to the operator's receiver and how its delivery goes; times in unix ms. */
-export type AlertDelivery = {
+export type AlertDelivery = TroubleMessage & {
   id: number;
-  event: string;
-  severity: Severity;
-  title: string;
-  body: string;
-  suppressed: number;
+  event: string; // a kind of trouble, or one of an older hub
   state: DeliveryState;
   attempts: number;
   createdAt: number;
@@ -37,7 +32,7 @@ export type AlertDelivery = {
   lastError: string | null;
 };
 
-export type NewDelivery = Pick<AlertDelivery, 'event' | 'severity' | 'title' | 'body' | 'suppressed'>;
+type NewDelivery = TroubleMessage & { event: Trouble };
 
 /** `before` is the id of the last one of the page before. */
 export type DeliveryQuery = { state?: DeliveryState | undefined; before?: number | undefined; limit: number };

@@ -5,8 +5,8 @@ import { PermanentError, RetryLaterError } from '../../platform/jobs/worker.ts';
 import { jobs, type Hub } from '../hub/hub.ts';
 import type { JobKind } from '../hub/job-kind.ts';
 import { alertDeliveries, type AlertDelivery } from './alert-store.ts';
-import type { Alert } from './alert.ts';
-import { alertSender, type SendAlert, type SendResult } from './send-alert.ts';
+import type { Alert } from './alert-text.ts';
+import { receiverOf, sendAlert, type Receiver, type SendResult } from './send-alert.ts';
 
 /** Of one alert, the first included. */
 export const MAX_ATTEMPTS = 5;
@@ -34,18 +34,18 @@ export const deliverAlert: JobKind<{ deliveryId: number }> = {
   attempts: MAX_ATTEMPTS,
   concurrency: 2,
   afterRestore: 'discard',
-  run: (hub, { deliveryId }, signal, job) => deliver(hub, deliveryId, alertSender(hub), job, signal),
+  run: (hub, { deliveryId }, signal, job) => deliver(hub, deliveryId, receiverOf(hub), job, signal),
   failed: (hub, { deliveryId }, error, fate, job) => noteFailure(hub, deliveryId, error, fate, job),
 };
 
-/** One attempt; `send` is undefined where no receiver is configured. */
+/** One attempt. */
 export async function deliver(
-  hub: Hub, deliveryId: number, send: SendAlert | undefined, { attempts }: Job, signal: AbortSignal,
+  hub: Hub, deliveryId: number, receiver: Receiver | undefined, { attempts }: Job, signal: AbortSignal,
 ): Promise<void | Effects> {
   const delivery = alertDeliveries(hub).find(deliveryId);
   if (delivery?.state !== 'pending') return;
-  if (!send) throw new PermanentError('there is no receiver any more: ALERT_WEBHOOK_URL is not set');
-  const result = await send(toAlert(delivery, hub.config.baseUrl), signal);
+  if (!receiver) throw new PermanentError('there is no receiver any more: ALERT_WEBHOOK_URL is not set');
+  const result = await sendAlert(receiver, toAlert(delivery, hub.config.baseUrl), signal);
   const next = planDelivery(result, attempts, hub.random);
   if (next.state === 'delivered') return () => alertDeliveries(hub).markDelivered(deliveryId, attempts);
   if (next.state === 'failed') throw new PermanentError(result.detail);

@@ -4,7 +4,7 @@ import { enqueue } from '../hub/job-kind.ts';
 import { once, type Hub } from '../hub/hub.ts';
 import { alertDeliveries, alertEvents, type AlertEvent } from './alert-store.ts';
 import { deliverAlert } from './deliver-alert.ts';
-import { overMessage, troubleMessage, TROUBLES, type Message, type Trouble } from './troubles.ts';
+import { overMessage, troubleMessage, TROUBLES, type Trouble, type TroubleMessage } from './troubles.ts';
 
 /** Between two messages of one kind. */
 export const TELL_EVERY = HOUR;
@@ -113,7 +113,7 @@ function tellOne(hub: Hub, event: Trouble): void {
   }
 }
 
-function send(hub: Hub, trouble: Trouble, message: Message): void {
+function send(hub: Hub, trouble: Trouble, message: TroubleMessage): void {
   enqueue(hub, deliverAlert, { deliveryId: alertDeliveries(hub).create({ event: trouble, ...message }) });
 }
 

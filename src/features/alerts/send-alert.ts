@@ -3,28 +3,24 @@ import { SECOND, type Clock } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { openRequest, responseTo } from '../../platform/net/outbound-request.ts';
 import { parseRetryAfter } from '../../platform/net/response-freshness.ts';
-import type { Alert } from './alert.ts';
-import { formatAlert, type AlertRequest } from './alert-formats.ts';
-import { once, type Hub } from '../hub/hub.ts';
+import type { Hub } from '../hub/hub.ts';
 import { hubUserAgent } from '../hub/read-config.ts';
 import type { AlertFormat } from '../hub/settings.ts';
-import { guessFormat } from './guess-format.ts';
-import { judgeAnswer, type Answer, type Outcome } from './judge-answer.ts';
-import { quoteAnswer } from './quote-answer.ts';
+import type { Alert } from './alert-text.ts';
+import { formatAlert, guessFormat, type AlertRequest } from './format-alert.ts';
+import { judgeAnswer, quoteAnswer, type Answer, type Outcome } from './judge-answer.ts';
 
 /** `retryAfterMs`: how long the receiver asked to be left alone. `detail` tells nothing of the address but its host. */
 export type SendResult = { outcome: Outcome; status: number | null; retryAfterMs?: number; detail: string };
 
-/** Milliseconds: `timeoutMs` for one attempt as a whole. */
-export type SenderOptions = {
+/** Where alerts go. `timeoutMs`: milliseconds for one attempt as a whole. */
+export type Receiver = {
   url: string;
   format: AlertFormat | 'auto';
   userAgent: string;
   clock: Clock;
   timeoutMs?: number;
 };
-
-export type SendAlert = (alert: Alert, signal?: AbortSignal) => Promise<SendResult>;
 
 type Received = Answer & { headers: IncomingHttpHeaders };
 type Terms = { host: string; userAgent: string; timeoutMs: number; signal: AbortSignal | undefined };
@@ -34,38 +30,32 @@ const MAX_ANSWER_BYTES = 16 * 1024;
 /** Why there is no answer; the message ends up in `detail`. */
 class NoAnswer extends Error {}
 
-/**
- * Sends alerts to the operator's receiver, one POST each; what it returns never rejects. The address may be private.
- * Redirects are failures and not followed. Once the signal is aborted an attempt ends as 'retry'. Throws a TypeError
- * that does not repeat the address where that is not http or https.
- */
-export function createAlertSender(options: SenderOptions): SendAlert {
-  const { url, userAgent, clock, timeoutMs = 15 * SECOND } = options;
-  const host = hostOf(url);
-  const format = options.format === 'auto' ? guessFormat(url) : options.format;
-
-  function resultOf(received: Received): SendResult {
-    const { status, headers, body } = received;
-    const outcome = judgeAnswer(format, received);
-    const retryAt = outcome === 'retry' ? parseRetryAfter(headers['retry-after'], clock()) : null;
-    const retryAfter = retryAt === null ? {} : { retryAfterMs: Math.max(0, retryAt - clock()) };
-    return { outcome, status, ...retryAfter, detail: describe(host, received, outcome, quoteAnswer(body, url)) };
-  }
-
-  return async (alert, signal) => {
-    try {
-      return resultOf(await exchange(formatAlert(format, url, alert), { host, userAgent, timeoutMs, signal }));
-    } catch (error) {
-      return { outcome: 'retry', status: null, detail: reasonOf(error, host) };
-    }
-  };
+/** The configured receiver; undefined where none is. */
+export function receiverOf({ config, clock }: Hub): Receiver | undefined {
+  const { alertWebhookUrl: url, alertWebhookFormat: format } = config;
+  return url === null ? undefined : { url, format, userAgent: hubUserAgent(config), clock };
 }
 
-/** Sends to the configured receiver; undefined where none is. */
-export const alertSender = once(({ config, clock }: Hub): SendAlert | undefined => {
-  const { alertWebhookUrl: url, alertWebhookFormat: format } = config;
-  return url === null ? undefined : createAlertSender({ url, format, userAgent: hubUserAgent(config), clock });
-});
+/**
+ * Sends an alert to the operator's receiver: one POST, whatever comes of it is the result. The address may be private.
+ * Redirects are failures and not followed. Once the signal is aborted the attempt ends as 'retry'. Throws a TypeError
+ * that does not repeat the address where that is not http or https.
+ */
+export async function sendAlert(receiver: Receiver, alert: Alert, signal?: AbortSignal): Promise<SendResult> {
+  const { url, userAgent, clock, timeoutMs = 15 * SECOND } = receiver;
+  const host = hostOf(url);
+  const format = receiver.format === 'auto' ? guessFormat(url) : receiver.format;
+  try {
+    const received = await exchange(formatAlert(format, url, alert), { host, userAgent, timeoutMs, signal });
+    const outcome = judgeAnswer(format, received);
+    const retryAt = outcome === 'retry' ? parseRetryAfter(received.headers['retry-after'], clock()) : null;
+    const retryAfter = retryAt === null ? {} : { retryAfterMs: Math.max(0, retryAt - clock()) };
+    const detail = describe(host, received, outcome, quoteAnswer(received.body, url));
+    return { outcome, status: received.status, ...retryAfter, detail };
+  } catch (error) {
+    return { outcome: 'retry', status: null, detail: reasonOf(error, host) };
+  }
+}
 
 /** Scheme, host and port of the receiver, which are all of its address that may be shown; null without one. */
 export function describeReceiver({ config }: Hub): string | null {

@@ -1,4 +1,4 @@
-import type { Severity } from './alert.ts';
+export type Severity = 'error' | 'warning' | 'info' | 'resolved';
 
 /** A kind of trouble in words: when it happened, and when it is over. */
 type Words = { title: string; severity: Severity; over: string };
@@ -34,17 +34,17 @@ export const TROUBLES = {
 export type Trouble = keyof typeof TROUBLES;
 
 /** What one message says; `suppressed` more of the kind it does not name. */
-export type Message = { title: string; body: string; severity: Severity; suppressed: number };
+export type TroubleMessage = { title: string; body: string; severity: Severity; suppressed: number };
 
 /** Of a trouble that happened `untold` times, `subjects` among them; `isOver` where it has passed already. */
-export function troubleMessage(trouble: Trouble, subjects: string[], untold: number, isOver: boolean): Message {
+export function troubleMessage(trouble: Trouble, subjects: string[], untold: number, isOver: boolean): TroubleMessage {
   const { title, severity } = TROUBLES[trouble];
   const lines = isOver ? [...subjects, 'This is over already.'] : subjects;
   return { title, body: lines.join('\n'), severity, suppressed: Math.max(0, untold - subjects.length) };
 }
 
 /** That a trouble is over; it may have come back `untold` times in between. */
-export function overMessage(trouble: Trouble, subjects: string[], untold: number): Message {
+export function overMessage(trouble: Trouble, subjects: string[], untold: number): TroubleMessage {
   const { title, over } = TROUBLES[trouble];
   const body = [`It was: ${title}`, ...subjects].join('\n');
   return { title: over, body, severity: 'resolved', suppressed: Math.max(0, untold - subjects.length) };
