@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
-import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { excerpt, plainText } from '../../platform/markup/plain-text.ts';
+import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
 import { notifyFollowers } from '../follows/notify-followers.ts';
 import { counts, type Hub } from '../hub/hub.ts';
-import type { IncomingFile, IncomingPost, PreparedPost } from './post.ts';
 import { posts } from './post-store.ts';
+import type { IncomingFile, IncomingPost, PreparedPost } from './post.ts';
 
-/** Characters. What one post may hold, so that no publisher makes a page or an answer heavy for everybody. */
+/** What one post may hold, in characters, so that no publisher makes a page or an answer heavy for everybody. */
 const MAX = {
   title: 500,
   author: 200,
@@ -20,7 +20,7 @@ const MAX = {
   images: 200, // within the content
 };
 
-/** New or changed posts, prepared, with their places in the feed. */
+/** New or changed posts, prepared, with their positions in the feed. */
 export type PreparedPosts = { position: number; prepared: PreparedPost }[];
 
 /**
@@ -30,8 +30,7 @@ export type PreparedPosts = { position: number; prepared: PreparedPost }[];
 export function preparePosts(hub: Hub, sourceId: number | null, items: IncomingPost[]): PreparedPosts {
   return items
     .map((post, position) => ({ post, position, contentHash: hashOf(post) }))
-    .filter(({ post, contentHash }) =>
-      sourceId === null || !posts(hub).isSettled(sourceId, post.guid, contentHash))
+    .filter(({ post, contentHash }) => sourceId === null || !posts(hub).isSettled(sourceId, post.guid, contentHash))
     .map(({ post, position, contentHash }) => ({ position, prepared: preparePost(sanitized(post), contentHash) }));
 }
 
@@ -53,12 +52,12 @@ export function storePosts(hub: Hub, sourceId: number, kind: string, items: Prep
   return stored.length;
 }
 
-/** In the caller's transaction: the post that its publisher withdraws goes and does not come back. */
+/** Removes a post that its publisher withdrew, in the caller's transaction; it does not come back. */
 export function removePost(hub: Hub, sourceId: number, guid: string): void {
   posts(hub).remove(sourceId, guid);
 }
 
-/** What is stored of a post whose markup is sanitised: within limits, and with what can be derived of it. */
+/** What is stored of a post whose markup is sanitised: within the limits, with its summary, search text and files. */
 export function preparePost(post: IncomingPost, contentHash: string): PreparedPost {
   const { contentHtml } = post;
   const content = plainText(contentHtml);
@@ -76,7 +75,7 @@ export function preparePost(post: IncomingPost, contentHash: string): PreparedPo
   };
 }
 
-/** Of what the publisher sent, so that an unchanged post is not sanitised and written again. */
+/** By the hash of what the publisher sent, an unchanged post is known before it is sanitised and written again. */
 function hashOf(post: IncomingPost): string {
   return createHash('sha256').update(JSON.stringify(post)).digest('base64url');
 }
@@ -108,7 +107,7 @@ function named(file: IncomingFile, isInline: boolean): RemoteFile {
   };
 }
 
-/** What SQLite takes for an integer; null for what a publisher cannot mean. */
+/** An integer that SQLite can store; null for what a publisher cannot mean. */
 function wholeNumber(value: number | null): number | null {
   const rounded = value === null ? NaN : Math.round(value);
   return Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : null;
@@ -117,11 +116,11 @@ function wholeNumber(value: number | null): number | null {
 /** The last segment of the URL's path, for display. */
 function filenameOf(url: string): string {
   const segment = new URL(url).pathname.split('/').findLast((part) => part !== '') ?? '';
-  return cleanFilename(decode(segment)) || 'attachment';
+  return displayName(decode(segment)) || 'attachment';
 }
 
-/** Without controls, folders and marks that turn the direction of writing; dots alone would name a folder too. */
-function cleanFilename(name: string): string {
+/** Without controls, path separators and bidirectional marks; empty where only dots are left, which name folders. */
+function displayName(name: string): string {
   const cleaned = name.replace(/[\p{Cc}\p{Bidi_Control}/\\]/gu, '').slice(0, 120).toWellFormed();
   return /^[. ]*$/.test(cleaned) ? '' : cleaned;
 }

@@ -1,8 +1,7 @@
 import { overwritingDeleted } from '../../platform/db/open-database.ts';
-import { pathId } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/problem.ts';
-import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { actorOf, audit } from '../audit/audit.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { audit, type Actor } from '../audit/audit.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { mayManage, maySeeSource, visibleSource } from '../sources/source-access.ts';
 import type { Source } from '../sources/source-store.ts';
@@ -26,9 +25,9 @@ export function visiblePost(hub: StoreHub, id: number, viewer: Viewer | null): P
   return post;
 }
 
-/** The post that a request's path names, for who may delete it; 403 for who may only read it. */
-export function deletablePost(hub: Hub, { params, viewer }: MemberRequest): PostWithAttachments {
-  const post = visiblePost(hub, pathId(params), viewer);
+/** The post, for who may delete it; 403 for who may only read it. */
+export function deletablePost(hub: Hub, id: number, viewer: Viewer): PostWithAttachments {
+  const post = visiblePost(hub, id, viewer);
   if (!mayManagePost(post, viewer)) throw new HttpError(403, 'Only the owner of its source may delete a post.');
   return post;
 }
@@ -49,14 +48,14 @@ export function changeablePost(hub: Hub, id: number, viewer: Viewer): PostWithAt
 }
 
 /**
- * Deletes the post that a request's path names: no sync brings it back, and in the database's file it is overwritten
- * (its words leave the search index when that is next merged).
+ * Deletes a post: no sync brings it back, and in the database's file it is overwritten (its words leave the search
+ * index when that is next merged).
  */
-export function deletePostForGood(hub: Hub, req: MemberRequest): Post {
-  const post = deletablePost(hub, req);
+export function deletePostForGood(hub: Hub, id: number, viewer: Viewer, actor: Actor): Post {
+  const post = deletablePost(hub, id, viewer);
   overwritingDeleted(hub.db, () => hub.db.write('delete post', () => {
     posts(hub).remove(post.sourceId, post.guid);
-    audit(hub, 'post.deleted', actorOf(req), { kind: 'post', id: post.id, name: post.title });
+    audit(hub, 'post.deleted', actor, { kind: 'post', id, name: post.title });
   }));
   return post;
 }

@@ -7,6 +7,7 @@ import { page, seeOther, type Page, type Reply } from '../../platform/http/reply
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { errorFields } from '../../platform/log.ts';
 import { firstValues, MAX_FILES, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
+import { actorOf } from '../audit/audit.ts';
 import { noteError } from '../errors/error-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
@@ -47,11 +48,12 @@ export function showPost(hub: Hub, req: HubRequest): Reply {
 }
 
 export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
-  return page(confirmDeletePage(deletablePost(hub, req)));
+  return page(confirmDeletePage(deletablePost(hub, pathId(req.params), req.viewer)));
 }
 
 export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
-  return seeOther(`/sources/${deletePostForGood(hub, req).sourceId}`);
+  const { sourceId } = deletePostForGood(hub, pathId(req.params), req.viewer, actorOf(req));
+  return seeOther(`/sources/${sourceId}`);
 }
 
 /** Not when a browser only fetches ahead what might be opened (Sec-Purpose), or asks for the head. */
@@ -69,8 +71,9 @@ export function showWritePost(hub: Hub, { params, viewer }: MemberRequest): Repl
 export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const source = writableSource(hub, pathId(req.params), req.viewer);
   const sourceId = String(source.id);
-  return submitted(hub, req, (values, files) => writePost(hub, { ...values, sourceId }, files, req),
-    (form) => writePostPage(source, form));
+  const write = (values: Values, files: ReceivedFile[]) =>
+    writePost(hub, { ...values, sourceId }, files, req.viewer, actorOf(req));
+  return submitted(hub, req, write, (form) => writePostPage(source, form));
 }
 
 export function showChangePost(hub: Hub, { params, viewer }: MemberRequest): Reply {
@@ -80,8 +83,9 @@ export function showChangePost(hub: Hub, { params, viewer }: MemberRequest): Rep
 
 export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
-  return submitted(hub, req, (values, files) => rewritePost(hub, post.id, values, files, req),
-    (form) => changePostPage(post, form));
+  const rewrite = (values: Values, files: ReceivedFile[]) =>
+    rewritePost(hub, post.id, values, files, req.viewer, actorOf(req));
+  return submitted(hub, req, rewrite, (form) => changePostPage(post, form));
 }
 
 /** Does what the form asks for and leads to the post; on a refusal the form comes again with what was typed. */

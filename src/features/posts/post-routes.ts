@@ -5,7 +5,8 @@ import { HttpError } from '../../platform/http/problem.ts';
 import { json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { attachmentJson } from '../attachments/attachment-json.ts';
-import { firstValues, isMultipart, receiveUpload } from '../attachments/receive-upload.ts';
+import { firstValues, isMultipart, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
+import { actorOf } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { changeablePost, deletePostForGood, visiblePost } from './post-access.ts';
 import { postJson } from './post-json.ts';
@@ -27,26 +28,29 @@ export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
 }
 
 export async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const write = (values: Record<string, unknown>, files: ReceivedFile[]) =>
+    writePost(hub, values, files, req.viewer, actorOf(req));
   const post = isMultipart(req)
-    ? await receiveUpload(hub, req, ({ fields, files }) => writePost(hub, firstValues(fields), files, req))
-    : await writePost(hub, await readJson(req, JSON_LIMIT), [], req);
+    ? await receiveUpload(hub, req, ({ fields, files }) => write(firstValues(fields), files))
+    : await write(await readJson(req, JSON_LIMIT), []);
   return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
 }
 
 export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req, JSON_LIMIT);
-  return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, [], req)));
+  return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, [], req.viewer, actorOf(req))));
 }
 
 export async function createAttachments(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
   changeablePost(hub, id, req.viewer); // before megabytes are read for nothing
-  const added = await receiveUpload(hub, req, ({ files }) => addFilesToPost(hub, id, files, req));
+  const added = await receiveUpload(hub, req, ({ files }) =>
+    addFilesToPost(hub, id, files, req.viewer, actorOf(req)));
   return json({ items: added.map((attachment) => attachmentJson(hub, attachment)) }, 201);
 }
 
 export function deletePost(hub: Hub, req: MemberRequest): Reply {
-  deletePostForGood(hub, req);
+  deletePostForGood(hub, pathId(req.params), req.viewer, actorOf(req));
   return noContent();
 }
 

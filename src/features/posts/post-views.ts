@@ -22,7 +22,7 @@ type Timeline = {
   unreadOnly: boolean;
 };
 
-/** Of links that lead away from the hub. */
+/** Attributes of links that lead away from the hub. */
 const AWAY = html`rel="noopener noreferrer" referrerpolicy="no-referrer"`;
 
 const ALTERNATES = [
@@ -62,6 +62,9 @@ function postItem(post: Post, withSource: boolean, isRead: boolean): Html {
 }
 
 const PRIVATE = html`<span class="tag">private</span>`;
+
+/** Stands beside a file that is kept away from readers. */
+const INFECTED = html`<span class="tag failing">found to be infected, kept away</span>`;
 
 /** One post, whole. */
 export function postPage(hub: LinkHub, post: PostWithAttachments, may: { delete: boolean; change: boolean }): Page {
@@ -227,6 +230,3 @@ function removableFile({ id, filename, bytes, scan }: Attachment): Html {
     </form>
   </li>`;
 }
-
-/** Of a file that nobody gets any more. */
-export const INFECTED = html`<span class="tag failing">found to be infected, kept away</span>`;

@@ -40,8 +40,7 @@ export const readingHistory = store(({ db, clock }) => {
     'DELETE FROM reading_history WHERE account_id = ? AND post_id = ?');
   const selectPage = db.prepare<[number, number, number, number, number], ReadPost>('reading history', `
     SELECT h.post_id AS postId, p.title, p.source_id AS sourceId, s.title AS sourceTitle, h.read_at AS readAt
-      FROM reading_history h JOIN posts p ON p.id = h.post_id
-      ${joinSource('p.source_id')}
+      FROM reading_history h JOIN posts p ON p.id = h.post_id ${joinSource('p.source_id')}
      WHERE h.account_id = ? AND (h.read_at, h.post_id) < (?, ?) AND (p.is_public = 1 OR p.owner_id = ?)
      ORDER BY h.read_at DESC, h.post_id DESC LIMIT ?`);
   const removeOf = db.prepare<[number, number]>('remove reading history of account', `
@@ -64,8 +63,6 @@ export const readingHistory = store(({ db, clock }) => {
     (selectReader.get(lastReader, before) ?? (lastReader > 0 ? selectReader.get(0, before) : undefined))?.id;
 
   return {
-    isRead: (accountId: number, postId: number): boolean => select.get(accountId, postId) !== undefined,
-
     /** Those of the posts that the account has read. */
     readAmong: (accountId: number, postIds: number[]): Set<number> =>
       new Set(selectAmong.all(accountId, JSON.stringify(postIds)).map(({ id }) => id)),
@@ -121,7 +118,7 @@ export function noteOpened(hub: Hub, viewer: Viewer, postId: number): void {
 /** With `sourceId` all posts of that source, else public ones and the viewer's own. */
 export type UnreadQuery = { viewerId: number; sourceId?: number; after?: Position; limit: number };
 
-/** `reached`: posts were looked through as far as this one, and more may follow; null where `posts` is all there is. */
+/** `reached`: the last post that was looked at, where more may follow; null where `posts` is all there is. */
 type Found<Row> = { posts: Row[]; reached: Position | null };
 
 /**
@@ -136,7 +133,7 @@ const TO_THE_END: Position = { publishedAt: Number.MIN_SAFE_INTEGER, id: 0 };
 
 type Numbers = number[];
 
-/** The posts for which a condition holds with the numbers of `key`, in order. */
+/** The posts for which a condition holds, with the numbers of `key` for its parameters, newest first. */
 type Listing = {
   key: Numbers;
   /** The position of the `size`th after a position. */
