@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test, type TestContext } from 'node:test';
-import { atomFeed, jsonFeed, type OutputFeed } from '../src/features/posts/output-feed-routes.ts';
+import { atomFeed, jsonFeed, showAtomFeed, type OutputFeed } from '../src/features/posts/output-feed-routes.ts';
 import { parseFeed } from '../src/features/feeds/parse-feed.ts';
+import type { HubRequest } from '../src/platform/http/router.ts';
 import type { Client } from './support/client.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
@@ -198,14 +199,14 @@ test('one hub can follow another', async (t) => {
 
 test('characters that XML cannot hold are left out, whatever was stored', () => {
   const feed: OutputFeed = {
-    title: 'a\u0000b\u0008c\ufffe', url: 'https://hub.test/x?a=1&b="2"', homeUrl: 'https://hub.test/',
+    id: 'urn:uuid:0', title: 'a\u0000b\u0008c\ufffe', url: 'https://hub.test/x?a=1&b="2"', homeUrl: 'https://hub.test/',
     posts: [{
-      id: 1, sourceId: 1, sourceTitle: 's\u001b', sourceKind: 'feed', ownerId: 1, guid: 'g',
+      id: 1, sourceId: 1, sourceTitle: 's\u001b', sourceKind: 'feed', sourceIdSeed: '0', ownerId: 1, guid: 'g',
       title: '\u0001\uffff<&>"\'\ud800', url: null, author: null,
       contentHtml: '<p>\u000b\u000c tab\tline\n end</p>', summary: ']]>\u001f', publishedAt: 0, updatedAt: 0,
       isPublic: 1, searchKey: 0,
       attachments: [{
-        id: 1, postId: 1, kind: 'remote', filename: 'f', mediaType: 'a/b"c', bytes: null, sha256: null,
+        id: 1, urlKey: '0', postId: 1, kind: 'remote', filename: 'f', mediaType: 'a/b"c', bytes: null, sha256: null,
         remoteUrl: 'https://x.test/?a=<&b=\u0002', title: null, durationSeconds: null, isInline: 0, scan: null,
       }],
     }],
@@ -216,6 +217,44 @@ test('characters that XML cannot hold are left out, whatever was stored', () => 
   assert.equal(only(entry as XmlNode, 'title').text, '<&>"\'\ufffd');
   assert.equal(only(entry as XmlNode, 'content').text, '<p> tab\tline\n end</p>');
   assertValidJsonFeed(JSON.stringify(jsonFeed(hub, { ...feed, posts: [] })));
+});
+
+const URN = /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** The ids of a feed and its entries; of the JSON feed those of its items. */
+async function idsIn(client: Client, path: string): Promise<string[]> {
+  const text = await read(client, path);
+  if (path.endsWith('.json')) return assertValidJsonFeed(text).items.map(({ id }) => String(id));
+  const feed = parseStrictXml(text);
+  return [feed, ...childrenNamed(feed, 'entry')].map((node) => only(node, 'id').text);
+}
+
+test('ids of feeds and posts are the same in both formats, hold no address, and stay when BASE_URL changes', async (t) => {
+  const { hub, ada, sourceId } = await hubWithFeed(t);
+  const before = await idsIn(hub.anybody, '/posts.atom');
+  for (const id of before) assert.match(id, URN);
+  assert.deepEqual(await idsIn(hub.anybody, '/posts.json'), before.slice(1));
+  assert.deepEqual((await idsIn(hub.anybody, `/sources/${sourceId}.atom`)).slice(1), before.slice(1));
+
+  await ada.patch(`/api/sources/${sourceId}`, { title: 'Renamed' });
+  const moved = { ...hub.handle, config: { ...hub.config, baseUrl: 'https://elsewhere.test' } };
+  const { body } = showAtomFeed(moved, { path: '/posts.atom' } as HubRequest);
+  const feed = parseStrictXml(String(body));
+  assert.match(String(body), /https:\/\/elsewhere\.test\/posts\.atom/);
+  assert.deepEqual([feed, ...childrenNamed(feed, 'entry')].map((node) => only(node, 'id').text), before);
+});
+
+test('another hub, and another source with the same feed, have other ids', async (t) => {
+  const [one, other] = [await hubWithFeed(t), await hubWithFeed(t)];
+  const bob = await one.hub.person('bob');
+  const [own] = (await one.ada.get('/api/sources')).json<{ items: { url: string }[] }>().items;
+  const again = (await bob.post('/api/sources', { kind: 'feed', url: own?.url })).json<{ id: number }>().id;
+  const ids = [
+    ...await idsIn(one.hub.anybody, '/posts.atom'), ...await idsIn(other.hub.anybody, '/posts.atom'),
+    ...(await idsIn(one.hub.anybody, `/sources/${one.sourceId}.atom`)).slice(0, 1),
+    ...(await idsIn(one.hub.anybody, `/sources/${again}.atom`)).slice(0, 1),
+  ];
+  assert.equal(new Set(ids).size, ids.length);
 });
 
 test('a hub without posts has valid feeds without entries', async (t) => {

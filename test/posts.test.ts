@@ -114,7 +114,7 @@ test('content is sanitised before anybody sees it, titles and summaries are text
   const posts = await allPages(hub.anybody, 'limit=100');
   assert.equal(posts.length, items.length);
   const alt = `(?:[^"<>&']|&(?:amp|lt|gt|quot|#39);)*`;
-  const src = `${hub.config.baseUrl.replaceAll('.', '\\.')}/attachments/(\\d+)/[\\w.%-]+`;
+  const src = `${hub.config.baseUrl.replaceAll('.', '\\.')}/attachments/(\\d+)-[0-9a-f]{16}/[\\w.%-]+`;
   const images = new RegExp(`<img src="${src}" alt="${alt}" loading="lazy">`, 'g');
   const postOf = hub.db.prepare<[string], { postId: number }>('t', `
     SELECT post_id AS postId FROM attachments WHERE id = ? AND remote_url LIKE 'http%'`);

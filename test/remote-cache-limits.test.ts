@@ -149,7 +149,9 @@ test('with a limit of 0 nothing is fetched or kept, and posts link to their publ
   assert.ok(post?.contentHtml.includes(`href="${publisher.url}/i.png"`));
   assert.deepEqual(post?.attachments.map(({ url }) => url), [`${publisher.url}/e.png`]);
   assert.doesNotMatch((await hub.anybody.page('/posts/1')).text, /<img|\/attachments\//);
-  for (const id of [1, 2]) assert.equal((await getFile(hub, `/attachments/${id}/i.png`)).status, 404);
+  const rows = hub.db.prepare<[], { id: number; key: string }>('files', 'SELECT id, url_key AS key FROM attachments').all();
+  assert.equal(rows.length, 2);
+  for (const { id, key } of rows) assert.equal((await getFile(hub, `/attachments/${id}-${key}/i.png`)).status, 404);
   assert.deepEqual(publisher.requests, []);
   assert.equal((await cacheNumbers(hub))['max_bytes'], 0);
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openBrowser } from './support/browser.ts';
 import type { Item } from './support/feeds.ts';
 import { reply } from './support/origin.ts';
-import { getFile, pathOf } from './support/own-posts.ts';
+import { getFile, pathOf, withoutKeys } from './support/own-posts.ts';
 import { assertInStep, cacheNumbers, hubWithFeed, image } from './support/remote-files.ts';
 import { jpeg, pdf, png } from './support/sample-files.ts';
 import { parseStrictXml } from './support/strict-xml.ts';
@@ -34,10 +34,10 @@ test('a post names the hub\'s addresses for images and PDFs, and its publisher\'
   assert.ok(post);
 
   const image = /<img [^>]*>/.exec(post.contentHtml)?.[0];
-  assert.equal(image, `<img src="${baseUrl}/attachments/7/a.png" alt="An &quot;owl&quot; &amp; more" loading="lazy">`);
-  assert.deepEqual(post.attachments.map(({ filename, url }) => [filename, url?.replace(publisher.url, '')]), [
-    ['b c.jpg', `${baseUrl}/attachments/1/b%20c.jpg`],
-    ['paper.pdf', `${baseUrl}/attachments/2/paper.pdf`],
+  assert.equal(withoutKeys(image ?? ''), `<img src="${baseUrl}/attachments/7-KEY/a.png" alt="An &quot;owl&quot; &amp; more" loading="lazy">`);
+  assert.deepEqual(post.attachments.map(({ filename, url }) => [filename, withoutKeys(url?.replace(publisher.url, '') ?? '')]), [
+    ['b c.jpg', `${baseUrl}/attachments/1-KEY/b%20c.jpg`],
+    ['paper.pdf', `${baseUrl}/attachments/2-KEY/paper.pdf`],
     ['talk.mp3', '/talk.mp3'], ['film.mp4', '/film.mp4'], ['drawing.svg', '/drawing.svg'], ['page.html', '/page.html'],
   ]);
   for (const file of post.attachments.slice(0, 2)) assert.equal((await getFile(hub, pathOf(file))).status, 200);
@@ -52,7 +52,7 @@ test('the output feeds name the same addresses, whole', async (t) => {
     const links = Array.from(atom.matchAll(/<link rel="enclosure" href="([^"]+)"/g), ([, href]) => href);
     assert.deepEqual(links, urls);
     assert.doesNotThrow(() => parseStrictXml(atom));
-    assert.ok(atom.includes(`&lt;img src=&quot;${hub.config.baseUrl}/attachments/7/a.png&quot;`));
+    assert.ok(withoutKeys(atom).includes(`&lt;img src=&quot;${hub.config.baseUrl}/attachments/7-KEY/a.png&quot;`));
     const [item] = (await hub.anybody.get(`${feed}.json`))
       .json<{ items: { content_html: string; attachments: { url: string }[] }[] }>().items;
     assert.deepEqual(item?.attachments.map(({ url }) => url), urls);
@@ -100,7 +100,8 @@ test('an image in the content needs no name by which it could be known as one', 
 
   const found = posts[0]?.contentHtml.matchAll(/src="[^"]*(\/attachments\/[^"]+)"/g) ?? [];
   const paths = Array.from(found, ([, path = '']) => path);
-  assert.deepEqual(paths, ['/attachments/1/image', '/attachments/2/i.php', '/attachments/3/attachment']);
+  assert.deepEqual(paths.map(withoutKeys),
+    ['/attachments/1-KEY/image', '/attachments/2-KEY/i.php', '/attachments/3-KEY/attachment']);
   for (const path of paths) {
     assert.equal((await getFile(hub, path)).headers.get('content-type'), 'image/png');
   }
@@ -114,8 +115,8 @@ test('an image that stands in the content and beside it is shown once, one only 
   }]);
 
   const { text } = await hub.anybody.page('/posts/1');
-  const images = Array.from(text.matchAll(/<img src="([^"]+)"/g), ([, src]) => src);
-  assert.deepEqual(images, ['/attachments/1/a.png', '/attachments/2/b%20c.jpg']);
+  const images = Array.from(text.matchAll(/<img src="([^"]+)"/g));
+  assert.deepEqual(images.map(([, src = '']) => withoutKeys(src)), ['/attachments/1-KEY/a.png', '/attachments/2-KEY/b%20c.jpg']);
 });
 
 test('names that publishers give their files lead to the file, however odd they are', async (t) => {
@@ -135,7 +136,7 @@ test('names that publishers give their files lead to the file, however odd they 
   ]);
   for (const [n, { url }] of shown.entries()) {
     const { pathname } = new URL(url ?? '');
-    assert.match(pathname, /^\/attachments\/\d+\/[^/]+$/, names[n] ?? '');
+    assert.match(pathname, /^\/attachments\/\d+-[0-9a-f]{16}\/[^/]+$/, names[n] ?? '');
     const served = await getFile(hub, pathname);
     assert.equal(served.status, 200, `${names[n]}: ${pathname}`);
   }
@@ -167,7 +168,7 @@ test('a reader\'s browser shows the images of posts and never talks to the publi
   const complaints: string[] = [];
   await waitUntil('both have failed', async () => complaints.push(...await browser.complaints()) >= 2);
   assert.equal(complaints.length, 2);
-  for (const complaint of complaints) assert.match(complaint, /\/attachments\/\d+\/\w+\.png - Failed to load.* 404 /);
+  for (const complaint of complaints) assert.match(complaint, /\/attachments\/\d+-[0-9a-f]{16}\/\w+\.png - Failed to load.* 404 /);
   const agents = publisher.requests.map(({ headers }) => headers['user-agent']);
   assert.deepEqual(new Set(agents), new Set(['ContentHub/test']));
 });

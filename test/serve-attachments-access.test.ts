@@ -33,7 +33,7 @@ test('files of a private post are for those who see it, its owner and administra
   const known = await getFile(hub, path, { as: bob, headers: { 'if-none-match': `"${attachment.sha256}"` } });
   assert.deepEqual([known.status, known.headers.get('cache-control')], [304, 'private, no-store']);
   const refused = await getFile(hub, path);
-  const unknown = await getFile(hub, '/attachments/999/a.txt');
+  const unknown = await getFile(hub, '/attachments/999-0123456789abcdef/a.txt');
   assert.equal(refused.body.toString(), unknown.body.toString(), 'nobody learns that there is one');
 });
 
@@ -52,7 +52,7 @@ test('pages elsewhere, such as readers of the hub\'s feeds, may show images of p
   for (const [source, name, content] of [[hidden, 'a.png', image], [sourceId, 'a.txt', 'x'], [hidden, 'a.txt', 'x']] as const) {
     assert.equal(await policy((await attachOne(hub, ada, source, name, content)).path), 'same-origin', name);
   }
-  assert.equal(await policy('/attachments/999/a.png'), 'same-origin');
+  assert.equal(await policy('/attachments/999-0123456789abcdef/a.png'), 'same-origin');
   await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' });
   assert.equal(await policy(shown.path), 'same-origin', 'it was public before');
 });

@@ -123,10 +123,12 @@ test('who has a file is told so by 304, with all that a cache must keep, public 
 
 test('an address of no file is 404, whatever is written for its number', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
-  await attachOne(hub, ada, sourceId, 'a.txt', 'text');
+  const { path } = await attachOne(hub, ada, sourceId, 'a.txt', 'text');
+  const [, key = ''] = /^\/attachments\/1-([0-9a-f]{16})\/a\.txt$/.exec(path) ?? [];
+  assert.equal((await getFile(hub, `/attachments/1-${key}/a.txt`)).status, 200);
 
   for (const id of ['0', '2', '-1', '01', '1.0', '1e0', '%31x', '9'.repeat(30), '%00', 'x', '1;']) {
-    const served = await getFile(hub, `/attachments/${id}/a.txt`);
+    const served = await getFile(hub, `/attachments/${id}-${key}/a.txt`);
     assert.equal(served.status, 404, id);
     assert.equal(served.headers.get('cache-control'), 'no-store');
   }
@@ -135,6 +137,22 @@ test('an address of no file is 404, whatever is written for its number', async (
     assert.equal((await getFile(hub, path)).status, 404, path);
   }
   assert.equal((await getFile(hub, '/attachments/1/a.txt', { method: 'POST' })).status, 405);
+});
+
+test('an address without the random part of its file, or with another, is 404: nobody can make one up', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const { path, attachment } = await attachOne(hub, ada, sourceId, 'a.txt', 'text');
+  const other = await attachOne(hub, ada, sourceId, 'b.txt', 'other');
+  const keyOf = (address: string): string => /-([0-9a-f]{16})\//.exec(address)?.[1] ?? '';
+  const key = keyOf(path);
+  assert.notEqual(key, keyOf(other.path));
+
+  const wrong = ['', '-', `-${keyOf(other.path)}`, `-${key}0`, `-${key.slice(1)}`, `-${key.toUpperCase()}x`, `-${key}-${key}`, key];
+  for (const end of wrong) {
+    const served = await getFile(hub, `/attachments/${attachment.id}${end}/a.txt`, { as: ada });
+    assert.deepEqual([served.status, served.headers.get('cache-control')], [404, 'no-store'], end);
+  }
+  assert.equal((await getFile(hub, path)).status, 200);
 });
 
 test('a file that is missing or cut off on the disk is 404 and not kept by caches; infected ones are 410', async (t) => {

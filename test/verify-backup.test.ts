@@ -264,13 +264,14 @@ function dropAll(db: Db, type: string): void {
   for (const { name } of found) db.exec(`DROP ${type} ${name}`);
 }
 
-test('case 46: a hub\'s database without its triggers or indices, or with another one of that name, is refused', async (t) => {
+test('case 46: a hub\'s database without its triggers, indices or identity, or with other ones of that name, is refused', async (t) => {
   const { copy } = await madeBackup(t);
   const harms: [change: (db: Db) => void, message: RegExp][] = [
     [(db) => dropAll(db, 'trigger'), /it lacks the trigger jobs_count_insert, .* and \d+ more$/],
     [(db) => dropAll(db, 'index'), /it lacks the index jobs_due, .* and \d+ more$/],
     [(db) => db.exec('DROP TRIGGER sources_readers'), /it lacks the trigger sources_readers$/],
     [(db) => db.exec('DROP INDEX jobs_live; CREATE INDEX jobs_live ON jobs (kind)'), /it lacks the right index jobs_live$/],
+    [(db) => db.exec('DELETE FROM hub'), /it lacks the row of the table hub$/],
     [(db) => db.exec('ALTER TABLE follows DROP COLUMN created_at'), /it lacks the right table follows$/],
   ];
   for (const [change, message] of harms) {

@@ -140,7 +140,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', confirmDeletePost),
   at('POST /posts/:id/delete', 'member', 'Form: delete a post', submitDeletePost),
 
-  at('GET /attachments/:id/:filename', 'public', 'File: an attachment', showAttachment),
+  at('GET /attachments/:key/:filename', 'public', 'File: an attachment', showAttachment),
   at('POST /api/posts/:id/attachments', 'member', 'Add files to a post of a native source', createAttachments),
   at('DELETE /api/attachments/:id', 'member', 'Remove an uploaded file from its post', deleteAttachment),
   at('POST /attachments/:id/delete', 'member', 'Form: remove an uploaded file from its post', submitDeleteAttachment),

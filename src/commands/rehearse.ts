@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { credentials as credentialsOf } from '../features/accounts/credential-store.ts';
+import { servedPath } from '../features/attachments/attachment-json.ts';
 import { largestUploads } from '../features/attachments/upload-inventory-store.ts';
 import { uploadPath } from '../features/backups/upload-archive.ts';
 import { SECOND } from '../platform/clock.ts';
@@ -40,8 +41,9 @@ async function askForEverything(address: string, config: Config, tell: (line: st
     tell('attachment   the backup has none');
     return null;
   }
-  const { file: { id, filename, sha256 }, token } = found;
-  const path = `/attachments/${id}/${encodeURIComponent(filename)}`;
+  const { file, token } = found;
+  const { filename, sha256 } = file;
+  const path = servedPath(file);
   const { status, body } = await ask(address + path, { authorization: `Bearer ${token}` });
   if (status !== 200) return `${path} was answered with ${status}`;
   if (createHash('sha256').update(body).digest('hex') !== sha256) return `${path} is not what was uploaded`;

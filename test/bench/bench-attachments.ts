@@ -44,9 +44,9 @@ export async function benchAttachments(): Promise<BenchRow[]> {
       await row('uploads of 20 MiB, 8 at once', 'busboy + createHash + file stream', '>= 1.2',
         (server) => upload(server, 8).finally(clear), hub, uploadPeer),
       await row('download of 4 MiB', 'node:http piping the file', '>= 0.95',
-        (server) => download(server, '/attachments/1/served.pdf'), hub, filePeer),
+        (server) => download(server, '/attachments/1-0/served.pdf'), hub, filePeer),
       await row('cache hit of 4 MiB', 'node:http piping the file', '>= 0.95',
-        (server) => download(server, '/attachments/2/cached.pdf'), hub, filePeer),
+        (server) => download(server, '/attachments/2-0/cached.pdf'), hub, filePeer),
     ];
   } finally {
     for (const server of servers) await server.stop();
@@ -119,10 +119,10 @@ function prepare(folder: string): string {
       VALUES (1, 1, 1, 'p', 1, 'Post', '', '', '', 0, 0, 0);
     INSERT INTO uploads (sha256, bytes, media_type, scan, created_at)
       VALUES ('${sha256}', ${content.length}, 'application/pdf', 'clean', 0);
-    INSERT INTO attachments (id, post_id, kind, position, filename, media_type, bytes, sha256, owner_id, created_at)
-      VALUES (1, 1, 'native', 0, 'served.pdf', 'application/pdf', ${content.length}, '${sha256}', 1, 0);
-    INSERT INTO attachments (id, post_id, kind, position, filename, remote_url, created_at)
-      VALUES (2, 1, 'remote', 0, 'cached.pdf', '${URL_OF_CACHED}', 0);
+    INSERT INTO attachments (id, url_key, post_id, kind, position, filename, media_type, bytes, sha256, owner_id, created_at)
+      VALUES (1, '0', 1, 'native', 0, 'served.pdf', 'application/pdf', ${content.length}, '${sha256}', 1, 0);
+    INSERT INTO attachments (id, url_key, post_id, kind, position, filename, remote_url, created_at)
+      VALUES (2, '0', 1, 'remote', 0, 'cached.pdf', '${URL_OF_CACHED}', 0);
     INSERT INTO cached_files (url_hash, bytes, media_type, sha256, fetched_at, used_at)
       VALUES ('${urlHash}', ${content.length}, 'application/pdf', '${sha256}', 0, ${Date.now()});`);
   db.close();

@@ -138,7 +138,7 @@ test('of hostile and remote content the browser loads only images, from the hub,
   await browser.complaints();
   const failed = 'Failed to load resource: .* status of 404 \\(Not Found\\)';
   const hubPattern = hub.address.replaceAll('.', '\\.');
-  const missingImage = new RegExp(`^${hubPattern}/attachments/\\d+/[\\w.%-]+ - ${failed}$`);
+  const missingImage = new RegExp(`^${hubPattern}/attachments/\\d+-[0-9a-f]{16}/[\\w.%-]+ - ${failed}$`);
   let missing = 0;
 
   for (const page of ['/', '/posts/1', '/posts/2', '/sources/1', '/?q=text']) {

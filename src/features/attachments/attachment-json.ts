@@ -23,10 +23,15 @@ export function attachmentUrl(hub: LinkHub, attachment: Attachment): string | nu
 
 /** The path at the hub under which a file is served, or null for one that only its publisher has. */
 export function attachmentPath({ config }: LinkHub, attachment: Attachment): string | null {
-  const { id, kind, filename, isInline, mediaType } = attachment;
+  const { kind, filename, isInline, mediaType } = attachment;
   const isKept = isInline === 1 || (mediaType === null ? KEPT_NAME.test(filename) : KEPT_TYPE.test(mediaType));
   if (kind === 'remote' && !(config.attachmentCacheMaxBytes > 0 && isKept)) return null;
-  return `/attachments/${id}/${encodeURIComponent(filename)}`;
+  return servedPath(attachment);
+}
+
+/** The id would do; the random part makes sure that no address is ever another file's, whatever becomes of ids. */
+export function servedPath({ id, urlKey, filename }: Pick<Attachment, 'id' | 'urlKey' | 'filename'>): string {
+  return `/attachments/${id}-${urlKey}/${encodeURIComponent(filename)}`;
 }
 
 /** The files to list beside a post: neither images within it nor what is in quarantine. */

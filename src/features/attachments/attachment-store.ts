@@ -6,6 +6,8 @@ export type ScanState = 'clean' | 'unscanned' | 'infected';
 /** A file of a post: uploaded here (native), or named by its publisher (remote). */
 export type Attachment = {
   id: number;
+  /** The random part of its address. */
+  urlKey: string;
   postId: number;
   kind: 'native' | 'remote';
   filename: string;
@@ -127,8 +129,9 @@ export const attachments = store((hub) => {
 
 function prepareAttachments(db: Db) {
   const columns = (mediaType: string, bytes: string): string => `
-    a.id, a.post_id AS postId, a.kind, a.filename, ${mediaType} AS mediaType, ${bytes} AS bytes, a.sha256,
-    a.remote_url AS remoteUrl, a.title, a.duration_seconds AS durationSeconds, a.is_inline AS isInline, u.scan`;
+    a.id, a.url_key AS urlKey, a.post_id AS postId, a.kind, a.filename, ${mediaType} AS mediaType, ${bytes} AS bytes,
+    a.sha256, a.remote_url AS remoteUrl, a.title, a.duration_seconds AS durationSeconds, a.is_inline AS isInline,
+    u.scan`;
   return {
     // The same bytes may have been attached under names of two types: they are served as what they first were.
     find: db.prepare<[number], Attachment>('attachment', `

@@ -9,7 +9,7 @@ export type UploadCounts = {
   uploadBytes: number;
 };
 
-type FileToFetch = { id: number; filename: string; sha256: string; bytes: number; ownerId: number };
+type FileToFetch = { id: number; urlKey: string; filename: string; sha256: string; bytes: number; ownerId: number };
 
 /** For backups, whose databases are no running hubs'. */
 export function countUploads({ db }: Pick<StoreHub, 'db'>): UploadCounts {
@@ -41,7 +41,7 @@ export function countDangling({ db }: Pick<StoreHub, 'db'>): number {
 /** The largest files that are to be given out, each with somebody who may see it. */
 export function largestUploads({ db }: Pick<StoreHub, 'db'>, limit: number): FileToFetch[] {
   return db.prepare<[number], FileToFetch>('largest files', `
-    SELECT a.id, a.filename, u.sha256, u.bytes, a.owner_id AS ownerId
+    SELECT a.id, a.url_key AS urlKey, a.filename, u.sha256, u.bytes, a.owner_id AS ownerId
       FROM uploads u JOIN attachments a ON a.id = (
              SELECT MIN(id) FROM attachments WHERE kind = 'native' AND sha256 = u.sha256)
      WHERE u.scan <> 'infected' ORDER BY u.bytes DESC, u.sha256 LIMIT ?`).all(limit);

@@ -8,6 +8,7 @@ import {
   countDangling, countUploads, listUploads, type UploadCounts, type UploadRow,
 } from '../attachments/upload-inventory-store.ts';
 import { countPosts, searchDrift } from '../posts/search-index-store.ts';
+import { readHubSeed } from '../hub/hub-seed-store.ts';
 import { countSources } from '../sources/source-store.ts';
 import { BackupError } from './backup-folder.ts';
 
@@ -108,6 +109,7 @@ function checkSchema(db: Db, version: number, migrations: Migration[]): Database
   const schema = compareHistory(db, version, migrations);
   if (schema === 'newer' || schema === 'foreign') return schema;
   const gaps = schemaGaps(db, migrations.slice(0, version));
+  if (gaps.length === 0 && readHubSeed({ db }) === undefined) gaps.push('the row of the table hub');
   if (gaps.length === 0) return schema;
   const more = gaps.length > GAPS_SHOWN ? ` and ${gaps.length - GAPS_SHOWN} more` : '';
   throw new BackupError(`hub.db is not a whole hub: it lacks ${gaps.slice(0, GAPS_SHOWN).join(', ')}${more}`);

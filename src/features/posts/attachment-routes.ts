@@ -9,10 +9,10 @@ import { uploadFiles } from '../attachments/upload-files.ts';
 import { actorOf, audit } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayManagePost, maySeePost } from './post-access.ts';
-import { posts, type PostAccess } from './post-store.ts';
+import { posts } from './post-store.ts';
 
 export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> {
-  const { attachment, post } = visibleAttachment(hub, req);
+  const { attachment, post } = visible(hub, addressed(hub, req), req);
   const isPublic = post.isPublic === 1;
   const { remoteUrl, sha256, mediaType, bytes, filename, scan } = attachment;
   if (remoteUrl !== null) return serveRemote(hub, remoteUrl, { filename, isPublic }, req);
@@ -32,7 +32,7 @@ export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
 
 /** Takes an uploaded file off its post; 403 for who may only see it, 409 for a publisher's file. */
 function detach(hub: Hub, req: MemberRequest): Attachment {
-  const { attachment, post } = visibleAttachment(hub, req);
+  const { attachment, post } = visible(hub, attachments(hub).find(pathId(req.params)), req);
   const { id, filename, remoteUrl } = attachment;
   if (!mayManagePost(post, req.viewer)) throw new HttpError(403, 'Only the owner of its source may remove a file.');
   if (remoteUrl !== null) throw new HttpError(409, 'This file belongs to its publisher’s post.');
@@ -43,10 +43,14 @@ function detach(hub: Hub, req: MemberRequest): Attachment {
   return attachment;
 }
 
-function visibleAttachment(
-  hub: Hub, { params, viewer }: HubRequest,
-): { attachment: Attachment; post: PostAccess } {
-  const attachment = attachments(hub).find(pathId(params));
+/** What an address such as /attachments/7-0123456789abcdef/owl.png names; undefined where its random part is wrong. */
+function addressed(hub: Hub, { params }: HubRequest): Attachment | undefined {
+  const [, id = '', urlKey = ''] = /^(\d+)-([0-9a-f]+)$/.exec(params['key'] ?? '') ?? [];
+  const found = attachments(hub).find(pathId({ id }));
+  return found?.urlKey === urlKey ? found : undefined;
+}
+
+function visible(hub: Hub, attachment: Attachment | undefined, { viewer }: HubRequest) {
   const post = attachment && posts(hub).accessOf(attachment.postId);
   if (!attachment || !post || !maySeePost(hub, post, viewer)) throw notFound('file');
   return { attachment, post };

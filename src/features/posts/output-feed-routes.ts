@@ -7,6 +7,7 @@ import { attachmentUrl, listedAttachments, type LinkHub } from '../attachments/a
 import type { Attachment } from '../attachments/attachment-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visibleSource } from '../sources/source-access.ts';
+import { hubFeedId, postFeedId, sourceFeedId } from './feed-ids.ts';
 import { contentWithImages } from './post-json.ts';
 import { posts, type PostWithAttachments } from './post-store.ts';
 
@@ -31,14 +32,15 @@ export function showSourceJsonFeed(hub: Hub, req: HubRequest): Reply {
 function newestPosts(hub: Hub, { path }: HubRequest): OutputFeed {
   const { baseUrl } = hub.config;
   const newest = posts(hub).newest({ viewerId: null, limit: POSTS_IN_FEED });
-  return { title: 'Content Hub', url: baseUrl + path, homeUrl: `${baseUrl}/`, posts: newest };
+  return { id: hubFeedId(hub), title: 'Content Hub', url: baseUrl + path, homeUrl: `${baseUrl}/`, posts: newest };
 }
 
 function postsOfSource(hub: Hub, { params, viewer, path }: HubRequest): OutputFeed {
   const { baseUrl } = hub.config;
-  const { id: sourceId, title } = visibleSource(hub, pathId(params), viewer);
-  const newest = posts(hub).newest({ viewerId: null, sourceId, limit: POSTS_IN_FEED });
-  return { title, url: baseUrl + path, homeUrl: `${baseUrl}/sources/${sourceId}`, posts: newest };
+  const source = visibleSource(hub, pathId(params), viewer);
+  const newest = posts(hub).newest({ viewerId: null, sourceId: source.id, limit: POSTS_IN_FEED });
+  const homeUrl = `${baseUrl}/sources/${source.id}`;
+  return { id: sourceFeedId(source), title: source.title, url: baseUrl + path, homeUrl, posts: newest };
 }
 
 function atom(hub: Hub, feed: OutputFeed): Reply {
@@ -51,6 +53,7 @@ function jsonReply(hub: Hub, feed: OutputFeed): Reply {
 
 /** What an output feed is about. `url` is its own address, `homeUrl` that of the page with the same posts. */
 export type OutputFeed = {
+  id: string;
   title: string;
   url: string;
   homeUrl: string;
@@ -58,11 +61,11 @@ export type OutputFeed = {
 };
 
 /** Atom 1.0 (RFC 4287). Without posts it says that it was updated at the epoch: it has to say something. */
-export function atomFeed(hub: LinkHub, { title, url, homeUrl, posts }: OutputFeed): string {
+export function atomFeed(hub: LinkHub, { id, title, url, homeUrl, posts }: OutputFeed): string {
   const updated = new Date(Math.max(0, ...posts.map((post) => post.updatedAt))).toISOString();
   return `<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
-  <id>${xml(url)}</id>
+  <id>${xml(id)}</id>
   <title>${xml(title)}</title>
   <updated>${updated}</updated>
   <link rel="self" type="application/atom+xml" href="${xml(url)}"/>
@@ -76,7 +79,7 @@ function atomEntry(hub: LinkHub, post: PostWithAttachments): string {
   const { baseUrl } = hub.config;
   const enclosures = listedAttachments(post.attachments).map((file) => atomEnclosure(hub, file));
   return `  <entry>
-    <id>${xml(`${baseUrl}/posts/${post.id}`)}</id>
+    <id>${xml(postFeedId(post))}</id>
     <title>${xml(post.title || 'Untitled')}</title>
     <published>${isoTime(post.publishedAt)}</published>
     <updated>${isoTime(post.updatedAt)}</updated>
@@ -109,7 +112,7 @@ export function jsonFeed(hub: LinkHub, { title, url, homeUrl, posts }: OutputFee
 function jsonItem(hub: LinkHub, post: PostWithAttachments) {
   const { baseUrl } = hub.config;
   return {
-    id: `${baseUrl}/posts/${post.id}`,
+    id: postFeedId(post),
     url: post.url ?? `${baseUrl}/posts/${post.id}`,
     title: post.title,
     content_html: contentWithImages(hub, post, baseUrl),

@@ -28,7 +28,8 @@ type StoredRow = { id: number; publishedAt: number; searchKey: number | null };
 
 const content = Object.entries(CONTENT_COLUMNS);
 
-const COLUMNS = `p.id, p.source_id AS sourceId, s.title AS sourceTitle, s.kind AS sourceKind,
+const COLUMNS = `
+  p.id, p.source_id AS sourceId, s.title AS sourceTitle, s.kind AS sourceKind, s.id_seed AS sourceIdSeed,
   p.owner_id AS ownerId, p.guid, ${content.map(([name, column]) => `p.${column} AS ${name}`).join(', ')},
   p.published_at AS publishedAt, p.updated_at AS updatedAt, p.is_public AS isPublic, p.search_key AS searchKey`;
 

@@ -42,6 +42,7 @@ export type Post = Pick<PreparedPost, 'guid' | keyof typeof CONTENT_COLUMNS> & {
   sourceId: number;
   sourceTitle: string;
   sourceKind: string;
+  sourceIdSeed: string;
   ownerId: number;
   publishedAt: number;
   updatedAt: number;

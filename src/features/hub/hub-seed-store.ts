@@ -1,0 +1,13 @@
+import { store, type StoreHub } from './hub.ts';
+
+/** What is random about this hub, wherever it runs and is restored to. Undefined where its database has lost it. */
+export function readHubSeed({ db }: Pick<StoreHub, 'db'>): string | undefined {
+  return db.prepare<[], { seed: string }>('seed of ids', 'SELECT id_seed AS seed FROM hub').get()?.seed;
+}
+
+/** For ids that are derived from it. */
+export const hubSeed = store((hub) => {
+  const seed = readHubSeed(hub);
+  if (seed === undefined) throw new Error('the table hub has lost its row: restore a backup');
+  return seed;
+});
