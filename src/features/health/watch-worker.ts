@@ -15,11 +15,11 @@ const LONGEST_GAP = MINUTE;
 /** For a delivery in progress when the worker is back, or web ends. */
 const GRACE = 2 * SECOND;
 
-/** Web's own eye on the worker, and what delivers alerts while the worker does not. */
+/** What web remembers between its looks, and what delivers alerts while the worker does not. */
 const watches = once((hub: Hub) => ({
   isStill: noticingStillness(hub.clock),
-  standIn: createStandIn(hub),
-  standsIn: false,
+  deliverer: createDeliverer(hub),
+  isDelivering: false,
 }));
 
 /**
@@ -41,14 +41,14 @@ export async function stopDeliveringAlerts(hub: Hub): Promise<void> {
 
 async function deliverWhile(hub: Hub, isNeeded: boolean): Promise<void> {
   const watch = watches(hub);
-  if (isNeeded === watch.standsIn) return;
-  watch.standsIn = isNeeded;
+  if (isNeeded === watch.isDelivering) return;
+  watch.isDelivering = isNeeded;
   hub.log.info(isNeeded ? 'web delivers alerts' : 'the worker delivers alerts again', { kind: deliverAlert.name });
-  if (isNeeded) watch.standIn.start();
-  else await watch.standIn.stop(GRACE);
+  if (isNeeded) watch.deliverer.start();
+  else await watch.deliverer.stop(GRACE);
 }
 
-function createStandIn(hub: Hub): Worker {
+function createDeliverer(hub: Hub): Worker {
   const { db, clock, log } = hub;
   const handlers = jobHandlers(hub, [deliverAlert]);
   return createWorker({ db, queue: jobs(hub), handlers, clock, log, onError: (error) => noteError(hub, error) });

@@ -42,8 +42,9 @@ export function createWebhook(hub: Hub, sourceId: number): WebhookAccess {
 /** A new secret; the one before it stays valid for a day, and the one before that no longer. 409 for no webhook. */
 export function rotateSecret(hub: Hub, { id, title }: Source, actor: Actor): WebhookAccess {
   const secret = createSecret();
+  const sealed = seal(hub, id, secret);
   hub.db.write('rotate webhook secret', () => {
-    const isWebhook = webhooks(hub).rotate(id, seal(hub, id, secret), hub.clock() + ROTATION_GRACE);
+    const isWebhook = webhooks(hub).rotate(id, sealed, hub.clock() + ROTATION_GRACE);
     if (!isWebhook) throw new HttpError(409, 'This source is no webhook.');
     audit(hub, 'webhook.rotated', actor, { kind: 'source', id, name: title });
   });
