@@ -1,3 +1,4 @@
+import { isoTime } from '../../platform/clock.ts';
 import { readBody, readJson } from '../../platform/http/body.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
@@ -99,15 +100,11 @@ export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: As
     paused: source.state === 'paused',
     ...(isFollowed === null ? {} : { followed: isFollowed }),
     // The address of a feed may hold a secret in its query.
-    ...(isOwner ? { url: feedUrl, stateReason: source.stateReason, nextSyncAt: time(source.nextSyncAt) } : {}),
-    ...(webhook ? { webhook: { state: webhook.state, lastEventAt: time(webhook.lastEventAt) } } : {}),
-    lastSyncAt: time(source.lastSyncAt),
-    lastSuccessAt: time(source.lastSuccessAt),
-    createdAt: time(source.createdAt),
-    updatedAt: time(source.updatedAt),
+    ...(isOwner ? { url: feedUrl, stateReason: source.stateReason, nextSyncAt: isoTime(source.nextSyncAt) } : {}),
+    ...(webhook ? { webhook: { state: webhook.state, lastEventAt: isoTime(webhook.lastEventAt) } } : {}),
+    lastSyncAt: isoTime(source.lastSyncAt),
+    lastSuccessAt: isoTime(source.lastSuccessAt),
+    createdAt: isoTime(source.createdAt),
+    updatedAt: isoTime(source.updatedAt),
   };
-}
-
-function time(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }

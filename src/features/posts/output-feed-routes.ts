@@ -62,7 +62,7 @@ export type OutputFeed = {
 
 /** Atom 1.0 (RFC 4287). Without posts it says that it was updated at the epoch: it has to say something. */
 export function atomFeed(hub: LinkHub, { id, title, url, homeUrl, posts }: OutputFeed): string {
-  const updated = new Date(Math.max(0, ...posts.map((post) => post.updatedAt))).toISOString();
+  const updated = isoTime(Math.max(0, ...posts.map((post) => post.updatedAt)));
   return `<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
   <id>${xml(id)}</id>
