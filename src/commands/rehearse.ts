@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { credentials as credentialsOf } from '../features/accounts/credential-store.ts';
 import { servedPath } from '../features/attachments/attachment-json.ts';
 import { largestUploads } from '../features/attachments/upload-inventory-store.ts';
-import { uploadPath } from '../features/backups/upload-archive.ts';
+import { uploadPath } from '../features/attachments/upload-files.ts';
 import { SECOND } from '../platform/clock.ts';
 import { openDatabase, type Db } from '../platform/db/open-database.ts';
 import { byteSize } from '../platform/http/readable.ts';

@@ -8,11 +8,16 @@ import { once, type Hub } from '../hub/hub.ts';
 /** A file in tmp/, whole and written through, that nothing names yet. */
 export type ReceivedBytes = { path: string; bytes: number; sha256: string };
 
+/** The place of an uploaded file in DATA_DIR, and its name in the archive of a backup. */
+export function uploadPath(sha256: string): string {
+  return `uploads/${sha256.slice(0, 2)}/${sha256}`;
+}
+
 /** The folders of uploaded files: tmp/ while they come in, then uploads/<first two digits>/<sha256>, written once. */
 export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
   const uploads = join(config.dataDir, 'uploads');
   const tmp = join(config.dataDir, 'tmp');
-  const pathOf = (sha256: string): string => join(uploads, sha256.slice(0, 2), sha256);
+  const pathOf = (sha256: string): string => join(config.dataDir, uploadPath(sha256));
 
   return {
     pathOf,

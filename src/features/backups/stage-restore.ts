@@ -4,6 +4,7 @@ import { chmod, copyFile, lstat, mkdir, open, readFile, rm, stat } from 'node:fs
 import { basename, dirname, join } from 'node:path';
 import type { MemberSink } from '../../platform/archive/tar-file.ts';
 import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
+import { uploadPath } from '../attachments/upload-files.ts';
 import type { UploadRow } from '../attachments/upload-inventory-store.ts';
 import { ARCHIVE, BackupError, DATABASE, SUMS } from './backup-folder.ts';
 import { requireSpace, spaceNeeded } from './free-space.ts';
@@ -11,7 +12,7 @@ import { hashFile, parseManifest, type Manifest } from './manifest.ts';
 import { prepareRestored, type Settled, type RestoreTarget } from './restored-database.ts';
 import { readSnapshot } from './snapshot-store.ts';
 import { DATA_ITEMS, type Places } from './swap-data.ts';
-import { checkArchive, uploadPath } from './upload-archive.ts';
+import { checkArchive } from './upload-archive.ts';
 import { verifyBackup, type Verification } from './verify-backup.ts';
 
 /**

@@ -8,6 +8,7 @@ import {
 } from '../../platform/archive/tar-file.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { createFile, sync } from '../../platform/files/durable-file.ts';
+import { uploadPath } from '../attachments/upload-files.ts';
 import type { UploadRow } from '../attachments/upload-inventory-store.ts';
 import { BackupError } from './backup-folder.ts';
 import { openPlainFile, type AbsentUpload } from './manifest.ts';
@@ -81,11 +82,6 @@ function bySha256(a: AbsentUpload, b: AbsentUpload): number {
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 const PIECE = 256 * 1_024; // bytes
-
-/** The name of an uploaded file, in DATA_DIR as in the archive. */
-export function uploadPath(sha256: string): string {
-  return `uploads/${sha256.slice(0, 2)}/${sha256}`;
-}
 
 export type OpenUpload = {
   /** Exactly as many bytes as the row says, with zeros for those that cannot be read. */
