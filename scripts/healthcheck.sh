@@ -18,4 +18,4 @@ if [ -z "$node" ]; then
   echo 'healthcheck: the hub is not set up yet' >&2
   exit 1
 fi
-exec "$node" --require "$root/src/bin/stripped.cjs" "$root/src/bin/healthcheck.ts"
+exec "$node" "$root/src/bin/healthcheck.ts"

@@ -24,7 +24,7 @@ esac
 . scripts/find-node.sh
 
 case $task in
-  start) exec "$node" --require ./src/bin/stripped.cjs src/bin/start.ts "$@" ;;
+  start) exec "$node" src/bin/start.ts "$@" ;;
   dev) exec "$node" src/bin/start.ts --watch "$@" ;;
   bench) exec "$node" test/bench/run-bench.ts "$@" ;;
   test:mutations) exec "$node" test/mutations/run-mutations.ts "$@" ;;
@@ -48,4 +48,4 @@ if [ "$named" = no ]; then
   esac
 fi
 # As many files at once as there are processors; Node itself would leave one of them idle.
-exec "$node" --require ./src/bin/stripped.cjs --test --test-timeout=300000 --test-concurrency="$(nproc)" "$@"
+exec "$node" --test --test-timeout=300000 --test-concurrency="$(nproc)" "$@"

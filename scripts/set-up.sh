@@ -29,19 +29,8 @@ install_packages() {
   cp "$1/package-lock.json" "$1/node_modules/.installed-lock.json"
 }
 
-# Keeps the sources without their types, after any of them has changed. Where that fails, as in a project that may not
-# be written, Node strips them at every start.
-strip_sources() {
-  kept=node_modules/.cache/stripped.json
-  [ -e "$kept" ] && [ -z "$(find src -name '*.ts' -newer "$kept")" ] ||
-    "$node" --disable-warning=ExperimentalWarning src/bin/strip-sources.ts 2>/dev/null || :
-}
-
 extra=${1-.}
-if [ -n "$node" ] && is_installed . && is_installed "$extra"; then
-  strip_sources
-  exit 0
-fi
+if [ -n "$node" ] && is_installed . && is_installed "$extra"; then exit 0; fi
 
 # One set-up at a time: a second one waits here and then finds everything done. Without flock it just runs.
 mkdir -p .runtime
@@ -58,4 +47,3 @@ if [ -z "$node" ]; then
 fi
 install_packages .
 install_packages "$extra"
-strip_sources

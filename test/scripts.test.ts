@@ -24,7 +24,6 @@ const OWN_HELP = [
 function installed(folder: string): string {
   mkdirSync(join(folder, 'node_modules/better-sqlite3'), { recursive: true });
   copyFileSync(join(folder, 'package-lock.json'), join(folder, 'node_modules/.installed-lock.json'));
-  writeFiles(folder, { 'node_modules/.cache/stripped.json': '{}' });
   return folder;
 }
 
@@ -84,7 +83,7 @@ test('hubctl runs through a link, from any folder, with an empty environment, in
 });
 
 test('hubctl before set-up says what to run', async (t) => {
-  const folder = temporaryProject(t, ['scripts', 'src', 'package.json', 'package-lock.json']);
+  const folder = temporaryProject(t, ['scripts', 'package.json', 'package-lock.json']);
 
   const { status, stdout, stderr } = await runProgram(join(folder, 'scripts/hubctl'), ['doctor'], { env: WITH_NODE });
 
@@ -139,7 +138,7 @@ test('the health check gives up on a hub that accepts and never answers', async 
 
 /** A project whose Node only writes down how it is called; it fails when the arguments hold `failing`. */
 function recordingProject(t: TestContext, failing: string) {
-  const folder = installed(temporaryProject(t, ['scripts', 'src', 'package.json', 'package-lock.json']));
+  const folder = installed(temporaryProject(t, ['scripts', 'package.json', 'package-lock.json']));
   const script = `#!/bin/sh
     [ "$1" = --version ] && echo v24.7.0 && exit
     printf '[%s]' "$@" >> "$0.log"; echo >> "$0.log"
@@ -154,8 +153,7 @@ function recordingProject(t: TestContext, failing: string) {
 }
 
 const TYPE_CHECK = '[node_modules/typescript/bin/tsc][-p][.]';
-const RUN_TESTS = '[--require][./src/bin/stripped.cjs][--test][--test-timeout=300000]' +
-  `[--test-concurrency=${availableParallelism()}]`;
+const RUN_TESTS = `[--test][--test-timeout=300000][--test-concurrency=${availableParallelism()}]`;
 
 for (const [title, args, expected] of [
   ['every test file', [], '[test/a.test.ts][test/b.test.ts]'],

@@ -27,7 +27,7 @@ export function nodeOf(version: string): string {
  * Node's) and "installs" by making a folder. Its x64 and its npm registry are pretended; the scripts are the real ones.
  */
 export function fakeMachine(t: TestContext): FakeMachine {
-  const folder = temporaryProject(t, ['scripts', 'src', 'package.json', 'package-lock.json']);
+  const folder = temporaryProject(t, ['scripts', 'package.json', 'package-lock.json']);
   const machine = join(dirname(folder), 'machine');
   const log = join(machine, 'npm.log');
   const install = (name: string, script: string): void =>

@@ -29,7 +29,7 @@ const MEMORY_FLAGS: Record<string, string[]> = {
 /** One program of the hub (src/bin/<name>.ts), confined by Node's permission model. */
 export function confinedCommand(config: Config, name: string, args: readonly string[], node: NodeFacts): Command {
   const flags = [...MEMORY_FLAGS[name] ?? [], ...permissionFlags({ ...config, ...node })];
-  return { name, file: node.execPath, args: [...flags, ...program(config.projectRoot, name), ...args] };
+  return { name, file: node.execPath, args: [...flags, entrypoint(config.projectRoot, name), ...args] };
 }
 
 /** The folder that `hubctl verify` or `restore begin` has to read, or undefined for what is something else. */
@@ -47,7 +47,7 @@ export function verifyingCommand(
   const { dataDir = path, readPaths = [] } = configOrNothing(env);
   const places = { projectRoot: PROJECT_ROOT, dataDir, readPaths: [...readPaths, path, resolve(node.cwd, folder)] };
   const flags = permissionFlags({ ...places, ...node });
-  return { name: 'hubctl', file: node.execPath, args: [...flags, ...program(PROJECT_ROOT, 'hubctl'), ...args] };
+  return { name: 'hubctl', file: node.execPath, args: [...flags, entrypoint(PROJECT_ROOT, 'hubctl'), ...args] };
 }
 
 /**
@@ -95,11 +95,6 @@ function networkFlags({ hasNetFlag }: Pick<NodeFacts, 'hasNetFlag'>): string[] {
 /** Node warns of every comma in --allow-fs-write, which separated paths once; a relative path often has none. */
 function withoutComma(path: string, cwd: string): string {
   return path.includes(',') ? relative(cwd, path) || '.' : path;
-}
-
-/** A program with the sources as set-up has stripped them of their types, which saves half of the start. */
-function program(projectRoot: string, name: string): string[] {
-  return ['--require', join(projectRoot, 'src/bin/stripped.cjs'), entrypoint(projectRoot, name)];
 }
 
 function entrypoint(projectRoot: string, name: string): string {
