@@ -2,30 +2,26 @@ import { mkdirSync, statSync } from 'node:fs';
 import { codeOf } from '../../platform/error-code.ts';
 
 /**
- * Makes DATA_DIR if it is missing, for the hub's own eyes only; one that exists keeps its mode. The folder above
- * has to exist: a disk that is not mounted must not become a new, empty hub. Throws a sentence for the operator.
+ * For entrypoints: makes DATA_DIR if it is missing, for the hub's own eyes only; one that exists keeps its mode. The
+ * folder above has to exist: a disk that is not mounted must not become a new, empty hub. A failure ends the process
+ * with 1 and one line on standard error.
  */
-export function makeDataFolder(dataDir: string): void {
-  try {
-    mkdirSync(dataDir, { mode: 0o700 });
-  } catch (cause) {
-    const code = codeOf(cause) ?? 'unknown error';
-    if (code === 'EEXIST' && statSync(dataDir, { throwIfNoEntry: false })?.isDirectory()) return;
-    throw new Error(`DATA_DIR ${dataDir} ${WHY[code] ?? `cannot be made (${code})`}`, { cause });
-  }
+export function makeDataFolderOrExit(dataDir: string): void {
+  const problem = makeFolder(dataDir);
+  if (problem === null) return;
+  process.stderr.write(`DATA_DIR ${dataDir} ${problem}\n`);
+  process.exit(1);
 }
 
-const WHY: Record<string, string> = {
-  ENOENT: 'cannot be made: the folder above it does not exist',
-  EEXIST: 'is not a folder',
-};
-
-/** For entrypoints: as makeDataFolder, but a failure ends the process with 1 and one line on standard error. */
-export function makeDataFolderOrExit(dataDir: string): void {
+/** Null where the folder is there now, otherwise why it is not. */
+function makeFolder(path: string): string | null {
   try {
-    makeDataFolder(dataDir);
+    mkdirSync(path, { mode: 0o700 });
+    return null;
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exit(1);
+    const code = codeOf(error) ?? 'unknown error';
+    if (code === 'EEXIST') return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? null : 'is not a folder';
+    if (code === 'ENOENT') return 'cannot be made: the folder above it does not exist';
+    return `cannot be made (${code})`;
   }
 }
