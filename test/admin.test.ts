@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { noteError } from '../src/features/errors/error-store.ts';
+import { audit } from '../src/features/audit/audit.ts';
+import { jobs } from '../src/features/hub/hub.ts';
 import type { AuditEvent } from '../src/features/audit/audit.ts';
 import { test, type TestContext } from 'node:test';
 import { HOUR } from '../src/platform/clock.ts';
@@ -16,10 +19,10 @@ async function hubWithFailedJob(t: TestContext) {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
   const bob = await hub.person('bob');
-  hub.app.jobs.enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', maxAttempts: 1 });
-  const [job] = hub.app.jobs.claim('sync-source', 1);
+  jobs(hub.handle).enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', maxAttempts: 1 });
+  const [job] = jobs(hub.handle).claim('sync-source', 1);
   assert.ok(job);
-  hub.app.jobs.fail(job, new Error('it answered <b>500</b>'));
+  jobs(hub.handle).fail(job, new Error('it answered <b>500</b>'));
   return { hub, ada, bob, jobId: job.id };
 }
 
@@ -37,7 +40,7 @@ test('everything under admin is for administrators: others learn nothing, not ev
     assert.equal((await bob.form(`/admin/jobs/${id}/discard`)).status, 403);
   }
   assert.equal((await bob.form('/admin/invitations', { role: 'admin', hours: '1' })).status, 403);
-  assert.equal(hub.app.jobs.find(jobId)?.state, 'failed');
+  assert.equal(jobs(hub.handle).find(jobId)?.state, 'failed');
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM invitations'), 0);
 });
 
@@ -68,8 +71,8 @@ test('a failed job is run again by an administrator, once, and that is on record
 
 test('a job is given up by an administrator unless it runs', async (t) => {
   const { hub, ada, jobId } = await hubWithFailedJob(t);
-  hub.app.jobs.enqueue({ kind: 'sync-source', payload: { sourceId: 2 }, dedupeKey: '2' });
-  const [running] = hub.app.jobs.claim('sync-source', 1);
+  jobs(hub.handle).enqueue({ kind: 'sync-source', payload: { sourceId: 2 }, dedupeKey: '2' });
+  const [running] = jobs(hub.handle).claim('sync-source', 1);
   assert.ok(running);
 
   assert.equal((await ada.delete(`/api/admin/jobs/${jobId}`)).status, 204);
@@ -83,8 +86,8 @@ test('jobs, errors and accounts come page by page', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
   for (let n = 0; n < 7; n++) {
-    hub.app.jobs.enqueue({ kind: 'remove-account', payload: { accountId: 99 } });
-    hub.app.errors.note(new Error(`kind ${'x'.repeat(n)}`));
+    jobs(hub.handle).enqueue({ kind: 'remove-account', payload: { accountId: 99 } });
+    noteError(hub.handle, new Error(`kind ${'x'.repeat(n)}`));
   }
   for (const name of ['bob', 'carol', 'dave']) await hub.person(name);
 
@@ -142,8 +145,8 @@ test('an invitation made on the page shows its link once, works, and can be with
 
 test('the pages show what publishers and errors say as text, never as markup', async (t) => {
   const { hub, ada } = await hubWithFailedJob(t);
-  hub.app.errors.note(new Error('<script>alert(1)</script>'));
-  hub.app.recordAct('<i>act</i>' as AuditEvent, { id: null, name: '<img src=x>', address: null }, { kind: 'x', id: 1, name: '<b>b</b>' }, { '<u>': '<s>' });
+  noteError(hub.handle, new Error('<script>alert(1)</script>'));
+  audit(hub.handle, '<i>act</i>' as AuditEvent, { id: null, name: '<img src=x>', address: null }, { kind: 'x', id: 1, name: '<b>b</b>' }, { '<u>': '<s>' });
 
   for (const page of PAGES) {
     const answer = await ada.page(`/admin${page}`);

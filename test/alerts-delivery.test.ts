@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
+import { jobs } from '../src/features/hub/hub.ts';
 import { alertDeliveries, type AlertDelivery } from '../src/features/alerts/alert-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import type { Hub } from './support/hub.ts';
@@ -42,7 +43,7 @@ test('a receiver that fails is tried five times, further and further apart, and 
   assert.equal(await metric(hub, SERIES('failed')), 1);
   await tellFor(DAY, HOUR);
   assert.equal(receiver.alerts().length, 5);
-  assert.deepEqual(hub.app.jobs.list({ state: 'failed' }), [], 'the delivery is what is kept for a person');
+  assert.deepEqual(jobs(hub.handle).list({ state: 'failed' }), [], 'the delivery is what is kept for a person');
 });
 
 test('Retry-After is honoured, up to an hour', async (t) => {
@@ -112,8 +113,8 @@ test('a delivery whose job somebody discarded counts as failed', async (t) => {
   receiver.answerWith(answering(500));
   raise(hub, 'sync-failed', 'Owls');
   await tell();
-  const [job] = hub.app.jobs.list();
-  assert.equal(hub.app.jobs.discard(job?.id ?? 0), true);
+  const [job] = jobs(hub.handle).list();
+  assert.equal(jobs(hub.handle).discard(job?.id ?? 0), true);
   await hub.work();
 
   assert.equal(firstDelivery(hub).state, 'failed');
@@ -155,7 +156,7 @@ test('nothing that is logged or stored holds the receiver’s address, whatever 
     hub.passTime(HOUR);
     await tell();
   }
-  const stored = JSON.stringify([alertDeliveries(hub.handle).list({ limit: 100 }), hub.app.jobs.list({ limit: 100 })]);
+  const stored = JSON.stringify([alertDeliveries(hub.handle).list({ limit: 100 }), jobs(hub.handle).list({ limit: 100 })]);
 
   assert.equal((stored + JSON.stringify(hub.logged())).includes('SECRET'), false);
   assert.ok(stored.includes('answered 404'));

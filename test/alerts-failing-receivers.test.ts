@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
+import { jobs } from '../src/features/hub/hub.ts';
 import { alertDeliveries, type AlertDelivery } from '../src/features/alerts/alert-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { tellTroubles } from '../src/features/alerts/raise-alerts.ts';
@@ -109,12 +110,12 @@ test('a worker that is stopped while a receiver hangs does not wait for it, and 
   tellTroubles(hub.handle);
   worker.start();
   await waitUntil('the receiver has been asked', () => receiver.alerts().length === 1);
-  const [job] = hub.app.jobs.list({ state: 'running' });
+  const [job] = jobs(hub.handle).list({ state: 'running' });
   await worker.stop(HOUR);
 
   const { state, attempts } = onlyDelivery(hub);
   assert.deepEqual({ state, attempts }, { state: 'pending', attempts: 0 });
-  assert.deepEqual([hub.app.jobs.find(job?.id ?? 0)?.state, hub.app.jobs.find(job?.id ?? 0)?.attempts], ['queued', 0]);
+  assert.deepEqual([jobs(hub.handle).find(job?.id ?? 0)?.state, jobs(hub.handle).find(job?.id ?? 0)?.attempts], ['queued', 0]);
   receiver.take();
   await tell();
   assert.deepEqual([onlyDelivery(hub).state, onlyDelivery(hub).attempts], ['delivered', 1]);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { noteError } from '../src/features/errors/error-store.ts';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../src/app/processes/open-hub.ts';
@@ -19,7 +20,7 @@ import { waitUntil } from './support/wait-until.ts';
 
 /** Web's watch over the worker, with looks made by hand, and a worker that beats or does not. */
 function watchedWorker(t: TestContext, hub: Hub) {
-  const heartbeats = createHeartbeats(hub.db, hub.app.clock);
+  const heartbeats = createHeartbeats(hub.db, hub.handle.clock);
   t.after(() => stopDeliveringAlerts(hub.handle));
   return async (ms: number, beats: boolean): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 10 * SECOND) {
@@ -131,11 +132,11 @@ test('too little space on the disk is told, and so is that there is enough again
 test('twenty unexpected errors within ten minutes are told, without their words; a few a day are not', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t);
   for (let n = 0; n < 30; n++) {
-    hub.app.errors.note(new Error('rare'));
+    noteError(hub.handle, new Error('rare'));
     await passTime(hub, 5 * MINUTE, MINUTE);
   }
   assert.deepEqual(receiver.alerts(), []);
-  for (let n = 0; n < 25; n++) hub.app.errors.note(new Error('a secret'));
+  for (let n = 0; n < 25; n++) noteError(hub.handle, new Error('a secret'));
   await passTime(hub, 2 * MINUTE, MINUTE);
   assert.equal(receiver.alerts()[0]?.event, 'error-burst');
   assert.doesNotMatch(receiver.alerts()[0]?.text ?? '', /secret/);

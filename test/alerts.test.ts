@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { jobs } from '../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { raiseAlert, watchTrouble } from '../src/features/alerts/raise-alerts.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -62,7 +63,7 @@ test('10,000 synchronisations that fail for good make one message, which names a
       SELECT 'sync-source', json_object('sourceId', id), id, 'running', 0, 5, 5, 0, 'of a dead worker', 1 FROM sources`);
 
   await hub.work();
-  assert.equal(hub.app.jobs.failedCount('sync-source'), FAILING);
+  assert.equal(jobs(hub.handle).failedCount('sync-source'), FAILING);
   await tellFor(59 * MINUTE, MINUTE);
 
   const [alert, ...more] = receiver.alerts();

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { audit } from '../src/features/audit/audit.ts';
+import { jobs } from '../src/features/hub/hub.ts';
 import { HOUR } from '../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, numberIn } from './support/accounts.ts';
 import { createClient } from './support/client.ts';
@@ -50,7 +52,7 @@ async function busyHub(t: TestContext) {
   if (rotated.secret) secrets.push(rotated.secret);
   await bob.delete(`/api/sources/${hook.id}`);
   await bob.get('/api/account/export');
-  hub.app.jobs.enqueue({ kind: 'sync-source', payload: { sourceId: 99 } });
+  jobs(hub.handle).enqueue({ kind: 'sync-source', payload: { sourceId: 99 } });
   await ada.delete('/api/admin/jobs/1');
   await bob.delete('/api/session');
   return { hub, ada, bob, secrets };
@@ -110,7 +112,7 @@ test('an act and its record are written together or not at all', async (t) => {
 async function hubWithRecords(t: TestContext) {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
-  const record = hub.app.recordAct;
+  const record = audit.bind(null, hub.handle);
   hub.db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
     VALUES (2, 'second', '', 'member', '', 0, 0), (3, 'third', '', 'member', '', 0, 0)`);
   for (let n = 0; n < 12; n++) {
@@ -144,14 +146,14 @@ test('records are narrowed down by act, actor, target and time, each and togethe
 
 test('records come page by page, those of one moment too, and new ones do not move the pages', async (t) => {
   const { hub, ada } = await hubWithRecords(t);
-  for (let n = 0; n < 5; n++) hub.app.recordAct('retention.applied', { id: null, name: 'hub', address: null });
+  for (let n = 0; n < 5; n++) audit(hub.handle, 'retention.applied', { id: null, name: 'hub', address: null });
   const total = numberIn(hub, 'SELECT COUNT(*) FROM audit_records');
   const seen: number[] = [];
   for (let path: string | null = '/api/admin/audit?limit=3'; path;) {
     const answer = await ada.get(path);
     const { items, next } = answer.json<{ items: Audited[]; next: string | null }>();
     seen.push(...items.map(({ id }) => id));
-    hub.app.recordAct('job.retried', { id: null, name: 'hub', address: null });
+    audit(hub.handle, 'job.retried', { id: null, name: 'hub', address: null });
     path = next && `/api/admin/audit?limit=3&cursor=${next}`;
     if (next) assert.match(answer.headers.get('link') ?? '', /rel="next"/);
   }
@@ -162,7 +164,7 @@ test('records come page by page, those of one moment too, and new ones do not mo
 
 test('all that fits can be taken along as CSV and as JSON lines', async (t) => {
   const { hub, ada } = await hubWithRecords(t);
-  for (let n = 0; n < 1200; n++) hub.app.recordAct('post.files-added', { id: 2, name: '=HYPERLINK("x")', address: null }, { kind: 'post', id: n, name: 'a "quoted",\nname' });
+  for (let n = 0; n < 1200; n++) audit(hub.handle, 'post.files-added', { id: 2, name: '=HYPERLINK("x")', address: null }, { kind: 'post', id: n, name: 'a "quoted",\nname' });
 
   const lines = await ada.get('/api/admin/audit?format=jsonl&act=post.files-added');
   assert.match(lines.headers.get('content-type') ?? '', /ndjson/);

@@ -22,9 +22,9 @@ function fail(id: number): Error {
 test('the same error is one row with a count, its first and last time, and its latest message', async (t) => {
   const hub = await startHub(t);
   const first = hub.now();
-  hub.app.errors.note(fail(1));
+  noteError(hub.handle, fail(1));
   hub.passTime(MINUTE);
-  hub.app.errors.note(fail(2));
+  noteError(hub.handle, fail(2));
 
   const [row, ...others] = errorRows(hub);
   assert.deepEqual(others, []);
@@ -62,7 +62,7 @@ test('an error that cannot be stored is logged, and noting it throws nothing', a
   const hub = await startHub(t);
   const lines: string[] = [];
   const log = { ...console, flush() {}, error: (event: string) => void lines.push(event) };
-  const broken = { ...hub.app.hub, log };
+  const broken = { ...hub.handle, log };
   hub.db.exec('DROP TABLE error_events');
 
   for (const thrown of [fail(1), 'thrown text', undefined]) noteError(broken, thrown);

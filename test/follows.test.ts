@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { notifications } from '../src/features/notifications/notification-store.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, numberIn, sendJson } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
@@ -165,7 +166,7 @@ test('the number of unread notifications stands on every page of a member, and o
   const unreadOn = async (path: string) => /class="count">(\d+\+?)</.exec((await bob.page(path)).text)?.[1];
 
   assert.equal(await unreadOn('/'), undefined);
-  const tell = () => hub.app.notifications.add({ accountId: 2, kind: 'test', title: 'x', path: '/' });
+  const tell = () => notifications(hub.handle).add({ accountId: 2, kind: 'test', title: 'x', path: '/' });
   for (let n = 0; n < 99; n++) tell();
   assert.equal(await unreadOn('/sources'), '99');
   tell();

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { createApp } from '../src/app/app.ts';
 import { COMMANDS } from '../src/commands/command-list.ts';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { INVITATION_HOURS } from '../src/features/accounts/join-hub.ts';
 import { DELIVERY_STATES } from '../src/features/alerts/alert-store.ts';
+import { jobs as jobsOf } from '../src/features/hub/hub.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { hubOf, openHubDatabase } from '../src/app/processes/open-hub.ts';
 import { backupName } from '../src/features/backups/backup-folder.ts';
@@ -38,7 +38,7 @@ function idleHub(t: TestContext) {
   const db = openHubDatabase(config);
   t.after(() => db.close());
   const log = createLog('test', 'error', Date.now, () => {});
-  const { jobs } = createApp(hubOf('hubctl', config, db, log));
+  const jobs = jobsOf(hubOf('hubctl', config, db, log));
   const selectActs = db.prepare<[], { act: string }>('acts',
     'SELECT act, actor_name, target_id FROM audit_records ORDER BY id');
 

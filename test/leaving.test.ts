@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { ClientRequest } from 'node:http';
 import { test } from 'node:test';
+import { notifications } from '../src/features/notifications/notification-store.ts';
 import { audit } from '../src/features/audit/audit.ts';
 import { MINUTE } from '../src/platform/clock.ts';
 import { addNotes, addPost, leave, numberIn, sendJson } from './support/accounts.ts';
@@ -25,7 +26,7 @@ async function personWithEverything(hub: Hub): Promise<{ bob: Client; token: str
   await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, {});
   await sendJson(bob, 'PUT', `/api/posts/${postId}/read`, {});
   await bob.patch(`/api/sources/${sourceId}`, { title: `More of ${NAME}` });
-  hub.app.notifications.add({ accountId: 2, kind: 'test', title: `For ${NAME}`, path: '/' });
+  notifications(hub.handle).add({ accountId: 2, kind: 'test', title: `For ${NAME}`, path: '/' });
   assert.equal((await bob.delete(`/api/sources/${sourceId}`)).status, 204);
   return { bob, token, elsewhere };
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { notifications } from '../src/features/notifications/notification-store.ts';
 import type { Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { numberOf } from './support/uploads.ts';
@@ -12,7 +13,7 @@ type List = { items: Item[]; next: string | null };
 async function hubWithNotifications(t: TestContext, count: number) {
   const hub = await startHub(t);
   const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
-  const tell = (username: string, title: string): void => hub.app.notifications.add({
+  const tell = (username: string, title: string): void => notifications(hub.handle).add({
     accountId: numberOf(hub.db, `SELECT id FROM accounts WHERE username = '${username}'`),
     kind: 'test.told', title, path: '/posts/1',
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { jobs } from '../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { previewRetention, removeOldRows, removeOldRowsNow } from '../src/features/retention/remove-old-rows.ts';
 import { readingHistory } from '../src/features/posts/reading-history-store.ts';
@@ -201,7 +202,7 @@ test('what expires by itself is gone within minutes: invitations, sessions, rate
   const ada = await hub.person('ada');
   await ada.post('/api/invitations', { hours: 1 });
   await hub.anybody.post('/api/session', { username: 'ada', password: 'wrong password' });
-  hub.app.jobs.enqueue({ kind: 'remove-account', payload: { accountId: 99 } });
+  jobs(hub.handle).enqueue({ kind: 'remove-account', payload: { accountId: 99 } });
   await hub.work();
   const count = (table: string): number => numberIn(hub, `SELECT COUNT(*) FROM ${table}`);
   assert.ok(count('invitations') > 0 && count('sessions') > 0 && count('rate_limits') > 0 && count('jobs') > 0);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ClientRequest } from 'node:http';
 import { test } from 'node:test';
+import { notifications } from '../src/features/notifications/notification-store.ts';
 import { addNotes, itemsAt, numberIn } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';
 import { rss } from './support/feeds.ts';
@@ -82,7 +83,7 @@ async function hubWithBob(t: Parameters<typeof startHub>[0], env: Record<string,
   const hub = await startHub(t, env);
   const ada = await hub.person('ada');
   const bob = await hub.person('bob');
-  hub.app.notifications.add({ accountId: 2, kind: 'test', title: 'x', path: '/' });
+  notifications(hub.handle).add({ accountId: 2, kind: 'test', title: 'x', path: '/' });
   return { hub, ada, bob, sourceId: await addNotes(bob) };
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { jobs } from '../src/features/hub/hub.ts';
 import { numberIn } from './support/accounts.ts';
 import type { Answer, Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
@@ -284,7 +285,7 @@ test('a removal that is done once more, as after a crash, finds nothing to do', 
   const next = await native(ada, 'Next');
   assert.ok(next.id > gone.id, 'an id is never given again');
 
-  hub.app.jobs.enqueue({ kind: 'remove-source', payload: { sourceId: gone.id } });
+  jobs(hub.handle).enqueue({ kind: 'remove-source', payload: { sourceId: gone.id } });
   await hub.work();
   assert.equal((await ada.get(`/api/sources/${next.id}`)).status, 200);
   assert.equal(numberIn(hub, `SELECT COUNT(*) FROM jobs WHERE kind = 'remove-source' AND state = 'done'`), 1);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { jobs } from '../src/features/hub/hub.ts';
 import { planDueSyncs } from '../src/features/feeds/sync-source.ts';
 import { sources } from '../src/features/sources/source-store.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
@@ -123,7 +124,7 @@ test('a worker that dies with a sync in hand does not make the source be forgott
   const { hub } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '1' });
   hub.passTime(DAY);
   await planDueSyncs(hub.handle, new AbortController().signal);
-  assert.equal(hub.app.jobs.claim('sync-source', 1).length, 1); // and never heard of again
+  assert.equal(jobs(hub.handle).claim('sync-source', 1).length, 1); // and never heard of again
 
   hub.passTime(2 * DAY);
   await hub.work();

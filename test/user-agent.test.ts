@@ -11,8 +11,8 @@ test('a real process says to every server who it is and where its hub can be rea
     [{ BASE_URL: 'https://hub.example:8443/' }, 'https://hub.example:8443'],
     [{ HOST: '127.0.0.1', PORT: '8099' }, 'http://127.0.0.1:8099'],
   ] as const) {
-    const { config, db, app } = await startHub(t, env);
-    const { outbound } = hubOf('web', config, db, app.log);
+    const { config, db, handle } = await startHub(t, env);
+    const { outbound } = hubOf('web', config, db, handle.log);
 
     await outbound({ url: origin.url, maxBytes: 9, headers: { 'user-agent': 'Mozilla/5.0' } });
     const sent = origin.requests.at(-1)?.headers['user-agent'];

@@ -1,25 +1,25 @@
 import type { Server } from 'node:http';
 import { authenticate } from '../features/accounts/authenticate.ts';
+import { noteError } from '../features/errors/error-store.ts';
 import { httpMetrics, processMetrics } from '../features/health/read-metrics.ts';
-import { bufferedCounts } from '../features/hub/hub.ts';
+import { bufferedCounts, type Hub } from '../features/hub/hub.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
 import { createResponseCache } from '../platform/http/response-cache.ts';
 import { createHubServer } from '../platform/http/server.ts';
-import type { App } from './app.ts';
 import { readAssets } from './assets.ts';
 import { createContentVersion } from '../platform/http/content-version.ts';
 import { errorPage, renderPage } from './page-frame.ts';
 import { hubRoutes } from './routes.ts';
 
-/** The HTTP server over an app, not yet listening. `release` frees what it holds, after it was closed. */
-export function createWebServer(app: App): { server: Server; release(): void } {
-  const { hub, config, log } = app;
+/** The HTTP server of a hub, not yet listening. `release` frees what it holds, after it was closed. */
+export function createWebServer(hub: Hub): { server: Server; release(): void } {
+  const { config, log } = hub;
   const { close: closeMetrics } = processMetrics(hub);
   const assets = readAssets();
   const reader = openDatabase(config.databasePath, { readonly: true });
 
   const server = createHubServer({
-    routes: hubRoutes(app, assets),
+    routes: hubRoutes(hub, assets),
     log,
     cache: createResponseCache(createContentVersion(reader)),
     baseUrl: config.baseUrl,
@@ -29,7 +29,7 @@ export function createWebServer(app: App): { server: Server; release(): void } {
     renderPage: (page, viewer) => renderPage(hub, assets, page, viewer),
     errorPage,
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
-    onError: app.errors.note,
+    onError: (error) => noteError(hub, error),
   });
 
   function release(): void {

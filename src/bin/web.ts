@@ -3,21 +3,22 @@
  * The web process: pages, API, feeds, health and metrics. SIGTERM finishes the requests in hand, for up to 8 s.
  */
 import type { AddressInfo } from 'node:net';
-import { closeServer } from '../platform/http/server.ts';
-import { SECOND } from '../platform/clock.ts';
 import { listenProblem, type WebMessage } from '../app/processes/listening.ts';
 import { startProcess } from '../app/processes/start-process.ts';
-import { webTasks } from '../app/schedule.ts';
 import { createWebServer } from '../app/web-server.ts';
+import { webTasks } from '../app/schedule.ts';
+import { noteError } from '../features/errors/error-store.ts';
 import { stopDeliveringAlerts } from '../features/health/watch-worker.ts';
+import { SECOND } from '../platform/clock.ts';
+import { closeServer } from '../platform/http/server.ts';
 import { createScheduler } from '../platform/jobs/scheduler.ts';
 
 const GRACE = 8 * SECOND;
 
-const { app, keepRunning } = startProcess('web', process);
-const { config, clock, errors, log } = app;
-const { server, release } = createWebServer(app);
-const scheduler = createScheduler({ tasks: webTasks(app.hub), clock, log, onError: errors.note });
+const { hub, keepRunning } = startProcess('web', process);
+const { config, clock, log } = hub;
+const { server, release } = createWebServer(hub);
+const scheduler = createScheduler({ tasks: webTasks(hub), clock, log, onError: (error) => noteError(hub, error) });
 scheduler.start();
 
 server.once('error', (error) => {
@@ -34,7 +35,7 @@ server.listen(config.port, config.host, () => {
 
 keepRunning(async () => {
   await scheduler.stop();
-  await stopDeliveringAlerts(app.hub);
+  await stopDeliveringAlerts(hub);
   await closeServer(server, GRACE);
   release();
 });

@@ -3,19 +3,25 @@
  * The background worker: synchronises sources and does everything else that has time. SIGTERM finishes the jobs in
  * hand; those that do not end within 8 s are given back.
  */
-import { createScheduler } from '../platform/jobs/scheduler.ts';
-import { createWorker } from '../platform/jobs/worker.ts';
-import { SECOND } from '../platform/clock.ts';
+import { JOB_KINDS } from '../app/job-kinds.ts';
 import { startProcess } from '../app/processes/start-process.ts';
 import { workerTasks } from '../app/schedule.ts';
+import { noteError } from '../features/errors/error-store.ts';
+import { jobs } from '../features/hub/hub.ts';
+import { jobHandlers } from '../features/hub/job-kind.ts';
+import { SECOND } from '../platform/clock.ts';
+import { createScheduler } from '../platform/jobs/scheduler.ts';
+import { createWorker } from '../platform/jobs/worker.ts';
 
 const GRACE = 8 * SECOND;
 
-const { app, keepRunning } = startProcess('worker', process);
-const { db, jobs, handlers, clock, log, errors } = app;
+const { hub, keepRunning } = startProcess('worker', process);
+const { db, clock, log } = hub;
+const handlers = jobHandlers(hub, JOB_KINDS);
+const onError = (error: unknown): void => noteError(hub, error);
 
-const worker = createWorker({ db, queue: jobs, handlers, clock, log, onError: errors.note });
-const scheduler = createScheduler({ tasks: workerTasks(app.hub), clock, log, onError: errors.note });
+const worker = createWorker({ db, queue: jobs(hub), handlers, clock, log, onError });
+const scheduler = createScheduler({ tasks: workerTasks(hub), clock, log, onError });
 worker.start();
 scheduler.start();
 log.info('working', { kinds: Object.keys(handlers).join(' ') });

@@ -7,7 +7,6 @@ import type { Hub } from '../features/hub/hub.ts';
 import { readHealth } from '../features/health/read-health.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
 import { byteSize } from '../platform/http/readable.ts';
-import { createApp, type App } from '../app/app.ts';
 import { UsageError, type Command } from './command.ts';
 
 /** `problem` is null where all is well. */
@@ -21,12 +20,12 @@ export const doctorCommand: Command = {
 
   async run(args, values, { out, openHub }) {
     if (args.length > 0) throw new UsageError(`unexpected argument ${args[0]}`);
-    const app = createApp(await openHub());
+    const hub = await openHub();
     const findings = [
-      checkDatabase(app),
-      ...await checkUploads(app, values['hashes'] === true),
-      checkWorker(app),
-      checkSpace(app),
+      checkDatabase(hub),
+      ...await checkUploads(hub, values['hashes'] === true),
+      checkWorker(hub),
+      checkSpace(hub),
     ];
     const isWell = findings.every(({ problem }) => problem === null);
     out(values['json'] ? `${JSON.stringify({ ok: isWell, findings })}\n` : findings.map(line).join(''));
@@ -34,13 +33,13 @@ export const doctorCommand: Command = {
   },
 };
 
-function checkDatabase({ db }: App): Finding {
+function checkDatabase({ db }: Hub): Finding {
   const result = String(db.pragma('quick_check(1)'));
   const isWell = result === 'ok';
   return { subject: 'database', state: isWell ? 'whole' : 'damaged', problem: isWell ? null : result };
 }
 
-async function checkUploads({ hub }: App, withHashes: boolean): Promise<Finding[]> {
+async function checkUploads(hub: Hub, withHashes: boolean): Promise<Finding[]> {
   const { strays, missing } = await compareUploads(hub);
   const changed = withHashes ? await listChanged(hub, new Set(missing)) : [];
   const whatChanged = 'changed on the disk or unreadable; restore them from a backup';
@@ -80,13 +79,13 @@ function finding(subject: string, files: string[], what: string): Finding {
   return { subject, state: `${files.length} ${what}`, problem: files.slice(0, NAMED).join(' ') + more };
 }
 
-function checkWorker({ hub }: App): Finding {
+function checkWorker(hub: Hub): Finding {
   const { ok, lastSeenSeconds } = readHealth(hub).worker;
   const state = lastSeenSeconds === null ? 'has never run' : `seen ${lastSeenSeconds} s ago`;
   return { subject: 'worker', state, problem: ok ? null : 'the worker does not run; sources are not synchronised' };
 }
 
-function checkSpace({ config }: App): Finding {
+function checkSpace({ config }: Hub): Finding {
   const { freeBytes } = readStorageSizes(config.databasePath);
   return { subject: 'space', state: `${byteSize(freeBytes)} free`, problem: null };
 }

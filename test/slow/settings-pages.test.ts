@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { notifications } from '../../src/features/notifications/notification-store.ts';
+import { noteError } from '../../src/features/errors/error-store.ts';
+import { jobs } from '../../src/features/hub/hub.ts';
 import { addNotes, addPost, itemsAt, numberIn, sendJson } from '../support/accounts.ts';
 import { openBrowser, type Browser } from '../support/browser.ts';
 import { createClient } from '../support/client.ts';
@@ -126,10 +129,10 @@ test('leaving by the page: sources first, then password and DELETE, and nobody i
 test('an administrator invites, retries a job and looks through the audit, without scripts', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, browser } = await visit(t);
-  hub.app.jobs.enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', maxAttempts: 1 });
-  const [job] = hub.app.jobs.claim('sync-source', 1);
+  jobs(hub.handle).enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', maxAttempts: 1 });
+  const [job] = jobs(hub.handle).claim('sync-source', 1);
   assert.ok(job);
-  hub.app.jobs.fail(job, new Error('it answered 500'));
+  jobs(hub.handle).fail(job, new Error('it answered 500'));
   await signIn(browser, hub, 'ada');
 
   await follow(browser, 'a[href="/admin"]');
@@ -168,11 +171,11 @@ test('the pages have no faults, stand out in light and dark, and are no wider th
   await ada.post('/api/sources', { kind: 'webhook', title: LONG });
   await ada.post('/api/tokens', { name: LONG.slice(0, 80) });
   await ada.post('/api/invitations', {});
-  hub.app.notifications.add({ accountId: 1, kind: 'test', title: LONG, path: '/' });
-  hub.app.errors.note(new Error(LONG));
-  hub.app.jobs.enqueue({ kind: 'sync-source', payload: {}, dedupeKey: LONG, maxAttempts: 1 });
-  const [job] = hub.app.jobs.claim('sync-source', 1);
-  if (job) hub.app.jobs.fail(job, new Error(LONG));
+  notifications(hub.handle).add({ accountId: 1, kind: 'test', title: LONG, path: '/' });
+  noteError(hub.handle, new Error(LONG));
+  jobs(hub.handle).enqueue({ kind: 'sync-source', payload: {}, dedupeKey: LONG, maxAttempts: 1 });
+  const [job] = jobs(hub.handle).claim('sync-source', 1);
+  if (job) jobs(hub.handle).fail(job, new Error(LONG));
   await signIn(browser, hub, 'ada');
 
   for (const page of PAGES) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { uploads } from '../../src/features/attachments/attachment-store.ts';
+import { notifications } from '../../src/features/notifications/notification-store.ts';
 import { openBrowser, type Browser } from '../support/browser.ts';
 import { hubWithOwnPosts, writePost } from '../support/own-posts.ts';
 import { FIND_FAINT_TEXT, FIND_FAULTS, follow, signIn } from '../support/page-visits.ts';
@@ -31,8 +32,8 @@ async function hubWithEverything(t: TestContext) {
   return { hub, browser, tell: (title: string) => tell(hub, title) };
 }
 
-function tell({ app }: Awaited<ReturnType<typeof hubWithOwnPosts>>['hub'], title: string): void {
-  app.notifications.add({ accountId: 1, kind: 'attachment.quarantined', title, path: '/posts/1' });
+function tell({ handle }: Awaited<ReturnType<typeof hubWithOwnPosts>>['hub'], title: string): void {
+  notifications(handle).add({ accountId: 1, kind: 'attachment.quarantined', title, path: '/posts/1' });
 }
 
 /** The page with a refusal above the form that writes a post. */

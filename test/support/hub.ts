@@ -3,18 +3,21 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { createApp } from '../../src/app/app.ts';
-import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
-import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
+import { JOB_KINDS } from '../../src/app/job-kinds.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { workerTasks } from '../../src/app/schedule.ts';
 import { createWebServer } from '../../src/app/web-server.ts';
+import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
+import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
+import { noteError } from '../../src/features/errors/error-store.ts';
+import { jobs, openStores, type Hub as HubHandle } from '../../src/features/hub/hub.ts';
+import { jobHandlers } from '../../src/features/hub/job-kind.ts';
+import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
 import { closeServer } from '../../src/platform/http/server.ts';
 import { createScheduler } from '../../src/platform/jobs/scheduler.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createOutboundFetch, type OutboundOptions } from '../../src/platform/net/outbound-fetch.ts';
-import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
 import { createClient, type Client } from './client.ts';
 
 export type Hub = Awaited<ReturnType<typeof startHub>>;
@@ -37,12 +40,15 @@ export async function startHub(
   const log = createLog('test', 'debug', clock, (text) => lines.push(...text.trimEnd().split('\n')));
   const db = openHubDatabase(config, clock);
   const outbound = createOutboundFetch({ userAgent: 'ContentHub/test', allow: config.outboundAllow, ...limits });
-  const app = createApp({ db, config, clock, random: () => 0.5, outbound, log, program: 'web' });
-  const { server, release } = createWebServer(app);
+  const handle: HubHandle = { db, config, clock, random: () => 0.5, outbound, log, program: 'web' };
+  openStores(handle);
+  const { server, release } = createWebServer(handle);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const worker = createWorker({ db, queue: app.jobs, handlers: app.handlers, clock, log, onError: app.errors.note });
-  const scheduler = createScheduler({ tasks: workerTasks(app.hub), clock, log, onError: app.errors.note });
+  const onError = (error: unknown): void => noteError(handle, error);
+  const handlers = jobHandlers(handle, JOB_KINDS);
+  const worker = createWorker({ db, queue: jobs(handle), handlers, clock, log, onError });
+  const scheduler = createScheduler({ tasks: workerTasks(handle), clock, log, onError });
 
   t.after(async () => {
     server.closeAllConnections();
@@ -54,7 +60,7 @@ export async function startHub(
 
   /** Somebody who was invited and has joined; the first one is the administrator. */
   async function person(username: string): Promise<Client> {
-    const { token } = makeInvitation(app.hub, 'member', 60_000, COMMAND_LINE);
+    const { token } = makeInvitation(handle, 'member', 60_000, COMMAND_LINE);
     const client = createClient(address);
     const joined = await client.post('/api/accounts', { invitation: token, username, password: PASSWORD });
     if (joined.status !== 201) throw new Error(`${username} could not join: ${joined.status} ${joined.text}`);
@@ -62,8 +68,7 @@ export async function startHub(
   }
 
   return {
-    app,
-    handle: app.hub,
+    handle,
     db,
     address,
     dataDir,

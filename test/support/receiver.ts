@@ -4,6 +4,8 @@ import { deliver, deliverAlert } from '../../src/features/alerts/deliver-alert.t
 import { raiseAlert, tellTroubles } from '../../src/features/alerts/raise-alerts.ts';
 import { receiverOf } from '../../src/features/alerts/send-alert.ts';
 import type { Trouble } from '../../src/features/alerts/troubles.ts';
+import { noteError } from '../../src/features/errors/error-store.ts';
+import { jobs } from '../../src/features/hub/hub.ts';
 import { jobHandlers, type JobKind } from '../../src/features/hub/job-kind.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { startOrigin } from './origin.ts';
@@ -45,10 +47,12 @@ function impatient(timeoutMs: number): JobKind<{ deliveryId: number }> {
 export async function hubWithReceiver(t: TestContext, env: Record<string, string> = {}, timeoutMs?: number) {
   const receiver = await startReceiver(t);
   const hub = await startHub(t, { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json', ...env });
-  const { db, jobs, clock, log, errors } = hub.app;
+  const { db, clock, log } = hub.handle;
   const kind = timeoutMs === undefined ? deliverAlert : impatient(timeoutMs);
   const handlers = jobHandlers(hub.handle, [kind]);
-  const worker = createWorker({ db, queue: jobs, handlers, clock, log, onError: errors.note });
+  const worker = createWorker({
+    db, queue: jobs(hub.handle), handlers, clock, log, onError: (error) => noteError(hub.handle, error),
+  });
 
   /** Tells and delivers what is due, and looks after nothing else. Returns how many deliveries were tried. */
   function tell(): Promise<number> {

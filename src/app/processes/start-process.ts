@@ -1,13 +1,14 @@
+import { noteError } from '../../features/errors/error-store.ts';
+import { openStores, type Hub } from '../../features/hub/hub.ts';
 import { loadConfigOrExit, type Config } from '../../features/hub/read-config.ts';
 import { SchemaError } from '../../platform/db/migrate.ts';
 import type { Db, SlowQuery } from '../../platform/db/open-database.ts';
 import { createLog, errorFields, type Log } from '../../platform/log.ts';
-import { createApp, type App } from '../app.ts';
 import { hubOf, openHubDatabase } from './open-hub.ts';
 import { onStopSignals } from './stop-signals.ts';
 
 export type HubProcess = {
-  app: App;
+  hub: Hub;
   /**
    * Called once, when everything has started: from now on an error that nobody caught is noted and logged, and the
    * process goes on. At a signal `stop` is awaited, then the database is closed and the process ends.
@@ -15,28 +16,29 @@ export type HubProcess = {
   keepRunning(stop: () => Promise<void>): void;
 };
 
-/** What web and worker share: configuration, log, migrated database, the app, and an end that loses nothing. */
+/** What web and worker share: the hub, every statement of it prepared, and an end that loses nothing. */
 export function startProcess(program: 'web' | 'worker', self: NodeJS.Process): HubProcess {
   const config = loadConfigOrExit(self.env);
   const log = createLog(program, config.logLevel, Date.now, (text) => void self.stderr.write(text));
   self.on('exit', log.flush);
   self.stderr.on('error', () => {}); // whoever read the log is gone: the hub goes on without
   const db = openOrExit(config, log, self);
-  const app = createApp(hubOf(program, config, db, log));
+  const hub = hubOf(program, config, db, log);
+  openStores(hub);
   return {
-    app,
+    hub,
     keepRunning(stop) {
-      noteUncaught(self, app);
-      stopOnSignals(self, log, db, stop);
+      noteUncaught(self, hub);
+      stopOnSignals(self, hub, stop);
     },
   };
 }
 
-function noteUncaught(self: NodeJS.Process, { log, errors }: App): void {
+function noteUncaught(self: NodeJS.Process, hub: Hub): void {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     self.on(event, (error: unknown) => {
-      log.error('unexpected error', errorFields(error));
-      errors.note(error);
+      hub.log.error('unexpected error', errorFields(error));
+      noteError(hub, error);
     });
   }
 }
@@ -52,7 +54,7 @@ function openOrExit(config: Config, log: Log, self: NodeJS.Process): Db {
   }
 }
 
-function stopOnSignals(self: NodeJS.Process, log: Log, db: Db, stop: () => Promise<void>): void {
+function stopOnSignals(self: NodeJS.Process, { log, db }: Hub, stop: () => Promise<void>): void {
   let stopping = false;
   const end = async (): Promise<void> => {
     if (stopping) return;

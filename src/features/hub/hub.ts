@@ -46,6 +46,7 @@ export function store<Value>(make: (hub: StoreHub) => Value): (hub: StoreHub) =>
 
 /** Prepares every statement of the features that are loaded, so that a mistake in one stops the start. */
 export function openStores(hub: Hub): void {
+  jobs(hub);
   for (const find of stores) find(hub);
 }
 
