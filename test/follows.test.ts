@@ -132,7 +132,7 @@ test('posts and their notification are stored together or not at all', async (t)
 test('an owner is told once that a source fails for good, and again only after it went well in between', async (t) => {
   const { hub, ada, bob, posts, sourceId } = await hubWithFeed(t, { SYNC_MAX_ATTEMPTS: '1' });
   await follow(bob, sourceId);
-  const failing = '“Owls” cannot be synchronised; the hub goes on trying';
+  const failing = '“Owls” cannot be synchronised; the hub keeps trying';
 
   posts.status = 500;
   for (let day = 0; day < 4; day++) {
@@ -156,7 +156,7 @@ test('an owner is told that a publisher has taken a feed away', async (t) => {
   hub.passTime(DAY);
   await hub.work();
 
-  assert.deepEqual(await titles(ada), ['“Owls” is paused: its publisher says that it is gone for good']);
+  assert.deepEqual(await titles(ada), ['“Owls” has been paused: its publisher says that it is permanently gone']);
 });
 
 test('the number of unread notifications stands on every page of a member, and on none of anybody’s', async (t) => {

@@ -53,8 +53,8 @@ test('what is no feed is refused with what it is', () => {
     ['<!doctype html><html><body><rss></rss></body></html>', /HTML page/],
     ['<head><title>Moved</title></head>', /HTML page/],
     ['<?xml version="1.0"?><opml version="2.0"><body/></opml>', /XML, but neither/],
-    ['Not found', /text, but no feed/], ['PK\u0003\u0004\0\0', /binary/],
-    ['{"a":1}', /no JSON Feed/], ['[]', /no JSON Feed/], ['null', /no JSON Feed/], ['{"items":', /cannot be read/],
+    ['Not found', /text, but not a feed/], ['PK\u0003\u0004\0\0', /binary/],
+    ['{"a":1}', /JSON, but not a JSON Feed/], ['[]', /JSON, but not a JSON Feed/], ['null', /JSON, but not a JSON Feed/], ['{"items":', /cannot be read/],
   ];
   for (const [text, message] of cases) {
     assert.throws(() => parse(text), (error) => error instanceof NotAFeedError && message.test(error.message), text);

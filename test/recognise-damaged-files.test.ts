@@ -19,7 +19,7 @@ test('an image that claims more pixels than anybody should draw is refused, alth
   const frame = Buffer.from(jpeg({ width: 1, height: 1 }).toString('latin1')
     .replace('\x08\0\x01\0\x01\x01', '\x08\xea\x60\xea\x60\x01'), 'latin1');
   const dot = png({ width: 1, height: 1 });
-  const tooMany = /^dimensions: The image has 60000 × 60000 pixels; at most 67 million are possible\.$/;
+  const tooMany = /^dimensions: The image has 60000 × 60000 pixels; at most 67 million are allowed\.$/;
   assertRefused('a.png', join(dot.subarray(0, 8), pngHeader(HUGE), dot.subarray(33)), tooMany);
   assertRefused('a.jpg', frame, tooMany);
   assertRefused('a.gif', gif(HUGE, [SMALL]), tooMany);
@@ -70,10 +70,10 @@ test('a PNG is refused when its header, palette, data or end is missing, misplac
 
 test('data behind the end of a PNG, GIF, WebP or AVIF is refused', () => {
   for (const tail of [PHP, zip(), Buffer.from([0])]) {
-    assertRefused('a.png', join(png(SIZE), tail), /^damaged: The file goes on/);
-    assertRefused('a.gif', join(gif(SIZE), tail), /^damaged: The file goes on/);
-    assertRefused('a.webp', join(webp(SIZE), tail), /^damaged: The file goes on/);
-    assertRefused('a.webp', join(animatedWebp(SIZE), tail), /^damaged: The file goes on/);
+    assertRefused('a.png', join(png(SIZE), tail), /^damaged: The file continues/);
+    assertRefused('a.gif', join(gif(SIZE), tail), /^damaged: The file continues/);
+    assertRefused('a.webp', join(webp(SIZE), tail), /^damaged: The file continues/);
+    assertRefused('a.webp', join(animatedWebp(SIZE), tail), /^damaged: The file continues/);
     assertRefused('a.avif', join(avif(), tail), /^damaged: /);
   }
 });

@@ -35,7 +35,7 @@ test('an infected file is refused with its whole request, recorded and counted; 
   const answer = await sendForm(hub, ada.client, '/api/posts', formWith(fields, [FILE, OTHER]));
 
   assert.equal(answer.status, 422, answer.text);
-  const detail = 'The file other.txt is infected and was not taken.';
+  const detail = 'The file other.txt is infected and was rejected.';
   assert.deepEqual(answer.json()['errors'], [{ pointer: '/attachments', detail }]);
   assertNothingKept(hub);
   assert.deepEqual(fileActs(hub), [{

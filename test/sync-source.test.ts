@@ -154,7 +154,7 @@ test('410 pauses the source, tells its owner why, and leaves its posts', async (
   await hub.work();
 
   assert.equal(source(hub, id).state, 'paused');
-  assert.match((await ada.page(`/sources/${id}`)).text, /gone for good/);
+  assert.match((await ada.page(`/sources/${id}`)).text, /permanently gone/);
   assert.equal((await titles(hub)).length, 1);
   hub.passTime(30 * DAY);
   assert.equal(await hub.work(), 0);
@@ -455,6 +455,6 @@ test('a feed that moves to an address its owner follows already is paused, and i
 
   await hub.work();
   assert.equal(source(hub, id).state, 'paused');
-  assert.match(source(hub, id).stateReason ?? '', /follow it already/);
+  assert.match(source(hub, id).stateReason ?? '', /already follow it/);
   assert.deepEqual((await titles(hub)).sort(), ['After', 'Before']);
 });

@@ -28,8 +28,8 @@ test('a source goes to its new owner with its posts; both are told, and it is on
   assert.equal((await carol.get(`/api/posts/${postId}`)).status, 200);
   assert.equal((await bob.get(`/api/posts/${postId}`)).status, 404, 'it is private to another now');
   assert.equal((await carol.patch(`/api/sources/${sourceId}`, { title: 'Hers' })).status, 200);
-  assert.deepEqual(await told(bob), ['“Notes” belongs to somebody else now /sources']);
-  assert.deepEqual(await told(carol), [`“Notes” belongs to you now /sources/${sourceId}`]);
+  assert.deepEqual(await told(bob), ['“Notes” now belongs to someone else /sources']);
+  assert.deepEqual(await told(carol), [`“Notes” now belongs to you /sources/${sourceId}`]);
   const [record] = await itemsAt(ada, '/api/admin/audit?act=source.transferred');
   assert.deepEqual(record?.['actor'], { id: 2, name: 'bob' });
   assert.deepEqual(record?.['target'], { kind: 'source', id: sourceId, name: 'Notes' });
@@ -70,7 +70,7 @@ test('who has too little space left for its files cannot be given a source, and 
   }
   const page = await bob.form(`/sources/${his}/transfer`, { username: 'ada' });
   assert.equal(page.status, 422);
-  assert.match(page.text, /too little space left/);
+  assert.match(page.text, /not have enough space/);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 2);
   assert.deepEqual([await told(ada), await told(bob)], [[], []]);
   assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE act = 'source.transferred'`), 0);
@@ -97,12 +97,12 @@ test('the new owner of a webhook is told to make a new secret, and the one befor
   const bob = await hub.person('bob');
   const { id } = await makeWebhook(bob, 'Deploys');
 
-  assert.match((await bob.page(`/sources/${id}/transfer`)).text, /you know it\. The new owner is told to make a new one/);
+  assert.match((await bob.page(`/sources/${id}/transfer`)).text, /You still know its secret\. The new owner is asked to create a new one/);
   await bob.form(`/sources/${id}/transfer`, { username: 'ada' });
 
-  const advice = 'Make a new secret for it: the one before you knows the present one';
-  assert.deepEqual(await told(ada), [`“Deploys” belongs to you now. ${advice} /sources/${id}`]);
-  assert.deepEqual(await told(bob), ['“Deploys” belongs to somebody else now /sources']);
+  const advice = 'Create a new secret for it: the previous owner knows the current one';
+  assert.deepEqual(await told(ada), [`“Deploys” now belongs to you. ${advice} /sources/${id}`]);
+  assert.deepEqual(await told(bob), ['“Deploys” now belongs to someone else /sources']);
 });
 
 test('only the owner and administrators may give a source away, and only to somebody who can have it', async (t) => {

@@ -81,7 +81,7 @@ test('one page looks through a part of very many read posts only, and the page s
   assert.deepEqual(first.items, []);
   assert.ok(first.next !== null);
   const page = await bob.page('/?unread=1');
-  assert.match(page.text, /All of the newest posts are read/);
+  assert.match(page.text, /The newest posts are all read/);
   assert.match(page.text, /rel="next" href="\/\?unread=1&amp;cursor=/);
   assert.deepEqual(await pagesOf(bob, '/api/posts?unread=1'), [[], [], []]);
   hub.db.exec('DELETE FROM posts WHERE id > 20000');

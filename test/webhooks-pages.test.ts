@@ -69,7 +69,7 @@ test('the owner’s page of a webhook says how to send, when it was last heard, 
   assert.notEqual(secret, hook.secret);
   await publish(hub, { ...hook, secret }, 'post.updated', { id: 'a', title: 'B' });
   assert.equal((await page()).includes(secret), false);
-  assert.match(await page(), /Secret before this<\/dt><dd>valid until <time/);
+  assert.match(await page(), /Previous secret<\/dt><dd>valid until <time/);
 
   const stranger = await hub.anybody.page(`/sources/${hook.id}`);
   assert.equal(stranger.status, 200);
@@ -81,7 +81,7 @@ test('a webhook without a title is not made, and its form says so where it was f
   const refused = await ada.form('/sources', { kind: 'webhook', title: '' });
 
   assert.equal(refused.status, 422);
-  assert.match(refused.text, /<details class="panel" open>\s*<summary>Take posts from a program/);
+  assert.match(refused.text, /<details class="panel" open>\s*<summary>Receive posts from a program/);
 });
 
 test('administrators see all webhooks and which are heard, by the API and on a page, and never a secret', async (t) => {

@@ -92,19 +92,19 @@ test('a refusal says what is wrong, keeps all that was typed, and the form can b
   await browser.run(`document.querySelector('main details').open = true`);
   await browser.type('[name=url]', 'https://x.test/a?b=1&c');
   const cases: [files: string[], message: RegExp][] = [
-    [['page.html'], /Files of this type are not taken\. The name must end in one of: \.png/],
+    [['page.html'], /Files of this type are not accepted\. The name must end in one of: \.png/],
     [['good.txt', 'text.png'], /The name says that the file is a PNG image, but its content is something else/],
     [['broken.png'], /damaged|not whole|breaks off|ends/],
     [['empty.txt'], /The file is empty/],
     [['large.txt'], /at most (20000 bytes|20 KiB|19\.5 KiB)/],
     [['huge.txt'], /at most/],
-    [['a.txt', 'b.txt'], /over the space for files of the account: \d+ KiB are left/],
+    [['a.txt', 'b.txt'], /exceed the file quota of the account: \d+ KiB are left/],
   ];
   for (const [files, message] of cases) {
     await chooseFiles(browser, ...files);
     await follow(browser, 'main form button');
     assert.match(await browser.text('[role=alert]'), message, files.join());
-    assert.match(await browser.text('.hint'), /Choose the files again/);
+    assert.match(await browser.text('.hint'), /choose the files again/);
     assert.equal(await valueOf(browser, 'title'), 'Kept "title" <b>', files.join());
     assert.equal(await valueOf(browser, 'content'), `\n\n${TEXT}`, files.join());
     assert.equal(await valueOf(browser, 'url'), 'https://x.test/a?b=1&c', files.join());

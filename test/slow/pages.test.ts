@@ -98,7 +98,7 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
   await follow(browser, '.actions a[href$="/delete"]');
   await follow(browser, 'button.danger');
   assert.equal(await path(browser), '/sources');
-  assert.match(await browser.text('main'), /You follow nothing yet/);
+  assert.match(await browser.text('main'), /You have no sources yet/);
   assert.equal((await hub.anybody.get('/api/posts')).json<{ items: unknown[] }>().items.length, 0);
 
   await follow(browser, 'form[action="/sign-out"] button');

@@ -55,7 +55,7 @@ test('the pages of own posts have a name for all that can be used, one heading, 
       assert.deepEqual(await browser.run(FIND_FAULTS), [], `${page} ${round}`);
       assert.deepEqual(await browser.complaints(), [], `${page} ${round}`);
     }
-    tell(`The file ${LONG}.png was found to be infected`);
+    tell(`The file ${LONG}.png is infected`);
   }
   await refused(browser, hub.address);
   assert.deepEqual(await browser.run(FIND_FAULTS), []);
@@ -64,7 +64,7 @@ test('the pages of own posts have a name for all that can be used, one heading, 
 test('they fit a phone, and their text stands out in the light and in the dark', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, browser, tell } = await hubWithEverything(t);
-  tell(`The file ${LONG}.png was found to be infected`);
+  tell(`The file ${LONG}.png is infected`);
   const check = async (page: string): Promise<void> => {
     await browser.run(OPEN_ALL);
     for (const width of [375, 320]) {
@@ -107,7 +107,7 @@ test('every field and button of the form for a post is reached with the keyboard
     assert.match(outline, /^(?!none)\w+ [1-9]/, `${name} is marked`);
   }
   assert.deepEqual(seen, [
-    'title', 'content', 'HTML, and a link', 'contentType', 'url', 'attachments', 'Save', 'Cancel',
+    'title', 'content', 'Format and link', 'contentType', 'url', 'attachments', 'Save', 'Cancel',
     `Remove ${LONG}.png`, `Remove ${LONG}.pdf`, 'Remove bad.txt', 'Remove good.txt',
   ]);
 });
@@ -119,15 +119,15 @@ test('notifications are read, ticked off all at once, and lead to what they tell
   await follow(browser, 'header.site a[href="/notifications"]');
   assert.match(await browser.text('.empty'), /No notifications\./);
 
-  tell('The file bad.txt was found to be infected and is kept away from readers');
+  tell('The file bad.txt is infected and has been quarantined');
   await browser.goto(`${hub.address}/notifications`);
-  assert.match(await browser.text('.sources'), /bad\.txt was found to be infected.*\n?.*new/);
+  assert.match(await browser.text('.sources'), /bad\.txt is infected.*\n?.*new/);
   await follow(browser, 'main form button');
   assert.doesNotMatch(await browser.text('.sources'), /new/);
   assert.equal(await browser.run('return document.querySelectorAll("main form").length'), 0);
   await follow(browser, 'a[href="/notifications?unread=1"]');
-  assert.match(await browser.text('.empty'), /nothing unread/);
+  assert.match(await browser.text('.empty'), /No unread notifications/);
   await browser.goto(`${hub.address}/notifications`);
   await follow(browser, '.sources a');
-  assert.match(await browser.text('.attachments'), /bad\.txt found to be infected, kept away/);
+  assert.match(await browser.text('.attachments'), /bad\.txt infected, quarantined/);
 });

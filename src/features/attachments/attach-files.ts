@@ -39,16 +39,16 @@ export function dropUnnamed(hub: Hub, sha256: string): void {
 /** 422 that tells how much of a quota is left. */
 export function overQuota(left: number): HttpError {
   const rest = Math.max(0, left);
-  const detail = 'This would go over the space for files of the account: ' +
-    `${rest === 0 ? 'nothing is left of it' : `${byteSize(rest)} are left`}.`;
+  const detail = 'This would exceed the file quota of the account: ' +
+    `${rest === 0 ? 'nothing is left' : `${byteSize(rest)} are left`}.`;
   return new HttpError(422, detail, { errors: [{ pointer: '/attachments', detail }], members: { bytesLeft: rest } });
 }
 
 /** 422 for a file in which a scanner has found something. */
 export function infected(filename: string): HttpError {
-  return invalid([{ pointer: '/attachments', detail: `The file ${filename} is infected and was not taken.` }]);
+  return invalid([{ pointer: '/attachments', detail: `The file ${filename} is infected and was rejected.` }]);
 }
 
 function sweptAway(): HttpError {
-  return new HttpError(503, 'The file has to be sent once more.', { headers: { 'retry-after': '1' } });
+  return new HttpError(503, 'Please send the file again.', { headers: { 'retry-after': '1' } });
 }

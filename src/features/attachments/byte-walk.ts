@@ -99,7 +99,7 @@ export function* hasMore(file: ArrivingFile): Walk<boolean> {
 
 /** The file must end here. What follows the end of an image is shown by nobody and may be anything. */
 export function* nothingMore(file: ArrivingFile): Walk<void> {
-  if (yield* hasMore(file)) throw new RefusedFile('damaged', 'The file goes on after the end of what it should hold.');
+  if (yield* hasMore(file)) throw new RefusedFile('damaged', 'The file continues after the end of its content.');
 }
 
 /** The rest of the file may be anything. */

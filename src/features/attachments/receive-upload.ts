@@ -79,7 +79,7 @@ function readForm(
     if (total > left) throw overQuota(left);
   };
   return readMultipart(req, limits, async ({ field, filename }, chunks) => {
-    if (field !== FILE_FIELD) throw new HttpError(400, `Files belong into the field ${FILE_FIELD}.`);
+    if (field !== FILE_FIELD) throw new HttpError(400, `Files must be in the field ${FILE_FIELD}.`);
     files.push(await receiveFile(hub, filename, chunks, requireRoom));
   }, typed);
 }
@@ -118,7 +118,7 @@ async function scanReceived(hub: Hub, scanner: ScannerOptions, file: ReceivedFil
   if (result.verdict === 'clean') {
     file.scan = 'clean';
   } else if (hub.config.virusScanRequired) {
-    const detail = 'Files cannot be taken now, because the virus scanner does not answer. Try again in a minute.';
+    const detail = 'Uploads are not possible now: the virus scanner does not answer. Try again in a minute.';
     throw new HttpError(503, detail, { headers: { 'retry-after': String(SCANNER_RETRY) } });
   }
 }

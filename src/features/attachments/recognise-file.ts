@@ -80,7 +80,7 @@ function typeOfName(filename: string): FileType {
   const found = FILE_TYPES.find(({ extensions }) => extensions.includes(extension));
   if (found) return found;
   const admitted = FILE_EXTENSIONS.map((each) => `.${each}`).join(', ');
-  throw new RefusedFile('type', `Files of this type are not taken. The name must end in one of: ${admitted}.`);
+  throw new RefusedFile('type', `Files of this type are not accepted. The name must end in one of: ${admitted}.`);
 }
 
 function mismatch(expected: FileType, head: string): RefusedFile {

@@ -16,7 +16,7 @@ export function imageSize(width: number, height: number): ImageSize {
     throw new RefusedFile('damaged', 'The image is damaged: its width or height is zero.');
   }
   if (width * height > MAX_PIXELS) {
-    const detail = `The image has ${width} × ${height} pixels; at most ${MAX_PIXELS / 1e6 | 0} million are possible.`;
+    const detail = `The image has ${width} × ${height} pixels; at most ${MAX_PIXELS / 1e6 | 0} million are allowed.`;
     throw new RefusedFile('dimensions', detail);
   }
   return { width, height };

@@ -209,7 +209,7 @@ function ignoringFullDisk(write: () => void): void {
 }
 
 function unavailable(reason: string): HttpError {
-  return new HttpError(404, `The publisher’s file cannot be had: ${reason}`);
+  return new HttpError(404, `The publisher’s file is not available: ${reason}`);
 }
 
 function busy(): HttpError {

@@ -82,7 +82,7 @@ function quarantine(hub: Hub, sha256: string, signature: string | null): void {
     notifications(hub).add({
       accountId: ownerId,
       kind: 'attachment.quarantined',
-      title: `The file ${filename} was found to be infected and is kept away from readers`,
+      title: `The file ${filename} is infected and has been quarantined`,
       path: `/posts/${postId}`,
     });
   }

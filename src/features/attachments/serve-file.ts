@@ -82,7 +82,7 @@ function missing(): HttpError {
 }
 
 function outside(size: number): HttpError {
-  return new HttpError(416, 'The file has no such part.', { headers: { 'content-range': `bytes */${size}` } });
+  return new HttpError(416, 'The file has no such byte range.', { headers: { 'content-range': `bytes */${size}` } });
 }
 
 function one(value: string | string[] | undefined): string | undefined {

@@ -78,22 +78,22 @@ function hasValidators({ etag, lastModified }: Validators): boolean {
 function requireSuccess({ status, url, headers }: OutboundResponse, now: number): void {
   if (status >= 200 && status < 300) return;
   const host = new URL(url).host;
-  if (status === 410) throw new FeedGoneError(`${host} says that this feed is gone for good (410).`);
+  if (status === 410) throw new FeedGoneError(`${host} says that this feed is permanently gone (410).`);
   const retryAt = parseRetryAfter(headers['retry-after'], now);
   if (status === 429 || (status === 503 && retryAt !== null)) {
     const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // no source is put off for longer
-    throw new RetryLaterError(`${host} asks to be left alone for a while (${status}).`, at);
+    throw new RetryLaterError(`${host} asks the hub to wait (${status}).`, at);
   }
   throw new Error(`${host} answered ${status}${MEANINGS[status] ?? ''}.`);
 }
 
 const MEANINGS: Record<number, string> = {
-  401: ': it wants a sign-in, which the hub cannot give',
-  403: ': it refuses the hub',
+  401: ': it requires signing in, which the hub cannot do',
+  403: ': it refuses access',
   404: ': there is nothing at this address',
-  500: ': it has a fault of its own',
+  500: ': it has an internal error',
   502: ': the server behind it does not answer',
-  503: ': it is not available now',
+  503: ': it is temporarily unavailable',
   504: ': the server behind it is too slow',
 };
 

@@ -87,7 +87,7 @@ function startsWithHtml(text: string): boolean {
 function describe(text: string, first: string, isPage: boolean): string {
   if (isPage) return 'an HTML page, not a feed';
   if (first === '<') return 'XML, but neither RSS nor Atom';
-  return text.slice(0, 1024).includes('\0') ? 'binary data, not a feed' : 'text, but no feed';
+  return text.slice(0, 1024).includes('\0') ? 'binary data, not a feed' : 'text, but not a feed';
 }
 
 /** The feed in an XML document, or null where there is no root element of a feed. Throws XmlLimitError. */

@@ -28,10 +28,10 @@ function readDocument(text: string): JsonObject {
   } catch (cause) {
     throw new NotAFeedError('the document looks like JSON but cannot be read as such', { cause });
   }
-  if (!isJsonObject(document)) throw new NotAFeedError('the document is JSON that is no JSON Feed');
+  if (!isJsonObject(document)) throw new NotAFeedError('the document is JSON, but not a JSON Feed');
   const isDeclared = /jsonfeed\.org/i.test(textIn(document, 'version'));
   const isShapedLikeOne = Array.isArray(document['items']) && ['title', 'home_page_url', 'feed_url'].some(isMember);
-  if (!isDeclared && !isShapedLikeOne) throw new NotAFeedError('the document is JSON that is no JSON Feed');
+  if (!isDeclared && !isShapedLikeOne) throw new NotAFeedError('the document is JSON, but not a JSON Feed');
   return document;
 
   function isMember(name: string): boolean {

@@ -16,7 +16,7 @@ import { planAfterFailure, planNextSync } from './plan-sync.ts';
 /** No retry is ever put off further than a day, so a later one was planned while the clock was ahead. */
 const NEVER_LATER = DAY + HOUR;
 
-const GONE = 'The publisher says that this feed is gone for good (410).';
+const GONE = 'The publisher says that this feed is permanently gone (410).';
 
 /** When runs of this process began, by `performance.now()`. */
 const started = new WeakMap<Job, number>();

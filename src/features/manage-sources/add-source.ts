@@ -61,7 +61,7 @@ function storeSource(hub: Hub, source: NewSource, opened: OpenedFeed | null, act
 function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
   const known = sources(hub).idOfFeed(url, ownerId);
   if (known === undefined) return;
-  const detail = 'You follow this feed already.';
+  const detail = 'You already follow this feed.';
   throw new HttpError(409, detail, { errors: [{ pointer: '/url', detail }], members: { sourceId: known } });
 }
 

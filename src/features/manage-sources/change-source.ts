@@ -56,7 +56,7 @@ function resume(hub: Hub, source: Source): void {
 /** Has a feed synchronised as soon as possible. 409 for what is not synchronised, 429 when asked too often. */
 export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
   const source = manageableSource(hub, id, viewer);
-  if (source.kind !== 'feed') throw new HttpError(409, 'Only feeds are synchronised.');
+  if (source.kind !== 'feed') throw new HttpError(409, 'Only feeds can be synchronised.');
   if (source.state === 'paused') throw new HttpError(409, 'This source is paused. Resume it first.');
   const wait = limits(hub).take(SYNC_LIMIT, String(viewer.id));
   if (wait > 0) throw tooMany(wait / SECOND);

@@ -29,10 +29,10 @@ type Outline = { url: string; title: string | null };
 /** Adds all feeds of an OPML document in one transaction. They are fetched by the worker, so nothing waits for them. */
 export function importOpml(hub: Hub, document: string, viewer: Viewer, actor: Actor): ImportResult {
   const outlines = parseOpml(document);
-  if (!outlines) throw new HttpError(422, 'This is no OPML document.');
-  if (outlines.length === 0) throw new HttpError(422, 'This OPML document names no feeds.');
+  if (!outlines) throw new HttpError(422, 'This is not an OPML document.');
+  if (outlines.length === 0) throw new HttpError(422, 'This OPML document contains no feeds.');
   if (outlines.length > MAX_OUTLINES) {
-    const detail = `This OPML document names ${outlines.length} feeds; at most ${MAX_OUTLINES} are taken at once.`;
+    const detail = `This OPML document has ${outlines.length} feeds; at most ${MAX_OUTLINES} can be imported at once.`;
     throw new HttpError(422, detail);
   }
   const candidates = outlines.map(toCandidate);
@@ -47,7 +47,7 @@ function toCandidate({ url: typed, title }: Outline): Candidate {
   const refused = typed.slice(0, 200);
   if (typed.length > ADDRESS_MAX) return { refused, reason: `is longer than ${ADDRESS_MAX} characters` };
   const url = feedAddress(typed);
-  if (!url) return { refused, reason: 'is no http or https address' };
+  if (!url) return { refused, reason: 'is not an http or https address' };
   return { url, title: excerpt(title ?? new URL(url).host, TITLE_MAX) };
 }
 

@@ -12,8 +12,8 @@ export type AddForm = { values?: Record<string, string>; opml?: string; problem?
 type SourceList = { items: Source[]; next: string | null; viewer: Viewer | null; form: AddForm };
 
 const TITLED = {
-  native: { summary: 'Write posts of your own', placeholder: 'Notes' },
-  webhook: { summary: 'Take posts from a program (webhook)', placeholder: 'Deployments' },
+  native: { summary: 'Write your own posts', placeholder: 'Notes' },
+  webhook: { summary: 'Receive posts from a program (webhook)', placeholder: 'Deployments' },
 };
 
 const KINDS: Record<Source['kind'], string> = { feed: 'feed', webhook: 'webhook', native: 'own posts' };
@@ -71,9 +71,9 @@ function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddFor
 
 function visibilityChoice(chosen: string): Html {
   return html`
-    <label>Who may read its posts
+    <label>Who can read its posts
       <select name="visibility">
-        <option value="public" ${chosen === 'public' && html`selected`}>everybody</option>
+        <option value="public" ${chosen === 'public' && html`selected`}>everyone</option>
         <option value="private" ${chosen === 'private' && html`selected`}>only you</option>
       </select></label>`;
 }
@@ -81,11 +81,11 @@ function visibilityChoice(chosen: string): Html {
 function opmlSection({ opml, problem }: AddForm): Html {
   return html`
 <details class="panel" ${opml !== undefined && html`open`}>
-  <summary>Move feeds in and out (OPML)</summary>
+  <summary>Import and export feeds (OPML)</summary>
   <p><a href="/api/sources.opml">Download your feeds as OPML</a></p>
   <form method="post" action="/sources/import" class="stack">
     ${problem && opml !== undefined && formProblem(problem)}
-    <label>Paste an OPML document to follow all its feeds
+    <label>Paste an OPML document to follow all of its feeds
       <textarea name="opml" rows="6" required spellcheck="false">${opml}</textarea></label>
     <button>Import</button>
   </form>
@@ -106,7 +106,7 @@ function stateTag({ state, visibility }: Source): Html {
 }
 
 function nothingHere(viewer: Viewer | null): Html {
-  const member = 'You follow nothing yet. Add the address of a site you like.';
+  const member = 'You have no sources yet. Add the address of a site you like.';
   return html`<p class="empty">${viewer ? member : 'There are no public sources yet.'}</p>`;
 }
 
@@ -193,13 +193,13 @@ function syncFacts({ feedUrl, state, lastSuccessAt, nextSyncAt }: Source, isSync
   return html`
   <dl class="facts">
     <dt>Feed</dt><dd><code>${feedUrl}</code></dd>
-    <dt>Last synchronised</dt><dd>${lastSuccessAt === null ? 'never yet' : moment(lastSuccessAt)}</dd>
-    <dt>Next</dt><dd>${isSyncing ? 'under way' : nextTime(state, nextSyncAt)}</dd>
+    <dt>Last synchronised</dt><dd>${lastSuccessAt === null ? 'never' : moment(lastSuccessAt)}</dd>
+    <dt>Next</dt><dd>${isSyncing ? 'in progress' : nextTime(state, nextSyncAt)}</dd>
   </dl>`;
 }
 
 function nextTime(state: Source['state'], nextSyncAt: number | null): Html | string {
-  return state === 'paused' || nextSyncAt === null ? 'when it is resumed' : moment(nextSyncAt);
+  return state === 'paused' || nextSyncAt === null ? 'when resumed' : moment(nextSyncAt);
 }
 
 function button(action: string, label: string): Html {
@@ -211,10 +211,10 @@ export function confirmDeletePage(source: Source): Page {
   const main = html`
 <section class="narrow">
   <h1>Delete this source?</h1>
-  <p class="lead">“${source.title}” goes for good, with all its posts and their attachments.
-    To stop only new posts, pause it instead.</p>
+  <p class="lead">“${source.title}” will be deleted permanently, with all its posts and
+    their attachments. To only stop new posts, pause it instead.</p>
   <form method="post" class="actions">
-    <button class="danger">Delete the source</button>
+    <button class="danger">Delete source</button>
     <a class="quiet" href="/sources/${source.id}">Keep it</a>
   </form>
 </section>`;
@@ -227,22 +227,22 @@ type TransferForm = Omit<AddForm, 'opml'>;
 export function transferPage(source: Source, { values = {}, problem }: TransferForm): Page {
   const main = html`
 <section class="narrow">
-  <h1>Give this source to somebody</h1>
-  <p class="lead">“${source.title}” goes with all its posts and files to another account of this hub. Its new owner
-    alone decides about it then${source.visibility === 'private' && ', and alone reads its posts'}.</p>
+  <h1>Transfer this source</h1>
+  <p class="lead">“${source.title}” will belong to another account of this hub, with all its posts and files.
+    From then on only the new owner can manage it${source.visibility === 'private' && ' and read its posts'}.</p>
   ${source.kind === 'webhook' && html`
-  <p>Its secret stays as it is, and you know it. The new owner is told to make a new one; yours is valid for 24 hours
-    after that, or until another is made.</p>`}
+  <p>You still know its secret. The new owner is asked to create a new one; yours stays valid for 24 hours after that,
+    or until another one is created.</p>`}
   ${problem && formProblem(problem)}
   <form method="post" class="stack">
-    <label>Name with which the new owner signs in
+    <label>Sign-in name of the new owner
       <input name="username" value="${values['username']}" required maxlength="32" autocomplete="off"
         autocapitalize="none" spellcheck="false"></label>
-    <div class="actions"><button>Transfer the source</button>
+    <div class="actions"><button>Transfer source</button>
       <a class="quiet" href="/sources/${source.id}">Keep it</a></div>
   </form>
 </section>`;
-  return { title: 'Give this source to somebody', main, section: 'sources' };
+  return { title: 'Transfer this source', main, section: 'sources' };
 }
 
 function refusedItem({ url, reason }: ImportResult['refused'][number]): Html {
@@ -254,10 +254,10 @@ export function importedPage({ added, alreadyFollowed, refused }: ImportResult):
   const main = html`
 <section class="narrow">
   <h1>Feeds imported</h1>
-  <p class="lead">${added} added${alreadyFollowed > 0 && `, ${alreadyFollowed} followed already`}.
-    Their posts arrive within the next minutes.</p>
-  ${refused.length > 0 && html`<h2>Not taken over</h2><ul>${refused.map(refusedItem)}</ul>`}
-  <p><a class="button" href="/sources">To the sources</a></p>
+  <p class="lead">${added} added${alreadyFollowed > 0 && `, ${alreadyFollowed} already followed`}.
+    Their posts will arrive within minutes.</p>
+  ${refused.length > 0 && html`<h2>Not imported</h2><ul>${refused.map(refusedItem)}</ul>`}
+  <p><a class="button" href="/sources">Go to sources</a></p>
 </section>`;
   return { title: 'Feeds imported', main, section: 'sources' };
 }

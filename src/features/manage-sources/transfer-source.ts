@@ -38,10 +38,10 @@ function readUsername(values: Record<string, unknown>): string {
 
 function newOwner(hub: Hub, source: Source, username: string, viewer: Viewer): number {
   const id = accounts(hub).findByName(username)?.id;
-  if (id === undefined) throw refused(422, 'There is nobody of this name.');
-  if (id === source.ownerId) throw refused(409, 'This account owns the source already.');
+  if (id === undefined) throw refused(422, 'There is no account with this name.');
+  if (id === source.ownerId) throw refused(409, 'This account already owns the source.');
   if (source.feedUrl !== null && sources(hub).idOfFeed(source.feedUrl, id) !== undefined) {
-    throw refused(409, 'This account has a source of the same feed already.');
+    throw refused(409, 'This account already has a source of the same feed.');
   }
   const missing = bytesMissing(hub, source, id);
   if (missing > 0) throw noRoom(viewer.role === 'admin' ? missing : null);
@@ -51,7 +51,7 @@ function newOwner(hub: Hub, source: Source, username: string, viewer: Viewer): n
 /** Only administrators are told the number: others would learn how much somebody else has stored. */
 function noRoom(bytesMissing: number | null): HttpError {
   const missing = bytesMissing === null ? '' : `: ${byteSize(bytesMissing)} are missing`;
-  const detail = `This account has too little space left for the files of the source${missing}.`;
+  const detail = `This account does not have enough space for the files of the source${missing}.`;
   const members = bytesMissing === null ? {} : { bytesMissing };
   return new HttpError(422, detail, { errors: [{ pointer: '/username', detail }], members });
 }

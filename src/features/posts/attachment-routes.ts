@@ -16,7 +16,7 @@ export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> 
   const isPublic = post.isPublic === 1;
   const { remoteUrl, sha256, mediaType, bytes, filename, scan } = attachment;
   if (remoteUrl !== null) return serveRemote(hub, remoteUrl, { filename, isPublic }, req);
-  if (scan === 'infected') throw new HttpError(410, 'This file was found to be infected and is kept away.');
+  if (scan === 'infected') throw new HttpError(410, 'This file is infected and has been quarantined.');
   if (sha256 === null || mediaType === null || bytes === null) throw notFound('file');
   return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, filename, isPublic }, req);
 }
@@ -34,8 +34,8 @@ export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
 function detach(hub: Hub, req: MemberRequest): Attachment {
   const { attachment, post } = visible(hub, attachments(hub).find(pathId(req.params)), req);
   const { id, filename, remoteUrl } = attachment;
-  if (!mayManagePost(post, req.viewer)) throw new HttpError(403, 'Only the owner of its source may remove a file.');
-  if (remoteUrl !== null) throw new HttpError(409, 'This file belongs to its publisher’s post.');
+  if (!mayManagePost(post, req.viewer)) throw new HttpError(403, 'Only the owner of the source can remove its files.');
+  if (remoteUrl !== null) throw new HttpError(409, 'This file is part of its publisher’s post.');
   hub.db.write('remove attachment', () => {
     attachments(hub).detach(id);
     audit(hub, 'attachment.deleted', actorOf(req), { kind: 'attachment', id, name: filename });

@@ -28,15 +28,15 @@ export function visiblePost(hub: StoreHub, id: number, viewer: Viewer | null): P
 /** The post, for who may delete it; 403 for who may only read it. */
 export function deletablePost(hub: Hub, id: number, viewer: Viewer): PostWithAttachments {
   const post = visiblePost(hub, id, viewer);
-  if (!mayManagePost(post, viewer)) throw new HttpError(403, 'Only the owner of its source may delete a post.');
+  if (!mayManagePost(post, viewer)) throw new HttpError(403, 'Only the owner of the source can delete its posts.');
   return post;
 }
 
 /** The source, for who may write posts for it; 404, 403 or 409 otherwise. */
 export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
-  if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of a source may write posts for it.');
-  if (source.kind !== 'native') throw new HttpError(409, 'Posts can be written for sources of own posts only.');
+  if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of the source can write posts for it.');
+  if (source.kind !== 'native') throw new HttpError(409, 'Posts can be written only for native sources.');
   return source;
 }
 

@@ -64,7 +64,7 @@ function postItem(post: Post, withSource: boolean, isRead: boolean): Html {
 const PRIVATE = html`<span class="tag">private</span>`;
 
 /** Stands beside a file that is kept away from readers. */
-const INFECTED = html`<span class="tag failing">found to be infected, kept away</span>`;
+const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
 /** One post, whole. */
 export function postPage(hub: LinkHub, post: PostWithAttachments, may: { delete: boolean; change: boolean }): Page {
@@ -81,8 +81,8 @@ export function postPage(hub: LinkHub, post: PostWithAttachments, may: { delete:
   ${picturesBelow(post, files).map((file) => html`${picture(hub, file)}`)}
   ${files.length + kept.length > 0 && attachmentList(hub, [...files, ...kept])}
   <footer class="actions">
-    ${post.url && html`<a class="button" href="${post.url}" ${AWAY}>Read at the source</a>`}
-    ${may.change && html`<a class="quiet" href="/posts/${post.id}/edit">Change</a>`}
+    ${post.url && html`<a class="button" href="${post.url}" ${AWAY}>Read the original</a>`}
+    ${may.change && html`<a class="quiet" href="/posts/${post.id}/edit">Edit</a>`}
     ${may.delete && html`<a class="quiet" href="/posts/${post.id}/delete">Delete</a>`}
   </footer>
 </article>`;
@@ -94,10 +94,10 @@ export function confirmDeletePage(post: Post): Page {
   const main = html`
 <section class="narrow">
   <h1>Delete this post?</h1>
-  <p class="lead">“${post.title || 'Untitled'}” disappears for everybody
-    and does not come back with the next synchronisation.</p>
+  <p class="lead">“${post.title || 'Untitled'}” will be deleted for everyone
+    and will not come back with the next synchronisation.</p>
   <form method="post" class="actions">
-    <button class="danger">Delete the post</button>
+    <button class="danger">Delete post</button>
     <a class="quiet" href="/posts/${post.id}">Keep it</a>
   </form>
 </section>`;
@@ -157,11 +157,11 @@ function readingChoice(unreadOnly: boolean): Html {
 }
 
 function nothingHere({ typed, next, isFirstPage, viewer, unreadOnly }: Timeline): Html {
-  if (typed) return html`<p class="empty">No post has all of these words. <a href="/">All posts</a></p>`;
-  if (unreadOnly && next) return html`<p class="empty">All of the newest posts are read. Go on with older ones.</p>`;
+  if (typed) return html`<p class="empty">No post contains all of these words. <a href="/">All posts</a></p>`;
+  if (unreadOnly && next) return html`<p class="empty">The newest posts are all read. Continue with older ones.</p>`;
   if (unreadOnly) return html`<p class="empty">You have read everything. <a href="/">All posts</a></p>`;
   if (!isFirstPage) return html`<p class="empty">There are no older posts. <a href="/">Newest posts</a></p>`;
-  const hint = viewer && html`<a href="/sources">Add a source</a>, and they appear here.`;
+  const hint = viewer && html`<a href="/sources">Add a source</a>, and its posts will appear here.`;
   return html`<p class="empty">There are no posts yet. ${hint}</p>`;
 }
 
@@ -183,14 +183,14 @@ export function writePostPage(source: Source, form: PostForm): Page {
 export function changePostPage(post: PostWithAttachments, form: PostForm): Page {
   const files = post.attachments.filter(({ kind }) => kind === 'native');
   const main = html`
-<header class="page-head"><h1>Change the post</h1></header>
+<header class="page-head"><h1>Edit post</h1></header>
 <form method="post" action="/posts/${post.id}/edit" enctype="multipart/form-data" class="stack">
   ${fields(form)}
   <div class="actions"><button>Save</button> <a class="quiet" href="/posts/${post.id}">Cancel</a></div>
 </form>
 ${files.length > 0 && html`
-<section class="attachments"><h2>Its files</h2><ul class="files">${files.map(removableFile)}</ul></section>`}`;
-  return { title: 'Change the post', main };
+<section class="attachments"><h2>Files</h2><ul class="files">${files.map(removableFile)}</ul></section>`}`;
+  return { title: 'Edit post', main };
 }
 
 const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');
@@ -199,20 +199,20 @@ function fields({ values, filesHint, problem }: PostForm): Html {
   const isHtml = values['contentType'] === 'text/html';
   return html`
   ${problem && formProblem(problem)}
-  ${problem && html`<p class="hint">What you typed is still here. Choose the files again: a browser forgets them.</p>`}
+  ${problem && html`<p class="hint">What you typed is still here. Please choose the files again.</p>`}
   <label>Title <input name="title" value="${values['title']}" required maxlength="500"></label>
   <label>Text
     <textarea name="content" rows="12" class="text" maxlength="400000">
 ${values['content']}</textarea></label>
   <details ${(isHtml || values['url']) && html`open`}>
-    <summary>HTML, and a link</summary>
+    <summary>Format and link</summary>
     <div class="stack">
-      <label>The text is
+      <label>Format
         <select name="contentType">
           <option value="text/plain">plain text</option>
           <option value="text/html" ${isHtml && html`selected`}>HTML</option>
         </select></label>
-      <label>A page this is about <span class="optional">optional</span>
+      <label>Link to a page <span class="optional">optional</span>
         <input name="url" value="${values['url']}" maxlength="2000" inputmode="url" autocapitalize="none"
           spellcheck="false" placeholder="https://"></label>
     </div>

@@ -21,7 +21,7 @@ export function queryPosts(hub: Hub, { query, viewer }: HubRequest, sourceId?: n
   if (sourceId !== undefined && !maySeeSource(hub, sourceId, viewer)) throw notFound('source');
   const limit = readLimit(query);
   const unreadOnly = isUnreadOnly(query);
-  if (unreadOnly && !viewer) throw new HttpError(401, 'Sign in to see what you have not read.');
+  if (unreadOnly && !viewer) throw new HttpError(401, 'Sign in to see unread posts.');
   const ofSource = sourceId === undefined ? {} : { sourceId };
   const wanted = { viewerId: viewer?.id ?? null, limit: limit + 1, ...ofSource };
   const typed = query.get('q') ?? '';

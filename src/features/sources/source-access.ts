@@ -32,6 +32,6 @@ export function visibleSource(hub: StoreHub, id: number, viewer: Viewer | null):
 /** The source, for its owner and administrators; 403 for who may only see it, 404 for anybody else. */
 export function manageableSource(hub: StoreHub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
-  if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of this source may do this.');
+  if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of this source can do this.');
   return source;
 }

@@ -118,7 +118,7 @@ export const syncState = store(({ db, clock }) => {
     /** The feed lives at another address from now on. False, and the source paused, when its owner follows that too. */
     move(sourceId: number, url: string): boolean {
       if (selectSame.get(sourceId, url)) {
-        pauseDuplicate.run(`This feed moved to ${new URL(url).host}, where you follow it already.`, sourceId);
+        pauseDuplicate.run(`This feed moved to ${new URL(url).host}, where you already follow it.`, sourceId);
         return false;
       }
       move.run(url, new URL(url).host, sourceId);

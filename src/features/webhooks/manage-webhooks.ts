@@ -45,7 +45,7 @@ export function rotateSecret(hub: Hub, { id, title }: Source, actor: Actor): Web
   const sealed = seal(hub, id, secret);
   hub.db.write('rotate webhook secret', () => {
     const isWebhook = webhooks(hub).rotate(id, sealed, hub.clock() + ROTATION_GRACE);
-    if (!isWebhook) throw new HttpError(409, 'This source is no webhook.');
+    if (!isWebhook) throw new HttpError(409, 'This source is not a webhook.');
     audit(hub, 'webhook.rotated', actor, { kind: 'source', id, name: title });
   });
   keptSecrets(hub).delete(id);

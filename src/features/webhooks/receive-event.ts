@@ -44,7 +44,7 @@ export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<v
 
 function verify(hub: Hub, { sourceId, rawHeaders, body }: IncomingEvent): VerifiedEvent {
   const verified = verifySignature({ rawHeaders, body }, secretsOf(hub, sourceId), hub.clock());
-  if (verified === undefined) throw new HttpError(401, 'The signature of this event does not hold.');
+  if (verified === undefined) throw new HttpError(401, 'The signature of this event is not valid.');
   return verified;
 }
 
@@ -70,7 +70,7 @@ function read({ config, clock }: Hub, { body, headerType }: IncomingEvent, { bod
 /** GitHub's form signs no time: an event older than what is remembered could be one that was overheard. */
 function requireRecent(at: number, now: number): void {
   if (Math.abs(now - at) <= EVENTS_KEPT) return;
-  const detail = 'The event’s timestamp must lie within the last 7 days: it cannot be told from a repeated one.';
+  const detail = 'The event’s timestamp must be within the last 7 days: an older one may be a repetition.';
   throw invalid([{ pointer: '/timestamp', detail }], 400);
 }
 

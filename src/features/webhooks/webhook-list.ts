@@ -13,12 +13,12 @@ type ListedWebhook = Webhook & { title: string; ownerId: number };
 export const webhookList = adminList<ListedWebhook, 'sourceId'>({
   name: 'webhooks',
   title: 'Webhooks',
-  summary: 'Webhooks, and when each was last heard',
+  summary: 'Webhooks, and when each last received an event',
   key: ['sourceId'],
   select: (hub, after, limit) => webhooks(hub).list(after?.sourceId ?? 0, limit).map((webhook) => listed(hub, webhook)),
   toJson: webhookJson,
   view: table,
-  empty: 'There are no webhooks.',
+  empty: 'No webhooks.',
   more: 'More webhooks',
 });
 
@@ -37,7 +37,7 @@ function webhookJson({ sourceId, title, ownerId, state, ...at }: ListedWebhook) 
 function table(items: ListedWebhook[]): Html {
   return html`
 <div class="wide"><table>
-  <thead><tr><th>Source</th><th>State</th><th>Last event</th><th>Made</th></tr></thead>
+  <thead><tr><th>Source</th><th>State</th><th>Last event</th><th>Created</th></tr></thead>
   <tbody>${items.map(row)}</tbody>
 </table></div>`;
 }

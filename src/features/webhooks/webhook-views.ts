@@ -6,8 +6,8 @@ import type { WebhookAccess } from './manage-webhooks.ts';
 import type { Webhook } from './webhook-store.ts';
 
 const STATES: Record<Webhook['state'], string> = {
-  active: 'takes events',
-  silent: 'silent: no valid event has come for more than 7 days',
+  active: 'receiving events',
+  silent: 'silent: no valid event for more than 7 days',
   disabled: 'paused: senders are told to stop (410)',
 };
 
@@ -18,36 +18,36 @@ export function webhookPanel({ sourceId, state, lastEventAt, previousUntilAt }: 
     <dt>Address</dt><dd><code>${url}</code></dd>
     <dt>State</dt><dd>${STATES[state]}</dd>
     <dt>Last event</dt><dd>${lastEventAt === null ? 'none yet' : moment(lastEventAt)}</dd>
-    ${previousUntilAt !== null && html`<dt>Secret before this</dt><dd>valid until ${moment(previousUntilAt)}</dd>`}
+    ${previousUntilAt !== null && html`<dt>Previous secret</dt><dd>valid until ${moment(previousUntilAt)}</dd>`}
   </dl>
   <details>
     <summary>How to send events</summary>
     <p>Events are signed as in <a href="https://www.standardwebhooks.com/" rel="noopener noreferrer">Standard
       Webhooks</a> 1.0, or as GitHub does (<code>X-Hub-Signature-256</code>). <code>post.published</code> and
       <code>post.updated</code> carry a JSON Feed item in <code>data</code>; <code>post.deleted</code> only its
-      <code>id</code>. Put your secret into the first line and run this in a shell:</p>
+      <code>id</code>. Put your secret in the first line and run this in a shell:</p>
     <pre><code>${webhookExample(url, null)}</code></pre>
-    <p>GitHub’s form does not sign an event’s id: one with exactly the body of another of the last 7 days counts as
-      that one repeated, and does not keep the webhook from being silent.</p>
+    <p>GitHub’s format does not sign the event’s id: an event with exactly the same body as another one of the last
+      7 days counts as a duplicate, and does not keep the webhook from being marked as silent.</p>
   </details>
   <details>
     <summary>New secret</summary>
     <form method="post" action="/sources/${sourceId}/webhook/rotate" class="stack">
-      <p>The present secret stays valid for 24 hours. One that was replaced before that ends at once.</p>
-      <button class="secondary">Make a new secret</button>
+      <p>The current secret stays valid for 24 hours. A secret that was replaced earlier becomes invalid at once.</p>
+      <button class="secondary">Create new secret</button>
     </form>
   </details>`;
 }
 
 /** Shown once, when the source was made. */
 export function newWebhookPage(source: Source, access: WebhookAccess): Page {
-  return secretPage('The webhook is ready', source, access, 'The hub does not show the secret again.');
+  return secretPage('The webhook is ready', source, access, 'It will not be shown again.');
 }
 
 /** Shown once, after a rotation. */
 export function rotatedSecretPage(source: Source, access: WebhookAccess): Page {
-  const note = 'The hub does not show it again. The secret before it stays valid for 24 hours.';
-  return secretPage('The new secret', source, access, note);
+  const note = 'It will not be shown again. The previous secret stays valid for 24 hours.';
+  return secretPage('New secret', source, access, note);
 }
 
 function secretPage(heading: string, { id, title }: Source, { url, secret }: WebhookAccess, note: string): Page {
@@ -60,9 +60,9 @@ function secretPage(heading: string, { id, title }: Source, { url, secret }: Web
     <dt>Secret</dt><dd><code>${secret}</code></dd>
   </dl>
   <h2>Try it</h2>
-  <p>This makes a post, run in a shell with curl and openssl:</p>
+  <p>Run this in a shell with curl and openssl; it creates a post:</p>
   <pre><code>${webhookExample(url, secret)}</code></pre>
-  <p><a class="button" href="/sources/${id}">To the source</a></p>
+  <p><a class="button" href="/sources/${id}">Go to the source</a></p>
 </section>`;
   return { title: heading, main, section: 'sources' };
 }
