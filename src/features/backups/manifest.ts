@@ -12,7 +12,7 @@ export type Hashes = { database: string; archive: string }; // SHA-256, hex
 export type AbsentUpload = { sha256: string; why: 'missing' | 'damaged' };
 
 /** What the maker of a backup says about it. */
-export type Facts = {
+type Facts = {
   createdAt: number; // unix ms, of the snapshot
   version: string;
   schemaVersion: number;
@@ -117,7 +117,7 @@ function shown(text: string): string {
 
 const PIECE = 1_024 * 1_024; // bytes
 
-/** Opens for reading; never through a link, and a pipe does not keep it waiting. */
+/** Opens for reading; does not follow a link, nor wait for a pipe. */
 export function openPlainFile(path: string): Promise<FileHandle> {
   return open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
 }

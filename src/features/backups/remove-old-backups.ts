@@ -5,8 +5,8 @@ import { timeOfBackup, type BackupFolder } from './backup-folder.ts';
 export type RetentionResult = { removed: string[]; problems: string[] };
 
 /**
- * Removes old backups, each under a lock that is not to be had while one is verified. A failure is told and does not
- * stop the others: the new backup stands whatever happens here.
+ * Removes old backups, each under the lock that keeps verifications away. A failure is reported and does not stop the
+ * others: the new backup stands whatever happens here.
  */
 export async function applyRetention(
   folder: BackupFolder, facts: Omit<RetentionFacts, 'names'>, takeLock: () => FileLock | undefined,
@@ -40,13 +40,13 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-export type RetentionPlan = {
+type RetentionPlan = {
   remove: string[]; // oldest first
   /** Why nothing is removed although something would be due, for the operator. */
   refusal: string | null;
 };
 
-export type RetentionFacts = {
+type RetentionFacts = {
   names: string[]; // of all backups, this run's too
   made: string; // this run's: just verified
   days: number; // how long backups are kept
@@ -55,7 +55,7 @@ export type RetentionFacts = {
 
 const KEPT = 3;
 
-/** A clock that has jumped ahead makes everything old at once. */
+/** Nobody pauses backups for longer; a clock that has jumped ahead makes everything old at once. */
 const LONGEST_PAUSE = 35 * DAY;
 
 /** What is older than its days, by its name; never one of the newest three, and nothing while clocks look wrong. */

@@ -18,7 +18,7 @@ import { itemsIn, swapBack, swapIn } from './swap-data.ts';
 const LET_GO_MS = 20 * SECOND;
 const POLL_MS = 250;
 
-export type BeginOptions = Omit<StageOptions, 'staged'>;
+type BeginOptions = Omit<StageOptions, 'staged'>;
 
 /** Lays a backup ready; from now on the hub does not start. Refuses while another restore is not over. */
 export async function beginRestore(options: BeginOptions): Promise<Staged & { state: RestoreState }> {

@@ -15,7 +15,7 @@ import { BackupError } from './backup-folder.ts';
 export type Counts = ReturnType<typeof countAccounts> & { sources: number; posts: number } & UploadCounts;
 
 /** What the database of a backup says. */
-export type Snapshot = { schemaVersion: number; counts: Counts; uploads: UploadRow[] };
+type Snapshot = { schemaVersion: number; counts: Counts; uploads: UploadRow[] };
 
 export type DatabaseFacts = Snapshot & {
   /** Whether this program could run on it: `newer` and `foreign` it could not. */

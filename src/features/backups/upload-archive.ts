@@ -13,7 +13,7 @@ import type { UploadRow } from '../attachments/upload-inventory-store.ts';
 import { BackupError } from './backup-folder.ts';
 import { openPlainFile, type AbsentUpload } from './manifest.ts';
 
-export type ArchiveOptions = {
+type ArchiveOptions = {
   dataDir: string;
   rows: UploadRow[];
   createdAt: number; // unix ms, of the snapshot
@@ -23,9 +23,9 @@ export type ArchiveOptions = {
   onProgress: (bytes: number) => void;
 };
 
-export type WrittenArchive = WrittenFile & { absent: AbsentUpload[] };
+type WrittenArchive = WrittenFile & { absent: AbsentUpload[] };
 
-/** A damaged file shows only when it has been written; then the archive is made again without it. */
+/** That a file is damaged shows only after it was written; then the archive is made again without it. */
 const ATTEMPTS = 3;
 
 /** Archives exactly the files that the rows name, except those that are gone or changed, which it lists. */
@@ -78,12 +78,12 @@ function bySha256(a: AbsentUpload, b: AbsentUpload): number {
   return a.sha256 < b.sha256 ? -1 : 1;
 }
 
-/** Never through a link, and a pipe does not keep it waiting. */
+/** Does not follow a link, nor wait for a pipe. */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 const PIECE = 256 * 1_024; // bytes
 
-export type OpenUpload = {
+type OpenUpload = {
   /** Exactly as many bytes as the row says, with zeros for those that cannot be read. */
   content(): Generator<Buffer, void>;
   /** Whether the content, now that it was read, is what had been uploaded. */
@@ -142,10 +142,10 @@ function readOrNothing(fd: number, chunk: Buffer): number {
   }
 }
 
-/** What a walk through the archive does with a file that is right so far: where its bytes go besides being hashed. */
-export type Destination = (name: string) => MemberSink | undefined;
+/** Where the bytes of a file of the archive go besides being hashed. */
+type Destination = (name: string) => MemberSink | undefined;
 
-export type CheckOptions = {
+type CheckOptions = {
   rows: UploadRow[];
   /** SHA-256 of files that rows name and the archive must not have. */
   absent: ReadonlySet<string>;

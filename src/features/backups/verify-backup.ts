@@ -33,7 +33,7 @@ export type Verification = {
   seconds: number;
 };
 
-export type VerifyOptions = {
+type VerifyOptions = {
   migrations: Migration[];
   clock: Clock;
   signal?: AbortSignal;
