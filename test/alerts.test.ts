@@ -123,7 +123,7 @@ test('the end of a trouble that was told is told once; one that was over before 
   await tellFor(2 * HOUR, 5 * MINUTE);
   const [, , last, ...more] = receiver.alerts();
   assert.deepEqual(more, []);
-  assert.match(last?.text ?? '', /no space again\nThis is over already\./);
+  assert.match(last?.text ?? '', /no space again\nThis has already been resolved\./);
 });
 
 test('a trouble that comes and goes all the time makes two messages an hour at most', async (t) => {

@@ -126,7 +126,7 @@ test('health answers 503 and says why while a restore is under way', async (t) =
   const answer = await fetch(`${running.url}/api/health`);
   assert.equal(answer.status, 503);
   assert.deepEqual(await answer.json(),
-    { ok: false, database: 'unreadable', error: 'A backup is being restored, or that was interrupted.' });
+    { ok: false, database: 'unreadable', error: 'A backup is being restored, or a restore was interrupted.' });
   assert.equal((await fetch(`${running.url}/api/health?probe=live`)).status, 200);
 
   assert.equal((await hub.hubctl('restore', 'undo')).status, 0);

@@ -139,7 +139,7 @@ test('an administrator invites, retries a job and looks through the audit, witho
   await follow(browser, 'nav.sub a[href="/admin/jobs"]');
   assert.match(await browser.text('.rows'), /it answered 500/);
   await follow(browser, 'form[action$="/retry"] button');
-  assert.match(await browser.text('main'), /No jobs here/);
+  assert.match(await browser.text('main'), /No jobs in this state/);
   await follow(browser, 'nav.sub a[href="/admin/invitations"]');
   await follow(browser, 'main form button');
   assert.match(await browser.text('code.secret'), /\/join\//);

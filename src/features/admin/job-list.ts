@@ -10,13 +10,13 @@ import { jobs } from '../hub/hub.ts';
 export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   name: 'jobs',
   title: 'Jobs',
-  summary: 'Jobs, newest first; state shows those of one state only',
+  summary: 'Jobs, newest first; state filters them',
   key: ['id'],
   select: (hub, after, limit, state) => jobs(hub).list({ state, before: after?.id, limit }),
   filter: byState('jobs', JOB_STATES, 'failed'),
   toJson: jobJson,
   view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
-  empty: 'No jobs here.',
+  empty: 'No jobs in this state.',
 });
 
 /** What a job works on, as `subject`; its payload is internal. */
@@ -36,14 +36,14 @@ function item(job: JobRow): Html {
   <li>
     <div><p class="title">${kind} ${subject}</p>
       <p class="meta"><span class="tag ${state === 'failed' && 'failing'}">${state}</span>
-        <span>try ${attempts} of ${maxAttempts}</span> <span>${timeOf(job)}</span></p>
+        <span>attempt ${attempts} of ${maxAttempts}</span> <span>${timeOf(job)}</span></p>
       ${lastError && html`<p class="summary">${lastError}</p>`}</div>
     ${buttons(job)}
   </li>`;
 }
 
 function timeOf({ state, runAt, finishedAt }: JobRow): Html {
-  if (finishedAt !== null) return html`ended ${moment(finishedAt)}`;
+  if (finishedAt !== null) return html`finished ${moment(finishedAt)}`;
   return html`${state === 'running' ? 'was due' : 'due'} ${moment(runAt)}`;
 }
 

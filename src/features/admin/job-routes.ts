@@ -30,12 +30,12 @@ export function submitDiscardJob(hub: Hub, req: MemberRequest): Reply {
 
 function retry(hub: Hub, req: MemberRequest): void {
   if (retryJob(hub, find(hub, req), actorOf(req))) return;
-  throw new HttpError(409, 'This job is not failed, or another for the same waits already.');
+  throw new HttpError(409, 'This job has not failed, or another one for the same subject is already waiting.');
 }
 
 function discard(hub: Hub, req: MemberRequest): void {
   if (discardJob(hub, find(hub, req), actorOf(req))) return;
-  throw new HttpError(409, 'This job is running or at its end.');
+  throw new HttpError(409, 'This job is running or has ended.');
 }
 
 function find(hub: Hub, { params }: MemberRequest): JobRow {

@@ -17,32 +17,32 @@ type Fact = { subject: string; state: Html | string; isBad: boolean };
 export function overviewPage(overview: Overview): Page {
   const main = html`
 <header class="page-head">
-  <h1>How the hub is</h1>
+  <h1>Overview</h1>
   <p class="meta"><span>version ${overview.version}</span> <span>schema ${overview.schemaVersion}</span></p>
 </header>
 <dl class="facts panel">${facts(overview).map(factRow)}</dl>
 <h2>Jobs</h2>
 ${overview.jobs.length > 0 ? jobTable(overview.jobs) : html`<p class="empty">The queue is empty.</p>`}`;
-  return { title: 'How the hub is', main, section: 'admin/' };
+  return { title: 'Overview', main, section: 'admin/' };
 }
 
 function facts({ worker, failedJobs, oldestDueJobSeconds, backup, storage }: Overview): Fact[] {
-  const seen = worker.lastSeenSeconds === null ? 'has never run' : `seen ${worker.lastSeenSeconds} s ago`;
-  const failed = html`<a href="/admin/jobs">${failedJobs} out of retries</a>`;
+  const seen = worker.lastSeenSeconds === null ? 'never seen' : `last seen ${worker.lastSeenSeconds} s ago`;
+  const failed = html`<a href="/admin/jobs">${failedJobs} failed</a>`;
   return [
-    { subject: 'Worker', state: worker.ok ? seen : `does not run: ${seen}`, isBad: !worker.ok },
-    { subject: 'Synchronisation', state: failedJobs > 0 ? failed : 'as it should be', isBad: failedJobs > 0 },
-    { subject: 'Waiting longest', state: `${oldestDueJobSeconds} s`, isBad: oldestDueJobSeconds > 3600 },
+    { subject: 'Worker', state: `${worker.ok ? 'running' : 'not running'}, ${seen}`, isBad: !worker.ok },
+    { subject: 'Synchronisation', state: failedJobs > 0 ? failed : 'ok', isBad: failedJobs > 0 },
+    { subject: 'Oldest due job', state: `${oldestDueJobSeconds} s`, isBad: oldestDueJobSeconds > 3600 },
     { subject: 'Last backup', state: backup.lastAt === null ? 'never' : moment(backup.lastAt), isBad: backup.isStale },
     {
-      subject: 'Last verified',
+      subject: 'Last verified backup',
       state: backup.verifiedAt === null ? 'never' : moment(backup.verifiedAt),
       isBad: backup.verifiedAt === null,
     },
-    ...(backup.problem === null ? [] : [{ subject: 'Backup', state: backup.problem, isBad: true }]),
+    ...(backup.problem === null ? [] : [{ subject: 'Backup problem', state: backup.problem, isBad: true }]),
     { subject: 'Free space', state: byteSize(storage.freeBytes), isBad: storage.isLow },
     { subject: 'Database', state: byteSize(storage.databaseBytes), isBad: false },
-    { subject: 'Its log', state: byteSize(storage.walBytes), isBad: false },
+    { subject: 'Write-ahead log', state: byteSize(storage.walBytes), isBad: false },
     { subject: 'Uploads', state: byteSize(storage.uploadsBytes), isBad: false },
   ];
 }

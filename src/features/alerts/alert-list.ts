@@ -10,14 +10,14 @@ import { describeReceiver } from './send-alert.ts';
 export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefined>({
   name: 'alerts',
   title: 'Alerts',
-  summary: 'Alert deliveries, newest first; state shows those of one state',
+  summary: 'Alert deliveries, newest first; state filters them',
   key: ['id'],
   select: (hub, after, limit, state) => alertDeliveries(hub).list({ state, before: after?.id, limit }),
   filter: byState('alerts', DELIVERY_STATES),
   toJson: deliveryJson,
   lead: (hub) => html`<p class="lead">${receiver(hub)}</p>`,
   view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
-  empty: 'There are none.',
+  empty: 'No alerts.',
 });
 
 /** A delivery as the API and the command line show it. */
@@ -28,8 +28,8 @@ export function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: Ale
 function receiver(hub: Hub): Html {
   const address = describeReceiver(hub);
   return address === null
-    ? html`No receiver is configured (<code>ALERT_WEBHOOK_URL</code>): troubles stand in the log alone.`
-    : html`They go to <code>${address}</code>.`;
+    ? html`No receiver is configured (<code>ALERT_WEBHOOK_URL</code>): problems are only logged.`
+    : html`Sent to <code>${address}</code>.`;
 }
 
 function item(delivery: AlertDelivery): Html {
@@ -40,7 +40,7 @@ function item(delivery: AlertDelivery): Html {
     <p class="meta"><span class="tag ${state === 'failed' && 'failing'}">${state}</span>
       <span>${moment(createdAt)}</span>
       ${attempts > 1 && html`<span>${attempts} attempts</span>`}
-      ${suppressed > 0 && html`<span>${suppressed} more of the kind</span>`}</p>
+      ${suppressed > 0 && html`<span>${suppressed} more like this</span>`}</p>
     ${body && html`<p class="summary">${body}</p>`}
     ${lastError && html`<p class="summary bad">${lastError}</p>`}
   </div></li>`;

@@ -12,7 +12,7 @@ export const TROUBLES = {
     title: 'No events from webhooks for more than 7 days', severity: 'warning', over: 'No webhook is silent any more',
   },
   'worker-silent': {
-    title: 'The hub’s worker does not run', severity: 'error', over: 'The hub’s worker runs again',
+    title: 'The worker of the hub is not running', severity: 'error', over: 'The worker of the hub is running again',
   },
   'backup-failed': {
     title: 'A backup failed', severity: 'error', over: 'Backups succeed again',
@@ -27,7 +27,7 @@ export const TROUBLES = {
     title: 'The disk of the hub is nearly full', severity: 'error', over: 'The disk of the hub has space again',
   },
   'error-burst': {
-    title: 'Many unexpected errors', severity: 'error', over: 'Unexpected errors have become rare again',
+    title: 'Many unexpected errors', severity: 'error', over: 'Unexpected errors are rare again',
   },
 } satisfies Record<string, Words>;
 
@@ -39,13 +39,13 @@ export type TroubleMessage = { title: string; body: string; severity: Severity; 
 /** Of a trouble that happened `untold` times, `subjects` among them; `isOver` where it has passed already. */
 export function troubleMessage(trouble: Trouble, subjects: string[], untold: number, isOver: boolean): TroubleMessage {
   const { title, severity } = TROUBLES[trouble];
-  const lines = isOver ? [...subjects, 'This is over already.'] : subjects;
+  const lines = isOver ? [...subjects, 'This has already been resolved.'] : subjects;
   return { title, body: lines.join('\n'), severity, suppressed: Math.max(0, untold - subjects.length) };
 }
 
 /** That a trouble is over; it may have come back `untold` times in between. */
 export function overMessage(trouble: Trouble, subjects: string[], untold: number): TroubleMessage {
   const { title, over } = TROUBLES[trouble];
-  const body = [`It was: ${title}`, ...subjects].join('\n');
+  const body = [`Resolved: ${title}`, ...subjects].join('\n');
   return { title: over, body, severity: 'resolved', suppressed: Math.max(0, untold - subjects.length) };
 }

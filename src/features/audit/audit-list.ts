@@ -30,7 +30,7 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
     detail: ({ detail }) => detail,
   },
   view: auditTable,
-  empty: 'No record fits.',
+  empty: 'No matching events.',
 });
 
 /** An audit record as the API shows it, and the export of what an account did. */

@@ -8,17 +8,17 @@ export function auditForm(query: URLSearchParams, acts: string[]): Html {
   const isNarrowed = ['act', 'actor', 'target', 'from', 'to'].some((name) => query.get(name));
   return html`
 <details class="panel" ${isNarrowed && html`open`}>
-<summary>Narrow down</summary>
+<summary>Filter</summary>
 <form class="filter" action="/admin/audit">
-  <label>Act
+  <label>Action
     <select name="act"><option value="">all</option>
       ${acts.map((act) => html`<option ${act === chosen && html`selected`}>${act}</option>`)}</select></label>
-  <label>By <input name="actor" value="${query.get('actor')}" maxlength="200" autocapitalize="none"></label>
-  <label>To what <input name="target" value="${query.get('target')}" maxlength="200" placeholder="source:12"
+  <label>Actor <input name="actor" value="${query.get('actor')}" maxlength="200" autocapitalize="none"></label>
+  <label>Target <input name="target" value="${query.get('target')}" maxlength="200" placeholder="source:12"
     autocapitalize="none"></label>
-  <label>From <input type="date" name="from" value="${day(query.get('from'))}"></label>
-  <label>To <input type="date" name="to" value="${day(query.get('to'))}"></label>
-  <button>Show</button>
+  <label>From day <input type="date" name="from" value="${day(query.get('from'))}"></label>
+  <label>To day <input type="date" name="to" value="${day(query.get('to'))}"></label>
+  <button>Apply</button>
 </form>
 </details>`;
 }
@@ -31,7 +31,7 @@ function day(value: string | null): string {
 export function auditTable(items: AuditRecord[]): Html {
   return html`
 <div class="wide stacked"><table>
-  <thead><tr><th>When</th><th>Who</th><th>Did</th><th>To what</th><th>From</th></tr></thead>
+  <thead><tr><th>Time</th><th>Actor</th><th>Action</th><th>Target</th><th>Address</th></tr></thead>
   <tbody>${items.map(row)}</tbody>
 </table></div>`;
 }
@@ -39,7 +39,7 @@ export function auditTable(items: AuditRecord[]): Html {
 function row({ at, actorName, act, targetKind, targetId, targetName, address, detail }: AuditRecord): Html {
   const target = targetKind === null ? '' : `${targetKind}${targetId === null ? '' : ` ${targetId}`}`;
   return html`
-  <tr><td>${moment(at)}</td><td>${actorName || 'nobody signed in'}</td><td><code>${act}</code></td>
+  <tr><td>${moment(at)}</td><td>${actorName || 'not signed in'}</td><td><code>${act}</code></td>
     <td>${target} ${targetName && html`<span>“${targetName}”</span>`}
       ${detail !== '{}' && html`<small>${words(detail)}</small>`}</td>
     <td class="whole">${address}</td></tr>`;

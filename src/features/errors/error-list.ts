@@ -8,14 +8,14 @@ import { errorEvents, type ErrorEvent } from './error-store.ts';
 export const errorList = adminList<ErrorEvent, 'lastAt' | 'id'>({
   name: 'errors',
   title: 'Errors',
-  summary: 'Error events, one for each kind, last seen first',
+  summary: 'Errors of the hub, grouped by kind, last seen first',
   key: ['lastAt', 'id'],
   select: (hub, after, limit) => errorEvents(hub).list(after, limit),
   toJson: errorJson,
   lead: () => html`
-  <p class="lead">What went wrong in the hub itself and nobody expected. Each kind stands here once.</p>`,
+  <p class="lead">Unexpected errors of the hub itself, grouped by kind.</p>`,
   view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
-  empty: 'Nothing went wrong.',
+  empty: 'No errors.',
 });
 
 function errorJson({ firstAt, lastAt, ...event }: ErrorEvent) {
@@ -28,6 +28,6 @@ function item({ program, message, stack, count, firstAt, lastAt }: ErrorEvent): 
     <p class="title">${message || 'An error without a message'}</p>
     <p class="meta"><span>${program}</span> <span>${count === 1 ? 'once' : `${count} times`}</span>
       <span>last ${moment(lastAt)}</span> <span>first ${moment(firstAt)}</span></p>
-    <details><summary>Where</summary><pre>${stack}</pre></details>
+    <details><summary>Stack trace</summary><pre>${stack}</pre></details>
   </div></li>`;
 }

@@ -19,7 +19,9 @@ export function showHealth(hub: Hub, { query }: HubRequest): Reply {
   const probe = query.get('probe') ?? 'ready';
   if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
   if (probe !== 'ready') throw new HttpError(400, 'The probe is either "live" or "ready".', { headers: NO_STORE });
-  if (isRestoreUnderWay(hub.config.dataDir)) return unready('A backup is being restored, or that was interrupted.');
+  if (isRestoreUnderWay(hub.config.dataDir)) {
+    return unready('A backup is being restored, or a restore was interrupted.');
+  }
   try {
     return json(readHealth(hub), 200, NO_STORE);
   } catch (error) {
@@ -43,7 +45,7 @@ function unready(error: string): Reply {
 
 function unauthorized(): HttpError {
   const headers = { ...NO_STORE, 'www-authenticate': 'Bearer realm="Content Hub metrics"' };
-  return new HttpError(401, 'The metrics need the bearer token of METRICS_TOKEN.', { headers });
+  return new HttpError(401, 'Metrics require the bearer token from METRICS_TOKEN.', { headers });
 }
 
 /** Compares digests: of equal length whatever was sent. The scheme's name has no case (RFC 9110, 11.1). */

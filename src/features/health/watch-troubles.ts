@@ -34,8 +34,8 @@ export function watchSpace(hub: Hub): void {
 export function watchBackups(hub: Hub): void {
   const { lastBackup, newest, newestVerified, lastBackupFailed, lastVerifyFailed, lastVerification } =
     readBackupStatus(hub.config.dataDir);
-  watchTrouble(hub, 'backup-failed', lastBackupFailed ? `The last one: ${problemOf(lastBackup)}` : null);
-  const damaged = `${lastVerification?.name ?? 'The last one'}: ${problemOf(lastVerification)}`;
+  watchTrouble(hub, 'backup-failed', lastBackupFailed ? `The last backup: ${problemOf(lastBackup)}` : null);
+  const damaged = `${lastVerification?.name ?? 'The last backup'}: ${problemOf(lastVerification)}`;
   watchTrouble(hub, 'backup-verify-failed', lastVerifyFailed ? damaged : null);
   const wereEverMade = lastBackup !== null || newest !== null;
   const state = newestVerified ? `The newest is ${newestVerified.name}` : 'No backup on this machine is verified';
@@ -43,7 +43,7 @@ export function watchBackups(hub: Hub): void {
 }
 
 function problemOf(run: { problem: string | null } | null): string {
-  return run?.problem ?? 'no reason known';
+  return run?.problem ?? 'unknown reason';
 }
 
 /** How many unexpected errors there had been, at each look of the last minutes. */
@@ -60,6 +60,6 @@ export function watchErrors(hub: Hub): void {
   seen.push({ at: now, total });
   const recent = total - (seen[0]?.total ?? total);
   const minutes = Math.ceil((now - (seen[0]?.at ?? now)) / MINUTE);
-  const state = `${recent} within ${minutes} minutes; see the error events`;
+  const state = `${recent} within ${minutes} minutes; see the list of errors`;
   watchTrouble(hub, 'error-burst', recent >= BURST ? state : null);
 }

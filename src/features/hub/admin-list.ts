@@ -115,7 +115,7 @@ ${list.csv && downloads(apiOf(list), query)}`;
 
 function downloads(api: string, query: URLSearchParams): Html {
   return html`
-<p class="actions"><span>Download all of these:</span>
+<p class="actions"><span>Download all matching:</span>
   <a href="${api}?${withChange(query, 'format', 'csv')}">CSV</a>
   <a href="${api}?${withChange(query, 'format', 'jsonl')}">JSON lines</a></p>`;
 }
