@@ -2,7 +2,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { bytesLeft } from '../attachments/attach-files.ts';
 import { attachments, FILES_OF_OWNER, type Attachment } from '../attachments/attachment-store.ts';
 import { store, type Hub } from '../hub/hub.ts';
-import { joinSource } from '../sources/source-store.ts';
+import { fromSource, joinSource } from '../sources/source-store.ts';
 import { CONTENT_COLUMNS, type Position, type Post, type PreparedPost } from './post.ts';
 import { searchIndex } from './search-index-store.ts';
 
@@ -42,8 +42,8 @@ const UPSERT = `
                      content_hash, published_at, updated_at, created_at)
   SELECT s.id, s.visibility = 'public', s.owner_id, @guid, ${content.map(([name]) => `@${name}`).join(', ')},
          @contentHash, COALESCE(@publishedAt, @firstSeenAt), COALESCE(@updatedAt, @publishedAt, @firstSeenAt), @now
-    FROM (SELECT 1) ${joinSource('@sourceId')}
-   WHERE NOT EXISTS (SELECT 1 FROM post_tombstones WHERE source_id = @sourceId AND guid = @guid)
+    ${fromSource('@sourceId')}
+     AND NOT EXISTS (SELECT 1 FROM post_tombstones WHERE source_id = @sourceId AND guid = @guid)
   ON CONFLICT (source_id, guid) DO UPDATE SET
     ${content.map(([, column]) => `${column} = excluded.${column}`).join(', ')}, content_hash = excluded.content_hash,
     published_at = COALESCE(@publishedAt, published_at), updated_at = COALESCE(@updatedAt, @now)

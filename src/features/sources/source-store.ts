@@ -51,6 +51,11 @@ export function joinSource(id: string): string {
   return `JOIN sources s ON s.id = ${id} AND s.removed_at IS NULL`;
 }
 
+/** For statements that add to a source: its row as `s`, or none while it is being removed. */
+export function fromSource(id: string): string {
+  return `FROM sources s WHERE s.id = ${id} AND s.removed_at IS NULL`;
+}
+
 const SELECT = `
   SELECT s.id, s.owner_id AS ownerId, ${displayNameOf('s.owner_id')} AS owner, s.kind, s.title, s.visibility, s.state,
          s.state_reason AS stateReason, s.next_sync_at AS nextSyncAt, s.last_sync_at AS lastSyncAt,
