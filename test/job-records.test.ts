@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { LEASE, type JobQueue } from '../src/platform/jobs/job-queue.ts';
 import { add, assertCountsAreTrue, claimOne, START, startQueue } from './support/queue.ts';
 
@@ -98,4 +98,19 @@ test('pruning removes old finished jobs in bounded batches, never a failed or a 
   assert.equal(queue.prune(START + MINUTE, 3), 0);
   assert.deepEqual(queue.list().map((job) => job.state), ['queued', 'done', 'failed']);
   assertCountsAreTrue(db);
+});
+
+test('what a clock that was ahead put off is due once it is right; what may wait so long goes on waiting', (t) => {
+  const { queue, passTime } = startQueue(t);
+  passTime(300 * DAY);
+  add(queue, { dedupeKey: 'strayed' });
+  passTime(-300 * DAY);
+  add(queue, { dedupeKey: 'tomorrow', runAt: START + DAY });
+  queue.bringBackTimes();
+
+  const due = queue.claim('k', 9);
+  assert.deepEqual(due.map(({ dedupeKey }) => dedupeKey), ['strayed']);
+  queue.completeMany(due.map((job) => ({ job })));
+  passTime(DAY);
+  assert.equal(claimOne(queue).dedupeKey, 'tomorrow');
 });

@@ -5,14 +5,16 @@ import { tellTroubles } from '../features/alerts/raise-alerts.ts';
 import { tidyCache } from '../features/attachments/remote-cache.ts';
 import { scanUnscanned } from '../features/attachments/scan-upload.ts';
 import { removeAbandonedUploads, sweepUploads } from '../features/attachments/sweep-uploads.ts';
-import { planDueSyncs, pullBackStrayedSyncs } from '../features/feeds/sync-source.ts';
+import { planDueSyncs } from '../features/feeds/sync-source.ts';
 import { watchBackups, watchEnds, watchErrors, watchSpace } from '../features/health/watch-troubles.ts';
 import { watchWorker } from '../features/health/watch-worker.ts';
 import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
 import { removeOldRows } from '../features/retention/remove-old-rows.ts';
+import { syncState } from '../features/sources/sync-state-store.ts';
 import { findSilentWebhooks } from '../features/webhooks/find-silent-webhooks.ts';
 import { removeExpiredSecrets, sealSecrets } from '../features/webhooks/manage-webhooks.ts';
 import { removeOldEvents } from '../features/webhooks/receive-event.ts';
+import { webhooks } from '../features/webhooks/webhook-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
 import type { Task } from '../platform/jobs/scheduler.ts';
 
@@ -24,8 +26,8 @@ type ScheduledTask = { name: string; everyMs: number; run(hub: Hub, stopping: Ab
 /** What the worker does from time to time. */
 const WORKER_SCHEDULE: ScheduledTask[] = [
   { name: 'heartbeat', everyMs: 5 * SECOND, run: (hub) => heartbeats(hub).beat('worker') },
+  { name: 'bring back strayed times', everyMs: MINUTE, run: bringBackTimes },
   { name: 'plan due syncs', everyMs: SECOND, run: planDueSyncs },
-  { name: 'pull back strayed syncs', everyMs: MINUTE, run: pullBackStrayedSyncs },
 
   inSteps('remove finished jobs', MINUTE, (hub, limit) => jobs(hub).prune(hub.clock() - FINISHED_JOBS_KEPT, limit)),
   inSteps('remove idle rate limits', MINUTE, (hub, limit) => limits(hub).prune(limit)),
@@ -56,6 +58,13 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
 const WEB_SCHEDULE: ScheduledTask[] = [
   { name: 'watch the worker', everyMs: 10 * SECOND, run: watchWorker },
 ];
+
+/** After a clock that was ahead is set right, nothing waits for as long as it was wrong. */
+function bringBackTimes(hub: Hub): void {
+  jobs(hub).bringBackTimes();
+  syncState(hub).bringBackTimes();
+  webhooks(hub).bringBackTimes();
+}
 
 /** The recurring work of the worker, for a scheduler. */
 export function workerTasks(hub: Hub): Task[] {

@@ -9,6 +9,14 @@ export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
+/**
+ * Whether so long has passed since a time (unix ms). Also where that time is yet to come: the clock was ahead when it
+ * was stored, and nobody is to wait until it is there again.
+ */
+export function hasPassed(since: number, duration: number, now: number): boolean {
+  return now - since >= duration || since > now;
+}
+
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 const MIN_YEAR = 1900;
 

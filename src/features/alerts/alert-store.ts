@@ -1,3 +1,4 @@
+import { createTimeRepair, type StoredTime } from '../../platform/db/stored-times.ts';
 import { store } from '../hub/hub.ts';
 import type { Trouble, TroubleMessage } from './troubles.ts';
 
@@ -40,8 +41,15 @@ export type DeliveryQuery = { state?: DeliveryState | undefined; before?: number
 const EVENT_COLUMNS = `event, is_open AS isOpen, is_told AS isTold, untold, subjects, raised_at AS raisedAt,
   told_at AS toldAt, over_told_at AS overToldAt`;
 
+/** A time that is yet to come would silence its kind of trouble for as long. */
+const EVENT_TIMES: StoredTime[] = [
+  { table: 'alert_events', column: 'raised_at', furthest: 0 },
+  { table: 'alert_events', column: 'told_at', furthest: 0 },
+  { table: 'alert_events', column: 'over_told_at', furthest: 0 },
+];
+
 /** One row for each kind of trouble that there has been. */
-export const alertEvents = store(({ db }) => {
+export const alertEvents = store(({ db, clock }) => {
   const select = db.prepare<[string], EventRow>('alert event',
     `SELECT ${EVENT_COLUMNS} FROM alert_events WHERE event = ?`);
   const selectAll = db.prepare<[], EventRow>('alert events', `SELECT ${EVENT_COLUMNS} FROM alert_events`);
@@ -59,6 +67,8 @@ export const alertEvents = store(({ db }) => {
     },
 
     all: (): AlertEvent[] => selectAll.all().map(toEvent),
+
+    bringBackTimes: createTimeRepair(db, clock, EVENT_TIMES),
 
     put: ({ subjects, ...row }: AlertEvent): void => void upsert.run({ ...row, subjects: JSON.stringify(subjects) }),
   };

@@ -1,8 +1,10 @@
 import { DAY, HOUR, type Random } from '../../platform/clock.ts';
+import { createTimeRepair } from '../../platform/db/stored-times.ts';
 import { backoff, type Effects, type Fate } from '../../platform/jobs/finish-jobs.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
+import { dueTimes } from '../../platform/jobs/job-records.ts';
 import { PermanentError, RetryLaterError } from '../../platform/jobs/worker.ts';
-import { jobs, type Hub } from '../hub/hub.ts';
+import { jobs, store, type Hub } from '../hub/hub.ts';
 import type { JobKind } from '../hub/job-kind.ts';
 import { alertDeliveries, type AlertDelivery } from './alert-store.ts';
 import type { Alert } from './alert-text.ts';
@@ -21,8 +23,8 @@ const LONGEST_WAIT = HOUR;
 /** Added to a Retry-After at most, as a share of it, so that what was refused together does not come back together. */
 const SPREAD = 0.1;
 
-/** No delivery is ever put off further, so a later one was planned while the clock was ahead. */
-const NEVER_LATER = 2 * HOUR;
+/** No delivery is put off for longer than this, after a failure or by a Retry-After. */
+const LONGEST_PAUSE = 2 * HOUR;
 
 /**
  * Sends one alert. A worker that dies between the receiver's answer and the commit sends it again: rather twice than
@@ -79,9 +81,12 @@ export function planDelivery(
   return { state: 'pending', delayMs: Math.max(backoff(attempts, random), Math.ceil(asked)) };
 }
 
+const deliveryTimes = store(({ db, clock }) =>
+  createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE, deliverAlert.name)]));
+
 /** Looks after deliveries that a clock set back or a discarded job has left behind. */
 export function tidyDeliveries(hub: Hub): void {
-  jobs(hub).pullBack(deliverAlert.name, hub.clock() + NEVER_LATER);
+  deliveryTimes(hub)();
   for (const { id, attempts } of alertDeliveries(hub).pending()) {
     if (jobs(hub).isLive(deliverAlert.name, String(id))) continue;
     alertDeliveries(hub).markFailed(id, attempts, 'it was given up: its job is gone');

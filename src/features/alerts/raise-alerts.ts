@@ -54,8 +54,8 @@ export function isTroubleOpen(hub: Hub, trouble: Trouble): boolean {
 
 /** Makes messages of what is not told yet and may be told by now. */
 export function tellTroubles(hub: Hub): void {
-  const now = hub.clock();
-  const news = alertEvents(hub).all().filter((event) => hasNews(event, now));
+  alertEvents(hub).bringBackTimes();
+  const news = alertEvents(hub).all().filter(hasNews);
   for (const { event } of news) hub.db.write('tell of trouble', () => tellOne(hub, event));
 }
 
@@ -75,7 +75,7 @@ function noteRaised(hub: Hub, trouble: Trouble, subject: string): void {
 
 function isToBeRaised(hub: Hub, trouble: Trouble): boolean {
   const known = alertEvents(hub).find(trouble);
-  return known?.isOpen !== 1 || hasPassed(known.raisedAt, REMIND_EVERY, hub.clock());
+  return known?.isOpen !== 1 || isLongAgo(known.raisedAt, REMIND_EVERY, hub.clock());
 }
 
 function raiseIfNew(hub: Hub, trouble: Trouble, subject: string): void {
@@ -95,21 +95,18 @@ function resolveTrouble(hub: Hub, trouble: Trouble): void {
 
 /** In a transaction. */
 function tellOne(hub: Hub, event: Trouble): void {
-  const known = alertEvents(hub).find(event);
-  if (!known || !(event in TROUBLES)) return;
+  const state = alertEvents(hub).find(event);
+  if (!state || !(event in TROUBLES)) return;
   const now = hub.clock();
-  const state = notFromTheFuture(known, now);
   const isOver = state.isOpen === 0;
   const { subjects, untold } = state;
   const told = { untold: 0, subjects: [] };
-  if (isOver && state.isTold === 1 && hasPassed(state.overToldAt, TELL_EVERY, now)) {
+  if (isOver && state.isTold === 1 && isLongAgo(state.overToldAt, TELL_EVERY, now)) {
     send(hub, event, overMessage(event, subjects, untold));
     alertEvents(hub).put({ ...state, ...told, isTold: 0, overToldAt: now });
-  } else if (untold > 0 && hasPassed(state.toldAt, TELL_EVERY, now)) {
+  } else if (untold > 0 && isLongAgo(state.toldAt, TELL_EVERY, now)) {
     send(hub, event, troubleMessage(event, subjects, untold, isOver));
     alertEvents(hub).put({ ...state, ...told, isTold: isOver ? 0 : 1, toldAt: now });
-  } else if (state !== known) {
-    alertEvents(hub).put(state);
   }
 }
 
@@ -125,21 +122,10 @@ function withSubject(subjects: string[], subject: string): string[] {
   return subjects.length >= NAMED || subjects.includes(subject) ? subjects : [...subjects, subject];
 }
 
-function hasNews(event: AlertEvent, now: number): boolean {
-  return event.untold > 0 || (event.isOpen === 0 && event.isTold === 1) || notFromTheFuture(event, now) !== event;
+function hasNews(event: AlertEvent): boolean {
+  return event.untold > 0 || (event.isOpen === 0 && event.isTold === 1);
 }
 
-/** After a clock that was ahead is set right, its times would silence a kind for as long: they become `now`. */
-function notFromTheFuture(event: AlertEvent, now: number): AlertEvent {
-  const times = [event.raisedAt, event.toldAt, event.overToldAt].map((at) => at ?? 0);
-  if (Math.max(...times) <= now) return event;
-  const atMostNow = (at: number | null): number | null => at === null ? null : Math.min(at, now);
-  return {
-    ...event,
-    raisedAt: atMostNow(event.raisedAt), toldAt: atMostNow(event.toldAt), overToldAt: atMostNow(event.overToldAt),
-  };
-}
-
-function hasPassed(since: number | null, duration: number, now: number): boolean {
+function isLongAgo(since: number | null, duration: number, now: number): boolean {
   return since === null || now - since >= duration;
 }

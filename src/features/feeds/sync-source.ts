@@ -1,4 +1,4 @@
-import { DAY, HOUR, SECOND } from '../../platform/clock.ts';
+import { SECOND } from '../../platform/clock.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
 import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
@@ -12,9 +12,6 @@ import { sources, type Source } from '../sources/source-store.ts';
 import { syncState, type SyncState } from '../sources/sync-state-store.ts';
 import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
 import { planAfterFailure, planNextSync } from './plan-sync.ts';
-
-/** No retry is ever put off further than a day, so a later one was planned while the clock was ahead. */
-const NEVER_LATER = DAY + HOUR;
 
 const GONE = 'The publisher says that this feed is permanently gone (410).';
 
@@ -133,11 +130,6 @@ export async function planDueSyncs(hub: Hub, stopping: AbortSignal): Promise<voi
     enqueue(hub, syncSource, { sourceId }, { lane: host });
   });
   await throttled(hub)('plan due syncs', take, () => stopping.aborted);
-}
-
-/** Makes retries due that were put off while the clock was ahead. */
-export function pullBackStrayedSyncs(hub: Hub): void {
-  jobs(hub).pullBack(syncSource.name, hub.clock() + NEVER_LATER);
 }
 
 /** A job for the feed is due now: a new one, or the one that waits for its next try. */

@@ -1,4 +1,4 @@
-import { DAY, MINUTE, SECOND } from '../../platform/clock.ts';
+import { DAY, hasPassed, SECOND } from '../../platform/clock.ts';
 import { audit, THE_HUB, type Actor } from '../audit/audit.ts';
 import { auditRecords } from '../audit/audit-store.ts';
 import { errorEvents } from '../errors/error-store.ts';
@@ -58,11 +58,8 @@ function isUnderWay(hub: Hub): boolean {
   return retentionRuns(hub).find()?.finishedAt === null;
 }
 
-/** Whether a day has passed. A clock that was set back makes no old row safe and no run late. */
 function isDue(hub: Hub): boolean {
-  const last = retentionRuns(hub).find();
-  const now = hub.clock();
-  return !last || now - last.startedAt >= DAY || last.startedAt > now + MINUTE;
+  return hasPassed(retentionRuns(hub).find()?.startedAt ?? -Infinity, DAY, hub.clock());
 }
 
 async function work(hub: Hub, actor: Actor, sliceMs: number): Promise<void> {

@@ -1,4 +1,5 @@
 import { DAY, HOUR } from '../../platform/clock.ts';
+import { createTimeRepair, type StoredTime } from '../../platform/db/stored-times.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
 import { store } from '../hub/hub.ts';
 import { TITLE_MAX, type SourceState } from './source-store.ts';
@@ -33,8 +34,8 @@ export type DueSource = { sourceId: number; host: string };
  */
 const SAFETY_NET = DAY;
 
-/** Nothing is ever planned this far ahead: a later time was written while the clock was ahead, and counts as due. */
-const NEVER_LATER = DAY + HOUR;
+/** No source is planned for later than a day, nor for later than the safety net. */
+const SYNC_TIMES: StoredTime[] = [{ table: 'sources', column: 'next_sync_at', furthest: SAFETY_NET + HOUR }];
 
 const DESCRIPTION_MAX = 1_000;
 
@@ -44,9 +45,9 @@ export const syncState = store(({ db, clock }) => {
     SELECT s.id AS sourceId, s.state, s.failures, s.last_success_at AS lastSuccessAt,
            f.url, f.etag, f.last_modified AS lastModified, f.body_hash AS bodyHash, f.ttl
       FROM sources s JOIN feeds f ON f.source_id = s.id WHERE s.id = ? AND s.removed_at IS NULL`);
-  const selectDue = db.prepare<[number, number, number], DueSource>('due sources', `
+  const selectDue = db.prepare<[number, number], DueSource>('due sources', `
     SELECT s.id AS sourceId, f.host FROM sources s JOIN feeds f ON f.source_id = s.id
-     WHERE s.next_sync_at IS NOT NULL AND (s.next_sync_at <= ? OR s.next_sync_at > ?)
+     WHERE s.next_sync_at <= ?
      ORDER BY s.next_sync_at LIMIT ?`);
   const postpone = db.prepare<[number, number]>('postpone source', 'UPDATE sources SET next_sync_at = ? WHERE id = ?');
   const markSuccess = db.prepare<[number, number, number, number]>('record sync', `
@@ -78,12 +79,13 @@ export const syncState = store(({ db, clock }) => {
      WHERE kind = 'feed' AND state <> 'paused' ORDER BY COALESCE(last_success_at, created_at) LIMIT 1`);
 
   return {
+    bringBackTimes: createTimeRepair(db, clock, SYNC_TIMES),
     find: (sourceId: number): SyncState | undefined => select.get(sourceId),
 
     /** Due sources, longest waiting first. Their next time is moved to the safety net in the same transaction. */
     takeDue: (limit: number, enqueue: (due: DueSource) => void): number => db.write('take due sources', () => {
       const now = clock();
-      const due = selectDue.all(now, now + NEVER_LATER, limit);
+      const due = selectDue.all(now, limit);
       for (const source of due) {
         enqueue(source);
         postpone.run(now + SAFETY_NET, source.sourceId);

@@ -17,7 +17,6 @@ const TELL_EVERY = DAY;
  */
 export function findSilentWebhooks(hub: Hub, limit: number): number {
   const now = hub.clock();
-  webhooks(hub).pullBack(now);
   const quiet = webhooks(hub).quiet(now - LONGEST_QUIET, now - TELL_EVERY, limit);
   for (const webhook of quiet) {
     webhooks(hub).markSilent(webhook.sourceId, now);

@@ -1,4 +1,4 @@
-import { DAY, MINUTE, SECOND } from '../../platform/clock.ts';
+import { SECOND } from '../../platform/clock.ts';
 import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { isSealed, openSecret, PLAIN, sealSecret } from '../../platform/secrets.ts';
@@ -6,17 +6,7 @@ import { audit, type Actor } from '../audit/audit.ts';
 import { once, type Hub } from '../hub/hub.ts';
 import type { Source } from '../sources/source-store.ts';
 import { createSecret, signingKeys, type SigningKeys } from './webhook-secret.ts';
-import { webhooks } from './webhook-store.ts';
-
-/** How long the secret before the last rotation stays valid. */
-export const ROTATION_GRACE = DAY;
-
-/**
- * How far a clock may be set back without ending the previous secret: as far as a sender's clock may be off. A clock
- * that was further ahead at the rotation must not make that secret valid for longer than was promised.
- */
-const CLOCK_TOLERANCE = 5 * MINUTE;
-const LONGEST_LEFT = ROTATION_GRACE + CLOCK_TOLERANCE;
+import { LONGEST_LEFT, ROTATION_GRACE, webhooks } from './webhook-store.ts';
 
 /** A webhook's secrets are read once a second at most: that takes longer than to check a signature. */
 const KEPT_FOR = SECOND;
@@ -94,8 +84,7 @@ export function sealSecrets(hub: Hub, limit: number): number {
 
 /** Forgets up to `limit` secrets that are valid no longer, in the caller's transaction. Returns how many. */
 export function removeExpiredSecrets(hub: Hub, limit: number): number {
-  const now = hub.clock();
-  return overwritingDeleted(hub.db, () => webhooks(hub).removePreviousSecrets(now, now + LONGEST_LEFT, limit));
+  return overwritingDeleted(hub.db, () => webhooks(hub).removePreviousSecrets(hub.clock(), limit));
 }
 
 function seal({ config }: Hub, sourceId: number, secret: string): string {

@@ -1,3 +1,5 @@
+import { DAY, MINUTE } from '../../platform/clock.ts';
+import { createTimeRepair, type StoredTime } from '../../platform/db/stored-times.ts';
 import { sourceIsPresent } from '../sources/source-store.ts';
 import { store } from '../hub/hub.ts';
 
@@ -29,6 +31,22 @@ export type QuietWebhook = Pick<Webhook, 'sourceId' | 'state'> & { quietSinceAt:
 const COLUMNS = `source_id AS sourceId, state, last_event_at AS lastEventAt, previous_until_at AS previousUntilAt,
   created_at AS createdAt`;
 
+/** How long the secret before the last rotation stays valid. */
+export const ROTATION_GRACE = DAY;
+
+/**
+ * How far a clock may be set back without ending the previous secret: as far as a sender's clock may be off. A clock
+ * that was further ahead at the rotation must not make that secret valid for longer than was promised.
+ */
+const CLOCK_TOLERANCE = 5 * MINUTE;
+export const LONGEST_LEFT = ROTATION_GRACE + CLOCK_TOLERANCE;
+
+const TIMES: StoredTime[] = [
+  { table: 'webhooks', column: 'quiet_since_at', furthest: 0 },
+  { table: 'webhooks', column: 'silence_told_at', furthest: 0 },
+  { table: 'webhooks', column: 'previous_until_at', furthest: LONGEST_LEFT },
+];
+
 /** The webhooks of sources of that kind: their secrets, and when they were last heard. */
 export const webhooks = store(({ db, clock }) => {
   const insert = db.prepare<[number, string, number, number]>('create webhook',
@@ -48,9 +66,9 @@ export const webhooks = store(({ db, clock }) => {
      WHERE secret LIKE ? OR previous_secret LIKE ? LIMIT ?`);
   const replace = db.prepare<[StoredSecrets]>('seal webhook secrets', `
     UPDATE webhooks SET secret = @secret, previous_secret = @previousSecret WHERE source_id = @sourceId`);
-  const removePrevious = db.prepare<[number, number, number]>('remove previous secrets', `
+  const removePrevious = db.prepare<[number, number]>('remove previous secrets', `
     UPDATE webhooks SET previous_secret = NULL, previous_until_at = NULL WHERE source_id IN
-      (SELECT source_id FROM webhooks WHERE previous_until_at <= ? OR previous_until_at > ? LIMIT ?)`);
+      (SELECT source_id FROM webhooks WHERE previous_until_at <= ? LIMIT ?)`);
 
   const selectArrival = db.prepare<[number], { at: number }>('rate limit of webhook',
     `SELECT arrives_at AS at FROM webhooks WHERE source_id = ? AND state <> 'disabled'`);
@@ -59,9 +77,6 @@ export const webhooks = store(({ db, clock }) => {
        SET last_event_at = @at, quiet_since_at = @at, state = 'active', silence_told_at = NULL, arrives_at = @arrivesAt
      WHERE source_id = @sourceId`);
 
-  const pullBack = db.prepare<[number, number, number, number]>('pull back webhook times', `
-    UPDATE webhooks SET quiet_since_at = MIN(quiet_since_at, ?), silence_told_at = MIN(silence_told_at, ?)
-     WHERE quiet_since_at > ? OR silence_told_at > ?`);
   const selectQuiet = db.prepare<[number, number, number], QuietWebhook>('quiet webhooks', `
     SELECT source_id AS sourceId, state, quiet_since_at AS quietSinceAt FROM webhooks
      WHERE state <> 'disabled' AND quiet_since_at < ? AND (silence_told_at IS NULL OR silence_told_at <= ?)
@@ -83,9 +98,8 @@ export const webhooks = store(({ db, clock }) => {
     secretsBeginningWith: (prefix: string, limit: number): StoredSecrets[] =>
       selectPlain.all(`${prefix}%`, `${prefix}%`, limit),
     replaceSecrets: (secrets: StoredSecrets): void => void replace.run(secrets),
-    /** Forgets previous secrets whose time was over at `now`, or ends after `latest` (unix ms). Returns how many. */
-    removePreviousSecrets: (now: number, latest: number, limit: number): number =>
-      removePrevious.run(now, latest, limit).changes,
+    /** Forgets previous secrets whose time was over at `now` (unix ms). Returns how many. */
+    removePreviousSecrets: (now: number, limit: number): number => removePrevious.run(now, limit).changes,
 
     /** The theoretical arrival time of its rate limit, unix ms; undefined where no webhook takes events. */
     arrivesAt: (sourceId: number): number | undefined => selectArrival.get(sourceId)?.at,
@@ -93,11 +107,10 @@ export const webhooks = store(({ db, clock }) => {
     noteEvents: (sourceId: number, at: number, arrivesAt: number): void =>
       void noteEvents.run({ sourceId, at, arrivesAt }),
 
-    /** Times from the future, which a clock that was ahead has left, become `now` (unix ms). */
-    pullBack: (now: number): void => void pullBack.run(now, now, now, now),
     /** Up to `limit` that were last heard before `heardBefore`, and whose silence was not told after `toldBefore`. */
     quiet: (heardBefore: number, toldBefore: number, limit: number): QuietWebhook[] =>
       selectQuiet.all(heardBefore, toldBefore, limit),
+    bringBackTimes: createTimeRepair(db, clock, TIMES),
     markSilent: (sourceId: number, now: number): void => void markSilent.run(now, sourceId),
   };
 });

@@ -1,5 +1,6 @@
-import { SECOND, type Clock } from '../clock.ts';
+import { DAY, HOUR, SECOND, type Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
+import { createTimeRepair, type StoredTime } from '../db/stored-times.ts';
 
 /** Every state of a job: first what needs somebody, last what has ended. */
 export const JOB_STATES = ['failed', 'retrying', 'queued', 'running', 'done', 'discarded'] as const;
@@ -32,6 +33,15 @@ const COLUMNS = `id, kind, payload, dedupe_key AS dedupeKey, lane, state, run_at
   max_attempts AS maxAttempts, lease_expires_at AS leaseExpiresAt, last_error AS lastError,
   created_at AS createdAt, finished_at AS finishedAt`;
 
+/** No job is put off for longer than this, whatever its kind. */
+const LONGEST_PAUSE = DAY + HOUR;
+
+/** When waiting jobs are due, those of one kind or all. */
+export function dueTimes(furthest: number, kind?: string): StoredTime {
+  const ofKind = kind === undefined ? '' : ` AND kind = '${kind}'`;
+  return { table: 'jobs', column: 'run_at', furthest, where: `state IN ('queued', 'retrying')${ofKind}` };
+}
+
 /** How a person looks after jobs, and how old ones are swept. */
 export function createJobRecords(db: Db, clock: Clock) {
   const sql = prepareStatements(db);
@@ -53,8 +63,7 @@ export function createJobRecords(db: Db, clock: Clock) {
     /** The waiting job of that kind and key is due now. False when there is none, or it runs already. */
     hurry: (kind: string, dedupeKey: string): boolean => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
 
-    /** Makes due what was put off beyond `latest` (unix ms), as only a clock that was ahead can have done. */
-    pullBack: (kind: string, latest: number): number => sql.pullBack.run(clock(), kind, latest).changes,
+    bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
 
     /** A failed or waiting job will not run. False for one that is running or at its end. */
     discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
@@ -78,9 +87,6 @@ function prepareStatements(db: Db) {
     `),
     hurry: db.prepare<[number, string, string]>('hurry job', `
       UPDATE jobs SET run_at = MIN(run_at, ?) WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying')
-    `),
-    pullBack: db.prepare<[number, string, number]>('pull jobs back', `
-      UPDATE jobs SET run_at = ? WHERE kind = ? AND state IN ('queued', 'retrying') AND run_at > ?
     `),
     discard: db.prepare<[number, number]>('discard job', `
       UPDATE jobs SET state = 'discarded', finished_at = ?

@@ -1,4 +1,4 @@
-import { SECOND, type Clock } from '../clock.ts';
+import { hasPassed, SECOND, type Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { errorFields, type Log } from '../log.ts';
 
@@ -23,9 +23,7 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
   let timer: NodeJS.Timeout | undefined;
 
   function isDue(task: Task): boolean {
-    const last = lastStarted.get(task);
-    const elapsed = last === undefined ? Infinity : clock() - last;
-    return !running.has(task) && (elapsed >= task.everyMs || elapsed < 0);
+    return !running.has(task) && hasPassed(lastStarted.get(task) ?? -Infinity, task.everyMs, clock());
   }
 
   async function runTask(task: Task): Promise<void> {
