@@ -97,6 +97,11 @@ test('no statement replaces rows of a counted table, which would skip its delete
   assert.deepEqual(offenders(/^$/, /\bREPLACE INTO (posts|sources|jobs)\b(?!_)/i), []);
 });
 
+test('acts are handed a hub: no type of dependencies, no alias of what a factory returns', () => {
+  assert.deepEqual(offenders(/^$/, /\btype \w*(Deps|Needs)\b/), []);
+  assert.deepEqual(offenders(/^src\/platform\//, /ReturnType<typeof create/), []);
+});
+
 test('no file names a catch-all', () => {
   const vague = /\/(utils?|helpers?|common|types|index|manager|misc)\.ts$/;
   assert.deepEqual(SOURCES.filter(({ name }) => vague.test(name)).map(({ name }) => name), []);

@@ -83,6 +83,3 @@ export function audit(
     detail: JSON.stringify(detail),
   });
 }
-
-/** `audit` with the hub left out, for acts that are still handed what they need. */
-export type RecordAct = (event: AuditEvent, actor: Actor, target?: AuditTarget, detail?: AuditDetail) => void;
