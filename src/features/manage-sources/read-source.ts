@@ -1,4 +1,4 @@
-import { createInput } from '../../platform/http/input.ts';
+import { createInput, type Input } from '../../platform/http/input.ts';
 import { SOURCE_KINDS, TITLE_MAX, VISIBILITIES, type SourceKind, type Visibility } from '../sources/source-store.ts';
 
 /** Characters. What is longer is refused before any expression or parser looks at it. */
@@ -12,8 +12,6 @@ export type SourceChange = {
   visibility: Visibility | undefined;
   paused: boolean | undefined;
 };
-
-type Input = ReturnType<typeof createInput>;
 
 /** A source to be added, out of a JSON object or form; 422 with all that is wrong with it. */
 export function readNewSource(values: Record<string, unknown>): WantedSource {

@@ -1,4 +1,4 @@
-import { createInput } from '../../platform/http/input.ts';
+import { createInput, type Input } from '../../platform/http/input.ts';
 import { escapeHtml, decodeEntities } from '../../platform/markup/entities.ts';
 import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
 
@@ -8,8 +8,6 @@ const MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
 export type Draft = { title: string; contentHtml: string; url: string | null; publishedAt: number };
 
 type Values = Record<string, unknown>;
-type Input = ReturnType<typeof createInput>;
-
 /** A new post as it was sent: source and draft. 422 with every mistake. */
 export function readNewPost(values: Values, now: number): { sourceId: number; draft: Draft } {
   const input = createInput(values);
