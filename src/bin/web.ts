@@ -5,7 +5,7 @@
 import type { AddressInfo } from 'node:net';
 import { listenProblem, type WebMessage } from '../app/processes/listening.ts';
 import { startProcess } from '../app/processes/start-process.ts';
-import { createWebServer } from '../app/web-server.ts';
+import { createWebServer } from '../app/processes/web-server.ts';
 import { webTasks } from '../app/schedule.ts';
 import { noteError } from '../features/errors/error-store.ts';
 import { stopDeliveringAlerts } from '../features/health/watch-worker.ts';

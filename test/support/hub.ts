@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { JOB_KINDS } from '../../src/app/job-kinds.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { workerTasks } from '../../src/app/schedule.ts';
-import { createWebServer } from '../../src/app/web-server.ts';
+import { createWebServer } from '../../src/app/processes/web-server.ts';
 import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
 import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';

@@ -1,11 +1,16 @@
-import type { Hub } from '../features/hub/hub.ts';
-import { notifications } from '../features/notifications/notification-store.ts';
-import { html, type Html } from '../platform/http/html.ts';
-import { statusTitle, type HttpError } from '../platform/http/problem.ts';
-import { page, seeOther, type Page, type Reply } from '../platform/http/reply.ts';
-import type { Viewer } from '../platform/http/router.ts';
-import { ADMIN_LISTS } from './admin-lists.ts';
-import type { Assets } from './assets.ts';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { once, type Hub } from '../../features/hub/hub.ts';
+import { notifications } from '../../features/notifications/notification-store.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import { statusTitle, type HttpError } from '../../platform/http/problem.ts';
+import { page, seeOther, text, type Page, type Reply } from '../../platform/http/reply.ts';
+import { route, type Route, type Viewer } from '../../platform/http/router.ts';
+import { ADMIN_LISTS } from '../admin-lists.ts';
+
+const ASSETS = join(import.meta.dirname, 'assets');
+const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };
 
 const NAVIGATION = [
   { section: 'posts', href: '/', label: 'Posts' },
@@ -34,8 +39,8 @@ type Frame = {
 const MOST_UNREAD = 100;
 
 /** Puts the hub's head and navigation around a page. */
-export function renderPage(hub: Hub, assets: Assets, content: Page, viewer: Viewer | null): string {
-  const { stylesheet, icon } = assets;
+export function renderPage(hub: Hub, content: Page, viewer: Viewer | null): string {
+  const { stylesheet, icon } = assets(hub);
   const navigation = viewer?.role === 'admin' ? [...NAVIGATION, ...FOR_ADMINS] : NAVIGATION;
   const frame = { siteName: 'Content Hub', stylesheet, icon, navigation, corner: corner(hub, viewer) };
   return layout(isForAdmins(content) ? withAdminNavigation(content) : content, frame);
@@ -116,4 +121,22 @@ function alternateLink({ type, href, title }: NonNullable<Page['alternates']>[nu
 
 function navigationLink({ section, href, label }: Frame['navigation'][number], current: string | undefined): Html {
   return html`<a href="${href}" ${section === current && html`aria-current="page"`}>${label}</a>`;
+}
+
+/**
+ * The stylesheet and the icon, read once: their addresses, and the routes that answer there. The addresses hold their
+ * hashes, so that browsers may keep them for ever.
+ */
+export const assets = once((_hub: Hub) => {
+  const stylesheet = readAsset('hub.css', 'text/css; charset=utf-8');
+  const icon = readAsset('icon.svg', 'image/svg+xml');
+  return { stylesheet: stylesheet.path, icon: icon.path, routes: [stylesheet.route, icon.route] };
+});
+
+function readAsset(name: string, contentType: string): { path: string; route: Route } {
+  const content = readFileSync(join(ASSETS, name), 'utf8');
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 12);
+  const path = `/assets/${hash}/${name}` as const;
+  const reply: Reply = text(content, contentType, FOR_EVER);
+  return { path, route: route(`GET ${path}`, 'public', `Asset: ${name}`, () => reply) };
 }

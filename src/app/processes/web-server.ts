@@ -1,32 +1,30 @@
 import type { Server } from 'node:http';
-import { authenticate } from '../features/accounts/authenticate.ts';
-import { noteError } from '../features/errors/error-store.ts';
-import { httpMetrics, processMetrics } from '../features/health/read-metrics.ts';
-import { bufferedCounts, type Hub } from '../features/hub/hub.ts';
-import { openDatabase } from '../platform/db/open-database.ts';
-import { createResponseCache } from '../platform/http/response-cache.ts';
-import { createHubServer } from '../platform/http/server.ts';
-import { readAssets } from './assets.ts';
-import { createContentVersion } from '../platform/http/content-version.ts';
-import { errorPage, renderPage } from './page-frame.ts';
-import { hubRoutes } from './routes.ts';
+import { authenticate } from '../../features/accounts/authenticate.ts';
+import { noteError } from '../../features/errors/error-store.ts';
+import { httpMetrics, processMetrics } from '../../features/health/read-metrics.ts';
+import { bufferedCounts, type Hub } from '../../features/hub/hub.ts';
+import { openDatabase } from '../../platform/db/open-database.ts';
+import { createContentVersion } from '../../platform/http/content-version.ts';
+import { createResponseCache } from '../../platform/http/response-cache.ts';
+import { createHubServer } from '../../platform/http/server.ts';
+import { errorPage, renderPage } from '../frame/page-frame.ts';
+import { hubRoutes } from '../routes.ts';
 
 /** The HTTP server of a hub, not yet listening. `release` frees what it holds, after it was closed. */
 export function createWebServer(hub: Hub): { server: Server; release(): void } {
   const { config, log } = hub;
   const { close: closeMetrics } = processMetrics(hub);
-  const assets = readAssets();
   const reader = openDatabase(config.databasePath, { readonly: true });
 
   const server = createHubServer({
-    routes: hubRoutes(hub, assets),
+    routes: hubRoutes(hub),
     log,
     cache: createResponseCache(createContentVersion(reader)),
     baseUrl: config.baseUrl,
     trustedProxies: config.trustedProxies,
     discardBytes: 8 * config.uploadMaxBytes, // twice what a request may have
     authenticate: (req) => authenticate(hub, req),
-    renderPage: (page, viewer) => renderPage(hub, assets, page, viewer),
+    renderPage: (page, viewer) => renderPage(hub, page, viewer),
     errorPage,
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
     onError: (error) => noteError(hub, error),
