@@ -39,7 +39,7 @@ import {
 import { showChangePost, showWritePost, submitPost, submitPostChange } from '../features/posts/post-pages.ts';
 import type { Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
-import { ADMIN_LISTS } from './admin-lists.ts';
+import { ADMIN_LISTS } from './frame/admin-lists.ts';
 import { assets } from './frame/page-frame.ts';
 import { withOpenApi } from './openapi.ts';
 

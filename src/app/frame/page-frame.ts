@@ -7,7 +7,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { statusTitle, type HttpError } from '../../platform/http/problem.ts';
 import { page, seeOther, text, type Page, type Reply } from '../../platform/http/reply.ts';
 import { route, type Route, type Viewer } from '../../platform/http/router.ts';
-import { ADMIN_LISTS } from '../admin-lists.ts';
+import { ADMIN_LISTS } from './admin-lists.ts';
 
 const ASSETS = join(import.meta.dirname, 'assets');
 const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };

@@ -41,7 +41,7 @@ type Definition<Item, Key extends keyof Item, Filter> = {
 /** What a form of the page answers with: the same page with something else above the items. */
 type FormAnswer = { above: Html; status?: number };
 
-/** One list for administrators. `app/admin-lists.ts` names all of them. */
+/** One list for administrators. `app/frame/admin-lists.ts` names all of them. */
 export type AdminList = {
   name: string;
   title: string;
