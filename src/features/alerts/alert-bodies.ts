@@ -4,7 +4,7 @@ import {
 } from './alert-text.ts';
 import type { Severity } from './troubles.ts';
 
-export type ChatFormat = 'slack' | 'mattermost' | 'rocketchat' | 'discord' | 'googlechat' | 'teams';
+type ChatFormat = 'slack' | 'mattermost' | 'rocketchat' | 'discord' | 'googlechat' | 'teams';
 
 const MARKS: Record<Severity, string> = { error: '🔴', warning: '🟠', info: '🔵', resolved: '🟢' };
 const COLOURS: Record<Severity, number> = { error: 0xe01e5a, warning: 0xde9e31, info: 0x3b88c3, resolved: 0x2eb886 };

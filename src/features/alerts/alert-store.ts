@@ -36,7 +36,7 @@ export type AlertDelivery = TroubleMessage & {
 type NewDelivery = TroubleMessage & { event: Trouble };
 
 /** `before` is the id of the last one of the page before. */
-export type DeliveryQuery = { state?: DeliveryState | undefined; before?: number | undefined; limit: number };
+type DeliveryQuery = { state?: DeliveryState | undefined; before?: number | undefined; limit: number };
 
 const EVENT_COLUMNS = `event, is_open AS isOpen, is_told AS isTold, untold, subjects, raised_at AS raisedAt,
   told_at AS toldAt, over_told_at AS overToldAt`;

@@ -69,7 +69,7 @@ function toAlert({ title, body, severity, event, createdAt, suppressed }: AlertD
 }
 
 /** What becomes of a delivery; `delayMs` from now until it is tried again. */
-export type NextStep = { state: 'delivered' } | { state: 'pending'; delayMs: number } | { state: 'failed' };
+type NextStep = { state: 'delivered' } | { state: 'pending'; delayMs: number } | { state: 'failed' };
 
 /** What follows the attempt just made, the `attempts`-th: waits grow (`backoff`), none is shorter than Retry-After. */
 export function planDelivery(

@@ -1,9 +1,9 @@
 import { store } from '../hub/hub.ts';
 
 /** How many rows of each kind were removed. */
-export type Removed = Record<string, number>;
+type Removed = Record<string, number>;
 
-export type RetentionRun = { startedAt: number; finishedAt: number | null; removed: Removed };
+type RetentionRun = { startedAt: number; finishedAt: number | null; removed: Removed };
 
 type RunRow = Omit<RetentionRun, 'removed'> & { removed: string };
 

@@ -9,7 +9,7 @@ import { webhookEvents, webhooks, type AcceptedEvent } from './webhook-store.ts'
 const RATE: Rate = { burst: 10_000, everyMs: SECOND / 100 };
 
 /** A verified event. `apply` does what it asks for, in the transaction; null for one that asks for nothing. */
-export type Acceptance = AcceptedEvent & { apply: (() => void) | null };
+type Acceptance = AcceptedEvent & { apply: (() => void) | null };
 
 /** What a batch knows of a webhook: read when its first event comes, written before the commit. */
 type Activity = { arrivesAt: number; accepted: number };

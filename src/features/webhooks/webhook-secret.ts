@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
 
 /** HMAC keys of one secret for each form. `standard` is null for a secret that serves GitHub's form only. */
-export type SecretKeys = { standard: Buffer | null; github: Buffer };
+type SecretKeys = { standard: Buffer | null; github: Buffer };
 
 /** The same, as Node takes them three times as fast. */
 export type SigningKeys = { standard: KeyObject | null; github: KeyObject };

@@ -5,7 +5,7 @@ import { store } from '../hub/hub.ts';
 
 export const WEBHOOK_STATES = ['active', 'silent', 'disabled'] as const;
 
-export type WebhookState = (typeof WEBHOOK_STATES)[number];
+type WebhookState = (typeof WEBHOOK_STATES)[number];
 
 /** A webhook as its owner may see it; times in unix ms. */
 export type Webhook = {
@@ -17,13 +17,13 @@ export type Webhook = {
 };
 
 /** What an event has to be checked against; secrets as they are stored. */
-export type WebhookSecrets = StoredSecrets & {
+type WebhookSecrets = StoredSecrets & {
   state: WebhookState;
   previousUntilAt: number | null; // unix ms
 };
 
 /** Secrets as they are stored. */
-export type StoredSecrets = { sourceId: number; secret: string; previousSecret: string | null };
+type StoredSecrets = { sourceId: number; secret: string; previousSecret: string | null };
 
 /** A webhook that has been quiet for too long; since when in unix ms. */
 export type QuietWebhook = Pick<Webhook, 'sourceId' | 'state'> & { quietSinceAt: number };
