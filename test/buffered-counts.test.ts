@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBufferedCounts, createKeptCounts } from '../src/platform/metrics/kept-counts.ts';
+import { createBufferedCounters, createCounters } from '../src/platform/metrics/counters.ts';
 import { startHub } from './support/hub.ts';
 import { startHubProcess } from './support/hub-process.ts';
 import { getFile } from './support/own-posts.ts';
@@ -9,8 +9,8 @@ import { png } from './support/sample-files.ts';
 
 test('counts are written when they are flushed, all that came together in one, and once', async (t) => {
   const { db } = await startHub(t);
-  const kept = createKeptCounts(db);
-  const counts = createBufferedCounts(kept);
+  const kept = createCounters(db);
+  const counts = createBufferedCounters(kept);
   const changes = () => db.prepare<[], { n: number }>('t', 'SELECT total_changes() AS n').get()?.n ?? 0;
 
   const before = changes();
@@ -27,8 +27,8 @@ test('counts are written when they are flushed, all that came together in one, a
 
 test('counts of two processes add up', async (t) => {
   const { db } = await startHub(t);
-  const kept = createKeptCounts(db);
-  const [one, other] = [createBufferedCounts(kept), createBufferedCounts(kept)];
+  const kept = createCounters(db);
+  const [one, other] = [createBufferedCounters(kept), createBufferedCounters(kept)];
 
   for (let n = 0; n < 3; n++) [one, other].forEach((counts) => counts.add('owls', ''));
   one.flush();
@@ -39,8 +39,8 @@ test('counts of two processes add up', async (t) => {
 
 test('what cannot be written on a full disk waits, and is not counted twice', async (t) => {
   const { db } = await startHub(t);
-  const kept = createKeptCounts(db);
-  const counts = createBufferedCounts(kept);
+  const kept = createCounters(db);
+  const counts = createBufferedCounters(kept);
   const label = (n: number): string => `${n} ${'x'.repeat(500)}`;
 
   db.pragma(`max_page_count = ${Number(db.pragma('page_count'))}`);
@@ -58,7 +58,7 @@ test('what cannot be written on a full disk waits, and is not counted twice', as
 
 test('any other error of the database is no secret', async (t) => {
   const { db } = await startHub(t);
-  const counts = createBufferedCounts(createKeptCounts(db));
+  const counts = createBufferedCounters(createCounters(db));
 
   db.exec(`CREATE TRIGGER t BEFORE INSERT ON counts WHEN NEW.metric = 'owls' BEGIN SELECT RAISE(ABORT, 'no'); END`);
   counts.add('owls', '');
@@ -67,7 +67,7 @@ test('any other error of the database is no secret', async (t) => {
 
 test('a scrape writes what was counted until then, reading files does not', async (t) => {
   const { hub, at } = await hubWithFiles(t, { '/i.png': image(png({ width: 1, height: 1 })) });
-  const kept = createKeptCounts(hub.db);
+  const kept = createCounters(hub.db);
   const written = () => ['hit', 'miss'].map((result) => kept.read().value('attachment_cache_requests_total', result));
 
   await getFile(hub, at('/i.png'));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Random } from '../src/platform/clock.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
-import { createKeptCounts } from '../src/platform/metrics/kept-counts.ts';
+import { createCounters } from '../src/platform/metrics/counters.ts';
 import { addSource, measuredHub } from './support/service-series.ts';
 
 test('the kept counts equal a real count after thousands of random changes', (t) => {
@@ -40,7 +40,7 @@ test('a count that was tampered with is noticed by the comparison above', (t) =>
 test('a histogram kept by one process is read by another, and a rolled-back observation leaves no trace', (t) => {
   const { db, connect, series } = measuredHub(t);
   const worker = connect();
-  const kept = createKeptCounts(worker);
+  const kept = createCounters(worker);
 
   worker.transaction('sync', () => {
     kept.observe('sync_duration_seconds', 0.05);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { createPacedWrites } from '../src/platform/db/paced-writes.ts';
+import { createThrottledWrites } from '../src/platform/db/throttled-writes.ts';
 import { migratedDatabase } from './support/migrated-database.ts';
 
 const PAUSE_MS = 25;
@@ -29,7 +29,7 @@ function startRemoving(t: TestContext, rows: number) {
     },
   };
   const left = (): number => count.get()?.n ?? NaN;
-  return { paced: createPacedWrites(noting), removeSome: (limit: number) => remove.run(limit).changes, left, steps };
+  return { paced: createThrottledWrites(noting), removeSome: (limit: number) => remove.run(limit).changes, left, steps };
 }
 
 /** Milliseconds between the end of each step that did something and the beginning of the next. */

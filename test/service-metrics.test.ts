@@ -8,7 +8,7 @@ import { readService } from '../src/features/health/read-metrics.ts';
 import { readStorageSizes } from '../src/features/health/storage-sizes.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
 import { renderOpenMetrics, renderPrometheus } from '../src/platform/metrics/exposition.ts';
-import { createKeptCounts } from '../src/platform/metrics/kept-counts.ts';
+import { createCounters } from '../src/platform/metrics/counters.ts';
 import type { MigratedDatabase } from './support/migrated-database.ts';
 import { addJob, addSource, handleOf, measuredHub, NOW, parseSeries } from './support/service-series.ts';
 import { requireTool } from './support/tools.ts';
@@ -56,7 +56,7 @@ test('promtool finds nothing to say about a hub that is in use', (t) => {
   const { db, families } = measuredHub(t);
   addSource(db);
   addJob(db, { runAt: NOW - 1_500 });
-  createKeptCounts(db).observe('sync_duration_seconds', 0.7);
+  createCounters(db).observe('sync_duration_seconds', 0.7);
 
   const input = renderPrometheus(families());
   const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' });

@@ -1,6 +1,6 @@
-export type Slots = <T>(work: () => Promise<T>) => Promise<T>;
+type Slots = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** Lets so many works run at once and so many wait, in order; more than that are refused with `busy()`. */
+/** A semaphore: runs at most `atOnce` works at a time, lets `waiting` more queue, and refuses others with `busy()`. */
 export function createSlots(atOnce: number, waiting: number, busy: () => Error): Slots {
   let taken = 0;
   const queue: (() => void)[] = [];
@@ -16,18 +16,18 @@ export function createSlots(atOnce: number, waiting: number, busy: () => Error):
       return await work();
     } finally {
       const next = queue.shift();
-      if (next) next(); // it takes over the place: who comes in between must not get it
+      if (next) next(); // it takes over the slot, which nobody else may get in between
       else taken--;
     }
   };
 }
 
-/** Runs work on a host once nobody else's is under way there. */
+/** Runs work on a host once no other work on it is in progress. */
 type HostLanes = <T>(host: string, signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
 
 /**
- * One piece of work per host at a time, in the order in which it was asked for. Throws the signal's reason when it is
- * aborted before the work's turn has come. Holds within one process; web and worker each have lanes of their own.
+ * Runs one piece of work per host at a time, in the order of the calls. Throws the signal's reason when that is aborted
+ * before the work's turn has come. Web and worker each have lanes of their own.
  */
 export function createHostLanes(): HostLanes {
   const busy = new Map<string, Set<() => void>>(); // host → who waits for it, in order

@@ -6,8 +6,8 @@ export type LogFields = Record<string, string | number | boolean | null | undefi
 
 export type Log = Record<LogLevel, (event: string, fields?: LogFields) => void> & { flush(): void };
 
-/** What every line written below it carries: the id of the request or of the job in hand. */
-export type LogContext = { requestId: string } | { jobId: number };
+/** What every line of the log carries: the id of the request or job that it belongs to. */
+type LogContext = { requestId: string } | { jobId: number };
 
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 const context = new AsyncLocalStorage<LogContext>();

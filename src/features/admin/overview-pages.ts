@@ -10,7 +10,7 @@ export function showOverview(hub: Hub): Reply {
   return page(overviewPage(readOverview(hub)));
 }
 
-/** What the administrators' first page shows, out of kept counts and a few small files. */
+/** What the administrators' first page shows, out of counters and a few small files. */
 function readOverview(hub: Hub): Overview {
   const kept = counts(hub).read();
   const jobs = kept.labels('jobs').map((label) => {

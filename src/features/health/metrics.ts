@@ -2,7 +2,7 @@ import { SECOND } from '../../platform/clock.ts';
 import { JOB_STATES } from '../../platform/jobs/job-queue.ts';
 import { familiesFrom, type Metric } from '../../platform/metrics/metric.ts';
 import { HTTP_METRICS } from '../../platform/metrics/http-metrics.ts';
-import { DURATION_BOUNDS } from '../../platform/metrics/kept-counts.ts';
+import { DURATION_BOUNDS } from '../../platform/metrics/counters.ts';
 import { PROCESS_METRICS } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { syncSource } from '../feeds/sync-source.ts';

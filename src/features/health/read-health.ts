@@ -1,6 +1,6 @@
 import { SECOND } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
-import type { CountsReading } from '../../platform/metrics/kept-counts.ts';
+import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { readBackupStatus } from '../backups/backup-status.ts';
 import { syncSource } from '../feeds/sync-source.ts';
 import { counts, heartbeats, jobs, store, type Hub } from '../hub/hub.ts';
@@ -53,7 +53,7 @@ function readBackups({ config, clock }: Hub): Pick<Health, 'lastBackup' | 'lastV
   };
 }
 
-/** The kinds that have ever been queued, from the labels `kind,state` of the kept counts. */
+/** The kinds that have ever been queued, from the labels `kind,state` of the counters. */
 function jobKinds(kept: CountsReading): string[] {
   return [...new Set(kept.labels('jobs').map((label) => label.slice(0, label.lastIndexOf(','))))];
 }

@@ -1,11 +1,11 @@
 import type { Clock, Random } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import { createPacedWrites } from '../../platform/db/paced-writes.ts';
+import { createThrottledWrites } from '../../platform/db/throttled-writes.ts';
 import { createRateLimitStore } from '../../platform/db/rate-limit-store.ts';
 import { createJobQueue } from '../../platform/jobs/job-queue.ts';
 import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
 import type { Log } from '../../platform/log.ts';
-import { createBufferedCounts, createKeptCounts } from '../../platform/metrics/kept-counts.ts';
+import { createBufferedCounters, createCounters } from '../../platform/metrics/counters.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
 import type { Config } from './read-config.ts';
 
@@ -51,10 +51,10 @@ export function openStores(hub: Hub): void {
 }
 
 /** Numbers of the table `counts`, for metrics. */
-export const counts = store(({ db }) => createKeptCounts(db));
+export const counts = store(({ db }) => createCounters(db));
 
 /** For what is counted too often to be written each time; a scrape and the end of the process write it. */
-export const bufferedCounts = once((hub: StoreHub) => createBufferedCounts(counts(hub)));
+export const bufferedCounts = once((hub: StoreHub) => createBufferedCounters(counts(hub)));
 
 /** The durable queue. Enqueue through `enqueue`, which knows what each kind of job requires. */
 export const jobs = once(({ db, clock, random }: Pick<Hub, 'db' | 'clock' | 'random'>) =>
@@ -67,4 +67,4 @@ export const heartbeats = store(({ db, clock }) => createHeartbeats(db, clock));
 export const limits = store(({ db, clock }) => createRateLimitStore(db, clock));
 
 /** Large changes in transactions so short that others hardly wait; what is asked for at once takes turns. */
-export const throttled = store(({ db }) => createPacedWrites(db));
+export const throttled = store(({ db }) => createThrottledWrites(db));

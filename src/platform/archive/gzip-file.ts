@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { crc32, createGzip, createInflateRaw } from 'node:zlib';
 import { codeOf } from '../error-code.ts';
 
-/** An archive is not what it has to be; the message says what was found, and where. */
+/** An archive is not as it has to be; the message says what was found, and where. */
 export class ArchiveError extends Error {}
 
 export type WrittenFile = { bytes: number; sha256: string };

@@ -43,7 +43,7 @@ export type UnpackedMember = { kind: TarKind; name: string; size: number };
 export type MemberSink = { write(chunk: Buffer): void; end(): void };
 
 /** Decides on each member before its content is read: throws to refuse it, else says where the content goes. */
-export type OnMember = (member: UnpackedMember) => MemberSink | undefined;
+type OnMember = (member: UnpackedMember) => MemberSink | undefined;
 
 const MAX_PAX = 64 * 1_024; // bytes of extended records for one member
 const MAX_FILLING = 1_024 * 1_024; // zero bytes after the end: tar fills up its last record

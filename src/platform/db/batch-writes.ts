@@ -1,7 +1,7 @@
 import { isStorageTrouble, type Db } from './open-database.ts';
 
-/** Has an item written in a transaction that it may share with others; resolves once that is committed. */
-export type BatchedWrite<Item> = (item: Item) => Promise<void>;
+/** Writes an item in a transaction that it may share with others; resolves once that is committed. */
+type BatchedWrite<Item> = (item: Item) => Promise<void>;
 
 /** The work of one transaction. */
 export type Batch<Item> = {
@@ -16,7 +16,7 @@ type Waiting<Item> = { item: Item; resolve(): void; reject(error: unknown): void
 /** `error`: undefined where it went well. */
 type Ending = { error: unknown };
 
-/** So long, at most, is a batch gathered while every turn of the event loop brings more. */
+/** A batch is gathered for this long at most while every turn of the event loop brings more. */
 const GATHERING_MS = 5;
 
 /** After this a transaction ends, and what is left waits for the next: other processes want to write too. */

@@ -7,7 +7,7 @@ const STORAGE_TROUBLE = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|CANTOPEN|READONLY|CORRU
 const BUSY_TIMEOUT_MS = 5_000;
 const SLOW_MS = 50;
 
-export type RunResult = { changes: number; lastInsertRowid: number };
+type RunResult = { changes: number; lastInsertRowid: number };
 
 export type Statement<Params extends unknown[], Row> = {
   get(...params: Params): Row | undefined;

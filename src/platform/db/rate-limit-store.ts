@@ -26,8 +26,6 @@ function latestArrival({ burst, everyMs }: Rate, now: number): number {
 /** How often an act named so may be done by each who does it. */
 export type Limit = Rate & { name: string };
 
-export type RateLimits = ReturnType<typeof createRateLimitStore>;
-
 /**
  * Rate limits whose state survives restarts and is shared by processes: one theoretical arrival time per key. A clock
  * set back admits at most one more burst.

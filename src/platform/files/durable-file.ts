@@ -9,7 +9,7 @@ const MODE = 0o600;
 /** Bytes of one write: 64 KiB at a time, as they come from a socket, take twice as long. */
 const BATCH = 512 * 1024;
 
-/** Bytes after which the disk is set to work while more comes in, so that little is left to wait for at the end. */
+/** Bytes after which a sync begins in the background, so that little is left to wait for at the end. */
 const FLUSH = 2 * 1024 * 1024;
 
 /** Files that are written in batches at once. With more, memory counts for more than speed. */
@@ -22,7 +22,7 @@ let maySync: boolean | undefined;
 export async function createFile(path: PathLike): Promise<FileHandle> {
   const handle = await open(path, 'wx', MODE);
   try {
-    if (maySync === undefined) await sync(handle); // of nothing yet: the first file must not be the one that finds out
+    if (maySync === undefined) await sync(handle); // an empty file, to find out before anything is written
     if (maySync) return handle;
   } catch (error) {
     await handle.close();
@@ -67,9 +67,9 @@ const idlePairs: Pair[] = [];
 let pairsMade = 0;
 
 /**
- * Writes a new file behind its sender's back, through two buffers: one is being written while the other is filled; as
- * the chunks come where many files do. A chunk may be reused once `write` has resolved; `end` resolves when all is on
- * the disk. Either rejects when a write has failed. The handle stays the caller's.
+ * Writes a new file through two buffers, of which one is written while the other is filled; where many files come at
+ * once, chunk by chunk instead. A chunk may be reused once `write` has resolved; `end` resolves when all is on the disk.
+ * Either rejects when a write has failed. The caller closes the handle.
  */
 export function writeBehind(handle: FileHandle): WriteBehind {
   const pair = takePair();
@@ -100,7 +100,7 @@ function inBatches(handle: FileHandle, pair: Pair, wrote: (bytes: number) => voi
   async function startWrite(): Promise<void> {
     await writing;
     writing = writeAll(handle, pair.filling.subarray(0, filled));
-    writing.catch(() => {}); // told by whoever waits for it next
+    writing.catch(() => {}); // thrown to whoever waits for it next
     wrote(filled);
     [pair.filling, pair.spare, filled] = [pair.spare, pair.filling, 0];
   }
@@ -131,7 +131,7 @@ function asTheyCome(handle: FileHandle, wrote: (bytes: number) => void): Writer 
   };
 }
 
-/** Syncs now and then in the background. A failure is kept: the system tells of it once, and the next sync succeeds. */
+/** Syncs now and then in the background. A failure is kept: the system reports it once, and the next sync succeeds. */
 function flushing(handle: FileHandle): { wrote(bytes: number): void; done(): Promise<void> } {
   let unflushed = 0;
   let isFlushing = false;
@@ -149,7 +149,7 @@ function flushing(handle: FileHandle): { wrote(bytes: number): void; done(): Pro
       if (unflushed < FLUSH || isFlushing) return;
       [unflushed, isFlushing] = [0, true];
       flushed = flush(flushed);
-      flushed.catch(() => {}); // told by `done`
+      flushed.catch(() => {}); // thrown by `done`
     },
     done: () => flushed,
   };

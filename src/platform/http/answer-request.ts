@@ -24,7 +24,7 @@ export type AnswerOptions = CallOptions & {
   noteFault(exchange: Exchange, error: unknown): void;
 };
 
-/** In place of the content's version, for what is never kept. */
+/** Stands for the version of content that is never cached. */
 const NOT_KEPT = -1;
 
 const DISCARD_BYTES = 4 * 1024 * 1024;

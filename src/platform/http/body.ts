@@ -36,7 +36,7 @@ export async function readBody({ stream, recheck }: WithBody, limit: number, tim
 
 type Settle<Value> = (value: Value) => void;
 
-/** By events: for a small body an asynchronous iterator takes longer than all the rest. Returns what ends it. */
+/** Gathers by events: for a small body an async iterator takes longer than all the rest. Returns a function to stop. */
 function gather(stream: IncomingMessage, limit: number, done: Settle<Buffer>, fail: Settle<HttpError>): () => void {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -95,7 +95,7 @@ function requireMediaType({ stream }: WithBody, wanted: string): void {
   throw new HttpError(415, `The body must be ${wanted}.`, { headers: { accept: wanted } });
 }
 
-/** The connection is closed with it: whoever sends on slowly would hold it. */
+/** Closes the connection, which a slow sender would otherwise occupy. */
 function tooSlow(): HttpError {
   return new HttpError(408, 'The body took too long to arrive.', { headers: { connection: 'close' } });
 }

@@ -19,7 +19,7 @@ import { HttpError } from './problem.ts';
 
 export type MultipartEvent =
   | { kind: 'part'; head: PartHead }
-  | { kind: 'data'; bytes: Buffer } // of the part in hand; a view of what was written
+  | { kind: 'data'; bytes: Buffer } // of the current part; a view of what was written
   | { kind: 'part-end' }
   | { kind: 'end' };
 

@@ -55,7 +55,7 @@ type Part = { head: PartHead; first: MultipartEvent };
  * Reads a multipart/form-data body as it arrives and resolves to its fields, the values of each name in order. Files
  * go to `onFile`, one after the other; the socket is read only as fast as they are taken. A file input left empty (no
  * name, no bytes) is no file. Rejects with an HttpError: 415 for another media type, 413 for a body over a limit, 400
- * for one that is malformed or breaks off. The chunks of the file in hand then throw the same error, so that its taker
+ * for one that is malformed or breaks off. The chunks of the current file then throw the same error, so that its taker
  * can remove what it wrote; the files before it are for the caller to remove. The rest of the body is left unread. Into
  * `typed` go the fields as they come, for a form that is shown again; a body that is too large is then refused at its
  * first file only.
@@ -111,7 +111,7 @@ async function* partChunks(
   }
 }
 
-/** Gives the chunks away until `use` has settled, whatever it still holds of them then, and skips what it left. */
+/** Lends the chunks until `use` has settled, even if it keeps the iterator, and then skips what it left. */
 async function lend(
   chunks: AsyncGenerator<Buffer, void, void>, use: (lent: AsyncIterable<Buffer>) => Promise<void>,
 ): Promise<void> {

@@ -15,7 +15,7 @@ const [readFd, closeFd] = [promisify(read), promisify(close)];
 /** Bytes of one buffer. A pair serves one answer: one is being sent while the other is filled. */
 const SIZE = 128 * 1024;
 
-/** Pairs that are kept for the next answers. Fresh memory for each piece would take a third of the time. */
+/** Pairs that are kept for the next answers: allocating memory for each piece would take a third of the time. */
 const IDLE_PAIRS = 16;
 
 type Pair = [Buffer, Buffer];
@@ -25,7 +25,7 @@ const idle: Pair[] = [];
 /**
  * Writes a reply. Text gets an entity tag where it may be stored, and 304 when the client has it already. Resolves
  * to the status sent; a client that goes away while a stream is written is no error. What is left of the request's body
- * is read and thrown away, up to `discard` bytes.
+ * is read and discarded, up to `discard` bytes.
  */
 export async function sendReply(
   req: IncomingMessage, res: ServerResponse, reply: RenderedReply, discard: number,
@@ -48,7 +48,7 @@ export function toCached(status: number, headers: string[], body: Buffer): Cache
   return { status, headers: [...headers, 'etag', etag, 'content-length', String(body.length)], body, etag };
 }
 
-/** Writes a kept answer, or 304; `extra` are headers of this request alone. */
+/** Writes a cached answer, or 304; `extra` are headers of this request alone. */
 export function sendCached(req: IncomingMessage, res: ServerResponse, cached: CachedResponse, extra: string[]): number {
   if (matchesEntityTag(req.headers['if-none-match'], cached.etag)) {
     return finish(res, 304, [...withoutLength(cached.headers), ...extra], undefined);
@@ -109,8 +109,8 @@ function withoutLength(headers: string[]): string[] {
 }
 
 /**
- * An answer given before the body was read: the rest is read and thrown away, since a client whose
- * connection is cut while it sends may never see the answer. The connection then serves the next request.
+ * After an answer given before the body was read, the rest is read and discarded: a client whose connection is cut
+ * while it sends may never see the answer. The connection then serves the next request.
  */
 function discardRest(req: IncomingMessage, limit: number): void {
   if (req.complete || req.headers['transfer-encoding'] === undefined && !Number(req.headers['content-length'])) return;

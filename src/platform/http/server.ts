@@ -35,11 +35,11 @@ export type ServerOptions = Omit<AnswerOptions, 'security' | 'noteFault'> & {
   idleMs?: number;
 };
 
-/** The hub's HTTP server, not yet listening: gives kept answers again, has all others made, logs and counts them. */
+/** The hub's HTTP server, not yet listening: sends cached answers, has all others made, logs and counts them. */
 export function createHubServer(options: ServerOptions): Server {
   const { routes, log, cache, idleMs = IDLE_MS } = options;
   const security = securityHeaders(options.baseUrl.startsWith('https:'));
-  const garbage = createGarbageRefusal(security);
+  const clientErrors = createClientErrorHandler(security);
   const answer = createAnswerRequest({ ...options, security, noteFault });
   const nextId = requestIds();
   const loggedPath = hidingSecrets(routes);
@@ -49,7 +49,7 @@ export function createHubServer(options: ServerOptions): Server {
     const exchange = openExchange(req, res, nextId());
     const kept = sendKept(exchange);
     if (kept !== undefined) return finish(exchange, kept, started);
-    garbage.expect(res);
+    clientErrors.expect(res);
     void withLogContext({ requestId: exchange.id }, () =>
       answer(exchange).then((status) => finish(exchange, status, started)));
   }
@@ -77,12 +77,12 @@ export function createHubServer(options: ServerOptions): Server {
   }
 
   const server = createServer({ ...LIMITS, highWaterMark: READ_AHEAD }, onRequest);
-  server.on('clientError', garbage.refuse);
+  server.on('clientError', clientErrors.refuse);
   server.timeout = idleMs; // also for clients that do not read their answer, which would stay in memory
   return server;
 }
 
-/** Stops taking connections and waits for the requests in hand; what is not done after `graceMs` is cut. */
+/** Graceful shutdown: takes no more connections, and cuts requests that are not answered after `graceMs`. */
 export async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   const sweep = setInterval(() => server.closeIdleConnections(), 50); // kept alive by clients that have their answer
@@ -107,11 +107,11 @@ function requestIds(): () => string {
 }
 
 /**
- * For a server's `clientError`: answers what is no HTTP or comes too slowly, with the `headers` of every answer, and
- * ends the connection. `expect` tells of an answer that is still to be made: a refusal never takes its place, in which
- * the client would take it for that answer; the connection ends after it.
+ * For a server's `clientError`: answers what is no HTTP or arrives too slowly, with the `headers` of every answer, and
+ * ends the connection. `expect` announces an answer that is still to be made: a refusal is never sent in its place,
+ * where the client would take it for that answer; the connection ends after it.
  */
-function createGarbageRefusal(headers: Record<string, string>) {
+function createClientErrorHandler(headers: Record<string, string>) {
   const lastExpected = new WeakMap<Duplex, ServerResponse>();
   const refused = new WeakSet<Duplex>();
   const fields = Object.entries({ ...headers, connection: 'close', 'content-length': '0' });
@@ -130,7 +130,7 @@ function createGarbageRefusal(headers: Record<string, string>) {
   return { refuse, expect: (answer: ServerResponse): void => void lastExpected.set(answer.req.socket, answer) };
 }
 
-/** Ends the connection; a client that does not hang up in turn is cut off a second later. */
+/** Ends the connection; one that the client does not close too is cut a second later. */
 function endSoon(socket: Duplex, farewell?: string): void {
   socket.end(farewell);
   setTimeout(() => socket.destroy(), SECOND).unref();

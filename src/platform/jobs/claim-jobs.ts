@@ -19,8 +19,8 @@ type DueColumns = JobColumns & { runAt: number };
 type LeasedColumns = JobColumns & { leaseToken: string };
 type Outlook = { due: number; expired: number; farOff: number };
 
-/** Told of each job that is dead-lettered because its last worker died, inside the transaction that does so. */
-export type OnDeadLettered = (job: Job, error: Error) => void;
+/** Called for each job that is dead-lettered because its last worker died, in the transaction that does it. */
+type OnDeadLettered = (job: Job, error: Error) => void;
 
 /** How jobs are claimed by a worker. */
 export function createClaim(db: Db, clock: Clock, lease: number) {
@@ -37,7 +37,7 @@ export function createClaim(db: Db, clock: Clock, lease: number) {
     return outlook.due ? [...claimed, ...takeDue(kind, limit - claimed.length, now, token)] : claimed;
   }
 
-  /** A page may hold several jobs of one lane; the next page passes over what this one made busy. */
+  /** A page may hold several jobs of one lane; the next page skips the lanes that this one made busy. */
   function takeDue(kind: string, limit: number, now: number, token: string): Job[] {
     const claimed: Job[] = [];
     const lanes = new Set<string>();
@@ -62,7 +62,7 @@ export function createClaim(db: Db, clock: Clock, lease: number) {
   return {
     /**
      * Takes up to `limit` due jobs for the length of a lease, those of dead workers first; never two of one lane.
-     * A job that used up its attempts without an end is dead-lettered. Throws what `onDeadLettered` throws.
+     * A job whose lease ran out in its last attempt is dead-lettered. Throws what `onDeadLettered` throws.
      * A lease further off than any can be (the clock was set back) is cut to the usual length.
      */
     claim(kind: string, limit: number, onDeadLettered: OnDeadLettered = () => {}): Job[] {
@@ -88,7 +88,7 @@ function createDeadLettering(db: Db, clock: Clock, lease: number) {
     if (changes === 1) onDeadLettered(toJob(row, row.leaseToken), error);
   }
 
-  /** A job whose `onDeadLettered` throws stays as it is for another lease, so that the others are not held up by it. */
+  /** A job whose `onDeadLettered` throws is left alone for another lease, so that it does not block the others. */
   function deadLetterOrPostpone(row: LeasedColumns, onDeadLettered: OnDeadLettered): void {
     try {
       deadLetter(row, onDeadLettered);
@@ -111,7 +111,7 @@ const COLUMNS = 'id, kind, payload, dedupe_key AS dedupeKey, lane, attempts, max
  */
 function prepareClaim(db: Db) {
   return {
-    // Read before the write lock is asked for, so that an idle worker is in nobody's way.
+    // Read without the write lock, so that an idle worker never blocks a writer.
     outlook: db.prepare<[string, number, string, number, number], Outlook>('outlook of jobs', `
       SELECT EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND state IN ('queued', 'retrying') AND run_at <= ?) AS due,
              EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND state = 'running' AND lease_expires_at <= ?) AS expired,

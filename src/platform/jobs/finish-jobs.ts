@@ -13,10 +13,10 @@ export type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fa
 type Result = true | 'lost' | Error;
 type Finished = { job: Job; effects?: Effects | undefined };
 
-/** After this a batch ends: whoever else wants to write waits for its commit, and gives up after 5 s. */
+/** A batch takes no more jobs after this: other writers wait for its commit, and give up after 5 s. */
 const LONG_BATCH_MS = 50;
 
-const LONGEST_ERROR = 2_000; // characters kept for a person
+const LONGEST_ERROR = 2_000; // characters
 
 const FIRST_DELAY = 30 * SECOND;
 const LONGEST_DELAY = HOUR;
@@ -35,7 +35,7 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
     return true;
   }
 
-  /** The first of them, as many as fit into a short transaction. */
+  /** Completes as many of them, from the first on, as fit into a short transaction. */
   function completeUntilLong(finished: Finished[]): Result[] {
     const started = performance.now();
     const isLong = (): boolean => performance.now() - started > LONG_BATCH_MS;
@@ -47,7 +47,7 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
     return results;
   }
 
-  /** What was committed before trouble stays told; the caller tries the rest again. */
+  /** Results committed before a failure of the storage are returned; the caller tries the rest again. */
   function completeMany(finished: Finished[]): Result[] {
     const results = finished.length > 0 ? completeSome(finished) : [];
     while (results.length < finished.length) {
@@ -61,7 +61,7 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
     return results;
   }
 
-  /** Inside the transaction of the batch, `complete` is a savepoint; a full disk is the whole batch's trouble. */
+  /** Within the transaction of the batch, `complete` is a savepoint; a full disk fails the whole batch. */
   function completeOne({ job, effects }: Finished): Result {
     try {
       return complete(job, effects) || 'lost';
@@ -96,18 +96,18 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
     complete: (job: Job, effects?: Effects): boolean => complete(job, effects),
 
     /**
-     * Small results in one transaction, so that they share one fsync; each stands or falls by itself. Large ones get
-     * transactions of their own. A shorter list than was given means that the rest could not be written for now.
+     * Small results share one transaction, and so one fsync; each can fail by itself. Large ones get transactions of
+     * their own. A result list shorter than the jobs given means that the rest could not be written for now.
      */
     completeMany,
 
-    /** Tries again after a backoff or at the later `retryAt`; after the last attempt keeps it for a person. */
+    /** Tries again after a backoff, or at `retryAt` where that is later; dead-letters the job after its last attempt. */
     fail: (job: Job, error: Error, options: FailOptions = {}): Fate | 'lost' => fail(job, error, options),
 
     /** Gives an unfinished job back at shutdown: due at once, the attempt not counted. */
     release: (job: Job): boolean => sql.release.run(clock(), job.id, job.leaseToken).changes === 1,
 
-    /** Failed jobs of that key are no longer a worry, a later one succeeded. Returns how many there were. */
+    /** Discards failed jobs of that key, since a later one has succeeded. Returns how many there were. */
     settleFailed: (kind: string, dedupeKey: string): number => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
   };
 }

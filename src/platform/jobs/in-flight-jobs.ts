@@ -16,7 +16,7 @@ type Surroundings = {
   onEnd: () => void;
 };
 
-/** The jobs that this worker has claimed and not yet written down. */
+/** The jobs that this worker has claimed and whose ends are not yet in the database. */
 export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd }: Surroundings) {
   const inFlight = new Set<InFlightJob>();
   let stopping = false;
@@ -38,20 +38,20 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     if (queue.release(one.job)) noteEnd(log, one.job, 'released');
   }
 
-  function calmly(work: () => void): void {
+  function loggingErrors(work: () => void): void {
     try {
       work();
     } catch (error) {
-      log.error('the ends of jobs could not be written down', errorFields(error));
+      log.error('the ends of jobs could not be recorded', errorFields(error));
       onError(error);
     }
   }
 
   return {
-    /** Writes down what has ended, and returns how many that were. */
+    /** Records the jobs that have ended, and returns how many there were. */
     settle,
 
-    /** Claims as many jobs as may run besides those that do, and starts them. */
+    /** Claims as many jobs as the concurrency of their kinds leaves room for, and starts them. */
     claim(): void {
       stopping = false;
       for (const [kind, handler] of Object.entries(handlers)) claimFor(kind, handler);
@@ -62,15 +62,15 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
       for (const one of inFlight) one.abort(reason);
     },
 
-    /** As `settle`; trouble is told, and not thrown. */
-    settleCalmly: (): void => calmly(settle),
+    /** As `settle`, but errors are logged and not thrown. */
+    trySettle: (): void => loggingErrors(settle),
 
-    /** What has ended is written down, the rest is released; if the disk does not allow it, the leases run out. */
+    /** Records what has ended and releases the rest. Where the disk does not allow that, the leases run out. */
     giveBack(): void {
       const unfinished = [...inFlight].filter(({ outcome }) => !outcome);
       for (const one of unfinished) one.letGo();
-      calmly(settle);
-      calmly(() => unfinished.forEach(release));
+      loggingErrors(settle);
+      loggingErrors(() => unfinished.forEach(release));
       inFlight.clear();
     },
 
@@ -85,8 +85,8 @@ type SettleSurroundings = Pick<Surroundings, 'queue' | 'log' | 'onError'> & {
 };
 
 /**
- * Makes the function that writes down what has ended, takes it out of `inFlight` and returns how many that were. When
- * it throws (full disk, lock), the jobs not yet written down are still in flight, and the next call tries them again.
+ * Makes the function that records what has ended, removes it from `inFlight` and returns how many there were. When it
+ * throws (full disk, lock), the jobs not yet recorded stay in flight, and the next call tries them again.
  */
 function createSettle({ queue, inFlight, log, onError, isStopping }: SettleSurroundings): () => number {
   return function settle(): number {
@@ -105,7 +105,7 @@ function createSettle({ queue, inFlight, log, onError, isStopping }: SettleSurro
     const results = queue.completeMany(finished);
     return ended.flatMap((one, index) => {
       const result = results[index];
-      if (result === undefined) return []; // not written yet: it stays in flight
+      if (result === undefined) return []; // not recorded yet: it stays in flight
       if (result instanceof Error) return [[one, result]];
       inFlight.delete(one);
       note(log, one, result === true ? 'done' : 'lost');
@@ -120,7 +120,7 @@ function createSettle({ queue, inFlight, log, onError, isStopping }: SettleSurro
       note(log, one, fate, { ...errorFields(error), nextAt: fate === 'retrying' ? nextAttempt(one) : undefined });
     } catch (trouble) {
       if (isStorageTrouble(trouble)) throw trouble;
-      inFlight.delete(one); // its lease runs out, and then the job is tried again or the failure told again
+      inFlight.delete(one); // its lease runs out, and the job or its failure is tried again
       note(log, one, 'unrecorded', errorFields(trouble));
       onError(trouble);
     }
@@ -141,7 +141,7 @@ function createSettle({ queue, inFlight, log, onError, isStopping }: SettleSurro
   }
 }
 
-/** The same effects; what is logged meanwhile carries the id of their job. */
+/** The same effects, whose log lines carry the id of their job. */
 function logged({ job }: InFlightJob, effects: Effects | undefined): Effects | undefined {
   return effects && (() => withLogContext({ jobId: job.id }, effects));
 }

@@ -39,7 +39,7 @@ export function createJobQueue(db: Db, clock: Clock, random: Random = Math.rando
     /** Milliseconds that a claim lasts. */
     lease,
 
-    /** False when a live job with that kind and key exists. Inside a caller's transaction it is part of it. */
+    /** False when a live job with that kind and key exists. Called within a transaction, it is part of that. */
     enqueue({ kind, payload, dedupeKey, lane, runAt, maxAttempts = MAX_ATTEMPTS }: NewJob): boolean {
       const now = clock();
       const json = JSON.stringify(payload ?? null);
@@ -55,7 +55,7 @@ export function createJobQueue(db: Db, clock: Clock, random: Random = Math.rando
     /** Failed → queued with fresh attempts. False when it is not failed, or a live job with its key exists. */
     retry: (id: number): boolean => announce(records.retry(id)),
 
-    /** Calls `watcher` when this process adds a job (perhaps before it is committed). Returns how to end that. */
+    /** Calls `watcher` when this process adds a job (perhaps before it is committed). Returns how to stop. */
     watch(watcher: () => void): () => void {
       watchers.add(watcher);
       return () => void watchers.delete(watcher);

@@ -2,12 +2,12 @@ import { DAY, HOUR, SECOND, type Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { createTimeRepair, type StoredTime } from '../db/stored-times.ts';
 
-/** Every state of a job: first what needs somebody, last what has ended. */
+/** Every state of a job: first those that need attention, last those that are final. */
 export const JOB_STATES = ['failed', 'retrying', 'queued', 'running', 'done', 'discarded'] as const;
 
 export type JobState = (typeof JOB_STATES)[number];
 
-/** A job as a person sees it in a list. Times are unix ms. */
+/** A job as administrators see it. Times are unix ms. */
 export type JobRow = {
   id: number;
   kind: string;
@@ -25,7 +25,7 @@ export type JobRow = {
 };
 
 /** `before` is the id of the last job of the page before; `limit` is 30 when absent. */
-export type JobFilter = { state?: JobState | undefined; limit?: number; before?: number | undefined };
+type JobFilter = { state?: JobState | undefined; limit?: number; before?: number | undefined };
 
 type JobColumns = Omit<JobRow, 'payload'> & { payload: string };
 
@@ -42,7 +42,7 @@ export function dueTimes(furthest: number, kind?: string): StoredTime {
   return { table: 'jobs', column: 'run_at', furthest, where: `state IN ('queued', 'retrying')${ofKind}` };
 }
 
-/** How a person looks after jobs, and how old ones are swept. */
+/** How administrators see and change jobs, and how old ones are removed. */
 export function createJobRecords(db: Db, clock: Clock) {
   const sql = prepareStatements(db);
 

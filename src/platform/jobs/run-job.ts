@@ -32,7 +32,7 @@ export class RetryLaterError extends Error {
 /** How a handler ended: with what completes the job, or with what went wrong. */
 export type Outcome = { effects: Effects | undefined } | { error: unknown };
 
-/** A job that a handler of this process is at work on, or that has ended and waits to be written down. */
+/** A job that a handler of this process is working on, or whose end has not been recorded yet. */
 export type InFlightJob = {
   readonly job: Job;
   readonly handler: JobHandler;
@@ -50,8 +50,8 @@ const DEADLINE = 0.9; // of the lease: the handler is told to stop
 const LAST_CALL = 0.05; // of the lease, after the deadline: the worker no longer waits for the handler
 
 /**
- * Starts the handler. Its signal aborts at 90 % of the lease, or of what `queue.extend` made of it; a handler that
- * does not heed that is given up before the lease ends. `onEnd` is called once there is an outcome.
+ * Starts the handler. Its signal aborts at 90 % of the lease, also of one that was extended; a handler that ignores
+ * the signal is given up before the lease ends. `onEnd` is called once there is an outcome.
  */
 export function runJob(job: Job, handler: JobHandler, { queue, clock, onEnd }: Surroundings): InFlightJob {
   const controller = new AbortController();

@@ -4,17 +4,15 @@ import { errorFields, type Log } from '../log.ts';
 
 /**
  * Recurring work. Two processes may do it at the same time, so `run` is SQL that can be repeated without harm.
- * `stopping` tells work that takes long to leave the rest for the next run.
+ * `stopping` asks long work to leave the rest for the next run.
  */
 export type Task = { name: string; everyMs: number; run(stopping: AbortSignal): void | Promise<void> };
 
-export type SchedulerOptions = { tasks: Task[]; clock: Clock; log: Log; onError: (error: unknown) => void };
-
-export type Scheduler = ReturnType<typeof createScheduler>;
+type SchedulerOptions = { tasks: Task[]; clock: Clock; log: Log; onError: (error: unknown) => void };
 
 /**
- * Runs each task at the start and then at its interval, never one twice at once in this process. What a restart or
- * a forward jump of the clock missed is made up for by one run; after a jump back a task runs at once.
+ * Runs each task at the start and then at its interval; in one process, runs of a task never overlap. Runs missed in a
+ * restart or a forward jump of the clock are made up for by one; after a jump back a task runs at once.
  */
 export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions) {
   const lastStarted = new Map<Task, number>();
@@ -67,7 +65,7 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
   };
 }
 
-/** Lets a process say that it lives, and others see when it last did. */
+/** Lets a process record that it is alive, and others read when it last did. */
 export function createHeartbeats(db: Db, clock: Clock) {
   const startedAt = clock();
   const write = db.prepare<[string, number, number]>('beat', `

@@ -8,22 +8,22 @@ import type { JobHandlers } from './run-job.ts';
 
 export { PermanentError, RetryLaterError, type JobHandler, type JobHandlers } from './run-job.ts';
 
-export type WorkerOptions = {
+type WorkerOptions = {
   db: Db;
   queue: JobQueue;
   handlers: JobHandlers;
   clock: Clock;
   log: Log;
-  onError: (error: unknown) => void; // ours to mend: a full disk, a failing hook; not what a handler throws
+  onError: (error: unknown) => void; // faults of the hub, such as a full disk or a failing hook; not what handlers throw
 };
 
 export type Worker = ReturnType<typeof createWorker>;
 
-/** How often a waiting worker looks whether another process has written, and how often for no reason at all. */
+/** An idle worker looks this often whether another process has written, and this often for due jobs regardless. */
 const POLL = SECOND / 4;
 const FULL_LOOK = 5 * SECOND;
 
-/** After trouble the worker pauses, twice as long each time. */
+/** After an error the worker pauses, twice as long each time. */
 const FIRST_PAUSE = SECOND / 10;
 const LONGEST_PAUSE = 10 * SECOND;
 
@@ -73,14 +73,14 @@ export function createWorker(options: WorkerOptions) {
       const until = performance.now() + graceMs;
       while (inFlight.areAtWork() && performance.now() < until) {
         await untilJobsEnd(until);
-        inFlight.settleCalmly();
+        inFlight.trySettle();
       }
       inFlight.giveBack();
     },
   };
 }
 
-/** Calls `round` whenever there may be something to do. What it throws is told, and the loop goes on after a pause. */
+/** Calls `round` whenever there may be something to do. What it throws is logged, and the loop goes on after a pause. */
 function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions, idle: IdleWait, round: () => void) {
   const kinds = Object.keys(handlers);
   let running: Promise<void> | undefined;
@@ -102,7 +102,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     }
   }
 
-  /** Until a job ends, one falls due, another process has written, or it is time for a look without a reason. */
+  /** Waits until a job ends, one falls due, another process has written, or 5 s are over. */
   async function rest(version: unknown, lookedAt: number): Promise<void> {
     const until = performance.now() + FULL_LOOK;
     const dueAt = queue.nextDueAt(kinds, lookedAt) ?? Infinity;
@@ -112,7 +112,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     await nextTurn();
   }
 
-  /** Nothing but `stop` cuts it short: what ends meanwhile would only meet the same trouble. */
+  /** Only `stop` cuts it short: a job that ends meanwhile would only meet the same error. */
   async function pause(milliseconds: number): Promise<void> {
     const until = performance.now() + milliseconds;
     while (!stopping && performance.now() < until) await idle.wait(until - performance.now());

@@ -4,7 +4,7 @@ import { decodeAttributeEntities, decodeEntities } from './entities.ts';
 export type Attributes = ReadonlyMap<string, string>;
 
 /** What receives the tokens. Names are lower-case, text is decoded; comments, doctypes and raw text are skipped. */
-export type TokenReader = {
+type TokenReader = {
   startTag: (name: string, attributes: Attributes, selfClosing: boolean) => void;
   endTag: (name: string) => void;
   text: (text: string) => void;

@@ -19,7 +19,7 @@ export type XmlElement = {
   attributes: ReadonlyMap<string, string> | null;
 };
 
-export type XmlTreeOptions = {
+type XmlTreeOptions = {
   /** Namespace address (lower case, no slash at the end) → prefix to know it by; '' for none. */
   namespaces: ReadonlyMap<string, string>;
   /** Names whose elements never hold one of their own directly: a missing end tag is supplied. */
@@ -121,7 +121,7 @@ export function attributeOf(element: XmlElement, name: string): string | undefin
 }
 
 /** All attributes, names in lower case, values decoded. */
-export function attributesOf(element: XmlElement): ReadonlyMap<string, string> {
+function attributesOf(element: XmlElement): ReadonlyMap<string, string> {
   element.attributes ??= readAttributes(element.source, element.attributesStart, element.attributesEnd);
   return element.attributes;
 }
@@ -227,7 +227,7 @@ function rememberName(written: string, scope: Scope): string {
 }
 
 /** How a CDATA section inside markup is meant: as text (XHTML) or as HTML source (RSS in the wild). */
-export type CdataMeaning = 'text' | 'html';
+type CdataMeaning = 'text' | 'html';
 
 /**
  * What an element holds, written as HTML: `<br/>` becomes `<br>`, `<p/>` becomes `<p></p>`, prefixes of XHTML, comments

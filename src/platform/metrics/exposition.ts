@@ -4,10 +4,10 @@ export type Labels = Readonly<Record<string, string>>;
 
 export type Sample = { labels: Labels; value: number };
 
-/** `counts` are those of each bucket alone, the last one being of what exceeded every bound. */
+/** `counts` are not cumulative; the last one counts what exceeded every bound. */
 export type HistogramSample = { labels: Labels; counts: readonly number[]; sum: number };
 
-export type HistogramFamily = {
+type HistogramFamily = {
   type: 'histogram';
   name: string;
   help: string;
@@ -128,12 +128,12 @@ const OFFERED: Record<Format, { type: string; version: string }> = {
 
 const NO_RANGE = { value: '', parameters: new Map<string, string>() };
 
-/** By name with the version, by name, by main type, by anything. */
+/** How specifically a range names a format: 3 with its version, 2 by name, 1 by main type, 0 by any type. */
 const NAMED = 2;
 
 /**
  * The format an `Accept` header asks for (RFC 9110, 12.5.1): the most specific range that fits a format gives its
- * quality. OpenMetrics is answered only to who ranks it highest by name; 0.0.4 is the last resort, never a 406.
+ * quality. OpenMetrics is sent only to those who rank it highest by name; 0.0.4 is the last resort, never a 406.
  */
 export function negotiateFormat(accept: string | undefined): Format {
   const ranges = (accept ?? '*/*').toLowerCase().split(',').map(parseRange);

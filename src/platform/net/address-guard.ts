@@ -88,7 +88,7 @@ function prefixLength(entry: string, text: string | undefined, widest: number): 
 }
 
 /** The IPv4 address in the last 32 bits of an IPv6 address. */
-export function embeddedIpv4(value: bigint): IpAddress {
+function embeddedIpv4(value: bigint): IpAddress {
   return { bits: 32, value: value & LOW_32_BITS };
 }
 

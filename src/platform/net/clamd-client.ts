@@ -3,7 +3,7 @@ import { SECOND } from '../clock.ts';
 import { codeOf } from '../error-code.ts';
 
 export type ClamdAddress = { path: string } | { host: string; port: number };
-export type ClamdVerdict = { clean: true } | { clean: false; signature: string };
+type ClamdVerdict = { clean: true } | { clean: false; signature: string };
 
 /** Why there is no verdict, as a sentence for the operator. */
 export class ClamdError extends Error {}

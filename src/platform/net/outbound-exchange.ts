@@ -30,7 +30,7 @@ const TLS_PROBLEMS: Record<string, string> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate chain is incomplete or from an unknown authority',
 };
 
-/** What this module can unpack, as an Accept-Encoding value. */
+/** The codings that can be unpacked, as an Accept-Encoding value. */
 export const ACCEPT_ENCODING = 'gzip, br, zstd, deflate';
 
 // A server may ask the decoder for a window far larger than the answer. 8 MiB is the most HTTP allows (RFC 9659).

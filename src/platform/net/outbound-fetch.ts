@@ -50,7 +50,7 @@ const HEADERS_SENT_ON = new Set(['accept', 'accept-language', 'if-none-match', '
  * A GET for URLs that users and feeds name. It connects only to public addresses (checked after every redirect and
  * pinned for the connection) or to those in `allow`, and ends within its limits whatever the remote does. To one host
  * (with port) it sends one request at a time, redirects included; waiting for its turn counts as time of the fetch.
- * That holds for this fetch alone: web and worker each have their own and may meet at a host.
+ * Web and worker each have a fetch of their own, and may ask one host at the same time.
  */
 export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
   const { userAgent, allow, lookup = dns.lookup, totalMs = 30 * SECOND } = options;
@@ -95,7 +95,7 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
   }
 }
 
-/** A signal that fires after the time limit or with the caller's own; `stop` takes both back. */
+/** A signal that aborts after the time limit or with the caller's own; `stop` releases both. */
 function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined) {
   const controller = new AbortController();
   const onAbort = () => controller.abort(new OutboundError('aborted', `fetching from ${url.host} was called off`));

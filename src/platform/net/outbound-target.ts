@@ -82,7 +82,7 @@ export async function resolveTarget(
   return addresses;
 }
 
-/** A lookup for one connection that answers what was checked, whatever the name has come to mean since. */
+/** A lookup for one connection that answers with the checked addresses, whatever DNS would say by now. */
 export function pinnedLookup(addresses: LookupAddress[]): LookupFunction {
   return (_hostname, options, callback) => {
     const [first] = addresses;
@@ -95,7 +95,7 @@ function isUsualPort(port: number): boolean {
   return port === 80 || port === 443 || (port >= 1024 && !REFUSED_PORTS.has(port));
 }
 
-/** The system's resolver cannot be called off: after the limit its answer is ignored when it comes. */
+/** The system's resolver cannot be cancelled: an answer that comes after the limit is ignored. */
 async function lookUp(host: string, who: string, guard: Guard, signal: AbortSignal): Promise<LookupAddress[]> {
   const { promise, resolve, reject } = Promise.withResolvers<LookupAddress[]>();
   const onAbort = () => reject(signal.reason);

@@ -63,7 +63,7 @@ export function parseHttpDate(text: string, now: number): number | null {
 }
 
 /** Whole seconds, capped at 2^31; null when the text is not a plain non-negative number. */
-export function parseDeltaSeconds(text: string): number | null {
+function parseDeltaSeconds(text: string): number | null {
   return /^\d+$/.test(text) ? Math.min(Number(text), MAX_DELTA_SECONDS) : null;
 }
 

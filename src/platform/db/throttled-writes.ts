@@ -1,33 +1,33 @@
 import type { Db } from './open-database.ts';
 
 /**
- * A step holds the write lock for about so long. Who wants to write meanwhile asks again after 1, 3, 8, 18, 33, 53 ms
- * (the busy handler of SQLite), and in the pause gets it: never shorter than the step was, a pause has such a moment.
+ * A step holds the write lock for about this long. Another writer tries again after 1, 3, 8, 18, 33, 53 ms (the busy
+ * handler of SQLite); one of these moments falls into the pause, which is never shorter than the step was.
  */
 const STEP_MS = 10;
 const PAUSE_MS = 25;
 
-/** After this no more is begun in a step, however slow the machine is at the moment; the rest is for the commit. */
+/** A step begins nothing more after this, however slow the machine is; the rest of its time is for the commit. */
 const WORKING_MS = 6;
 
-/** Rows. Fewer would hardly hold the lock for less: to commit takes its time, whatever was changed. */
+/** Rows. Fewer would hardly hold the lock for less: a commit takes the same time, however little was changed. */
 const PORTION = 100;
 const MAX_BATCH = 5_000;
 
 /**
- * Does what may be much, in transactions so short that no other process waits long to write; a slow one is logged by
- * that name. `some` does up to `limit` rows and returns how many; fewer are all there were. Resolves to false where
- * `isOver` said so before that.
+ * Makes a large change in transactions so short that no other process waits long to write; a slow one is logged by
+ * that name. `some` changes up to `limit` rows and returns how many; fewer mean that it is done. Resolves to false where
+ * `isOver` ended it before.
  */
-export type PacedWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
+type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
 
 type Portion = (limit: number) => number;
 type Write = (batch: number) => { since: number; done: number; isAll: boolean };
 
 type Step = { took: number; isAll: boolean };
 
-/** What is asked for at the same time takes turns: the pauses are pauses of all of it. */
-export function createPacedWrites(db: Db): PacedWrites {
+/** Changes that are asked for at the same time take turns, so that all of them pause together. */
+export function createThrottledWrites(db: Db): ThrottledWrites {
   let turn: Promise<void> = Promise.resolve();
 
   const writing = (name: string, some: Portion): Write => db.transaction(name, (batch) => {
@@ -77,7 +77,7 @@ function adapted(batch: number, took: number): number {
   return took < STEP_MS / 2 ? Math.min(batch * 2, MAX_BATCH) : batch;
 }
 
-/** All rows of a list that is read page by page; `next` is asked for those after the last one of before. */
+/** All rows of a list that is read page by page; `next` returns those after the last one of the page before. */
 export function* inBatches<Row>(next: (last: Row | undefined) => Row[]): Generator<Row> {
   for (let rows = next(undefined); rows.length > 0; rows = next(rows.at(-1))) yield* rows;
 }

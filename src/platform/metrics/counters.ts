@@ -1,21 +1,21 @@
-import { type Db, isStorageTrouble } from '../db/open-database.ts';
+import { isStorageTrouble, type Db } from '../db/open-database.ts';
 
-/** The table `counts` as it stood at one moment. What has never been kept reads as 0. */
+/** The table `counts` at one moment. What has never been counted reads as 0. */
 export type CountsReading = {
   value(metric: string, label?: string): number;
   histogram(metric: string): { counts: number[]; sum: number };
-  /** The labels kept for a metric, in order. */
+  /** The labels of a metric, in order. */
   labels(metric: string): string[];
 };
 
-export type KeptCounts = {
+type Counters = {
   /** Adds to a number, in the transaction of the change that it counts. */
   add(metric: string, label: string, by: number): void;
   /** Adds a duration to a histogram with the bounds DURATION_BOUNDS. */
   observe(metric: string, seconds: number): void;
-  /** One number as it stands; 0 for what has never been kept. */
+  /** One number; 0 for what has never been counted. */
   value(metric: string, label?: string): number;
-  /** All numbers in one query; the table has a row for each series, however much data there is. */
+  /** All numbers in one query. The table has one row for each series, so it stays small. */
   read(): CountsReading;
 };
 
@@ -24,17 +24,17 @@ type CountRow = { metric: string; label: string; value: number };
 /** Seconds, of work in the background, which mostly waits for other machines. */
 export const DURATION_BOUNDS: readonly number[] = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Numbers that outlive processes and are shared by them. */
-export function createKeptCounts(db: Db): KeptCounts {
-  const addOne = db.prepare<[string, string, number]>('add to a kept count', `
+/** Counters in the database, which outlive processes and are shared by them. */
+export function createCounters(db: Db): Counters {
+  const addOne = db.prepare<[string, string, number]>('add to a counter', `
     INSERT INTO counts (metric, label, value) VALUES (?, ?, ?)
       ON CONFLICT DO UPDATE SET value = value + excluded.value`);
-  const addTwo = db.prepare<[string, string, string, number]>('add to a kept histogram', `
+  const addTwo = db.prepare<[string, string, string, number]>('add to a histogram', `
     INSERT INTO counts (metric, label, value) VALUES (?, ?, 1), (?, '', ?)
       ON CONFLICT DO UPDATE SET value = value + excluded.value`);
-  const readOne = db.prepare<[string, string], { value: number }>('read a kept count',
+  const readOne = db.prepare<[string, string], { value: number }>('read a counter',
     'SELECT value FROM counts WHERE metric = ? AND label = ?');
-  const readAll = db.prepare<[], CountRow>('read the kept counts', 'SELECT metric, label, value FROM counts');
+  const readAll = db.prepare<[], CountRow>('read all counters', 'SELECT metric, label, value FROM counts');
 
   return {
     add: (metric, label, by) => void addOne.run(metric, label, by),
@@ -66,13 +66,13 @@ function toReading(rows: readonly CountRow[]): CountsReading {
   };
 }
 
-export type BufferedCounts = { add(metric: string, label: string): void; flush(): void };
+type BufferedCounters = { add(metric: string, label: string): void; flush(): void };
 
 /**
  * Counts in memory what happens too often to be written each time; `flush`, before the numbers are read, writes them.
  * A crash loses what was counted since.
  */
-export function createBufferedCounts(counts: KeptCounts): BufferedCounts {
+export function createBufferedCounters(counts: Counters): BufferedCounters {
   const pending = new Map<string, { metric: string; label: string; by: number }>();
 
   return {
