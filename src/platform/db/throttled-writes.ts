@@ -16,8 +16,8 @@ const MAX_BATCH = 5_000;
 
 /**
  * Makes a large change in transactions so short that no other process waits long to write; a slow one is logged by
- * that name. `some` changes up to `limit` rows and returns how many; fewer mean that it is done. Resolves to false where
- * `isOver` ended it before.
+ * that name. `some` changes up to `limit` rows and returns how many; fewer mean that it is done. Resolves to false
+ * where `isOver` ended it before.
  */
 type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
 

@@ -68,8 +68,8 @@ let pairsMade = 0;
 
 /**
  * Writes a new file through two buffers, of which one is written while the other is filled; where many files come at
- * once, chunk by chunk instead. A chunk may be reused once `write` has resolved; `end` resolves when all is on the disk.
- * Either rejects when a write has failed. The caller closes the handle.
+ * once, chunk by chunk instead. A chunk may be reused once `write` has resolved; `end` resolves when all is on the
+ * disk. Either rejects when a write has failed. The caller closes the handle.
  */
 export function writeBehind(handle: FileHandle): WriteBehind {
   const pair = takePair();

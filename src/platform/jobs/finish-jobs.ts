@@ -101,7 +101,7 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
      */
     completeMany,
 
-    /** Tries again after a backoff, or at `retryAt` where that is later; dead-letters the job after its last attempt. */
+    /** Tries again after a backoff, or at `retryAt` where that is later; dead-letters it after its last attempt. */
     fail: (job: Job, error: Error, options: FailOptions = {}): Fate | 'lost' => fail(job, error, options),
 
     /** Gives an unfinished job back at shutdown: due at once, the attempt not counted. */

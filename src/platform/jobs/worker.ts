@@ -14,7 +14,7 @@ type WorkerOptions = {
   handlers: JobHandlers;
   clock: Clock;
   log: Log;
-  onError: (error: unknown) => void; // faults of the hub, such as a full disk or a failing hook; not what handlers throw
+  onError: (error: unknown) => void; // told of faults of the hub, such as a full disk; not of what handlers throw
 };
 
 export type Worker = ReturnType<typeof createWorker>;
@@ -80,7 +80,7 @@ export function createWorker(options: WorkerOptions) {
   };
 }
 
-/** Calls `round` whenever there may be something to do. What it throws is logged, and the loop goes on after a pause. */
+/** Calls `round` whenever there may be something to do. What it throws is logged; the loop goes on after a pause. */
 function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions, idle: IdleWait, round: () => void) {
   const kinds = Object.keys(handlers);
   let running: Promise<void> | undefined;
