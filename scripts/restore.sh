@@ -57,7 +57,7 @@ bring_back() {
     exit 1
   fi
   if ! start_hub || ! { [ "$driver" = nobody ] || await_hub; }; then
-    say 'the hub is not healthy on the data from before, either; look at its log'
+    say 'the hub is not healthy on the previous data, either; look at its log'
     return 1
   fi
   tell_who_starts

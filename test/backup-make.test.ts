@@ -138,7 +138,7 @@ test('case 7: without a database a backup fails and makes none', async (t) => {
 
 test('case 8: an empty file, a text, a folder or a dead link in the place of the database is refused', async (t) => {
   const places: [(path: string) => void, RegExp][] = [
-    [(path) => writeFileSync(path, ''), /not the database of a hub|is no SQLite database/],
+    [(path) => writeFileSync(path, ''), /not the database of a hub|is not an SQLite database/],
     [(path) => writeFileSync(path, 'no database '.repeat(1_000)), /damaged or cannot be read/],
     [(path) => mkdirSync(path), /damaged or cannot be read/],
     [(path) => symlinkSync('nowhere', path), /no database/],
@@ -223,7 +223,7 @@ test('case 13: a search index that has drifted from its posts is told, both ways
 
 test('case 15: too little space is found before anything is copied', async (t) => {
   const hub = backupHub(t);
-  await assert.rejects(requireSpace(hub.dataDir, 2 ** 60), /too little space: a backup may take 1073741824\.00 GiB/);
+  await assert.rejects(requireSpace(hub.dataDir, 2 ** 60), /too little space: a backup may need 1073741824\.00 GiB/);
 
   const bytes = hub.upload().sha256;
   hub.db.exec(`UPDATE uploads SET bytes = ${2 ** 52} WHERE sha256 = '${bytes}'`);

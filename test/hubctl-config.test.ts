@@ -37,7 +37,7 @@ test('secrets, unknown names and no name at all are wrong usage, and nothing is 
 test('a value with a line break, which scripts would take for two, is an error', async () => {
   const { status, stdout, stderr } = await config(['PORT', 'DATA_DIR'], { DATA_DIR: '/srv/a\nb' });
   assert.deepEqual([status, stdout], [1, '']);
-  assert.match(stderr, /DATA_DIR holds a line break/);
+  assert.match(stderr, /DATA_DIR contains a line break/);
 });
 
 test('a mistake in any setting exits 2 with its name', async () => {

@@ -55,7 +55,7 @@ test('a hub in which all is well: 0, and a line for each thing that was looked a
 
   const { stdout, stderr } = await doctor();
   assert.deepEqual([stdout.trimEnd().split('\n').length, stderr], [subjects.length, '']);
-  assert.match(stdout, /^ok {3}database: whole\n/);
+  assert.match(stdout, /^ok {3}database: intact\n/);
 });
 
 test('a missing and a shortened file are found, and named: 1', async (t) => {

@@ -341,7 +341,7 @@ test('case 66: where the data from before was taken away, nothing passes for it'
   renameSync(kept, join(hub.dataDir, '../taken away'));
 
   for (let attempt = 0; attempt < 2; attempt++) {
-    await assert.rejects(undoRestore(hub.dataDir), /pre-restore-[0-9-]+ lacks hub\.db, uploads of the data from before/);
+    await assert.rejects(undoRestore(hub.dataDir), /pre-restore-[0-9-]+ lacks hub\.db, uploads of the previous data/);
     assert.ok(isRestoreUnderWay(hub.dataDir), 'the hub stays down');
     assert.equal(worldIn(hub.dataDir, hub), 'new');
   }

@@ -197,8 +197,8 @@ test('SHA256SUMS that sha256sum wrote is enough, with a note', async (t) => {
 });
 
 const DATABASES: Record<string, [change: (path: string) => void, message: RegExp]> = {
-  'a text': [(path) => writeFileSync(path, 'no database '.repeat(900)), /no SQLite database/],
-  'nothing': [(path) => writeFileSync(path, ''), /no SQLite database/],
+  'a text': [(path) => writeFileSync(path, 'no database '.repeat(900)), /not an SQLite database/],
+  'nothing': [(path) => writeFileSync(path, ''), /not an SQLite database/],
   'the mark of a write-ahead log': [(path) => {
     const bytes = readFileSync(path);
     bytes.fill(2, 18, 20);
@@ -252,7 +252,7 @@ test('case 46: a hub\'s database without one of its tables is refused', async (t
     const folder = copy();
     changeDatabase(folder, (db) => db.exec(`PRAGMA foreign_keys = OFF; ANALYZE; DROP TABLE ${table}`));
     if (table === 'sqlite_stat1') assert.equal((await verify(folder)).verdict, 'verified', 'SQLite makes it anew');
-    else await assertFailed(folder, new RegExp(`hub\\.db is not a whole hub: it lacks ${table}`));
+    else await assertFailed(folder, new RegExp(`hub\\.db is incomplete: it lacks ${table}`));
   }
 });
 
@@ -436,8 +436,8 @@ test('case 53: what is no backup is said to be none', async (t) => {
   mkdirSync(unfinished);
   cpSync(join(path, 'hub.db'), join(unfinished, 'hub.db'));
   const wrong: [args: string[], status: number, said: RegExp][] = [
-    [[], 2, /say the folder/],
-    [[''], 2, /say the folder/],
+    [[], 2, /the folder of the backup is missing/],
+    [[''], 2, /the folder of the backup is missing/],
     [[path, path], 2, /unexpected argument/],
     [['/'], 1, /no folder that may be read|is missing/],
     [[join(path, 'hub.db')], 1, /ENOTDIR/],
@@ -488,7 +488,7 @@ test('case 56: the report says what a person wants to know every morning, and en
   truncateSync(join(path, 'hub.db'), 5_000);
   const failed = await hubctl(hub.dataDir, ['verify', path]);
   assert.equal(failed.status, 1);
-  assert.match(failed.stdout, /\nFAILED: hub\.db is not what SHA256SUMS says: [^\n]+ Do not restore this backup\.\n$/);
+  assert.match(failed.stdout, /\nFAILED: hub\.db does not match SHA256SUMS: [^\n]+ Do not restore this backup\.\n$/);
 });
 
 test('case 53: a folder is found from the working folder, also one whose name begins like an option', async (t) => {

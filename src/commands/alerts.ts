@@ -6,7 +6,7 @@ import { UsageError, type Command, type CommandContext, type ExitCode, type Valu
 
 const LIMIT = 100;
 
-const WORDS = { delivered: 'delivered', retry: 'not delivered, later it may be', failed: 'not delivered' };
+const WORDS = { delivered: 'delivered', retry: 'not delivered, a later attempt may succeed', failed: 'not delivered' };
 
 /** The operator's receiver of alerts: whether it works, and what it was sent. */
 export const alertsCommand: Command = {
@@ -16,7 +16,7 @@ export const alertsCommand: Command = {
     if (rest.length > 0) throw new UsageError(`unexpected argument ${rest[0]}`);
     if (act === 'test') return test(context);
     if (act === 'list') return list(values, context);
-    throw new UsageError('say test or list');
+    throw new UsageError('expected test or list');
   },
 };
 
@@ -25,12 +25,12 @@ async function test({ out, err, openHub, config }: CommandContext): Promise<Exit
   const hub = await openHub();
   const receiver = receiverOf(hub);
   if (!receiver) {
-    err('there is no receiver: ALERT_WEBHOOK_URL is not set\n');
+    err('no receiver is configured: ALERT_WEBHOOK_URL is not set\n');
     return 1;
   }
   const { outcome, detail } = await sendAlert(receiver, {
-    title: 'Test of alerts',
-    text: 'The operator of this hub sent this message to see whether it arrives.',
+    title: 'Test alert',
+    text: 'The operator of this hub sent this message to test its alerts.',
     severity: 'info',
     event: 'test',
     at: hub.clock(),

@@ -41,7 +41,10 @@ function facts(verification: Verification): [label: string, value: string][] {
 }
 
 const SCHEMAS = {
-  same: '', older: ' (older than this program)', newer: ' (newer than this program)', foreign: ' (not of this program)',
+  same: '',
+  older: ' (older than this program)',
+  newer: ' (newer than this program)',
+  foreign: ' (unknown to this program)',
 };
 
 function attachments({ counts, verdict, absent }: Verification): string {
@@ -56,11 +59,11 @@ function attachments({ counts, verdict, absent }: Verification): string {
 function verdictLine({ verdict, problem, schema, absent, defects }: Verification): string {
   if (verdict === 'failed') return `FAILED: ${problem}. Do not restore this backup.`;
   if (verdict === 'degraded') {
-    return `DEGRADED: unharmed since it was made, but the hub itself was not whole (${absent.length} files absent, ` +
+    return `DEGRADED: intact since it was made, but the hub itself was incomplete (${absent.length} files absent, ` +
       `${defects.length} other defects).`;
   }
   const isKnown = schema === 'same' || schema === 'older';
-  return isKnown ? 'VERIFIED: this backup can be restored.' : 'VERIFIED, but not to be restored by this program.';
+  return isKnown ? 'VERIFIED: this backup can be restored.' : 'VERIFIED, but this program cannot restore it.';
 }
 
 function inUtc(at: number): string {

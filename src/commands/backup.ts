@@ -39,7 +39,7 @@ class Stopped extends Error {
   readonly signal: NodeJS.Signals;
 
   constructor(signal: NodeJS.Signals) {
-    super(`stopped by ${signal}; nothing was kept of it`);
+    super(`stopped by ${signal}; the unfinished backup was removed`);
     this.signal = signal;
   }
 }
@@ -93,7 +93,7 @@ function tell(made: MadeBackup, began: number, values: Values, { out, err, isTer
   if (isTerminal) err('\r\x1b[K');
   for (const problem of retention.problems) err(`backup: ${problem}\n`);
   for (const removed of retention.removed) err(`backup: removed ${removed}\n`);
-  if (verdict === 'degraded') err(`backup: ${name} is DEGRADED: the hub itself is not whole\n`);
+  if (verdict === 'degraded') err(`backup: ${name} is DEGRADED: the hub itself is incomplete\n`);
   for (const defect of defects) err(`backup: ${defect}\n`);
   for (const line of listed(absent)) err(`backup: ${line}\n`);
   const result = { result: verdict, name, bytes: bytesOf(verification), seconds: secondsSince(began),

@@ -6,7 +6,7 @@ type ListedCommand = { name: string; usage: string; summary: string; load(): Pro
 export const COMMANDS: ListedCommand[] = [
   {
     name: 'alerts', usage: 'alerts test | alerts list [--state STATE] [--json]',
-    summary: 'Send one alert and say what came back, or list the newest (of --state failed|pending|delivered).',
+    summary: 'Send a test alert and print the answer, or list the newest alerts (of --state failed|pending|delivered).',
     load: async () => (await import('./alerts.ts')).alertsCommand,
   },
   {
@@ -26,13 +26,13 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'invite', usage: 'invite [--role admin|member] [--hours N]',
-    summary: 'Print a link by which one person can join (member, good for 72 hours).',
+    summary: 'Print an invitation link for one person (a member by default, valid for 72 hours).',
     load: async () => (await import('./invite.ts')).inviteCommand,
   },
   {
     name: 'jobs', usage: 'jobs list [--state STATE] [--json] | jobs retry <id> | jobs discard <id>',
-    summary: 'List jobs (failed ones, unless --state says failed|retrying|queued|running|done|discarded|all), ' +
-      'run one again, or give it up.',
+    summary: 'List jobs (failed ones by default; --state failed|retrying|queued|running|done|discarded|all), ' +
+      'or retry or discard one.',
     load: async () => (await import('./jobs.ts')).jobsCommand,
   },
   {

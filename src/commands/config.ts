@@ -11,7 +11,7 @@ export const configCommand: Command = {
     const values = names.map((name) => shown(name, config));
     const torn = names.find((_, index) => values[index]?.includes('\n'));
     if (torn !== undefined) {
-      err(`${torn} holds a line break: scripts cannot use it\n`);
+      err(`${torn} contains a line break: scripts cannot use it\n`);
       return 1;
     }
     out(values.map((value) => `${value}\n`).join(''));

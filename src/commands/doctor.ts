@@ -36,17 +36,17 @@ export const doctorCommand: Command = {
 function checkDatabase({ db }: Hub): Finding {
   const result = String(db.pragma('quick_check(1)'));
   const isWell = result === 'ok';
-  return { subject: 'database', state: isWell ? 'whole' : 'damaged', problem: isWell ? null : result };
+  return { subject: 'database', state: isWell ? 'intact' : 'damaged', problem: isWell ? null : result };
 }
 
 async function checkUploads(hub: Hub, withHashes: boolean): Promise<Finding[]> {
   const { strays, missing } = await compareUploads(hub);
   const changed = withHashes ? await listChanged(hub, new Set(missing)) : [];
-  const whatChanged = 'changed on the disk or unreadable; restore them from a backup';
+  const whatChanged = 'changed on disk or unreadable; restore them from a backup';
   return [
-    finding('uploads', missing, 'missing or of another size; restore them from a backup'),
+    finding('uploads', missing, 'missing or of the wrong size; restore them from a backup'),
     ...(withHashes ? [finding('contents of uploads', changed, whatChanged)] : []),
-    finding('strays', strays, 'that no row names; the worker removes them within a day'),
+    finding('strays', strays, 'not referenced by the database; the worker removes them within a day'),
   ];
 }
 
@@ -74,15 +74,15 @@ async function hashOf(path: string): Promise<string> {
 }
 
 function finding(subject: string, files: string[], what: string): Finding {
-  if (files.length === 0) return { subject, state: 'as they should be', problem: null };
+  if (files.length === 0) return { subject, state: 'ok', problem: null };
   const more = files.length > NAMED ? ` and ${files.length - NAMED} more` : '';
   return { subject, state: `${files.length} ${what}`, problem: files.slice(0, NAMED).join(' ') + more };
 }
 
 function checkWorker(hub: Hub): Finding {
   const { ok, lastSeenSeconds } = readHealth(hub).worker;
-  const state = lastSeenSeconds === null ? 'has never run' : `seen ${lastSeenSeconds} s ago`;
-  return { subject: 'worker', state, problem: ok ? null : 'the worker does not run; sources are not synchronised' };
+  const state = lastSeenSeconds === null ? 'never seen' : `last seen ${lastSeenSeconds} s ago`;
+  return { subject: 'worker', state, problem: ok ? null : 'the worker is not running; sources are not synchronised' };
 }
 
 function checkSpace({ config }: Hub): Finding {

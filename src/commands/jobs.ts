@@ -17,7 +17,7 @@ export const jobsCommand: Command = {
     if (rest.length > 0) throw new UsageError(`unexpected argument ${rest[0]}`);
     if (act === 'list' && id === undefined) return list(values, context);
     if (act === 'retry' || act === 'discard') return settle(act, id, context);
-    throw new UsageError('say list, retry <id> or discard <id>');
+    throw new UsageError('expected list, retry <id> or discard <id>');
   },
 };
 
@@ -60,7 +60,7 @@ async function settle(
   const job = jobs(hub).find(jobId);
   if (job && SETTLE[act](hub, job, COMMAND_LINE)) return 0;
   err(act === 'retry'
-    ? `job ${jobId} is not failed, or another for the same source is waiting\n`
-    : `there is no job ${jobId} that could be discarded\n`);
+    ? `job ${jobId} has not failed, or another one for the same source is waiting\n`
+    : `there is no job ${jobId} that can be discarded\n`);
   return 1;
 }

@@ -20,7 +20,7 @@ export const rehearseCommand: Command = {
   options: {},
 
   async run([address, ...rest], _values, { config, out, err }) {
-    if (!address || rest.length > 0) throw new UsageError('say the address of the hub');
+    if (!address || rest.length > 0) throw new UsageError('the address of the hub is missing');
     const problem = await askForEverything(address, config, (line) => out(`  ${line}\n`));
     if (problem === null) return 0;
     err(`rehearse: ${problem}\n`);
@@ -34,7 +34,7 @@ async function askForEverything(address: string, config: Config, tell: (line: st
   if (unready !== null) return unready;
   tell('health       the hub is ready');
   const page = await ask(`${address}/`, { accept: 'text/html' });
-  if (page.status !== 200 || !page.body.includes('</html>')) return `the timeline was answered with ${page.status}`;
+  if (page.status !== 200 || !page.body.includes('</html>')) return `the timeline answered ${page.status}`;
   tell(`page         the timeline, ${byteSize(page.body.length, 1)}`);
   const found = pickFile(config);
   if (!found) {
@@ -45,8 +45,8 @@ async function askForEverything(address: string, config: Config, tell: (line: st
   const { filename, sha256 } = file;
   const path = servedPath(file);
   const { status, body } = await ask(address + path, { authorization: `Bearer ${token}` });
-  if (status !== 200) return `${path} was answered with ${status}`;
-  if (createHash('sha256').update(body).digest('hex') !== sha256) return `${path} is not what was uploaded`;
+  if (status !== 200) return `${path} answered ${status}`;
+  if (createHash('sha256').update(body).digest('hex') !== sha256) return `${path} differs from what was uploaded`;
   tell(`attachment   ${JSON.stringify(filename)}, ${byteSize(body.length, 1)}, SHA-256 equal`);
   return null;
 }

@@ -31,7 +31,7 @@ export const restoreCommand: Command = {
   async run([step = '', folder = '', ...rest], _values, context): Promise<ExitCode> {
     const work = STEPS.get(step);
     if (!work || rest.length > 0 || (step === 'begin') !== (folder !== '')) {
-      throw new UsageError('say begin <backup_dir>, swap, open, finish, undo or state');
+      throw new UsageError('expected begin <backup_dir>, swap, open, finish, undo or state');
     }
     try {
       if (ENDING.includes(step)) await makeRoom(context.config.dataDir);
@@ -77,15 +77,15 @@ async function begin({ env, config, out, err }: CommandContext, folder: string):
     out(`  ${accounts} accounts, ${sources} sources, ${posts} posts, ${attachments} attachments ` +
       `(${byteSize(uploadBytes, 1)})\n`);
   }
-  if (absent.length > 0) out(`  WITHOUT ${absent.length} attachments that the hub had lost when it was made\n`);
+  if (absent.length > 0) out(`  WITHOUT ${absent.length} attachments that were already missing when it was made\n`);
   if (migrated > 0) out(`  ${migrated} migrations applied to it\n`);
-  out(`  ${settled.sessions} sessions ended, ${settled.jobs} jobs discarded that had been run since\n`);
-  out(`  laid ready as .restore-${id}\n`);
+  out(`  ${settled.sessions} sessions ended, ${settled.jobs} jobs discarded that may have run since\n`);
+  out(`  prepared as .restore-${id}\n`);
 }
 
 async function swap({ config, out }: CommandContext): Promise<void> {
   const { id } = await swapRestored(config.dataDir);
-  out(`old data put aside in ${config.dataDir}/pre-restore-${id}, new data in place\n`);
+  out(`old data moved to ${config.dataDir}/pre-restore-${id}, new data in place\n`);
 }
 
 async function open({ config }: CommandContext): Promise<void> {
@@ -95,12 +95,12 @@ async function open({ config }: CommandContext): Promise<void> {
 async function finish({ config, out }: CommandContext): Promise<void> {
   const { state: { backup }, kept } = await finishRestore(config.dataDir);
   out(`RESTORED ${backup}\n`);
-  if (kept !== null) out(`the data from before lies in ${kept}; remove that folder when you are sure\n`);
+  if (kept !== null) out(`the previous data is in ${kept}; remove that folder when you no longer need it\n`);
 }
 
 async function undo({ config, out }: CommandContext): Promise<void> {
   const { phase } = await undoRestore(config.dataDir);
-  out(phase === 'staged' ? 'nothing had been touched\n' : 'ROLLED BACK: the data from before is in place again\n');
+  out(phase === 'staged' ? 'nothing had been changed\n' : 'ROLLED BACK: the previous data is in place again\n');
 }
 
 /** The phase, or "none"; what cut-off stagings left is removed then. */
@@ -123,7 +123,7 @@ async function state(context: CommandContext): Promise<void> {
 function requireNoStepInHand(dataDir: string): void {
   try {
     const lock = takeFileLock(backupLock(dataDir));
-    if (!lock) throw new BackupBusy('a step of the restore is still in hand');
+    if (!lock) throw new BackupBusy('a step of the restore is still running');
     lock.release();
   } catch (error) {
     if (!isStorageTrouble(error)) throw error;

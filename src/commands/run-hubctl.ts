@@ -10,7 +10,7 @@ export async function runHubctl(argv: string[], terminal: Terminal): Promise<Exi
   if (name === undefined) return say(terminal.err, helpText(), 2);
   if (name === '--help' || name === '-h' || name === 'help') return say(terminal.out, helpText(), 0);
   const listed = COMMANDS.find((command) => command.name === name);
-  if (!listed) return say(terminal.err, `hubctl: there is no command ${name}\n\n${helpText()}`, 2);
+  if (!listed) return say(terminal.err, `hubctl: unknown command ${name}\n\n${helpText()}`, 2);
   try {
     const command = await listed.load();
     const { values, positionals } = parse(rest, command);

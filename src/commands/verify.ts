@@ -17,7 +17,7 @@ export const verifyCommand: Command = {
 
   async run([folder, ...rest], { json }, context) {
     if (rest.length > 0) throw new UsageError(`unexpected argument ${rest[0]}`);
-    if (!folder) throw new UsageError('say the folder of the backup');
+    if (!folder) throw new UsageError('the folder of the backup is missing');
     const dataDir = dataDirOf(folder, context);
     const lock = dataDir === null ? undefined : await lockIfPossible(dataDir);
     const migrations = readMigrations(join(PROJECT_ROOT, 'migrations'));

@@ -218,7 +218,7 @@ for (const [signal, status] of [['SIGTERM', 143], ['SIGINT', 130], ['SIGHUP', 12
       run.child.kill(signal);
 
       assert.equal(await run.ended, status, step);
-      assert.match(run.said(), new RegExp(`FAILED: stopped by ${signal}; nothing was kept of it\n$`));
+      assert.match(run.said(), new RegExp(`FAILED: stopped by ${signal}; the unfinished backup was removed\n$`));
       assert.deepEqual(hub.backups(), []);
     }
     const { lastBackup, lastSuccessAt } = readBackupStatus(hub.dataDir);

@@ -48,7 +48,7 @@ test('case 63: on a disk with too little space nothing is staged', async (t) => 
   if (!mayMountSmallDisk(t, join(hub.dataDir, 'tmp'))) return;
   const { status, stdout, stderr } = restoreMounted(hub.dataDir, hub.backup, '40m', ':');
   assert.equal(status, 1);
-  assert.match(stderr, /restore: there is too little space: the restore may take 0\.06 GiB, 0\.04 GiB are free/);
+  assert.match(stderr, /restore: there is too little space: the restore may need 0\.06 GiB, 0\.04 GiB is free/);
   assert.match(stdout, /^hub\.db run uploads /);
   assert.ok(stdout.includes(hub.since));
 });

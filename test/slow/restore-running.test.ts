@@ -45,7 +45,7 @@ test('case 65: restored data with which the hub does not start gives way to the 
     const { status, stdout, stderr } = await runRestore(hub.dataDir, port, [hub.backup], AT_ONCE);
 
     assert.equal(status, 1, round);
-    assert.match(stdout, /ROLLED BACK: the data from before is in place again\n$/);
+    assert.match(stdout, /ROLLED BACK: the previous data is in place again\n$/);
     assert.match(stderr, /^(web|worker) ended by itself \(exit code 1\); the hub has stopped\n/m);
     assert.match(stderr, /restore: it could not be completed; bringing back what was there before\n/);
     assert.ok(await isHealthy(running.url), running.stderr());

@@ -87,11 +87,11 @@ test('a hub that nobody runs is restored, looked at, and left stopped; then a ba
   const id = basename(keptIn(hub.dataDir)).slice('pre-restore-'.length);
   assert.equal(stdout.replace(/made .*Z/, 'made …'), `restoring ${hub.name}, made …
   1 accounts, 1 sources, 1 posts, 1 attachments (13 bytes)
-  0 sessions ended, 0 jobs discarded that had been run since
-  laid ready as .restore-${id}
-old data put aside in ${hub.dataDir}/pre-restore-${id}, new data in place
+  0 sessions ended, 0 jobs discarded that may have run since
+  prepared as .restore-${id}
+old data moved to ${hub.dataDir}/pre-restore-${id}, new data in place
 RESTORED ${hub.backup}
-the data from before lies in ${hub.dataDir}/pre-restore-${id}; remove that folder when you are sure
+the previous data is in ${hub.dataDir}/pre-restore-${id}; remove that folder when you no longer need it
 `);
   assert.match(stderr, /restore: nobody ran the hub when this began: it can be started now\n$/);
   assert.equal(worldIn(hub.dataDir, hub), 'new');
@@ -164,7 +164,7 @@ test('case 58: a backup that fails its verification stops nothing', async (t) =>
     HUB_STOP_COMMAND: `touch '${hub.dataDir}/stopped'`, HUB_START_COMMAND: `touch '${hub.dataDir}/started'`,
   });
   assert.deepEqual([status, stdout], [1, '']);
-  assert.match(stderr, /this backup cannot be restored: hub\.db is not what SHA256SUMS says/);
+  assert.match(stderr, /this backup cannot be restored: hub\.db does not match SHA256SUMS/);
   assert.deepEqual(stateOf(hub.dataDir), before);
 });
 
@@ -325,7 +325,7 @@ test('--recover does not take a step that outlived its restore.sh for one that w
 
   const busy = await runRestore(hub.dataDir, port, ['--recover']);
   assert.deepEqual([busy.status, busy.stdout], [75, ''], busy.stderr);
-  assert.match(busy.stderr, /a step of the restore is still in hand/);
+  assert.match(busy.stderr, /a step of the restore is still running/);
   assert.deepEqual(stateOf(hub.dataDir), before);
   step.release();
   assert.equal((await runRestore(hub.dataDir, port, ['--recover'])).status, 0);
@@ -348,7 +348,7 @@ test('case 66: where the roll back fails, the hub stays down, it says where the 
 
   for (const name of leftovers(hub.dataDir)) rmSync(join(hub.dataDir, name, 'uploads'), { recursive: true, force: true });
   const recovered = await runRestore(hub.dataDir, port, ['--recover']);
-  assert.deepEqual([recovered.status, recovered.stdout], [0, 'ROLLED BACK: the data from before is in place again\n'], recovered.stderr);
+  assert.deepEqual([recovered.status, recovered.stdout], [0, 'ROLLED BACK: the previous data is in place again\n'], recovered.stderr);
   assert.match(recovered.stderr, /restore: interrupted while undoing: going back\n/);
   assert.deepEqual([worldIn(hub.dataDir, hub), leftovers(hub.dataDir)], ['old', []]);
 });

@@ -100,7 +100,7 @@ test('case 65: restored data on which web does not start gives way to the old, a
   const { status, stdout, stderr } = await hub.restore(hub.backup);
 
   assert.equal(status, 1);
-  assert.match(stdout, /ROLLED BACK: the data from before is in place again\n$/);
+  assert.match(stdout, /ROLLED BACK: the previous data is in place again\n$/);
   assert.match(stderr, /restore: it could not be completed; bringing back what was there before\n/);
   assert.deepEqual([await hub.isReady(), await hub.each('ActiveState')], [true, ['active', 'active']], stderr);
   assert.deepEqual([hub.world(), leftovers(hub.dataDir)], ['old', []]);

@@ -27,5 +27,5 @@ export async function requireSpace(folder: string, needed: number, what = 'a bac
   const free = await freeBytes(folder);
   if (free >= needed) return;
   const [wanted, left] = [needed, free].map((bytes) => byteSize(bytes, 2, 'GiB'));
-  throw new BackupError(`there is too little space: ${what} may take ${wanted}, ${left} are free`);
+  throw new BackupError(`there is too little space: ${what} may need ${wanted}, ${left} is free`);
 }

@@ -88,7 +88,8 @@ async function makePartial(options: BackupOptions, partial: string, createdAt: n
   await syncAll(partial);
   const onCheck = (what: string): void => onStep(`checking the ${what}`);
   const verification = await verifyBackup(partial, { migrations, clock, signal, onStep: onCheck });
-  if (verification.verdict === 'failed') throw new BackupError(`the new backup is no good: ${verification.problem}`);
+  const { verdict, problem } = verification;
+  if (verdict === 'failed') throw new BackupError(`the new backup failed verification: ${problem}`);
   signal.throwIfAborted();
   return verification;
 }

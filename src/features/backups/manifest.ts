@@ -59,7 +59,7 @@ function parseHashes(lines: string[]): Hashes {
   const hashes = new Map<string, string>();
   for (const line of lines) {
     const [, hash, name] = HASH_LINE.exec(line) ?? [];
-    if (!hash || !name) throw new BackupError(`SHA256SUMS has the line ${shown(line)}, which is no hash of a file`);
+    if (!hash || !name) throw new BackupError(`SHA256SUMS has the line ${shown(line)}, not a hash of a file`);
     if (name !== DATABASE && name !== ARCHIVE) throw new BackupError(`SHA256SUMS names ${shown(name)}`);
     if (hashes.has(name)) throw new BackupError(`SHA256SUMS names ${name} twice`);
     hashes.set(name, hash);

@@ -110,7 +110,7 @@ export async function removeStaged(dataDir: string): Promise<number> {
 function requireKept(kept: string, old: string[]): void {
   const there = itemsIn(kept);
   const lost = old.filter((item) => !there.includes(item));
-  if (lost.length > 0) throw new BackupError(`${kept} lacks ${lost.join(', ')} of the data from before: put it back`);
+  if (lost.length > 0) throw new BackupError(`${kept} lacks ${lost.join(', ')} of the previous data: put it back`);
 }
 
 function requireState(dataDir: string, phases: readonly Phase[]): RestoreState {

@@ -64,7 +64,7 @@ function readRows(db: Db): Snapshot {
 /** Checks a finished copy in place, without writing anything anywhere. Throws BackupError when it is no good. */
 export async function checkDatabase(path: string, migrations: Migration[]): Promise<DatabaseFacts> {
   const facts = await withSnapshot(path, (db, fileBytes) => {
-    if (bytesOf(db) !== fileBytes) throw new BackupError('hub.db is longer or shorter than it says itself');
+    if (bytesOf(db) !== fileBytes) throw new BackupError('hub.db is longer or shorter than its header says');
     const integrity = String(db.pragma('integrity_check')); // full-text tables included
     if (integrity !== 'ok') throw new BackupError(`hub.db is damaged: ${integrity.split('\n')[0]}`);
     const schema = checkSchema(db, requireHub(db), migrations);
@@ -95,7 +95,7 @@ async function checkHeader(path: string): Promise<number> {
   const file = await open(path, 'r');
   try {
     const { buffer } = await file.read(Buffer.alloc(HEADER), 0, HEADER, 0);
-    if (buffer.toString('latin1', 0, MAGIC.length) !== MAGIC) throw new BackupError('hub.db is no SQLite database');
+    if (buffer.toString('latin1', 0, MAGIC.length) !== MAGIC) throw new BackupError('hub.db is not an SQLite database');
     const isPlain = buffer[VERSIONS_AT] === 1 && buffer[VERSIONS_AT + 1] === 1;
     if (!isPlain) throw new BackupError('hub.db is not a finished copy: it expects a write-ahead log');
     return (await file.stat()).size;
@@ -112,7 +112,7 @@ function checkSchema(db: Db, version: number, migrations: Migration[]): Database
   if (gaps.length === 0 && readHubSeed({ db }) === undefined) gaps.push('the row of the table hub');
   if (gaps.length === 0) return schema;
   const more = gaps.length > GAPS_SHOWN ? ` and ${gaps.length - GAPS_SHOWN} more` : '';
-  throw new BackupError(`hub.db is not a whole hub: it lacks ${gaps.slice(0, GAPS_SHOWN).join(', ')}${more}`);
+  throw new BackupError(`hub.db is incomplete: it lacks ${gaps.slice(0, GAPS_SHOWN).join(', ')}${more}`);
 }
 
 function compareHistory(db: Db, version: number, migrations: Migration[]): DatabaseFacts['schema'] {

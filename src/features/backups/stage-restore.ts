@@ -125,7 +125,7 @@ function writingTo(path: string): MemberSink {
 async function compareUploads(staged: string, rows: UploadRow[]): Promise<void> {
   for (const { sha256 } of rows) {
     const found = await hashFile(join(staged, uploadPath(sha256)));
-    if (found.sha256 !== sha256) throw new BackupError(`${uploadPath(sha256)} is not what was unpacked`);
+    if (found.sha256 !== sha256) throw new BackupError(`${uploadPath(sha256)} changed after it was unpacked`);
   }
 }
 

@@ -149,7 +149,7 @@ function compareFacts({ schemaVersion, counts, uploads }: DatabaseFacts, recorde
 }
 
 function compareHash(name: string, actual: string, recorded: string): void {
-  if (actual !== recorded) throw new BackupError(`${name} is not what SHA256SUMS says: its hash is ${actual}`);
+  if (actual !== recorded) throw new BackupError(`${name} does not match SHA256SUMS: its hash is ${actual}`);
 }
 
 /** Every failure is a finding; system errors name the file themselves. */
