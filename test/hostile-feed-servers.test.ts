@@ -12,7 +12,7 @@ const LIMITS = { totalMs: 1_500, headerMs: 400, idleMs: 300 };
 
 /** A feed that was followed while its server was well, and whose host then turns into this. */
 const SERVERS: Record<string, { answer: OriginHandler; reason: RegExp }> = {
-  'redirects in a circle': { answer: reply(302, { location: '/feed' }), reason: /circle/ },
+  'redirects in a circle': { answer: reply(302, { location: '/feed' }), reason: /loop/ },
   'redirects to a private address': { answer: reply(302, { location: 'http://10.0.0.1/feed' }), reason: /10\.0\.0\.1/ },
   'sends a few bytes that unpack to 50 MiB': { answer: reply(200, { 'content-encoding': 'br' }, BOMB), reason: /large|more than/ },
   'answers 404': { answer: reply(404, {}), reason: /404/ },

@@ -132,7 +132,7 @@ test('a circle of redirects and one that leads nowhere end in a clear error', as
   for (const path of ['/self', '/a']) {
     const error = await failure(openFetch()({ url: origin.url + path, maxBytes: 9 }));
     assert.equal(error.reason, 'redirects');
-    assert.match(error.message, /^127\.0\.0\.1:\d+ redirects in a circle$/);
+    assert.match(error.message, /^127\.0\.0\.1:\d+ redirects in a loop$/);
   }
   assert.equal(origin.requests.length, 3);
   const error = await failure(openFetch()({ url: `${origin.url}/nowhere`, maxBytes: 9 }));

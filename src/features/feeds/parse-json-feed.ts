@@ -26,7 +26,7 @@ function readDocument(text: string): JsonObject {
   try {
     document = JSON.parse(text);
   } catch (cause) {
-    throw new NotAFeedError('the document looks like JSON but cannot be read as such', { cause });
+    throw new NotAFeedError('the document looks like JSON but is not valid', { cause });
   }
   if (!isJsonObject(document)) throw new NotAFeedError('the document is JSON, but not a JSON Feed');
   const isDeclared = /jsonfeed\.org/i.test(textIn(document, 'version'));

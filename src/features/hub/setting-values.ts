@@ -63,7 +63,7 @@ export function zeroOrOne(text: string): boolean {
 /** One line for the shell. */
 export function shellCommand(text: string): string {
   if (text.trim() !== '' && !text.includes('\n')) return text;
-  throw new Error('must be one line for the shell');
+  throw new Error('must be a single line for the shell');
 }
 
 /** An address to send requests to, with everything after the host; may hold a user name and password. */

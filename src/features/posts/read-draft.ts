@@ -77,5 +77,5 @@ function readTime(input: Input, now: number): number | undefined {
   if (typed === undefined) return undefined;
   const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/.test(typed);
   const at = isTime ? Date.parse(typed) : NaN;
-  return at <= now ? at : input.refuse('publishedAt', 'must be a time that has passed, such as 2026-01-31T12:00:00Z.');
+  return at <= now ? at : input.refuse('publishedAt', 'must be a time in the past, such as 2026-01-31T12:00:00Z.');
 }

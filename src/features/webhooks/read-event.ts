@@ -100,7 +100,7 @@ function readGuid(data: Input): string | undefined {
   if (typeof guid !== 'string') return data.refuse('id', 'must be text or a number.');
   const isFine = guid.trim() !== '' && guid.length <= MAX.guid && guid.isWellFormed() && !/\p{Cc}/u.test(guid);
   if (isFine) return singleLine(guid);
-  return data.refuse('id', `must have 1 to ${MAX.guid} characters, none of them a control.`);
+  return data.refuse('id', `must have 1 to ${MAX.guid} characters and no control characters.`);
 }
 
 function contentOf(data: Input): string {

@@ -144,7 +144,7 @@ function readProse(value: unknown, max: number, refuse: Refuse): string | undefi
 function readAmount(value: unknown, refuse: Refuse): number | undefined {
   if (value === undefined || value === null) return undefined;
   const isAmount = typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
-  return isAmount ? Math.round(value) : refuse('must be a number, and not negative.');
+  return isAmount ? Math.round(value) : refuse('must be a number that is not negative.');
 }
 
 function readTime(value: unknown, refuse: Refuse): number | undefined {

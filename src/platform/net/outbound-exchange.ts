@@ -86,13 +86,13 @@ async function waitForHeaders(request: ClientRequest, { url, who, headerMs }: Ex
 
 async function readBody(response: IncomingMessage, hop: Exchange): Promise<Buffer> {
   const decode = decoderFor(response.headers['content-encoding']);
-  if (!decode) throw new OutboundError('bad-response', `${hop.who} packed its answer in a way the hub cannot unpack`);
+  if (!decode) throw new OutboundError('bad-response', `${hop.who} answered in an encoding the hub cannot decode`);
   const packed = await readPacked(response, hop);
   try {
     return await decode(packed, hop.maxBytes);
   } catch (cause) {
     if (isTooLarge(cause)) throw tooLargeError(hop);
-    throw new OutboundError('bad-response', `the packed answer of ${hop.who} is damaged or incomplete`, { cause });
+    throw new OutboundError('bad-response', `the compressed answer of ${hop.who} is damaged or incomplete`, { cause });
   }
 }
 
@@ -110,7 +110,7 @@ async function readPacked(response: IncomingMessage, hop: Exchange): Promise<Buf
     }
   } catch (cause) {
     if (cause instanceof OutboundError) throw cause;
-    throw new OutboundError('bad-response', `${hop.who} broke off before its answer was complete`, { cause });
+    throw new OutboundError('bad-response', `${hop.who} closed the connection before its answer ended`, { cause });
   } finally {
     clearTimeout(idle);
   }

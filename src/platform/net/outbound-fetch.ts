@@ -77,7 +77,7 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
       const answer = await ask(url, nameOf(url, first), request, signal);
       const next = redirectTarget(answer, url);
       if (!next) return { ...answer, url: url.href, movedPermanentlyTo: seen.size > 1 && permanent ? url.href : null };
-      if (seen.has(next.href)) throw new OutboundError('redirects', `${first.host} redirects in a circle`);
+      if (seen.has(next.href)) throw new OutboundError('redirects', `${first.host} redirects in a loop`);
       if (seen.size > MAX_REDIRECTS) {
         throw new OutboundError('redirects', `${first.host} redirects more than ${MAX_REDIRECTS} times`);
       }
@@ -98,7 +98,7 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
 /** A signal that aborts after the time limit or with the caller's own; `stop` releases both. */
 function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined) {
   const controller = new AbortController();
-  const onAbort = () => controller.abort(new OutboundError('aborted', `fetching from ${url.host} was called off`));
+  const onAbort = () => controller.abort(new OutboundError('aborted', `fetching from ${url.host} was cancelled`));
   const onTimeout = () =>
     controller.abort(new OutboundError('timeout', `${url.host} did not finish answering within ${totalMs / 1000} s`));
   const timer = setTimeout(onTimeout, totalMs);

@@ -44,7 +44,7 @@ export function parseTarget(text: string, redirectedFrom?: URL): URL {
     throw new OutboundError('bad-url', `${subject} starts with ${url.protocol} and not with http: or https:`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw new OutboundError('bad-url', `${subject} holds a user name or password, which is not fetched`);
+    throw new OutboundError('bad-url', `${subject} contains a user name or password, which is not allowed`);
   }
   url.hash = '';
   return url;
