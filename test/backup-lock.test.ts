@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { isFileLocked, takeFileLock } from '../src/platform/db/file-lock.ts';
+import { isFileLocked, takeFileLock } from '../src/features/hub/data-locks.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';
 import { temporaryFolder } from './support/temporary-project.ts';
 import { waitUntil } from './support/wait-until.ts';
@@ -11,7 +11,7 @@ import { waitUntil } from './support/wait-until.ts';
 /** Another process that takes the lock, says whether it got it, and keeps it until it is killed. */
 async function holder(t: TestContext, path: string) {
   const code = `
-    import { takeFileLock } from ${JSON.stringify(join(PROJECT_ROOT, 'src/platform/db/file-lock.ts'))};
+    import { takeFileLock } from ${JSON.stringify(join(PROJECT_ROOT, 'src/features/hub/data-locks.ts'))};
     globalThis.lock = takeFileLock(process.argv[1]);
     process.stdout.write(globalThis.lock ? 'taken' : 'refused');
     setInterval(() => {}, 1000);`;
@@ -75,7 +75,7 @@ test('many who ask whether it is locked do not keep anybody from taking it', asy
   const path = join(temporaryFolder(t), 'lock.db');
   takeFileLock(path)?.release();
   const code = `
-    import { isFileLocked } from ${JSON.stringify(join(PROJECT_ROOT, 'src/platform/db/file-lock.ts'))};
+    import { isFileLocked } from ${JSON.stringify(join(PROJECT_ROOT, 'src/features/hub/data-locks.ts'))};
     process.stdout.write('asking');
     for (;;) isFileLocked(process.argv[1]);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', code, path], { stdio: ['ignore', 'pipe', 'ignore'] });

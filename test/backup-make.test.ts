@@ -5,11 +5,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { BackupBusy, BackupError } from '../src/features/backups/backup-folder.ts';
-import { takeFileLock } from '../src/platform/db/file-lock.ts';
-import { backupLock } from '../src/features/hub/data-locks.ts';
+import { BackupBusy, BackupError, requireSpace } from '../src/features/backups/backup-folder.ts';
+import { backupLock, takeFileLock } from '../src/features/hub/data-locks.ts';
 import { makeBackup } from '../src/features/backups/make-backup.ts';
-import { requireSpace } from '../src/features/backups/free-space.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { addPost, backupHub, optionsFor, verify } from './support/backup-hub.ts';
 

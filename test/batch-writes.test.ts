@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { batchingWrites } from '../src/platform/db/batch-writes.ts';
+import { batchingWrites } from '../src/platform/db/batched-writes.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
 import { migratedDatabase } from './support/migrated-database.ts';
 

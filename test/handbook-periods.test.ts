@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { FINISHED_JOBS_KEPT } from '../src/app/schedule.ts';
 import { OLDEST_BACKUP } from '../src/features/backups/backup-status.ts';
-import { LEAST_FREE } from '../src/features/backups/free-space.ts';
+import { LEAST_FREE } from '../src/features/backups/backup-folder.ts';
 import { BURST, BURST_TIME, SPACE_HYSTERESIS } from '../src/features/health/watch-troubles.ts';
 import { LONGEST_SILENCE } from '../src/features/health/watch-worker.ts';
 import { SESSION_LIFETIME } from '../src/features/accounts/credential-store.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { renderPrometheus } from '../src/platform/metrics/exposition.ts';
+import { familiesFrom, renderPrometheus } from '../src/platform/metrics/exposition.ts';
 import { createHttpMetrics, HTTP_METRICS, type HttpMetrics } from '../src/platform/metrics/http-metrics.ts';
-import { familiesFrom } from '../src/platform/metrics/metric.ts';
 
 const families = familiesFrom(HTTP_METRICS);
 

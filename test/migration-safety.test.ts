@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import Database from 'better-sqlite3';
 import { test } from 'node:test';
-import { splitStatements, transactionStatement, unsafeStatements } from '../src/platform/db/migration-safety.ts';
+import { splitStatements, transactionStatement, unsafeStatements } from '../src/platform/db/migration-files.ts';
 
 const HOUSE = `
   CREATE TABLE kept (id INTEGER PRIMARY KEY, name TEXT UNIQUE) STRICT;

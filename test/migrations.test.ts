@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { migrate, readMigrations } from '../src/platform/db/migrate.ts';
-import { unsafeStatements } from '../src/platform/db/migration-safety.ts';
+import { migrate } from '../src/platform/db/migrate.ts';
+import { readMigrations, unsafeStatements } from '../src/platform/db/migration-files.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
 import { migratedDatabase } from './support/migrated-database.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { createThrottledWrites } from '../src/platform/db/throttled-writes.ts';
+import { createThrottledWrites } from '../src/platform/db/batched-writes.ts';
 import { migratedDatabase } from './support/migrated-database.ts';
 
 const PAUSE_MS = 25;

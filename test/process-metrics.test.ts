@@ -3,8 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { type Family, renderOpenMetrics, renderPrometheus } from '../src/platform/metrics/exposition.ts';
-import { familiesFrom } from '../src/platform/metrics/metric.ts';
+import { familiesFrom, type Family, renderOpenMetrics, renderPrometheus } from '../src/platform/metrics/exposition.ts';
 import { createProcessMetrics, PROCESS_METRICS } from '../src/platform/metrics/process-metrics.ts';
 import { requireTool } from './support/tools.ts';
 
@@ -108,7 +107,7 @@ test('a scrape measures the lag that the next one reports', async (t) => {
 test('where /proc may not be read its numbers are left out, and the others stay', () => {
   const script = `
     import { createProcessMetrics, PROCESS_METRICS } from './src/platform/metrics/process-metrics.ts';
-    import { familiesFrom } from './src/platform/metrics/metric.ts';
+    import { familiesFrom } from './src/platform/metrics/exposition.ts';
     import { renderPrometheus } from './src/platform/metrics/exposition.ts';
     const metrics = createProcessMetrics({ startedAtSeconds: 1 });
     const families = familiesFrom(PROCESS_METRICS);

@@ -3,9 +3,8 @@ import { existsSync, mkdirSync, readdirSync, rmSync, truncateSync, utimesSync, w
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { uploadFiles } from '../src/features/attachments/upload-files.ts';
-import { backupLock } from '../src/features/hub/data-locks.ts';
+import { backupLock, takeFileLock } from '../src/features/hub/data-locks.ts';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
-import { takeFileLock } from '../src/platform/db/file-lock.ts';
 import { leave } from './support/accounts.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import {

@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import { BackupBusy, BackupError } from '../features/backups/backup-folder.ts';
 import { noteRun, type Run } from '../features/backups/backup-status.ts';
 import { makeBackup, type MadeBackup } from '../features/backups/make-backup.ts';
-import { readMigrations } from '../platform/db/migrate.ts';
+import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { byteSize } from '../platform/http/readable.ts';
 import { listed } from './backup-report.ts';

@@ -1,6 +1,7 @@
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { HOUR } from '../platform/clock.ts';
-import { migrate, pendingMigrations, readMigrations, SchemaError } from '../platform/db/migrate.ts';
+import { migrate, pendingMigrations } from '../platform/db/migrate.ts';
+import { readMigrations, SchemaError } from '../platform/db/migration-files.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { UsageError, type Command } from './command.ts';

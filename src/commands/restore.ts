@@ -1,14 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { BackupBusy, BackupError } from '../features/backups/backup-folder.ts';
-import { backupLock } from '../features/hub/data-locks.ts';
+import { backupLock, takeFileLock } from '../features/hub/data-locks.ts';
 import {
   beginRestore, finishRestore, makeRoom, openRestored, removeStaged, swapRestored, undoRestore,
 } from '../features/backups/restore-steps.ts';
 import { readRestoreState } from '../features/backups/restore-state.ts';
 import { isoTime } from '../platform/clock.ts';
-import { takeFileLock } from '../platform/db/file-lock.ts';
-import { readMigrations } from '../platform/db/migrate.ts';
+import { readMigrations } from '../platform/db/migration-files.ts';
 import { isStorageTrouble } from '../platform/db/open-database.ts';
 import { byteSize } from '../platform/http/readable.ts';
 import { kindsToRunAgain } from '../app/job-kinds.ts';

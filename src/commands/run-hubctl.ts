@@ -64,7 +64,7 @@ function parse(argv: string[], { options }: Command): { values: Values; position
 async function explain(error: unknown, usage: string, { err }: Terminal): Promise<ExitCode> {
   if (error instanceof UsageError) return say(err, `hubctl: ${error.message}\nusage: hubctl ${usage}\n`, 2);
   if (error instanceof ConfigError) return say(err, `${error.message}\n`, 2);
-  const { SchemaError } = await import('../platform/db/migrate.ts');
+  const { SchemaError } = await import('../platform/db/migration-files.ts');
   const { isBusy, isStorageTrouble } = await import('../platform/db/open-database.ts');
   if (error instanceof SchemaError) return say(err, `hubctl: ${error.message}\n`, 1);
   if (isBusy(error)) return say(err, 'hubctl: the database is busy; try again\n', 75);

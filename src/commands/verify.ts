@@ -1,11 +1,10 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { lockForVerifying } from '../features/hub/data-locks.ts';
+import { type FileLock, lockForVerifying } from '../features/hub/data-locks.ts';
 import { timeOfBackup } from '../features/backups/backup-folder.ts';
 import { noteRun } from '../features/backups/backup-status.ts';
 import { verifyBackup, type Verification } from '../features/backups/verify-backup.ts';
-import type { FileLock } from '../platform/db/file-lock.ts';
-import { readMigrations } from '../platform/db/migrate.ts';
+import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { formatReport } from './backup-report.ts';
 import { ConfigError, PROJECT_ROOT } from '../features/hub/read-config.ts';

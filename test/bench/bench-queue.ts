@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrate, readMigrations } from '../../src/platform/db/migrate.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { createJobQueue } from '../../src/platform/jobs/job-queue.ts';
 import type { BenchRow } from './bench-row.ts';

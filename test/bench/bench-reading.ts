@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrate, readMigrations } from '../../src/platform/db/migrate.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import type { BenchRow } from './bench-row.ts';
 import { load, startPeer, startWeb, type RunningServer } from './bench-servers.ts';

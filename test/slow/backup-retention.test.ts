@@ -7,11 +7,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { isFileLocked } from '../../src/platform/db/file-lock.ts';
 import { DAY } from '../../src/platform/clock.ts';
-import { applyRetention, planRetention } from '../../src/features/backups/remove-old-backups.ts';
-import { backupFolder, backupName, timeOfBackup } from '../../src/features/backups/backup-folder.ts';
-import { lockForRemoving, lockForVerifying } from '../../src/features/hub/data-locks.ts';
+import {
+  applyRetention, backupFolder, backupName, planRetention, timeOfBackup,
+} from '../../src/features/backups/backup-folder.ts';
+import { isFileLocked, lockForRemoving, lockForVerifying } from '../../src/features/hub/data-locks.ts';
 import { backupHub, verify, type BackupHub } from '../support/backup-hub.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { waitUntil } from '../support/wait-until.ts';

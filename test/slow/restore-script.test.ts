@@ -5,9 +5,8 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { backupLock } from '../../src/features/hub/data-locks.ts';
+import { backupLock, takeFileLock } from '../../src/features/hub/data-locks.ts';
 import { isRestoreOpen, isRestoreUnderWay } from '../../src/features/backups/restore-state.ts';
-import { takeFileLock } from '../../src/platform/db/file-lock.ts';
 import { copyOf } from '../support/backup-hub.ts';
 import { startProgram } from '../support/child-program.ts';
 import { keptIn, leftovers, restorableHub, stateOf, worldIn } from '../support/restore-hub.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { invitations as invitationsOf } from '../../src/features/accounts/invitation-store.ts';
 import { HOUR } from '../../src/platform/clock.ts';
-import { readMigrations } from '../../src/platform/db/migrate.ts';
+import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { createClient, type Answer, type Client } from '../support/client.ts';
 import { rss, serving } from '../support/feeds.ts';

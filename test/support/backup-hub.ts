@@ -6,7 +6,7 @@ import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { makeBackup, type BackupOptions, type MadeBackup } from '../../src/features/backups/make-backup.ts';
 import { verifyBackup, type Verification } from '../../src/features/backups/verify-backup.ts';
-import { readMigrations, type Migration } from '../../src/platform/db/migrate.ts';
+import { type Migration, readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { hubEnvironment } from './hub-process.ts';
 import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';

@@ -1,4 +1,5 @@
-import { migrate, readMigrations } from '../../src/platform/db/migrate.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 
 const MIGRATIONS = `${import.meta.dirname}/../../migrations`;

@@ -5,8 +5,7 @@ import { readService } from '../../src/features/health/read-metrics.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
 import type { Clock } from '../../src/platform/clock.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
-import { renderPrometheus, type Family } from '../../src/platform/metrics/exposition.ts';
-import { familiesFrom } from '../../src/platform/metrics/metric.ts';
+import { familiesFrom, type Family, renderPrometheus } from '../../src/platform/metrics/exposition.ts';
 import { migratedDatabase, type MigratedDatabase } from './migrated-database.ts';
 
 export const NOW = Date.UTC(2026, 0, 15);

@@ -1,7 +1,7 @@
 import { noteError } from '../../features/errors/error-store.ts';
 import { openStores, type Hub } from '../../features/hub/hub.ts';
 import { loadConfigOrExit, type Config } from '../../features/hub/read-config.ts';
-import { SchemaError } from '../../platform/db/migrate.ts';
+import { SchemaError } from '../../platform/db/migration-files.ts';
 import type { Db, SlowQuery } from '../../platform/db/open-database.ts';
 import { createLog, errorFields, type Log } from '../../platform/log.ts';
 import { hubOf, openHubDatabase } from './open-hub.ts';

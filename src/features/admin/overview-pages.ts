@@ -1,6 +1,6 @@
 import { page, type Reply } from '../../platform/http/reply.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
-import { leastFree } from '../backups/free-space.ts';
+import { leastFree } from '../backups/backup-folder.ts';
 import { readHealth } from '../health/read-health.ts';
 import { readStorageSizes } from '../health/storage-sizes.ts';
 import { counts, type Hub } from '../hub/hub.ts';

@@ -3,7 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { contentDisposition } from '../../platform/http/headers.ts';
-import { openRequest, responseTo } from '../../platform/net/outbound-request.ts';
+import { openRequest, responseTo } from '../../platform/net/outbound-exchange.ts';
 import type { Hub } from '../hub/hub.ts';
 
 export type FileToScan = { path: string; bytes: number; filename: string };

@@ -1,6 +1,5 @@
 import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
-import { takeFileLock } from '../../platform/db/file-lock.ts';
-import { backupLock } from '../hub/data-locks.ts';
+import { backupLock, takeFileLock } from '../hub/data-locks.ts';
 import { once, type Hub } from '../hub/hub.ts';
 import { uploads } from './attachment-store.ts';
 import { uploadFiles } from './upload-files.ts';

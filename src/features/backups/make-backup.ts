@@ -1,21 +1,22 @@
 import { existsSync } from 'node:fs';
-import { mkdir, open, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Clock } from '../../platform/clock.ts';
-import { takeFileLock } from '../../platform/db/file-lock.ts';
-import type { Migration } from '../../platform/db/migrate.ts';
+import type { Migration } from '../../platform/db/migration-files.ts';
+import { isStorageTrouble, openDatabase } from '../../platform/db/open-database.ts';
+import { codeOf } from '../../platform/error-code.ts';
 import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
-import { applyRetention, type RetentionResult } from './remove-old-backups.ts';
-import { archiveUploads } from './upload-archive.ts';
+import { sumUploads } from '../attachments/upload-inventory-store.ts';
+import { backupLock, lockForRemoving, takeFileLock } from '../hub/data-locks.ts';
 import {
-  ARCHIVE, BackupBusy, BackupError, backupFolder, backupName, DATABASE, SUMS, type BackupFolder,
+  applyRetention, ARCHIVE, BackupBusy, BackupError, type BackupFolder, backupFolder, backupName, DATABASE, requireSpace,
+  type RetentionResult, spaceNeeded, SUMS,
 } from './backup-folder.ts';
-import { backupLock, lockForRemoving } from '../hub/data-locks.ts';
-import { readSnapshot } from './snapshot-store.ts';
-import { copyDatabase } from './copy-database.ts';
 import { formatManifest, hashFile } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';
-import { verifyBackup, type Verification } from './verify-backup.ts';
+import { bytesOf, copyTo, readSnapshot, requireHub } from './snapshot-store.ts';
+import { archiveUploads } from './upload-archive.ts';
+import { type Verification, verifyBackup } from './verify-backup.ts';
 
 export type BackupOptions = {
   dataDir: string;
@@ -117,4 +118,48 @@ async function syncAll(folder: string): Promise<void> {
     await sync(file).finally(() => file.close());
   }
   await syncFolder(folder);
+}
+
+/**
+ * A consistent copy of the hub's database, of one moment, in a new folder; others may write meanwhile. Throws
+ * BackupError when there is too little space for it and the attachments, or the source cannot be read.
+ */
+export async function copyDatabase(source: string, folder: string): Promise<void> {
+  const db = explained(() => openDatabase(source, { readonly: true }));
+  try {
+    const needed = explained(() => {
+      requireHub(db);
+      return spaceNeeded(bytesOf(db), sumUploads({ db }).uploadBytes);
+    });
+    await requireSpace(dirname(folder), needed);
+    await mkdir(folder, { mode: 0o700 });
+    explained(() => copyTo(db, join(folder, DATABASE)));
+  } finally {
+    db.close();
+  }
+  await chmod(join(folder, DATABASE), 0o600);
+  await nextTurn();
+}
+
+const OWN_DAMAGE = 'the hub\'s own database is damaged or cannot be read';
+const WHY: [code: RegExp, reason: string][] = [
+  [/^SQLITE_(BUSY|LOCKED)/, 'another program keeps the database locked'],
+  [/^SQLITE_(FULL|IOERR_(WRITE|FSYNC|TRUNCATE))/, 'the copy could not be written'],
+];
+
+/** That the database of the hub itself cannot be read is what the operator has to know before all else. */
+function explained<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof Error) || !isStorageTrouble(error)) throw error;
+    const code = codeOf(error) ?? '';
+    const reason = WHY.find(([pattern]) => pattern.test(code))?.[1] ?? OWN_DAMAGE;
+    throw new BackupError(`${reason}: ${error.message}`, { cause: error });
+  }
+}
+
+/** Lets signals that came during synchronous work be seen. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

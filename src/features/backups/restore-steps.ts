@@ -8,9 +8,8 @@ import { BackupError, backupName } from './backup-folder.ts';
 import {
   clearRestoreState, PHASES, readRestoreState, writeRestoreState, type Phase, type RestoreState,
 } from './restore-state.ts';
-import { raiseIdsAbove } from './restored-database.ts';
 import {
-  isStagingName, placesOf, releaseReserve, stageRestore, type StageOptions, type Staged,
+  isStagingName, placesOf, raiseIdsAbove, releaseReserve, type Staged, type StageOptions, stageRestore,
 } from './stage-restore.ts';
 import { itemsIn, swapBack, swapIn } from './swap-data.ts';
 

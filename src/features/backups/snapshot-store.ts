@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
-import { schemaGaps } from '../../platform/db/compare-schema.ts';
-import { pendingMigrations, schemaVersion, SchemaError, type Migration } from '../../platform/db/migrate.ts';
+import { pendingMigrations, schemaGaps, schemaVersion } from '../../platform/db/migrate.ts';
+import { type Migration, SchemaError } from '../../platform/db/migration-files.ts';
 import { isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { countAccounts } from '../accounts/account-store.ts';

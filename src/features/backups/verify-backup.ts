@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import type { Migration } from '../../platform/db/migrate.ts';
+import type { Migration } from '../../platform/db/migration-files.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { ARCHIVE, BackupError, DATABASE, SUMS, timeOfBackup } from './backup-folder.ts';

@@ -1,6 +1,6 @@
 import { SECOND } from '../../platform/clock.ts';
 import { JOB_STATES } from '../../platform/jobs/job-queue.ts';
-import { familiesFrom, type Metric } from '../../platform/metrics/metric.ts';
+import { familiesFrom, type Metric } from '../../platform/metrics/exposition.ts';
 import { HTTP_METRICS } from '../../platform/metrics/http-metrics.ts';
 import { DURATION_BOUNDS } from '../../platform/metrics/counters.ts';
 import { PROCESS_METRICS } from '../../platform/metrics/process-metrics.ts';

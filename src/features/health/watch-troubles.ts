@@ -2,7 +2,7 @@ import { MINUTE } from '../../platform/clock.ts';
 import { byteSize } from '../../platform/http/readable.ts';
 import { isTroubleOpen, watchTrouble } from '../alerts/raise-alerts.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
-import { leastFree, spaceNeeded } from '../backups/free-space.ts';
+import { leastFree, spaceNeeded } from '../backups/backup-folder.ts';
 import { syncSource } from '../feeds/sync-source.ts';
 import { counts, jobs, once, type Hub } from '../hub/hub.ts';
 import { readStorageSizes } from './storage-sizes.ts';

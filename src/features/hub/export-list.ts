@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { inBatches } from '../../platform/db/throttled-writes.ts';
+import { inBatches } from '../../platform/db/batched-writes.ts';
 
 const BATCH = 500;
 const CHUNK = 16_384; // characters

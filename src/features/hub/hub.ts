@@ -1,6 +1,6 @@
 import type { Clock, Random } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import { createThrottledWrites } from '../../platform/db/throttled-writes.ts';
+import { createThrottledWrites } from '../../platform/db/batched-writes.ts';
 import { createRateLimitStore } from '../../platform/db/rate-limit-store.ts';
 import { createJobQueue } from '../../platform/jobs/job-queue.ts';
 import { createHeartbeats } from '../../platform/jobs/scheduler.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { isoTime } from '../../platform/clock.ts';
-import { inBatches } from '../../platform/db/throttled-writes.ts';
+import { inBatches } from '../../platform/db/batched-writes.ts';
 import { accountJson } from '../accounts/account-routes.ts';
 import { accounts, type Account } from '../accounts/account-store.ts';
 import { credentials } from '../accounts/credential-store.ts';

@@ -1,4 +1,4 @@
-import { inBatches } from '../../platform/db/throttled-writes.ts';
+import { inBatches } from '../../platform/db/batched-writes.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';

@@ -1,5 +1,5 @@
 import { SECOND } from '../../platform/clock.ts';
-import { batchingWrites, type Batch } from '../../platform/db/batch-writes.ts';
+import { type Batch, batchingWrites } from '../../platform/db/batched-writes.ts';
 import { HttpError, tooMany } from '../../platform/http/problem.ts';
 import { arrivalAfter, waitFor, type Rate } from '../../platform/db/rate-limit-store.ts';
 import { counts, once, type Hub } from '../hub/hub.ts';

@@ -1,47 +1,14 @@
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
-import { givenIds, numberedTables, raiseIds, type GivenIds } from './id-sequences.ts';
-import { transactionStatement, unsafeStatements } from './migration-safety.ts';
-import { isStorageTrouble, type Db } from './open-database.ts';
-
-export type Migration = { version: number; name: string; sql: string; safe: boolean; checksum: string };
-
-/** The schema is not one that this program may run on; the message says what the operator can do. */
-export class SchemaError extends Error {}
+import { givenIds, type GivenIds, numberedTables, raiseIds } from './id-sequences.ts';
+import { type Migration, SchemaError, splitStatements } from './migration-files.ts';
+import { type Db, isStorageTrouble, openInMemory } from './open-database.ts';
 
 type AppliedRow = { version: number; name: string; checksum: string };
 
-const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
-const SAFETY = /^-- safe: (yes|no)\r?\n/;
 /** SHA-256 of the first migration of 0.1.0. Nothing leads from its schema to the present one. */
 const FIRST_OF_0_1_0 = 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af42923cc86082';
 
 const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // the other process may be building an index over years of posts
-
-/** Reads NNNN_name.sql; the numbers must run 1, 2, 3, … without a gap, and "safe: yes" must be true. */
-export function readMigrations(folder: string): Migration[] {
-  const files = readdirSync(folder).filter((file) => file.endsWith('.sql')).sort();
-  return files.map((file, index) => toMigration(file, index + 1, readFileSync(join(folder, file), 'utf8')));
-}
-
-function toMigration(file: string, expected: number, sql: string): Migration {
-  const version = Number(FILE_NAME.exec(file)?.[1]);
-  if (version !== expected) throw new SchemaError(`migration ${file} is out of sequence: ${nameOf(expected)} is next`);
-  const marked = SAFETY.exec(sql)?.[1];
-  if (!marked) throw new SchemaError(`migration ${file} must begin with the line "-- safe: yes" or "-- safe: no"`);
-  const refused = marked === 'yes' ? unsafeStatements(sql) : [];
-  if (refused[0]) throw new SchemaError(`migration ${file} is marked safe but does more than add: ${refused[0]}`);
-  const steering = transactionStatement(sql);
-  if (steering) throw new SchemaError(`migration ${file} runs in a transaction that is not its own: ${steering}`);
-  const checksum = createHash('sha256').update(sql).digest('hex');
-  return { version, name: file.slice(5, -4), sql, safe: marked === 'yes', checksum };
-}
-
-function nameOf(version: number): string {
-  return `${String(version).padStart(4, '0')}_name_in_lower_case.sql`;
-}
 
 /**
  * Brings the schema up to date, each migration in its own transaction with its `schema_migrations` row.
@@ -172,4 +139,56 @@ function unsafeMessage({ version, name }: Migration): string {
     `migration ${version} (${name}) is not safe to apply by itself, so nothing was started. ` +
     'Make and verify a backup, stop the hub, then run: ./scripts/hubctl migrate --allow-unsafe'
   );
+}
+
+/** A table, index, trigger or view. `table`: the one that an index or a trigger belongs to. */
+type SchemaObject = { type: string; name: string; table: string; sql: string };
+
+/**
+ * Compares a database with the schema that these migrations make: what is missing or declared differently, in words for
+ * the operator, without the indices and triggers of a missing table. Objects that no migration made are allowed.
+ */
+export function schemaGaps(db: Db, migrations: Migration[]): string[] {
+  const found = new Map(schemaObjects(db).map((object) => [keyOf(object), object]));
+  const expected = expectedObjects(migrations);
+  const missing = expected.filter((object) => !found.has(keyOf(object)));
+  const missingTables = missing.filter(({ type }) => type === 'table').map(({ name }) => name);
+  const others = missing.filter(({ type, table }) => type !== 'table' && !missingTables.includes(table));
+  const changed = expected.filter((object) => (found.get(keyOf(object))?.sql ?? object.sql) !== object.sql);
+  return [
+    ...missingTables,
+    ...others.map(({ type, name }) => `the ${type} ${name}`),
+    ...changed.map(({ type, name }) => `the right ${type} ${name}`),
+  ];
+}
+
+function expectedObjects(migrations: Migration[]): SchemaObject[] {
+  const db = openInMemory();
+  try {
+    migrate(db, migrations, () => 0, true);
+    return schemaObjects(db);
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * Without what SQLite makes on its own account (sqlite_…). Of the shadow tables of a full-text index only the names
+ * count: their declarations depend on the version of SQLite.
+ */
+function schemaObjects(db: Db): SchemaObject[] {
+  return db.prepare<[], SchemaObject>('objects of the schema', `
+    SELECT s.type, s.name, s.tbl_name AS "table", CASE l.type WHEN 'shadow' THEN '' ELSE s.sql END AS sql
+      FROM sqlite_schema s LEFT JOIN pragma_table_list l ON l.schema = 'main' AND l.name = s.name
+     WHERE s.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND s.name <> 'schema_migrations' ORDER BY s.rowid`).all()
+    .map((object) => ({ ...object, sql: normalized(object.sql) }));
+}
+
+/** Without comments, line breaks, and the quotes that SQLite puts around the name of a table that was renamed. */
+function normalized(sql: string): string {
+  return splitStatements(sql).join().replace(/"(\w+)"/g, '$1');
+}
+
+function keyOf({ type, name }: SchemaObject): string {
+  return `${type} ${name}`;
 }

@@ -1,5 +1,4 @@
-import type { HistogramSample, Labels } from './exposition.ts';
-import type { Metric } from './metric.ts';
+import type { HistogramSample, Labels, Metric } from './exposition.ts';
 
 export type HttpMetrics = {
   /** `route` is the template, never the path: the number of series must not depend on what clients ask for. */

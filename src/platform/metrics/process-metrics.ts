@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Metric } from './metric.ts';
+import type { Metric } from './exposition.ts';
 
 export type ProcessMetrics = { read(): ProcessReading; close(): void };
 

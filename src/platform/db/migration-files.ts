@@ -1,3 +1,38 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export type Migration = { version: number; name: string; sql: string; safe: boolean; checksum: string };
+
+/** The schema is not one that this program may run on; the message says what the operator can do. */
+export class SchemaError extends Error {}
+
+const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
+const SAFETY = /^-- safe: (yes|no)\r?\n/;
+
+/** Reads NNNN_name.sql; the numbers must run 1, 2, 3, … without a gap, and "safe: yes" must be true. */
+export function readMigrations(folder: string): Migration[] {
+  const files = readdirSync(folder).filter((file) => file.endsWith('.sql')).sort();
+  return files.map((file, index) => toMigration(file, index + 1, readFileSync(join(folder, file), 'utf8')));
+}
+
+function toMigration(file: string, expected: number, sql: string): Migration {
+  const version = Number(FILE_NAME.exec(file)?.[1]);
+  if (version !== expected) throw new SchemaError(`migration ${file} is out of sequence: ${nameOf(expected)} is next`);
+  const marked = SAFETY.exec(sql)?.[1];
+  if (!marked) throw new SchemaError(`migration ${file} must begin with the line "-- safe: yes" or "-- safe: no"`);
+  const refused = marked === 'yes' ? unsafeStatements(sql) : [];
+  if (refused[0]) throw new SchemaError(`migration ${file} is marked safe but does more than add: ${refused[0]}`);
+  const steering = transactionStatement(sql);
+  if (steering) throw new SchemaError(`migration ${file} runs in a transaction that is not its own: ${steering}`);
+  const checksum = createHash('sha256').update(sql).digest('hex');
+  return { version, name: file.slice(5, -4), sql, safe: marked === 'yes', checksum };
+}
+
+function nameOf(version: number): string {
+  return `${String(version).padStart(4, '0')}_name_in_lower_case.sql`;
+}
+
 /** What a migration marked safe may consist of: it adds, and leaves every existing row and name as it was. */
 const ADDING = [
   /^CREATE (TABLE|VIRTUAL TABLE|VIEW|TRIGGER|INDEX|UNIQUE INDEX)\b/,

@@ -1,0 +1,169 @@
+import { type Db, isStorageTrouble } from './open-database.ts';
+
+/**
+ * A step holds the write lock for about this long. Another writer tries again after 1, 3, 8, 18, 33, 53 ms (the busy
+ * handler of SQLite); one of these moments falls into the pause, which is never shorter than the step was.
+ */
+const STEP_MS = 10;
+const PAUSE_MS = 25;
+
+/** A step begins nothing more after this, however slow the machine is; the rest of its time is for the commit. */
+const WORKING_MS = 6;
+
+/** Rows. Fewer would hardly hold the lock for less: a commit takes the same time, however little was changed. */
+const PORTION = 100;
+const MAX_BATCH = 5_000;
+
+/**
+ * Makes a large change in transactions so short that no other process waits long to write; a slow one is logged by
+ * that name. `some` changes up to `limit` rows and returns how many; fewer mean that it is done. Resolves to false
+ * where `isOver` ended it before.
+ */
+type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
+
+type Portion = (limit: number) => number;
+type Write = (batch: number) => { since: number; done: number; isAll: boolean };
+
+type Step = { took: number; isAll: boolean };
+
+/** Changes that are asked for at the same time take turns, so that all of them pause together. */
+export function createThrottledWrites(db: Db): ThrottledWrites {
+  let turn: Promise<void> = Promise.resolve();
+
+  const writing = (name: string, some: Portion): Write => db.transaction(name, (batch) => {
+    const since = performance.now(); // it has the lock
+    let done = 0;
+    let isAll = false;
+    while (!isAll && done < batch && performance.now() - since < WORKING_MS) {
+      const portion = some(PORTION);
+      done += portion;
+      isAll = portion < PORTION;
+    }
+    return { since, done, isAll };
+  });
+
+  async function inTurn(write: Write, batch: number): Promise<Step> {
+    const before = turn;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    turn = promise;
+    await before;
+    let pauseMs = 0;
+    try {
+      const { since, done, isAll } = write(batch);
+      const took = performance.now() - since;
+      if (done > 0) pauseMs = Math.max(PAUSE_MS, took);
+      return { took, isAll };
+    } finally {
+      if (pauseMs > 0) setTimeout(resolve, pauseMs);
+      else resolve();
+    }
+  }
+
+  return async (name, some, isOver = () => false) => {
+    const write = writing(name, some);
+    let batch = PORTION;
+    while (!isOver()) {
+      const { took, isAll } = await inTurn(write, batch);
+      if (isAll) return true;
+      batch = adapted(batch, took);
+    }
+    return false;
+  };
+}
+
+/** Batches grow and shrink with the time that one takes on this machine. */
+function adapted(batch: number, took: number): number {
+  if (took > STEP_MS) return Math.max(PORTION, Math.floor((batch * STEP_MS) / took));
+  return took < STEP_MS / 2 ? Math.min(batch * 2, MAX_BATCH) : batch;
+}
+
+/** All rows of a list that is read page by page; `next` returns those after the last one of the page before. */
+export function* inBatches<Row>(next: (last: Row | undefined) => Row[]): Generator<Row> {
+  for (let rows = next(undefined); rows.length > 0; rows = next(rows.at(-1))) yield* rows;
+}
+
+/** Writes an item in a transaction that it may share with others; resolves once that is committed. */
+type BatchedWrite<Item> = (item: Item) => Promise<void>;
+
+/** The work of one transaction. */
+export type Batch<Item> = {
+  /** Writes one. Where it throws it has undone what it wrote: a single statement, or a transaction of its own. */
+  write(item: Item): void;
+  /** The last step before the commit. Where it throws, nothing of the batch was written. */
+  end(): void;
+};
+
+type Waiting<Item> = { item: Item; resolve(): void; reject(error: unknown): void };
+
+/** `error`: undefined where it went well. */
+type Ending = { error: unknown };
+
+/** A batch is gathered for this long at most while every turn of the event loop brings more. */
+const GATHERING_MS = 5;
+
+/** After this a transaction ends, and what is left waits for the next: other processes want to write too. */
+const LONG_BATCH_MS = 25;
+
+/**
+ * Lets what is asked for at the same time share one transaction, and so one fsync: it begins with the first turn of the
+ * event loop that brings nothing more. One that throws is rejected, and the others are committed. When the transaction
+ * itself cannot be committed (a full disk, a lock), all of it is rejected with that error, and nothing was written.
+ */
+export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedWrite<Item> {
+  let waiting: Waiting<Item>[] = [];
+  const together = db.transaction('batch of writes', writeUntilLong);
+
+  function writeUntilLong(all: Waiting<Item>[]): Ending[] {
+    const started = performance.now();
+    const batch = begin();
+    const endings: Ending[] = [];
+    for (const { item } of all) {
+      if (endings.length > 0 && performance.now() - started > LONG_BATCH_MS) break;
+      endings.push(tryOne(batch, item));
+    }
+    batch.end();
+    return endings;
+  }
+
+  function tryOne(batch: Batch<Item>, item: Item): Ending {
+    try {
+      batch.write(item);
+      return { error: undefined };
+    } catch (error) {
+      if (isStorageTrouble(error) || !db.inTransaction) throw error; // SQLite may have undone the whole of it
+      return { error };
+    }
+  }
+
+  /** `known`: how many were waiting a turn ago. */
+  function gather(since: number, known: number): void {
+    const isGrowing = waiting.length > known && performance.now() - since < GATHERING_MS;
+    if (isGrowing) setImmediate(gather, since, waiting.length);
+    else flush();
+  }
+
+  function flush(): void {
+    const all = waiting;
+    waiting = [];
+    try {
+      const endings = together(all);
+      endings.forEach((ending, index) => settle(all[index], ending));
+      waiting = [...all.slice(endings.length), ...waiting];
+    } catch (error) {
+      for (const { reject } of all) reject(error);
+    }
+    if (waiting.length > 0) setImmediate(flush);
+  }
+
+  return (item) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    if (waiting.length === 0) setImmediate(gather, performance.now(), 1);
+    waiting.push({ item, resolve, reject });
+    return promise;
+  };
+}
+
+function settle(one: Waiting<unknown> | undefined, { error }: Ending): void {
+  if (error === undefined) one?.resolve();
+  else one?.reject(error);
+}
