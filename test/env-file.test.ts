@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EnvFileError, parseEnvFile, readEnvironment } from '../src/features/hub/env-file.ts';
+import { EnvFileError, parseEnvFile, readEnvironment } from '../src/features/hub/read-config.ts';
 
 const CASES: [title: string, text: string, expected: Record<string, string>][] = [
   ['a plain assignment', 'PORT=80', { PORT: '80' }],

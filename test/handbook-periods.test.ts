@@ -15,7 +15,7 @@ import { TROUBLES } from '../src/features/alerts/troubles.ts';
 import { KEPT_UNNAMED } from '../src/features/attachments/sweep-uploads.ts';
 import { previewRetention } from '../src/features/retention/remove-old-rows.ts';
 import { EVENTS_KEPT } from '../src/features/webhooks/receive-event.ts';
-import { LONGEST_QUIET } from '../src/features/webhooks/find-silent-webhooks.ts';
+import { LONGEST_QUIET } from '../src/features/webhooks/manage-webhooks.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { backoff } from '../src/platform/jobs/finish-jobs.ts';
 import { readHandbook } from './support/handbook.ts';

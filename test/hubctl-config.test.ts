@@ -82,6 +82,6 @@ test('scripts ask for settings all the time: few files are loaded to answer, and
 test('the help needs none of the commands', async () => {
   const files = await loadedBy('--help');
 
-  const list = ['command-list', 'command', 'run-hubctl'].map((name) => `commands/${name}.ts`);
+  const list = ['command', 'run-hubctl'].map((name) => `commands/${name}.ts`);
   assert.deepEqual(files.filter((file) => file.startsWith('commands/')).toSorted(), list.toSorted());
 });

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { test } from 'node:test';
 import { deriveSealingKey, isSealed, openSecret, SealedSecretError, sealSecret } from '../src/platform/secrets.ts';
-import { createSecret, secretKeys } from '../src/features/webhooks/webhook-secret.ts';
+import { createSecret, secretKeys } from '../src/features/webhooks/verify-signature.ts';
 
 const KEY_FILE = Buffer.from('0123456789abcdef0123456789abcdef');
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';

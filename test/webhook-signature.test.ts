@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  includesAny, verifySignature as verifyWithKeys, type SignedRequest, type VerifiedEvent,
+  createSecret, includesAny, secretKeys, signingKeys, verifySignature as verifyWithKeys, type SignedRequest,
+  type VerifiedEvent,
 } from '../src/features/webhooks/verify-signature.ts';
-import { createSecret, secretKeys, signingKeys } from '../src/features/webhooks/webhook-secret.ts';
 import { randomBelow } from './support/random.ts';
 import {
   githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type RawHeaders,

@@ -5,7 +5,7 @@ import { makeBackup, type MadeBackup } from '../features/backups/make-backup.ts'
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { byteSize } from '../platform/http/readable.ts';
-import { listed } from './backup-report.ts';
+import { listed } from './verify.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
 

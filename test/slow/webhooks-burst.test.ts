@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { createSecret } from '../../src/features/webhooks/webhook-secret.ts';
+import { createSecret } from '../../src/features/webhooks/verify-signature.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
 import { standardEvent } from '../support/signed-events.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { createSecret } from '../../src/features/webhooks/webhook-secret.ts';
+import { createSecret } from '../../src/features/webhooks/verify-signature.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { hubEnvironment, temporaryDataDir, watchHubProcess, type HubProcess } from '../support/hub-process.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';

@@ -1,8 +1,7 @@
 import { DAY, HOUR, type Random } from '../../platform/clock.ts';
 import { createTimeRepair } from '../../platform/db/stored-times.ts';
 import { backoff, type Effects, type Fate } from '../../platform/jobs/finish-jobs.ts';
-import type { Job } from '../../platform/jobs/job-queue.ts';
-import { dueTimes } from '../../platform/jobs/job-records.ts';
+import { dueTimes, type Job } from '../../platform/jobs/job-queue.ts';
 import { PermanentError, RetryLaterError } from '../../platform/jobs/worker.ts';
 import { jobs, store, type Hub } from '../hub/hub.ts';
 import type { JobKind } from '../hub/job-kind.ts';

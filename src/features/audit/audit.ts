@@ -2,7 +2,7 @@ import type { StoreHub } from '../hub/hub.ts';
 import { auditRecords } from './audit-store.ts';
 
 /** Every kind of audit event, `noun.verb`, with what it says. */
-export const AUDIT_EVENTS = {
+const AUDIT_EVENTS = {
   'account.changed': 'An account was given another name, role or state',
   'account.deleted': 'A person deleted their account',
   'account.exported': 'A person downloaded their data',
@@ -47,7 +47,7 @@ export type AuditEvent = keyof typeof AUDIT_EVENTS;
  */
 export type Actor = { id: number | null; name: string; address: string | null; recheck?: () => void };
 
-export type AuditTarget = { kind: string; id: number | null; name: string };
+type AuditTarget = { kind: string; id: number | null; name: string };
 
 /** Flat, and never a secret. */
 export type AuditDetail = Record<string, string | number | boolean | null>;

@@ -4,23 +4,23 @@ import { chmod, copyFile, lstat, mkdir, open, readFile, rm, stat } from 'node:fs
 import { basename, dirname, join } from 'node:path';
 import type { MemberSink } from '../../platform/archive/tar-file.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { type GivenIds, givenIds, numberedTables, raiseIds } from '../../platform/db/id-sequences.ts';
+import { givenIds, numberedTables, raiseIds, type GivenIds } from '../../platform/db/id-sequences.ts';
 import { migrate } from '../../platform/db/migrate.ts';
-import { type Migration, SchemaError } from '../../platform/db/migration-files.ts';
-import { type Db, openDatabase } from '../../platform/db/open-database.ts';
+import { SchemaError, type Migration } from '../../platform/db/migration-files.ts';
+import { openDatabase, type Db } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
-import { settleRestoredJobs } from '../../platform/jobs/job-records.ts';
+import { settleRestoredJobs } from '../../platform/jobs/job-queue.ts';
 import { endAllSessions } from '../accounts/credential-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import type { UploadRow } from '../attachments/upload-inventory-store.ts';
 import { audit, COMMAND_LINE } from '../audit/audit.ts';
 import { ARCHIVE, BackupError, DATABASE, requireSpace, spaceNeeded, SUMS } from './backup-folder.ts';
-import { hashFile, type Manifest, parseManifest } from './manifest.ts';
+import { hashFile, parseManifest, type Manifest } from './manifest.ts';
 import { readSnapshot } from './snapshot-store.ts';
 import { DATA_ITEMS, type Places } from './swap-data.ts';
 import { checkArchive } from './upload-archive.ts';
-import { type Verification, verifyBackup } from './verify-backup.ts';
+import { verifyBackup, type Verification } from './verify-backup.ts';
 
 /**
  * A folder that lies beside the staged data until the restore ends or goes back: the room to do so on a disk that has

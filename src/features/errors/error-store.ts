@@ -15,7 +15,7 @@ export type ErrorEvent = {
   lastAt: number;
 };
 
-export type ErrorPosition = Pick<ErrorEvent, 'lastAt' | 'id'>;
+type ErrorPosition = Pick<ErrorEvent, 'lastAt' | 'id'>;
 
 const FROM_THE_TOP: ErrorPosition = { lastAt: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 

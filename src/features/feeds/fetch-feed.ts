@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DAY, SECOND } from '../../platform/clock.ts';
-import { RetryLaterError } from '../../platform/jobs/run-job.ts';
+import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';

@@ -1,6 +1,6 @@
 import { SECOND } from '../../platform/clock.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
-import { RetryLaterError } from '../../platform/jobs/run-job.ts';
+import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { audit, THE_HUB } from '../audit/audit.ts';
 import { counts, jobs, throttled, type Hub } from '../hub/hub.ts';

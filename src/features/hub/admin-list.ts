@@ -1,16 +1,17 @@
+import { Readable } from 'node:stream';
+import { inBatches } from '../../platform/db/batched-writes.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { json, page, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
-import { asCsv, asJsonLines, type CsvColumns } from './export-list.ts';
 import type { Hub } from './hub.ts';
 
 /** Whether a list is asked for as a page or from the API. */
 type Dress = 'page' | 'api';
 
 /** Narrows a list down by the query of its address. */
-export type ListFilter<Filter> = {
+type ListFilter<Filter> = {
   /** Throws 400 for a query that makes no sense. Without one, the page may show less than the API. */
   read(query: URLSearchParams, dress: Dress): Filter;
   /** Links or a form to choose it by, below the title. */
@@ -158,4 +159,47 @@ export function byState<State extends string>(
     controls: (_hub, _query, shown) =>
       html`<p class="meta">${choices.map((state) => choice(state, state === (shown ?? 'all')))}</p>`,
   };
+}
+
+const BATCH = 500;
+const CHUNK = 16_384; // characters
+
+/** The columns of a table of items, by name. */
+type CsvColumns<Item> = Record<string, (item: Item) => string | number | null>;
+
+/** Up to so many items of a list, after that one. */
+type Batch<Item> = (after: Item | undefined, limit: number) => Item[];
+
+/** A whole list, one JSON object a line. */
+function asJsonLines<Item>(batch: Batch<Item>, toJson: (item: Item) => object): Readable {
+  return Readable.from(written(batch, '', (item) => `${JSON.stringify(toJson(item))}\n`));
+}
+
+/** A whole list as CSV (RFC 4180), with the names of its columns. */
+function asCsv<Item>(batch: Batch<Item>, columns: CsvColumns<Item>): Readable {
+  const values = Object.values(columns);
+  const head = csvLine(Object.keys(columns));
+  return Readable.from(written(batch, head, (item) => csvLine(values.map((valueOf) => valueOf(item)))));
+}
+
+function* written<Item>(batch: Batch<Item>, head: string, line: (item: Item) => string): Generator<string> {
+  let lines = head;
+  for (const item of inBatches<Item>((last) => batch(last, BATCH))) {
+    lines += line(item);
+    if (lines.length < CHUNK) continue;
+    yield lines;
+    lines = '';
+  }
+  if (lines) yield lines;
+}
+
+function csvLine(fields: (string | number | null)[]): string {
+  return `${fields.map(csvField).join(',')}\r\n`;
+}
+
+/** A text that a spreadsheet would take for a formula gets an apostrophe in front (OWASP, "CSV Injection"). */
+function csvField(value: string | number | null): string {
+  if (value === null) return '';
+  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

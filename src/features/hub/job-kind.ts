@@ -31,7 +31,7 @@ export type JobKind<Payload> = {
 };
 
 /** `lane`: at most one job runs per lane, such as a host. `runAt`: unix ms, now when absent. */
-export type EnqueueOptions = { lane?: string; runAt?: number };
+type EnqueueOptions = { lane?: string; runAt?: number };
 
 /** False where a live job of that kind and key exists. Within a transaction it is part of it. */
 export function enqueue<Payload>(

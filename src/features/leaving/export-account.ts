@@ -13,7 +13,7 @@ import { follows, type Follow } from '../follows/follow-store.ts';
 import { historyJson } from '../history/history-routes.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
-import { notificationJson } from '../notifications/notification-json.ts';
+import { notificationJson } from '../notifications/notification-routes.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
 import { postJson } from '../posts/post-json.ts';
 import { posts, type PostWithAttachments } from '../posts/post-store.ts';

@@ -1,8 +1,8 @@
 import { SECOND } from '../../platform/clock.ts';
 import { overwritingDeleted } from '../../platform/db/open-database.ts';
-import { RetryLaterError } from '../../platform/jobs/run-job.ts';
+import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
 import { accounts } from '../accounts/account-store.ts';
-import { leavers, type Leaver, type Thing } from '../audit/leaver-store.ts';
+import { leavers, type Leaver, type Thing } from '../audit/audit-store.ts';
 import { follows } from '../follows/follow-store.ts';
 import { throttled, type Hub } from '../hub/hub.ts';
 import { enqueue, type JobKind } from '../hub/job-kind.ts';

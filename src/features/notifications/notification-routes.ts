@@ -1,13 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
+import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
-import { HttpError, invalid } from '../../platform/http/problem.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
-import { json, noContent, page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, invalid } from '../../platform/http/problem.ts';
+import { moment } from '../../platform/http/readable.ts';
+import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
-import { notificationJson } from './notification-json.ts';
-import { notifications } from './notification-store.ts';
-import { notificationsPage } from './notification-views.ts';
+import { notifications, type Notification } from './notification-store.ts';
 
 const MAX_IDS = 1000;
 
@@ -58,4 +59,42 @@ function isUnreadOnly({ query }: MemberRequest): boolean {
 
 function isIds(value: unknown): value is number[] {
   return Array.isArray(value) && value.length <= MAX_IDS && value.every((id) => Number.isSafeInteger(id));
+}
+
+/** A notification as the API shows it. */
+export function notificationJson({ id, kind, title, path, createdAt, readAt }: Notification) {
+  return { id, kind, title, path, createdAt: isoTime(createdAt), readAt: isoTime(readAt) };
+}
+
+type NotificationList = { items: Notification[]; next: string | null; unreadOnly: boolean };
+
+/** What the hub has told its reader. */
+function notificationsPage({ items, next, unreadOnly }: NotificationList): Page {
+  const query = new URLSearchParams({ ...(unreadOnly ? { unread: '1' } : {}), cursor: next ?? '' });
+  const main = html`
+<header class="page-head">
+  <h1>Notifications</h1>
+  <p class="meta">${unreadOnly
+    ? html`<a href="/notifications">All</a> <span>Unread</span>`
+    : html`<span>All</span> <a href="/notifications?unread=1">Unread</a>`}</p>
+</header>
+${items.length > 0 ? list(items) : html`<p class="empty">No ${unreadOnly ? 'unread ' : ''}notifications.</p>`}
+${next && html`<p class="more"><a class="button" rel="next" href="/notifications?${query.toString()}">Older</a></p>`}`;
+  return { title: 'Notifications', main, section: 'notifications' };
+}
+
+function list(items: Notification[]): Html {
+  const isAnyUnread = items.some(({ readAt }) => readAt === null);
+  return html`
+<ul class="sources">${items.map(item)}</ul>
+${isAnyUnread && html`
+<form method="post" action="/notifications/read" class="actions"><button>Mark all as read</button></form>`}`;
+}
+
+function item({ title, path, createdAt, readAt }: Notification): Html {
+  return html`
+  <li>
+    <a class="title" href="${path}">${title}</a> ${readAt === null && html`<span class="tag">new</span>`}
+    <p class="meta">${moment(createdAt)}</p>
+  </li>`;
 }

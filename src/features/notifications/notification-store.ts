@@ -2,14 +2,14 @@ import { MINUTE } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 
 /** `path` is the hub's page about it. */
-export type NewNotification = { accountId: number; kind: string; title: string; path: string };
+type NewNotification = { accountId: number; kind: string; title: string; path: string };
 export type Notification = Omit<NewNotification, 'accountId'> & {
   id: number;
   createdAt: number; // unix ms
   readAt: number | null;
 };
 
-export type NotificationQuery = { accountId: number; unreadOnly: boolean; after: number; limit: number };
+type NotificationQuery = { accountId: number; unreadOnly: boolean; after: number; limit: number };
 
 /** As long as a feed is left alone at least: what comes in between was sent post by post. */
 const ONE_STORY = 15 * MINUTE;

@@ -1,12 +1,11 @@
-import { MINUTE, type Clock, type Random } from '../clock.ts';
+import { DAY, HOUR, MINUTE, SECOND, type Clock, type Random } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
+import { createTimeRepair, type StoredTime } from '../db/stored-times.ts';
 import { createClaim } from './claim-jobs.ts';
 import { createFinish } from './finish-jobs.ts';
-import { createJobReadings, createJobRecords } from './job-records.ts';
 
 export type { Job } from './claim-jobs.ts';
 export type { Effects, Fate } from './finish-jobs.ts';
-export { JOB_STATES, type JobRow, type JobState } from './job-records.ts';
 
 /** How long a claimed job belongs to its worker. All processes on one file use the same. */
 export const LEASE = 5 * MINUTE;
@@ -70,4 +69,193 @@ function prepareInsert(db: Db) {
     ON CONFLICT (kind, dedupe_key)
       WHERE dedupe_key IS NOT NULL AND state IN ('queued', 'retrying', 'running') DO NOTHING
   `);
+}
+
+/** Every state of a job: first those that need attention, last those that are final. */
+export const JOB_STATES = ['failed', 'retrying', 'queued', 'running', 'done', 'discarded'] as const;
+
+export type JobState = (typeof JOB_STATES)[number];
+
+/** A job as administrators see it. Times are unix ms. */
+export type JobRow = {
+  id: number;
+  kind: string;
+  payload: unknown;
+  dedupeKey: string | null;
+  lane: string | null;
+  state: JobState;
+  runAt: number;
+  attempts: number;
+  maxAttempts: number;
+  leaseExpiresAt: number | null;
+  lastError: string | null;
+  createdAt: number;
+  finishedAt: number | null;
+};
+
+/** `before` is the id of the last job of the page before; `limit` is 30 when absent. */
+type JobFilter = { state?: JobState | undefined; limit?: number; before?: number | undefined };
+
+type JobColumns = Omit<JobRow, 'payload'> & { payload: string };
+
+const COLUMNS = `id, kind, payload, dedupe_key AS dedupeKey, lane, state, run_at AS runAt, attempts,
+  max_attempts AS maxAttempts, lease_expires_at AS leaseExpiresAt, last_error AS lastError,
+  created_at AS createdAt, finished_at AS finishedAt`;
+
+/** No job is put off for longer than this, whatever its kind. */
+const LONGEST_PAUSE = DAY + HOUR;
+
+/** When waiting jobs are due, those of one kind or all. */
+export function dueTimes(furthest: number, kind?: string): StoredTime {
+  const ofKind = kind === undefined ? '' : ` AND kind = '${kind}'`;
+  return { table: 'jobs', column: 'run_at', furthest, where: `state IN ('queued', 'retrying')${ofKind}` };
+}
+
+/** How administrators see and change jobs, and how old ones are removed. */
+function createJobRecords(db: Db, clock: Clock) {
+  const sql = prepareStatements(db);
+
+  return {
+    /** The newest first. */
+    list({ state, limit = 30, before = Number.MAX_SAFE_INTEGER }: JobFilter = {}): JobRow[] {
+      const rows = state ? sql.listState[state].all(before, limit) : sql.list.all(before, limit);
+      return rows.map(toRow);
+    },
+
+    find(id: number): JobRow | undefined {
+      const row = sql.find.get(id);
+      return row && toRow(row);
+    },
+
+    retry: (id: number): boolean => sql.retry.run(clock(), id).changes === 1,
+
+    /** The waiting job of that kind and key is due now. False when there is none, or it runs already. */
+    hurry: (kind: string, dedupeKey: string): boolean => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
+
+    bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
+
+    /** A failed or waiting job will not run. False for one that is running or at its end. */
+    discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
+
+    /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns how many. */
+    prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
+  };
+}
+
+function prepareStatements(db: Db) {
+  return {
+    list: prepareList(db, 'list jobs', 'id < ? ORDER BY id DESC'),
+    listState: prepareListsByState(db),
+    find: db.prepare<[number], JobColumns>('find job', `SELECT ${COLUMNS} FROM jobs WHERE id = ?`),
+    retry: db.prepare<[number, number]>('retry failed job', `
+      UPDATE jobs SET state = 'queued', run_at = ?, attempts = 0, finished_at = NULL
+       WHERE id = ? AND state = 'failed'
+         AND NOT EXISTS (SELECT 1 FROM jobs AS live
+                          WHERE live.kind = jobs.kind AND live.dedupe_key = jobs.dedupe_key
+                            AND live.state IN ('queued', 'retrying', 'running'))
+    `),
+    hurry: db.prepare<[number, string, string]>('hurry job', `
+      UPDATE jobs SET run_at = MIN(run_at, ?) WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying')
+    `),
+    discard: db.prepare<[number, number]>('discard job', `
+      UPDATE jobs SET state = 'discarded', finished_at = ?
+       WHERE id = ? AND state IN ('queued', 'retrying', 'failed')
+    `),
+    prune: db.prepare<[number, number]>('prune jobs', `
+      DELETE FROM jobs WHERE id IN
+        (SELECT id FROM jobs WHERE state IN ('done', 'discarded') AND finished_at < ? LIMIT ?)
+    `),
+  };
+}
+
+/**
+ * The states are spelled out, because a bound parameter cannot use a partial index. The + keeps SQLite from walking
+ * down all ids instead, past every finished job, to find the few that are waiting, running or failed.
+ */
+function prepareListsByState(db: Db) {
+  const few = (state: JobState, also = '') =>
+    prepareList(db, `list ${state} jobs`, `+id < ? AND state = '${state}' ${also} ORDER BY +id DESC`);
+  const many = (state: JobState) =>
+    prepareList(db, `list ${state} jobs`, `id < ? AND state = '${state}' ORDER BY id DESC`);
+  const waiting = `AND state IN ('queued', 'retrying')`;
+  return {
+    queued: few('queued', waiting),
+    retrying: few('retrying', waiting),
+    running: few('running'),
+    failed: few('failed'),
+    done: many('done'),
+    discarded: many('discarded'),
+  };
+}
+
+function prepareList(db: Db, name: string, condition: string) {
+  return db.prepare<[number, number], JobColumns>(name, `SELECT ${COLUMNS} FROM jobs WHERE ${condition} LIMIT ?`);
+}
+
+function toRow(row: JobColumns): JobRow {
+  return { ...row, payload: JSON.parse(row.payload) };
+}
+
+/** What health, metrics and the worker ask of the queue. No answer costs more as the table grows. */
+function createJobReadings(db: Db, clock: Clock) {
+  const failed = db.prepare<[string], { value: number }>('failed jobs', `
+    SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'
+  `);
+  const underWay = db.prepare<[string, string, number], { id: number }>('job under way', `
+    SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
+       AND (state = 'running' OR run_at <= ?)
+  `);
+  const live = db.prepare<[string, string], { id: number }>('live job', `
+    SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
+  `);
+  // `+?`: see prepareClaim; a bare parameter is compiled anew each time.
+  const firstDue = db.prepare<[string, number], { at: number }>('first due job', `
+    SELECT run_at AS at FROM jobs WHERE kind = +? AND state IN ('queued', 'retrying') AND run_at > ?
+     ORDER BY run_at LIMIT 1
+  `);
+  const firstLeaseEnd = db.prepare<[string, number], { at: number }>('first end of a lease', `
+    SELECT lease_expires_at AS at FROM jobs WHERE kind = +? AND state = 'running' AND lease_expires_at > ?
+     ORDER BY lease_expires_at LIMIT 1
+  `);
+
+  return {
+    /** Jobs of the kind that ran out of retries and that nobody has retried, discarded or settled. */
+    failedCount: (kind: string): number => failed.get(kind)?.value ?? 0,
+
+    /** Whether a job with that kind and key runs, or is about to. */
+    isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
+
+    /** Whether a job with that kind and key waits or runs. */
+    isLive: (kind: string, dedupeKey: string): boolean => live.get(kind, dedupeKey) !== undefined,
+
+    /** For how long the job of the kind that was due first has waited; 0 when none is due. */
+    oldestDueSeconds(kind: string): number {
+      const first = firstDue.get(kind, -1);
+      return first ? Math.max(0, (clock() - first.at) / SECOND) : 0;
+    },
+
+    /** The first moment later than `after` at which a job falls due or a lease ends; null when there is none. */
+    nextDueAt(kinds: string[], after = -1): number | null {
+      const moments = kinds.flatMap((kind) => [firstDue.get(kind, after), firstLeaseEnd.get(kind, after)]);
+      const times = moments.flatMap((moment) => (moment ? [moment.at] : []));
+      return times.length > 0 ? Math.min(...times) : null;
+    },
+  };
+}
+
+/**
+ * In a database that was restored: jobs of the kinds that may run again do, as if no worker had begun them; the others
+ * may have been done since the backup was made, and are discarded. Returns how many those are.
+ */
+export function settleRestoredJobs(db: Db, now: number, runAgain: readonly string[]): number {
+  const discarded = db.prepare<[number, string]>('discard jobs that had run', `
+    UPDATE jobs SET state = 'discarded', finished_at = ?, lease_token = NULL, lease_expires_at = NULL,
+           last_error = 'the hub was restored from a backup'
+     WHERE state IN ('queued', 'retrying', 'running') AND kind NOT IN (SELECT value FROM json_each(?))`)
+    .run(now, JSON.stringify(runAgain));
+  db.prepare<[number]>('give back running jobs', `
+    UPDATE jobs SET state = 'queued', lease_token = NULL, lease_expires_at = NULL, run_at = MIN(run_at, ?)
+     WHERE state = 'running'`).run(now);
+  db.exec('DELETE FROM heartbeats');
+  return discarded.changes;
 }
