@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cleanFilename } from '../src/features/attachments/clean-filename.ts';
+import { cleanFilename } from '../src/features/attachments/recognise-file.ts';
 import { numbers } from './support/recognition.ts';
 
 const assertCleaned = (cases: Record<string, string>) => {

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { parseFeed } from '../src/features/feeds/parse-feed.ts';
-import { NotAFeedError, type ParsedFeed } from '../src/features/feeds/parsed-feed.ts';
+import { NotAFeedError, type ParsedFeed } from '../src/features/feeds/feed-values.ts';
 import { checkFields, comparableFeed, CORPUS_FEED_URL, readExpectations } from './bench/feed-expectations.ts';
 
 const CORPUS = join(import.meta.dirname, '../../shared/corpora/feeds');

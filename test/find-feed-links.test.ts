@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { findFeedLinks, isHtmlPage } from '../src/features/feeds/find-feed-links.ts';
+import { findFeedLinks, isHtmlPage } from '../src/features/feeds/parse-feed.ts';
 import { growthOf, repeated } from './support/growth.ts';
 
 const PAGE = 'https://example.org/blog/post.html';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { absoluteUrl } from '../src/features/feeds/feed-values.ts';
+import { absoluteUrl, NotAFeedError } from '../src/features/feeds/feed-values.ts';
 import { parseFeed } from '../src/features/feeds/parse-feed.ts';
-import { NotAFeedError } from '../src/features/feeds/parsed-feed.ts';
 import { XmlLimitError } from '../src/platform/markup/xml-tokenizer.ts';
 import { first, json, parse, rss, URL_OF_FEED } from './support/written-feeds.ts';
 

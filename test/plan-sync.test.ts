@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { planAfterFailure, planNextSync } from '../src/features/feeds/plan-sync.ts';
+import { planAfterFailure, planNextSync } from '../src/features/feeds/sync-source.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 12);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { IncomingPost } from '../src/features/posts/post.ts';
+import type { IncomingPost } from '../src/features/posts/post-store.ts';
 import { readEvent, type WebhookEvent } from '../src/features/webhooks/read-event.ts';
 import { HttpError } from '../src/platform/http/problem.ts';
 

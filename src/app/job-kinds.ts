@@ -1,7 +1,7 @@
 import { deliverAlert } from '../features/alerts/deliver-alert.ts';
 import { scanUpload } from '../features/attachments/scan-upload.ts';
 import { syncSource } from '../features/feeds/sync-source.ts';
-import { removeAccount } from '../features/leaving/remove-account.ts';
+import { removeAccount } from '../features/leaving/leave-hub.ts';
 import { removeSource } from '../features/manage-sources/remove-source.ts';
 import type { JobKind } from '../features/hub/job-kind.ts';
 

@@ -1,4 +1,4 @@
-import { SESSION_COOKIE } from '../features/accounts/authenticate.ts';
+import { SESSION_COOKIE } from '../features/accounts/sign-in.ts';
 import { cookieName } from '../platform/http/headers.ts';
 import { json, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type Route } from '../platform/http/router.ts';

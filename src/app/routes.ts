@@ -9,13 +9,18 @@ import {
 import { submitInvitation, submitWithdrawal } from '../features/accounts/invitation-list.ts';
 import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-routes.ts';
 import { showOverview } from '../features/admin/overview-pages.ts';
-import { followSource, submitFollow, submitUnfollow, unfollowSource } from '../features/follows/follow-routes.ts';
-import { showHistory, submitClearHistory, submitPostUnread } from '../features/history/history-pages.ts';
-import { clearHistory, listHistory, markPostRead, markPostUnread } from '../features/history/history-routes.ts';
+import {
+  changeSourceJson, createSource, deleteSourceJson, downloadOpml, followSource, importOpmlJson, listSources,
+  showSourceJson, submitFollow, submitUnfollow, syncSourceJson, transferSourceJson, unfollowSource,
+} from '../features/manage-sources/source-routes.ts';
+import {
+  clearHistory, listHistory, markPostRead, markPostUnread, showHistory, submitClearHistory, submitPostUnread,
+} from '../features/history/history-list.ts';
 import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
-import { showGoodbye, showLeave, submitLeave } from '../features/leaving/leaving-pages.ts';
-import { deleteAccount, downloadAccount } from '../features/leaving/leaving-routes.ts';
+import {
+  deleteAccount, downloadAccount, showGoodbye, showLeave, submitLeave,
+} from '../features/leaving/leaving-pages.ts';
 import {
   listNotifications, markNotificationsRead, showNotifications, submitMarkAllRead,
 } from '../features/notifications/notification-routes.ts';
@@ -23,19 +28,15 @@ import {
   showDeleteSource, showSource, showSources, showTransfer, submitDeleteSource, submitOpml, submitPause, submitResume,
   submitSource, submitSourceChange, submitSync, submitTransfer,
 } from '../features/manage-sources/source-pages.ts';
-import {
-  changeSourceJson, createSource, deleteSourceJson, downloadOpml, importOpmlJson, listSources, showSourceJson,
-  syncSourceJson, transferSourceJson,
-} from '../features/manage-sources/source-routes.ts';
 import { receiveWebhookEvent, rotateWebhookSecret, submitRotateSecret } from '../features/webhooks/webhook-routes.ts';
-import { deleteAttachment, showAttachment, submitDeleteAttachment } from '../features/posts/attachment-routes.ts';
+import {
+  changePost, createAttachments, createPost, deleteAttachment, deletePost, listPosts, showAttachment, showPostJson,
+  submitDeleteAttachment,
+} from '../features/posts/post-routes.ts';
 import {
   showAtomFeed, showJsonFeed, showSourceAtomFeed, showSourceJsonFeed,
 } from '../features/posts/output-feed-routes.ts';
 import { confirmDeletePost, showPost, showPosts, submitDeletePost } from '../features/posts/post-pages.ts';
-import {
-  changePost, createAttachments, createPost, deletePost, listPosts, showPostJson,
-} from '../features/posts/post-routes.ts';
 import { showChangePost, showWritePost, submitPost, submitPostChange } from '../features/posts/post-pages.ts';
 import type { Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';

@@ -1,5 +1,4 @@
-import { credentials } from '../features/accounts/credential-store.ts';
-import { invitations } from '../features/accounts/invitation-store.ts';
+import { credentials, invitations } from '../features/accounts/credential-store.ts';
 import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/deliver-alert.ts';
 import { tellTroubles } from '../features/alerts/raise-alerts.ts';
 import { tidyCache } from '../features/attachments/remote-cache.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseFeed } from '../../src/features/feeds/parse-feed.ts';
-import type { ParsedFeed } from '../../src/features/feeds/parsed-feed.ts';
+import type { ParsedFeed } from '../../src/features/feeds/feed-values.ts';
 import { decodeText } from '../../src/platform/markup/decode-text.ts';
 import type { BenchRow } from './bench-row.ts';
 import {

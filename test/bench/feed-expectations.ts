@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ParsedFeed } from '../../src/features/feeds/parsed-feed.ts';
+import type { ParsedFeed } from '../../src/features/feeds/feed-values.ts';
 import { decodeEntities } from '../../src/platform/markup/entities.ts';
-import type { IncomingPost } from '../../src/features/posts/post.ts';
+import type { IncomingPost } from '../../src/features/posts/post-store.ts';
 
 /** What a parser read of an item, in a form in which parsers can be compared. */
 export type ReadItem = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { parseFeed } from '../../src/features/feeds/parse-feed.ts';
-import type { ParsedFeed } from '../../src/features/feeds/parsed-feed.ts';
-import type { IncomingPost } from '../../src/features/posts/post.ts';
+import type { ParsedFeed } from '../../src/features/feeds/feed-values.ts';
+import type { IncomingPost } from '../../src/features/posts/post-store.ts';
 
 /** Feeds written in a test, read as if they came from here. */
 export const URL_OF_FEED = 'https://example.org/blog/feed.xml';

@@ -7,11 +7,10 @@ import { actorOf } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { accounts } from './account-store.ts';
 import { invitationGonePage, joinPage, settingsPage, signInPage, type SentForm } from './account-views.ts';
-import { endedSession, sessionCookie } from './authenticate.ts';
+import { endedSession, sessionCookie, signIn, signOut } from './sign-in.ts';
 import { changeAccount, endOtherSessions, makeToken, revokeToken } from './change-account.ts';
 import { credentials } from './credential-store.ts';
 import { findInvitation, joinHub } from './join-hub.ts';
-import { signIn, signOut } from './sign-in.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 

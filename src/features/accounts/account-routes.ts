@@ -7,11 +7,10 @@ import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { actorOf } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { accounts, type Account } from './account-store.ts';
-import { endedSession, sessionCookie } from './authenticate.ts';
+import { endedSession, sessionCookie, signIn, signOut, type SignedIn } from './sign-in.ts';
 import { changeAccount, makeToken, revokeToken } from './change-account.ts';
 import { credentials, type ApiToken } from './credential-store.ts';
 import { invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
-import { signIn, signOut, type SignedIn } from './sign-in.ts';
 
 export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readJson(req);

@@ -10,7 +10,7 @@ import type { MemberRequest } from '../../platform/http/router.ts';
 import { actorOf } from '../audit/audit.ts';
 import { adminList } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
-import { invitations, type Invitation } from './invitation-store.ts';
+import { invitations, type Invitation } from './credential-store.ts';
 import { INVITATION_HOURS, invite, joinUrl, withdrawInvitation } from './join-hub.ts';
 
 /** Links that can still be used, with the form for a new one. */

@@ -7,8 +7,7 @@ import { audit, THE_HUB, type Actor } from '../audit/audit.ts';
 import { limits, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
 import { accounts, type Role } from './account-store.ts';
-import { credentials } from './credential-store.ts';
-import { invitations, type Invitation, type NewInvitation } from './invitation-store.ts';
+import { credentials, invitations, type Invitation, type NewInvitation } from './credential-store.ts';
 import { PASSWORD_MAX, PASSWORD_MIN, passwords } from './passwords.ts';
 import type { SignedIn } from './sign-in.ts';
 

@@ -1,6 +1,7 @@
-import { peek, RefusedFile, startWalk, type ArrivingFile, type FedWalk, type Walk } from './byte-walk.ts';
-import { cleanFilename } from './clean-filename.ts';
-import { walkPdf, walkText } from './recognise-documents.ts';
+import { TextDecoder } from 'node:util';
+import {
+  hasMore, peek, RefusedFile, startWalk, take, type ArrivingFile, type FedWalk, type Walk,
+} from './byte-walk.ts';
 import { PNG_SIGNATURE, walkGif, walkJpeg, walkPng, type ImageSize } from './recognise-images.ts';
 import { walkAvif, walkWebp } from './recognise-webp-avif.ts';
 
@@ -100,4 +101,106 @@ function tryAs(extension: string, bytes: Buffer): RecognisedFile | undefined {
     if (error instanceof RefusedFile && error.kind === 'type') return undefined;
     throw error;
   }
+}
+
+const TAIL_BYTES = 2048;
+const PDF_VERSION = /^%PDF-\d\.\d$/;
+
+// White space of PDF includes the zero byte (ISO 32000-1, 7.2.2). Nothing else may follow the end.
+const PDF_END = /^startxref[\s\0]+(\d{1,15})[\s\0]+%%EOF[\s\0]*$/;
+
+/** A PDF begins at its first byte and ends with the place of its cross-reference table, which must be in the file. */
+export function* walkPdf(file: ArrivingFile): Walk<object> {
+  const head = yield* take(file, 8);
+  if (!PDF_VERSION.test(head.toString('latin1'))) throw damagedPdf('it does not begin as a PDF does');
+  let tail = head;
+  while (yield* hasMore(file)) {
+    const bytes = file.atHand();
+    tail = Buffer.concat([tail, bytes.subarray(-TAIL_BYTES)]).subarray(-TAIL_BYTES);
+    file.skip(bytes.length);
+  }
+  const end = tail.lastIndexOf('startxref');
+  const table = Number(PDF_END.exec(tail.toString('latin1', Math.max(end, 0)))?.[1] ?? 0);
+  const endPosition = file.position() - tail.length + end;
+  // Zero stands at the end of the first part of a file made for viewing while loading: the rest is missing.
+  if (table === 0 || table >= endPosition) throw damagedPdf('it has no valid end and may have been cut short');
+  return {};
+}
+
+function damagedPdf(what: string): RefusedFile {
+  return new RefusedFile('damaged', `The PDF document is damaged: ${what}.`);
+}
+
+// The "binary data bytes" of the MIME Sniffing Standard, section 3: what no text holds.
+const BINARY = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/;
+
+/** The whole file must be UTF-8, or UTF-16 with a byte order mark, without control characters of binary data. */
+export function* walkText(file: ArrivingFile): Walk<object> {
+  const decoder = new TextDecoder(encodingOf(yield* peek(file, 2)), { fatal: true });
+  while (yield* hasMore(file)) {
+    const bytes = file.atHand();
+    if (BINARY.test(decode(decoder, bytes))) throw notText();
+    file.skip(bytes.length);
+  }
+  decode(decoder);
+  return {};
+}
+
+function encodingOf(head: Buffer): string {
+  const mark = head.toString('hex');
+  if (mark === 'fffe') return 'utf-16le';
+  return mark === 'feff' ? 'utf-16be' : 'utf-8';
+}
+
+/** The next part of the text; without bytes, its end, where no character may be left unfinished. */
+function decode(decoder: TextDecoder, bytes?: Buffer): string {
+  try {
+    return bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode();
+  } catch {
+    throw notText();
+  }
+}
+
+function notText(): RefusedFile {
+  return new RefusedFile('type', 'The content of the file is not plain text in UTF-8 or UTF-16.');
+}
+
+const MAX_BYTES = 255;
+// A longer one is no extension that any program knows.
+const MAX_EXTENSION_BYTES = 16;
+
+// Controls, what is ignored in display (DI), among it the marks that turn the direction of writing, and what is no
+// character. What joins or varies the signs of some scripts and emoji stays (zero-width joiners, variation selectors,
+// tags of flags), and so does white space.
+const INVISIBLE = /[[\p{Cc}\p{DI}\p{NChar}]--[\t-\r\u200c\u200d\ufe00-\ufe0f\u{e0020}-\u{e007f}]]/gv;
+const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
+
+// Names of devices, with any extension ("Naming Files, Paths, and Namespaces" of Windows).
+const RESERVED = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?= *(?:\.|$))/i;
+
+/** The name for display, on one line and at most 255 bytes of UTF-8; `fallback` where nothing of it is left. */
+export function cleanFilename(name: string, fallback: string): string {
+  const base = name.toWellFormed().replace(INVISIBLE, '').split(/[/\\]/).at(-1) ?? '';
+  const trimmed = trimEnds(base.replace(/\s+/g, ' ').normalize('NFC'));
+  if (!VISIBLE.test(trimmed)) return fallback;
+  return shorten(RESERVED.test(trimmed) ? `_${trimmed}` : trimmed);
+}
+
+/** Without leading dots, which hide a file, trailing ones, which Windows drops, and spaces at either end. */
+function trimEnds(name: string): string {
+  return name.replace(/^[. ]+/, '').replace(/(?<![. ])[. ]+$/, '');
+}
+
+function shorten(name: string): string {
+  if (Buffer.byteLength(name) <= MAX_BYTES) return name;
+  const found = /\.[^. ]+$/.exec(name)?.[0] ?? '';
+  const extension = Buffer.byteLength(found) <= MAX_EXTENSION_BYTES ? found : '';
+  const stem = name.slice(0, name.length - extension.length);
+  return trimEnds(cut(stem, MAX_BYTES - Buffer.byteLength(extension))) + extension;
+}
+
+/** As many whole characters as fit. */
+function cut(text: string, bytes: number): string {
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes));
+  return text.slice(0, read);
 }

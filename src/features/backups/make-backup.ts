@@ -6,7 +6,7 @@ import type { Migration } from '../../platform/db/migration-files.ts';
 import { isStorageTrouble, openDatabase } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
-import { sumUploads } from '../attachments/upload-inventory-store.ts';
+import { sumUploads } from '../attachments/attachment-store.ts';
 import { backupLock, lockForRemoving, takeFileLock } from '../hub/data-locks.ts';
 import {
   applyRetention, ARCHIVE, BackupBusy, BackupError, type BackupFolder, backupFolder, backupName, DATABASE, requireSpace,

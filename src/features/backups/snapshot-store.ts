@@ -6,7 +6,7 @@ import { codeOf } from '../../platform/error-code.ts';
 import { countAccounts } from '../accounts/account-store.ts';
 import {
   countDangling, countUploads, listUploads, type UploadCounts, type UploadRow,
-} from '../attachments/upload-inventory-store.ts';
+} from '../attachments/attachment-store.ts';
 import { countPosts, searchDrift } from '../posts/search-index-store.ts';
 import { readHubSeed } from '../hub/hub-seed-store.ts';
 import { countSources } from '../sources/source-store.ts';

@@ -9,7 +9,7 @@ import {
 import { codeOf } from '../../platform/error-code.ts';
 import { createFile, sync } from '../../platform/files/durable-file.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
-import type { UploadRow } from '../attachments/upload-inventory-store.ts';
+import type { UploadRow } from '../attachments/attachment-store.ts';
 import { BackupError } from './backup-folder.ts';
 import { openPlainFile, type AbsentUpload } from './manifest.ts';
 

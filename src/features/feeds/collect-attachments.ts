@@ -1,6 +1,6 @@
 import { essenceOf } from '../../platform/http/headers.ts';
 import { attributeOf, childOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
-import type { IncomingFile } from '../posts/post.ts';
+import type { IncomingFile } from '../posts/post-store.ts';
 import { absoluteUrl, lineOf } from './feed-values.ts';
 
 /** Names under which an RSS or Atom item lists files, each read by `addFile`. */

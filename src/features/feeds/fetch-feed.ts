@@ -6,9 +6,8 @@ import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { Validators } from '../sources/sync-state-store.ts';
-import { findFeedLinks, isHtmlPage } from './find-feed-links.ts';
-import { parseFeed } from './parse-feed.ts';
-import { NotAFeedError, type ParsedFeed } from './parsed-feed.ts';
+import { findFeedLinks, isHtmlPage, parseFeed } from './parse-feed.ts';
+import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
 const VALIDATOR_MAX = 1_000; // characters

@@ -4,13 +4,12 @@ import { escapeHtml } from '../../platform/markup/entities.ts';
 import {
   attributeOf, childOf, childrenOf, innerHtml, textOf, type XmlElement,
 } from '../../platform/markup/xml-tree.ts';
-import type { IncomingFile } from '../posts/post.ts';
+import type { IncomingFile } from '../posts/post-store.ts';
 import { addAttachment, collectAttachments, mediaTypeOf } from './collect-attachments.ts';
 import {
-  absoluteUrl, baseInside, firstDate, firstLine, htmlToText, looksLikeHtml, personNames, publishedInterval, titleText,
-  undeclaredToHtml, type LinkBase,
+  absoluteUrl, baseInside, firstDate, firstLine, htmlToText, identifyItems, looksLikeHtml, MAX_ITEMS, personNames,
+  publishedInterval, titleText, undeclaredToHtml, type LinkBase, type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
-import { identifyItems, MAX_ITEMS, type ParsedFeed, type UnidentifiedItem } from './parsed-feed.ts';
 
 type FeedContext = { base: LinkBase; siteUrl: string | null; author: string | null };
 type TextKind = 'text' | 'html' | 'xhtml' | 'other';

@@ -1,10 +1,12 @@
 import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
 import { singleLine } from '../../platform/markup/plain-text.ts';
-import type { IncomingFile } from '../posts/post.ts';
+import type { IncomingFile } from '../posts/post-store.ts';
 import { addAttachment, MAX_FILES, mediaTypeOf, parseByteCount } from './collect-attachments.ts';
-import { absoluteUrl, personNames, textToHtml, titleText, undeclaredToLine } from './feed-values.ts';
+import {
+  absoluteUrl, identifyItems, MAX_ITEMS, NotAFeedError, personNames, textToHtml, titleText, undeclaredToLine,
+  type ParsedFeed, type UnidentifiedItem,
+} from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
-import { identifyItems, MAX_ITEMS, NotAFeedError, type ParsedFeed, type UnidentifiedItem } from './parsed-feed.ts';
 
 /** JSON Feed 1 and 1.1, also with members of the wrong type. Throws NotAFeedError. */
 export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {

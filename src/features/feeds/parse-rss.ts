@@ -3,10 +3,9 @@ import {
 } from '../../platform/markup/xml-tree.ts';
 import { collectAttachments } from './collect-attachments.ts';
 import {
-  absoluteUrl, baseInside, firstDate, firstLine, lineOf, personNames, publishedInterval, titleText, undeclaredToHtml,
-  undeclaredToLine, type LinkBase,
+  absoluteUrl, baseInside, firstDate, firstLine, identifyItems, lineOf, MAX_ITEMS, personNames, publishedInterval,
+  titleText, undeclaredToHtml, undeclaredToLine, type LinkBase, type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
-import { identifyItems, MAX_ITEMS, type ParsedFeed, type UnidentifiedItem } from './parsed-feed.ts';
 
 type RssContent = { html: string; summary: string | null; base: LinkBase };
 

@@ -1,17 +1,16 @@
-import { SECOND } from '../../platform/clock.ts';
+import { DAY, HOUR, MINUTE, SECOND, type Random } from '../../platform/clock.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
 import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { audit, THE_HUB } from '../audit/audit.ts';
 import { counts, jobs, throttled, type Hub } from '../hub/hub.ts';
 import { enqueue, type JobKind } from '../hub/job-kind.ts';
+import { notifications } from '../notifications/notification-store.ts';
 import { preparePosts, storePosts } from '../posts/ingest-posts.ts';
 import { posts } from '../posts/post-store.ts';
-import { notifyFailing, notifyGone } from '../sources/notify-owner.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { syncState, type SyncState } from '../sources/sync-state-store.ts';
 import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
-import { planAfterFailure, planNextSync } from './plan-sync.ts';
 
 const GONE = 'The publisher says that this feed is permanently gone (410).';
 
@@ -104,7 +103,7 @@ function pauseGone(hub: Hub, sourceId: number): void {
   sources(hub).pause(sourceId, GONE);
   settleFailedSyncs(hub, sourceId);
   audit(hub, 'source.paused', THE_HUB, { kind: 'source', id: sourceId, name: source.title }, { reason: GONE });
-  notifyGone(hub, sourceId);
+  notifyOwner(hub, source, 'gone', 'has been paused: its publisher says that it is permanently gone');
 }
 
 /** The last attempt has failed: the source is planned again, and those whom it concerns are told. */
@@ -112,9 +111,15 @@ function failedForGood(hub: Hub, { sourceId, failures }: SyncState, error: Error
   const notBefore = error instanceof RetryLaterError ? error.at : 0;
   const next = hub.clock() + planAfterFailure(failures, hub.random);
   syncState(hub).planNext(sourceId, Math.max(next, notBefore));
-  if (failures === 0) notifyFailing(hub, sourceId);
   const source = sources(hub).find(sourceId);
-  if (source) raiseSourceAlert(hub, 'sync-failed', source, error.message);
+  if (!source) return;
+  if (failures === 0) notifyOwner(hub, source, 'failing', 'cannot be synchronised; the hub keeps trying');
+  raiseSourceAlert(hub, 'sync-failed', source, error.message);
+}
+
+function notifyOwner(hub: Hub, { id, ownerId, title }: Source, event: 'failing' | 'gone', what: string): void {
+  const path = `/sources/${id}`;
+  notifications(hub).add({ accountId: ownerId, kind: `source.${event}`, title: `“${title}” ${what}`, path });
 }
 
 /** A job that another worker began has no duration here. */
@@ -150,4 +155,57 @@ export function settleFailedSyncs(hub: Hub, sourceId: number): void {
 
 function keyOf(sourceId: number): string {
   return syncSource.key({ sourceId });
+}
+
+const SHORTEST_INTERVAL = 15 * MINUTE;
+const LONGEST_INTERVAL = DAY;
+
+/** Before a feed has shown how often it publishes. */
+const UNKNOWN_RHYTHM = HOUR;
+/** Polling at half the usual gap finds a post, on average, a quarter of a gap after it was published. */
+const SHARE_OF_GAP = 0.5;
+
+type Rhythm = {
+  /** Publishing times of the newest posts, unix ms, any order. */
+  publishedAt: number[];
+  /** What the publisher asks for (Cache-Control, Expires, RSS ttl), ms; 0 for nothing. */
+  askedFor: number;
+};
+
+/**
+ * Milliseconds until the next sync of a source that answered: half the usual gap between its posts, growing while
+ * it is silent, at least what the publisher asks for, from 15 minutes to 24 hours, with jitter.
+ */
+export function planNextSync({ publishedAt, askedFor }: Rhythm, now: number, random: Random): number {
+  return jittered(usualGap(publishedAt, now) * SHARE_OF_GAP, clamp(askedFor), random);
+}
+
+/** Milliseconds until a source is tried again after a job for it failed for good: 1 h, doubling, at most 24 h. */
+export function planAfterFailure(failures: number, random: Random): number {
+  return jittered(HOUR * 2 ** Math.min(failures, 10), SHORTEST_INTERVAL, random);
+}
+
+function usualGap(publishedAt: number[], now: number): number {
+  const times = publishedAt.filter((at) => at <= now).sort((a, b) => b - a).slice(0, 10);
+  const newest = times[0];
+  const oldest = times.at(-1);
+  if (newest === undefined || oldest === undefined) return UNKNOWN_RHYTHM / SHARE_OF_GAP;
+  const average = (newest - oldest) / Math.max(1, times.length - 1);
+  const silence = now - newest;
+  return Math.max(average, silence / 4);
+}
+
+function clamp(interval: number): number {
+  return Math.min(Math.max(interval, SHORTEST_INTERVAL), LONGEST_INTERVAL);
+}
+
+/**
+ * A tenth of the interval up or down, so that sources added together drift apart: less, but not less than
+ * `shortest`, else more, but not more than a day.
+ */
+function jittered(wanted: number, shortest: number, random: Random): number {
+  const interval = Math.max(clamp(wanted), shortest);
+  const earliest = Math.max(interval * 0.9, shortest);
+  const latest = Math.min(earliest + interval * 0.1, LONGEST_INTERVAL);
+  return Math.round(earliest + random() * (latest - earliest));
 }

@@ -1,5 +1,7 @@
-import { isPresent } from '../accounts/account-store.ts';
-import { store } from '../hub/hub.ts';
+import { accounts, isPresent } from '../accounts/account-store.ts';
+import { store, type Hub } from '../hub/hub.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import { maySee, sources, type Source } from '../sources/source-store.ts';
 
 export type Follow = { sourceId: number; createdAt: number };
 
@@ -37,3 +39,25 @@ export const follows = store(({ db, clock }) => {
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });
+
+/**
+ * Tells a source's followers, in the caller's transaction, of so many new posts: one notification for all that came
+ * together. `authorId` wrote them on this hub and is not told.
+ */
+export function notifyFollowers(hub: Hub, sourceId: number, posts: number, authorId: number | null = null): void {
+  const followers = follows(hub).followersOf(sourceId).filter((id) => id !== authorId);
+  const source = followers.length > 0 ? sources(hub).find(sourceId) : undefined;
+  if (!source) return;
+  const title = (n: number): string => `${n} new ${n === 1 ? 'post' : 'posts'} in “${source.title}”`;
+  for (const accountId of followers) {
+    if (!maySeeNow(hub, source, accountId)) continue;
+    notifications(hub).addPosts({ accountId, kind: 'source.posts', path: `/sources/${sourceId}` }, posts, title);
+  }
+}
+
+/** Who followed a source while it was public, or as an administrator, may not see it any more. */
+function maySeeNow(hub: Hub, source: Source, accountId: number): boolean {
+  if (source.visibility === 'public') return true;
+  const account = accounts(hub).find(accountId);
+  return account !== undefined && maySee(source, account);
+}

@@ -3,23 +3,21 @@ import { isoTime } from '../../platform/clock.ts';
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { accountJson } from '../accounts/account-routes.ts';
 import { accounts, type Account } from '../accounts/account-store.ts';
-import { credentials } from '../accounts/credential-store.ts';
+import { credentials, invitations } from '../accounts/credential-store.ts';
 import { invitationJson } from '../accounts/invitation-list.ts';
-import { invitations } from '../accounts/invitation-store.ts';
 import { auditJson } from '../audit/audit-list.ts';
 import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
 import { audit, type Actor } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
-import { historyJson } from '../history/history-routes.ts';
+import { historyJson } from '../history/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
 import { notificationJson } from '../notifications/notification-routes.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
-import { postJson } from '../posts/post-json.ts';
+import { postJson } from '../posts/post-routes.ts';
 import { posts, type PostWithAttachments } from '../posts/post-store.ts';
 import { readingHistory, type ReadPost } from '../posts/reading-history-store.ts';
-import { maySee } from '../sources/source-access.ts';
-import { sources, type Source } from '../sources/source-store.ts';
+import { maySee, sources, type Source } from '../sources/source-store.ts';
 
 const BATCH = 200;
 

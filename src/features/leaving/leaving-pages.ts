@@ -1,11 +1,13 @@
-import { readForm } from '../../platform/http/body.ts';
-import { HttpError } from '../../platform/http/problem.ts';
-import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { readForm, readJson } from '../../platform/http/body.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import { formProblem, HttpError } from '../../platform/http/problem.ts';
+import { noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { endedSession } from '../accounts/authenticate.ts';
+import { endedSession } from '../accounts/sign-in.ts';
+import { actorOf } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
-import { leaveHub, obstacleToLeaving, ownedSources } from './leave-hub.ts';
-import { goodbyePage, leavePage } from './leaving-views.ts';
+import { exportAccount } from './export-account.ts';
+import { LEAVE_CONFIRMATION, leaveHub, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';
 
 export function showLeave(hub: Hub, req: MemberRequest): Reply {
   return leaveForm(hub, req);
@@ -34,4 +36,83 @@ function leaveForm(hub: Hub, { viewer }: MemberRequest, problem?: HttpError): Re
 
 export function showGoodbye(): Reply {
   return page(goodbyePage());
+}
+
+export async function deleteAccount(hub: Hub, req: MemberRequest): Promise<Reply> {
+  await leaveHub(hub, await readJson(req), req.viewer, req.address);
+  return noContent(endedSession(hub));
+}
+
+export function downloadAccount(hub: Hub, req: MemberRequest): Reply {
+  const body = exportAccount(hub, req.viewer.id, actorOf(req));
+  if (!body) throw new HttpError(401, 'This account no longer exists.');
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-disposition': 'attachment; filename="content-hub-account.json"',
+  };
+  return { status: 200, headers, body };
+}
+
+/** `backupDays`: how long backups are kept; null when nothing removes them. */
+type LeaveForm = {
+  sources: OwnedSource[];
+  obstacle: HttpError | undefined;
+  backupDays: number | null;
+  problem: HttpError | undefined;
+};
+
+/** What deleting an account means, what stands in its way, and the form for it. */
+function leavePage({ sources, obstacle, backupDays, problem }: LeaveForm): Page {
+  const main = html`
+<section class="narrow">
+  <h1>Delete your account</h1>
+  <p class="lead">Your name, sessions, tokens, follows, reading history, notifications and invitations are deleted
+    permanently. In the audit log, a made-up name replaces yours.</p>
+  <p>${backups(backupDays)} Files of posts that you delete are removed from the disk within three days.</p>
+  <p><a class="button" href="/api/account/export">Download your data first</a></p>
+  <p class="hint">It lists the files of your posts by address: download them before you delete the source.</p>
+  ${sources.length > 0 && sourceList(sources)}
+  ${sources.length === 0 && obstacle && html`<div class="problem"><p>${obstacle.message}</p></div>`}
+  ${!obstacle && form(problem)}
+  <p><a class="quiet" href="/settings">Keep the account</a></p>
+</section>`;
+  return { title: 'Delete your account', main, section: 'settings' };
+}
+
+function backups(days: number | null): string {
+  if (days === null) return 'Existing backups still contain your data until the operator removes them.';
+  return `Existing backups still contain your data until they expire, after ${days} days.`;
+}
+
+function sourceList(sources: OwnedSource[]): Html {
+  return html`
+  <div class="problem"><p>You own sources. Transfer or delete each of them first.</p></div>
+  <ul class="rows">${sources.map(({ id, title }) => html`
+    <li><a class="title" href="/sources/${id}">${title}</a>
+      <span><a href="/sources/${id}/transfer" aria-label="Transfer ${title}">Transfer</a>
+        <a href="/sources/${id}/delete" aria-label="Delete ${title}">Delete</a></span></li>`)}
+  </ul>`;
+}
+
+function form(problem: HttpError | undefined): Html {
+  return html`
+  <form method="post" action="/settings/delete" class="stack">
+    ${problem && formProblem(problem)}
+    <label>Your password
+      <input name="password" type="password" required autocomplete="current-password"></label>
+    <label>Type ${LEAVE_CONFIRMATION} to confirm
+      <input name="confirmation" required autocomplete="off" autocapitalize="characters" spellcheck="false"></label>
+    <button class="danger">Delete account permanently</button>
+  </form>`;
+}
+
+/** Shown once the account is deleted. */
+function goodbyePage(): Page {
+  const main = html`
+<section class="narrow">
+  <h1>Your account has been deleted</h1>
+  <p class="lead">You are signed out everywhere, and your personal data has been removed.</p>
+  <p><a class="button" href="/">Newest posts</a></p>
+</section>`;
+  return { title: 'Account deleted', main };
 }

@@ -8,7 +8,7 @@ import { attributeOf, childOf, parseXmlTree, type XmlElement } from '../../platf
 import { audit, type Actor } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
-import { ADDRESS_MAX, feedAddress } from './read-source.ts';
+import { ADDRESS_MAX, feedAddress } from './add-source.ts';
 
 /** Bytes of one document. */
 export const OPML_LIMIT = 4 * 1024 * 1024;

@@ -6,8 +6,7 @@ import { enqueue, type JobKind } from '../hub/job-kind.ts';
 import { throttled, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
-import { manageableSource } from '../sources/source-access.ts';
-import { sources } from '../sources/source-store.ts';
+import { manageableSource, sources } from '../sources/source-store.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 
 /** Rows of a kind that are removed at once: with an ordinary source all of it. */

@@ -10,16 +10,14 @@ import { isSyncing } from '../feeds/sync-source.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourcePostList } from '../posts/post-pages.ts';
-import { manageableSource, mayManage, maySee, visibleSource } from '../sources/source-access.ts';
-import { sources, type Source } from '../sources/source-store.ts';
+import { manageableSource, mayManage, maySee, sources, visibleSource, type Source } from '../sources/source-store.ts';
 import { webhookUrl } from '../webhooks/manage-webhooks.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { newWebhookPage, webhookPanel } from '../webhooks/webhook-views.ts';
 import { addSource } from './add-source.ts';
-import { changeSource, syncNow } from './change-source.ts';
+import { changeSource, syncNow, transferSource } from './change-source.ts';
 import { importOpml, OPML_LIMIT } from './opml.ts';
 import { deleteSource } from './remove-source.ts';
-import { transferSource } from './transfer-source.ts';
 import {
   confirmDeletePage, importedPage, sourcePage, sourcesPage, transferPage, type AddForm,
 } from './source-views.ts';

@@ -2,21 +2,19 @@ import { isoTime } from '../../platform/clock.ts';
 import { readBody, readJson } from '../../platform/http/body.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
-import { HttpError } from '../../platform/http/problem.ts';
-import { json, noContent, text, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/problem.ts';
+import { json, noContent, seeOther, text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { actorOf } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { mayManage, visibleSource } from '../sources/source-access.ts';
-import { sources, type Source } from '../sources/source-store.ts';
+import { mayManage, maySeeSource, sources, visibleSource, type Source } from '../sources/source-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { addSource } from './add-source.ts';
-import { changeSource, syncNow } from './change-source.ts';
+import { changeSource, syncNow, transferSource } from './change-source.ts';
 import { exportOpml, importOpml, OPML_LIMIT } from './opml.ts';
 import { deleteSource } from './remove-source.ts';
-import { transferSource } from './transfer-source.ts';
 
 const OPML_TYPES = /^(text\/x-opml(\+xml)?|application\/xml|text\/xml|application\/octet-stream)\b/i;
 
@@ -107,4 +105,33 @@ export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: As
     createdAt: isoTime(source.createdAt),
     updatedAt: isoTime(source.updatedAt),
   };
+}
+
+/** API; may be repeated. */
+export function followSource(hub: Hub, req: MemberRequest): Reply {
+  follows(hub).follow(req.viewer.id, knownSource(hub, req));
+  return noContent();
+}
+
+/** API; may be repeated. */
+export function unfollowSource(hub: Hub, req: MemberRequest): Reply {
+  follows(hub).unfollow(req.viewer.id, knownSource(hub, req));
+  return noContent();
+}
+
+export function submitFollow(hub: Hub, req: MemberRequest): Reply {
+  followSource(hub, req);
+  return seeOther(`/sources/${pathId(req.params)}`);
+}
+
+export function submitUnfollow(hub: Hub, req: MemberRequest): Reply {
+  unfollowSource(hub, req);
+  return seeOther(`/sources/${pathId(req.params)}`);
+}
+
+/** The id of a source that the viewer may see, or follows: a follower can let go of one that is hidden by now. */
+function knownSource(hub: Hub, { params, viewer }: MemberRequest): number {
+  const id = pathId(params);
+  if (!maySeeSource(hub, id, viewer) && !follows(hub).isFollowed(viewer.id, id)) throw notFound('source');
+  return id;
 }

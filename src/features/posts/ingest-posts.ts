@@ -3,10 +3,9 @@ import { excerpt, plainText } from '../../platform/markup/plain-text.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
-import { notifyFollowers } from '../follows/notify-followers.ts';
+import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, type Hub } from '../hub/hub.ts';
-import { posts } from './post-store.ts';
-import type { IncomingFile, IncomingPost, PreparedPost } from './post.ts';
+import { posts, type IncomingFile, type IncomingPost, type PreparedPost } from './post-store.ts';
 
 /** What one post may hold, in characters, so that no publisher makes a page or an answer heavy for everybody. */
 const MAX = {

@@ -1,15 +1,15 @@
+import { createHash } from 'node:crypto';
 import { isoTime } from '../../platform/clock.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
-import { attachmentUrl, listedAttachments, type LinkHub } from '../attachments/attachment-json.ts';
+import { attachmentUrl, contentWithImages, listedAttachments, type LinkHub } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
-import type { Hub } from '../hub/hub.ts';
-import { visibleSource } from '../sources/source-access.ts';
-import { hubFeedId, postFeedId, sourceFeedId } from './feed-ids.ts';
-import { contentWithImages } from './post-json.ts';
-import { posts, type PostWithAttachments } from './post-store.ts';
+import { hubSeed } from '../hub/hub-seed-store.ts';
+import type { Hub, StoreHub } from '../hub/hub.ts';
+import { visibleSource, type Source } from '../sources/source-store.ts';
+import { posts, type Post, type PostWithAttachments } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
 
@@ -138,4 +138,29 @@ function jsonAttachment(hub: LinkHub, file: Attachment) {
 /** Escaped, and without the control characters that XML 1.0 cannot hold at all. */
 function xml(text: string): string {
   return escapeHtml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ''));
+}
+
+/**
+ * The ids in Atom and JSON feeds. They hold no address, so that a change of BASE_URL makes nothing new, and are derived
+ * from something random that lives as long as the hub or the source: no other one can ever have the same.
+ */
+export function hubFeedId(hub: StoreHub): string {
+  return urnOf(hubSeed(hub), 'posts');
+}
+
+export function sourceFeedId({ idSeed }: Pick<Source, 'idSeed'>): string {
+  return urnOf(idSeed, 'feed');
+}
+
+/** The same when a post was lost with a restore and is fetched once more: readers have it already. */
+export function postFeedId({ sourceIdSeed, guid }: Pick<Post, 'sourceIdSeed' | 'guid'>): string {
+  return urnOf(sourceIdSeed, `post ${guid}`);
+}
+
+/** A UUID of version 8 (RFC 9562), made of the SHA-256 of both. */
+function urnOf(seed: string, name: string): string {
+  const bytes = createHash('sha256').update(`${seed}\n${name}`).digest().subarray(0, 16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return `urn:uuid:${bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')}`;
 }

@@ -11,16 +11,15 @@ import { actorOf } from '../audit/audit.ts';
 import { noteError } from '../errors/error-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
-  changeablePost, deletablePost, deletePostForGood, mayManagePost, visiblePost, writableSource,
+  changeablePost, deletablePost, deletePostForGood, isUnreadOnly, mayManagePost, queryPosts, visiblePost,
+  writableSource,
 } from './post-access.ts';
 import type { PostWithAttachments } from './post-store.ts';
 import {
   changePostPage, confirmDeletePage, postList, postPage, timelinePage, writePostPage, type PostForm,
 } from './post-views.ts';
-import { isUnreadOnly, queryPosts } from './query-posts.ts';
-import { paragraphsToText } from './read-draft.ts';
+import { paragraphsToText, rewritePost, writePost } from './write-post.ts';
 import { noteOpened, readAmong } from './reading-history-store.ts';
-import { rewritePost, writePost } from './write-post.ts';
 
 export function showPosts(hub: Hub, req: HubRequest): Reply {
   const { query, viewer } = req;

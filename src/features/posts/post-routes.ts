@@ -1,17 +1,23 @@
+import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import { nextLink } from '../../platform/http/paging.ts';
-import { HttpError } from '../../platform/http/problem.ts';
-import { json, noContent, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, notFound } from '../../platform/http/problem.ts';
+import { json, noContent, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { attachmentJson } from '../attachments/attachment-json.ts';
+import {
+  attachmentJson, contentWithImages, listedAttachments, serveFile, type LinkHub, type ServedFile,
+} from '../attachments/serve-file.ts';
+import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { firstValues, isMultipart, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
-import { actorOf } from '../audit/audit.ts';
+import { openRemoteFile } from '../attachments/remote-cache.ts';
+import { uploadFiles } from '../attachments/upload-files.ts';
+import { actorOf, audit } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
-import { changeablePost, deletePostForGood, visiblePost } from './post-access.ts';
-import { postJson } from './post-json.ts';
-import type { PostWithAttachments } from './post-store.ts';
-import { queryPosts } from './query-posts.ts';
+import {
+  changeablePost, deletePostForGood, mayManagePost, maySeePost, queryPosts, visiblePost,
+} from './post-access.ts';
+import { posts, type PostWithAttachments } from './post-store.ts';
 import { readAmong } from './reading-history-store.ts';
 import { addFilesToPost, rewritePost, writePost } from './write-post.ts';
 
@@ -67,4 +73,77 @@ function readSourceId(query: URLSearchParams): number | undefined {
   const id = parseId(value);
   if (id === undefined) throw new HttpError(400, 'source must be the id of a source.');
   return id;
+}
+
+export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> {
+  const { attachment, post } = visible(hub, addressed(hub, req), req);
+  const isPublic = post.isPublic === 1;
+  const { remoteUrl, sha256, mediaType, bytes, filename, scan } = attachment;
+  if (remoteUrl !== null) return serveRemote(hub, remoteUrl, { filename, isPublic }, req);
+  if (scan === 'infected') throw new HttpError(410, 'This file is infected and has been quarantined.');
+  if (sha256 === null || mediaType === null || bytes === null) throw notFound('file');
+  return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, filename, isPublic }, req);
+}
+
+export function deleteAttachment(hub: Hub, req: MemberRequest): Reply {
+  detach(hub, req);
+  return noContent();
+}
+
+export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
+  return seeOther(`/posts/${detach(hub, req).postId}`);
+}
+
+/** Takes an uploaded file off its post; 403 for who may only see it, 409 for a publisher's file. */
+function detach(hub: Hub, req: MemberRequest): Attachment {
+  const { attachment, post } = visible(hub, attachments(hub).find(pathId(req.params)), req);
+  const { id, filename, remoteUrl } = attachment;
+  if (!mayManagePost(post, req.viewer)) throw new HttpError(403, 'Only the owner of the source can remove its files.');
+  if (remoteUrl !== null) throw new HttpError(409, 'This file is part of its publisher’s post.');
+  hub.db.write('remove attachment', () => {
+    attachments(hub).detach(id);
+    audit(hub, 'attachment.deleted', actorOf(req), { kind: 'attachment', id, name: filename });
+  });
+  return attachment;
+}
+
+/** What an address such as /attachments/7-0123456789abcdef/owl.png names; undefined where its random part is wrong. */
+function addressed(hub: Hub, { params }: HubRequest): Attachment | undefined {
+  const [, id = '', urlKey = ''] = /^(\d+)-([0-9a-f]+)$/.exec(params['key'] ?? '') ?? [];
+  const found = attachments(hub).find(pathId({ id }));
+  return found?.urlKey === urlKey ? found : undefined;
+}
+
+function visible(hub: Hub, attachment: Attachment | undefined, { viewer }: HubRequest) {
+  const post = attachment && posts(hub).accessOf(attachment.postId);
+  if (!attachment || !post || !maySeePost(hub, post, viewer)) throw notFound('file');
+  return { attachment, post };
+}
+
+/** Once more where the copy makes room for others just before it is opened. */
+async function serveRemote(
+  hub: Hub, url: string, about: Pick<ServedFile, 'filename' | 'isPublic'>, req: HubRequest,
+): Promise<Reply> {
+  const content = await openRemoteFile(hub, url);
+  return serveFile({ ...content, ...about }, req).catch(async (error: unknown) => {
+    if (!(error instanceof HttpError && error.status === 404)) throw error;
+    return serveFile({ ...await openRemoteFile(hub, url), ...about }, req);
+  });
+}
+
+/** A post as the API shows it. */
+export function postJson(hub: LinkHub, post: PostWithAttachments) {
+  return {
+    id: post.id,
+    source: { id: post.sourceId, title: post.sourceTitle, kind: post.sourceKind },
+    title: post.title,
+    url: post.url,
+    author: post.author,
+    contentHtml: contentWithImages(hub, post, hub.config.baseUrl),
+    summary: post.summary,
+    publishedAt: isoTime(post.publishedAt),
+    updatedAt: isoTime(post.updatedAt),
+    visibility: post.isPublic === 1 ? 'public' : 'private',
+    attachments: listedAttachments(post.attachments).map((attachment) => attachmentJson(hub, attachment)),
+  };
 }

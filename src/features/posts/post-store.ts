@@ -1,10 +1,61 @@
 import type { Db } from '../../platform/db/open-database.ts';
-import { bytesLeft } from '../attachments/attach-files.ts';
-import { attachments, FILES_OF_OWNER, type Attachment } from '../attachments/attachment-store.ts';
-import { store, type Hub } from '../hub/hub.ts';
+import { attachments, FILES_OF_OWNER, type Attachment, type RemoteFile } from '../attachments/attachment-store.ts';
+import { store } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
-import { CONTENT_COLUMNS, type Position, type Post, type PreparedPost } from './post.ts';
 import { searchIndex } from './search-index-store.ts';
+
+/** A file that a publisher names beside a post; `url` is absolute http(s). */
+export type IncomingFile = Omit<RemoteFile, 'filename' | 'isInline'>;
+
+/** A post as a feed or an event has it: read, but nothing of it trusted yet. Times in unix ms. */
+export type IncomingPost = {
+  /** The publisher's id where there is one; never empty, unique within its source. */
+  guid: string;
+  /** Plain text on one line; empty where there is none. */
+  title: string;
+  url: string | null;
+  author: string | null;
+  /** Not sanitised. */
+  contentHtml: string;
+  /** What relative links in `contentHtml` resolve against. */
+  baseUrl: string;
+  /** Not sanitised; only where there is content besides it. */
+  summary: string | null;
+  /** The time of the last change where no other is given. */
+  publishedAt: number | null;
+  updatedAt: number | null;
+  attachments: IncomingFile[];
+};
+
+/** A post ready to be stored: sanitised, with its searchable text. */
+export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & {
+  summary: string;
+  searchText: string;
+  contentHash: string;
+  attachments: RemoteFile[];
+};
+
+/** What a publisher says of a post, each member with its column: stored and read by this list. */
+export const CONTENT_COLUMNS = {
+  title: 'title', url: 'url', author: 'author', contentHtml: 'content_html', summary: 'summary',
+} satisfies Partial<Record<keyof PreparedPost, string>>;
+
+/** A post as it is stored, with what its source is called. Times in unix ms. */
+export type Post = Pick<PreparedPost, 'guid' | keyof typeof CONTENT_COLUMNS> & {
+  id: number;
+  sourceId: number;
+  sourceTitle: string;
+  sourceKind: string;
+  sourceIdSeed: string;
+  ownerId: number;
+  publishedAt: number;
+  updatedAt: number;
+  isPublic: number;
+  searchKey: number;
+};
+
+/** Where a page of the timeline begins: after this post, newest first. */
+export type Position = { publishedAt: number; id: number };
 
 export type PostWithAttachments = Post & { attachments: Attachment[] };
 
@@ -144,12 +195,6 @@ export const posts = store((hub) => {
     removeOfSource: (sourceId: number, limit: number): number => writing.removeOfSource.run(sourceId, limit).changes,
   };
 });
-
-/** How many bytes too few an account has left for the files of a source; 0 if they fit. */
-export function bytesMissing(hub: Hub, source: { id: number; ownerId: number }, accountId: number): number {
-  const bytes = posts(hub).fileBytes(source);
-  return bytes === 0 ? 0 : Math.max(0, bytes - bytesLeft(hub, accountId));
-}
 
 function prepareReading(db: Db) {
   // Numbers are bound as REAL, which FTS5 does not take for a bound on its rows.

@@ -4,13 +4,11 @@ import { byteSize, day, duration } from '../../platform/http/readable.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
-import { attachmentPath, listedAttachments, type LinkHub } from '../attachments/attachment-json.ts';
+import { attachmentPath, contentWithImages, listedAttachments, type LinkHub } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import { FILE_EXTENSIONS } from '../attachments/recognise-file.ts';
 import type { Source } from '../sources/source-store.ts';
-import { contentWithImages } from './post-json.ts';
-import type { PostWithAttachments } from './post-store.ts';
-import type { Post } from './post.ts';
+import type { Post, PostWithAttachments } from './post-store.ts';
 
 type Timeline = {
   items: PostWithAttachments[];

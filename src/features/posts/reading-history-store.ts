@@ -4,9 +4,9 @@ import { errorFields } from '../../platform/log.ts';
 import { store, type Hub } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
 import {
-  AFTER, FROM_THE_TOP, NEWEST_FIRST, newestFirst, posts, SELECT_POSTS, type PostWithAttachments,
+  AFTER, FROM_THE_TOP, NEWEST_FIRST, newestFirst, posts, SELECT_POSTS, type Position, type Post,
+  type PostWithAttachments,
 } from './post-store.ts';
-import type { Position, Post } from './post.ts';
 
 /** A post that somebody has read and may still see. */
 export type ReadPost = { postId: number; title: string; sourceId: number; sourceTitle: string; readAt: number };

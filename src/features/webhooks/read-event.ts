@@ -4,7 +4,7 @@ import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/problem.ts';
 import { singleLine } from '../../platform/markup/plain-text.ts';
 import { textToHtml } from '../feeds/feed-values.ts';
-import type { IncomingFile, IncomingPost } from '../posts/post.ts';
+import type { IncomingFile, IncomingPost } from '../posts/post-store.ts';
 
 /** What an event asks for; `at` is its own time, unix ms. Events of other types only show that the sender lives. */
 export type WebhookEvent =

@@ -5,7 +5,7 @@ import { json, page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { actorOf } from '../audit/audit.ts';
 import { bufferedCounts, type Hub } from '../hub/hub.ts';
-import { manageableSource } from '../sources/source-access.ts';
+import { manageableSource } from '../sources/source-store.ts';
 import { rotateSecret } from './manage-webhooks.ts';
 import { receiveEvent, type IncomingEvent } from './receive-event.ts';
 import { rotatedSecretPage } from './webhook-views.ts';

@@ -1,8 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { isoTime } from '../../platform/clock.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
-import { json, noContent, type Reply } from '../../platform/http/reply.ts';
+import { moment } from '../../platform/http/readable.ts';
+import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visiblePost } from '../posts/post-access.ts';
@@ -48,4 +50,53 @@ export async function clearOwnHistory(hub: Hub, { viewer }: MemberRequest): Prom
 /** An entry of the reading history as the API shows it. */
 export function historyJson({ postId, title, sourceId, sourceTitle, readAt }: ReadPost) {
   return { postId, title, source: { id: sourceId, title: sourceTitle }, readAt: isoTime(readAt) };
+}
+
+export function showHistory(hub: Hub, req: MemberRequest): Reply {
+  return page(historyPage({ ...readHistoryPage(hub, req), isFirstPage: !req.query.get('cursor') }));
+}
+
+export async function submitClearHistory(hub: Hub, req: MemberRequest): Promise<Reply> {
+  await clearOwnHistory(hub, req);
+  return seeOther('/history');
+}
+
+/** Of a post that is hidden by now, too. */
+export function submitPostUnread(hub: Hub, { params, viewer }: MemberRequest): Reply {
+  readingHistory(hub).markUnread(viewer.id, pathId(params));
+  return seeOther('/history');
+}
+
+type HistoryList = { items: ReadPost[]; next: string | null; isFirstPage: boolean };
+
+/** The posts that the viewer has read, last read first. */
+export function historyPage({ items, next, isFirstPage }: HistoryList): Page {
+  const main = html`
+<header class="page-head">
+  <h1>Reading history</h1>
+  <p class="meta"><span>Only you see this.</span> <a href="/?unread=1">Unread posts</a></p>
+</header>
+${items.length > 0 ? html`<ul class="rows">${items.map(item)}</ul>` : nothing(isFirstPage)}
+${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}
+${items.length > 0 && html`
+<form method="post" action="/history/clear" class="actions">
+  <button class="secondary">Clear history</button>
+  <span class="hint">All posts will be unread again.</span>
+</form>`}`;
+  return { title: 'Reading history', main, section: 'history' };
+}
+
+function nothing(isFirstPage: boolean): Html {
+  return html`<p class="empty">${isFirstPage ? 'You have not read anything yet.' : 'There are no earlier posts.'}</p>`;
+}
+
+function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost): Html {
+  const name = title || 'Untitled';
+  return html`
+  <li>
+    <div><a class="title" href="/posts/${postId}">${name}</a>
+      <p class="meta"><a href="/sources/${sourceId}">${sourceTitle}</a> <span>read ${moment(readAt)}</span></p></div>
+    <form method="post" action="/posts/${postId}/unread">
+      <button class="link" aria-label="Mark ${name} as unread">Mark as unread</button></form>
+  </li>`;
 }
