@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressGroup, clientAddress, clientScheme } from '../src/platform/http/request-origin.ts';
+import { addressGroup, clientAddress, clientScheme } from '../src/platform/http/call-handler.ts';
 import { parseCidrs } from '../src/platform/net/address-guard.ts';
 import { startHub } from './support/hub.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isSameOrigin } from '../src/platform/http/request-origin.ts';
+import { isSameOrigin } from '../src/platform/http/call-handler.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import type { Client } from './support/client.ts';
 

@@ -2,18 +2,18 @@ import { deliveryJson } from '../features/alerts/alert-list.ts';
 import { alertDeliveries, DELIVERY_STATES, type AlertDelivery } from '../features/alerts/alert-store.ts';
 import { receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
 import { isoTime } from '../platform/clock.ts';
-import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
-
-const LIMIT = 100;
+import {
+  LISTED, tellNewest, UsageError, type Command, type CommandContext, type ExitCode, type Values,
+} from './command.ts';
 
 const WORDS = { delivered: 'delivered', retry: 'not delivered, a later attempt may succeed', failed: 'not delivered' };
 
 /** The operator's receiver of alerts: whether it works, and what it was sent. */
 export const alertsCommand: Command = {
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
+  operands: 1,
 
-  run([act, ...rest], values, context) {
-    if (rest.length > 0) throw new UsageError(`unexpected argument ${rest[0]}`);
+  run([act], values, context) {
     if (act === 'test') return test(context);
     if (act === 'list') return list(values, context);
     throw new UsageError('expected test or list');
@@ -41,16 +41,11 @@ async function test({ out, err, openHub, config }: CommandContext): Promise<Exit
   return outcome === 'delivered' ? 0 : 1;
 }
 
-async function list({ state, json }: Values, { out, err, openHub }: CommandContext): Promise<ExitCode> {
+async function list({ state, json }: Values, context: CommandContext): Promise<ExitCode> {
   const known = DELIVERY_STATES.find((one) => one === state);
   if (state !== undefined && !known) throw new UsageError(`--state must be one of ${DELIVERY_STATES.join(', ')}`);
-  const found = alertDeliveries(await openHub()).list({ limit: LIMIT + 1, state: known });
-  const rows = found.slice(0, LIMIT);
-  if (json) out(`${JSON.stringify(rows.map(deliveryJson))}\n`);
-  else if (rows.length === 0) err(known ? `no ${known} alerts\n` : 'no alerts\n');
-  else out(rows.map(line).join(''));
-  if (found.length > LIMIT) err(`only the newest ${LIMIT} are listed\n`);
-  return 0;
+  const found = alertDeliveries(await context.openHub()).list({ limit: LISTED + 1, state: known });
+  return tellNewest(found, json, json ? deliveryJson : line, known ? `no ${known} alerts` : 'no alerts', context);
 }
 
 function line({ id, state, event, attempts, createdAt, title, suppressed, lastError }: AlertDelivery): string {

@@ -7,16 +7,16 @@ import { codeOf } from '../platform/error-code.ts';
 import { byteSize } from '../platform/http/readable.ts';
 import { listed } from './verify.ts';
 import type { Config } from '../features/hub/read-config.ts';
-import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
+import type { Command, CommandContext, ExitCode, Values } from './command.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
 /** Makes and verifies a backup. Its last line on standard output is for scripts. */
 export const backupCommand: Command = {
   options: { json: { type: 'boolean' } },
+  operands: 0,
 
-  async run(args, values, context) {
-    if (args.length > 0) throw new UsageError(`unexpected argument ${args[0]}`);
+  async run(_args, values, context) {
     const { config } = context;
     const stopped = new AbortController();
     const stop = (signal: NodeJS.Signals): void => stopped.abort(new Stopped(signal));

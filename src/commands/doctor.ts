@@ -7,7 +7,7 @@ import type { Hub } from '../features/hub/hub.ts';
 import { readHealth } from '../features/health/read-health.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
 import { byteSize } from '../platform/http/readable.ts';
-import { UsageError, type Command } from './command.ts';
+import type { Command } from './command.ts';
 
 /** `problem` is null where all is well. */
 type Finding = { subject: string; state: string; problem: string | null };
@@ -17,9 +17,9 @@ const NAMED = 10;
 /** Looks whether what the hub keeps is whole. */
 export const doctorCommand: Command = {
   options: { hashes: { type: 'boolean' }, json: { type: 'boolean' } },
+  operands: 0,
 
-  async run(args, values, { out, openHub }) {
-    if (args.length > 0) throw new UsageError(`unexpected argument ${args[0]}`);
+  async run(_args, values, { out, openHub }) {
     const hub = await openHub();
     const findings = [
       checkDatabase(hub),

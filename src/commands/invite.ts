@@ -6,9 +6,9 @@ import { UsageError, type Command, type ExitCode } from './command.ts';
 /** Prints an invitation link, and nothing else, on standard output. */
 export const inviteCommand: Command = {
   options: { role: { type: 'string' }, hours: { type: 'string' } },
+  operands: 0,
 
-  async run(args, { role = 'member', hours = String(INVITATION_HOURS.standard) }, context): Promise<ExitCode> {
-    if (args.length > 0) throw new UsageError(`unexpected argument ${args[0]}`);
+  async run(_args, { role = 'member', hours = String(INVITATION_HOURS.standard) }, context): Promise<ExitCode> {
     if (role !== 'admin' && role !== 'member') throw new UsageError('--role must be admin or member');
     const count = Number(hours);
     if (!/^\d+$/.test(String(hours)) || count < 1 || count > INVITATION_HOURS.max) {

@@ -4,35 +4,29 @@ import { jobs } from '../features/hub/hub.ts';
 import { isoTime } from '../platform/clock.ts';
 import { parseId } from '../platform/http/input.ts';
 import { JOB_STATES, type JobRow } from '../platform/jobs/job-queue.ts';
-import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
+import {
+  LISTED, tellNewest, UsageError, type Command, type CommandContext, type ExitCode, type Values,
+} from './command.ts';
 
 const SETTLE = { retry: retryJob, discard: discardJob };
-const LIMIT = 100;
 
 /** Looks after jobs: above all those that ran out of retries. */
 export const jobsCommand: Command = {
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
+  operands: 2,
 
-  run([act, id, ...rest], values, context) {
-    if (rest.length > 0) throw new UsageError(`unexpected argument ${rest[0]}`);
+  run([act, id], values, context) {
     if (act === 'list' && id === undefined) return list(values, context);
     if (act === 'retry' || act === 'discard') return settle(act, id, context);
     throw new UsageError('expected list, retry <id> or discard <id>');
   },
 };
 
-async function list(
-  { state = 'failed', json }: Values, { out, err, openHub }: CommandContext,
-): Promise<ExitCode> {
+async function list({ state = 'failed', json }: Values, context: CommandContext): Promise<ExitCode> {
   const known = JOB_STATES.find((one) => one === state);
   if (!known && state !== 'all') throw new UsageError(`--state must be one of ${JOB_STATES.join(', ')}, all`);
-  const found = jobs(await openHub()).list({ limit: LIMIT + 1, state: known });
-  const rows = found.slice(0, LIMIT);
-  if (json) out(`${JSON.stringify(rows.map(asJson))}\n`);
-  else if (rows.length === 0) err(known ? `no ${state} jobs\n` : 'no jobs\n');
-  else out(rows.map(line).join(''));
-  if (found.length > LIMIT) err(`only the newest ${LIMIT} are listed\n`);
-  return 0;
+  const found = jobs(await context.openHub()).list({ limit: LISTED + 1, state: known });
+  return tellNewest(found, json, json ? asJson : line, known ? `no ${state} jobs` : 'no jobs', context);
 }
 
 /** As the API shows it, with what it works on: this is for whoever runs the hub. */

@@ -4,16 +4,16 @@ import { migrate, pendingMigrations } from '../platform/db/migrate.ts';
 import { readMigrations, SchemaError } from '../platform/db/migration-files.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
 import type { Config } from '../features/hub/read-config.ts';
-import { UsageError, type Command } from './command.ts';
+import type { Command } from './command.ts';
 
 const FRESH = HOUR;
 
 /** Applies pending migrations; unsafe ones only when asked, and only behind a fresh verified backup. */
 export const migrateCommand: Command = {
   options: { 'allow-unsafe': { type: 'boolean' } },
+  operands: 0,
 
-  run(args, values, { out, err, config }) {
-    if (args.length > 0) throw new UsageError(`unexpected argument ${args[0]}`);
+  run(_args, values, { out, err, config }) {
     const allowUnsafe = values['allow-unsafe'] === true;
     const migrations = readMigrations(config.migrationsDir);
     const db = openDatabase(config.databasePath);

@@ -1,14 +1,14 @@
 import { DAY, isoTime } from '../platform/clock.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
-import { UsageError, type Command, type ExitCode } from './command.ts';
+import type { Command, ExitCode } from './command.ts';
 import { previewRetention, removeOldRowsNow, type ExpiredRows } from '../features/retention/remove-old-rows.ts';
 
 /** Removes what has been kept long enough, as the worker does once a day. */
 export const retentionCommand: Command = {
   options: { 'dry-run': { type: 'boolean' }, json: { type: 'boolean' } },
+  operands: 0,
 
-  async run(args, values, { out, openHub }): Promise<ExitCode> {
-    if (args.length > 0) throw new UsageError(`unexpected argument ${args[0]}`);
+  async run(_args, values, { out, openHub }): Promise<ExitCode> {
     const hub = await openHub();
     const found = previewRetention(hub);
     if (values['dry-run'] !== true) await removeOldRowsNow(hub, COMMAND_LINE);

@@ -76,7 +76,10 @@ export async function runHubctl(argv: string[], terminal: Terminal): Promise<Exi
     const command = await listed.load();
     const { values, positionals } = parse(rest, command);
     const help = `usage: hubctl ${listed.usage}\n${listed.summary}\n`;
-    return values['help'] ? say(terminal.out, help, 0) : await runCommand(command, positionals, values, terminal);
+    if (values['help']) return say(terminal.out, help, 0);
+    const extra = positionals[command.operands ?? positionals.length];
+    if (extra !== undefined) throw new UsageError(`unexpected argument ${extra}`);
+    return await runCommand(command, positionals, values, terminal);
   } catch (error) {
     return explain(error, listed.usage, terminal);
   }

@@ -15,9 +15,9 @@ import { UsageError, type Command, type CommandContext } from './command.ts';
 /** Reports on a backup. Needs neither a hub nor its configuration, and may be run by another user. */
 export const verifyCommand: Command = {
   options: { json: { type: 'boolean' } },
+  operands: 1,
 
-  async run([folder, ...rest], { json }, context) {
-    if (rest.length > 0) throw new UsageError(`unexpected argument ${rest[0]}`);
+  async run([folder], { json }, context) {
     if (!folder) throw new UsageError('the folder of the backup is missing');
     const dataDir = dataDirOf(folder, context);
     const lock = dataDir === null ? undefined : await lockIfPossible(dataDir);

@@ -5,7 +5,7 @@ import { alertList } from '../../features/alerts/alert-list.ts';
 import { auditList } from '../../features/audit/audit-list.ts';
 import { errorList } from '../../features/errors/error-list.ts';
 import type { AdminList } from '../../features/hub/admin-list.ts';
-import { webhookList } from '../../features/webhooks/webhook-list.ts';
+import { webhookList } from '../../features/webhooks/webhook-routes.ts';
 
 /** The lists for administrators, in the order of their navigation. */
 export const ADMIN_LISTS: AdminList[] = [

@@ -1,5 +1,5 @@
 import { HOUR, MINUTE } from '../../platform/clock.ts';
-import { addressGroup } from '../../platform/http/request-origin.ts';
+import { addressGroup } from '../../platform/http/call-handler.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, notFound, tooMany } from '../../platform/http/problem.ts';
 import type { Limit } from '../../platform/db/rate-limit-store.ts';

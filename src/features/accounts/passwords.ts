@@ -1,7 +1,7 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { MINUTE, SECOND } from '../../platform/clock.ts';
-import { addressGroup } from '../../platform/http/request-origin.ts';
+import { addressGroup } from '../../platform/http/call-handler.ts';
 import { HttpError, tooMany } from '../../platform/http/problem.ts';
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';

@@ -22,24 +22,24 @@ export function formatAlert(format: AlertFormat, address: string, alert: Alert):
   [url.username, url.password, url.hash] = ['', '', ''];
   // Otherwise Discord does not say whether the message was kept.
   if (format === 'discord' && !url.searchParams.has('wait')) url.searchParams.append('wait', 'true');
-  const { headers, body } = contentFor(format, alert);
+  const message = messageOf(alert);
+  const { headers, body } = format === 'ntfy'
+    ? ntfyContent(message, alert.hubUrl)
+    : { headers: { 'Content-Type': JSON_TYPE }, body: JSON.stringify(jsonFor(format, alert, message)) };
   return { method: 'POST', url: url.href, headers: { ...headers, ...authorization }, body };
 }
 
-function contentFor(format: AlertFormat, alert: Alert): { headers: Record<string, string>; body: string } {
-  const message = messageOf(alert);
-  if (format === 'ntfy') {
-    const headers = { 'Content-Type': 'text/plain; charset=utf-8', ...ntfyHeaders(message, alert.hubUrl) };
-    return { headers, body: ntfyText(message) };
-  }
-  return { headers: { 'Content-Type': JSON_TYPE }, body: JSON.stringify(jsonFor(format, alert, message)) };
-}
-
+/** In what goes to a chat service, nothing of the message formats or mentions anything. */
 function jsonFor(format: Exclude<AlertFormat, 'ntfy'>, alert: Alert, message: Message): object {
   switch (format) {
+    case 'slack': return slackBody(message);
+    case 'mattermost': return { text: markdownText(message, '**', MAX.mattermost) };
+    case 'rocketchat': return { text: markdownText(message, '*', MAX.rocketchat) };
+    case 'discord': return discordBody(message);
+    case 'googlechat': return googleChatBody(message);
+    case 'teams': return teamsBody(message);
     case 'gotify': return gotifyBody(message, alert.hubUrl);
     case 'json': return plainBody(alert, message);
-    default: return chatBody(format, message);
   }
 }
 
@@ -55,7 +55,8 @@ function authorizationOf(url: URL): { Authorization: string } | undefined {
   return { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
-function decode(part: string): string {
+/** A part of an address without percent-encoding. */
+export function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -114,41 +115,29 @@ function isTopic({ pathname }: URL): boolean {
   return topic !== undefined && !RESERVED_TOPICS.has(topic);
 }
 
-type ChatFormat = 'slack' | 'mattermost' | 'rocketchat' | 'discord' | 'googlechat' | 'teams';
-
-const MARKS: Record<Severity, string> = { error: '🔴', warning: '🟠', info: '🔵', resolved: '🟢' };
-const COLOURS: Record<Severity, number> = { error: 0xe01e5a, warning: 0xde9e31, info: 0x3b88c3, resolved: 0x2eb886 };
-const CARD_COLOURS: Record<Severity, string> = {
-  error: 'Attention', warning: 'Warning', info: 'Accent', resolved: 'Good',
-};
+/** How each severity looks: a sign in text, colours of chats and of cards, ntfy's tags and priorities, Gotify's. */
+const LOOKS = {
+  error: { mark: '🔴', colour: 0xe01e5a, card: 'Attention', tag: 'red_circle', ntfy: 'high', gotify: 8 },
+  warning: { mark: '🟠', colour: 0xde9e31, card: 'Warning', tag: 'orange_circle', ntfy: 'default', gotify: 5 },
+  info: { mark: '🔵', colour: 0x3b88c3, card: 'Accent', tag: 'blue_circle', ntfy: 'low', gotify: 2 },
+  resolved: { mark: '🟢', colour: 0x2eb886, card: 'Good', tag: 'green_circle', ntfy: 'default', gotify: 5 },
+} satisfies Record<Severity, object>;
 
 // Characters after escaping, but for Teams. Receivers take more or cut by themselves; a phone shows less.
 const MAX = { slack: 3_000, mattermost: 4_000, rocketchat: 1_000, discord: 4_000, googlechat: 4_000 };
 const MAX_CARD_BYTES = 20_000; // of the text in a card, as JSON; the whole may have 28 KB
 
-/** The JSON body for a chat service, in which nothing of the message formats or mentions anything. */
-function chatBody(format: ChatFormat, message: Message): object {
-  switch (format) {
-    case 'slack': return slackBody(message);
-    case 'mattermost': return { text: markdownText(message, '**', MAX.mattermost) };
-    case 'rocketchat': return { text: markdownText(message, '*', MAX.rocketchat) };
-    case 'discord': return discordBody(message);
-    case 'googlechat': return googleChatBody(message);
-    case 'teams': return teamsBody(message);
-  }
-}
-
 /** `fallback` is what notifications show. Neither text is read as mrkdwn. */
 function slackBody(message: Message): object {
   const title = escapeSlack(message.title);
   const text = fitText(message.text, MAX.slack, (part) => escapeSlack(linesOf(message, part)));
-  const color = `#${COLOURS[message.severity].toString(16).padStart(6, '0')}`;
+  const color = `#${LOOKS[message.severity].colour.toString(16).padStart(6, '0')}`;
   return { text: title, mrkdwn: false, attachments: [{ color, fallback: title, text, mrkdwn_in: [] }] };
 }
 
 /** `strong` stands around bold text. Never a channel: receivers refuse one unless that was allowed them. */
 function markdownText(message: Message, strong: string, limit: number): string {
-  const title = `${MARKS[message.severity]} ${strong}${escapeMarkdown(message.title)}${strong}`;
+  const title = `${LOOKS[message.severity].mark} ${strong}${escapeMarkdown(message.title)}${strong}`;
   return fitText(message.text, limit, (part) => `${title}\n${escapeMarkdown(linesOf(message, part))}`);
 }
 
@@ -156,13 +145,13 @@ function discordBody(message: Message): object {
   const description = fitText(message.text, MAX.discord, (part) => escapeDiscord(linesOf(message, part)));
   return {
     content: `**${escapeDiscord(message.title)}**`,
-    embeds: [{ description, color: COLOURS[message.severity] }],
+    embeds: [{ description, color: LOOKS[message.severity].colour }],
     allowed_mentions: { parse: [] },
   };
 }
 
 function googleChatBody(message: Message): object {
-  const title = `${MARKS[message.severity]} *${escapeGoogleChat(message.title)}*`;
+  const title = `${LOOKS[message.severity].mark} *${escapeGoogleChat(message.title)}*`;
   const render = (part: string) => `${title}\n${escapeGoogleChat(linesOf(message, part))}`;
   return { text: fitText(message.text, MAX.googlechat, render) };
 }
@@ -171,7 +160,7 @@ function googleChatBody(message: Message): object {
 function teamsBody(message: Message): object {
   const text = fitText(message.text, MAX_CARD_BYTES, escapeCard, (part) => bytesOf(JSON.stringify(part)));
   const footer = escapeCard([message.repeats, message.origin].filter(Boolean).join('\n'));
-  const color = CARD_COLOURS[message.severity];
+  const color = LOOKS[message.severity].card;
   const content = {
     $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
     type: 'AdaptiveCard',
@@ -187,33 +176,24 @@ function teamsBody(message: Message): object {
   return { type: 'message', attachments: [{ contentType, contentUrl: null, content }] };
 }
 
-const NTFY: Record<Severity, { priority: string; tag: string }> = {
-  error: { priority: 'high', tag: 'red_circle' },
-  warning: { priority: 'default', tag: 'orange_circle' },
-  info: { priority: 'low', tag: 'blue_circle' },
-  resolved: { priority: 'default', tag: 'green_circle' },
-};
-const GOTIFY_PRIORITIES: Record<Severity, number> = { error: 8, warning: 5, info: 2, resolved: 5 };
-
 const MAX_NTFY_BYTES = 4_000; // a longer message becomes an attachment from 4,096 on
 const MAX_GOTIFY = 4_000; // characters
 
-/** The headers of a message to a topic's address; JSON would have to go to another address, the server's root. */
-function ntfyHeaders({ title, severity }: Message, hubUrl: string): Record<string, string> {
-  const { priority, tag } = NTFY[severity];
-  return { Title: encodeHeader(title), Priority: priority, Tags: tag, Click: encodeHeader(hubUrl) };
-}
-
-/** The message itself, which ntfy shows as it is. */
-function ntfyText(message: Message): string {
-  return fitText(message.text, MAX_NTFY_BYTES, (part) => linesOf(message, part), bytesOf);
+/** For a topic's own address, with headers: JSON would have to go to another address, the server's root. */
+function ntfyContent(message: Message, hubUrl: string): Pick<AlertRequest, 'headers' | 'body'> {
+  const { ntfy, tag } = LOOKS[message.severity];
+  const headers = {
+    'Content-Type': 'text/plain; charset=utf-8',
+    Title: encodeHeader(message.title), Priority: ntfy, Tags: tag, Click: encodeHeader(hubUrl),
+  };
+  return { headers, body: fitText(message.text, MAX_NTFY_BYTES, (part) => linesOf(message, part), bytesOf) };
 }
 
 function gotifyBody(message: Message, hubUrl: string): object {
   return {
     title: message.title,
     message: fitText(message.text, MAX_GOTIFY, (part) => linesOf(message, part)),
-    priority: GOTIFY_PRIORITIES[message.severity],
+    priority: LOOKS[message.severity].gotify,
     extras: {
       'client::display': { contentType: 'text/plain' },
       'client::notification': { click: { url: hubUrl } },

@@ -8,7 +8,7 @@ import type { Hub } from '../hub/hub.ts';
 import { hubUserAgent } from '../hub/read-config.ts';
 import type { AlertFormat } from '../hub/settings.ts';
 import type { Alert } from './alert-text.ts';
-import { formatAlert, guessFormat, type AlertRequest } from './format-alert.ts';
+import { decode, formatAlert, guessFormat, type AlertRequest } from './format-alert.ts';
 
 /** `retryAfterMs`: how long the receiver asked to be left alone. `detail` tells nothing of the address but its host. */
 export type SendResult = { outcome: Outcome; status: number | null; retryAfterMs?: number; detail: string };
@@ -200,12 +200,4 @@ function secretsOf(url: URL): string[] {
 function windowsOf(secret: string): string[] {
   if (secret.length <= WINDOW) return [secret];
   return Array.from({ length: secret.length - WINDOW + 1 }, (_, start) => secret.slice(start, start + WINDOW));
-}
-
-function decode(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }
