@@ -4,8 +4,30 @@ import { join } from 'node:path';
 import { PROJECT_ROOT } from './support/run-program.ts';
 import { ARROWS, circles, folderArrows, SOURCES, type SourceFile } from './support/source-tree.ts';
 
-/** The way of a piece of data, file by file; each has to name the function that the next one exports. */
-const WAYS: Record<string, string[]> = {};
+/** The way of a piece of data through files of src, in the order in which a reader follows it. */
+const WAYS: Record<string, string[]> = {
+  "a feed's title, from the socket to the page": [
+    'platform/net/outbound-exchange.ts', 'platform/net/outbound-fetch.ts', 'features/feeds/fetch-feed.ts',
+    'features/feeds/parse-feed.ts', 'platform/markup/xml-tree.ts', 'features/feeds/parse-rss.ts',
+    'features/feeds/sync-source.ts', 'features/posts/ingest-posts.ts', 'features/posts/post-store.ts',
+    'features/posts/post-pages.ts', 'features/posts/post-views.ts', 'platform/http/html.ts',
+    'app/frame/page-frame.ts', 'platform/http/send-reply.ts',
+  ],
+  "an upload's bytes, from the socket to the disk": [
+    'platform/http/server.ts', 'features/posts/post-routes.ts', 'features/attachments/receive-upload.ts',
+    'platform/http/read-multipart.ts', 'platform/http/multipart-parser.ts', 'features/attachments/upload-files.ts',
+    'platform/files/durable-file.ts', 'features/posts/write-post.ts',
+  ],
+};
+
+/** What a change to each of these names touches, by the files of src that name it. */
+const ACTS: Record<string, RegExp> = {
+  'a column of a post (author)': /\bauthor\b(?!\s*[,.'"\]]?\s*rel)/,
+  "an administrators' list (errors)": /\berrorList\b/,
+  'a job kind (scan-upload)': /\bscanUpload\b/,
+  'a setting (SYNC_MAX_ATTEMPTS)': /\bsyncMaxAttempts\b|SYNC_MAX_ATTEMPTS/,
+  'a metric (sync_runs_total)': /sync_runs_total/,
+};
 
 const LAYERS = ['bin', 'commands', 'app', 'features', 'platform'];
 
@@ -64,4 +86,11 @@ const figures: [string, string | number][] = [
 ];
 
 for (const [name, figure] of figures) process.stdout.write(`${name}: ${figure}\n`);
-for (const [name, way] of Object.entries(WAYS)) process.stdout.write(`rooms of ${name}: ${way.length} (${way.join(' → ')})\n`);
+for (const [name, way] of Object.entries(WAYS)) {
+  const lost = way.filter((file) => !SOURCES.some((source) => source.name === `src/${file}`));
+  process.stdout.write(`files on the way of ${name}: ${way.length}${lost.length > 0 ? `; gone: ${lost.join(', ')}` : ''}\n`);
+}
+for (const [name, pattern] of Object.entries(ACTS)) {
+  const naming = filesNaming(pattern);
+  process.stdout.write(`files that name ${name}: ${naming.length} (${naming.map((file) => file.slice(4)).join(', ')})\n`);
+}
