@@ -238,7 +238,7 @@ test('ids of feeds and posts are the same in both formats, hold no address, and 
 
   await ada.patch(`/api/sources/${sourceId}`, { title: 'Renamed' });
   const moved = { ...hub.handle, config: { ...hub.config, baseUrl: 'https://elsewhere.test' } };
-  const { body } = showAtomFeed(moved, { path: '/posts.atom' } as HubRequest);
+  const { body } = showAtomFeed(moved, { path: '/posts.atom', params: {} as Record<string, string> } as HubRequest);
   const feed = parseStrictXml(String(body));
   assert.match(String(body), /https:\/\/elsewhere\.test\/posts\.atom/);
   assert.deepEqual([feed, ...childrenNamed(feed, 'entry')].map((node) => only(node, 'id').text), before);

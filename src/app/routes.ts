@@ -1,20 +1,20 @@
 import {
-  showJoin, showSettings, showSignIn, submitEndSessions, submitJoin, submitName, submitPassword, submitRevokeToken,
-  submitSignIn, submitSignOut, submitToken,
+  showJoin, showSettings, showSignIn, submitEndSessions, submitJoin, submitName, submitPassword, submitSignIn,
+  submitSignOut, submitToken,
 } from '../features/accounts/account-pages.ts';
 import {
   changeAccountJson, createAccount, createInvitation, createSession, createToken, deleteInvitation, deleteSession,
   deleteToken, listTokens, showAccount,
 } from '../features/accounts/account-routes.ts';
-import { submitInvitation, submitWithdrawal } from '../features/accounts/invitation-list.ts';
+import { submitInvitation } from '../features/accounts/invitation-list.ts';
 import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-routes.ts';
 import { showOverview } from '../features/admin/overview-pages.ts';
 import {
   changeSourceJson, createSource, deleteSourceJson, downloadOpml, followSource, importOpmlJson, listSources,
-  showSourceJson, submitFollow, submitUnfollow, syncSourceJson, transferSourceJson, unfollowSource,
+  showSourceJson, syncSourceJson, transferSourceJson, unfollowSource,
 } from '../features/manage-sources/source-routes.ts';
 import {
-  clearHistory, listHistory, markPostRead, markPostUnread, showHistory, submitClearHistory, submitPostUnread,
+  clearHistory, listHistory, markPostRead, markPostUnread, showHistory, submitPostUnread,
 } from '../features/history/history-list.ts';
 import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
@@ -25,20 +25,18 @@ import {
   listNotifications, markNotificationsRead, showNotifications, submitMarkAllRead,
 } from '../features/notifications/notification-routes.ts';
 import {
-  showDeleteSource, showSource, showSources, showTransfer, submitDeleteSource, submitOpml, submitPause, submitResume,
-  submitSource, submitSourceChange, submitSync, submitTransfer,
+  showDeleteSource, showSource, showSources, showTransfer, submitOpml, submitPause, submitResume, submitSource,
+  submitSourceChange, submitTransfer,
 } from '../features/manage-sources/source-pages.ts';
 import { receiveWebhookEvent, rotateWebhookSecret, submitRotateSecret } from '../features/webhooks/webhook-routes.ts';
 import {
   changePost, createAttachments, createPost, deleteAttachment, deletePost, listPosts, showAttachment, showPostJson,
   submitDeleteAttachment,
 } from '../features/posts/post-routes.ts';
-import {
-  showAtomFeed, showJsonFeed, showSourceAtomFeed, showSourceJsonFeed,
-} from '../features/posts/output-feed-routes.ts';
+import { showAtomFeed, showJsonFeed } from '../features/posts/output-feed-routes.ts';
 import { confirmDeletePost, showPost, showPosts, submitDeletePost } from '../features/posts/post-pages.ts';
 import { showChangePost, showWritePost, submitPost, submitPostChange } from '../features/posts/post-pages.ts';
-import type { Reply } from '../platform/http/reply.ts';
+import { seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
 import { ADMIN_LISTS } from './frame/admin-lists.ts';
 import { assets } from './frame/page-frame.ts';
@@ -52,8 +50,8 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   // Before the pages: `/sources/:id` fits these addresses too.
   at('GET /posts.atom', 'public', 'Newest posts as Atom', showAtomFeed, { cached: true }),
   at('GET /posts.json', 'public', 'Newest posts as JSON Feed', showJsonFeed, { cached: true }),
-  at('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', showSourceAtomFeed, { cached: true }),
-  at('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', showSourceJsonFeed, { cached: true }),
+  at('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', showAtomFeed, { cached: true }),
+  at('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', showJsonFeed, { cached: true }),
 
   at('POST /api/accounts', 'public', 'Join by an invitation', createAccount),
   at('POST /api/session', 'public', 'Sign in', createSession),
@@ -78,7 +76,9 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /settings/password', 'member', 'Form: change the password', submitPassword),
   at('POST /settings/sessions', 'member', 'Form: end all other sessions', submitEndSessions),
   at('POST /settings/tokens', 'member', 'Form: create an API token', submitToken),
-  at('POST /settings/tokens/:id/revoke', 'member', 'Form: revoke an API token', submitRevokeToken),
+  at(
+    'POST /settings/tokens/:id/revoke', 'member', 'Form: revoke an API token', thenSee(deleteToken, '/settings#tokens'),
+  ),
 
   at('DELETE /api/account', 'member', 'Delete your account: {password, confirmation: "DELETE"}', deleteAccount),
   at('GET /api/account/export', 'member', 'All your personal data as one JSON document', downloadAccount),
@@ -89,7 +89,10 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/invitations', 'admin', 'Create an invitation link', createInvitation),
   at('DELETE /api/invitations/:id', 'admin', 'Withdraw an invitation', deleteInvitation),
   at('POST /admin/invitations', 'admin', 'Form: create an invitation', submitInvitation),
-  at('POST /admin/invitations/:id/withdraw', 'admin', 'Form: withdraw an invitation', submitWithdrawal),
+  at(
+    'POST /admin/invitations/:id/withdraw', 'admin', 'Form: withdraw an invitation',
+    thenSee(deleteInvitation, '/admin/invitations'),
+  ),
 
   at('GET /api/notifications', 'member', 'Notifications, newest first; unread=1: unread ones', listNotifications),
   at(
@@ -119,16 +122,21 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /sources/:id', 'member', 'Form: change title and visibility', submitSourceChange),
   at('POST /sources/:id/pause', 'member', 'Form: pause', submitPause),
   at('POST /sources/:id/resume', 'member', 'Form: resume', submitResume),
-  at('POST /sources/:id/sync', 'member', 'Form: synchronise now', submitSync),
+  at('POST /sources/:id/sync', 'member', 'Form: synchronise now', thenSee(syncSourceJson, '/sources/:id')),
   at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', showDeleteSource),
-  at('POST /sources/:id/delete', 'member', 'Form: delete a source', submitDeleteSource),
+  at('POST /sources/:id/delete', 'member', 'Form: delete a source', thenSee(deleteSourceJson, '/sources')),
   at('GET /sources/:id/transfer', 'member', 'Page: transfer a source', showTransfer),
   at('POST /sources/:id/transfer', 'member', 'Form: transfer a source', submitTransfer),
 
   at('PUT /api/sources/:id/follow', 'member', 'Get notifications of new posts of a source', followSource),
   at('DELETE /api/sources/:id/follow', 'member', 'Stop notifications of new posts of a source', unfollowSource),
-  at('POST /sources/:id/follow', 'member', 'Form: get notifications of new posts', submitFollow),
-  at('POST /sources/:id/unfollow', 'member', 'Form: stop notifications of new posts', submitUnfollow),
+  at(
+    'POST /sources/:id/follow', 'member', 'Form: get notifications of new posts', thenSee(followSource, '/sources/:id'),
+  ),
+  at(
+    'POST /sources/:id/unfollow', 'member', 'Form: stop notifications of new posts',
+    thenSee(unfollowSource, '/sources/:id'),
+  ),
 
   at('GET /api/posts', 'public', 'Posts, newest first; q searches their words', listPosts, { cached: true }),
   at('GET /api/posts/:id', 'public', 'One post', showPostJson, { cached: true }),
@@ -154,7 +162,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /api/history', 'member', 'Posts you have read, last read first', listHistory),
   at('DELETE /api/history', 'member', 'Clear your reading history', clearHistory),
   at('GET /history', 'member', 'Page: reading history', showHistory),
-  at('POST /history/clear', 'member', 'Form: clear the reading history', submitClearHistory),
+  at('POST /history/clear', 'member', 'Form: clear the reading history', thenSee(clearHistory, '/history')),
   at('POST /posts/:id/unread', 'member', 'Form: mark a post as unread', submitPostUnread),
 
   at(
@@ -192,4 +200,12 @@ function at<A extends Access>(
   options?: Parameters<typeof route>[4],
 ): (hub: Hub) => Route {
   return (hub) => route(pattern, access, summary, (request) => handler(hub, request as RequestFor<A>), options);
+}
+
+/** A form that does what the API does, and leads to a page then; `:id` in its path is the request's. */
+function thenSee(act: Handler<'member'>, path: string): Handler<'member'> {
+  return async (hub, req) => {
+    await act(hub, req);
+    return seeOther(path.replace(':id', req.params['id'] ?? ''));
+  };
 }

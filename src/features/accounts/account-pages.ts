@@ -1,5 +1,4 @@
 import { readForm } from '../../platform/http/body.ts';
-import { pathId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
@@ -8,7 +7,7 @@ import type { Hub } from '../hub/hub.ts';
 import { accounts } from './account-store.ts';
 import { invitationGonePage, joinPage, settingsPage, signInPage, type SentForm } from './account-views.ts';
 import { endedSession, sessionCookie, signIn, signOut } from './sign-in.ts';
-import { changeAccount, endOtherSessions, makeToken, revokeToken } from './change-account.ts';
+import { changeAccount, endOtherSessions, makeToken } from './change-account.ts';
 import { credentials } from './credential-store.ts';
 import { findInvitation, joinHub } from './join-hub.ts';
 
@@ -66,11 +65,7 @@ function localPath(next: string | null | undefined): string {
   return next.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
 }
 
-export function showSettings(hub: Hub, req: MemberRequest): Reply {
-  return settingsReply(hub, req);
-}
-
-function settingsReply(hub: Hub, { viewer: { id } }: MemberRequest, sent?: SentForm, status = 200): Reply {
+export function showSettings(hub: Hub, { viewer: { id } }: MemberRequest, sent?: SentForm, status = 200): Reply {
   const account = accounts(hub).find(id);
   if (!account) throw new HttpError(401, 'This account no longer exists.');
   const { tokensOf, sessionsOf } = credentials(hub);
@@ -94,7 +89,7 @@ async function change(hub: Hub, req: MemberRequest, values: Record<string, unkno
 export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'token', async (values) => {
     const { token } = makeToken(hub, values, req.viewer, actorOf(req));
-    return settingsReply(hub, req, { form: 'token', newToken: token });
+    return showSettings(hub, req, { form: 'token', newToken: token });
   });
 }
 
@@ -107,14 +102,9 @@ async function answerForm(
     return await act(values);
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
-    const { status, body } = settingsReply(hub, req, { form, problem }, problem.status);
+    const { status, body } = showSettings(hub, req, { form, problem }, problem.status);
     return { status, headers: problem.headers, body };
   }
-}
-
-export function submitRevokeToken(hub: Hub, req: MemberRequest): Reply {
-  revokeToken(hub, pathId(req.params), req.viewer, actorOf(req));
-  return seeOther('/settings#tokens');
 }
 
 export function submitEndSessions(hub: Hub, req: MemberRequest): Reply {

@@ -2,16 +2,15 @@ import { isoTime } from '../../platform/clock.ts';
 import { readForm } from '../../platform/http/body.ts';
 import { formProblem } from '../../platform/http/problem.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { pathId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/problem.ts';
 import { moment } from '../../platform/http/readable.ts';
-import { seeOther, type Reply } from '../../platform/http/reply.ts';
+import type { Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { actorOf } from '../audit/audit.ts';
 import { adminList } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { invitations, type Invitation } from './credential-store.ts';
-import { INVITATION_HOURS, invite, joinUrl, withdrawInvitation } from './join-hub.ts';
+import { INVITATION_HOURS, invite, joinUrl } from './join-hub.ts';
 
 /** Links that can still be used, with the form for a new one. */
 export const invitationList = adminList<Invitation>({
@@ -37,11 +36,6 @@ export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Re
     if (!(problem instanceof HttpError)) throw problem;
     return invitationList.show(hub, req, { above: inviteForm({ values, problem }), status: problem.status });
   }
-}
-
-export function submitWithdrawal(hub: Hub, req: MemberRequest): Reply {
-  withdrawInvitation(hub, pathId(req.params), actorOf(req));
-  return seeOther('/admin/invitations');
 }
 
 /** An invitation without its link. */

@@ -1,10 +1,10 @@
 import { HOUR, MINUTE } from '../../platform/clock.ts';
 import { addressGroup } from '../../platform/http/call-handler.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError, notFound, tooMany } from '../../platform/http/problem.ts';
+import { HttpError, notFound } from '../../platform/http/problem.ts';
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { audit, THE_HUB, type Actor } from '../audit/audit.ts';
-import { limits, type Hub, type StoreHub } from '../hub/hub.ts';
+import { takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
 import { accounts, type Role } from './account-store.ts';
 import { credentials, invitations, type Invitation, type NewInvitation } from './credential-store.ts';
@@ -76,8 +76,7 @@ export function findInvitation(hub: Hub, token: string): Invitation | undefined 
 export async function joinHub(
   hub: Hub, token: string, values: Record<string, unknown>, address: string,
 ): Promise<SignedIn> {
-  const wait = limits(hub).take(JOIN_LIMIT, addressGroup(address));
-  if (wait > 0) throw tooMany(wait / 1000);
+  takeTurn(hub, JOIN_LIMIT, addressGroup(address));
   requireInvitation(hub, token);
   const { password, ...name } = readJoin(values);
   if (accounts(hub).findByName(name.username)) throw nameTaken();

@@ -2,11 +2,11 @@ import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { MINUTE, SECOND } from '../../platform/clock.ts';
 import { addressGroup } from '../../platform/http/call-handler.ts';
-import { HttpError, tooMany } from '../../platform/http/problem.ts';
+import { HttpError } from '../../platform/http/problem.ts';
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { hashSecret } from '../../platform/secrets.ts';
-import { limits, once, type Hub } from '../hub/hub.ts';
+import { limits, once, takeTurn, type Hub } from '../hub/hub.ts';
 import { accounts, type AccountWithHash } from './account-store.ts';
 
 /** Bytes of UTF-8. */
@@ -70,10 +70,7 @@ function admit(hub: Hub, { username, address }: Attempt): () => void {
   const taken: [Limit, string][] = [
     [ADDRESS_LIMIT, addressGroup(address)], [NAME_LIMIT, hashSecret(username.toLowerCase())],
   ];
-  for (const [limit, who] of taken) {
-    const wait = limits(hub).take(limit, who);
-    if (wait > 0) throw tooMany(wait / SECOND);
-  }
+  for (const [limit, who] of taken) takeTurn(hub, limit, who);
   return () => taken.forEach(([limit, who]) => limits(hub).refund(limit, who));
 }
 

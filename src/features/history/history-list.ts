@@ -28,23 +28,19 @@ export function listHistory(hub: Hub, req: MemberRequest): Reply {
   return json({ items: items.map(historyJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
-export async function clearHistory(hub: Hub, req: MemberRequest): Promise<Reply> {
-  await clearOwnHistory(hub, req);
+/** In small transactions, so that nobody waits for a long one. */
+export async function clearHistory(hub: Hub, { viewer }: MemberRequest): Promise<Reply> {
+  while (readingHistory(hub).removeOf(viewer.id, BATCH) === BATCH) await setImmediate();
   return noContent();
 }
 
 /** One page of the viewer's history, as `?cursor=&limit=` ask for it. */
-export function readHistoryPage(hub: Hub, { query, viewer }: MemberRequest) {
+function readHistoryPage(hub: Hub, { query, viewer }: MemberRequest) {
   const limit = readLimit(query);
   const [readAt, postId] = readCursor(query, 2) ?? [];
   const after = readAt === undefined || postId === undefined ? undefined : { readAt, postId };
   const rows = readingHistory(hub).list(viewer.id, after, limit + 1);
   return pageOf(rows, limit, (last) => cursorOf(last.readAt, last.postId));
-}
-
-/** Clears the viewer's history in small transactions, so that nobody waits for a long one. */
-export async function clearOwnHistory(hub: Hub, { viewer }: MemberRequest): Promise<void> {
-  while (readingHistory(hub).removeOf(viewer.id, BATCH) === BATCH) await setImmediate();
 }
 
 /** An entry of the reading history as the API shows it. */
@@ -56,11 +52,6 @@ export function showHistory(hub: Hub, req: MemberRequest): Reply {
   return page(historyPage({ ...readHistoryPage(hub, req), isFirstPage: !req.query.get('cursor') }));
 }
 
-export async function submitClearHistory(hub: Hub, req: MemberRequest): Promise<Reply> {
-  await clearOwnHistory(hub, req);
-  return seeOther('/history');
-}
-
 /** Of a post that is hidden by now, too. */
 export function submitPostUnread(hub: Hub, { params, viewer }: MemberRequest): Reply {
   readingHistory(hub).markUnread(viewer.id, pathId(params));
@@ -70,7 +61,7 @@ export function submitPostUnread(hub: Hub, { params, viewer }: MemberRequest): R
 type HistoryList = { items: ReadPost[]; next: string | null; isFirstPage: boolean };
 
 /** The posts that the viewer has read, last read first. */
-export function historyPage({ items, next, isFirstPage }: HistoryList): Page {
+function historyPage({ items, next, isFirstPage }: HistoryList): Page {
   const main = html`
 <header class="page-head">
   <h1>Reading history</h1>

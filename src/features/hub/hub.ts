@@ -1,9 +1,10 @@
-import type { Clock, Random } from '../../platform/clock.ts';
+import { SECOND, type Clock, type Random } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { createThrottledWrites } from '../../platform/db/batched-writes.ts';
-import { createRateLimitStore } from '../../platform/db/rate-limit-store.ts';
+import { createRateLimitStore, type Limit } from '../../platform/db/rate-limit-store.ts';
 import { createJobQueue } from '../../platform/jobs/job-queue.ts';
 import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
+import { tooMany } from '../../platform/http/problem.ts';
 import type { Log } from '../../platform/log.ts';
 import { createBufferedCounters, createCounters } from '../../platform/metrics/counters.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
@@ -65,6 +66,12 @@ export const heartbeats = store(({ db, clock }) => createHeartbeats(db, clock));
 
 /** Rate limits that all processes share. */
 export const limits = store(({ db, clock }) => createRateLimitStore(db, clock));
+
+/** Counts one try of `who` against a limit, or throws 429. */
+export function takeTurn(hub: StoreHub, limit: Limit, who: string): void {
+  const wait = limits(hub).take(limit, who);
+  if (wait > 0) throw tooMany(wait / SECOND);
+}
 
 /** Large changes in transactions so short that others hardly wait; what is asked for at once takes turns. */
 export const throttled = store(({ db }) => createThrottledWrites(db));

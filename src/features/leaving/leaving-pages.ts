@@ -9,10 +9,6 @@ import type { Hub } from '../hub/hub.ts';
 import { exportAccount } from './export-account.ts';
 import { LEAVE_CONFIRMATION, leaveHub, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';
 
-export function showLeave(hub: Hub, req: MemberRequest): Reply {
-  return leaveForm(hub, req);
-}
-
 export async function submitLeave(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   try {
@@ -20,11 +16,11 @@ export async function submitLeave(hub: Hub, req: MemberRequest): Promise<Reply> 
     return seeOther('/goodbye', endedSession(hub));
   } catch (problem) {
     if (!(problem instanceof HttpError)) throw problem;
-    return leaveForm(hub, req, problem);
+    return showLeave(hub, req, problem);
   }
 }
 
-function leaveForm(hub: Hub, { viewer }: MemberRequest, problem?: HttpError): Reply {
+export function showLeave(hub: Hub, { viewer }: MemberRequest, problem?: HttpError): Reply {
   const form = {
     sources: ownedSources(hub, viewer.id),
     obstacle: obstacleToLeaving(hub, viewer),

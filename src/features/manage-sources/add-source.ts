@@ -2,13 +2,13 @@ import { SECOND } from '../../platform/clock.ts';
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { createInput, type Input } from '../../platform/http/input.ts';
-import { HttpError, invalid, tooMany } from '../../platform/http/problem.ts';
+import { HttpError, invalid } from '../../platform/http/problem.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
 import { audit, type Actor } from '../audit/audit.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
-import { limits, once, type Hub } from '../hub/hub.ts';
+import { once, takeTurn, type Hub } from '../hub/hub.ts';
 import {
   SOURCE_KINDS, sources, TITLE_MAX, VISIBILITIES, type NewSource, type Source, type SourceKind, type Visibility,
 } from '../sources/source-store.ts';
@@ -42,8 +42,7 @@ export async function addSource(
 
 async function openWanted(hub: Hub, url: string, viewer: Viewer): Promise<OpenedFeed> {
   refuseDuplicate(hub, url, viewer.id);
-  const wait = limits(hub).take(ADD_LIMIT, String(viewer.id));
-  if (wait > 0) throw tooMany(wait / SECOND);
+  takeTurn(hub, ADD_LIMIT, String(viewer.id));
   const opened = await slots(hub)(() => openFeed(hub, url).catch(refuseUnreadable));
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
 }

@@ -1,14 +1,14 @@
-import { MINUTE, SECOND } from '../../platform/clock.ts';
+import { MINUTE } from '../../platform/clock.ts';
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError, invalid, tooMany } from '../../platform/http/problem.ts';
+import { HttpError, invalid } from '../../platform/http/problem.ts';
 import { byteSize } from '../../platform/http/readable.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { bytesLeft } from '../attachments/receive-upload.ts';
 import { audit, type Actor, type AuditDetail, type AuditEvent } from '../audit/audit.ts';
 import { settleFailedSyncs, syncSoon } from '../feeds/sync-source.ts';
-import { limits, type Hub } from '../hub/hub.ts';
+import { takeTurn, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { manageableSource, sources, type Source } from '../sources/source-store.ts';
@@ -63,8 +63,7 @@ export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
   const source = manageableSource(hub, id, viewer);
   if (source.kind !== 'feed') throw new HttpError(409, 'Only feeds can be synchronised.');
   if (source.state === 'paused') throw new HttpError(409, 'This source is paused. Resume it first.');
-  const wait = limits(hub).take(SYNC_LIMIT, String(viewer.id));
-  if (wait > 0) throw tooMany(wait / SECOND);
+  takeTurn(hub, SYNC_LIMIT, String(viewer.id));
   syncSoon(hub, source);
   return source;
 }

@@ -15,9 +15,8 @@ import { webhookUrl } from '../webhooks/manage-webhooks.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { newWebhookPage, webhookPanel } from '../webhooks/webhook-views.ts';
 import { addSource } from './add-source.ts';
-import { changeSource, syncNow, transferSource } from './change-source.ts';
+import { changeSource, transferSource } from './change-source.ts';
 import { importOpml, OPML_LIMIT } from './opml.ts';
-import { deleteSource } from './remove-source.ts';
 import {
   confirmDeletePage, importedPage, sourcePage, sourcesPage, transferPage, type AddForm,
 } from './source-views.ts';
@@ -107,17 +106,8 @@ function setPaused(hub: Hub, req: MemberRequest, paused: boolean): Reply {
   return seeOther(`/sources/${source.id}`);
 }
 
-export function submitSync(hub: Hub, req: MemberRequest): Reply {
-  return seeOther(`/sources/${syncNow(hub, pathId(req.params), req.viewer).id}`);
-}
-
 export function showDeleteSource(hub: Hub, req: MemberRequest): Reply {
   return page(confirmDeletePage(manageableSource(hub, pathId(req.params), req.viewer)));
-}
-
-export function submitDeleteSource(hub: Hub, req: MemberRequest): Reply {
-  deleteSource(hub, pathId(req.params), req.viewer, actorOf(req));
-  return seeOther('/sources');
 }
 
 export function showTransfer(hub: Hub, req: MemberRequest): Reply {

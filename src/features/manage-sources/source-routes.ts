@@ -3,7 +3,7 @@ import { readBody, readJson } from '../../platform/http/body.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
 import { HttpError, notFound } from '../../platform/http/problem.ts';
-import { json, noContent, seeOther, text, type Reply } from '../../platform/http/reply.ts';
+import { json, noContent, text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { actorOf } from '../audit/audit.ts';
@@ -117,16 +117,6 @@ export function followSource(hub: Hub, req: MemberRequest): Reply {
 export function unfollowSource(hub: Hub, req: MemberRequest): Reply {
   follows(hub).unfollow(req.viewer.id, knownSource(hub, req));
   return noContent();
-}
-
-export function submitFollow(hub: Hub, req: MemberRequest): Reply {
-  followSource(hub, req);
-  return seeOther(`/sources/${pathId(req.params)}`);
-}
-
-export function submitUnfollow(hub: Hub, req: MemberRequest): Reply {
-  unfollowSource(hub, req);
-  return seeOther(`/sources/${pathId(req.params)}`);
 }
 
 /** The id of a source that the viewer may see, or follows: a follower can let go of one that is hidden by now. */

@@ -51,11 +51,6 @@ export function storePosts(hub: Hub, sourceId: number, kind: string, items: Prep
   return stored.length;
 }
 
-/** Removes a post that its publisher withdrew, in the caller's transaction; it does not come back. */
-export function removePost(hub: Hub, sourceId: number, guid: string): void {
-  posts(hub).remove(sourceId, guid);
-}
-
 /** What is stored of a post whose markup is sanitised: within the limits, with its summary, search text and files. */
 export function preparePost(post: IncomingPost, contentHash: string): PreparedPost {
   const { contentHtml } = post;

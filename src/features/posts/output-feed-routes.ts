@@ -14,41 +14,22 @@ import { posts, type Post, type PostWithAttachments } from './post-store.ts';
 const POSTS_IN_FEED = 30;
 
 export function showAtomFeed(hub: Hub, req: HubRequest): Reply {
-  return atom(hub, newestPosts(hub, req));
+  return text(atomFeed(hub, requestedFeed(hub, req)), 'application/atom+xml; charset=utf-8');
 }
 
 export function showJsonFeed(hub: Hub, req: HubRequest): Reply {
-  return jsonReply(hub, newestPosts(hub, req));
+  return text(JSON.stringify(jsonFeed(hub, requestedFeed(hub, req))), 'application/feed+json; charset=utf-8');
 }
 
-export function showSourceAtomFeed(hub: Hub, req: HubRequest): Reply {
-  return atom(hub, postsOfSource(hub, req));
-}
-
-export function showSourceJsonFeed(hub: Hub, req: HubRequest): Reply {
-  return jsonReply(hub, postsOfSource(hub, req));
-}
-
-function newestPosts(hub: Hub, { path }: HubRequest): OutputFeed {
+/** Of the source that the address names, else of the hub. */
+function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFeed {
   const { baseUrl } = hub.config;
-  const newest = posts(hub).newest({ viewerId: null, limit: POSTS_IN_FEED });
-  return { id: hubFeedId(hub), title: 'Content Hub', url: baseUrl + path, homeUrl: `${baseUrl}/`, posts: newest };
-}
-
-function postsOfSource(hub: Hub, { params, viewer, path }: HubRequest): OutputFeed {
-  const { baseUrl } = hub.config;
-  const source = visibleSource(hub, pathId(params), viewer);
-  const newest = posts(hub).newest({ viewerId: null, sourceId: source.id, limit: POSTS_IN_FEED });
-  const homeUrl = `${baseUrl}/sources/${source.id}`;
-  return { id: sourceFeedId(source), title: source.title, url: baseUrl + path, homeUrl, posts: newest };
-}
-
-function atom(hub: Hub, feed: OutputFeed): Reply {
-  return text(atomFeed(hub, feed), 'application/atom+xml; charset=utf-8');
-}
-
-function jsonReply(hub: Hub, feed: OutputFeed): Reply {
-  return text(JSON.stringify(jsonFeed(hub, feed)), 'application/feed+json; charset=utf-8');
+  const source = params['id'] === undefined ? undefined : visibleSource(hub, pathId(params), viewer);
+  const newest = posts(hub).newest({ viewerId: null, ...(source && { sourceId: source.id }), limit: POSTS_IN_FEED });
+  const about = source
+    ? { id: sourceFeedId(source), title: source.title, homeUrl: `${baseUrl}/sources/${source.id}` }
+    : { id: hubFeedId(hub), title: 'Content Hub', homeUrl: `${baseUrl}/` };
+  return { ...about, url: baseUrl + path, posts: newest };
 }
 
 /** What an output feed is about. `url` is its own address, `homeUrl` that of the page with the same posts. */

@@ -4,7 +4,8 @@ import { arrivalAfter, waitFor, type Rate } from '../../platform/db/rate-limit-s
 import { HttpError, invalid, notFound, tooMany } from '../../platform/http/problem.ts';
 import { SealedSecretError } from '../../platform/secrets.ts';
 import { bufferedCounts, counts, once, type Hub } from '../hub/hub.ts';
-import { preparePosts, removePost, storePosts } from '../posts/ingest-posts.ts';
+import { preparePosts, storePosts } from '../posts/ingest-posts.ts';
+import { posts } from '../posts/post-store.ts';
 import { sources } from '../sources/source-store.ts';
 import { liveSecrets } from './manage-webhooks.ts';
 import { readEvent, type WebhookEvent } from './read-event.ts';
@@ -84,7 +85,7 @@ function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void 
 /** Does the slow part, and returns what is to be done in the transaction. */
 function applying(hub: Hub, sourceId: number, event: WebhookEvent): (() => void) | null {
   if (event.kind === 'other') return null;
-  if (event.kind === 'delete') return () => removePost(hub, sourceId, event.guid);
+  if (event.kind === 'delete') return () => posts(hub).remove(sourceId, event.guid);
   const prepared = preparePosts(hub, null, [event.item]);
   return () => {
     if (webhookEvents(hub).isOutdated(sourceId, event.item.guid, event.at)) return;
