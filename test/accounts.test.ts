@@ -79,7 +79,7 @@ test('of two who use one set-up link at once, one becomes administrator and the 
 
 test('an invitation lets one person in, also when several use it at once', async (t) => {
   const hub = await startHub(t);
-  await hub.person('ada');
+  await hub.newcomer('ada');
   const invitation = invite(hub);
 
   const names = ['bob', 'eve', 'joe', 'kim'];
@@ -93,7 +93,7 @@ test('an invitation lets one person in, also when several use it at once', async
 
 test('of two who want one name at once, one gets it and the other keeps the invitation', async (t) => {
   const hub = await startHub(t);
-  await hub.person('ada');
+  await hub.newcomer('ada');
   const [one, other] = [invite(hub), invite(hub)];
 
   const answers = await Promise.all([joinAs(hub, one, 'bob'), joinAs(hub, other, 'BOB')]);
@@ -104,7 +104,7 @@ test('of two who want one name at once, one gets it and the other keeps the invi
 
 test('an expired invitation is gone, for the API, the page, the list and soon the database', async (t) => {
   const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const ada = await hub.newcomer('ada');
   const { url } = (await ada.post('/api/invitations', { hours: 2 })).json<Made>();
   const token = url.slice(url.lastIndexOf('/') + 1);
   hub.passTime(2 * HOUR - 1);
@@ -136,7 +136,7 @@ test('an invitation may be given as its whole link', async (t) => {
 
 test('administrators make, list and withdraw invitations; the link is in the first answer only', async (t) => {
   const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const ada = await hub.newcomer('ada');
 
   const answer = await ada.post('/api/invitations', { role: 'admin', hours: 24 });
   assert.equal(answer.status, 201);
@@ -213,7 +213,7 @@ test('what is wrong with a new account is said by pointer, and nothing of it is 
 
 test('names are taken whatever their case, and keep the case in which they were given', async (t) => {
   const hub = await startHub(t);
-  await hub.person('Ada');
+  await hub.newcomer('Ada');
 
   const answer = await joinAs(hub, invite(hub), 'aDA');
   assert.equal(answer.status, 409);
@@ -237,7 +237,7 @@ test('the join form keeps what was typed but the password, and says what is wron
 
 test('a session begins with joining or signing in, and ends with signing out', async (t) => {
   const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const ada = await hub.newcomer('ada');
   assert.equal((await ada.get('/api/account')).json()['username'], 'ada');
   const stolen = [...ada.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
 
@@ -254,7 +254,7 @@ test('a session begins with joining or signing in, and ends with signing out', a
 
 test('signing in fails in the same words for a wrong password and for a name that nobody has', async (t) => {
   const hub = await startHub(t);
-  await hub.person('ada');
+  await hub.newcomer('ada');
 
   const wrong = await hub.anybody.post('/api/session', { username: 'ada', password: 'not the password' });
   const unknown = await hub.anybody.post('/api/session', { username: 'nobody', password: 'not the password' });
@@ -283,7 +283,7 @@ test('the session cookie is closed to scripts, and on https bound to its host', 
 
 test('on https a cookie without the prefix of https is nobody\'s', async (t) => {
   const hub = await startHub(t, { BASE_URL: 'https://hub.example' });
-  const ada = await hub.person('ada');
+  const ada = await hub.newcomer('ada');
   const value = ada.cookies.get('__Host-hub_session');
 
   assert.equal((await hub.anybody.get('/api/account', { cookie: `__Host-hub_session=${value}` })).status, 200);
@@ -292,7 +292,7 @@ test('on https a cookie without the prefix of https is nobody\'s', async (t) => 
 
 test('a session ends after thirty days and is then removed', async (t) => {
   const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const ada = await hub.newcomer('ada');
   hub.passTime(30 * DAY - 1);
   assert.equal((await ada.get('/api/account')).status, 200);
 
@@ -304,7 +304,7 @@ test('a session ends after thirty days and is then removed', async (t) => {
 
 test('a new password needs the current one, ends all other sessions and is the only one that works', async (t) => {
   const hub = await startHub(t);
-  const [here, there] = [await hub.person('ada'), createClient(hub.address)];
+  const [here, there] = [await hub.newcomer('ada'), createClient(hub.address)];
   await there.post('/api/session', { username: 'ada', password: hub.password });
   const change = (values: object) => here.patch('/api/account', values);
 
@@ -321,7 +321,7 @@ test('a new password needs the current one, ends all other sessions and is the o
 
 test('guessing the current password is limited like signing in', async (t) => {
   const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const ada = await hub.newcomer('ada');
   const guess = () => ada.patch('/api/account', { newPassword: 'another password', currentPassword: 'wrong password' });
 
   for (let n = 0; n < 10; n++) assert.equal((await guess()).status, 403);
@@ -341,7 +341,7 @@ test('people change the name that others see', async (t) => {
 
 test('an API token is shown once, works like its owner, and not at all when it was revoked', async (t) => {
   const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const ada = await hub.newcomer('ada');
 
   const answer = await ada.post('/api/tokens', { name: 'script' });
   assert.equal(answer.status, 201);
@@ -362,7 +362,7 @@ test('an API token is shown once, works like its owner, and not at all when it w
 
 test('an unknown API token is refused even where nobody needs one', async (t) => {
   const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const ada = await hub.newcomer('ada');
   const cookie = [...ada.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
 
   for (const path of ['/api/posts', '/api/account', '/', '/posts.atom']) {
@@ -379,7 +379,7 @@ test('an unknown API token is refused even where nobody needs one', async (t) =>
 
 test('tokens and sessions are their owner\'s alone', async (t) => {
   const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const [ada, bob] = [await hub.newcomer('ada'), await hub.person('bob')];
   const { id } = (await ada.post('/api/tokens', { name: 'script' })).json<{ id: number }>();
 
   assert.deepEqual((await bob.get('/api/tokens')).json()['items'], []);
@@ -390,8 +390,8 @@ test('tokens and sessions are their owner\'s alone', async (t) => {
 
 test('what is for administrators is refused to members with 403 and to everybody else with 401', async (t) => {
   const hub = await startHub(t);
-  await hub.person('ada');
-  const bob = await hub.person('bob');
+  await hub.newcomer('ada');
+  const bob = await hub.newcomer('bob');
 
   for (const [method, path] of [['GET', '/api/invitations'], ['POST', '/api/invitations'], [
     'DELETE', '/api/invitations/1',
@@ -475,7 +475,7 @@ test('a join that cannot be recorded did not happen', async (t) => {
 
 test('after signing in people are led on to where they were going, and never off the hub', async (t) => {
   const hub = await startHub(t);
-  await hub.person('ada');
+  await hub.newcomer('ada');
   const cases: [next: string, location: string][] = [
     ['/sources/3?x=1', '/sources/3?x=1'],
     ['/?q=%C3%A9 a', '/?q=%C3%A9%20a'],

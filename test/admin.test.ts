@@ -119,7 +119,7 @@ test('accounts are listed with what they own, and never their passwords', async 
 
 test('an invitation made on the page shows its link once, works, and can be withdrawn', async (t) => {
   const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const ada = await hub.newcomer('ada');
 
   const made = await ada.form('/admin/invitations', { role: 'admin', hours: '5' });
   assert.equal(made.status, 200);

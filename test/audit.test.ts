@@ -20,8 +20,8 @@ type Audited = {
 /** A hub in which much has been done, and every secret that went through it. */
 async function busyHub(t: TestContext) {
   const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const ada = await hub.newcomer('ada');
+  const bob = await hub.newcomer('bob');
   const secrets: string[] = [hub.password, 'another long password'];
 
   const { id: invitation, url } = (await ada.post('/api/invitations', {})).json<{ id: number; url: string }>();

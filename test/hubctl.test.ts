@@ -16,6 +16,7 @@ import { JOB_STATES } from '../src/platform/jobs/job-queue.ts';
 import { createLog } from '../src/platform/log.ts';
 import { createClient } from './support/client.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';
+import { putDatabase } from './support/migrated-database.ts';
 import { PROJECT_ROOT, runProgram, type Outcome } from './support/run-program.ts';
 import { temporaryProject, writeFiles } from './support/temporary-project.ts';
 
@@ -34,6 +35,7 @@ async function hubctl(dataDir: string, ...argv: string[]): Promise<Outcome> {
 function idleHub(t: TestContext) {
   const dataDir = temporaryDataDir(t);
   const config = loadConfig(hubEnvironment(dataDir));
+  putDatabase(config.databasePath);
   const db = openHubDatabase(config);
   t.after(() => db.close());
   const log = createLog('test', 'error', Date.now, () => {});

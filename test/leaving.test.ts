@@ -15,7 +15,7 @@ const NAME = 'zebulonquux';
 
 /** Somebody with something of every kind that the hub keeps of a person. */
 async function personWithEverything(hub: Hub): Promise<{ bob: Client; token: string; elsewhere: Client }> {
-  const bob = await hub.person(NAME);
+  const bob = await hub.newcomer(NAME);
   await bob.patch('/api/account', { displayName: `Dr. ${NAME}` });
   await bob.patch('/api/account', { displayName: `Prof. ${NAME}` });
   const { token } = (await bob.post('/api/tokens', { name: `${NAME}’s phone` })).json<{ token: string }>();

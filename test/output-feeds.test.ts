@@ -7,6 +7,7 @@ import type { HubRequest } from '../src/platform/http/router.ts';
 import type { Client } from './support/client.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
+import { migrateAnew } from './support/migrated-database.ts';
 import { startOrigin } from './support/origin.ts';
 import { requireTool } from './support/tools.ts';
 import { parseStrictXml, type XmlNode } from './support/strict-xml.ts';
@@ -245,7 +246,9 @@ test('ids of feeds and posts are the same in both formats, hold no address, and 
 });
 
 test('another hub, and another source with the same feed, have other ids', async (t) => {
-  const [one, other] = [await hubWithFeed(t), await hubWithFeed(t)];
+  const one = await hubWithFeed(t);
+  migrateAnew();
+  const other = await hubWithFeed(t);
   const bob = await one.hub.person('bob');
   const [own] = (await one.ada.get('/api/sources')).json<{ items: { url: string }[] }>().items;
   const again = (await bob.post('/api/sources', { kind: 'feed', url: own?.url })).json<{ id: number }>().id;

@@ -9,7 +9,8 @@ import { setImmediate } from 'node:timers/promises';
 import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../src/features/backups/restore-state.ts';
 import { finishRestore, openRestored, removeStaged, swapRestored, undoRestore } from '../src/features/backups/restore-steps.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
-import { changeDatabase, copyOf, MIGRATIONS, optionsFor, rewriteSums, sha256Of, verify } from './support/backup-hub.ts';
+import { changeDatabase, copyOf, optionsFor, rewriteSums, sha256Of, verify } from './support/backup-hub.ts';
+import { MIGRATIONS } from './support/migrated-database.ts';
 import { startProgram } from './support/child-program.ts';
 import {
   begin, keptIn, leftovers, postsIn, query, restorableHub, restore, stateOf, uploadsIn, worldIn,

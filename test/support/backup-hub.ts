@@ -6,13 +6,11 @@ import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { makeBackup, type BackupOptions, type MadeBackup } from '../../src/features/backups/make-backup.ts';
 import { verifyBackup, type Verification } from '../../src/features/backups/verify-backup.ts';
-import { type Migration, readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { hubEnvironment } from './hub-process.ts';
+import { MIGRATIONS, putDatabase } from './migrated-database.ts';
 import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { temporaryFolder } from './temporary-project.ts';
-
-export const MIGRATIONS: Migration[] = readMigrations(join(PROJECT_ROOT, 'migrations'));
 
 export type BackupHub = ReturnType<typeof backupHub>;
 
@@ -21,6 +19,7 @@ export function backupHub(t: TestContext) {
   const dataDir = join(temporaryFolder(t), 'data');
   mkdirSync(dataDir, { mode: 0o700 });
   const config = loadConfig(hubEnvironment(dataDir));
+  putDatabase(config.databasePath);
   const db = openHubDatabase(config);
   t.after(() => db.close());
   writePeople(db);

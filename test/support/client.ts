@@ -34,6 +34,8 @@ export function createClient(address: string) {
 
   return {
     cookies,
+    /** Takes a cookie as an answer would set it. */
+    keep,
     send,
     get: (path: string, headers: Record<string, string> = {}) => send('GET', path, { headers }),
     /** A page as a browser asks for it. */

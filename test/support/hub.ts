@@ -7,7 +7,11 @@ import { JOB_KINDS } from '../../src/app/job-kinds.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { workerTasks } from '../../src/app/schedule.ts';
 import { createWebServer } from '../../src/app/processes/web-server.ts';
+import { accounts } from '../../src/features/accounts/account-store.ts';
+import { sessionCookie } from '../../src/features/accounts/sign-in.ts';
+import { credentials } from '../../src/features/accounts/credential-store.ts';
 import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
+import { passwords } from '../../src/features/accounts/passwords.ts';
 import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { jobs, openStores, type Hub as HubHandle } from '../../src/features/hub/hub.ts';
@@ -19,10 +23,18 @@ import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createOutboundFetch, type OutboundOptions } from '../../src/platform/net/outbound-fetch.ts';
 import { createClient, type Client } from './client.ts';
+import { putDatabase } from './migrated-database.ts';
 
 export type Hub = Awaited<ReturnType<typeof startHub>>;
 
 const PASSWORD = 'correct horse battery';
+
+let hashing: Promise<string> | undefined;
+
+/** The hash of everybody's password, made once in this process. */
+function passwordHash(): Promise<string> {
+  return (hashing ??= passwords({}).hash(PASSWORD));
+}
 
 /**
  * A whole hub in this process: a database in a temporary folder, a real server on a free port, the worker and its
@@ -38,6 +50,7 @@ export async function startHub(
   const clock = () => now;
   const lines: string[] = [];
   const log = createLog('test', 'debug', clock, (text) => lines.push(...text.trimEnd().split('\n')));
+  putDatabase(config.databasePath);
   const db = openHubDatabase(config, clock);
   const outbound = createOutboundFetch({ userAgent: 'ContentHub/test', allow: config.outboundAllow, ...limits });
   const handle: HubHandle = { db, config, clock, random: () => 0.5, outbound, log, program: 'web' };
@@ -58,8 +71,21 @@ export async function startHub(
     rmSync(dataDir, { recursive: true });
   });
 
-  /** Somebody who was invited and has joined; the first one is the administrator. */
+  /**
+   * Somebody who has an account and is signed in; the first one is the administrator. Nobody has joined for it, which
+   * would cost a password hash each time, so nothing of it is on record.
+   */
   async function person(username: string): Promise<Client> {
+    const role = accounts(handle).exists() ? 'member' : 'admin';
+    const account = accounts(handle).create({ username, displayName: username, role, passwordHash: await passwordHash() });
+    if (!account) throw new Error(`${username} is there already`);
+    const client = createClient(address);
+    client.keep(sessionCookie(handle, credentials(handle).startSession(account.id))['set-cookie']);
+    return client;
+  }
+
+  /** Somebody who has joined by an invitation. */
+  async function newcomer(username: string): Promise<Client> {
     const { token } = makeInvitation(handle, 'member', 60_000, COMMAND_LINE);
     const client = createClient(address);
     const joined = await client.post('/api/accounts', { invitation: token, username, password: PASSWORD });
@@ -74,6 +100,7 @@ export async function startHub(
     dataDir,
     config,
     person,
+    newcomer,
     anybody: createClient(address),
     password: PASSWORD,
     /** Moves the clock; back too. */

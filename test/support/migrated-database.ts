@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -6,7 +6,30 @@ import { migrate } from '../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 
-const MIGRATIONS = join(import.meta.dirname, '../../migrations');
+export const MIGRATIONS = readMigrations(join(import.meta.dirname, '../../migrations'));
+
+let migrated: Buffer | undefined;
+
+/** Puts a database with the whole schema there, unless there is one: migrated once in this process, and then copied. */
+export function putDatabase(path: string): void {
+  if (!existsSync(path)) writeFileSync(path, (migrated ??= migratedBytes()), { mode: 0o600 });
+}
+
+/** Lets the next one be a database of its own: copies have in common what migrations took from chance. */
+export function migrateAnew(): void {
+  migrated = undefined;
+}
+
+function migratedBytes(): Buffer {
+  const folder = mkdtempSync(join(tmpdir(), 'hub-test-'));
+  const path = join(folder, 'hub.db');
+  const db = openDatabase(path);
+  migrate(db, MIGRATIONS, Date.now);
+  db.close();
+  const bytes = readFileSync(path);
+  rmSync(folder, { recursive: true });
+  return bytes;
+}
 
 export type MigratedDatabase = {
   path: string;
@@ -29,7 +52,6 @@ export function migratedDatabase(t: TestContext): MigratedDatabase {
     for (const connection of connections) connection.close();
     rmSync(folder, { recursive: true });
   });
-  const db = connect();
-  migrate(db, readMigrations(MIGRATIONS), Date.now);
-  return { path, db, connect };
+  putDatabase(path);
+  return { path, db: connect(), connect };
 }

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { beginRestore, finishRestore, openRestored, swapRestored } from '../../src/features/backups/restore-steps.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
-import { addPost, backupHub, MIGRATIONS } from './backup-hub.ts';
+import { addPost, backupHub } from './backup-hub.ts';
 import { hubEnvironment } from './hub-process.ts';
+import { MIGRATIONS } from './migrated-database.ts';
 import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 
 /** In the database from before the restore, and in no backup of it. */
