@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { rmSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { createFile, syncFolder, writeBehind } from '../../platform/files/durable-file.ts';
+import { createFile, syncPath, writeBehind } from '../../platform/files/durable-file.ts';
 import { once, type Hub } from '../hub/hub.ts';
 
 /** A file in tmp/, whole and written through, that nothing names yet. */
@@ -56,8 +56,8 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
       const folder = dirname(target);
       const made = await mkdir(folder, { recursive: true, mode: 0o700 });
       await rename(path, target);
-      await syncFolder(folder);
-      if (made !== undefined) await syncFolder(uploads);
+      await syncPath(folder);
+      if (made !== undefined) await syncPath(uploads);
     },
 
     discard: ({ path }: ReceivedBytes): Promise<void> => rm(path, { force: true }),

@@ -2,7 +2,7 @@ import { lstat, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DAY, isoTime } from '../../platform/clock.ts';
 import type { FileLock } from '../hub/data-locks.ts';
-import { syncFolder } from '../../platform/files/durable-file.ts';
+import { syncPath } from '../../platform/files/durable-file.ts';
 import { byteSize } from '../../platform/http/readable.ts';
 
 /** What keeps a backup from being made or trusted; the message is a sentence for the operator. */
@@ -74,7 +74,7 @@ export function backupFolder(dataDir: string) {
         const name = backupName(at + attempt * 1_000);
         if (await exists(join(root, name))) continue;
         await rename(partial, join(root, name));
-        await syncFolder(root);
+        await syncPath(root);
         return name;
       }
       throw new BackupError(`there is a backup of each second since ${backupName(at)}`);
@@ -83,7 +83,7 @@ export function backupFolder(dataDir: string) {
     /** Takes the final name away first, so that what is half removed is never taken for a backup. */
     async withdraw(name: string): Promise<void> {
       await rename(join(root, name), withdrawnPath(name));
-      await syncFolder(root);
+      await syncPath(root);
     },
 
     removeWithdrawn: (name: string): Promise<void> => rm(withdrawnPath(name), { recursive: true, force: true }),

@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DAY, HOUR } from '../../platform/clock.ts';
-import { createFile, sync } from '../../platform/files/durable-file.ts';
+import { writeNewFile } from '../../platform/files/durable-file.ts';
 import { timeOfBackup } from './backup-folder.ts';
 import type { Verdict } from './verify-backup.ts';
 
@@ -41,13 +41,7 @@ export async function noteRun(dataDir: string, kind: Kind, run: Run, pid: number
   const path = statusPath(dataDir, kind);
   const lastGood = run.ok ? run : readKept(path).lastGood;
   const partial = `${path}.${pid}.partial`;
-  const file = await createFile(partial);
-  try {
-    await file.writeFile(`${JSON.stringify({ last: run, lastGood } satisfies Kept)}\n`);
-    await sync(file);
-  } finally {
-    await file.close();
-  }
+  await writeNewFile(partial, `${JSON.stringify({ last: run, lastGood } satisfies Kept)}\n`);
   await rename(partial, path);
 }
 

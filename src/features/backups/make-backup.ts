@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
 import { isStorageTrouble, openDatabase } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
-import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
+import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { sumUploads } from '../attachments/attachment-store.ts';
 import { backupLock, lockForRemoving, takeFileLock } from '../hub/data-locks.ts';
 import {
@@ -108,16 +108,12 @@ async function archive(options: BackupOptions, partial: string, createdAt: numbe
   const database = await hashFile(join(partial, DATABASE), signal);
   const text = formatManifest({ createdAt, version, schemaVersion, counts, absent },
     { database: database.sha256, archive: sha256 });
-  const file = await createFile(join(partial, SUMS));
-  await file.writeFile(text).finally(() => file.close());
+  await writeNewFile(join(partial, SUMS), text);
 }
 
 async function syncAll(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    const file = await open(join(folder, name), 'r');
-    await sync(file).finally(() => file.close());
-  }
-  await syncFolder(folder);
+  for (const name of await readdir(folder)) await syncPath(join(folder, name));
+  await syncPath(folder);
 }
 
 /**

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../../platform/error-code.ts';
-import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
+import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { BackupError } from './backup-folder.ts';
 
 /**
@@ -76,17 +76,11 @@ export async function writeRestoreState(dataDir: string, state: RestoreState): P
     : [statePath(dataDir), probationPath(dataDir)];
   const partial = `${path}.partial`;
   await rm(partial, { force: true });
-  const file = await createFile(partial);
-  try {
-    await file.writeFile(`${JSON.stringify(state)}\n`);
-    await sync(file);
-  } finally {
-    await file.close();
-  }
+  await writeNewFile(partial, `${JSON.stringify(state)}\n`);
   await rename(partial, path);
-  await syncFolder(dirname(path));
+  await syncPath(dirname(path));
   await rm(other, { force: true }); // after the new one is there: at no moment is there none
-  await syncFolder(dirname(path));
+  await syncPath(dirname(path));
 }
 
 /** The restore is over: the hub may run. */
@@ -95,7 +89,7 @@ export async function clearRestoreState(dataDir: string): Promise<void> {
     await rm(`${path}.partial`, { force: true });
     await rm(path, { force: true });
   }
-  await syncFolder(join(dataDir, 'run'));
+  await syncPath(join(dataDir, 'run'));
 }
 
 function parseState(path: string, text: string): RestoreState {

@@ -8,10 +8,8 @@ import { BackupError, backupName } from './backup-folder.ts';
 import {
   clearRestoreState, PHASES, readRestoreState, writeRestoreState, type Phase, type RestoreState,
 } from './restore-state.ts';
-import {
-  isStagingName, placesOf, raiseIdsAbove, releaseReserve, type Staged, type StageOptions, stageRestore,
-} from './stage-restore.ts';
-import { itemsIn, swapBack, swapIn } from './swap-data.ts';
+import { raiseIdsAbove, releaseReserve, type Staged, type StageOptions, stageRestore } from './stage-restore.ts';
+import { isStagingName, itemsIn, placesOf, swapBack, swapIn } from './swap-data.ts';
 
 /** A hub that was told to stop has so long to let go of its database. */
 const LET_GO_MS = 20 * SECOND;

@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, openSync, readFileSync, realpathSync, writeSync } from 'node:fs';
-import { chmod, copyFile, lstat, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
+import { chmod, copyFile, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { MemberSink } from '../../platform/archive/tar-file.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { givenIds, numberedTables, raiseIds, type GivenIds } from '../../platform/db/id-sequences.ts';
-import { migrate } from '../../platform/db/migrate.ts';
-import { SchemaError, type Migration } from '../../platform/db/migration-files.ts';
-import { openDatabase, type Db } from '../../platform/db/open-database.ts';
+import { type GivenIds, givenIds, migrate, numberedTables, raiseIds } from '../../platform/db/migrate.ts';
+import { type Migration, SchemaError } from '../../platform/db/migration-files.ts';
+import { type Db, openDatabase } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
-import { createFile, sync, syncFolder } from '../../platform/files/durable-file.ts';
+import { sync, syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { settleRestoredJobs } from '../../platform/jobs/job-queue.ts';
 import { endAllSessions } from '../accounts/credential-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
@@ -18,7 +17,7 @@ import { audit, COMMAND_LINE } from '../audit/audit.ts';
 import { ARCHIVE, BackupError, DATABASE, requireSpace, spaceNeeded, SUMS } from './backup-folder.ts';
 import { hashFile, parseManifest, type Manifest } from './manifest.ts';
 import { readSnapshot } from './snapshot-store.ts';
-import { DATA_ITEMS, type Places } from './swap-data.ts';
+import { type Places, requireMovable } from './swap-data.ts';
 import { checkArchive } from './upload-archive.ts';
 import { verifyBackup, type Verification } from './verify-backup.ts';
 
@@ -82,18 +81,6 @@ async function stage(
   return prepared;
 }
 
-/** A rename cannot take along what is mounted there, and behind a link the data would stay where it is. */
-async function requireMovable(dataDir: string): Promise<void> {
-  const { dev } = await stat(dataDir);
-  for (const item of DATA_ITEMS) {
-    const path = join(dataDir, item);
-    const found = await lstat(path).catch(() => undefined);
-    if (!found || (!found.isSymbolicLink() && found.dev === dev && !isMountPoint(path))) continue;
-    throw new BackupError(`DATA_DIR/${item} is a link or a disk of its own: stop the hub, put ${item} itself into ` +
-      'DATA_DIR (or all of DATA_DIR onto that disk), and restore then');
-  }
-}
-
 function requireRestorable({ verdict, problem, schema }: Verification): void {
   if (verdict === 'failed') throw new BackupError(`this backup cannot be restored: ${problem}`);
   if (schema === 'same' || schema === 'older') return;
@@ -140,13 +127,12 @@ async function compareUploads(staged: string, rows: UploadRow[]): Promise<void> 
 async function writeReserve(folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o700 });
   for (let n = 0; n < RESERVE_FILES; n++) {
-    const file = await createFile(join(folder, String(n)));
-    await file.writeFile(randomBytes(RESERVE_FILE_BYTES)).then(() => sync(file)).finally(() => file.close());
+    await writeNewFile(join(folder, String(n)), randomBytes(RESERVE_FILE_BYTES));
   }
 }
 
 /** Makes room, before anything else of a step that ends a restore or goes back. */
-export async function releaseReserve({ staged }: Pick<Places, 'staged'>): Promise<void> {
+export async function releaseReserve({ staged }: Places): Promise<void> {
   await rm(join(staged, RESERVE), { recursive: true, force: true });
 }
 
@@ -155,38 +141,12 @@ async function syncTree(staged: string, rows: UploadRow[]): Promise<void> {
     const file = await open(join(staged, name), 'r').catch(() => undefined);
     if (file) await sync(file).finally(() => file.close());
   }
-  for (const folder of [...foldersOf(rows), 'uploads', RESERVE, '.']) await syncFolder(join(staged, folder));
-  await syncFolder(dirname(staged));
+  for (const folder of [...foldersOf(rows), 'uploads', RESERVE, '.']) await syncPath(join(staged, folder));
+  await syncPath(dirname(staged));
 }
 
 function foldersOf(rows: UploadRow[]): string[] {
   return [...new Set(rows.map(({ sha256 }) => dirname(uploadPath(sha256))))];
-}
-
-/** The folders of a restore within DATA_DIR. */
-export function placesOf(dataDir: string, id: string) {
-  return { live: dataDir, staged: join(dataDir, `.restore-${id}`), kept: join(dataDir, `pre-restore-${id}`) };
-}
-
-/** Whether a name in DATA_DIR is what an interrupted staging left. */
-export function isStagingName(name: string): boolean {
-  return /^\.restore-\d{8}-\d{6}$/.test(basename(name));
-}
-
-/** Whether a file system, or a part of one, is mounted at that path. False where the system does not tell (proc(5)). */
-function isMountPoint(path: string): boolean {
-  try {
-    return mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).includes(realpathSync(path));
-  } catch {
-    return false;
-  }
-}
-
-/** The fifth field of each line; spaces, tabs, line breaks and backslashes in it are written in octal. */
-function mountPoints(mountinfo: string): string[] {
-  const fields = mountinfo.split('\n').map((line) => line.split(' ')[4] ?? '');
-  const toCharacter = (_: string, octal: string): string => String.fromCharCode(parseInt(octal, 8));
-  return fields.map((path) => path.replace(/\\([0-7]{3})/g, toCharacter));
 }
 
 /** What was ended in a restored database: sessions, and jobs that may have been done since the backup. */

@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs';
-import { mkdir, rename } from 'node:fs/promises';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { lstat, mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncFolder } from '../../platform/files/durable-file.ts';
+import { syncPath } from '../../platform/files/durable-file.ts';
+import { BackupError } from './backup-folder.ts';
 
 /**
  * Everything that changes places: the database with what SQLite may keep beside it, and the attachments. A log that
@@ -15,10 +16,20 @@ export type Places = {
   kept: string; // where the old data is put aside
 };
 
+/** The folders of a restore within DATA_DIR. */
+export function placesOf(dataDir: string, id: string): Places {
+  return { live: dataDir, staged: join(dataDir, `.restore-${id}`), kept: join(dataDir, `pre-restore-${id}`) };
+}
+
+/** Whether a name in DATA_DIR is what an interrupted staging left. */
+export function isStagingName(name: string): boolean {
+  return /^\.restore-\d{8}-\d{6}$/.test(name);
+}
+
 /** Moves one file or folder; given so that tests can stop at any move. */
 export type Move = (from: string, to: string) => Promise<void>;
 
-export const moveByRename: Move = (from, to) => rename(from, to);
+const moveByRename: Move = (from, to) => rename(from, to);
 
 /** The items that are in place now. */
 export function itemsIn(folder: string): string[] {
@@ -34,13 +45,13 @@ export async function swapIn({ live, staged, kept }: Places, old: string[], move
   for (const item of DATA_ITEMS) {
     if (old.includes(item) && !existsSync(join(kept, item))) await move(join(live, item), join(kept, item));
   }
-  await syncFolder(kept);
-  await syncFolder(live);
+  await syncPath(kept);
+  await syncPath(live);
   for (const item of DATA_ITEMS) {
     if (existsSync(join(staged, item))) await move(join(staged, item), join(live, item));
   }
-  await syncFolder(staged);
-  await syncFolder(live);
+  await syncPath(staged);
+  await syncPath(live);
 }
 
 /** Brings the old items back, after any part of `swapIn` or of itself; what was new goes back to the staged. */
@@ -51,6 +62,34 @@ export async function swapBack({ live, staged, kept }: Places, old: string[], mo
     if (!isOldInPlace && existsSync(join(live, item))) await move(join(live, item), join(staged, item));
     if (old.includes(item) && !isOldInPlace) await move(join(kept, item), join(live, item));
   }
-  await syncFolder(kept).catch(() => {}); // it may never have been made
-  await syncFolder(live);
+  await syncPath(kept).catch(() => {}); // it may never have been made
+  await syncPath(live);
+}
+
+/** A rename cannot take along what is mounted there, and behind a link the data would stay where it is. */
+export async function requireMovable(dataDir: string): Promise<void> {
+  const { dev } = await stat(dataDir);
+  for (const item of DATA_ITEMS) {
+    const path = join(dataDir, item);
+    const found = await lstat(path).catch(() => undefined);
+    if (!found || (!found.isSymbolicLink() && found.dev === dev && !isMountPoint(path))) continue;
+    throw new BackupError(`DATA_DIR/${item} is a link or a disk of its own: stop the hub, put ${item} itself into ` +
+      'DATA_DIR (or all of DATA_DIR onto that disk), and restore then');
+  }
+}
+
+/** Whether a file system, or a part of one, is mounted at that path. False where the system does not tell (proc(5)). */
+function isMountPoint(path: string): boolean {
+  try {
+    return mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).includes(realpathSync(path));
+  } catch {
+    return false;
+  }
+}
+
+/** The fifth field of each line; spaces, tabs, line breaks and backslashes in it are written in octal. */
+function mountPoints(mountinfo: string): string[] {
+  const fields = mountinfo.split('\n').map((line) => line.split(' ')[4] ?? '');
+  const toCharacter = (_: string, octal: string): string => String.fromCharCode(parseInt(octal, 8));
+  return fields.map((path) => path.replace(/\\([0-7]{3})/g, toCharacter));
 }

@@ -44,11 +44,22 @@ export async function sync(handle: FileHandle): Promise<void> {
   }
 }
 
+/** Writes a new file, durably. Fails when there is one already. */
+export async function writeNewFile(path: PathLike, content: string | Buffer): Promise<void> {
+  const handle = await createFile(path);
+  try {
+    await handle.writeFile(content);
+    await sync(handle);
+  } finally {
+    await handle.close();
+  }
+}
+
 /**
- * Makes renames within a folder durable. Where fsync is refused, the commit of the row that names the file has to do:
- * a journalling file system writes the rename before it.
+ * Makes a file, or the renames within a folder, durable. Where fsync is refused, the commit of the row that names the
+ * file has to do: a journalling file system writes the rename before it.
  */
-export async function syncFolder(path: PathLike): Promise<void> {
+export async function syncPath(path: PathLike): Promise<void> {
   const handle = await open(path, 'r');
   try {
     await sync(handle);

@@ -15,8 +15,9 @@ const HASH = 0x23;
 const SEMICOLON = 0x3b;
 const EQUALS = 0x3d;
 
-/** Longest reference looked for, in characters; no name of HTML is longer than 33. */
-const MAX_REFERENCE = 40;
+/** What has the form of a reference; no name of HTML is longer than 33 characters. */
+const REFERENCE = /&[a-z0-9#]{1,38};/iy;
+
 const LETTER_A = 0x61;
 const LETTER_G = 0x67;
 const LETTER_L = 0x6c;
@@ -180,6 +181,12 @@ function isAlphanumeric(code: number): boolean {
   return (code >= 0x30 && code <= 0x39) || (lower >= 0x61 && lower <= 0x7a);
 }
 
+/** The index after the semicolon of the reference that begins at `at`, or -1 where there is none. */
+function referenceEnd(text: string, at: number): number {
+  REFERENCE.lastIndex = at;
+  return REFERENCE.test(text) ? REFERENCE.lastIndex : -1;
+}
+
 /** The length of one of the four references that escaped HTML is full of, or 0. */
 function commonLength(text: string, at: number): number {
   const second = text.charCodeAt(at + 2);
@@ -200,21 +207,4 @@ function commonCharacter(initial: number): string {
   if (initial === LETTER_L) return '<';
   if (initial === LETTER_G) return '>';
   return initial === LETTER_A ? '&' : '"';
-}
-
-/** The index after the semicolon of the reference that begins at `at`, or -1 where there is none. */
-function referenceEnd(text: string, at: number): number {
-  const last = Math.min(text.length, at + MAX_REFERENCE);
-  for (let index = at + 1; index < last; index += 1) {
-    const code = text.charCodeAt(index);
-    if (code === SEMICOLON) return index > at + 1 ? index + 1 : -1;
-    if (!isReferenceCharacter(code)) return -1;
-  }
-  return -1;
-}
-
-/** Letters, digits and `#`. */
-function isReferenceCharacter(code: number): boolean {
-  const letter = code | 0x20;
-  return (letter >= 0x61 && letter <= 0x7a) || (code >= 0x30 && code <= 0x39) || code === 0x23;
 }
