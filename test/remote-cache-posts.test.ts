@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openBrowser } from './support/browser.ts';
 import type { Item } from './support/feeds.ts';
-import { reply } from './support/origin.ts';
 import { getFile, pathOf, withoutKeys } from './support/own-posts.ts';
 import { assertInStep, cacheNumbers, hubWithFeed, image } from './support/remote-files.ts';
 import { jpeg, pdf, png } from './support/sample-files.ts';
 import { parseStrictXml } from './support/strict-xml.ts';
-import { requireTool } from './support/tools.ts';
-import { waitUntil } from './support/wait-until.ts';
 
 const PNG = png({ width: 30, height: 20 });
 const FILES = {
@@ -140,35 +136,4 @@ test('names that publishers give their files lead to the file, however odd they 
     const served = await getFile(hub, pathname);
     assert.equal(served.status, 200, `${names[n]}: ${pathname}`);
   }
-});
-
-test('a reader\'s browser shows the images of posts and never talks to the publisher', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const files = { ...FILES, '/bad.png': image(Buffer.from('<script>alert(1)</script>')), '/gone.png': reply(404, {}) };
-  const items = (url: string): Item[] => [
-    mixedItem(url),
-    { guid: 'b', title: 'Bad', content: `<p><img src="${url}/bad.png"><img src="${url}/gone.png">x</p>` },
-  ];
-  const { hub, publisher } = await hubWithFeed(t, files, items);
-  const browser = await openBrowser(t);
-  const bad = (await hub.anybody.get('/api/posts?q=Bad')).json<{ items: { id: number }[] }>().items[0]?.id;
-  const good = bad === 1 ? 2 : 1;
-
-  await browser.goto(`${hub.address}/posts/${good}`);
-  const images = await browser.run<{ path: string; width: number }[]>(`
-    const images = [...document.images];
-    images.forEach((image) => { image.loading = 'eager'; });
-    return Promise.all(images.map((image) => image.decode().catch(() => {}).then(() =>
-      ({ path: new URL(image.src).pathname, width: image.naturalWidth }))));`);
-  const shown = images.map(({ path, width }) => [path.split('/').at(-1), width]);
-  assert.deepEqual(shown, [['a.png', 30], ['b%20c.jpg', 16]]);
-  assert.deepEqual(await browser.complaints(), []);
-
-  await browser.goto(`${hub.address}/posts/${bad}`);
-  const complaints: string[] = [];
-  await waitUntil('both have failed', async () => complaints.push(...await browser.complaints()) >= 2);
-  assert.equal(complaints.length, 2);
-  for (const complaint of complaints) assert.match(complaint, /\/attachments\/\d+-[0-9a-f]{16}\/\w+\.png - Failed to load.* 404 /);
-  const agents = publisher.requests.map(({ headers }) => headers['user-agent']);
-  assert.deepEqual(new Set(agents), new Set(['ContentHub/test']));
 });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { openBrowser, type Browser } from './support/browser.ts';
-import { filesToChoose } from './support/chosen-files.ts';
-import { startHub, type Hub } from './support/hub.ts';
-import { hubWithOwnPosts, type ShownPost } from './support/own-posts.ts';
-import { follow, path, signIn } from './support/page-visits.ts';
-import { jpeg, pdf, png } from './support/sample-files.ts';
-import { requireTool } from './support/tools.ts';
+import { openBrowser, type Browser } from '../support/browser.ts';
+import { filesToChoose } from '../support/chosen-files.ts';
+import { startHub, type Hub } from '../support/hub.ts';
+import { hubWithOwnPosts, type ShownPost } from '../support/own-posts.ts';
+import { follow, path, signIn } from '../support/page-visits.ts';
+import { jpeg, pdf, png } from '../support/sample-files.ts';
+import { requireTool } from '../support/tools.ts';
 
 const OWN_POSTS = 'form:has([name=kind][value=native])';
 const TEXT = 'First line\nsecond <b>line</b> & more\n\nAnother paragraph';

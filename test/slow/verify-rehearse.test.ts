@@ -3,13 +3,13 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { changeDatabase, copyOf, harmUnseen } from './support/backup-hub.ts';
-import { makeKey } from './support/off-site.ts';
-import { restorableHub, stateOf } from './support/restore-hub.ts';
-import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
-import { temporaryFolder } from './support/temporary-project.ts';
-import { requireTool } from './support/tools.ts';
-import { waitUntil } from './support/wait-until.ts';
+import { changeDatabase, copyOf, harmUnseen } from '../support/backup-hub.ts';
+import { makeKey } from '../support/off-site.ts';
+import { restorableHub, stateOf } from '../support/restore-hub.ts';
+import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { temporaryFolder } from '../support/temporary-project.ts';
+import { requireTool } from '../support/tools.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const VERIFY = join(PROJECT_ROOT, 'scripts/verify-backup.sh');
 
