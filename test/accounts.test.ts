@@ -1,3 +1,4 @@
+// Protects the doors of the hub: invitations, sign-ins, sessions and API tokens, and no secret is kept readable.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

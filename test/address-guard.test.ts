@@ -1,3 +1,4 @@
+// Protects outbound requests from reaching this machine, its network or a cloud's metadata service, however written.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cidrContains, isPublicAddress, parseCidrs, parseIpAddress } from '../src/platform/net/address-guard.ts';

@@ -1,3 +1,4 @@
+// Protects the administrators' pages: for administrators alone, and what they show and do there is true and on record.
 import assert from 'node:assert/strict';
 import { noteError } from '../src/features/errors/error-store.ts';
 import { audit } from '../src/features/audit/audit.ts';

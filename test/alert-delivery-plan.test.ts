@@ -1,3 +1,4 @@
+// Protects the rhythm of an alert's attempts, and its end.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MAX_ATTEMPTS, planDelivery } from '../src/features/alerts/deliver-alert.ts';

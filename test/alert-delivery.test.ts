@@ -1,3 +1,4 @@
+// Protects one attempt to deliver an alert: taken, final or worth another try, and nothing of its address leaks.
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects what each kind of receiver is sent: whole, within its limits, and nothing in it commands the receiver.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Alert } from '../src/features/alerts/alert-text.ts';

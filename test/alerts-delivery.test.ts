@@ -1,3 +1,4 @@
+// Protects alerts on their way through the queue: attempts, pauses and retention, and that the address stays secret.
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects alerts and the worker from receivers that refuse, hang or come back late.
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';

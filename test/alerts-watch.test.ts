@@ -1,3 +1,4 @@
+// Protects the operator's notice of a worker that is gone, bad backups, a full disk and many errors.
 import assert from 'node:assert/strict';
 import { mkdirSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';

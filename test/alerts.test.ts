@@ -1,3 +1,4 @@
+// Protects the operator from silence and from floods: each trouble is told once, then at intervals, then as over.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { jobs } from '../src/features/hub/hub.ts';

@@ -111,3 +111,11 @@ test('no line of the sources is longer than 120 characters', () => {
   const long = SOURCES.filter(({ text }) => text.split('\n').some((line) => [...line].length > 120));
   assert.deepEqual(long.map(({ name }) => name), []);
 });
+
+test('each test file says in its first line what it protects', () => {
+  const files = ['test', 'test/slow'].flatMap((folder) => readdirSync(join(PROJECT_ROOT, folder))
+    .filter((name) => name.endsWith('.test.ts')).map((name) => join(folder, name)));
+  const says = (name: string): boolean =>
+    /^\/\/ Protects \S.{20,108}\.\n/.test(readFileSync(join(PROJECT_ROOT, name), 'utf8'));
+  assert.deepEqual(files.filter((name) => !says(name)), []);
+});

@@ -1,3 +1,4 @@
+// Protects compressed archives: written so that gzip reads them, and refused when damaged.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';

@@ -1,3 +1,4 @@
+// Protects archives of uploads: readable by any tar, and refused when they hold anything but plain members.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statSync, symlinkSync, linkSync, writeFileSync } from 'node:fs';

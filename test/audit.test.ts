@@ -1,3 +1,4 @@
+// Protects the audit: every act that matters is on record, together with the act, without secrets, and can be found.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { audit } from '../src/features/audit/audit.ts';

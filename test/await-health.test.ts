@@ -1,3 +1,4 @@
+// Protects the script that waits for the hub to become healthy, so that it neither gives up early nor waits in vain.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

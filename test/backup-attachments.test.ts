@@ -1,3 +1,4 @@
+// Protects the files of a backup: exactly those that its rows name, and each one lost or changed is told.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -1,3 +1,4 @@
+// Protects the lock of backups: one runs at a time, and one that was killed does not block the next.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';

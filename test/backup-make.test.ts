@@ -1,3 +1,4 @@
+// Protects the making of a backup: whole, private, readable by common tools, or refused with a reason and no trace.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {

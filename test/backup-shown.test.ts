@@ -1,3 +1,4 @@
+// Protects the truth about backups: the same in health, in metrics and on the administrators' page.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

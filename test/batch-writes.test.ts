@@ -1,3 +1,4 @@
+// Protects transactions that many callers share: nobody is told of a write that is not committed.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { batchingWrites } from '../src/platform/db/batched-writes.ts';

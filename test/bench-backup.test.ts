@@ -1,3 +1,4 @@
+// Protects `npm run bench` on machines without sqlite3: the bench of backups is skipped and nothing fails.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects counters that are kept in memory: none is lost or counted twice, and reading files writes nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createBufferedCounters, createCounters } from '../src/platform/metrics/counters.ts';

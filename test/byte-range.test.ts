@@ -1,3 +1,4 @@
+// Protects the reading of Range and If-Range headers, so that a client never gets bytes of another file or place.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ifRangeAllows, parseRange } from '../src/platform/http/headers.ts';

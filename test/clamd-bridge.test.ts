@@ -1,3 +1,4 @@
+// Protects the bridge to ClamAV: a file that was not scanned as a whole is never called clean.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

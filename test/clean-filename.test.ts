@@ -1,3 +1,4 @@
+// Protects names of files: safe to show, send and save on any system, whatever a client sent.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cleanFilename } from '../src/features/attachments/recognise-file.ts';

@@ -1,3 +1,4 @@
+// Protects the address that limits count by: behind proxies, too, no client can choose it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressGroup, clientAddress, clientScheme } from '../src/platform/http/call-handler.ts';

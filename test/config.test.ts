@@ -1,3 +1,4 @@
+// Protects the configuration: documented defaults, every mistake named at once, and no secret in a message.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

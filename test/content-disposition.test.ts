@@ -1,3 +1,4 @@
+// Protects the header that names a download: the same name for all clients, and no way to end the header.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage } from 'node:http';

@@ -1,3 +1,4 @@
+// Protects session cookies from scripts, other hosts and other sites' forms.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cookieName, readCookie, setCookie } from '../src/platform/http/headers.ts';

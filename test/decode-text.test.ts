@@ -1,3 +1,4 @@
+// Protects the text of feeds in any encoding: neither lost nor garbled, and no bytes make the decoder fail.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { decodeText } from '../src/platform/markup/decode-text.ts';

@@ -1,3 +1,4 @@
+// Protects durability where Node refuses fsync: files are written through instead.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { constants } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects the reading of .env: the same rules as documented, mistakes named by line, and no value repeated.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EnvFileError, parseEnvFile, readEnvironment } from '../src/features/hub/read-config.ts';

@@ -1,3 +1,4 @@
+// Protects that unexpected errors are counted in one row each and never shown to visitors.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

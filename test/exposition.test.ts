@@ -1,3 +1,4 @@
+// Protects the text formats of metrics, so that Prometheus reads every label and value as it was meant.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects the reading of real feeds of other software, field by field.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

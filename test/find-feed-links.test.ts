@@ -1,3 +1,4 @@
+// Protects the discovery of a page's feeds, in time that grows with the page alone.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { findFeedLinks, isHtmlPage } from '../src/features/feeds/parse-feed.ts';

@@ -1,3 +1,4 @@
+// Protects notifications of followers and owners: told once, in the same transaction, of what they may see.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { notifications } from '../src/features/notifications/notification-store.ts';

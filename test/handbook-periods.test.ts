@@ -1,3 +1,4 @@
+// Protects the handbook's numbers: what it says of retention, limits and alerts is what the program does.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Protects the probes and the metrics endpoint: what they answer and who may read them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { schemaVersion } from '../src/platform/db/migrate.ts';

@@ -1,3 +1,4 @@
+// Protects reading history: kept for its owner alone, and reading never writes more than once.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { DAY, MINUTE } from '../src/platform/clock.ts';

@@ -1,3 +1,4 @@
+// Protects other people's servers: one request at a time for each host, and no host delays another.
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects sources whose server turns hostile: their owner can read why, and their posts stay.
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects the decoding of character references as browsers do it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeAttributeEntities, decodeEntities, escapeHtml } from '../src/platform/markup/entities.ts';

@@ -1,3 +1,4 @@
+// Protects the metrics of HTTP answers, and that clients cannot make up new series.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { familiesFrom, renderPrometheus } from '../src/platform/metrics/exposition.ts';

@@ -1,3 +1,4 @@
+// Protects `hubctl config`, by which the scripts read settings: exact, quick, and without secrets.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

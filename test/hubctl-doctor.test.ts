@@ -1,3 +1,4 @@
+// Protects `hubctl doctor`: each kind of damage is found and named, and examining changes nothing.
 import assert from 'node:assert/strict';
 import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';

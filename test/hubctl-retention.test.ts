@@ -1,3 +1,4 @@
+// Protects `hubctl retention`: a preview removes nothing, a run removes at once and is on record.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { runHubctl } from '../src/commands/run-hubctl.ts';

@@ -1,3 +1,4 @@
+// Protects the operator's command line: its output, exit codes and records, and migrations that need consent.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

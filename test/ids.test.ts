@@ -1,4 +1,4 @@
-// An id that left the hub never means something else: not after a deletion, nor after a restore.
+// Protects the meaning of ids: one that left the hub never means something else, not after a deletion nor a restore.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

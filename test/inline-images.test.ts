@@ -1,3 +1,4 @@
+// Protects images in posts: shown from the hub alone, and no markup comes in with them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { imageAddresses, showImages } from '../src/platform/markup/remote-media.ts';

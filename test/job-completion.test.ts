@@ -1,3 +1,4 @@
+// Protects the end of a job: its effects happen with it or not at all, also in batches and on a full disk.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';

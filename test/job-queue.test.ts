@@ -1,3 +1,4 @@
+// Protects the lease: one worker at a time has a job, and a worker that outlived its lease changes nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';

@@ -1,3 +1,4 @@
+// Protects the records of jobs: counts, lists, retries by hand and bounded pruning.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';

@@ -1,3 +1,4 @@
+// Protects counts that triggers keep, which must equal a real count after any change.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Random } from '../src/platform/clock.ts';

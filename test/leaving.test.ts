@@ -1,3 +1,4 @@
+// Protects those who leave: nothing of them stays readable, nothing of others is lost, and the export holds all of it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { ClientRequest } from 'node:http';

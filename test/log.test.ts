@@ -1,3 +1,4 @@
+// Protects the log: one JSON line an event with the ids in hand, none lost at the end, and never a secret.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { openDatabase, type SlowQuery } from '../src/platform/db/open-database.ts';

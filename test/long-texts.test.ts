@@ -1,3 +1,4 @@
+// Protects long posts: as many characters as promised in every form, not one more, whatever limit files have.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hubWithOwnPosts, sendForm } from './support/own-posts.ts';

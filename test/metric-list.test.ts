@@ -1,4 +1,4 @@
-/** What the list of metrics says is what the handbook says, and what is counted is in the list. */
+// Protects the list of metrics: complete, named as the handbook says, and all that is counted is in it.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

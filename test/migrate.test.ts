@@ -1,3 +1,4 @@
+// Protects the schema: migrations apply once, in order and whole, and nothing runs on a schema that is not known.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync, statSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects the check that a migration marked safe only adds, however its SQL is written.
 import assert from 'node:assert/strict';
 import Database from 'better-sqlite3';
 import { test } from 'node:test';

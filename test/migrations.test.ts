@@ -1,3 +1,4 @@
+// Protects the hub's own schema: strict tables, indexed foreign keys, and migrations that apply by themselves.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Protects the multipart parser from bytes that nobody thought of: one result however they are cut, in linear time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

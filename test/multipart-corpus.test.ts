@@ -1,3 +1,4 @@
+// Protects the reading of multipart bodies as other clients and parsers make them.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Protects the reading of a part's headers: as browsers write them, and nothing that has two meanings.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BOUNDARY, fieldHeaders, readOnlyPart, refusalOf, writeForm } from './support/multipart.ts';

@@ -1,3 +1,4 @@
+// Protects the multipart parser: boundaries, limits and refusals, and data kept to the byte.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readBoundary } from '../src/platform/http/multipart-headers.ts';

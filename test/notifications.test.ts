@@ -1,3 +1,4 @@
+// Protects notifications: seen and marked by their owner alone, in small transactions.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { notifications } from '../src/features/notifications/notification-store.ts';

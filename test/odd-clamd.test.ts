@@ -1,3 +1,4 @@
+// Protects the verdict on a file from a clamd that answers oddly, late or not at all: never clean by mistake.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';

@@ -1,3 +1,4 @@
+// Protects the connection: durable settings, real transactions, and slow statements and disk trouble that are told.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

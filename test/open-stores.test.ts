@@ -1,3 +1,4 @@
+// Protects the start: a statement that cannot be prepared ends web and worker before they begin.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openHubDatabase } from '../src/app/processes/open-hub.ts';

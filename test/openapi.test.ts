@@ -1,3 +1,4 @@
+// Protects the OpenAPI description: valid, complete, and true of what the routes answer.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openApi, withOpenApi } from '../src/app/openapi.ts';

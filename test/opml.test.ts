@@ -1,3 +1,4 @@
+// Protects import and export of sources: readable by other programs, all or nothing, and safe with hostile documents.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MAX_OUTLINES } from '../src/features/manage-sources/opml.ts';

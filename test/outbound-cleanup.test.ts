@@ -1,3 +1,4 @@
+// Protects the process from sockets, timers and listeners that a fetch would leave behind.
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';

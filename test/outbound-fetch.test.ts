@@ -1,3 +1,4 @@
+// Protects every outbound request: which addresses, names, ports and certificates it may meet.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';

@@ -1,3 +1,4 @@
+// Protects the hub's time and memory from slow, endless, packed or broken answers of other servers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import zlib from 'node:zlib';

@@ -1,3 +1,4 @@
+// Protects redirects: each step is checked as the first was, and no secret goes along.
 import assert from 'node:assert/strict';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects the feeds that the hub gives out: valid for any reader, with lasting ids, private ones for their owner.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test, type TestContext } from 'node:test';

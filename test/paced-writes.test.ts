@@ -1,3 +1,4 @@
+// Protects other writers from long removals: many small transactions with a pause after each.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { createThrottledWrites } from '../src/platform/db/batched-writes.ts';

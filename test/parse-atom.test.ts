@@ -1,3 +1,4 @@
+// Protects the reading of Atom feeds, old and new, field by field.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { atom, entry, first, parse } from './support/written-feeds.ts';

@@ -1,3 +1,4 @@
+// Protects the reading of dates as publishers write them, whatever the machine's time zone.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import test from 'node:test';

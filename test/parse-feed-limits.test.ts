@@ -1,3 +1,4 @@
+// Protects the reading of feeds from documents with too much of one thing: linear time and bounded results.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { growthOf, numbered, repeated } from './support/growth.ts';

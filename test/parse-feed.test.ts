@@ -1,3 +1,4 @@
+// Protects feeds that are damaged, wrapped or none at all: read as far as they make sense, or refused with a reason.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { absoluteUrl, NotAFeedError } from '../src/features/feeds/feed-values.ts';

@@ -1,3 +1,4 @@
+// Protects the reading of JSON Feed, also with members of the wrong type.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { first, json, jsonItem } from './support/written-feeds.ts';

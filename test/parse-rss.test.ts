@@ -1,3 +1,4 @@
+// Protects the reading of every version of RSS, field by field, with guids that do not wander.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { entry, first, parse, rss, rssItem } from './support/written-feeds.ts';

@@ -1,3 +1,4 @@
+// Protects sign-ins and password changes that meet each other: an old password never comes back.
 import assert from 'node:assert/strict';
 import { argon2Sync } from 'node:crypto';
 import { test, type TestContext } from 'node:test';

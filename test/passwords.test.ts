@@ -1,3 +1,4 @@
+// Protects the storage of passwords with argon2id, and that neither time nor memory tells or costs too much.
 import assert from 'node:assert/strict';
 import { argon2Sync } from 'node:crypto';
 import { createHook } from 'node:async_hooks';

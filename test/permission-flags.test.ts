@@ -1,3 +1,4 @@
+// Protects the confinement of the hub's processes to their files and to no other program.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

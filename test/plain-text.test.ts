@@ -1,3 +1,4 @@
+// Protects excerpts: the text that a reader sees, cut between words or characters.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { excerpt, plainText } from '../src/platform/markup/plain-text.ts';

@@ -1,3 +1,4 @@
+// Protects the rhythm of syncs: as often as a source is worth it, and ever less often while it fails.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { planAfterFailure, planNextSync } from '../src/features/feeds/sync-source.ts';

@@ -1,3 +1,4 @@
+// Protects posts as readers meet them: the contract's members, safe content, search, paging and deletion.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { searchWords } from '../src/features/posts/search-index-store.ts';

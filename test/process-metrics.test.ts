@@ -1,3 +1,4 @@
+// Protects the metrics of the process itself, under the names that dashboards expect.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';

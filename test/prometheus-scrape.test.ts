@@ -1,3 +1,4 @@
+// Protects the scrape by a real Prometheus, which reads both formats of metrics alike.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects rate limits: exact, shared by all processes, across restarts, and harmless when clocks move.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { MINUTE } from '../src/platform/clock.ts';

@@ -1,3 +1,4 @@
+// Protects uploads in trouble: a broken body is never taken for a good one, and its files do not stay.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Protects the reading of forms from a request: in order, within limits, no faster than they are taken.
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';

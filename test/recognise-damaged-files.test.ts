@@ -1,3 +1,4 @@
+// Protects readers from damaged or disguised files: what is not whole or not what it claims is refused.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startRecognition } from '../src/features/attachments/recognise-file.ts';

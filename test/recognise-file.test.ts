@@ -1,3 +1,4 @@
+// Protects the recognition of files by their content: every admitted type, and nothing else under its name.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recogniseFile, startRecognition } from '../src/features/attachments/recognise-file.ts';

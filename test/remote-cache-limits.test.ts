@@ -1,3 +1,4 @@
+// Protects the disk from the cache of publishers' files: its limit holds, and files and rows stay in step.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,3 +1,4 @@
+// Protects readers' privacy: posts name the hub's copies of images and PDFs, for those who may see them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Item } from './support/feeds.ts';

@@ -1,3 +1,4 @@
+// Protects publishers' servers and the hub from each other: one request for each file, and nothing unsafe is kept.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';

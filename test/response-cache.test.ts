@@ -1,3 +1,4 @@
+// Protects visitors from stale or foreign pages: a kept answer goes with any change and is for everybody or nobody.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects the reading of Retry-After and cache headers as publishers write them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { freshnessMs, parseHttpDate, parseRetryAfter } from '../src/platform/net/response-freshness.ts';

@@ -1,3 +1,4 @@
+// Protects a restore: all of the backup or all of the old data, nothing lost, and refused where it could not end well.
 import assert from 'node:assert/strict';
 import {
   chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync,

@@ -1,3 +1,4 @@
+// Protects the swap of a restore when it is cut off at any move: all old or all new after recovery.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';

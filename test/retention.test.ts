@@ -1,3 +1,4 @@
+// Protects retention: to the day, in small steps that can be cut off, with one record of what was removed.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { jobs } from '../src/features/hub/hub.ts';

@@ -1,3 +1,4 @@
+// Protects the hub from people who lose a right in the middle of a request: they do nothing more with it.
 import assert from 'node:assert/strict';
 import type { ClientRequest } from 'node:http';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects the finding of routes: one handler for each address, and honest answers where there is none.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { noContent } from '../src/platform/http/reply.ts';

@@ -1,3 +1,4 @@
+// Protects people who are signed in from requests that other sites make in their name.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isSameOrigin } from '../src/platform/http/call-handler.ts';

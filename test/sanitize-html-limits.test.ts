@@ -1,3 +1,4 @@
+// Protects the hub from markup that is deep, endless or repeated: bounded output in linear time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sanitizeHtml } from '../src/platform/markup/sanitize-html.ts';

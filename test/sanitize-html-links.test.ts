@@ -1,3 +1,4 @@
+// Protects readers from unsafe and tracking addresses in links, images and frames.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sanitizeHtml } from '../src/platform/markup/sanitize-html.ts';

@@ -1,3 +1,4 @@
+// Protects readers from hostile markup: only allowed elements come out, and ordinary writing keeps its structure.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sanitizeHtml } from '../src/platform/markup/sanitize-html.ts';

@@ -1,3 +1,4 @@
+// Protects files without a verdict: scanned again until there is one, and quarantined for all when infected.
 import assert from 'node:assert/strict';
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';

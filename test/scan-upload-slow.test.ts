@@ -1,3 +1,4 @@
+// Protects the answer to an upload whose scan takes longer than a connection may be silent.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// Protects uploads with a scanner: infected files are refused, and where scanning is required nothing goes unscanned.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { freePort } from './support/clamd.ts';

@@ -1,3 +1,4 @@
+// Protects scheduled tasks from failures, slow neighbours and jumps of the clock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';

@@ -1,3 +1,4 @@
+// Protects the scripts that start, test and probe the hub: their help, usage, exit codes and signals.
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,3 +1,4 @@
+// Protects files from those who may not see their post, at any time and through any cache.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { uploads } from '../src/features/attachments/attachment-store.ts';

@@ -1,3 +1,4 @@
+// Protects parts of files: exact bytes for every range, and no file left open.
 import assert from 'node:assert/strict';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';

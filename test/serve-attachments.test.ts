@@ -1,3 +1,4 @@
+// Protects files as they are given out: byte for byte, as what they were verified to be, under safe headers.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { rmSync, truncateSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects the HTTP server: refusals, limits, timeouts, security headers, logging and a graceful stop.
 import assert from 'node:assert/strict';
 import { connect, type AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';

@@ -1,3 +1,4 @@
+// Protects the metrics of the hub: complete, sound to promtool, and read without counting rows.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects set-up on machines of all kinds: a Node that suits, packages once, and nothing half-done.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';

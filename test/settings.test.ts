@@ -1,3 +1,4 @@
+// Protects the lists of settings: README, handbook and `hubctl config` say what they say, and secrets stay secret.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Protects limits on concurrency: so many at once, the others in order, and none beyond the queue.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSlots } from '../src/platform/limit-concurrency.ts';

@@ -1,3 +1,4 @@
+// Protects the first hour of a newcomer: start, join by the printed link, add a feed, read it and stop.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

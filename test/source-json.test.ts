@@ -1,3 +1,4 @@
+// Protects the JSON of a source: its owner, members and everybody each see what is for them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DAY } from '../src/platform/clock.ts';

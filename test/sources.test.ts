@@ -1,3 +1,4 @@
+// Protects sources: who sees, changes, pauses, hides and deletes them, and what goes along.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { jobs } from '../src/features/hub/hub.ts';

@@ -1,3 +1,4 @@
+// Protects `npm start`: what it prints, its exit codes, and that no process is left behind.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';

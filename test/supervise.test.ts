@@ -1,3 +1,4 @@
+// Protects the supervision of processes: stopped together, killed when they do not stop, and no grandchild is left.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Protects uploads that meet the sweep of files: never a row without its file.
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects the removal of files that nobody names: not before their day is over, and never during a backup.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

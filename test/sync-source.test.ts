@@ -1,3 +1,4 @@
+// Protects synchronisation: posts keep their ids, servers are asked politely, and no source is ever given up silently.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { jobs } from '../src/features/hub/hub.ts';

@@ -1,3 +1,4 @@
+// Protects the transfer of a source to another owner, with its posts, files, quota and rights.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addNotes, addPost, itemsAt, numberIn } from './support/accounts.ts';

@@ -1,3 +1,4 @@
+// Protects the list of unread posts: complete, and bounded in what one page looks through.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { addNotes, addPost, numberIn } from './support/accounts.ts';

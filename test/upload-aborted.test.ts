@@ -1,3 +1,4 @@
+// Protects the disk and the database from uploads that a client breaks off at any byte.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects acknowledged uploads: on the disk before anybody is told so.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Protects the quota for files: exact to the byte, also with many uploads at once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answer } from './support/client.ts';

@@ -1,3 +1,4 @@
+// Protects the disk from refused uploads: each says why and leaves nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';

@@ -1,3 +1,4 @@
+// Protects the buffered writing of uploads: no byte changes, and no failure is forgotten.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+// Protects the way of files into posts: through form and API, by those who may, stored once.
 import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';

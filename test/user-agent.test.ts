@@ -1,3 +1,4 @@
+// Protects the name under which the hub asks other servers, and the address by which its operator can be found.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hubOf } from '../src/app/processes/open-hub.ts';

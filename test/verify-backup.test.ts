@@ -1,3 +1,4 @@
+// Protects the verification of backups: every kind of damage is found, and a sound backup is called good.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import {

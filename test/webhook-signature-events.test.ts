@@ -1,3 +1,4 @@
+// Protects the reading of webhook events: what is no event is refused with its place.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IncomingPost } from '../src/features/posts/post-store.ts';

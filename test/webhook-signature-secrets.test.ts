@@ -1,3 +1,4 @@
+// Protects webhook secrets: random, sealed for one webhook, and readable with the right key alone.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';

@@ -1,3 +1,4 @@
+// Protects the verification of webhook signatures: only the very bytes that the sender signed, within five minutes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

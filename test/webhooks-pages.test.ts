@@ -1,3 +1,4 @@
+// Protects the pages of webhooks: their state, their secrets shown once, and an example that works.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { DAY, HOUR } from '../src/platform/clock.ts';

@@ -1,3 +1,4 @@
+// Protects webhooks from forged and replayed events, and their secrets through rotation and sealing.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects events as they become posts: made, changed and deleted as the last one says, and silence is noticed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { receiveEvent } from '../src/features/webhooks/receive-event.ts';

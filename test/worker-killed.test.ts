@@ -1,3 +1,4 @@
+// Protects the notice that health and web give of a killed worker, and of its return.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

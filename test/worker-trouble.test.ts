@@ -1,3 +1,4 @@
+// Protects jobs when workers die, outlive their lease, shut down, or meet a full disk or a lock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createJobQueue, LEASE } from '../src/platform/jobs/job-queue.ts';

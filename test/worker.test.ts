@@ -1,3 +1,4 @@
+// Protects the worker: lanes, batches, retries and dead letters, and no write while it is idle.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';

@@ -1,3 +1,4 @@
+// Protects the words typed into a form whose files are refused or which cannot be stored.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

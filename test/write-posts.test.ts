@@ -1,3 +1,4 @@
+// Protects own posts by the API: who may write, change and delete them, and every mistake named at once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answer } from './support/client.ts';

@@ -1,3 +1,4 @@
+// Protects the reading of XML that is damaged or hostile: as far as it makes sense, in linear time.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import {

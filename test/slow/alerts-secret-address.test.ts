@@ -1,3 +1,4 @@
+// Protects the secret address of alerts: no output, log, page, metric or file of a real hub tells it.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';

@@ -1,3 +1,4 @@
+// Protects the disk and the data from backups for which there is no room.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -1,3 +1,4 @@
+// Protects backups from being killed: at any moment whole ones stay or none, and the next run is not hindered.
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';

@@ -1,3 +1,4 @@
+// Protects the removal of old backups: never the last good ones, and never anything else.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

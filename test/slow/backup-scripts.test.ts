@@ -1,3 +1,4 @@
+// Protects backup.sh and verify-backup.sh: exit codes, signals, settings, and who owns what they make.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import {

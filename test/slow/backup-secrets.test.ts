@@ -1,3 +1,4 @@
+// Protects secrets: none that the hub was told or has given out stands readable in a backup or a log.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects the memory of backups, which alerts, health and metrics repeat.
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

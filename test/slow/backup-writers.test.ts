@@ -1,3 +1,4 @@
+// Protects backups that are made while others write: whole, in time, and of one moment.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';

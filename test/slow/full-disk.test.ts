@@ -1,3 +1,4 @@
+// Protects the hub on a full disk: writes are refused, reads go on, and it recovers by itself.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';

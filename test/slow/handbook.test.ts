@@ -1,3 +1,4 @@
+// Protects the handbook: every command in it does what it promises, in the order in which it is read.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects the operator's crontab: one line is added or removed, and no other is touched.
 import assert from 'node:assert/strict';
 import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,3 +1,4 @@
+// Protects the nightly run: silent when all is well, loud with the report when anything is not.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

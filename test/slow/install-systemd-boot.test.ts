@@ -1,3 +1,4 @@
+// Protects the systemd units on a booted system: confined, restarted, and still during a restore.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

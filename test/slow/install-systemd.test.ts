@@ -1,3 +1,4 @@
+// Protects the installation of systemd units: correct for any folder, complete, and undone by --remove.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,3 +1,4 @@
+// Protects encrypted copies: nothing readable leaves the machine, and the recipient gets the whole backup.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects copies on another disk: whole under their final name or not there, and never over another.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects copies on a remote of rclone: whole under their final name or not there, and never over another.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

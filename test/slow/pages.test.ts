@@ -1,3 +1,4 @@
+// Protects readers' pages in a real browser: without scripts, by keyboard, on a phone, in the dark, without faults.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Protects the readers of files: what the hub admits is what a browser can show.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

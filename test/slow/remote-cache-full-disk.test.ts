@@ -1,3 +1,4 @@
+// Protects readers on a full disk: what is in the cache is served, and the rest leaves nothing behind.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';

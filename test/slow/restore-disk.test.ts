@@ -1,3 +1,4 @@
+// Protects a restore from full disks, other disks and other accounts: it ends in the old data or in the new.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -1,3 +1,4 @@
+// Protects a restore that is killed before any change to files: recovery gives all old or all new.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

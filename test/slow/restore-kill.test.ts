@@ -1,3 +1,4 @@
+// Protects a restore whose processes are killed at any moment, recovery included.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects the promise of backups: known data, everything destroyed, and all of it is back.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects a restore of a hub that runs: npm start makes way, and goes on with data that works.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Protects restore.sh: consent, paths, refusals, and that nothing runs on half a restore.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import {

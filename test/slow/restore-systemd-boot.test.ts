@@ -1,3 +1,4 @@
+// Protects a restore on a booted system: units stop and start, and keep off half-restored data.
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

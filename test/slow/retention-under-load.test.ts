@@ -1,3 +1,4 @@
+// Protects visitors and writers while a million old rows are removed.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Protects readers from markup that a real browser would run or load after it was sanitised.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

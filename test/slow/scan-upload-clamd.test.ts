@@ -1,3 +1,4 @@
+// Protects uploads with a real ClamAV behind the bridge.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HOUR } from '../../src/platform/clock.ts';

@@ -1,3 +1,4 @@
+// Protects files in a real browser: shown where they should be, run nowhere, fetched from the hub alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBrowser } from '../support/browser.ts';

@@ -1,3 +1,4 @@
+// Protects the pages of settings, notifications, leaving and administration in a browser without scripts.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { notifications } from '../../src/features/notifications/notification-store.ts';

@@ -1,3 +1,4 @@
+// Protects web and worker side by side: starting together, writing together, and stopping without loss.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';

@@ -1,3 +1,4 @@
+// Protects uploads on a full disk: refused without a trace, and taken again when there is space.
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readFileSync, rmSync, truncateSync, statSync } from 'node:fs';
 import { join } from 'node:path';

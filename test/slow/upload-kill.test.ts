@@ -1,3 +1,4 @@
+// Protects the pair of row and file when web is killed in an upload.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Protects the memory of web while a hundred large uploads come in at once.
 import assert from 'node:assert/strict';
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream, readFileSync, statSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects the rehearsal of a restore: true about the backup, and no plaintext or process is left.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Protects acknowledged events: committed before the answer, also when many share a transaction.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';

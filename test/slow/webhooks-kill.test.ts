@@ -1,3 +1,4 @@
+// Protects acknowledged events when web is killed: none lost and none doubled.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';

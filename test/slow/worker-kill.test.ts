@@ -1,3 +1,4 @@
+// Protects jobs when workers are killed under load: none lost, no effect doubled, no lane shared.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Db } from '../../src/platform/db/open-database.ts';

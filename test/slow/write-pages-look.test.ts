@@ -1,3 +1,4 @@
+// Protects the pages of own posts and notifications in a browser: named controls, contrast, phone and keyboard.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { uploads } from '../../src/features/attachments/attachment-store.ts';

@@ -1,3 +1,4 @@
+// Protects the writing of own posts in a browser without scripts, refusals included.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { openBrowser, type Browser } from '../support/browser.ts';
