@@ -11,6 +11,7 @@ import { backupLock, takeFileLock } from '../src/features/hub/data-locks.ts';
 import { makeBackup } from '../src/features/backups/make-backup.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { addPost, backupHub, optionsFor, verify } from './support/backup-hub.ts';
+import { watchSyncs } from './support/watched-syncs.ts';
 
 const AT = Date.UTC(2030, 0, 15, 3, 15);
 
@@ -30,6 +31,21 @@ test('a backup has exactly three files, private ones, which sha256sum, tar and S
   const copy = openDatabase(join(path, 'hub.db'), { readonly: true });
   assert.deepEqual(copy.prepare<[], object>('names', 'SELECT username FROM accounts').all(), [{ username: 'ada' }]);
   copy.close();
+});
+
+test('a backup is written through to the disk, each file and its folder, before it has its name', async (t) => {
+  const hub = backupHub(t);
+  hub.upload();
+  const synced: { path: string; hasName: boolean }[] = [];
+  await watchSyncs(t, (path) => synced.push({ path, hasName: hub.backups().includes('20300115-031500') }));
+
+  await hub.backup({ clock: () => AT });
+
+  const before = synced.filter(({ hasName }) => !hasName).map(({ path }) => path);
+  const partial = join(hub.dataDir, `backups/.tmp-20300115-031500-${process.pid}`);
+  const parts = ['', 'hub.db', 'uploads.tar.gz', 'SHA256SUMS'].map((name) => join(partial, name));
+  assert.deepEqual(parts.filter((path) => !before.includes(path)), []);
+  assert.deepEqual(synced.at(-1), { path: join(hub.dataDir, 'backups'), hasName: true });
 });
 
 test('case 26: folders are 0700 and files 0600 whatever the caller\'s umask is', async (t) => {

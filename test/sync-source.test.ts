@@ -69,13 +69,16 @@ test('a sync adds what is new, updates what changed, and keeps the ids of both',
 });
 
 test('a deleted post does not come back with the next sync', async (t) => {
-  const { hub, ada } = await followedFeed(t, [{ guid: 'a', title: 'Gone' }, { guid: 'b', title: 'Kept' }]);
+  const items: Item[] = [{ guid: 'a', title: 'Gone' }, { guid: 'b', title: 'Kept' }];
+  const { hub, ada } = await followedFeed(t, items);
   const gone = (await ada.get('/api/posts?q=Gone')).json<PostList>().items[0];
 
   assert.equal((await ada.delete(`/api/posts/${gone?.id}`)).status, 204);
+  items[0] = { guid: 'a', title: 'Gone, corrected' }; // a feed that is as before would not be read at all
+  items.push({ guid: 'c', title: 'New' });
   hub.passTime(2 * DAY);
   assert.equal(await hub.work(), 1);
-  assert.deepEqual(await titles(hub), ['Kept']);
+  assert.deepEqual((await titles(hub)).sort(), ['Kept', 'New']);
 });
 
 test('an unchanged feed is asked for conditionally, and its 304 writes no post', async (t) => {

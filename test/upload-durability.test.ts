@@ -1,6 +1,6 @@
 // Protects acknowledged uploads: on the disk before anybody is told so.
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { uploadFiles } from '../src/features/attachments/upload-files.ts';
@@ -15,8 +15,9 @@ test('a file is on the disk before it has its name, its name before the row, the
   const uploads = join(hub.dataDir, 'uploads');
   const rows = hub.db.prepare<[], { n: number }>('rows', 'SELECT COUNT(*) AS n FROM uploads');
   const files = hub.db.prepare<[], { sha256: string }>('files', 'SELECT sha256 FROM uploads');
-  const steps: { place: string; rows: number | undefined }[] = [];
-  await watchSyncs(t, (path) => steps.push({ place: path.replace(hub.dataDir, ''), rows: rows.get()?.n }));
+  const steps: { place: string; bytes: number; rows: number | undefined }[] = [];
+  await watchSyncs(t, (path) => void steps.push(
+    { place: path.replace(hub.dataDir, ''), bytes: statSync(path).size, rows: rows.get()?.n }));
 
   const form = formWith({ sourceId: String(sourceId), title: 'One' }, [{ filename: 'a.pdf', data: pdf() }]);
   const answer = await sendForm(hub, client, '/api/posts', form);
@@ -28,6 +29,7 @@ test('a file is on the disk before it has its name, its name before the row, the
   const written = places.findLastIndex((place) => place.startsWith('/tmp/upload-'));
   const named = places.indexOf(folder);
   assert.ok(written >= 0 && named > written, places.join(' '));
+  assert.equal(steps[written]?.bytes, pdf().length, 'the whole of it, not only the beginning');
   assert.ok(places.indexOf('/uploads') > named, 'a new folder is synced into its own');
   assert.deepEqual(steps.map((step) => step.rows), steps.map(() => 0), 'no row before everything else is on the disk');
   assert.ok(existsSync(join(uploads, sha256.slice(0, 2), sha256)));

@@ -1,7 +1,8 @@
 // Protects jobs when workers die, outlive their lease, shut down, or meet a full disk or a lock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createJobQueue, LEASE } from '../src/platform/jobs/job-queue.ts';
+import { createInFlightJobs } from '../src/platform/jobs/in-flight-jobs.ts';
+import { createJobQueue, LEASE, type Job } from '../src/platform/jobs/job-queue.ts';
 import { waitUntil } from './support/wait-until.ts';
 import { gate, startWorker, timeToAct } from './support/worker.ts';
 
@@ -67,6 +68,29 @@ test('a worker that outlived its lease does nothing more to the job', async (t) 
   await waitUntil('the loss is noted', () => hub.events().includes('job lost to another worker'));
   assert.deepEqual(hub.effects(), []);
   assert.equal(other.complete(taken), true);
+});
+
+test('a handler is told to stop, and then given up, before its lease ends', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { queue, clock, log, passTime } = startWorker(t, {});
+  let stoppedAt: number | undefined;
+  let endedAt: number | undefined;
+  const run = (_job: Job, signal: AbortSignal): Promise<void> => {
+    signal.addEventListener('abort', () => (stoppedAt = clock()));
+    return new Promise(() => {});
+  };
+  const inFlight = createInFlightJobs({
+    queue, clock, log, handlers: { k: { concurrency: 1, run } },
+    onError: (error) => assert.fail(String(error)), onEnd: () => (endedAt = clock()),
+  });
+  queue.enqueue({ kind: 'k', payload: {} });
+
+  inFlight.claim();
+  const end = clock() + LEASE;
+  for (const step = 7_000; clock() + step < end; t.mock.timers.tick(step)) passTime(step);
+
+  assert.ok(stoppedAt !== undefined && stoppedAt > end - LEASE / 2, `told to stop at ${stoppedAt}`);
+  assert.ok(endedAt !== undefined && endedAt > stoppedAt && endedAt < end, `given up at ${endedAt}, of ${end}`);
 });
 
 test('a job is told to stop before its lease ends, also an extended one, and given up if it does not', async (t) => {
