@@ -5,7 +5,7 @@ import { createHook } from 'node:async_hooks';
 import { test, type TestContext } from 'node:test';
 import { accounts } from '../src/features/accounts/account-store.ts';
 import { passwords as passwordsOf } from '../src/features/accounts/passwords.ts';
-import { HttpError } from '../src/platform/http/problem.ts';
+import { HttpError } from '../src/platform/http/reply.ts';
 import { startHub } from './support/hub.ts';
 
 const PASSWORD = 'correct horse';

@@ -4,7 +4,7 @@ import { noteRun, type Run } from '../features/backups/backup-status.ts';
 import { makeBackup, type MadeBackup } from '../features/backups/make-backup.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf } from '../platform/error-code.ts';
-import { byteSize } from '../platform/http/readable.ts';
+import { byteSize } from '../platform/http/html.ts';
 import { listed } from './verify.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import type { Command, CommandContext, ExitCode, Values } from './command.ts';

@@ -6,7 +6,7 @@ import { uploadFiles } from '../features/attachments/upload-files.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { readHealth } from '../features/health/read-health.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';
-import { byteSize } from '../platform/http/readable.ts';
+import { byteSize } from '../platform/http/html.ts';
 import type { Command } from './command.ts';
 
 /** `problem` is null where all is well. */

@@ -7,7 +7,7 @@ import { largestUploads } from '../features/attachments/attachment-store.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';
 import { SECOND } from '../platform/clock.ts';
 import { openDatabase, type Db } from '../platform/db/open-database.ts';
-import { byteSize } from '../platform/http/readable.ts';
+import { byteSize } from '../platform/http/html.ts';
 import { askReadiness } from '../app/processes/readiness.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { UsageError, type Command } from './command.ts';

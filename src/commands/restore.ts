@@ -9,7 +9,7 @@ import { readRestoreState } from '../features/backups/restore-state.ts';
 import { isoTime } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { isStorageTrouble } from '../platform/db/open-database.ts';
-import { byteSize } from '../platform/http/readable.ts';
+import { byteSize } from '../platform/http/html.ts';
 import { kindsToRunAgain } from '../app/job-kinds.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode } from './command.ts';
 

@@ -9,7 +9,7 @@ import { ConfigError, PROJECT_ROOT } from '../features/hub/read-config.ts';
 import { DAY, HOUR, isoTime, MINUTE, SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf } from '../platform/error-code.ts';
-import { byteSize } from '../platform/http/readable.ts';
+import { byteSize } from '../platform/http/html.ts';
 import { UsageError, type Command, type CommandContext } from './command.ts';
 
 /** Reports on a backup. Needs neither a hub nor its configuration, and may be run by another user. */

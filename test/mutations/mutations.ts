@@ -1232,7 +1232,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'who tries too often is told when to come back',
-    file: 'src/platform/http/problem.ts',
+    file: 'src/platform/http/reply.ts',
     from: "{ headers: { 'retry-after': String(wait) } }",
     to: '{}',
     test: 'test/rate-limit.test.ts',

@@ -1,8 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
 import { essenceOf } from '../../platform/http/headers.ts';
-import { HttpError, problemReply } from '../../platform/http/problem.ts';
-import { json, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, json, problemReply, type Reply } from '../../platform/http/reply.ts';
 import { errorFields, type Log } from '../../platform/log.ts';
 import { ClamdError, type ClamdClient } from '../../platform/net/clamd-client.ts';
 

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { once, type Hub } from '../../features/hub/hub.ts';
 import { notifications } from '../../features/notifications/notification-store.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { statusTitle, type HttpError } from '../../platform/http/problem.ts';
-import { page, seeOther, text, type Page, type Reply } from '../../platform/http/reply.ts';
+import { type HttpError, page, type Page, type Reply, seeOther, statusTitle, text } from '../../platform/http/reply.ts';
 import { route, type Route, type Viewer } from '../../platform/http/router.ts';
 import { ADMIN_LISTS } from './admin-lists.ts';
 

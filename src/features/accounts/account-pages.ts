@@ -1,6 +1,5 @@
 import { readForm } from '../../platform/http/body.ts';
-import { HttpError } from '../../platform/http/problem.ts';
-import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, page, type Page, type Reply, seeOther } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { actorOf } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';

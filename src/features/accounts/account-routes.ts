@@ -1,8 +1,7 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
 import { createInput, pathId } from '../../platform/http/input.ts';
-import { HttpError, notFound } from '../../platform/http/problem.ts';
-import { json, noContent, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { actorOf } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';

@@ -1,7 +1,5 @@
-import { html, type Html } from '../../platform/http/html.ts';
-import { formProblem, type HttpError } from '../../platform/http/problem.ts';
-import { moment } from '../../platform/http/readable.ts';
-import type { Page } from '../../platform/http/reply.ts';
+import { html, type Html, moment } from '../../platform/http/html.ts';
+import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import type { Account } from './account-store.ts';
 import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';

@@ -1,5 +1,5 @@
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError, notFound } from '../../platform/http/problem.ts';
+import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type Actor } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';

@@ -1,10 +1,7 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readForm } from '../../platform/http/body.ts';
-import { formProblem } from '../../platform/http/problem.ts';
-import { html, type Html } from '../../platform/http/html.ts';
-import { HttpError } from '../../platform/http/problem.ts';
-import { moment } from '../../platform/http/readable.ts';
-import type { Reply } from '../../platform/http/reply.ts';
+import { html, type Html, moment } from '../../platform/http/html.ts';
+import { formProblem, HttpError, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { actorOf } from '../audit/audit.ts';
 import { adminList } from '../hub/admin-list.ts';

@@ -1,7 +1,7 @@
 import { HOUR, MINUTE } from '../../platform/clock.ts';
 import { addressGroup } from '../../platform/http/call-handler.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError, notFound } from '../../platform/http/problem.ts';
+import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { audit, THE_HUB, type Actor } from '../audit/audit.ts';
 import { takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';

@@ -3,7 +3,7 @@ import { SECOND } from '../../platform/clock.ts';
 import type { Caller } from '../../platform/http/call-handler.ts';
 import { cookieName, readCookie, setCookie } from '../../platform/http/headers.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/problem.ts';
+import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { TOKEN_PREFIX } from '../../platform/secrets.ts';
 import { audit, type Actor } from '../audit/audit.ts';

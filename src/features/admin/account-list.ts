@@ -1,5 +1,4 @@
-import { html, type Html } from '../../platform/http/html.ts';
-import { day } from '../../platform/http/readable.ts';
+import { day, html, type Html } from '../../platform/http/html.ts';
 import { accountJson } from '../accounts/account-routes.ts';
 import { accounts, type Account } from '../accounts/account-store.ts';
 import { adminList } from '../hub/admin-list.ts';

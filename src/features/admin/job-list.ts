@@ -1,6 +1,5 @@
 import { isoTime } from '../../platform/clock.ts';
-import { html, type Html } from '../../platform/http/html.ts';
-import { moment } from '../../platform/http/readable.ts';
+import { html, type Html, moment } from '../../platform/http/html.ts';
 import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-queue.ts';
 import { syncSource } from '../feeds/sync-source.ts';
 import { adminList, byState } from '../hub/admin-list.ts';

@@ -1,6 +1,5 @@
 import { pathId } from '../../platform/http/input.ts';
-import { HttpError, notFound } from '../../platform/http/problem.ts';
-import { json, noContent, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, json, noContent, notFound, type Reply, seeOther } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { JobRow } from '../../platform/jobs/job-queue.ts';
 import { actorOf } from '../audit/audit.ts';

@@ -1,5 +1,4 @@
-import { html, type Html } from '../../platform/http/html.ts';
-import { byteSize, moment } from '../../platform/http/readable.ts';
+import { byteSize, html, type Html, moment } from '../../platform/http/html.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Health } from '../health/read-health.ts';
 

@@ -1,6 +1,5 @@
 import { isoTime } from '../../platform/clock.ts';
-import { html, type Html } from '../../platform/http/html.ts';
-import { moment } from '../../platform/http/readable.ts';
+import { html, type Html, moment } from '../../platform/http/html.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { alertDeliveries, DELIVERY_STATES, type AlertDelivery, type DeliveryState } from './alert-store.ts';

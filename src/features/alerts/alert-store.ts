@@ -1,4 +1,4 @@
-import { createTimeRepair, type StoredTime } from '../../platform/db/stored-times.ts';
+import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { store } from '../hub/hub.ts';
 import type { Trouble, TroubleMessage } from './troubles.ts';
 

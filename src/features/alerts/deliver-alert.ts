@@ -1,5 +1,5 @@
 import { DAY, HOUR, type Random } from '../../platform/clock.ts';
-import { createTimeRepair } from '../../platform/db/stored-times.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { backoff, type Effects, type Fate } from '../../platform/jobs/finish-jobs.ts';
 import { dueTimes, type Job } from '../../platform/jobs/job-queue.ts';
 import { PermanentError, RetryLaterError } from '../../platform/jobs/worker.ts';

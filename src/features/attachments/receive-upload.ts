@@ -1,7 +1,7 @@
 import { isDiskFull } from '../../platform/error-code.ts';
-import { HttpError, invalid } from '../../platform/http/problem.ts';
+import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
-import { byteSize } from '../../platform/http/readable.ts';
+import { byteSize } from '../../platform/http/html.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { attachments, uploads, type NewUpload } from './attachment-store.ts';

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { HOUR, MINUTE } from '../../platform/clock.ts';
 import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { createFile } from '../../platform/files/durable-file.ts';
-import { HttpError } from '../../platform/http/problem.ts';
+import { HttpError } from '../../platform/http/reply.ts';
 import { createHostLanes, createSlots } from '../../platform/limit-concurrency.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { bufferedCounts, once, type Hub } from '../hub/hub.ts';

@@ -1,8 +1,7 @@
 import { isoTime } from '../../platform/clock.ts';
-import { html, type Html } from '../../platform/http/html.ts';
+import { html, type Html, moment } from '../../platform/http/html.ts';
 import { parseId } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/problem.ts';
-import { moment } from '../../platform/http/readable.ts';
+import { HttpError } from '../../platform/http/reply.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
 

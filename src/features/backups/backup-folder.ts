@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DAY, isoTime } from '../../platform/clock.ts';
 import type { FileLock } from '../hub/data-locks.ts';
 import { syncPath } from '../../platform/files/durable-file.ts';
-import { byteSize } from '../../platform/http/readable.ts';
+import { byteSize } from '../../platform/http/html.ts';
 
 /** What keeps a backup from being made or trusted; the message is a sentence for the operator. */
 export class BackupError extends Error {}

@@ -1,6 +1,5 @@
 import { isoTime } from '../../platform/clock.ts';
-import { html, type Html } from '../../platform/http/html.ts';
-import { moment } from '../../platform/http/readable.ts';
+import { html, type Html, moment } from '../../platform/http/html.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { errorEvents, type ErrorEvent } from './error-store.ts';
 

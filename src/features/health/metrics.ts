@@ -1,9 +1,8 @@
 import { SECOND } from '../../platform/clock.ts';
 import { JOB_STATES } from '../../platform/jobs/job-queue.ts';
 import { familiesFrom, type Metric } from '../../platform/metrics/exposition.ts';
-import { HTTP_METRICS } from '../../platform/metrics/http-metrics.ts';
 import { DURATION_BOUNDS } from '../../platform/metrics/counters.ts';
-import { PROCESS_METRICS } from '../../platform/metrics/process-metrics.ts';
+import { HTTP_METRICS, PROCESS_METRICS } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { syncSource } from '../feeds/sync-source.ts';
 import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';

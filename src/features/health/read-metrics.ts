@@ -1,9 +1,10 @@
 import { SECOND } from '../../platform/clock.ts';
 import { sqliteVersion } from '../../platform/db/open-database.ts';
-import { createHttpMetrics } from '../../platform/metrics/http-metrics.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import type { HistogramSample } from '../../platform/metrics/exposition.ts';
-import { createProcessMetrics, type ProcessReading } from '../../platform/metrics/process-metrics.ts';
+import {
+  createHttpMetrics, createProcessMetrics, type ProcessReading,
+} from '../../platform/metrics/process-metrics.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { syncSource } from '../feeds/sync-source.ts';
 import { bufferedCounts, counts, heartbeats, jobs, once, type Hub } from '../hub/hub.ts';

@@ -1,5 +1,5 @@
 import { MINUTE } from '../../platform/clock.ts';
-import { byteSize } from '../../platform/http/readable.ts';
+import { byteSize } from '../../platform/http/html.ts';
 import { isTroubleOpen, watchTrouble } from '../alerts/raise-alerts.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
 import { leastFree, spaceNeeded } from '../backups/backup-folder.ts';

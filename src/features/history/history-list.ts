@@ -1,9 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { isoTime } from '../../platform/clock.ts';
-import { html, type Html } from '../../platform/http/html.ts';
-import { pathId } from '../../platform/http/input.ts';
-import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
-import { moment } from '../../platform/http/readable.ts';
+import { html, type Html, moment } from '../../platform/http/html.ts';
+import { cursorOf, nextLink, pageOf, pathId, readCursor, readLimit } from '../../platform/http/input.ts';
 import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';

@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
-import { HttpError } from '../../platform/http/problem.ts';
-import { json, page, type Reply } from '../../platform/http/reply.ts';
+import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/input.ts';
+import { HttpError, json, page, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
 

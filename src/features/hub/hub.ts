@@ -4,7 +4,7 @@ import { createThrottledWrites } from '../../platform/db/batched-writes.ts';
 import { createRateLimitStore, type Limit } from '../../platform/db/rate-limit-store.ts';
 import { createJobQueue } from '../../platform/jobs/job-queue.ts';
 import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
-import { tooMany } from '../../platform/http/problem.ts';
+import { tooMany } from '../../platform/http/reply.ts';
 import type { Log } from '../../platform/log.ts';
 import { createBufferedCounters, createCounters } from '../../platform/metrics/counters.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';

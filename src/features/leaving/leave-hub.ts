@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { SECOND } from '../../platform/clock.ts';
 import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/problem.ts';
+import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
 import { accounts, type AccountWithHash } from '../accounts/account-store.ts';

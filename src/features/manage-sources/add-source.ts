@@ -2,7 +2,7 @@ import { SECOND } from '../../platform/clock.ts';
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { createInput, type Input } from '../../platform/http/input.ts';
-import { HttpError, invalid } from '../../platform/http/problem.ts';
+import { HttpError, invalid } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';

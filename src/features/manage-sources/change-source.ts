@@ -1,8 +1,8 @@
 import { MINUTE } from '../../platform/clock.ts';
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError, invalid } from '../../platform/http/problem.ts';
-import { byteSize } from '../../platform/http/readable.ts';
+import { HttpError, invalid } from '../../platform/http/reply.ts';
+import { byteSize } from '../../platform/http/html.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { bytesLeft } from '../attachments/receive-upload.ts';

@@ -1,5 +1,5 @@
 import { inBatches } from '../../platform/db/batched-writes.ts';
-import { HttpError } from '../../platform/http/problem.ts';
+import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
 import { excerpt, singleLine } from '../../platform/markup/plain-text.ts';

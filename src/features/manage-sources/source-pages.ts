@@ -1,9 +1,7 @@
 import { readForm } from '../../platform/http/body.ts';
 import type { Html } from '../../platform/http/html.ts';
-import { pathId } from '../../platform/http/input.ts';
-import { cursorOf, pageOf, readCursor } from '../../platform/http/paging.ts';
-import { HttpError } from '../../platform/http/problem.ts';
-import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { cursorOf, pageOf, pathId, readCursor } from '../../platform/http/input.ts';
+import { HttpError, page, type Page, type Reply, seeOther } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { actorOf } from '../audit/audit.ts';
 import { isSyncing } from '../feeds/sync-source.ts';

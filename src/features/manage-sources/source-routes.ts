@@ -1,9 +1,7 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readBody, readJson } from '../../platform/http/body.ts';
-import { pathId } from '../../platform/http/input.ts';
-import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
-import { HttpError, notFound } from '../../platform/http/problem.ts';
-import { json, noContent, text, type Reply } from '../../platform/http/reply.ts';
+import { cursorOf, nextLink, pageOf, pathId, readCursor, readLimit } from '../../platform/http/input.ts';
+import { HttpError, json, noContent, notFound, type Reply, text } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { actorOf } from '../audit/audit.ts';

@@ -1,7 +1,5 @@
-import { html, type Html } from '../../platform/http/html.ts';
-import { formProblem, type HttpError } from '../../platform/http/problem.ts';
-import { moment } from '../../platform/http/readable.ts';
-import type { Page } from '../../platform/http/reply.ts';
+import { html, type Html, moment } from '../../platform/http/html.ts';
+import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { ImportResult } from './opml.ts';

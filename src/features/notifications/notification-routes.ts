@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
-import { html, type Html } from '../../platform/http/html.ts';
-import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
-import { HttpError, invalid } from '../../platform/http/problem.ts';
-import { moment } from '../../platform/http/readable.ts';
-import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { html, type Html, moment } from '../../platform/http/html.ts';
+import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/input.ts';
+import {
+  HttpError, invalid, json, noContent, page, type Page, type Reply, seeOther,
+} from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { notifications, type Notification } from './notification-store.ts';

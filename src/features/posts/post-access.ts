@@ -1,6 +1,6 @@
 import { overwritingDeleted } from '../../platform/db/open-database.ts';
-import { cursorOf, pageOf, readCursor, readLimit } from '../../platform/http/paging.ts';
-import { HttpError, notFound } from '../../platform/http/problem.ts';
+import { cursorOf, pageOf, readCursor, readLimit } from '../../platform/http/input.ts';
+import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { HubRequest, Viewer } from '../../platform/http/router.ts';
 import { audit, type Actor } from '../audit/audit.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';

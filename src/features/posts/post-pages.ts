@@ -1,9 +1,7 @@
 import { toHttpError } from '../../platform/http/answer-request.ts';
-import type { Html } from '../../platform/http/html.ts';
+import { byteSize, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
-import type { HttpError } from '../../platform/http/problem.ts';
-import { byteSize } from '../../platform/http/readable.ts';
-import { page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { type HttpError, page, type Page, type Reply, seeOther } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { errorFields } from '../../platform/log.ts';
 import { firstValues, MAX_FILES, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';

@@ -1,9 +1,7 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
-import { parseId, pathId } from '../../platform/http/input.ts';
-import { nextLink } from '../../platform/http/paging.ts';
-import { HttpError, notFound } from '../../platform/http/problem.ts';
-import { json, noContent, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { nextLink, parseId, pathId } from '../../platform/http/input.ts';
+import { HttpError, json, noContent, notFound, type Reply, seeOther } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import {
   attachmentJson, contentWithImages, listedAttachments, serveFile, type LinkHub, type ServedFile,

@@ -1,7 +1,5 @@
-import { html, trusted, type Html } from '../../platform/http/html.ts';
-import { formProblem, type HttpError } from '../../platform/http/problem.ts';
-import { byteSize, day, duration } from '../../platform/http/readable.ts';
-import type { Page } from '../../platform/http/reply.ts';
+import { byteSize, day, duration, html, type Html, trusted } from '../../platform/http/html.ts';
+import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { attachmentPath, contentWithImages, listedAttachments, type LinkHub } from '../attachments/serve-file.ts';

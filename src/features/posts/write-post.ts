@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createInput, type Input } from '../../platform/http/input.ts';
-import { invalid, notFound } from '../../platform/http/problem.ts';
+import { invalid, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
 import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';

@@ -1,5 +1,5 @@
 import { DAY, HOUR } from '../../platform/clock.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/db/stored-times.ts';
+import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
 import { store } from '../hub/hub.ts';
 import { TITLE_MAX, type SourceState } from './source-store.ts';

@@ -1,6 +1,6 @@
 import { DAY, SECOND } from '../../platform/clock.ts';
 import { overwritingDeleted } from '../../platform/db/open-database.ts';
-import { HttpError } from '../../platform/http/problem.ts';
+import { HttpError } from '../../platform/http/reply.ts';
 import { isSealed, openSecret, PLAIN, sealSecret } from '../../platform/secrets.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { audit, type Actor } from '../audit/audit.ts';

@@ -1,7 +1,7 @@
 import { DAY, SECOND } from '../../platform/clock.ts';
 import { batchingWrites, type Batch } from '../../platform/db/batched-writes.ts';
 import { arrivalAfter, waitFor, type Rate } from '../../platform/db/rate-limit-store.ts';
-import { HttpError, invalid, notFound, tooMany } from '../../platform/http/problem.ts';
+import { HttpError, invalid, notFound, tooMany } from '../../platform/http/reply.ts';
 import { SealedSecretError } from '../../platform/secrets.ts';
 import { bufferedCounts, counts, once, type Hub } from '../hub/hub.ts';
 import { preparePosts, storePosts } from '../posts/ingest-posts.ts';

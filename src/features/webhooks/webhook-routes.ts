@@ -1,10 +1,8 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readBody } from '../../platform/http/body.ts';
-import { html, type Html } from '../../platform/http/html.ts';
+import { day, html, type Html, moment } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/problem.ts';
-import { day, moment } from '../../platform/http/readable.ts';
-import { json, page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, json, page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { actorOf } from '../audit/audit.ts';
 import { adminList } from '../hub/admin-list.ts';

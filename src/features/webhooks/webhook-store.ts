@@ -1,5 +1,5 @@
 import { DAY, MINUTE } from '../../platform/clock.ts';
-import { createTimeRepair, type StoredTime } from '../../platform/db/stored-times.ts';
+import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { sourceIsPresent } from '../sources/source-store.ts';
 import { store } from '../hub/hub.ts';
 

@@ -1,5 +1,4 @@
-import { html, type Html } from '../../platform/http/html.ts';
-import { moment } from '../../platform/http/readable.ts';
+import { html, type Html, moment } from '../../platform/http/html.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { WebhookAccess } from './manage-webhooks.ts';

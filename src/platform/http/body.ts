@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { MINUTE } from '../clock.ts';
 import { essenceOf } from './headers.ts';
-import { HttpError } from './problem.ts';
+import { HttpError } from './reply.ts';
 
 const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 1024 * 1024;

@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { cidrContains, parseIpAddress, type Cidr, type IpAddress } from '../net/address-guard.ts';
-import { HttpError } from './problem.ts';
-import type { Reply } from './reply.ts';
+import { HttpError, type Reply } from './reply.ts';
 import { createRouter, type HubRequest, type MemberRequest, type Route, type Viewer } from './router.ts';
 
 /** One request and the answer to it. `route` and `viewer` are filled in once they are known. */

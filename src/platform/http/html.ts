@@ -1,3 +1,4 @@
+import { isoTime } from '../clock.ts';
 import { escapeHtml } from '../markup/entities.ts';
 
 /** Markup that is already safe. Only the `html` tag and `trusted` make one. */
@@ -28,4 +29,37 @@ function render(hole: Hole): string {
   if (hole === null || hole === undefined || hole === false) return '';
   if (Array.isArray(hole)) return hole.map((part) => part.markup).join('');
   return hole instanceof Html ? hole.markup : escapeHtml(String(hole));
+}
+
+const DATE: Intl.DateTimeFormatOptions = { day: 'numeric', year: 'numeric', timeZone: 'UTC' };
+const DAY_FORMAT = new Intl.DateTimeFormat('en-GB', { ...DATE, month: 'long' });
+const TIME_FORMAT = new Intl.DateTimeFormat('en-GB', { ...DATE, month: 'short', hour: '2-digit', minute: '2-digit' });
+
+/** A day for people, in UTC, with the exact time for machines; `at` in unix ms. Never "3 hours ago": pages are kept. */
+export function day(at: number): Html {
+  const [machine, exact] = [isoTime(at), TIME_FORMAT.format(at)];
+  return html`<time datetime="${machine}" title="${exact} UTC">${DAY_FORMAT.format(at)}</time>`;
+}
+
+/** A day and time for people, in UTC; `at` in unix ms. */
+export function moment(at: number): Html {
+  return html`<time datetime="${isoTime(at)}">${TIME_FORMAT.format(at)} UTC</time>`;
+}
+
+const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** 1536 → "1.5 KiB". Unless said, there is one decimal below 10, and the unit suits the size. */
+export function byteSize(bytes: number, decimals?: number, unit?: (typeof UNITS)[number]): string {
+  const fitting = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), UNITS.length - 1);
+  const power = unit === undefined ? fitting : UNITS.indexOf(unit);
+  const value = bytes / 1024 ** power;
+  const shown = decimals ?? (value < 10 ? 1 : 0);
+  return `${power === 0 ? Math.round(value) : value.toFixed(shown)} ${UNITS[power]}`;
+}
+
+/** Seconds → "1:02:03" or "4:05". */
+export function duration(seconds: number): string {
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60];
+  const shown = parts[0] === 0 ? parts.slice(1) : parts;
+  return shown.map((part, index) => (index === 0 ? String(part) : String(part).padStart(2, '0'))).join(':');
 }

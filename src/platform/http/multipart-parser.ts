@@ -1,3 +1,7 @@
+import { isUtf8 } from 'node:buffer';
+import { essenceOf, readParameters } from './headers.ts';
+import { HttpError } from './reply.ts';
+
 /*
  * multipart/form-data (RFC 7578, RFC 2046), read from pieces of a body however they are cut. What the standards leave
  * open is decided so that no byte is lost in silence and no two readings of one body are possible:
@@ -14,8 +18,6 @@
  * - A part with a filename is a file whatever its type, any other a field. Nested multipart is data like any other.
  * - A Content-Transfer-Encoding other than 7bit, 8bit or binary is an error: nothing is decoded, nothing kept encoded.
  */
-import { readPartHead, type HeadLimits, type PartHead } from './multipart-headers.ts';
-import { HttpError } from './problem.ts';
 
 export type MultipartEvent =
   | { kind: 'part'; head: PartHead }
@@ -204,4 +206,92 @@ function skipPadding(bytes: Buffer, from: number): number {
   let at = from;
   while (bytes[at] === SPACE || bytes[at] === TAB) at++;
   return at;
+}
+
+/** What the headers of a part say. Without a filename it is a field; `type` is as declared, unchecked. */
+export type PartHead = { name: string; filename: string | null; type: string };
+
+/** `headers`: header lines of one part. */
+export type HeadLimits = { headers: number; nameBytes: number; filenameBytes: number };
+
+const BCHARS = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/; // RFC 2046 §5.1.1
+const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00-\x08\x0a-\x1f\x7f]*)$/; // RFC 9110 §5.1, §5.5
+const IDENTITY_ENCODINGS = ['7bit', '8bit', 'binary'];
+const UTF8_NAMES = ['utf-8', 'utf8', 'us-ascii'];
+const DEFAULT_TYPE = 'text/plain'; // RFC 7578 §4.4
+
+/**
+ * The boundary named by a request's Content-Type header lines. 415 when they do not say multipart/form-data, 400 when
+ * the boundary is missing, given twice or not of the characters and length of RFC 2046, or the header comes twice.
+ */
+export function readBoundary(contentTypes: readonly string[]): string {
+  const [contentType = ''] = contentTypes;
+  if (contentTypes.length > 1) throw new HttpError(400, 'The request has more than one Content-Type.');
+  if (essenceOf(contentType) !== 'multipart/form-data') {
+    throw new HttpError(415, 'The body must be multipart/form-data.', { headers: { accept: 'multipart/form-data' } });
+  }
+  const boundary = readParameters(contentType.trim())?.parameters.get('boundary');
+  if (boundary === undefined) throw new HttpError(400, 'The Content-Type does not name one boundary.');
+  if (!BCHARS.test(boundary)) {
+    throw new HttpError(400, 'The boundary must have 1 to 70 of the characters that RFC 2046 allows.');
+  }
+  return boundary;
+}
+
+/** Reads the header lines of a part, without the empty one. 400 for what is malformed, 413 for what is too much. */
+export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
+  const headers = readHeaders(block, limits.headers);
+  const encoding = headers.get('content-transfer-encoding') ?? 'binary';
+  if (!IDENTITY_ENCODINGS.includes(encoding.toLowerCase())) {
+    throw new HttpError(400, 'A part has a Content-Transfer-Encoding. Files and fields must be sent as they are.');
+  }
+  const { name, filename } = readDisposition(headers.get('content-disposition'));
+  requireLength('The name of a field', name, limits.nameBytes);
+  requireLength('The name of a file', filename ?? '', limits.filenameBytes);
+  return { name, filename, type: headers.get('content-type') || DEFAULT_TYPE };
+}
+
+/** The text of a field, `type` being what its part declares. 400 unless it is UTF-8, said or unsaid. */
+export function decodeField(name: string, type: string, bytes: Buffer): string {
+  const charset = readParameters(type)?.parameters.get('charset') ?? 'utf-8';
+  if (!UTF8_NAMES.includes(charset.toLowerCase()) || !isUtf8(bytes)) {
+    throw new HttpError(400, `The field "${name}" is not UTF-8 text.`);
+  }
+  return bytes.toString('utf8');
+}
+
+function readHeaders(block: Buffer, limit: number): Map<string, string> {
+  if (!isUtf8(block)) throw new HttpError(400, 'The headers of a part are not valid UTF-8.');
+  const lines = block.toString('utf8').split('\r\n', limit + 1);
+  if (lines.length > limit) throw new HttpError(413, `A part may have at most ${limit} headers.`);
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const found = LINE.exec(line);
+    if (!found) throw new HttpError(400, 'A part has a malformed header.');
+    const name = String(found[1]).toLowerCase();
+    if (headers.has(name)) throw new HttpError(400, `A part has the header ${name} twice.`);
+    headers.set(name, String(found[2]).trim());
+  }
+  return headers;
+}
+
+function readDisposition(header: string | undefined): { name: string; filename: string | null } {
+  const disposition = readParameters(header ?? '');
+  if (disposition?.value.toLowerCase() !== 'form-data') {
+    throw new HttpError(400, 'A part has no proper Content-Disposition (quotation marks in names are written %22).');
+  }
+  const { parameters } = disposition;
+  const name = parameters.get('name');
+  const filename = parameters.get('filename');
+  if (name === undefined) throw new HttpError(400, 'A part has no name.');
+  return { name: unescapeName(name), filename: filename === undefined ? null : unescapeName(filename) };
+}
+
+/** Undoes exactly what browsers do to names (WHATWG HTML, multipart/form-data encoding algorithm). */
+function unescapeName(text: string): string {
+  return text.includes('%') ? text.replaceAll('%22', '"').replaceAll('%0D', '\r').replaceAll('%0A', '\n') : text;
+}
+
+function requireLength(what: string, text: string, limit: number): void {
+  if (Buffer.byteLength(text) > limit) throw new HttpError(413, `${what} may have at most ${limit} bytes.`);
 }

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { decodeField, readBoundary, type PartHead } from './multipart-headers.ts';
-import { createMultipartParser, type MultipartEvent, type ParserLimits } from './multipart-parser.ts';
-import { HttpError } from './problem.ts';
+import {
+  createMultipartParser, decodeField, type MultipartEvent, type ParserLimits, type PartHead, readBoundary,
+} from './multipart-parser.ts';
+import { HttpError } from './reply.ts';
 
 /** What one multipart body may hold at most. Sizes are in bytes, the rest are numbers of things. */
 export type MultipartLimits = ParserLimits & {

@@ -1,5 +1,6 @@
+import { STATUS_CODES } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Html } from './html.ts';
+import { type Html, html } from './html.ts';
 
 export type ReplyHeaders = Record<string, string | string[]>;
 
@@ -49,4 +50,69 @@ export function noContent(headers: ReplyHeaders = {}): Reply {
 /** 303: after a form, so that loading the next page again sends nothing twice. */
 export function seeOther(location: string, headers: ReplyHeaders = {}): Reply {
   return { status: 303, headers: { location, ...headers }, body: null };
+}
+
+/** What is wrong with one member of the input; `pointer` is a JSON Pointer (RFC 6901). */
+export type FieldError = { pointer: string; detail: string };
+
+type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };
+
+/** Thrown for a request that is refused; `detail` goes to the client. Any other error is a 500. */
+export class HttpError extends Error {
+  readonly status: number;
+  readonly headers: ReplyHeaders;
+  readonly errors: FieldError[];
+  readonly members: Record<string, unknown>;
+
+  constructor(status: number, detail: string, { headers = {}, errors = [], members = {} }: ProblemExtras = {}) {
+    super(detail);
+    this.status = status;
+    this.headers = headers;
+    this.errors = errors;
+    this.members = members;
+  }
+}
+
+/** 404 for one thing that does not exist, or that the caller must not learn of; `what` is a noun. */
+export function notFound(what: string): HttpError {
+  return new HttpError(404, `There is no such ${what}.`);
+}
+
+/** 422 for input that is well-formed but not acceptable; 400 where an endpoint says so. */
+export function invalid(errors: FieldError[], status: 400 | 422 = 422): HttpError {
+  return new HttpError(status, errors.map((error) => error.detail).join(' '), { errors });
+}
+
+/** 429; `seconds` until the next try is admitted. */
+export function tooMany(seconds: number): HttpError {
+  const wait = Math.max(1, Math.ceil(seconds));
+  return new HttpError(429, `Too many attempts. Try again in ${wait} s.`, { headers: { 'retry-after': String(wait) } });
+}
+
+/** The error as `application/problem+json` (RFC 9457). */
+export function problemReply(error: HttpError): Reply {
+  const body = {
+    type: 'about:blank',
+    title: statusTitle(error.status),
+    status: error.status,
+    detail: error.message,
+    ...(error.errors.length > 0 ? { errors: error.errors } : {}),
+    ...error.members,
+  };
+  return {
+    status: error.status,
+    headers: { 'content-type': 'application/problem+json', ...error.headers },
+    body: JSON.stringify(body),
+  };
+}
+
+/** The phrase of a status, such as "Not Found". */
+export function statusTitle(status: number): string {
+  return STATUS_CODES[status] ?? 'Error';
+}
+
+/** What is wrong with a form that was sent, above the form. */
+export function formProblem(problem: HttpError): Html {
+  const details = problem.errors.length > 0 ? problem.errors.map((error) => error.detail) : [problem.message];
+  return html`<div class="problem" role="alert">${details.map((detail) => html`<p>${detail}</p>`)}</div>`;
 }

@@ -1,6 +1,6 @@
 import { DAY, HOUR, MINUTE, SECOND, type Clock, type Random } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
-import { createTimeRepair, type StoredTime } from '../db/stored-times.ts';
+import { createTimeRepair, type StoredTime } from './scheduler.ts';
 import { createClaim } from './claim-jobs.ts';
 import { createFinish } from './finish-jobs.ts';
 
