@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { LIMITS } from '../src/features/hub/limits.ts';
 import { METRICS, SERVICE_METRICS } from '../src/features/health/metrics.ts';
 
 const PROJECT = join(import.meta.dirname, '..');
@@ -38,6 +39,14 @@ test('whatever is counted, by the program or by a trigger, is a metric with that
     assert.ok(metric, name);
     if (value) assert.ok(labelsOf(metric).includes(`\`${value}\``), `${name} ${value}`);
   }
+});
+
+test('the table of limits in the handbook is the list of those whose refusals are counted', () => {
+  const handbook = readFileSync(join(PROJECT, 'scripts/README.md'), 'utf8');
+  const rows = Object.entries(LIMITS).map(([name, [status, meaning]]) => `| \`${name}\` | ${status} | ${meaning} |`);
+  const table = ['| limit | answer | what it bounds |', '|---|---|---|', ...rows].join('\n');
+
+  assert.ok(handbook.includes(`\n${table}\n`), `scripts/README.md should have:\n${table}`);
 });
 
 function labelsOf({ labels = {} }: (typeof METRICS)[number]): string {

@@ -5,6 +5,7 @@ import { createHook } from 'node:async_hooks';
 import { test, type TestContext } from 'node:test';
 import { accounts } from '../src/features/accounts/account-store.ts';
 import { passwords as passwordsOf } from '../src/features/accounts/passwords.ts';
+import type { StoreHub } from '../src/features/hub/hub.ts';
 import { HttpError } from '../src/platform/http/reply.ts';
 import { startHub } from './support/hub.ts';
 
@@ -27,7 +28,7 @@ function countDerivations(t: TestContext): () => number {
 }
 
 test('a password is kept as argon2id of 19 MiB and two passes, in PHC form, with a salt of its own', async () => {
-  const passwords = passwordsOf({});
+  const passwords = passwordsOf({} as StoreHub);
   const [one, other] = [await passwords.hash(PASSWORD), await passwords.hash(PASSWORD)];
 
   assert.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
@@ -40,7 +41,7 @@ test('a password is kept as argon2id of 19 MiB and two passes, in PHC form, with
 });
 
 test('only the very password fits', async () => {
-  const passwords = passwordsOf({});
+  const passwords = passwordsOf({} as StoreHub);
   const stored = storedHash('pässword 1');
 
   assert.equal((await passwords.verify('pässword 1', stored)).ok, true);
@@ -50,7 +51,7 @@ test('only the very password fits', async () => {
 });
 
 test('a hash of weaker parameters still works, and is outdated', async () => {
-  const passwords = passwordsOf({});
+  const passwords = passwordsOf({} as StoreHub);
 
   assert.deepEqual(await passwords.verify(PASSWORD, storedHash(PASSWORD)), { ok: true, outdated: true });
   assert.deepEqual(
@@ -66,14 +67,14 @@ test('a hash of weaker parameters still works, and is outdated', async () => {
 
 test('a stored hash of another form is a fault, not a wrong password', async () => {
   for (const stored of ['', 'plain', '$argon2i$v=19$m=8,t=1,p=1$AAAA$AAAA', '$argon2id$v=16$m=8,t=1,p=1$AAAA$AAAA']) {
-    await assert.rejects(passwordsOf({}).verify(PASSWORD, stored), /unknown form/, stored);
+    await assert.rejects(passwordsOf({} as StoreHub).verify(PASSWORD, stored), /unknown form/, stored);
   }
 });
 
 test('an unknown name costs as many derivations as a known one, and never fits', async (t) => {
-  const stored = await passwordsOf({}).hash(PASSWORD);
+  const stored = await passwordsOf({} as StoreHub).hash(PASSWORD);
   const count = countDerivations(t);
-  const passwords = passwordsOf({});
+  const passwords = passwordsOf({} as StoreHub);
 
   assert.equal(count(), 0, 'nothing is derived for whoever asks nothing');
   for (const password of ['', 'a password', PASSWORD]) {
@@ -131,7 +132,7 @@ test('passwords of ten and of 1024 bytes are taken as they are', async (t) => {
 });
 
 test('two passwords are checked at once, thirty wait, and more are told to come back', async () => {
-  const passwords = passwordsOf({});
+  const passwords = passwordsOf({} as StoreHub);
   await passwords.hash('warm');
   const stored = storedHash(PASSWORD);
   const settled = await Promise.allSettled(Array.from({ length: 40 }, () => passwords.verify(PASSWORD, stored)));
@@ -148,7 +149,7 @@ test('two passwords are checked at once, thirty wait, and more are told to come 
 });
 
 test('never more than two passwords are derived at the same time', async (t) => {
-  const passwords = passwordsOf({});
+  const passwords = passwordsOf({} as StoreHub);
   await passwords.hash('warm');
   const stored = storedHash(PASSWORD);
   let running = 0;

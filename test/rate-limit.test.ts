@@ -100,6 +100,9 @@ test('after ten failed sign-ins an address has to wait, and is told how long', a
   const seconds = Number(refused.headers.get('retry-after'));
   assert.ok(seconds > 0 && seconds <= 60, `${seconds} s`);
   assert.equal(refused.json()['title'], 'Too Many Requests');
+  const { text } = await hub.anybody.get('/api/metrics');
+  assert.match(text, /service_limits_refused_total\{limit="sign-in"\} 1\n/);
+  assert.match(text, /service_limits_refused_total\{limit="join"\} 0\n/);
   hub.passTime(seconds * 1000);
   assert.equal((await attempt(hub.password)).status, 200);
 });

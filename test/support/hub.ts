@@ -14,7 +14,7 @@ import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
 import { passwords } from '../../src/features/accounts/passwords.ts';
 import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
-import { jobs, openStores, type Hub as HubHandle } from '../../src/features/hub/hub.ts';
+import { jobs, openStores, type Hub as HubHandle, type StoreHub } from '../../src/features/hub/hub.ts';
 import { jobHandlers } from '../../src/features/hub/job-kind.ts';
 import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
 import { closeServer } from '../../src/platform/http/server.ts';
@@ -33,7 +33,7 @@ let hashing: Promise<string> | undefined;
 
 /** The hash of everybody's password, made once in this process. */
 function passwordHash(): Promise<string> {
-  return (hashing ??= passwords({}).hash(PASSWORD));
+  return (hashing ??= passwords({} as StoreHub).hash(PASSWORD));
 }
 
 /**

@@ -2,9 +2,9 @@ import { HOUR, MINUTE } from '../../platform/clock.ts';
 import { addressGroup } from '../../platform/http/call-handler.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
-import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { audit, THE_HUB, type Actor } from '../audit/audit.ts';
 import { takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
+import type { NamedLimit } from '../hub/limits.ts';
 import type { Config } from '../hub/read-config.ts';
 import { accounts, type Role } from './account-store.ts';
 import { credentials, invitations, type Invitation, type NewInvitation } from './credential-store.ts';
@@ -15,7 +15,7 @@ export const DISPLAY_NAME_MAX = 80;
 export const INVITATION_HOURS = { standard: 72, max: 24 * 30 };
 
 const SET_UP_LIFETIME = 24 * HOUR;
-const JOIN_LIMIT: Limit = { name: 'join', burst: 20, everyMs: MINUTE };
+const JOIN_LIMIT: NamedLimit = { name: 'join', burst: 20, everyMs: MINUTE };
 const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 
 type NewName = { username: string; displayName: string };

@@ -2,11 +2,10 @@ import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { MINUTE, SECOND } from '../../platform/clock.ts';
 import { addressGroup } from '../../platform/http/call-handler.ts';
-import { HttpError } from '../../platform/http/reply.ts';
-import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { hashSecret } from '../../platform/secrets.ts';
-import { limits, once, takeTurn, type Hub } from '../hub/hub.ts';
+import { limits, metLimit, once, takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
+import type { NamedLimit } from '../hub/limits.ts';
 import { accounts, type AccountWithHash } from './account-store.ts';
 
 /** Bytes of UTF-8. */
@@ -31,9 +30,9 @@ const derive = promisify(argon2);
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
 /** From one address, whatever name is tried: ten failures, then one a minute. */
-const ADDRESS_LIMIT: Limit = { name: 'sign-in', burst: 10, everyMs: MINUTE };
+const ADDRESS_LIMIT: NamedLimit = { name: 'sign-in', burst: 10, everyMs: MINUTE };
 /** For one name from everywhere: wide, so that a stranger can hardly lock its owner out. */
-const NAME_LIMIT: Limit = { name: 'sign-in-name', burst: 100, everyMs: 10 * SECOND };
+const NAME_LIMIT: NamedLimit = { name: 'sign-in-name', burst: 100, everyMs: 10 * SECOND };
 
 /** One more than the first, since only a hash that changed in between is worth another look. */
 const ROUNDS = 2;
@@ -67,7 +66,7 @@ export async function checkPassword<T>(
 
 /** Counts the attempt against its limits, or throws 429. What it returns takes that back. */
 function admit(hub: Hub, { username, address }: Attempt): () => void {
-  const taken: [Limit, string][] = [
+  const taken: [NamedLimit, string][] = [
     [ADDRESS_LIMIT, addressGroup(address)], [NAME_LIMIT, hashSecret(username.toLowerCase())],
   ];
   for (const [limit, who] of taken) takeTurn(hub, limit, who);
@@ -75,8 +74,8 @@ function admit(hub: Hub, { username, address }: Attempt): () => void {
 }
 
 /** Hashes and verifies passwords with argon2id (RFC 9106), as PHC strings. Throws 503 when too many wait. */
-export const passwords = once((_hub: object) => {
-  const queue = createSlots(AT_ONCE, WAITING, tooManyAtOnce);
+export const passwords = once((hub: StoreHub) => {
+  const queue = createSlots(AT_ONCE, WAITING, () => metLimit(hub, 'passwords', 5, 'Too many sign-ins at once.'));
 
   return {
     hash: (password: string): Promise<string> => queue(async () => {
@@ -119,8 +118,4 @@ function isWeaker({ memory, passes }: Parameters): boolean {
 
 function unpadded(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '');
-}
-
-function tooManyAtOnce(): HttpError {
-  return new HttpError(503, 'Too many sign-ins at once.', { headers: { 'retry-after': '5' } });
 }

@@ -7,7 +7,7 @@ import { createFile } from '../../platform/files/durable-file.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { createHostLanes, createSlots } from '../../platform/limit-concurrency.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
-import { bufferedCounts, once, type Hub } from '../hub/hub.ts';
+import { bufferedCounts, metLimit, once, type Hub } from '../hub/hub.ts';
 import { RefusedFile } from './byte-walk.ts';
 import { cachedFiles } from './cache-store.ts';
 import { recogniseContent } from './recognise-file.ts';
@@ -35,10 +35,10 @@ const ROWS_AT_ONCE = 200;
 export type CachedContent = { path: string; bytes: number; mediaType: string; sha256: string };
 
 /** Fetches that are under way, by the hash of their URL. */
-const fetches = once(() => ({
+const fetches = once((hub: Hub) => ({
   underWay: new Map<string, { host: string; fetching: Promise<CachedContent> }>(),
   inLane: createHostLanes(),
-  inSlot: createSlots(FETCHED_AT_ONCE, MAX_UNDER_WAY, busy),
+  inSlot: createSlots(FETCHED_AT_ONCE, MAX_UNDER_WAY, () => tooMany(hub)),
 }));
 
 /**
@@ -86,7 +86,7 @@ function fetchOnce(hub: Hub, urlHash: string, url: string): Promise<CachedConten
   if (found) return found.fetching;
   const { host } = new URL(url);
   const ofHost = [...underWay.values()].filter((one) => one.host === host);
-  if (underWay.size >= MAX_UNDER_WAY || ofHost.length >= MAX_OF_HOST) return Promise.reject(busy());
+  if (underWay.size >= MAX_UNDER_WAY || ofHost.length >= MAX_OF_HOST) return Promise.reject(tooMany(hub));
   // A turn at the host comes before a slot: files that wait for one slow host keep no others from being fetched.
   const fetching = inLane(host, FOREVER, () => inSlot(() => fetchAndKeep(hub, urlHash, url)))
     .finally(() => underWay.delete(urlHash));
@@ -212,6 +212,6 @@ function unavailable(reason: string): HttpError {
   return new HttpError(404, `The publisher’s file is not available: ${reason}`);
 }
 
-function busy(): HttpError {
-  return new HttpError(503, 'Too many files are being fetched at once.', { headers: { 'retry-after': '10' } });
+function tooMany(hub: Hub): HttpError {
+  return metLimit(hub, 'cache-fetches', 10, 'Too many files are being fetched at once.');
 }

@@ -4,6 +4,7 @@ import { familiesFrom, type Metric } from '../../platform/metrics/exposition.ts'
 import { DURATION_BOUNDS } from '../../platform/metrics/counters.ts';
 import { HTTP_METRICS, PROCESS_METRICS } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
+import { LIMITS } from '../hub/limits.ts';
 import { syncSource } from '../feeds/sync-source.ts';
 import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
@@ -63,6 +64,8 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
 
   kept('gauge', 'service_alert_deliveries', 'Outbound alert deliveries recorded in the database by state.',
     { state: DELIVERY_STATES }),
+  kept('counter', 'service_limits_refused_total', 'Requests refused because they met a limit, by limit.',
+    { limit: Object.keys(LIMITS) }),
   kept('counter', 'service_error_events_total',
     'Errors that are the fault of the hub, by the process they happened in.', { process: ['web', 'worker'] }),
   gauge('service_worker_last_seen_timestamp_seconds', 'When the worker last showed that it runs, 0 for never.',

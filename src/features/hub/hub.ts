@@ -1,13 +1,14 @@
 import { SECOND, type Clock, type Random } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { createThrottledWrites } from '../../platform/db/batched-writes.ts';
-import { createRateLimitStore, type Limit } from '../../platform/db/rate-limit-store.ts';
+import { createRateLimitStore } from '../../platform/db/rate-limit-store.ts';
 import { createJobQueue } from '../../platform/jobs/job-queue.ts';
 import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
-import { tooMany } from '../../platform/http/reply.ts';
+import { tryLater, type HttpError } from '../../platform/http/reply.ts';
 import type { Log } from '../../platform/log.ts';
 import { createBufferedCounters, createCounters } from '../../platform/metrics/counters.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
+import { LIMITS, type LimitName, type NamedLimit } from './limits.ts';
 import type { Config } from './read-config.ts';
 
 /** The handle that every act takes first: what differs between a process and a test. Made once per process. */
@@ -68,9 +69,15 @@ export const heartbeats = store(({ db, clock }) => createHeartbeats(db, clock));
 export const limits = store(({ db, clock }) => createRateLimitStore(db, clock));
 
 /** Counts one try of `who` against a limit, or throws 429. */
-export function takeTurn(hub: StoreHub, limit: Limit, who: string): void {
+export function takeTurn(hub: StoreHub, limit: NamedLimit, who: string): void {
   const wait = limits(hub).take(limit, who);
-  if (wait > 0) throw tooMany(wait / SECOND);
+  if (wait > 0) throw metLimit(hub, limit.name, wait / SECOND);
+}
+
+/** Counts a request that meets a limit and returns its refusal; `seconds` until it is worth trying again. */
+export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reason = 'Too many attempts.'): HttpError {
+  bufferedCounts(hub).add('limits_refused_total', limit);
+  return tryLater(LIMITS[limit][0], seconds, reason);
 }
 
 /** Large changes in transactions so short that others hardly wait; what is asked for at once takes turns. */

@@ -1,5 +1,4 @@
 import { SECOND } from '../../platform/clock.ts';
-import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
@@ -8,14 +7,15 @@ import { createSlots } from '../../platform/limit-concurrency.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
 import { audit, type Actor } from '../audit/audit.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
-import { once, takeTurn, type Hub } from '../hub/hub.ts';
+import { metLimit, once, takeTurn, type Hub } from '../hub/hub.ts';
+import type { NamedLimit } from '../hub/limits.ts';
 import {
   SOURCE_KINDS, sources, TITLE_MAX, VISIBILITIES, type NewSource, type Source, type SourceKind, type Visibility,
 } from '../sources/source-store.ts';
 import { createWebhook, type WebhookAccess } from '../webhooks/manage-webhooks.ts';
 
 /** Each look at an address is a request to somebody else's server. */
-const ADD_LIMIT: Limit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
+const ADD_LIMIT: NamedLimit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
 
 /** Reading a large feed takes the processor for up to a second: others are served in between. */
 const OPENED_AT_ONCE = 2;
@@ -24,7 +24,8 @@ const WAITING = 50;
 /** `webhook` is what its sender needs, with the secret, which is told this once; null for sources of other kinds. */
 export type AddedSource = { source: Source; webhook: WebhookAccess | null };
 
-const slots = once(() => createSlots(OPENED_AT_ONCE, WAITING, tooManyAtOnce));
+const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
+  () => metLimit(hub, 'add-source-at-once', 10, 'Too many feeds are being added at once.')));
 
 /**
  * Adds a source. A feed is fetched first: what cannot be read is refused, and its posts are there at once. 409 for a
@@ -64,10 +65,6 @@ function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
   if (known === undefined) return;
   const detail = 'You already follow this feed.';
   throw new HttpError(409, detail, { errors: [{ pointer: '/url', detail }], members: { sourceId: known } });
-}
-
-function tooManyAtOnce(): HttpError {
-  return new HttpError(503, 'Too many feeds are being added at once.', { headers: { 'retry-after': '10' } });
 }
 
 /** What went wrong on the way to the feed is for the person who named it. Faults of the hub's own stay faults. */

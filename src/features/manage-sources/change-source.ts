@@ -1,5 +1,4 @@
 import { MINUTE } from '../../platform/clock.ts';
-import type { Limit } from '../../platform/db/rate-limit-store.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { byteSize } from '../../platform/http/html.ts';
@@ -9,12 +8,13 @@ import { bytesLeft } from '../attachments/receive-upload.ts';
 import { audit, type Actor, type AuditDetail, type AuditEvent } from '../audit/audit.ts';
 import { settleFailedSyncs, syncSoon } from '../feeds/sync-source.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
+import type { NamedLimit } from '../hub/limits.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { manageableSource, sources, type Source } from '../sources/source-store.ts';
 import { readSourceChange, type SourceChange } from './add-source.ts';
 
-const SYNC_LIMIT: Limit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
+const SYNC_LIMIT: NamedLimit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
 
 /** Changes title or visibility, pauses or resumes. The source as it is then. */
 export function changeSource(

@@ -1,9 +1,10 @@
 import { DAY, SECOND } from '../../platform/clock.ts';
 import { batchingWrites, type Batch } from '../../platform/db/batched-writes.ts';
-import { arrivalAfter, waitFor, type Rate } from '../../platform/db/rate-limit-store.ts';
-import { HttpError, invalid, notFound, tooMany } from '../../platform/http/reply.ts';
+import { arrivalAfter, waitFor } from '../../platform/db/rate-limit-store.ts';
+import { HttpError, invalid, notFound } from '../../platform/http/reply.ts';
 import { SealedSecretError } from '../../platform/secrets.ts';
-import { bufferedCounts, counts, once, type Hub } from '../hub/hub.ts';
+import { bufferedCounts, counts, metLimit, once, type Hub } from '../hub/hub.ts';
+import type { NamedLimit } from '../hub/limits.ts';
 import { preparePosts, storePosts } from '../posts/ingest-posts.ts';
 import { posts } from '../posts/post-store.ts';
 import { sources } from '../sources/source-store.ts';
@@ -79,7 +80,7 @@ function requireRecent(at: number, now: number): void {
 function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void {
   if (webhookEvents(hub).isKnown(sourceId, verified)) throw new KnownEvent();
   const waitMs = waitForWebhook(hub, sourceId);
-  if (waitMs > 0) throw tooMany(waitMs / SECOND);
+  if (waitMs > 0) throw metLimit(hub, RATE.name, waitMs / SECOND);
 }
 
 /** Does the slow part, and returns what is to be done in the transaction. */
@@ -105,7 +106,7 @@ export function removeOldEvents(hub: Hub, limit: number): number {
 }
 
 /** How often each webhook may send. */
-const RATE: Rate = { burst: 10_000, everyMs: SECOND / 100 };
+const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND / 100 };
 
 /** A verified event. `apply` does what it asks for, in the transaction; null for one that asks for nothing. */
 type Acceptance = AcceptedEvent & { apply: (() => void) | null };
@@ -162,7 +163,7 @@ function accept(hub: Hub, event: Acceptance, activity: Activity): void {
   const { sourceId, apply } = event;
   const now = hub.clock();
   const waitMs = waitFor(RATE, activity.arrivesAt, now);
-  if (waitMs > 0 && !webhookEvents(hub).isKnown(sourceId, event)) throw tooMany(waitMs / SECOND);
+  if (waitMs > 0 && !webhookEvents(hub).isKnown(sourceId, event)) throw metLimit(hub, RATE.name, waitMs / SECOND);
   if (!webhookEvents(hub).add(event)) throw new KnownEvent();
   apply?.();
   activity.arrivesAt = arrivalAfter(RATE, activity.arrivesAt, now);

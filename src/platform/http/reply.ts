@@ -83,10 +83,10 @@ export function invalid(errors: FieldError[], status: 400 | 422 = 422): HttpErro
   return new HttpError(status, errors.map((error) => error.detail).join(' '), { errors });
 }
 
-/** 429; `seconds` until the next try is admitted. */
-export function tooMany(seconds: number): HttpError {
+/** 429 for who came too often, 503 where too much is under way; `seconds` after which to try again. */
+export function tryLater(status: 429 | 503, seconds: number, reason: string): HttpError {
   const wait = Math.max(1, Math.ceil(seconds));
-  return new HttpError(429, `Too many attempts. Try again in ${wait} s.`, { headers: { 'retry-after': String(wait) } });
+  return new HttpError(status, `${reason} Try again in ${wait} s.`, { headers: { 'retry-after': String(wait) } });
 }
 
 /** The error as `application/problem+json` (RFC 9457). */

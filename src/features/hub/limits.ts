@@ -1,0 +1,22 @@
+import type { Limit } from '../../platform/db/rate-limit-store.ts';
+
+/**
+ * Every limit that a client can meet, by its label in `service_limits_refused_total`: the status of a refusal, and what
+ * is bounded. The handbook's table is held against this list.
+ */
+export const LIMITS = {
+  'sign-in': [429, 'Sign-ins from one address: 10 at once, then one a minute.'],
+  'sign-in-name': [429, 'Sign-ins to one account from anywhere: 100 at once, then one every 10 seconds.'],
+  'passwords': [503, 'Passwords that are checked at once, with those that wait.'],
+  'join': [429, 'Attempts to join from one address: 20 at once, then one a minute.'],
+  'add-source': [429, 'Feeds that one account adds: 30 at once, then one every 20 seconds.'],
+  'add-source-at-once': [503, 'Feeds that are opened at once in order to be added, with those that wait.'],
+  'sync-now': [429, 'Synchronisations that one account asks for: 10 at once, then one a minute.'],
+  'webhook-rate': [429, 'Events of one webhook: 10,000 at once, then 100 a second.'],
+  'cache-fetches': [503, 'Remote files that are fetched at once, of one host and of all.'],
+} as const satisfies Record<string, readonly [status: 429 | 503, meaning: string]>;
+
+export type LimitName = keyof typeof LIMITS;
+
+/** A rate limit that is counted when somebody meets it. */
+export type NamedLimit = Limit & { name: LimitName };
