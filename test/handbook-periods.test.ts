@@ -13,7 +13,7 @@ import { INVITATION_HOURS } from '../src/features/accounts/join-hub.ts';
 import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../src/features/alerts/deliver-alert.ts';
 import { REMIND_EVERY, TELL_EVERY } from '../src/features/alerts/raise-alerts.ts';
 import { TROUBLES } from '../src/features/alerts/troubles.ts';
-import { KEPT_UNNAMED } from '../src/features/attachments/sweep-uploads.ts';
+import { KEPT_UNNAMED } from '../src/features/attachments/upload-files.ts';
 import { previewRetention } from '../src/features/retention/remove-old-rows.ts';
 import { EVENTS_KEPT } from '../src/features/webhooks/receive-event.ts';
 import { LONGEST_QUIET } from '../src/features/webhooks/manage-webhooks.ts';

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
-import { sweepUploads } from '../src/features/attachments/sweep-uploads.ts';
-import { uploadFiles } from '../src/features/attachments/upload-files.ts';
+import { sweepUploads, uploadFiles } from '../src/features/attachments/upload-files.ts';
 import { HOUR } from '../src/platform/clock.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import {

@@ -1,5 +1,5 @@
 import { deliverAlert } from '../features/alerts/deliver-alert.ts';
-import { scanUpload } from '../features/attachments/scan-upload.ts';
+import { scanUpload } from '../features/attachments/scan-file.ts';
 import { syncSource } from '../features/feeds/sync-source.ts';
 import { removeAccount } from '../features/leaving/leave-hub.ts';
 import { removeSource } from '../features/manage-sources/remove-source.ts';

@@ -2,8 +2,8 @@ import { credentials, invitations } from '../features/accounts/credential-store.
 import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/deliver-alert.ts';
 import { tellTroubles } from '../features/alerts/raise-alerts.ts';
 import { tidyCache } from '../features/attachments/remote-cache.ts';
-import { scanUnscanned } from '../features/attachments/scan-upload.ts';
-import { removeAbandonedUploads, sweepUploads } from '../features/attachments/sweep-uploads.ts';
+import { scanUnscanned } from '../features/attachments/scan-file.ts';
+import { removeAbandonedUploads, sweepUploads } from '../features/attachments/upload-files.ts';
 import { planDueSyncs } from '../features/feeds/sync-source.ts';
 import { watchBackups, watchEnds, watchErrors, watchSpace } from '../features/health/watch-troubles.ts';
 import { watchWorker } from '../features/health/watch-worker.ts';

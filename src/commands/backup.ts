@@ -1,13 +1,19 @@
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
-import { BackupBusy, BackupError } from '../features/backups/backup-folder.ts';
+import { dirname, join, resolve } from 'node:path';
+import { BackupBusy, BackupError, timeOfBackup } from '../features/backups/backup-folder.ts';
 import { noteRun, type Run } from '../features/backups/backup-status.ts';
-import { makeBackup, type MadeBackup } from '../features/backups/make-backup.ts';
+import { type MadeBackup, makeBackup } from '../features/backups/make-backup.ts';
+import type { AbsentUpload } from '../features/backups/manifest.ts';
+import type { Counts } from '../features/backups/snapshot-store.ts';
+import { type Verification, verifyBackup } from '../features/backups/verify-backup.ts';
+import { lockForVerifying } from '../features/hub/data-locks.ts';
+import { type Config, ConfigError, PROJECT_ROOT } from '../features/hub/read-config.ts';
+import { DAY, HOUR, isoTime, MINUTE, SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { byteSize } from '../platform/http/html.ts';
-import { listed } from './verify.ts';
-import type { Config } from '../features/hub/read-config.ts';
-import type { Command, CommandContext, ExitCode, Values } from './command.ts';
+import { type Command, type CommandContext, type ExitCode, UsageError, type Values } from './command.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
@@ -24,7 +30,8 @@ export const backupCommand: Command = {
     const began = Date.now();
     try {
       const made = await makeBackup({ ...optionsOf(config, context), signal: stopped.signal });
-      await note(context, toRun(made, began));
+      const seconds = secondsSince(began);
+      await note(context, { ...runOf(made.verification), seconds, problem: whatIsWrong(made.verification) });
       return tell(made, began, values, context);
     } catch (error) {
       return await fail(error, began, values, context);
@@ -61,20 +68,19 @@ function optionsOf(config: Config, { err, isTerminal }: CommandContext) {
   };
 }
 
-function toRun({ name, verification }: MadeBackup, began: number): Run {
-  const { verdict, verifiedAt } = verification;
-  const ok = verdict === 'verified';
-  return { name, at: verifiedAt, ok, verdict, bytes: bytesOf(verification), seconds: secondsSince(began),
-    problem: ok ? null : whatIsWrong(verification) };
+/** A verification as the hub remembers it. */
+function runOf(verification: Verification): Run {
+  const { name, verdict, verifiedAt: at, seconds, problem } = verification;
+  return { name, at, ok: verdict === 'verified', verdict, bytes: bytesOf(verification), seconds, problem };
 }
 
-function bytesOf({ databaseBytes, archiveBytes }: MadeBackup['verification']): number {
-  return (databaseBytes ?? 0) + (archiveBytes ?? 0);
+function bytesOf({ databaseBytes, archiveBytes }: Verification): number | null {
+  return databaseBytes === null || archiveBytes === null ? null : databaseBytes + archiveBytes;
 }
 
-function whatIsWrong({ absent, defects }: MadeBackup['verification']): string {
+function whatIsWrong({ absent, defects }: Verification): string | null {
   const lost = absent.length > 0 ? [`missing or damaged uploads: ${absent.length}`] : [];
-  return [...lost, ...defects].join('; ');
+  return [...lost, ...defects].join('; ') || null;
 }
 
 /** The result stands whether or not it could be noted for the hub. */
@@ -103,7 +109,7 @@ function tell(made: MadeBackup, began: number, values: Values, { out, err, isTer
 }
 
 /** `key=value …`; the folder is last, because a path may hold spaces. */
-function inOneLine(fields: Record<string, string | number>): string {
+function inOneLine(fields: Record<string, string | number | null>): string {
   return Object.entries(fields).map(([key, value]) => `${key}=${value}`).join(' ');
 }
 
@@ -131,4 +137,120 @@ function secondsSince(began: number): number {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Reports on a backup. Needs neither a hub nor its configuration, and may be run by another user. */
+export const verifyCommand: Command = {
+  options: { json: { type: 'boolean' } },
+  operands: 1,
+
+  async run([folder], { json }, context) {
+    if (!folder) throw new UsageError('the folder of the backup is missing');
+    const dataDir = dataDirOf(folder, context);
+    // Another user may read, and no more: then it is verified without a lock, and without a note for the hub.
+    const lock = dataDir === null ? undefined : await lockForVerifying(dataDir).catch(() => undefined);
+    const migrations = readMigrations(join(PROJECT_ROOT, 'migrations'));
+    const verification = await verifyBackup(folder, { migrations, clock: Date.now });
+    // It may have been taken away before there was a lock; that is no damage for the hub to worry about.
+    if (dataDir !== null && existsSync(folder)) {
+      await noteRun(dataDir, 'verification', runOf(verification), process.pid).catch(() => {});
+    }
+    lock?.release();
+    context.out(json ? `${JSON.stringify(verification)}\n` : formatReport(verification));
+    return verification.verdict === 'verified' ? 0 : 1;
+  },
+};
+
+/**
+ * DATA_DIR where the folder is one of its own backups, whose state the hub wants to know; else null. For another
+ * account too: what root wrote there would be out of the hub's reach.
+ */
+function dataDirOf(folder: string, context: CommandContext): string | null {
+  try {
+    const { dataDir, databasePath } = context.config;
+    if (statSync(databasePath).uid !== process.getuid?.()) return null;
+    const path = realpathSync(resolve(folder));
+    const isOwn = dirname(path) === join(realpathSync(dataDir), 'backups');
+    return isOwn && timeOfBackup(path.slice(dirname(path).length + 1)) !== undefined ? dataDir : null;
+  } catch (error) {
+    if (error instanceof ConfigError || codeOf(error) !== undefined) return null;
+    throw error;
+  }
+}
+
+const LISTED = 20;
+
+/** One line for each of the first files that could not be saved. */
+export function listed(absent: AbsentUpload[]): string[] {
+  const lines = absent.slice(0, LISTED).map(({ sha256, why }) => `uploads/${sha256.slice(0, 2)}/${sha256} is ${why}`);
+  return absent.length > LISTED ? [...lines, `… and ${absent.length - LISTED} more`] : lines;
+}
+
+/** The report of a verification, to be read in a log every morning. Its last line is the verdict. */
+function formatReport(verification: Verification): string {
+  const { folder, name, defects, absent, notes } = verification;
+  const lines = [
+    `Backup ${name} (${folder})`,
+    ...facts(verification).map(([label, value]) => `  ${label.padEnd(13)}${value}`),
+    ...notes.map((text) => `  note: ${text}`),
+    ...[...listed(absent), ...defects].map((text) => `  defect: ${text}`),
+    verdictLine(verification),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function facts(verification: Verification): [label: string, value: string][] {
+  const { createdAt, version, verifiedAt, counts, databaseBytes, archiveBytes, schemaVersion, schema } = verification;
+  const lines: [string, string | null][] = [
+    ['made', createdAt === null ? null : `${inUtc(createdAt)}, ${age(verifiedAt - createdAt)} ago` +
+      (version === null ? '' : `, by version ${version}`)],
+    ['database', databaseBytes === null ? null : byteSize(databaseBytes, 1) +
+      (schemaVersion === null ? '' : `, schema ${schemaVersion}${SCHEMAS[schema ?? 'same']}`)],
+    ['content', counts && `${count(counts.accounts, 'account')} (${count(counts.admins, 'administrator')}), ` +
+      `${count(counts.sources, 'source')}, ${count(counts.posts, 'post')}`],
+    ['attachments', counts && attachments(counts, verification)],
+    ['archive', archiveBytes === null ? null : byteSize(archiveBytes, 1)],
+    ['verified', `${inUtc(verifiedAt)}, in ${verification.seconds.toFixed(1)} s`],
+  ];
+  return lines.filter((line): line is [string, string] => line[1] !== null);
+}
+
+const SCHEMAS = {
+  same: '',
+  older: ' (older than this program)',
+  newer: ' (newer than this program)',
+  foreign: ' (unknown to this program)',
+};
+
+function attachments(counts: Counts, { verdict, absent }: Verification): string {
+  const files = count(counts.uploads, 'file');
+  const about = `${count(counts.attachments, 'attachment')} in ${files}, ${byteSize(counts.uploadBytes, 1)}`;
+  if (verdict === 'failed') return about;
+  const state = absent.length === 0 ? 'all present, size and SHA-256 equal' : `${count(absent.length, 'file')} ABSENT`;
+  return `${about}: ${state}`;
+}
+
+function verdictLine({ verdict, problem, schema, absent, defects }: Verification): string {
+  if (verdict === 'failed') return `FAILED: ${problem}. Do not restore this backup.`;
+  if (verdict === 'degraded') {
+    return `DEGRADED: intact since it was made, but the hub itself was incomplete (${absent.length} files absent, ` +
+      `${defects.length} other defects).`;
+  }
+  const isKnown = schema === 'same' || schema === 'older';
+  return isKnown ? 'VERIFIED: this backup can be restored.' : 'VERIFIED, but this program cannot restore it.';
+}
+
+function inUtc(at: number): string {
+  return `${isoTime(at).slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+function age(ms: number): string {
+  for (const [unit, noun] of [[DAY, 'day'], [HOUR, 'hour'], [MINUTE, 'minute']] as const) {
+    if (ms >= 2 * unit) return count(Math.floor(ms / unit), noun);
+  }
+  return count(Math.max(0, Math.floor(ms / SECOND)), 'second');
+}
+
+function count(number: number, noun: string): string {
+  return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
 }

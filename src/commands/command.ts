@@ -30,18 +30,3 @@ export type CommandContext = Terminal & {
 
 /** Thrown for arguments that make no sense: exit 2, with the usage. */
 export class UsageError extends Error {}
-
-/** How many entries of a list are told at most; one more is read, to know that there are more. */
-export const LISTED = 100;
-
-/** Tells the newest entries of a list, each by `write`: a line, or with `json` a value; `none` where there are none. */
-export function tellNewest<Item>(
-  found: Item[], json: unknown, write: (item: Item) => unknown, none: string, { out, err }: CommandContext,
-): ExitCode {
-  const written = found.slice(0, LISTED).map(write);
-  if (json) out(`${JSON.stringify(written)}\n`);
-  else if (written.length === 0) err(`${none}\n`);
-  else out(written.join(''));
-  if (found.length > LISTED) err(`only the newest ${LISTED} are listed\n`);
-  return 0;
-}

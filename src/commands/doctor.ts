@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { uploads } from '../features/attachments/attachment-store.ts';
-import { compareUploads } from '../features/attachments/sweep-uploads.ts';
-import { uploadFiles } from '../features/attachments/upload-files.ts';
+import { compareUploads, uploadFiles } from '../features/attachments/upload-files.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { readHealth } from '../features/health/read-health.ts';
 import { readStorageSizes } from '../features/health/storage-sizes.ts';

@@ -10,7 +10,7 @@ export const COMMANDS: ListedCommand[] = [
   {
     name: 'alerts', usage: 'alerts test | alerts list [--state STATE] [--json]',
     summary: 'Send a test alert and print the answer, or list the newest alerts (of --state failed|pending|delivered).',
-    load: async () => (await import('./alerts.ts')).alertsCommand,
+    load: async () => (await import('./administer.ts')).alertsCommand,
   },
   {
     name: 'backup', usage: 'backup [--json]',
@@ -30,13 +30,13 @@ export const COMMANDS: ListedCommand[] = [
   {
     name: 'invite', usage: 'invite [--role admin|member] [--hours N]',
     summary: 'Print an invitation link for one person (a member by default, valid for 72 hours).',
-    load: async () => (await import('./invite.ts')).inviteCommand,
+    load: async () => (await import('./administer.ts')).inviteCommand,
   },
   {
     name: 'jobs', usage: 'jobs list [--state STATE] [--json] | jobs retry <id> | jobs discard <id>',
     summary: 'List jobs (failed ones by default; --state failed|retrying|queued|running|done|discarded|all), ' +
       'or retry or discard one.',
-    load: async () => (await import('./jobs.ts')).jobsCommand,
+    load: async () => (await import('./administer.ts')).jobsCommand,
   },
   {
     name: 'migrate', usage: 'migrate [--allow-unsafe]',
@@ -56,12 +56,12 @@ export const COMMANDS: ListedCommand[] = [
   {
     name: 'retention', usage: 'retention [--dry-run] [--json]',
     summary: 'Remove old notifications, reading history, audit records and errors now; --dry-run only counts them.',
-    load: async () => (await import('./retention.ts')).retentionCommand,
+    load: async () => (await import('./administer.ts')).retentionCommand,
   },
   {
     name: 'verify', usage: 'verify <backup_dir> [--json]',
     summary: 'Check every byte of a backup and report; changes nothing in it.',
-    load: async () => (await import('./verify.ts')).verifyCommand,
+    load: async () => (await import('./backup.ts')).verifyCommand,
   },
 ];
 

@@ -63,7 +63,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a file stays for 24 hours after the last row that named it',
-    file: 'src/features/attachments/sweep-uploads.ts',
+    file: 'src/features/attachments/upload-files.ts',
     from: 'KEPT_UNNAMED = DAY',
     to: 'KEPT_UNNAMED = HOUR',
     test: 'test/sweep-uploads.test.ts',
@@ -71,7 +71,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'no file is removed while a backup is made',
-    file: 'src/features/attachments/sweep-uploads.ts',
+    file: 'src/features/attachments/upload-files.ts',
     from: 'if (!lock) return undefined;',
     to: 'if (!lock) return work();',
     test: 'test/sweep-uploads.test.ts',

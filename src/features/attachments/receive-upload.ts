@@ -7,8 +7,7 @@ import type { Hub } from '../hub/hub.ts';
 import { attachments, uploads, type NewUpload } from './attachment-store.ts';
 import { RefusedFile } from './byte-walk.ts';
 import { cleanFilename, startRecognition } from './recognise-file.ts';
-import { scanFile, scannerOf, type ScannerOptions } from './scan-file.ts';
-import { noteScan, scanLater } from './scan-upload.ts';
+import { noteScan, scanFile, scanLater, scannerOf, type ScannerOptions } from './scan-file.ts';
 import { uploadFiles } from './upload-files.ts';
 
 /** The name of the form's parts that hold files. */

@@ -1,0 +1,165 @@
+import { INVITATION_HOURS, joinUrl, makeInvitation } from '../features/accounts/join-hub.ts';
+import { discardJob, retryJob } from '../features/admin/settle-job.ts';
+import { deliveryJson } from '../features/alerts/alert-list.ts';
+import { alertDeliveries, DELIVERY_STATES, type AlertDelivery } from '../features/alerts/alert-store.ts';
+import { receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
+import { COMMAND_LINE } from '../features/audit/audit.ts';
+import { jobs } from '../features/hub/hub.ts';
+import { previewRetention, removeOldRowsNow, type ExpiredRows } from '../features/retention/remove-old-rows.ts';
+import { DAY, HOUR, isoTime } from '../platform/clock.ts';
+import { parseId } from '../platform/http/input.ts';
+import { JOB_STATES, type JobRow } from '../platform/jobs/job-queue.ts';
+import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
+
+/** The operator's receiver of alerts: whether it works, and what it was sent. */
+export const alertsCommand: Command = {
+  options: { state: { type: 'string' }, json: { type: 'boolean' } },
+  operands: 1,
+
+  run([act], values, context) {
+    if (act === 'test') return testReceiver(context);
+    if (act === 'list') return listAlerts(values, context);
+    throw new UsageError('expected test or list');
+  },
+};
+
+/** Prints an invitation link, and nothing else, on standard output. */
+export const inviteCommand: Command = {
+  options: { role: { type: 'string' }, hours: { type: 'string' } },
+  operands: 0,
+
+  async run(_args, { role = 'member', hours = String(INVITATION_HOURS.standard) }, context): Promise<ExitCode> {
+    if (role !== 'admin' && role !== 'member') throw new UsageError('--role must be admin or member');
+    const count = Number(hours);
+    if (!/^\d+$/.test(String(hours)) || count < 1 || count > INVITATION_HOURS.max) {
+      throw new UsageError(`--hours must be an integer from 1 to ${INVITATION_HOURS.max}`);
+    }
+    const { token } = makeInvitation(await context.openHub(), role, count * HOUR, COMMAND_LINE);
+    context.out(`${joinUrl(context.config, token)}\n`);
+    return 0;
+  },
+};
+
+/** Looks after jobs: above all those that ran out of retries. */
+export const jobsCommand: Command = {
+  options: { state: { type: 'string' }, json: { type: 'boolean' } },
+  operands: 2,
+
+  run([act, id], values, context) {
+    if (act === 'list' && id === undefined) return listJobs(values, context);
+    if (act === 'retry' || act === 'discard') return settleJob(act, id, context);
+    throw new UsageError('expected list, retry <id> or discard <id>');
+  },
+};
+
+/** Removes what has been kept long enough, as the worker does once a day. */
+export const retentionCommand: Command = {
+  options: { 'dry-run': { type: 'boolean' }, json: { type: 'boolean' } },
+  operands: 0,
+
+  async run(_args, values, { out, openHub }): Promise<ExitCode> {
+    const hub = await openHub();
+    const found = previewRetention(hub);
+    if (values['dry-run'] !== true) await removeOldRowsNow(hub, COMMAND_LINE);
+    out(values['json'] ? `${JSON.stringify(found.map(expiredJson))}\n` : found.map(expiredLine).join(''));
+    return 0;
+  },
+};
+
+const OUTCOMES = {
+  delivered: 'delivered', retry: 'not delivered, a later attempt may succeed', failed: 'not delivered',
+};
+
+/** Sent at once and once, past the queue. The address itself is never shown: it is a secret. */
+async function testReceiver({ out, err, openHub, config }: CommandContext): Promise<ExitCode> {
+  const hub = await openHub();
+  const receiver = receiverOf(hub);
+  if (!receiver) {
+    err('no receiver is configured: ALERT_WEBHOOK_URL is not set\n');
+    return 1;
+  }
+  const { outcome, detail } = await sendAlert(receiver, {
+    title: 'Test alert',
+    text: 'The operator of this hub sent this message to test its alerts.',
+    severity: 'info',
+    event: 'test',
+    at: hub.clock(),
+    hubUrl: config.baseUrl,
+    suppressed: 0,
+  });
+  out(`${OUTCOMES[outcome]}: ${detail}\n`);
+  return outcome === 'delivered' ? 0 : 1;
+}
+
+async function listAlerts({ state, json }: Values, context: CommandContext): Promise<ExitCode> {
+  const known = DELIVERY_STATES.find((one) => one === state);
+  if (state !== undefined && !known) throw new UsageError(`--state must be one of ${DELIVERY_STATES.join(', ')}`);
+  const found = alertDeliveries(await context.openHub()).list({ limit: LISTED + 1, state: known });
+  return tellNewest(found, json, json ? deliveryJson : alertLine, known ? `no ${known} alerts` : 'no alerts', context);
+}
+
+function alertLine({ id, state, event, attempts, createdAt, title, suppressed, lastError }: AlertDelivery): string {
+  const more = suppressed > 0 ? ` (and ${suppressed} more)` : '';
+  const when = isoTime(createdAt);
+  return `${[id, state, event, `${attempts} attempts`, when, title + more, lastError ?? ''].join('\t')}\n`;
+}
+
+async function listJobs({ state = 'failed', json }: Values, context: CommandContext): Promise<ExitCode> {
+  const known = JOB_STATES.find((one) => one === state);
+  if (!known && state !== 'all') throw new UsageError(`--state must be one of ${JOB_STATES.join(', ')}, all`);
+  const found = jobs(await context.openHub()).list({ limit: LISTED + 1, state: known });
+  return tellNewest(found, json, json ? jobJson : jobLine, known ? `no ${state} jobs` : 'no jobs', context);
+}
+
+/** As the API shows it, with what it works on: this is for whoever runs the hub. */
+function jobJson({ runAt, leaseExpiresAt, createdAt, finishedAt, ...job }: JobRow) {
+  return {
+    ...job,
+    runAt: isoTime(runAt), leaseExpiresAt: isoTime(leaseExpiresAt),
+    createdAt: isoTime(createdAt), finishedAt: isoTime(finishedAt),
+  };
+}
+
+function jobLine({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, lastError }: JobRow): string {
+  const subject = dedupeKey === null ? kind : `${kind} ${dedupeKey}`;
+  const reason = (lastError ?? '').replace(/\s+/g, ' ');
+  return `${[id, state, subject, `${attempts}/${maxAttempts}`, isoTime(runAt), reason].join('\t')}\n`;
+}
+
+async function settleJob(
+  act: 'retry' | 'discard', id: string | undefined, { err, openHub }: CommandContext,
+): Promise<ExitCode> {
+  const jobId = parseId(id ?? '');
+  if (jobId === undefined) throw new UsageError(`jobs ${act} needs the id of a job`);
+  const hub = await openHub();
+  const job = jobs(hub).find(jobId);
+  const settle = act === 'retry' ? retryJob : discardJob;
+  if (job && settle(hub, job, COMMAND_LINE)) return 0;
+  err(act === 'retry'
+    ? `job ${jobId} has not failed, or another one for the same source is waiting\n`
+    : `there is no job ${jobId} that can be discarded\n`);
+  return 1;
+}
+
+function expiredJson({ kind, keptMs, before, rows }: ExpiredRows) {
+  return { kind, keptDays: keptMs / DAY, before: isoTime(before), rows };
+}
+
+function expiredLine({ kind, before, rows }: ExpiredRows): string {
+  return `${kind}\t${rows}\t${before === null ? 'kept for ever' : `older than ${isoTime(before)}`}\n`;
+}
+
+/** How many entries of a list are told at most; one more is read, to know that there are more. */
+const LISTED = 100;
+
+/** Tells the newest entries of a list, each by `write`: a line, or with `json` a value; `none` where there are none. */
+function tellNewest<Item>(
+  found: Item[], json: unknown, write: (item: Item) => unknown, none: string, { out, err }: CommandContext,
+): ExitCode {
+  const written = found.slice(0, LISTED).map(write);
+  if (json) out(`${JSON.stringify(written)}\n`);
+  else if (written.length === 0) err(`${none}\n`);
+  else out(written.join(''));
+  if (found.length > LISTED) err(`only the newest ${LISTED} are listed\n`);
+  return 0;
+}
