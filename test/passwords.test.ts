@@ -8,6 +8,7 @@ import { passwords as passwordsOf } from '../src/features/accounts/passwords.ts'
 import type { StoreHub } from '../src/features/hub/hub.ts';
 import { HttpError } from '../src/platform/http/reply.ts';
 import { startHub } from './support/hub.ts';
+import { migratedDatabase } from './support/migrated-database.ts';
 
 const PASSWORD = 'correct horse';
 
@@ -131,8 +132,8 @@ test('passwords of ten and of 1024 bytes are taken as they are', async (t) => {
   }
 });
 
-test('two passwords are checked at once, thirty wait, and more are told to come back', async () => {
-  const passwords = passwordsOf({} as StoreHub);
+test('two passwords are checked at once, thirty wait, and more are told to come back', async (t) => {
+  const passwords = passwordsOf({ db: migratedDatabase(t).db, clock: Date.now });
   await passwords.hash('warm');
   const stored = storedHash(PASSWORD);
   const settled = await Promise.allSettled(Array.from({ length: 40 }, () => passwords.verify(PASSWORD, stored)));
