@@ -1,14 +1,14 @@
 # shellcheck shell=sh disable=SC2034
-# Sourced. What root made in DATA_DIR would be out of reach of the account that the hub runs as: root acts as that
-# account, which is the one that owns the database.
+# Sourced. Files that root created in DATA_DIR would be inaccessible to the account that the hub runs as. Therefore
+# root switches to that account: the one that owns the database.
 
-# find_owner DATA_DIR: sets $switch to the words that run a program as that account; to nothing where we are it.
+# find_owner DATA_DIR: sets $switch to the command prefix that runs a program as that account; to the empty string if no
+# switch is needed.
 find_owner() {
   switch=
   [ "$(id -u)" -eq 0 ] || return 0
-  # In the middle of a restore there may be no database; run/ is the hub's own too.
-  # That account may have put links there, or a folder of root's by another name, which say nothing of whose the data is;
-  # the folder itself may be behind a link.
+  # During a restore there may be no database; run/ then tells the owner as well. Symbolic links inside DATA_DIR are not
+  # followed, since that account could point them at files of root; DATA_DIR itself may be a link.
   whose=$1/.
   if [ -d "$1/run" ] && [ ! -L "$1/run" ]; then whose=$1/run; fi
   if [ -f "$1/hub.db" ] && [ ! -L "$1/hub.db" ]; then whose=$1/hub.db; fi
@@ -20,14 +20,14 @@ find_owner() {
   switch="setpriv --reuid=$owner --regid=${ids#* } $groups --"
 }
 
-# go_on_as_owner DATA_DIR SCRIPT [ARGUMENT...]: as root, SCRIPT takes the place of this process, as that account.
+# go_on_as_owner DATA_DIR SCRIPT [ARGUMENT...]: when run as root, replaces this process by SCRIPT, run as that account.
 go_on_as_owner() {
   find_owner "$1" || return
   [ -n "$switch" ] || return 0
   shift
-  # rclone has its configuration there.
+  # rclone's configuration is in HOME.
   HOME=$(getent passwd "$owner" | cut -d : -f 6)
   export HOME="${HOME:-/}"
-  # shellcheck disable=SC2086 # words
+  # shellcheck disable=SC2086 # several words
   exec $switch sh "$@"
 }

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Usage: await-health.sh TRIES PAUSE
-# Asks healthcheck.sh until the hub is ready, at most TRIES times with PAUSE seconds between. Exit 0 at the first good
-# answer, 1 with the last reason. The systemd units use it to wait for a start, and to tell one bad moment from a hub
-# that stays unwell. Gives up at once when the process MAINPID, which systemd tells, has ended, or when there is the file
-# FAILURE_FILE, which says why.
+# Runs healthcheck.sh until the hub is ready, at most TRIES times with PAUSE seconds between. Exit 0 at the first
+# success, 1 with the last reason. The systemd units use it to wait for a start, and to tell a short outage from a
+# lasting one. Gives up at once when the process MAINPID (set by systemd) has ended, or when the file FAILURE_FILE,
+# which holds the reason, exists.
 
 set -eu
 usage() {

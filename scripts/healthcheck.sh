@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: healthcheck.sh
-# Exit 0 when the hub's web answers that it is ready, 1 with the reason on standard error when it does not
-# within 5 s. For systemd, containers and monitoring; HOST and PORT come from the environment or .env.
+# Exit 0 if the web process reports that it is ready; 1, with the reason on standard error, if it does not within 5 s.
+# For systemd, containers and monitoring. HOST and PORT come from the environment or .env.
 
 set -eu
 case ${1-} in

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Usage: install-backup-cron.sh [--dry-run] [--remove]
-# Adds one line to your crontab: every day at 03:15 nightly-backup.sh makes a backup and verifies the newest one, with
-# its report in backups/nightly.log in DATA_DIR. Run it as the account that the hub runs as; settings come from .env
-# alone. Other lines stay as they are, and running it again changes nothing. --remove takes the line out, --dry-run
-# prints the crontab it would install.
+# Adds one line to your crontab: every day at 03:15 nightly-backup.sh makes a backup and verifies the newest one; its
+# report is in backups/nightly.log in DATA_DIR. Run it as the account that the hub runs as. The job reads settings from
+# .env only. Other lines stay unchanged, and running it again changes nothing. --remove removes the line, --dry-run
+# prints the crontab that would be installed.
 
 set -eu
 export LC_ALL=C
@@ -26,17 +26,17 @@ for argument in "$@"; do
 done
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-# cron ends a command at %, unless a backslash stands before it; two backslashes would confuse it.
-case $root in *[\\[:cntrl:]]*) die "cron cannot name $root: move the hub to a path without backslashes" ;; esac
+# cron ends a command at an unescaped %, and handles paths with backslashes inconsistently.
+case $root in *[\\[:cntrl:]]*) die "cron cannot use $root: move the hub to a path without backslashes" ;; esac
 # shellcheck source=scripts/find-node.sh
 . "$root/scripts/find-node.sh"
 
-# For the shell, then for cron.
+# Quotes a path for the shell, then for cron.
 quoted() {
   printf '%s' "$1" | sed "s/'/'\\\\''/g; s/%/\\\\%/g; s/^/'/; s/\$/'/"
 }
 
-# Whether install-systemd.sh has installed the timer for this folder, and nobody has disabled it since.
+# Whether install-systemd.sh has installed the timer for this folder, and it is still enabled.
 has_timer() {
   units=/etc/systemd/system
   [ -L "$units/timers.target.wants/content-hub-backup.timer" ] || return
@@ -50,14 +50,14 @@ export COMMAND
 line="15 3 * * * $COMMAND"
 if [ "$remove" = no ]; then
   [ -n "$node" ] || die "the hub is not set up yet: run $root/scripts/set-up.sh once"
-  # cron has neither this shell's PATH nor its HUB_NODE: where it would find another Node or none, the line names it.
-  # shellcheck disable=SC2016 # expanded by the other shell
+  # cron has neither this shell's PATH nor its HUB_NODE: if it would find another Node or none, the line sets HUB_NODE.
+  # shellcheck disable=SC2016 # expanded by the inner shell
   found=$(env -i PATH=/usr/bin:/bin:/usr/local/bin \
     sh -c 'root=$1; . "$1/scripts/find-node.sh"; echo "$node"' sh "$root")
   [ "$found" = "$node" ] || line="15 3 * * * HUB_NODE=$(quoted "$node") $COMMAND"
   data=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR) || exit
   [ ! -d "$data" ] || [ "$(stat -c %u -- "$data")" = "$(id -u)" ] ||
-    die "$data belongs to $(stat -c %U -- "$data"): run this as that account, so that its backups are its own"
+    die "$data belongs to $(stat -c %U -- "$data"): run this as that account, so that it owns its backups"
 fi
 
 scratch=$(mktemp -d)
@@ -70,7 +70,7 @@ if ! crontab -l >"$scratch/old" 2>"$scratch/said"; then
   esac
 fi
 
-# This hub's line, at whatever time; not one that is commented out. The rest goes through byte for byte.
+# Removes this hub's line, whatever its schedule, unless it is commented out. All other lines pass through unchanged.
 awk 'BEGIN { field = "[^ \t]+[ \t]+"; times = "^[ \t]*" field field field field field }
 {
   command = $0
@@ -82,7 +82,7 @@ awk 'BEGIN { field = "[^ \t]+[ \t]+"; times = "^[ \t]*" field field field field 
 if [ "$remove" = no ]; then
   others=$(wc -l <"$scratch/new")
   printf '%s\n' "$line" >>"$scratch/new"
-  # It is there once and in no other form: it keeps its place.
+  # The line is already there, exactly once: leave the crontab as it is.
   if grep -qxF -- "$line" "$scratch/old" && [ "$(wc -l <"$scratch/old")" -eq "$((others + 1))" ]; then
     cp "$scratch/old" "$scratch/new"
   fi
@@ -93,16 +93,16 @@ if [ "$dry_run" = yes ]; then
 fi
 
 if ! cmp -s "$scratch/old" "$scratch/new"; then
-  crontab - <"$scratch/new" || die "crontab refused the new table, the old one is still there"
-  crontab -l | cmp -s - "$scratch/new" || die 'the crontab is not what was installed: look at it with crontab -l'
+  crontab - <"$scratch/new" || die "crontab rejected the new table; the old one is unchanged"
+  crontab -l | cmp -s - "$scratch/new" || die 'the installed crontab differs from what was written: check crontab -l'
 fi
 
 if [ "$remove" = yes ]; then
-  echo 'the crontab has no line for this hub'
+  echo 'the crontab contains no line for this hub'
 else
-  echo "the crontab has this line: $line"
-  ! has_timer || echo "install-backup-cron: systemd's content-hub-backup.timer makes this hub's backups too: keep one of" \
-    'them (systemctl disable --now content-hub-backup.timer, or this with --remove)' >&2
+  echo "the crontab contains this line: $line"
+  ! has_timer || echo "install-backup-cron: systemd's content-hub-backup.timer also backs up this hub: keep only" \
+    'one of them (systemctl disable --now content-hub-backup.timer, or install-backup-cron.sh --remove)' >&2
   cat /proc/[0-9]*/comm 2>/dev/null | grep -qxE 'cron|crond|fcron|anacron|systemd-cron' ||
-    echo 'install-backup-cron: cron does not seem to run: start it, or nothing will happen' >&2
+    echo 'install-backup-cron: cron does not seem to be running: start it, or no backups will be made' >&2
 fi

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Usage: install-systemd.sh [--user USER] [--with-bridge] [--root DIR] [--dry-run] [--remove]
 # Installs and starts the hub's systemd units: web and worker (restarted when they fail, web also when it stays
-# unwell), a backup every day at 03:15 and, with --with-bridge, the bridge to ClamAV. They run as USER, by default the
-# account that owns the data. Settings come from .env alone; run it again after moving the hub or changing DATA_DIR or
-# BACKUP_OFFSITE_DIR. --dry-run prints the units, --root installs into the system below DIR without starting anything,
-# --remove stops and removes the units.
+# unhealthy), a backup every day at 03:15 and, with --with-bridge, the bridge to ClamAV. They run as USER, by default
+# the account that owns the data, and read settings from .env only. Run it again after moving the hub or changing
+# DATA_DIR or BACKUP_OFFSITE_DIR. --dry-run prints the units, --root installs into the system image at DIR without
+# starting anything, --remove stops and removes the units.
 
 set -eu
 usage() {
@@ -38,7 +38,7 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 # shellcheck source=scripts/systemd-units.sh
 . "$root/scripts/systemd-units.sh"
 
-# Without --root the running system is meant.
+# Runs systemctl on the system image given by --root, else on the running system.
 control() {
   if [ -n "$image" ]; then systemctl --root="$image" "$@"; else systemctl "$@"; fi
 }
@@ -47,15 +47,15 @@ control() {
 has_cron_line() {
   command -v crontab >/dev/null || return
   nightly=$root/scripts/nightly-backup.sh
-  # A % has a backslash there.
+  # In a crontab, % is escaped with a backslash.
   crontab -u "$user" -l 2>/dev/null | sed '/^[[:space:]]*#/d; s/[[:space:]]/ /g; s/\\%/%/g' |
     grep -qF -e " $nightly" -e "'$nightly" -e "\"$nightly"
 }
 
 if [ "$task" != print ]; then
-  [ -w "$image/etc" ] || die 'only root may do that; --dry-run prints the units'
+  [ -w "$image/etc" ] || die 'this must be run as root; --dry-run prints the units'
   [ -n "$image" ] || [ -d /run/systemd/system ] ||
-    die 'systemd does not run this machine; --dry-run prints the units, install-backup-cron.sh is for cron'
+    die 'this machine does not run systemd; --dry-run prints the units, install-backup-cron.sh uses cron instead'
 fi
 unit_dir=$image/etc/systemd/system
 [ ! -e "$unit_dir/content-hub-clamd-bridge.service" ] || bridge=yes
@@ -67,7 +67,7 @@ if [ "$task" = remove ]; then
     rm -- "$unit_dir/$unit"
   done
   [ -n "$image" ] || control daemon-reload
-  echo 'no unit of the hub is installed'
+  echo 'the units of the hub are removed'
   exit
 fi
 
@@ -88,13 +88,13 @@ for unit in $units; do
 done
 started=$(printf '%s\n' "$units" | grep -vxE 'content-hub-(backup|health)\.service')
 [ -n "$image" ] || control daemon-reload
-# shellcheck disable=SC2086 # names of units, without anything to expand
+# shellcheck disable=SC2086 # unit names, with nothing to expand
 control enable $started
 if [ -z "$image" ]; then
   # shellcheck disable=SC2086
-  control restart $started || die 'not everything has started: journalctl -u "content-hub-*" says why'
+  control restart $started || die 'not all units have started: see journalctl -u "content-hub-*"'
 fi
 echo "installed for $user: $(printf '%s' "$units" | tr '\n' ' ')"
 [ -n "$image" ] || ! has_cron_line ||
-  echo "install-systemd: the crontab of $user makes this hub's backups too: keep one of them" \
+  echo "install-systemd: the crontab of $user also backs up this hub: keep only one of them" \
     '(install-backup-cron.sh --remove as that account, or systemctl disable --now content-hub-backup.timer)' >&2

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Usage: nightly-backup.sh
-# What cron and the systemd timer run: backup.sh, then verify-backup.sh of the newest backup. Their reports are
-# appended to backups/nightly.log in DATA_DIR (at 1 MiB the log is renamed nightly.log.1). Silent when all is well;
-# otherwise it repeats the report on standard error, for cron's mail and the journal, and does not exit 0.
+# Run by cron or the systemd timer: runs backup.sh, then verify-backup.sh on the newest backup, and appends their
+# reports to backups/nightly.log in DATA_DIR (at 1 MiB the log is renamed nightly.log.1). Silent on success; otherwise
+# it repeats the report on standard error, for cron's mail and the journal, and exits non-zero.
 
-# cron gives a short PATH, or none; age, rclone and a Node of one's own are often in /usr/local/bin.
+# cron's PATH is short or unset; age, rclone and Node are often in /usr/local/bin.
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
 export PATH
 set -eu
@@ -30,7 +30,7 @@ report() {
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) ended with exit code $status"
 }
 
-# Read whole before it runs, so that an update of this file in the middle does no harm.
+# In a function, so that the shell reads the whole file before it runs: updating it during a run does no harm.
 main() {
   case $#-${1-} in
     0-) ;;

@@ -1,18 +1,18 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # Sourced by off-site.sh. $folder is BACKUP_OFFSITE_DIR, meant for this hub alone.
 
-# Says why the folder cannot take a backup.
+# Fails with the reason if the folder cannot receive a backup.
 folder_problem() {
-  [ -d "$folder" ] || trouble "BACKUP_OFFSITE_DIR $folder is not there: is the disk mounted?" || return
+  [ -d "$folder" ] || trouble "BACKUP_OFFSITE_DIR $folder does not exist: is the disk mounted?" || return
   case $(readlink -f -- "$folder")/ in
-    "$(readlink -f -- "$data")"/*) trouble "BACKUP_OFFSITE_DIR $folder lies in DATA_DIR" || return ;;
+    "$(readlink -f -- "$data")"/*) trouble "BACKUP_OFFSITE_DIR $folder is inside DATA_DIR" || return ;;
   esac
   [ -w "$folder" ] && [ -x "$folder" ] ||
-    trouble "BACKUP_OFFSITE_DIR $folder cannot be written to: is it read-only, or another account's?" || return
-  # The mark goes with the disk, the ledger stays: an empty mount point has no mark.
+    trouble "BACKUP_OFFSITE_DIR $folder is not writable: is it read-only, or owned by another account?" || return
+  # The marker file is on the disk, the ledger on this machine: without the marker, this is an empty mount point.
   if [ ! -e "$folder/.content-hub-off-site" ] && grep -qsF -- "  $folder/" "$ledger"; then
-    trouble "BACKUP_OFFSITE_DIR $folder does not hold what was sent before: is the disk mounted?" \
-      "If it is a new one: touch '$folder/.content-hub-off-site'"
+    trouble "BACKUP_OFFSITE_DIR $folder does not contain the earlier copies: is the disk mounted?" \
+      "If this is a new disk: touch '$folder/.content-hub-off-site'"
     return
   fi
   [ "$act" != check ] || [ "$(stat -c %d -- "$folder")" != "$(stat -c %d -- "$data")" ] ||
@@ -22,21 +22,21 @@ folder_problem() {
 send_to_folder() {
   final=$folder/$name
   if [ -e "$final" ] || [ -L "$final" ]; then
-    folder_holds_same || trouble "$final is there with other content: it is not overwritten, this backup is NOT there"
+    folder_holds_same || trouble "$final exists with different content: not overwritten, this backup was NOT copied"
     return
   fi
-  # Also what an interrupted run left.
+  # Removes what interrupted runs left, too.
   rm -rf -- "$folder"/.partial-[0-9]*-[0-9]*
   if put_into_folder "$folder/.partial-$name" && : >>"$folder/.content-hub-off-site" &&
     mv -T -- "$folder/.partial-$name" "$final" && sync -- "$folder"; then
     arrived "$final" "$hash" "$file"
   else
     rm -rf -- "$folder/.partial-$name"
-    trouble "$final: NOT done"
+    trouble "$final: FAILED"
   fi
 }
 
-# Sets $hash of the $file that stands for the whole.
+# Copies the backup and sets $file, the one whose $hash covers the whole copy.
 put_into_folder() {
   mkdir -- "$1" || return
   if [ -n "$recipient" ]; then
@@ -48,7 +48,7 @@ put_into_folder() {
     (cd -- "$dir" && cp -- hub.db uploads.tar.gz SHA256SUMS "$1/") &&
       sync -- "$1/hub.db" "$1/uploads.tar.gz" "$1/SHA256SUMS" "$1" && forget_cache "$1" &&
       same_three_files "$1" && hash=$(hash_of "$1/$file")
-  fi || trouble "what was written to $1 is not what was read back from it, or could not be written"
+  fi || trouble "$1 could not be written, or its content differs when read back"
 }
 
 folder_holds_same() {
@@ -57,7 +57,7 @@ folder_holds_same() {
       grep -qsxF -- "$(hash_of "$final/$SEALED")  $final/$SEALED" "$ledger"
   else
     same_three_files "$final"
-  fi && echo "off-site: $final: there already and equal"
+  fi && echo "off-site: $final: already there and identical"
 }
 
 same_three_files() {
@@ -68,7 +68,8 @@ hash_of() {
   sha256sum <"$1" | cut -c 1-64
 }
 
-# So that reading back asks the disk and not this machine's memory; where dd cannot, it is the memory.
+# Drops the copy from the page cache, so that reading it back reads the disk. Best effort: not every file system allows
+# it.
 forget_cache() {
   for path in "$1"/*; do dd if="$path" iflag=nocache count=0 2>/dev/null || :; done
 }

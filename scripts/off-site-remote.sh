@@ -7,29 +7,29 @@ run_rclone() {
     --log-level=ERROR "$@" </dev/null
 }
 
-# list REMOTE_FOLDER: names in it; none where there is no such folder.
+# list REMOTE_FOLDER: prints the names in it, nothing if there is no such folder.
 list() {
   run_rclone lsf "$1" 2>"$scratch_said" || [ $? -eq 3 ]
 }
 
-# Says why the remote cannot take a backup. It asks the remote: a wrong password shows here.
+# Fails with the reason if the remote cannot receive a backup. Contacts the remote, so that a wrong password shows here.
 remote_problem() {
-  command -v rclone >/dev/null || trouble 'rclone is not installed, and BACKUP_RCLONE_REMOTE asks for it' || return
+  command -v rclone >/dev/null || trouble 'rclone is not installed, but BACKUP_RCLONE_REMOTE requires it' || return
   known=$(run_rclone listremotes 2>&1) || trouble "rclone cannot read its configuration: $known" || return
   printf '%s\n' "$known" | grep -qxF -- "${remote%%:*}:" ||
     trouble "rclone's configuration has no remote ${remote%%:*}: (BACKUP_RCLONE_REMOTE)" || return
   said=$(timeout 180 rclone --ask-password=false --contimeout=20s --timeout=30s --retries=1 --low-level-retries=2 \
     --log-level=ERROR lsf --dirs-only "$remote" 2>&1 </dev/null) || [ $? -eq 3 ] ||
-    trouble "$remote does not answer as it should: $said"
+    trouble "$remote cannot be listed: $said"
 }
 
 send_to_remote() {
   case $remote in *: | */) base=$remote ;; *) base=$remote/ ;; esac
   final=$base$name partial=$base.partial-$name
   scratch_said=$scratch/rclone.said
-  there=$(list "$final") || { trouble "$final: NOT done: $(cat "$scratch_said")" || return; }
+  there=$(list "$final") || { trouble "$final: FAILED: $(cat "$scratch_said")" || return; }
   if [ -n "$there" ]; then
-    remote_holds_same || trouble "$final is there with other content: it is not overwritten, this backup is NOT there"
+    remote_holds_same || trouble "$final exists with different content: not overwritten, this backup was NOT copied"
     return
   fi
   remove_leftovers
@@ -38,11 +38,11 @@ send_to_remote() {
     arrived "$final" "$hash" "$file"
   else
     run_rclone purge "$partial" 2>/dev/null || :
-    trouble "$final: NOT done"
+    trouble "$final: FAILED"
   fi
 }
 
-# Sets $stage, the folder to be copied: of an encrypted backup it holds nothing but ciphertext.
+# Sets $stage, the folder to copy. For an encrypted backup it holds only ciphertext.
 stage_for_remote() {
   if [ -n "$recipient" ]; then
     stage=$scratch/$name file=$SEALED
@@ -60,10 +60,10 @@ remote_holds_same() {
       grep -qsxF -- "$hash  $final/$SEALED" "$ledger"
   else
     run_rclone check --download "$dir" "$final"
-  fi && echo "off-site: $final: there already and equal"
+  fi && echo "off-site: $final: already there and identical"
 }
 
-# What interrupted runs left.
+# Removes what interrupted runs left on the remote.
 remove_leftovers() {
   list "$remote" | grep -xE '\.partial-[0-9]{8}-[0-9]{6}/' | while IFS= read -r leftover; do
     run_rclone purge "$base${leftover%/}" || :

@@ -1,13 +1,13 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Sourced by off-site.sh. Encrypts the backup $dir for $recipient (BACKUP_AGE_RECIPIENT), streaming: no plaintext is
-# written anywhere.
+# Sourced by off-site.sh. Encrypts the backup $dir for $recipient (BACKUP_AGE_RECIPIENT) as a stream: no plaintext is
+# written to disk.
 
 THREE_FILES='SHA256SUMS
 hub.db
 uploads.tar.gz'
 SEALED=backup.tar.gz.age
 
-# One -r for each recipient; they hold nothing that the shell would expand.
+# One -r for each recipient. hubctl config has checked that they contain nothing that the shell would expand.
 run_age() {
   case $recipient in
     /*) age -R "$recipient" "$@" ;;
@@ -18,14 +18,14 @@ run_age() {
   esac
 }
 
-# age repeats what it was given, which may be a secret key.
+# age repeats its input in error messages, and that may be a secret key.
 hide_secrets() {
   sed 's/[Aa][Gg][Ee]-[A-Za-z0-9-]*/(hidden)/g'
 }
 
-# Says why nothing can be encrypted.
+# Fails with the reason if backups cannot be encrypted.
 seal_problem() {
-  command -v age >/dev/null || trouble 'age is not installed, and BACKUP_AGE_RECIPIENT asks for it: nothing is sent' ||
+  command -v age >/dev/null || trouble 'age is not installed, but BACKUP_AGE_RECIPIENT requires it: nothing is sent' ||
     return
   case $recipient in
     /*)
@@ -39,8 +39,8 @@ seal_problem() {
     trouble "age refuses BACKUP_AGE_RECIPIENT: $(printf '%s\n' "$said" | hide_secrets)"
 }
 
-# seal_into FILE: sets $sealed_hash to the hash of what was written. A step that does not report its own success has
-# failed: sh has no pipefail, and a killed step reports nothing.
+# seal_into FILE: writes the encrypted backup and sets $sealed_hash to its SHA-256. Each step of the pipe reports its
+# own success, since sh has no pipefail; a step that was killed reports nothing.
 seal_into() {
   {
     { tar -C "${dir%/*}" --owner=0 --group=0 --no-recursion -cf - -- \
@@ -53,12 +53,12 @@ seal_into() {
   } 3>"$scratch/succeeded" || :
   if [ "$(grep -c . "$scratch/succeeded")" -ne 6 ]; then
     hide_secrets <"$scratch/age.said" >&2
-    trouble "$1 could not be written; of tar, gzip, dd, age, tee and sha256sum only these ended well:" \
+    trouble "$1 could not be written; of tar, gzip, dd, age, tee and sha256sum only these succeeded:" \
       "$(tr '\n' ' ' <"$scratch/succeeded")"
     return
   fi
-  # Encryption only ever adds bytes; dd has counted those that went in.
+  # Encryption only adds bytes, so the output must be larger than the input that dd counted.
   [ "$(wc -c <"$1")" -gt "$(sed -n 's/^\([0-9]*\) bytes.*/\1/p' "$scratch/counted")" ] ||
-    trouble "$1 is shorter than what age was given" || return
+    trouble "$1 is smaller than its plaintext: encryption was incomplete" || return
   sealed_hash=$(cut -c 1-64 "$scratch/hash")
 }

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Usage: off-site.sh check | send BACKUP_DIR
-# Brings a backup to BACKUP_OFFSITE_DIR and to BACKUP_RCLONE_REMOTE, whichever are set. With BACKUP_AGE_RECIPIENT only
-# backup.tar.gz.age leaves this machine. What arrives is read back and compared before it gets its name; what is there
-# under that name is never overwritten. check finds beforehand what would be in the way. Silent when none is set.
+# Copies a backup to the off-site destinations that are set: BACKUP_OFFSITE_DIR and BACKUP_RCLONE_REMOTE. With
+# BACKUP_AGE_RECIPIENT only backup.tar.gz.age leaves this machine. Each copy is read back and compared before it gets
+# its final name; an existing copy is never overwritten. check reports in advance whether a copy could be made. Silent
+# if no destination is set.
 
 set -eu
 umask 077
@@ -23,7 +24,7 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 # shellcheck source=scripts/off-site-remote.sh
 . "$root/scripts/off-site-remote.sh"
 
-# Read whole before it runs, so that an update of this file in the middle does no harm.
+# In a function, so that the shell reads the whole file before it runs: updating it during a run does no harm.
 main() {
   case $#-${1-} in
     1---help) usage && exit 0 ;;
@@ -38,7 +39,7 @@ VALUES
   act=$1
   [ "$act" = check ] || name_backup "$2"
   [ -n "$folder$remote" ] || exit 0
-  ledger=$data/backups/off-site.sent # of every arrival its hash and place, as sha256sum writes them
+  ledger=$data/backups/off-site.sent # hash and path of every finished copy, in sha256sum's format
 
   [ -z "$recipient" ] || seal_problem || exit 1
   [ "$act" = check ] || begin_sending
@@ -48,37 +49,37 @@ VALUES
   exit "$failed"
 }
 
-# Sets $dir and $name; a folder that is not exactly a finished backup is refused.
+# Sets $dir and $name; refuses a folder that is not exactly a finished backup.
 name_backup() {
   dir=$(readlink -f -- "$1") && name=${dir##*/}
   if [ ! -d "$dir" ] || ! printf '%s\n' "$name" | grep -qxE '[0-9]{8}-[0-9]{6}'; then
-    trouble "$1 is not the folder of a backup (YYYYMMDD-HHMMSS)" || exit 2
+    trouble "$1 is not a backup folder (YYYYMMDD-HHMMSS)" || exit 2
   fi
-  is_whole "$dir" || trouble "$dir is not a whole backup: nothing is sent" || exit 1
+  is_whole "$dir" || trouble "$dir is not a complete backup: nothing is sent" || exit 1
 }
 
-# Three plain files, and the hashes of the two fit.
+# Whether a folder holds exactly the three regular files, and the hashes match.
 is_whole() {
   [ "$(ls -A -- "$1")" = "$THREE_FILES" ] && [ -z "$(find "$1" -mindepth 1 ! -type f)" ] &&
     [ "$(grep -cE '^[0-9a-f]{64} [ *](hub\.db|uploads\.tar\.gz)$' "$1/SHA256SUMS")" = 2 ] &&
     (cd -- "$1" && sha256sum -c --strict --quiet SHA256SUMS >&2)
 }
 
-# One at a time. Sets $scratch, for ciphertext alone; what a killed one left is removed.
+# Takes the lock, removes what a killed run left, and sets $scratch, which only ever holds ciphertext.
 begin_sending() {
   mkdir -p -- "$data/run" "$data/tmp" "$data/backups"
   exec 9>"$data/run/off-site.lock"
-  flock -n 9 || { trouble 'another backup is being sent' || exit 75; }
+  flock -n 9 || { trouble 'BUSY: another off-site copy is running' || exit 75; }
   rm -rf -- "$data"/tmp/off-site.*
   scratch=$(mktemp -d "$data/tmp/off-site.XXXXXX")
   trap 'rm -rf -- "$scratch"' EXIT
   trap 'exit 1' HUP INT TERM
 }
 
-# arrived PLACE HASH FILE: only now it counts as done.
+# arrived PATH HASH FILE: records the copy as finished.
 arrived() {
   printf '%s  %s/%s\n' "$2" "$1" "$3" >>"$ledger" && sync -- "$ledger" &&
-    echo "off-site: $1: done, read back and equal"
+    echo "off-site: $1: done, read back and compared"
 }
 
 main "$@"

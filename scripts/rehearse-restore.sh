@@ -1,10 +1,10 @@
 # shellcheck shell=sh disable=SC2154
-# Sourced by verify-backup.sh. Restores a backup into a folder of its own, starts web on it at a free port, without a
-# worker, so that nothing is fetched or sent, and asks it what people ask. The hub's own data are not touched.
+# Sourced by verify-backup.sh. Restores a backup into a temporary folder, starts web on it at a free port (without a
+# worker, so that nothing is fetched or sent) and requests pages and a file. The hub's own data is not touched.
 
 # rehearse_restore BACKUP_DIR
 rehearse_restore() {
-  echo 'Rehearsal of a restore'
+  echo 'Restore rehearsal'
   make_scratch "$(place_beside "$1")"
   mkdir "$scratch/data"
   DATA_DIR=$scratch/data HOST=127.0.0.1 PORT=0 LOG_LEVEL=info CONFIRM_RESTORE=YES
@@ -16,15 +16,15 @@ rehearse_restore() {
   restore_step open
   start_web
   hubctl rehearse "http://127.0.0.1:$port" 2>"$scratch/said" ||
-    give_up "the restored hub did not serve it: $(tail -n 1 "$scratch/said")"
-  echo "REHEARSED: it was restored in $(($(date +%s) - began)) s, and a hub served from it what was asked for."
+    give_up "the restored hub failed a check: $(tail -n 1 "$scratch/said")"
+  echo "REHEARSED: restored in $(($(date +%s) - began)) s; the restored hub answered every request."
 }
 
 restore_step() {
-  hubctl restore "$@" >"$scratch/said" 2>&1 || give_up "it could not be restored: $(tail -n 1 "$scratch/said")"
+  hubctl restore "$@" >"$scratch/said" 2>&1 || give_up "the backup could not be restored: $(tail -n 1 "$scratch/said")"
 }
 
-# Where there is room for it: TMPDIR, or the disk of the backup.
+# Prints a folder that should have enough space: TMPDIR, else the folder that holds the backup.
 place_beside() {
   above=$(dirname -- "$(readlink -f -- "$1")")
   if [ -n "${TMPDIR-}" ]; then
@@ -36,7 +36,7 @@ place_beside() {
   fi
 }
 
-# Sets $port once it listens.
+# Starts web and sets $port once it listens.
 start_web() {
   # shellcheck source=scripts/find-node.sh
   . "$root/scripts/find-node.sh"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Usage: run.sh start | dev | test [ARGUMENT...] | test:all | test:slow | test:mutations [WORD...] | bench [NAME...]
-# What npm start, npm test and the other npm scripts run, after setting up what is missing. test:all is test, then
-# test:slow: kills, full disks, browsers and booted systems. The last program replaces this one, so that signals reach it.
+# Runs npm start, npm test and the other npm scripts, after installing what is missing. test:all is test, then
+# test:slow: kills, full disks, browsers and booted systems. The last program replaces this shell, so that it receives
+# signals.
 
 set -eu
 usage() {
@@ -30,7 +31,7 @@ case $task in
   test:mutations) exec "$node" test/mutations/run-mutations.ts "$@" ;;
 esac
 
-# Compiled modules are kept: 200 files that each load a hub would compile it 200 times.
+# Cache compiled modules: otherwise each of the 200 test files would compile the whole hub again.
 export NODE_COMPILE_CACHE="$root/.runtime/compile-cache"
 "$node" node_modules/typescript/bin/tsc -p .
 if [ "$task" = test:all ]; then
@@ -47,5 +48,5 @@ if [ "$named" = no ]; then
     test:slow) set -- "$@" test/slow/*.test.ts ;;
   esac
 fi
-# As many files at once as there are processors; Node itself would leave one of them idle.
+# Run as many files at once as there are processors; Node's default leaves one of them idle.
 exec "$node" --test --test-timeout=300000 --test-concurrency="$(nproc)" "$@"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Usage: set-up.sh [FOLDER]
-# Brings what the hub needs, all of it inside the project: a Node of its own where the machine has none of 24.7
-# or newer, and the packages of package-lock.json (with FOLDER also those of FOLDER/package-lock.json).
-# Does nothing and says nothing when everything is there. Never runs a package's install script.
+# Installs what the hub needs, all of it inside the project: a private Node if the machine has none of version 24.7 or
+# newer, and the packages of package-lock.json (with FOLDER also those of FOLDER/package-lock.json).
+# Silent if everything is already installed. Never runs a package's install script.
 
 set -eu
 case ${1-} in
@@ -15,7 +15,7 @@ cd "$root"
 # shellcheck source=scripts/find-node.sh
 . scripts/find-node.sh
 
-# The copy of the lock file that an installation leaves in node_modules says what is installed.
+# install_packages leaves a copy of the lock file in node_modules, which tells what is installed.
 is_installed() {
   cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock.json"
 }
@@ -32,12 +32,12 @@ install_packages() {
 extra=${1-.}
 if [ -n "$node" ] && is_installed . && is_installed "$extra"; then exit 0; fi
 
-# One set-up at a time: a second one waits here and then finds everything done. Without flock it just runs.
+# One set-up at a time: a second one waits here and then finds everything done. Where flock is missing there is no lock.
 mkdir -p .runtime
 exec 9>.runtime/set-up.lock
 if command -v flock >/dev/null; then
   flock 9
-  rm -rf .runtime/.partial-* # of one that was killed
+  rm -rf .runtime/.partial-* # left by a run that was killed
 fi
 
 [ -n "$node" ] || . scripts/find-node.sh

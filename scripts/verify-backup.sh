@@ -1,10 +1,10 @@
 #!/bin/sh
 # Usage: verify-backup.sh [--rehearse] BACKUP_DIR
 #        verify-backup.sh [--rehearse] --identity KEY BACKUP_DIR | FILE.age
-# Checks every byte of a backup and prints a report; the last line is the verdict. Changes nothing in the backup, needs
-# no right to write it, and no running hub. --rehearse restores it into a temporary folder besides, starts a hub on that
-# and asks it for a page and a file. --identity decrypts a copy from elsewhere first, into a temporary folder in TMPDIR.
-# Exit 0: verified. 1: damaged, degraded or not to be read.
+# Checks every byte of a backup and prints a report; the last line is the verdict. It does not change the backup, needs
+# only read access to it, and no running hub. --rehearse also restores it into a temporary folder, starts a hub there
+# and requests a page and a file. --identity first decrypts an off-site copy into a temporary folder in TMPDIR.
+# Exit 0: verified. 1: damaged, degraded or unreadable.
 
 set -eu
 umask 077
@@ -22,7 +22,7 @@ give_up() {
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 scratch='' child='' web=''
 
-# Runs a part so that a signal is not kept waiting until it has ended.
+# Runs a step in the background, so that a signal is handled at once instead of when the step has ended.
 part() {
   "$@" &
   child=$!
@@ -32,20 +32,20 @@ part() {
   return "$status"
 }
 
-# shellcheck disable=SC2317 # by the traps
+# shellcheck disable=SC2317 # called by the traps
 clean_up() {
   for pid in $child $web; do
     kill -TERM "$pid" 2>/dev/null || :
     wait "$pid" 2>/dev/null || :
   done
-  # Again while what was cut loose from a pipe still writes into it.
+  # Try twice: a process left over from a pipe may still be writing there.
   [ -z "$scratch" ] || rm -rf -- "$scratch" 2>/dev/null || { sleep 1 && rm -rf -- "$scratch"; }
 }
 
-# make_scratch FOLDER: a private folder there, removed at every end of this script.
+# make_scratch FOLDER: creates a private folder there, which is removed whenever this script ends.
 make_scratch() {
   [ -z "$scratch" ] || return 0
-  scratch=$(mktemp -d -- "$1/hub-scratch.XXXXXXXXXX") || give_up "there is no folder to be made in $1"
+  scratch=$(mktemp -d -- "$1/hub-scratch.XXXXXXXXXX") || give_up "cannot create a folder in $1"
   scratch=$(readlink -f -- "$scratch")
 }
 

@@ -207,7 +207,7 @@ test('a secret file that is missing, empty or holds more than a token is refused
   const files = { '/empty': '\n', '/two': 'abc\n\n' };
 
   assert.deepEqual(problems({ METRICS_TOKEN_FILE: '/none' }), [
-    'METRICS_TOKEN_FILE must name a file that can be read (ENOENT)',
+    'METRICS_TOKEN_FILE must name a readable file (ENOENT)',
   ]);
   assert.match(problems({ METRICS_TOKEN_FILE: '/empty' }, files)[0] ?? '', /^METRICS_TOKEN_FILE must be one or more/);
   assert.match(problems({ METRICS_TOKEN_FILE: '/two' }, files)[0] ?? '', /^METRICS_TOKEN_FILE must be one or more/);
@@ -222,7 +222,7 @@ test('a secret that is set both ways is a mistake, and no secret is repeated in 
     ...problems({ BACKUP_AGE_RECIPIENT: 'AGE-SECRET-KEY-hunter2' }),
   ];
 
-  assert.equal(found[0], 'METRICS_TOKEN and METRICS_TOKEN_FILE are both set; give one of them');
+  assert.equal(found[0], 'METRICS_TOKEN and METRICS_TOKEN_FILE are both set; set only one of them');
   assert.equal(found.length, 5);
   assert.ok(!found.join().includes('hunter2'));
 });
@@ -269,5 +269,5 @@ test('the key for secrets is made of every byte of its file, whatever they are',
   assert.notDeepEqual(keyOf('other'), keyOf('key'));
   assert.deepEqual(loadConfig({ HUB_SECRET_KEY_FILE: join(folder, 'key') }).readPaths, [join(folder, 'key')]);
   assert.throws(() => keyOf('short'), /HUB_SECRET_KEY_FILE must name a file of 32 to 4096 random bytes/);
-  assert.throws(() => keyOf('none'), /HUB_SECRET_KEY_FILE must name a file that can be read \(ENOENT\)/);
+  assert.throws(() => keyOf('none'), /HUB_SECRET_KEY_FILE must name a readable file \(ENOENT\)/);
 });

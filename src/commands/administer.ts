@@ -11,7 +11,7 @@ import { parseId } from '../platform/http/input.ts';
 import { JOB_STATES, type JobRow } from '../platform/jobs/job-queue.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
 
-/** The operator's receiver of alerts: whether it works, and what it was sent. */
+/** Sends a test alert to the operator's receiver, or lists the alerts that were sent to it. */
 export const alertsCommand: Command = {
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
   operands: 1,
@@ -40,7 +40,7 @@ export const inviteCommand: Command = {
   },
 };
 
-/** Looks after jobs: above all those that ran out of retries. */
+/** Lists jobs, by default those that failed, and retries or discards one. */
 export const jobsCommand: Command = {
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
   operands: 2,
@@ -52,7 +52,7 @@ export const jobsCommand: Command = {
   },
 };
 
-/** Removes what has been kept long enough, as the worker does once a day. */
+/** Removes rows older than their retention period, as the worker does once a day. */
 export const retentionCommand: Command = {
   options: { 'dry-run': { type: 'boolean' }, json: { type: 'boolean' } },
   operands: 0,
@@ -70,7 +70,7 @@ const OUTCOMES = {
   delivered: 'delivered', retry: 'not delivered, a later attempt may succeed', failed: 'not delivered',
 };
 
-/** Sent at once and once, past the queue. The address itself is never shown: it is a secret. */
+/** Sends one alert immediately, without the queue. The address is a secret and never shown. */
 async function testReceiver({ out, err, openHub, config }: CommandContext): Promise<ExitCode> {
   const hub = await openHub();
   const receiver = receiverOf(hub);
@@ -80,7 +80,7 @@ async function testReceiver({ out, err, openHub, config }: CommandContext): Prom
   }
   const { outcome, detail } = await sendAlert(receiver, {
     title: 'Test alert',
-    text: 'The operator of this hub sent this message to test its alerts.',
+    text: "This hub's operator sent this message to test alert delivery.",
     severity: 'info',
     event: 'test',
     at: hub.clock(),
@@ -111,7 +111,7 @@ async function listJobs({ state = 'failed', json }: Values, context: CommandCont
   return tellNewest(found, json, json ? jobJson : jobLine, known ? `no ${state} jobs` : 'no jobs', context);
 }
 
-/** As the API shows it, with what it works on: this is for whoever runs the hub. */
+/** The job as the API shows it, and its payload, which only the operator may see. */
 function jobJson({ runAt, leaseExpiresAt, createdAt, finishedAt, ...job }: JobRow) {
   return {
     ...job,
@@ -136,8 +136,8 @@ async function settleJob(
   const settle = act === 'retry' ? retryJob : discardJob;
   if (job && settle(hub, job, COMMAND_LINE)) return 0;
   err(act === 'retry'
-    ? `job ${jobId} has not failed, or another one for the same source is waiting\n`
-    : `there is no job ${jobId} that can be discarded\n`);
+    ? `job ${jobId} cannot be retried: it has not failed, or another job for the same source is waiting\n`
+    : `job ${jobId} cannot be discarded: it does not exist, is running or has ended\n`);
   return 1;
 }
 
@@ -149,10 +149,10 @@ function expiredLine({ kind, before, rows }: ExpiredRows): string {
   return `${kind}\t${rows}\t${before === null ? 'kept for ever' : `older than ${isoTime(before)}`}\n`;
 }
 
-/** How many entries of a list are told at most; one more is read, to know that there are more. */
+/** The maximum number of entries that are printed; one more is read, to tell whether there are more. */
 const LISTED = 100;
 
-/** Tells the newest entries of a list, each by `write`: a line, or with `json` a value; `none` where there are none. */
+/** Prints the newest entries of a list as lines, or with `json` as an array; prints `none` if the list is empty. */
 function tellNewest<Item>(
   found: Item[], json: unknown, write: (item: Item) => unknown, none: string, { out, err }: CommandContext,
 ): ExitCode {

@@ -83,13 +83,13 @@ function whatIsWrong({ absent, defects }: Verification): string | null {
   return [...lost, ...defects].join('; ') || null;
 }
 
-/** The result stands whether or not it could be noted for the hub. */
+/** Records the run for the hub's health. A failure to record it does not change the result. */
 async function note({ config, err }: CommandContext, run: Run): Promise<void> {
   try {
     await noteRun(config.dataDir, 'backup', run, process.pid);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return; // there is no hub at all
-    err(`backup: the result could not be noted in DATA_DIR/run: ${messageOf(error)}\n`);
+    err(`backup: the result could not be recorded in DATA_DIR/run: ${messageOf(error)}\n`);
   }
 }
 
@@ -99,7 +99,7 @@ function tell(made: MadeBackup, began: number, values: Values, { out, err, isTer
   if (isTerminal) err('\r\x1b[K');
   for (const problem of retention.problems) err(`backup: ${problem}\n`);
   for (const removed of retention.removed) err(`backup: removed ${removed}\n`);
-  if (verdict === 'degraded') err(`backup: ${name} is DEGRADED: the hub itself is incomplete\n`);
+  if (verdict === 'degraded') err(`backup: ${name} is DEGRADED: the hub itself has missing or damaged data\n`);
   for (const defect of defects) err(`backup: ${defect}\n`);
   for (const line of listed(absent)) err(`backup: ${line}\n`);
   const result = { result: verdict, name, bytes: bytesOf(verification), seconds: secondsSince(began),
@@ -108,7 +108,7 @@ function tell(made: MadeBackup, began: number, values: Values, { out, err, isTer
   return verdict === 'verified' ? 0 : 1;
 }
 
-/** `key=value …`; the folder is last, because a path may hold spaces. */
+/** `key=value …`; the folder comes last, because a path may contain spaces. */
 function inOneLine(fields: Record<string, string | number | null>): string {
   return Object.entries(fields).map(([key, value]) => `${key}=${value}`).join(' ');
 }
@@ -139,7 +139,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Reports on a backup. Needs neither a hub nor its configuration, and may be run by another user. */
+/** Verifies a backup and prints a report. Needs neither a hub nor its configuration; another account may run it. */
 export const verifyCommand: Command = {
   options: { json: { type: 'boolean' } },
   operands: 1,
@@ -151,7 +151,7 @@ export const verifyCommand: Command = {
     const lock = dataDir === null ? undefined : await lockForVerifying(dataDir).catch(() => undefined);
     const migrations = readMigrations(join(PROJECT_ROOT, 'migrations'));
     const verification = await verifyBackup(folder, { migrations, clock: Date.now });
-    // It may have been taken away before there was a lock; that is no damage for the hub to worry about.
+    // The retention may have removed the backup before the lock was taken; that is not a failed verification.
     if (dataDir !== null && existsSync(folder)) {
       await noteRun(dataDir, 'verification', runOf(verification), process.pid).catch(() => {});
     }
@@ -162,8 +162,8 @@ export const verifyCommand: Command = {
 };
 
 /**
- * DATA_DIR where the folder is one of its own backups, whose state the hub wants to know; else null. For another
- * account too: what root wrote there would be out of the hub's reach.
+ * DATA_DIR if the folder is one of its backups, whose verification the hub records; else null. Also null for another
+ * account: a file that root wrote there would be inaccessible to the hub.
  */
 function dataDirOf(folder: string, context: CommandContext): string | null {
   try {
@@ -180,13 +180,13 @@ function dataDirOf(folder: string, context: CommandContext): string | null {
 
 const LISTED = 20;
 
-/** One line for each of the first files that could not be saved. */
+/** One line for each of the first files that are missing from the backup. */
 export function listed(absent: AbsentUpload[]): string[] {
   const lines = absent.slice(0, LISTED).map(({ sha256, why }) => `uploads/${sha256.slice(0, 2)}/${sha256} is ${why}`);
   return absent.length > LISTED ? [...lines, `… and ${absent.length - LISTED} more`] : lines;
 }
 
-/** The report of a verification, to be read in a log every morning. Its last line is the verdict. */
+/** The report of a verification, as plain text. Its last line is the verdict. */
 function formatReport(verification: Verification): string {
   const { folder, name, defects, absent, notes } = verification;
   const lines = [
@@ -226,14 +226,14 @@ function attachments(counts: Counts, { verdict, absent }: Verification): string 
   const files = count(counts.uploads, 'file');
   const about = `${count(counts.attachments, 'attachment')} in ${files}, ${byteSize(counts.uploadBytes, 1)}`;
   if (verdict === 'failed') return about;
-  const state = absent.length === 0 ? 'all present, size and SHA-256 equal' : `${count(absent.length, 'file')} ABSENT`;
+  const state = absent.length === 0 ? 'all present, sizes and SHA-256 match' : `${count(absent.length, 'file')} ABSENT`;
   return `${about}: ${state}`;
 }
 
 function verdictLine({ verdict, problem, schema, absent, defects }: Verification): string {
   if (verdict === 'failed') return `FAILED: ${problem}. Do not restore this backup.`;
   if (verdict === 'degraded') {
-    return `DEGRADED: intact since it was made, but the hub itself was incomplete (${absent.length} files absent, ` +
+    return `DEGRADED: the backup is intact, but the hub itself had lost data (${absent.length} files absent, ` +
       `${defects.length} other defects).`;
   }
   const isKnown = schema === 'same' || schema === 'older';

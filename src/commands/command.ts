@@ -2,12 +2,12 @@ import type { ParseArgsConfig } from 'node:util';
 import type { Hub } from '../features/hub/hub.ts';
 import type { Config } from '../features/hub/read-config.ts';
 
-/** Where a command reads settings from and writes to: results on `out`, everything else on `err`. */
+/** A command's environment and output streams: results go to `out`, everything else to `err`. */
 export type Terminal = {
   env: Record<string, string | undefined>;
   out(text: string): void;
   err(text: string): void;
-  isTerminal?: boolean; // whether `err` writes to one, where a line can be written over
+  isTerminal?: boolean; // whether `err` is a terminal, where a line of progress can be overwritten
 };
 
 /** 0 done, 1 failed, 2 wrong usage, 75 busy: try again; 128 + n stopped by signal n. */
@@ -16,17 +16,17 @@ export type ExitCode = 0 | 1 | 2 | 75 | 129 | 130 | 143;
 /** What a command of hubctl does. Its usage and summary stand in the list of commands. */
 export type Command = {
   options: NonNullable<ParseArgsConfig['options']>;
-  operands?: number; // how many arguments it takes at most; absent where it looks itself
+  operands?: number; // maximum number of arguments; absent if the command checks them itself
   run(args: string[], values: Values, context: CommandContext): ExitCode | Promise<ExitCode>;
 };
 
 export type Values = Record<string, string | boolean | undefined>;
 
 export type CommandContext = Terminal & {
-  readonly config: Config; // read when first asked for
-  /** Opens the hub as it is, with safe migrations applied, and loads what that takes. Closed when the command ends. */
+  readonly config: Config; // read on first use
+  /** Opens the hub, applying safe migrations, and loads the modules for it. Closed when the command ends. */
   openHub(): Promise<Hub>;
 };
 
-/** Thrown for arguments that make no sense: exit 2, with the usage. */
+/** Thrown for invalid arguments: prints the usage and exits with 2. */
 export class UsageError extends Error {}

@@ -2,12 +2,12 @@ import type { Config } from '../features/hub/read-config.ts';
 import { SETTINGS, type Setting } from '../features/hub/settings.ts';
 import { UsageError, type Command } from './command.ts';
 
-/** Tells scripts the settings in effect, so that one parser reads .env and nothing sources it. */
+/** Prints settings for the scripts, so that .env is parsed in one place and never sourced. */
 export const configCommand: Command = {
   options: {},
 
   run(names, _values, { config, out, err }) {
-    if (names.length === 0) throw new UsageError('say which variables');
+    if (names.length === 0) throw new UsageError('name at least one variable');
     const values = names.map((name) => shown(name, config));
     const torn = names.find((_, index) => values[index]?.includes('\n'));
     if (torn !== undefined) {
@@ -19,12 +19,12 @@ export const configCommand: Command = {
   },
 };
 
-/** The value of a setting as text. Secrets cannot be asked for, nor lists, which no script reads. */
+/** The value of a setting as text. Secrets and lists are refused; no script needs them. */
 function shown(name: string, config: Config): string {
   const [key, setting] = Object.entries<Setting<unknown>>(SETTINGS).find(([, listed]) => listed.name === name) ?? [];
   const value = key === undefined || setting?.secret ? undefined : config[key as keyof typeof SETTINGS];
   if (value === null) return '';
   if (typeof value === 'string' || typeof value === 'number') return String(value);
   if (typeof value === 'boolean') return value ? '1' : '0';
-  throw new UsageError(`${name} is not a setting that can be shown`);
+  throw new UsageError(`${name} is not a setting that can be printed`);
 }

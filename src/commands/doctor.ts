@@ -8,12 +8,12 @@ import { readStorageSizes } from '../features/health/storage-sizes.ts';
 import { byteSize } from '../platform/http/html.ts';
 import type { Command } from './command.ts';
 
-/** `problem` is null where all is well. */
+/** The result of one check; `problem` is null if it passed. */
 type Finding = { subject: string; state: string; problem: string | null };
 
 const NAMED = 10;
 
-/** Looks whether what the hub keeps is whole. */
+/** Checks the integrity of the database and the uploads, and whether the worker runs. */
 export const doctorCommand: Command = {
   options: { hashes: { type: 'boolean' }, json: { type: 'boolean' } },
   operands: 0,
@@ -60,7 +60,7 @@ async function listChanged(hub: Hub, missing: Set<string>): Promise<string[]> {
   return changed;
 }
 
-/** Also where it cannot be read, unless the worker has swept it meanwhile. */
+/** Whether a file's content differs from its hash or cannot be read; a file that was swept meanwhile is fine. */
 async function isChanged(hub: Hub, sha256: string): Promise<boolean> {
   const found = await hashOf(uploadFiles(hub).pathOf(sha256)).catch(() => undefined);
   return found !== sha256 && uploads(hub).scanOf(sha256) !== undefined;

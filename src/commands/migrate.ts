@@ -8,7 +8,7 @@ import type { Command } from './command.ts';
 
 const FRESH = HOUR;
 
-/** Applies pending migrations; unsafe ones only when asked, and only behind a fresh verified backup. */
+/** Applies pending migrations; unsafe ones only with --allow-unsafe and a fresh verified backup. */
 export const migrateCommand: Command = {
   options: { 'allow-unsafe': { type: 'boolean' } },
   operands: 0,
@@ -30,7 +30,7 @@ export const migrateCommand: Command = {
   },
 };
 
-/** The age of what it holds counts, not when it was last looked at. */
+/** A backup's age is measured from when it was made, not from when it was verified. */
 function requireFreshBackup({ dataDir }: Config, now: number): void {
   const { newestVerified } = readBackupStatus(dataDir);
   const age = now - (newestVerified?.createdAt ?? 0);

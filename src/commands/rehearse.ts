@@ -15,7 +15,7 @@ import { UsageError, type Command } from './command.ts';
 const PATIENCE = 60 * SECOND; // for one answer
 const FILES_TO_TRY = 1_000; // of a hub that had lost some
 
-/** Asks the hub at that address, which runs on the restored DATA_DIR, for what people ask of one. */
+/** Checks a hub that runs on a restored DATA_DIR: its health, a page and an uploaded file. */
 export const rehearseCommand: Command = {
   options: {},
 
@@ -28,17 +28,17 @@ export const rehearseCommand: Command = {
   },
 };
 
-/** Null when all of it was as it should be. */
+/** Runs the checks; returns the first problem, or null if all of them passed. */
 async function askForEverything(address: string, config: Config, tell: (line: string) => void): Promise<string | null> {
   const unready = await askReadiness(address, AbortSignal.timeout(PATIENCE));
   if (unready !== null) return unready;
-  tell('health       the hub is ready');
+  tell('health       ready');
   const page = await ask(`${address}/`, { accept: 'text/html' });
   if (page.status !== 200 || !page.body.includes('</html>')) return `the timeline answered ${page.status}`;
   tell(`page         the timeline, ${byteSize(page.body.length, 1)}`);
   const found = pickFile(config);
   if (!found) {
-    tell('attachment   the backup has none');
+    tell('attachment   none in this backup');
     return null;
   }
   const { file, token } = found;
@@ -56,7 +56,7 @@ async function ask(url: string, headers: Record<string, string>): Promise<{ stat
   return { status: response.status, body: Buffer.from(await response.arrayBuffer()) };
 }
 
-/** The largest file that is there, and a token of one who may see it: the database is a copy that goes away again. */
+/** The largest file present, and a new token of its owner: the database is a temporary copy. */
 function pickFile({ databasePath, dataDir }: Config) {
   const db: Db = openDatabase(databasePath);
   try {

@@ -20,7 +20,7 @@ const STEPS = new Map<string, Step>([
   ['finish', whileLocked(finish)], ['undo', whileLocked(undo)], ['state', state],
 ]);
 
-/** They work on a full disk too: a restore that has begun can always go back. */
+/** These steps free reserved space first, so that a restore can be ended on a full disk too. */
 const ENDING = ['finish', 'undo'];
 
 /** The steps of scripts/restore.sh, which stops and starts the hub between them. Each can be repeated. */
@@ -51,7 +51,7 @@ function whileLocked(work: Step): Step {
 async function locked(context: CommandContext, work: () => Promise<void>): Promise<void> {
   mkdirSync(join(context.config.dataDir, 'run'), { recursive: true, mode: 0o700 });
   const lock = takeFileLock(backupLock(context.config.dataDir));
-  if (!lock) throw new BackupBusy('a backup is being made');
+  if (!lock) throw new BackupBusy('a backup is running');
   try {
     await work();
   } finally {
@@ -76,15 +76,15 @@ async function begin({ env, config, out, err }: CommandContext, folder: string):
     out(`  ${accounts} accounts, ${sources} sources, ${posts} posts, ${attachments} attachments ` +
       `(${byteSize(uploadBytes, 1)})\n`);
   }
-  if (absent.length > 0) out(`  WITHOUT ${absent.length} attachments that were already missing when it was made\n`);
-  if (migrated > 0) out(`  ${migrated} migrations applied to it\n`);
-  out(`  ${settled.sessions} sessions ended, ${settled.jobs} jobs discarded that may have run since\n`);
-  out(`  prepared as .restore-${id}\n`);
+  if (absent.length > 0) out(`  WITHOUT ${absent.length} attachments that the hub had lost before the backup\n`);
+  if (migrated > 0) out(`  ${migrated} migrations applied\n`);
+  out(`  ${settled.sessions} sessions ended; ${settled.jobs} jobs discarded because they may already have run\n`);
+  out(`  staged in .restore-${id}\n`);
 }
 
 async function swap({ config, out }: CommandContext): Promise<void> {
   const { id } = await swapRestored(config.dataDir);
-  out(`old data moved to ${config.dataDir}/pre-restore-${id}, new data in place\n`);
+  out(`previous data moved to ${config.dataDir}/pre-restore-${id}; restored data in place\n`);
 }
 
 async function open({ config }: CommandContext): Promise<void> {
@@ -99,10 +99,10 @@ async function finish({ config, out }: CommandContext): Promise<void> {
 
 async function undo({ config, out }: CommandContext): Promise<void> {
   const { phase } = await undoRestore(config.dataDir);
-  out(phase === 'staged' ? 'nothing had been changed\n' : 'ROLLED BACK: the previous data is in place again\n');
+  out(`ROLLED BACK: ${phase === 'staged' ? 'nothing had been changed' : 'the previous data is in place again'}\n`);
 }
 
-/** The phase, or "none"; what cut-off stagings left is removed then. */
+/** Prints the phase of the restore, or "none"; in that case, removes what interrupted stagings left. */
 async function state(context: CommandContext): Promise<void> {
   const { dataDir } = context.config;
   if (readRestoreState(dataDir)) {
@@ -116,8 +116,8 @@ async function state(context: CommandContext): Promise<void> {
 }
 
 /**
- * A step outlives a restore.sh that was killed. The lock needs room: on a full disk there may be just the reserve,
- * which is for the step that comes next, and takes the lock itself.
+ * Throws BackupBusy while a step of a killed restore.sh is still running. Creating the lock file may fail on a full
+ * disk; that is ignored, since the next step frees reserved space and takes the lock itself.
  */
 function requireNoStepInHand(dataDir: string): void {
   try {

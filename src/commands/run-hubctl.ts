@@ -5,26 +5,26 @@ import { UsageError, type Command, type CommandContext, type ExitCode, type Term
 
 type ListedCommand = { name: string; usage: string; summary: string; load(): Promise<Command> };
 
-/** Every command of hubctl. What one of them needs is loaded when it is asked for. */
+/** Every command of hubctl. Each is loaded only when it is run. */
 export const COMMANDS: ListedCommand[] = [
   {
     name: 'alerts', usage: 'alerts test | alerts list [--state STATE] [--json]',
-    summary: 'Send a test alert and print the answer, or list the newest alerts (of --state failed|pending|delivered).',
+    summary: 'Send a test alert and print the result, or list the newest alerts (--state failed|pending|delivered).',
     load: async () => (await import('./administer.ts')).alertsCommand,
   },
   {
     name: 'backup', usage: 'backup [--json]',
-    summary: 'Make, verify and keep a backup in DATA_DIR/backups, then remove old ones (BACKUP_RETENTION_DAYS).',
+    summary: 'Make and verify a backup in DATA_DIR/backups, then remove old backups (BACKUP_RETENTION_DAYS).',
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {
     name: 'config', usage: 'config <VARIABLE>…',
-    summary: 'Print settings in effect, one a line as asked, empty where not set. Secrets are not printed.',
+    summary: 'Print the named settings, one per line, empty if not set. Secrets are not printed.',
     load: async () => (await import('./config.ts')).configCommand,
   },
   {
     name: 'doctor', usage: 'doctor [--hashes] [--json]',
-    summary: 'Check the database, the uploaded files against their rows, and the worker; --hashes reads every file.',
+    summary: 'Check the database, the uploaded files and the worker; --hashes also checks the content of every file.',
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
@@ -40,32 +40,33 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'migrate', usage: 'migrate [--allow-unsafe]',
-    summary: 'Apply pending migrations. --allow-unsafe includes those that may lose data, behind a verified backup.',
+    summary: 'Apply pending migrations. --allow-unsafe includes those that may lose data; it requires a fresh ' +
+      'verified backup.',
     load: async () => (await import('./migrate.ts')).migrateCommand,
   },
   {
     name: 'rehearse', usage: 'rehearse <address>',
-    summary: 'A step of scripts/verify-backup.sh --rehearse; run that instead.',
+    summary: 'Internal step of scripts/verify-backup.sh --rehearse; run that instead.',
     load: async () => (await import('./rehearse.ts')).rehearseCommand,
   },
   {
     name: 'restore', usage: 'restore begin <backup_dir> | swap | open | finish | undo | state',
-    summary: 'The steps of scripts/restore.sh; run that instead.',
+    summary: 'Internal steps of scripts/restore.sh; run that instead.',
     load: async () => (await import('./restore.ts')).restoreCommand,
   },
   {
     name: 'retention', usage: 'retention [--dry-run] [--json]',
-    summary: 'Remove old notifications, reading history, audit records and errors now; --dry-run only counts them.',
+    summary: 'Remove expired notifications, reading history, audit events and errors now; --dry-run only counts them.',
     load: async () => (await import('./administer.ts')).retentionCommand,
   },
   {
     name: 'verify', usage: 'verify <backup_dir> [--json]',
-    summary: 'Check every byte of a backup and report; changes nothing in it.',
+    summary: 'Check every byte of a backup and print a report; the backup is not changed.',
     load: async () => (await import('./backup.ts')).verifyCommand,
   },
 ];
 
-/** Runs one command of the operator's. */
+/** Runs one command of hubctl and returns its exit code. */
 export async function runHubctl(argv: string[], terminal: Terminal): Promise<ExitCode> {
   const [name, ...rest] = argv;
   if (name === undefined) return say(terminal.err, helpText(), 2);
@@ -124,7 +125,7 @@ function parse(argv: string[], { options }: Command): { values: Values; position
   }
 }
 
-/** What the operator is told of an error that a command has thrown; any other one is a mistake of ours. */
+/** Prints an error that the operator can act on and returns its exit code; rethrows any other, which is a bug. */
 async function explain(error: unknown, usage: string, { err }: Terminal): Promise<ExitCode> {
   if (error instanceof UsageError) return say(err, `hubctl: ${error.message}\nusage: hubctl ${usage}\n`, 2);
   if (error instanceof ConfigError) return say(err, `${error.message}\n`, 2);
@@ -137,7 +138,7 @@ async function explain(error: unknown, usage: string, { err }: Terminal): Promis
   throw error;
 }
 
-/** Such as a folder that may not be written. */
+/** Whether the error comes from the operating system, such as a folder that is not writable. */
 function isSystemError(error: unknown): error is Error {
   return error instanceof Error && 'syscall' in error;
 }

@@ -138,7 +138,7 @@ const STEPS: Record<string, Step[]> = {
     },
     async (walk, text) => {
       await done(walk, './scripts/hubctl restore begin data/backups/20260131-031500', 'CONFIRM_RESTORE=YES ');
-      assert.match((await done(walk, text)).stderr, /interrupted while staged: going back/);
+      assert.match((await done(walk, text)).stderr, /interrupted in phase 'staged': rolling back/);
       assert.equal((await walk.ada.get('/api/account')).status, 200, 'the data from before');
     },
     async (walk, text) => {

@@ -86,7 +86,7 @@ test('case 99: the line is added once, and every other line stays byte for byte'
   assert.equal(first.status, 0, first.stderr);
   assert.match(lastLine(table), /^15 3 \* \* \* HUB_NODE='.*' '.*nightly-backup\.sh'$/);
   assert.equal(table, `${OTHERS}${lastLine(table)}\n`);
-  assert.equal(first.stdout, `the crontab has this line: ${lastLine(table)}\n`);
+  assert.equal(first.stdout, `the crontab contains this line: ${lastLine(table)}\n`);
   assert.equal(second.stdout, first.stdout);
   assert.equal(cron.table(), table);
 });
@@ -119,7 +119,7 @@ test('--remove takes the line out again and leaves the rest as it was', async (t
 
   for (let round = 0; round < 2; round += 1) {
     const removed: Outcome = await cron.install(['--remove']);
-    assert.deepEqual([removed.status, removed.stdout], [0, 'the crontab has no line for this hub\n']);
+    assert.deepEqual([removed.status, removed.stdout], [0, 'the crontab contains no line for this hub\n']);
     assert.equal(cron.table(), OTHERS);
   }
 });
@@ -158,7 +158,8 @@ test("systemd's timer for the same clone is mentioned; one that is disabled, or 
   const warned = async (args: string[] = []): Promise<boolean> => {
     const { status, stderr } = await cron.install(args, `mount --bind '${units}' /etc/systemd/system`);
     assert.equal(status, 0, stderr);
-    return /^install-backup-cron: systemd's content-hub-backup\.timer makes this hub's backups too: keep one .*--remove\)$/m.test(stderr);
+    const warning = /^install-backup-cron: systemd's content-hub-backup\.timer also backs up this hub: keep .*--remove\)$/m;
+    return warning.test(stderr);
   };
 
   assert.equal(await warned(), false, 'no units');
@@ -183,7 +184,7 @@ test('case 100: cron that does not run is mentioned, one that runs is not', asyn
   const withCron = await cron.install([], alone('cron'));
 
   assert.deepEqual([without.status, withCron.status], [0, 0]);
-  assert.match(without.stderr, /cron does not seem to run: start it/);
+  assert.match(without.stderr, /cron does not seem to be running: start it/);
   assert.equal(withCron.stderr, '');
 });
 
@@ -248,7 +249,7 @@ test('a folder that cron cannot name is refused', async (t) => {
     env: { PATH: '/usr/bin:/bin', HUB_NODE: process.execPath },
   });
   assert.equal(status, 1);
-  assert.match(stderr, /cron cannot name .*: move the hub to a path without backslashes/);
+  assert.match(stderr, /cron cannot use .*: move the hub to a path without backslashes/);
 });
 
 test("another account's data are refused: its backups would not be its own", async (t) => {

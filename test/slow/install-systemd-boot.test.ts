@@ -88,7 +88,7 @@ test("install-systemd.sh mentions that the account's crontab has this clone's li
   const asDaemon = 'HOME=/tmp setpriv --reuid=1 --regid=1 --clear-groups';
   const byCron = await hub.sh(`${asDaemon} '${AT}/scripts/install-backup-cron.sh'`);
   assert.equal(byCron.status, 0, byCron.stderr);
-  assert.match(byCron.stderr, /^install-backup-cron: systemd's content-hub-backup\.timer makes this hub's backups too/m);
+  assert.match(byCron.stderr, /^install-backup-cron: systemd's content-hub-backup\.timer also backs up this hub/m);
   const made = (await hub.sh('crontab -u daemon -l')).stdout;
   const quoted = `15 3 * * * "${AT.replace('%', '\\%')}/scripts/nightly-backup.sh" >/dev/null`;
 
@@ -99,6 +99,7 @@ test("install-systemd.sh mentions that the account's crontab has this clone's li
     assert.equal((await hub.sh(`crontab -u daemon - <<'END'\n${table}END`)).status, 0);
     const { status, stderr } = await hub.sh(`'${AT}/scripts/install-systemd.sh' --user daemon`);
     assert.equal(status, 0, stderr);
-    assert.equal(/^install-systemd: the crontab of daemon makes this hub's backups too: keep one .*timer\)$/m.test(stderr), warns, table);
+    const warning = /^install-systemd: the crontab of daemon also backs up this hub: keep only one .*timer\)$/m;
+    assert.equal(warning.test(stderr), warns, table);
   }
 });

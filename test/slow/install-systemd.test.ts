@@ -164,7 +164,7 @@ test('units are installed, enabled and, with --remove, gone again; others stay',
 
   for (let round = 0; round < 2; round += 1) {
     const { status, stdout } = await install(['--root', image, '--remove']);
-    assert.deepEqual([status, stdout], [0, 'no unit of the hub is installed\n']);
+    assert.deepEqual([status, stdout], [0, 'the units of the hub are removed\n']);
   }
   const left = readdirSync(units, { recursive: true }).filter((name) => String(name).includes('content-hub'));
   assert.deepEqual(left, []);
@@ -183,12 +183,12 @@ test('the bridge comes only when asked for, and then stays when the rest is inst
 });
 
 for (const [title, args, env, message] of [
-  ['root as the account', ['--user', 'root'], {}, /should not run as root/],
+  ['root as the account', ['--user', 'root'], {}, /must not run as root/],
   ['an account that is not there', ['--user', 'no-such-one'], {}, /there is no account no-such-one/],
-  ['a port that nothing can know', ['--user', ACCOUNT], { PORT: '0' }, /PORT is 0/],
-  ['data where systemd cannot name them', ['--user', ACCOUNT], { DATA_DIR: '/srv/"x"' }, /systemd cannot name \/srv\/"x"/],
-  ['an apostrophe', ['--user', ACCOUNT], { DATA_DIR: "/srv/Ada's" }, /systemd cannot name/],
-  ['data that end in a backslash', ['--user', ACCOUNT], { DATA_DIR: '/srv/x\\' }, /systemd cannot name/],
+  ['a port that nothing can know', ['--user', ACCOUNT], { PORT: '0' }, /PORT must not be 0/],
+  ['data where systemd cannot use them', ['--user', ACCOUNT], { DATA_DIR: '/srv/"x"' }, /cannot use \/srv\/"x"/],
+  ['an apostrophe', ['--user', ACCOUNT], { DATA_DIR: "/srv/Ada's" }, /systemd cannot use/],
+  ['data that end in a backslash', ['--user', ACCOUNT], { DATA_DIR: '/srv/x\\' }, /systemd cannot use/],
 ] as const) {
   test(`${title} is refused and nothing is installed`, async (t) => {
     const { install, image } = machine(t);
@@ -245,7 +245,7 @@ test('units that do not start make the installation fail and say where to look',
   if (!run) return;
   const { status, stdout, stderr } = await run(`--user ${ACCOUNT}`);
   assert.deepEqual([status, stdout], [1, '']);
-  assert.match(stderr, /not everything has started: journalctl/);
+  assert.match(stderr, /not all units have started: see journalctl/);
 });
 
 test('where systemd does not run, nothing is installed and the alternatives are named', async (t) => {
@@ -253,6 +253,6 @@ test('where systemd does not run, nothing is installed and the alternatives are 
   if (!run) return;
   const { status, stderr, left } = await run(`--user ${ACCOUNT}`);
   assert.equal(status, 1);
-  assert.match(stderr, /systemd does not run this machine; --dry-run prints .*install-backup-cron\.sh is for cron/);
+  assert.match(stderr, /this machine does not run systemd; --dry-run prints .*install-backup-cron\.sh uses cron instead/);
   assert.equal(left, '');
 });

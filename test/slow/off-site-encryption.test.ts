@@ -41,7 +41,7 @@ test('case 91: only backup.tar.gz.age is off-site, and nothing in it can be read
   const { status, stdout } = await place.send();
 
   assert.equal(status, 0);
-  assert.equal(stdout, `off-site: ${place.far}/${NAME}: done, read back and equal\n`);
+  assert.equal(stdout, `off-site: ${place.far}/${NAME}: done, read back and compared\n`);
   assert.deepEqual(Object.keys(contents(place.far)), [MARK, `${NAME}/${SEALED}`]);
   const bytes = readFileSync(join(place.far, NAME, SEALED));
   for (const clue of ['SQLite format 3', KNOWN_ROW, 'hub.db']) {
@@ -59,7 +59,7 @@ test('decrypted and unpacked it is the original folder, which the same command m
 
   assert.deepEqual(readdirSync(unpacked), [NAME]);
   assert.deepEqual(contents(join(unpacked, NAME)), contents(place.backup));
-  assert.match((await place.send()).stdout, /there already and equal/);
+  assert.match((await place.send()).stdout, /already there and identical/);
 });
 
 test('case 90: of two recipients each can decrypt, given in the variable or in a file', async (t) => {
@@ -115,7 +115,7 @@ test('case 88: without age nothing leaves, neither in the clear nor as an empty 
   for (const args of [['check'], ['send', place.backup]]) {
     const { status, stdout, stderr } = await place.run(args);
     assert.deepEqual([status, stdout], [1, '']);
-    assert.match(stderr, /age is not installed, and BACKUP_AGE_RECIPIENT asks for it: nothing is sent/);
+    assert.match(stderr, /age is not installed, but BACKUP_AGE_RECIPIENT requires it: nothing is sent/);
   }
 
   assert.deepEqual(readdirSync(place.far), []);
@@ -143,7 +143,7 @@ for (const [title, program, script] of [
 
     assert.equal(status, 1);
     assert.equal(stdout, '');
-    assert.match(stderr, new RegExp(`${NAME}: NOT done`));
+    assert.match(stderr, new RegExp(`${NAME}: FAILED`));
     assert.deepEqual(readdirSync(place.far).filter((name) => name !== MARK), []);
   });
 }
@@ -172,7 +172,7 @@ test('case 97: an encrypted copy that is another, or of which nothing is known, 
   writeFileSync(join(place.dataDir, 'backups/off-site.sent'), '');
   const { status, stderr } = await place.send();
   assert.equal(status, 1);
-  assert.match(stderr, /is there with other content/);
+  assert.match(stderr, /exists with different content/);
   assert.deepEqual(contents(place.far), before);
 });
 

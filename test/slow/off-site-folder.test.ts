@@ -43,8 +43,8 @@ test('a backup arrives with its three files and the same hashes, once, however o
   const second = await run(['send', `${backup}/`]);
 
   assert.equal(first.status, 0);
-  assert.equal(first.stdout, `off-site: ${far}/${NAME}: done, read back and equal\n`);
-  assert.equal(second.stdout, `off-site: ${far}/${NAME}: there already and equal\n`);
+  assert.equal(first.stdout, `off-site: ${far}/${NAME}: done, read back and compared\n`);
+  assert.equal(second.stdout, `off-site: ${far}/${NAME}: already there and identical\n`);
   assert.deepEqual(contents(join(far, NAME)), contents(backup));
   assert.deepEqual(readdirSync(far).sort(), [MARK, NAME]);
 });
@@ -70,7 +70,7 @@ for (const [title, program, script] of [
 
     assert.equal(status, 1);
     assert.equal(stdout, '');
-    assert.match(stderr, new RegExp(`${NAME}: NOT done`));
+    assert.match(stderr, new RegExp(`${NAME}: FAILED`));
     assert.deepEqual(readdirSync(far).filter((name) => name !== MARK), []);
     assert.deepEqual(Object.keys(contents(join(dataDir, 'tmp'))), []);
   });
@@ -81,7 +81,7 @@ test('case 92: a folder that is missing or is a file is found by check, and noth
   rmSync(far, { recursive: true });
   for (const outcome of [await run(['check']), await send()]) {
     assert.equal(outcome.status, 1);
-    assert.match(outcome.stderr, /is not there: is the disk mounted\?/);
+    assert.match(outcome.stderr, /does not exist: is the disk mounted\?/);
   }
   assert.throws(() => readdirSync(far));
 
@@ -97,11 +97,11 @@ test('case 92: an empty mount point where backups were sent before is not taken 
 
   const unmounted = await run(['check']);
   assert.equal(unmounted.status, 1);
-  assert.match(unmounted.stderr, /does not hold what was sent before: is the disk mounted\?/);
+  assert.match(unmounted.stderr, /does not contain the earlier copies: is the disk mounted\?/);
   assert.equal((await send()).status, 1);
   assert.deepEqual(readdirSync(far), []);
 
-  const [, advice = ''] = /If it is a new one: (touch .*)/.exec(unmounted.stderr) ?? [];
+  const [, advice = ''] = /If this is a new disk: (touch .*)/.exec(unmounted.stderr) ?? [];
   execFileSync('sh', ['-c', advice]);
   assert.equal((await send()).status, 0);
 });
@@ -111,7 +111,7 @@ test('case 92: a read-only folder is found by check', async (t) => {
   const outcome = await privately(t, place, 'mount --bind "$F" "$F" && mount -o remount,bind,ro "$F"', 'check');
   if (!outcome) return;
   assert.equal(outcome.status, 1);
-  assert.match(outcome.stderr, /cannot be written to: is it read-only/);
+  assert.match(outcome.stderr, /is not writable: is it read-only/);
 });
 
 test('case 92: a disk that fills up gets nothing under the final name, and its space back', async (t) => {
@@ -119,7 +119,7 @@ test('case 92: a disk that fills up gets nothing under the final name, and its s
   const outcome = await privately(t, place, 'mount -t tmpfs -o size=256k none "$F"', `send '${place.backup}'`);
   if (!outcome) return;
   assert.equal(outcome.status, 1);
-  assert.match(outcome.stderr, /NOT done/);
+  assert.match(outcome.stderr, /: FAILED\n/);
   assert.deepEqual(outcome.left, []);
 });
 
@@ -145,7 +145,7 @@ test('case 93: a folder inside DATA_DIR is refused, also through a link', async 
   symlinkSync(join(dataDir, 'backups'), join(folder, 'link'));
   const linked = await run(['check'], { BACKUP_OFFSITE_DIR: join(folder, 'link') });
   assert.equal(linked.status, 1);
-  assert.match(linked.stderr, /lies in DATA_DIR/);
+  assert.match(linked.stderr, /is inside DATA_DIR/);
 });
 
 test('case 96: a run that is killed leaves nothing under the final name, and the next one repairs it', async (t) => {
@@ -173,7 +173,7 @@ test('case 97: the same name with other content is not overwritten', async (t) =
 
   assert.equal(status, 1);
   assert.equal(stdout, '');
-  assert.match(stderr, /is there with other content: it is not overwritten/);
+  assert.match(stderr, /exists with different content: not overwritten/);
   assert.deepEqual(contents(far), before);
   assert.deepEqual(Object.keys(contents(backup)), THREE_FILES);
 });
@@ -197,7 +197,7 @@ test('a local backup that is damaged is not sent', async (t) => {
   const { status, stderr } = await send();
 
   assert.equal(status, 1);
-  assert.match(stderr, /is not a whole backup: nothing is sent/);
+  assert.match(stderr, /is not a complete backup: nothing is sent/);
   assert.deepEqual(readdirSync(far), []);
 });
 
@@ -210,7 +210,7 @@ test('two at once: the second says that it is busy, and a killed one blocks nobo
 
   const second = await send();
   assert.equal(second.status, 75);
-  assert.match(second.stderr, /another backup is being sent/);
+  assert.match(second.stderr, /BUSY: another off-site copy is running/);
 
   if (first.pid !== undefined) process.kill(-first.pid, 'SIGKILL');
   await new Promise((resolve) => first.once('close', resolve));

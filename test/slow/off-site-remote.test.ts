@@ -44,8 +44,8 @@ for (const remote of ['box:', 'box:hub', 'box:hub/', 'box:a folder/of mine']) {
     const second = await place.send({ BACKUP_RCLONE_REMOTE: remote });
 
     assert.deepEqual([first.status, first.stderr], [0, '']);
-    assert.match(first.stdout, new RegExp(`^off-site: box:.*${NAME}: done, read back and equal\n$`));
-    assert.match(second.stdout, new RegExp(`${NAME}: there already and equal\n$`));
+    assert.match(first.stdout, new RegExp(`^off-site: box:.*${NAME}: done, read back and compared\n$`));
+    assert.match(second.stdout, new RegExp(`${NAME}: already there and identical\n$`));
     assert.deepEqual(contents(join(place.far, path, NAME)), contents(place.backup));
     assert.deepEqual(readdirSync(join(place.far, path)), [NAME]);
   });
@@ -58,7 +58,7 @@ test("a backup arrives at an encrypted remote of rclone's and is read back throu
   const { status, stdout } = await place.send({ BACKUP_RCLONE_REMOTE: 'safe:hub' });
 
   assert.equal(status, 0);
-  assert.match(stdout, /done, read back and equal/);
+  assert.match(stdout, /done, read back and compared/);
   const back = join(place.folder, 'back');
   execFileSync('rclone', ['copy', `safe:hub/${NAME}`, back], { env: place.env });
   assert.deepEqual(contents(back), contents(place.backup));
@@ -84,7 +84,7 @@ test('case 91: only backup.tar.gz.age gets to the remote, and rclone is shown no
     cwd: place.folder,
   });
   assert.deepEqual(contents(join(place.folder, NAME)), contents(place.backup));
-  assert.match((await place.send()).stdout, /there already and equal/);
+  assert.match((await place.send()).stdout, /already there and identical/);
 });
 
 test('case 88: without age nothing gets to the remote', async (t) => {
@@ -111,7 +111,7 @@ for (const [title, env, config, message] of [
   ['an encrypted configuration without its password', {},
     `# Encrypted rclone configuration File\n\nRCLONE_ENCRYPT_V0:\n${'AAAA'.repeat(40)}\n`,
     /rclone cannot read its configuration: [^]*password/],
-  ['a remote of a kind unknown to rclone', {}, '[box]\ntype = nonsense\n', /does not answer as it should/],
+  ['a remote of a kind unknown to rclone', {}, '[box]\ntype = nonsense\n', /cannot be listed/],
 ] as const) {
   test(`case 94: with ${title} check fails at once and asks nothing`, async (t) => {
     const place = withRemote(t);
@@ -136,7 +136,7 @@ test('case 95: without rclone nothing is sent, and the backup here stays', async
   for (const args of [['check'], ['send', place.backup]]) {
     const { status, stdout, stderr } = await place.run(args);
     assert.deepEqual([status, stdout], [1, '']);
-    assert.match(stderr, /rclone is not installed, and BACKUP_RCLONE_REMOTE asks for it/);
+    assert.match(stderr, /rclone is not installed, but BACKUP_RCLONE_REMOTE requires it/);
   }
 
   assert.deepEqual(contents(place.backup), before);
@@ -174,7 +174,7 @@ for (const [title, when, script] of [
 
     assert.equal(status, 1);
     assert.equal(stdout, '');
-    assert.match(stderr, new RegExp(`${NAME}: NOT done`));
+    assert.match(stderr, new RegExp(`${NAME}: FAILED`));
     assert.deepEqual(readdirSync(place.far), []);
   });
 }
@@ -189,7 +189,7 @@ test('case 97: the same name with other content is not overwritten', async (t) =
   const { status, stdout, stderr } = await place.send();
 
   assert.deepEqual([status, stdout], [1, '']);
-  assert.match(stderr, /is there with other content: it is not overwritten/);
+  assert.match(stderr, /exists with different content: not overwritten/);
   assert.deepEqual(contents(place.far), before);
 });
 
@@ -212,14 +212,14 @@ test('case 98: of two destinations each is reported for itself, and one that fai
 
   const both = await place.send({ BACKUP_OFFSITE_DIR: folder });
   assert.equal(both.status, 0);
-  assert.deepEqual(both.stdout.match(/done, read back and equal/g)?.length, 2);
+  assert.deepEqual(both.stdout.match(/done, read back and compared/g)?.length, 2);
 
   const half = await place.send({ BACKUP_OFFSITE_DIR: join(place.folder, 'unplugged') });
   assert.equal(half.status, 1);
-  assert.match(half.stdout, /^off-site: box:.*there already and equal\n$/);
-  assert.match(half.stderr, /unplugged is not there/);
+  assert.match(half.stdout, /^off-site: box:.*already there and identical\n$/);
+  assert.match(half.stderr, /unplugged does not exist/);
 
   const other = await place.send({ BACKUP_OFFSITE_DIR: folder, BACKUP_RCLONE_REMOTE: 'nobody:' });
   assert.equal(other.status, 1);
-  assert.match(other.stdout, /second disk.*there already and equal\n$/);
+  assert.match(other.stdout, /second disk.*already there and identical\n$/);
 });

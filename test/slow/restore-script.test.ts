@@ -24,7 +24,7 @@ test('case 57: without exactly CONFIRM_RESTORE=YES nothing is touched', async (t
     if (said === undefined) delete env['CONFIRM_RESTORE'];
     const { status, stdout, stderr } = await runProgram(RESTORE, [hub.backup], { env, cwd: '/' });
     assert.deepEqual([status, stdout], [2, ''], said);
-    assert.match(stderr, /set CONFIRM_RESTORE=YES to confirm it/);
+    assert.match(stderr, /set CONFIRM_RESTORE=YES to confirm/);
     const direct = await hub.hubctlWith(said === undefined ? {} : { CONFIRM_RESTORE: said }, 'restore', 'begin', hub.backup);
     assert.equal(direct.status, 2, said);
   }
@@ -87,13 +87,13 @@ test('a hub that nobody runs is restored, looked at, and left stopped; then a ba
   const id = basename(keptIn(hub.dataDir)).slice('pre-restore-'.length);
   assert.equal(stdout.replace(/made .*Z/, 'made …'), `restoring ${hub.name}, made …
   1 accounts, 1 sources, 1 posts, 1 attachments (13 bytes)
-  0 sessions ended, 0 jobs discarded that may have run since
-  prepared as .restore-${id}
-old data moved to ${hub.dataDir}/pre-restore-${id}, new data in place
+  0 sessions ended; 0 jobs discarded because they may already have run
+  staged in .restore-${id}
+previous data moved to ${hub.dataDir}/pre-restore-${id}; restored data in place
 RESTORED ${hub.backup}
 the previous data is in ${hub.dataDir}/pre-restore-${id}; remove that folder when you no longer need it
 `);
-  assert.match(stderr, /restore: nobody ran the hub when this began: it can be started now\n$/);
+  assert.match(stderr, /restore: the hub was not running before, so it was not started; you can start it now\n$/);
   assert.equal(worldIn(hub.dataDir, hub), 'new');
   assert.equal(worldIn(keptIn(hub.dataDir), hub), 'old');
   assert.deepEqual(leftovers(hub.dataDir), []);
@@ -310,7 +310,7 @@ test('case 20: a backup during a restore, and a restore during a backup, end wit
   for (const args of [[hub.backup], ['--recover']]) {
     const busy = await runRestore(hub.dataDir, port, args);
     assert.equal(busy.status, 75);
-    assert.match(busy.stderr, /BUSY: a backup is being made or restored/);
+    assert.match(busy.stderr, /BUSY: another backup or restore is running/);
   }
   assert.deepEqual(stateOf(hub.dataDir), before);
 });
@@ -340,7 +340,7 @@ test('case 66: where the roll back fails, the hub stays down, it says where the 
   const { status, stderr } = await runRestore(hub.dataDir, port, [hub.backup], env);
 
   assert.equal(status, 1);
-  assert.match(stderr, /THE DATA FROM BEFORE COULD NOT BE BROUGHT BACK BY ITSELF\. Nothing of it is lost/);
+  assert.match(stderr, /ROLLBACK FAILED\. The previous data is not lost/);
   assert.ok(stderr.includes(`${hub.dataDir}/pre-restore-*`), obstacle);
   assert.deepEqual(calls(), ['stop', 'start', 'stop'], 'it is not started again');
   assert.ok(isRestoreUnderWay(hub.dataDir));
@@ -349,7 +349,7 @@ test('case 66: where the roll back fails, the hub stays down, it says where the 
   for (const name of leftovers(hub.dataDir)) rmSync(join(hub.dataDir, name, 'uploads'), { recursive: true, force: true });
   const recovered = await runRestore(hub.dataDir, port, ['--recover']);
   assert.deepEqual([recovered.status, recovered.stdout], [0, 'ROLLED BACK: the previous data is in place again\n'], recovered.stderr);
-  assert.match(recovered.stderr, /restore: interrupted while undoing: going back\n/);
+  assert.match(recovered.stderr, /restore: the restore was interrupted in phase 'undoing': rolling back\n/);
   assert.deepEqual([worldIn(hub.dataDir, hub), leftovers(hub.dataDir)], ['old', []]);
 });
 
@@ -357,7 +357,7 @@ test('nothing to recover is no failure', async (t) => {
   const hub = await restorableHub(t);
   mkdirSync(join(hub.dataDir, '.restore-20260101-000000'));
   const { status, stdout } = await runRestore(hub.dataDir, 1, ['--recover']);
-  assert.deepEqual([status, stdout], [0, 'there is no restore to recover\n']);
+  assert.deepEqual([status, stdout], [0, 'no interrupted restore found\n']);
   assert.deepEqual([worldIn(hub.dataDir, hub), leftovers(hub.dataDir)], ['old', []]);
 });
 
@@ -372,6 +372,6 @@ test('case 60: a hub that answers although it is not known what runs it is not r
 
   const { status, stderr } = await runRestore(hub.dataDir, port, [hub.backup]);
   assert.equal(status, 1);
-  assert.match(stderr, /a hub answers at HOST and PORT, and it is not known what runs it/);
+  assert.match(stderr, /a hub answers at HOST and PORT, but this script did not find what runs it/);
   assert.equal(worldIn(hub.dataDir, hub), 'old');
 });

@@ -87,7 +87,7 @@ test('the restore of another clone on the same machine leaves the units alone', 
   const { status, stderr } = await hub.restore(backup, '', `${AT}/second/scripts`);
 
   assert.equal(status, 0, stderr);
-  assert.match(stderr, /nobody ran the hub when this began/);
+  assert.match(stderr, /the hub was not running before/);
   assert.deepEqual(await state(), before);
   assert.deepEqual([hub.world(), hub.world(join(hub.project, 'second/data'))], ['old', 'new']);
   assert.ok(!existsSync(join(hub.dataDir, 'run/restore-state.json')));
@@ -102,7 +102,7 @@ test('case 65: restored data on which web does not start gives way to the old, a
 
   assert.equal(status, 1);
   assert.match(stdout, /ROLLED BACK: the previous data is in place again\n$/);
-  assert.match(stderr, /restore: it could not be completed; bringing back what was there before\n/);
+  assert.match(stderr, /restore: the restore failed; rolling back to the previous data\n/);
   assert.deepEqual([await hub.isReady(), await hub.each('ActiveState')], [true, ['active', 'active']], stderr);
   assert.deepEqual([hub.world(), leftovers(hub.dataDir)], ['old', []]);
 });
@@ -120,7 +120,7 @@ test('case 65: a web that hangs on the restored data has RESTORE_HEALTH_SECONDS,
   const { status, stdout, stderr } = await hub.restore(hub.backup, 'RESTORE_HEALTH_SECONDS=20');
 
   assert.equal(status, 1);
-  assert.match(stderr, /restore: the hub is not ready after 20 s\n/);
+  assert.match(stderr, /restore: the hub did not become ready within 20 s\n/);
   assert.match(stdout, /ROLLED BACK/);
   assert.deepEqual([await hub.isReady(), hub.world(), leftovers(hub.dataDir)], [true, 'old', []], stderr);
 });
@@ -152,7 +152,7 @@ test('case 61: after restore.sh was killed the units do not run on half a restor
   await refused();
   const undone = await hub.restore('--recover');
   assert.equal(undone.status, 0, undone.stderr);
-  assert.match(undone.stderr, /interrupted while staged: going back/);
+  assert.match(undone.stderr, /interrupted in phase 'staged': rolling back/);
   assert.deepEqual([await hub.isReady(), hub.world(), leftovers(hub.dataDir)], [true, 'old', []]);
 
   await killed();
@@ -161,7 +161,7 @@ test('case 61: after restore.sh was killed the units do not run on half a restor
   await refused();
   const done = await hub.restore('--recover');
   assert.equal(done.status, 0, done.stderr);
-  assert.match(done.stderr, /interrupted while swapped: going on/);
+  assert.match(done.stderr, /interrupted in phase 'swapped': resuming/);
   assert.deepEqual([await hub.isReady(), hub.world(), leftovers(hub.dataDir)], [true, 'new', []]);
 
   await killAt('ExecStartPost', 'probation');

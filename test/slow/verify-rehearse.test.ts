@@ -31,9 +31,9 @@ test('a rehearsal restores a backup beside the hub, has it served, and leaves no
   const { status, stdout, stderr } = await run(['--rehearse', backup]);
 
   assert.equal(status, 0, stdout + stderr);
-  assert.match(stdout, /VERIFIED: this backup can be restored\.\nRehearsal of a restore\n/);
-  assert.match(stdout, /health {7}the hub is ready\n {2}page {9}the timeline, .*\n {2}attachment {3}"a\.txt", 13 bytes, SHA-256 equal\n/);
-  assert.match(stdout, /\nREHEARSED: it was restored in \d+ s, and a hub served from it what was asked for\.\n$/);
+  assert.match(stdout, /VERIFIED: this backup can be restored\.\nRestore rehearsal\n/);
+  assert.match(stdout, /health {7}ready\n {2}page {9}the timeline, .*\n {2}attachment {3}"a\.txt", 13 bytes, SHA-256 equal\n/);
+  assert.match(stdout, /\nREHEARSED: restored in \d+ s; the restored hub answered every request\.\n$/);
   assert.deepEqual(readdirSync(scratch), []);
   assert.deepEqual(stateOf(dataDir).filter((line) => !line.includes('/run')), before);
 });
@@ -123,7 +123,7 @@ test('case 54: a wrong key, a cut, a flipped byte or one too many fails, and no 
     writeFileSync(path, content);
     const { status, stdout } = await hub.run(['--identity', hub.key.path, path]);
     assert.equal(status, 1, what);
-    assert.match(stdout, /^FAILED: .* could not be decrypted whole: /, what);
+    assert.match(stdout, /^FAILED: .* could not be fully decrypted: /, what);
     assert.deepEqual(readdirSync(hub.scratch), [], what);
   }
   const wrong = makeKey(hub.folder, 'other key');
@@ -160,6 +160,7 @@ test('case 54: wrong usage, a missing key, a missing copy and a missing age are 
   }
   const key = join(hub.scratch, '../key');
   writeFileSync(key, 'a key');
-  assert.match((await hub.run(['--identity', '/nowhere', key])).stdout, /^FAILED: \/nowhere is no key that can be read\n$/);
-  assert.match((await hub.run(['--identity', key, '/nowhere'])).stdout, /^FAILED: \/nowhere is no file that can be read\n$/);
+  assert.match((await hub.run(['--identity', '/nowhere', key])).stdout,
+    /^FAILED: \/nowhere is not a readable key file\n$/);
+  assert.match((await hub.run(['--identity', key, '/nowhere'])).stdout, /^FAILED: \/nowhere is not a readable file\n$/);
 });

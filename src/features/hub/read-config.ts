@@ -11,7 +11,7 @@ export const PROJECT_ROOT = resolve(import.meta.dirname, '../../..');
 
 const WILDCARDS: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** Every setting, and what follows from them. */
+/** Every setting, and values derived from them. */
 export type Config = Omit<Settings, 'baseUrl'> & {
   readonly baseUrl: string; // an origin, no trailing slash
   readonly secure: boolean; // the public address is https
@@ -19,15 +19,15 @@ export type Config = Omit<Settings, 'baseUrl'> & {
   readonly databasePath: string;
   readonly migrationsDir: string;
   readonly version: string;
-  readonly readPaths: readonly string[]; // secret files outside the project, which the processes must be let read
+  readonly readPaths: readonly string[]; // secret files outside the project, to which processes need access
 };
 
-/** Every mistake in the configuration at once, each by variable name with what would be valid. */
+/** Reports every mistake in the configuration at once: the variable's name and which values are valid. */
 export class ConfigError extends Error {
   readonly problems: string[];
 
   constructor(problems: string[]) {
-    super(['the configuration cannot be used:', ...problems.map((problem) => `  ${problem}`)].join('\n'));
+    super(['the configuration is invalid:', ...problems.map((problem) => `  ${problem}`)].join('\n'));
     this.name = 'ConfigError';
     this.problems = problems;
   }
@@ -40,18 +40,18 @@ export type SettingsSource = {
   readFile: (path: string, encoding?: 'latin1') => string;
 };
 
-/** The configuration out of the environment and the project's .env. Throws ConfigError with every mistake. */
+/** Reads the configuration from the environment and the project's .env. Throws ConfigError with every mistake. */
 export function loadConfig(env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT): Config {
   const source = settingsSource(env, projectRoot);
   return readConfig(source.env, source);
 }
 
-/** For entrypoints: as loadConfig, but a mistake ends the process with 2 and every problem on standard error. */
+/** For entrypoints: like loadConfig, but on a mistake prints every problem to standard error and exits with 2. */
 export function loadConfigOrExit(env: Record<string, string | undefined>): Config {
   return configOrExit(() => loadConfig(env));
 }
 
-/** What `load` returns; a ConfigError ends the process with 2 and every problem on standard error. */
+/** Returns what `load` returns. On a ConfigError, prints every problem to standard error and exits with 2. */
 export function configOrExit<Value>(load: () => Value): Value {
   try {
     return load();
@@ -83,21 +83,21 @@ export function readConfig(
   });
 }
 
-/** The value of each setting, what is wrong with any, and the files that secrets were read from. */
+/** Reads the value of each setting; also returns the problems found and the files that secrets were read from. */
 export function readSettings<List extends SettingList>(list: List, { env, projectRoot, readFile }: SettingsSource) {
   const problems: string[] = [];
   const secretFiles: string[] = [];
   const values = Object.entries(list).map(([key, setting]) => [key, read(setting)]);
   return { values: Object.fromEntries(values) as SettingValues<List>, problems, secretFiles };
 
-  /** After a mistake the default goes on to the checks of several settings. */
+  /** After a mistake, returns the default, so that the checks across settings can still run. */
   function read(setting: Setting<unknown>): unknown {
     const { name, parse, secret } = setting;
     const fallback = setting.default === null ? null : parse(setting.default, projectRoot);
     const file = secret && env[`${name}_FILE`];
     const text = secret === 'bytes' ? undefined : env[name];
     if (file !== undefined && text !== undefined) {
-      problems.push(`${name} and ${name}_FILE are both set; give one of them`);
+      problems.push(`${name} and ${name}_FILE are both set; set only one of them`);
       return fallback;
     }
     try {
@@ -117,7 +117,7 @@ export function readSettings<List extends SettingList>(list: List, { env, projec
   }
 }
 
-/** The environment, with what the project's .env adds to it. Throws ConfigError where that cannot be understood. */
+/** The environment, completed from the project's .env. Throws ConfigError if that file is malformed. */
 export function settingsSource(
   env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT,
 ): SettingsSource {
@@ -136,12 +136,12 @@ export function httpAddress(host: string, port: number): string {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
-/** Where this machine itself reaches a server that listens on `host`: for "every address" that is loopback. */
+/** The address at which this machine reaches a server that listens on `host`: loopback for a wildcard address. */
 export function localAddress(host: string, port: number): string {
   return httpAddress(WILDCARDS[host] ?? host, port);
 }
 
-/** How the hub introduces itself to other servers. */
+/** The `User-Agent` that the hub sends to other servers. */
 export function hubUserAgent({ version, baseUrl }: Config): string {
   return `ContentHub/${version} (+${baseUrl})`;
 }
@@ -157,7 +157,7 @@ function readable(read: () => string): string {
     return read();
   } catch (error) {
     const code = codeOf(error);
-    throw new Error(`must name a file that can be read${code === undefined ? '' : ` (${code})`}`);
+    throw new Error(`must name a readable file${code === undefined ? '' : ` (${code})`}`);
   }
 }
 
@@ -171,7 +171,7 @@ function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-/** What is wrong in an env file: line numbers and the kind of mistake, never what a line holds. */
+/** The mistakes in an env file: line numbers and kinds of mistake, never the content of a line. */
 export class EnvFileError extends Error {
   readonly problems: string[];
 
@@ -186,8 +186,8 @@ const ASSIGNMENT = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$/;
 const AFTER_QUOTES = /^\s*(?:#.*)?$/;
 
 /**
- * Reads `KEY=value` lines as data: nothing in them is ever run or expanded. Quotes may surround a value
- * (\" and \\ are escapes between double ones), ` #` begins a comment, a later line wins over an earlier one.
+ * Reads `KEY=value` lines as data: nothing in them is ever run or expanded. A value may be quoted (\" and \\ are
+ * escapes inside double quotes), ` #` begins a comment, a later line overrides an earlier one.
  * Throws EnvFileError with every malformed line.
  */
 export function parseEnvFile(text: string): Record<string, string> {
@@ -208,7 +208,7 @@ export function parseEnvFile(text: string): Record<string, string> {
   return Object.fromEntries(entries);
 }
 
-/** The process environment together with the file's settings; where both name a variable, the environment wins. */
+/** The process environment merged with the file's settings; the environment overrides the file. */
 export function readEnvironment(
   env: Record<string, string | undefined>,
   envFileText: string,
@@ -232,8 +232,8 @@ function parseValue(text: string): string {
 
 function quoted(text: string, form: RegExp): string {
   const match = form.exec(text);
-  if (!match) throw new Error('has a quotation mark that is never closed');
+  if (!match) throw new Error('has an unclosed quotation mark');
   const rest = text.slice(match[0].length);
-  if (!AFTER_QUOTES.test(rest)) throw new Error('has something after the closing quotation mark');
+  if (!AFTER_QUOTES.test(rest)) throw new Error('has text after the closing quotation mark');
   return match[1] ?? '';
 }

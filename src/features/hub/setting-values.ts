@@ -6,8 +6,8 @@ import { parseCidrs, type Cidr } from '../../platform/net/address-guard.ts';
 import { deriveSealingKey, SealedSecretError, TOKEN_PREFIX } from '../../platform/secrets.ts';
 
 /**
- * Makes a value of a setting's text. Throws an Error that begins with "must" and never repeats the text. Relative paths
- * are taken from `projectRoot`.
+ * Parses a setting's text. Throws an Error whose message begins with "must" and never repeats the text. Relative paths
+ * are resolved against `projectRoot`.
  */
 export type Parse<Value> = (text: string, projectRoot: string) => Value;
 
@@ -17,7 +17,7 @@ const CONTROL = /[\x00-\x1f\x7f]/;
 const AGE_RECIPIENT = /^age1[a-z0-9+._-]+$/; // of age itself and of its plugins
 const RCLONE_REMOTE = /^[\w.+@](?:[\w.+@ -]*[\w.+@-])?:/; // rclone's rule for names of remotes
 
-/** A whole number between the two, both included. */
+/** A whole number from `min` to `max`, both included. */
 export function integer(min: number, max: number): Parse<number> {
   return (text) => {
     const number = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
@@ -35,7 +35,7 @@ export function oneOf<Word extends string>(...words: Word[]): Parse<Word> {
   };
 }
 
-/** Which lines of the log are written. */
+/** The lowest level of the lines that are logged. */
 export const logLevel: Parse<LogLevel> = oneOf('debug', 'info', 'warn', 'error');
 
 /** A host name or an address, IPv6 without brackets. */
@@ -60,25 +60,25 @@ export function zeroOrOne(text: string): boolean {
   throw new Error('must be 1 or 0');
 }
 
-/** One line for the shell. */
+/** A shell command, on one line. */
 export function shellCommand(text: string): string {
   if (text.trim() !== '' && !text.includes('\n')) return text;
   throw new Error('must be a single line for the shell');
 }
 
-/** An address to send requests to, with everything after the host; may hold a user name and password. */
+/** An address to send requests to, with path and query; it may contain a user name and password. */
 export function httpUrl(text: string): string {
   if (/^https?:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text)) return new URL(text).href;
   throw new Error('must be an http or https address');
 }
 
-/** A folder; a relative one is taken from the project's. */
+/** A folder; a relative path is resolved against the project. */
 export function folder(text: string, projectRoot: string): string {
   if (text !== '' && !text.startsWith('~')) return resolve(projectRoot, text);
   throw new Error('must be a folder, absolute or relative to the project (~ is not expanded)');
 }
 
-/** Comma-separated address ranges; none at all is fine. */
+/** Comma-separated address ranges; may be empty. */
 export function cidrs(text: string): Cidr[] {
   try {
     return parseCidrs(text);
@@ -88,11 +88,11 @@ export function cidrs(text: string): Cidr[] {
   }
 }
 
-/** What can stand after "Bearer " in a header and is not taken for an API token. */
+/** A token that can follow "Bearer " in a header and cannot be mistaken for an API token of the hub. */
 export function bearerToken(text: string): string {
   if (!VISIBLE_ASCII.test(text)) throw new Error('must be one or more visible ASCII characters without spaces');
   if (!text.startsWith(TOKEN_PREFIX)) return text;
-  throw new Error(`must be a token of its own; those that begin with ${TOKEN_PREFIX} are the hub's API tokens`);
+  throw new Error(`must be a token that does not begin with ${TOKEN_PREFIX}, as the hub's API tokens do`);
 }
 
 /** 1 to 9999 days, as plain digits. */
@@ -101,13 +101,13 @@ export function days(text: string): number {
   throw new Error('must be a number of days from 1 to 9999');
 }
 
-/** A folder outside the project's own, where another disk is mounted; one line, as scripts read it. */
+/** An absolute folder, such as a mount point of another disk; without line breaks, because scripts read it by line. */
 export function farFolder(text: string): string {
   if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
   throw new Error('must be the absolute path of a folder, for example /mnt/backup');
 }
 
-/** One age recipient, several with spaces between, or the absolute path of a file of them. */
+/** One or more age recipients, separated by spaces, or the absolute path of a file that lists them. */
 export function ageRecipient(text: string): string {
   if (/AGE-SECRET-KEY/i.test(text)) {
     throw new Error('must be a recipient (age1…): this is a secret key, which must not be on this machine');
@@ -115,10 +115,10 @@ export function ageRecipient(text: string): string {
   const recipients = text.trim().split(/ +/);
   if (recipients.every((recipient) => AGE_RECIPIENT.test(recipient))) return recipients.join(' ');
   if (isAbsolute(text) && !CONTROL.test(text)) return text;
-  throw new Error('must be age recipients (age1…) with spaces between, or the absolute path of a file of them');
+  throw new Error('must be age recipients (age1…) separated by spaces, or the absolute path of a file that lists them');
 }
 
-/** The key that secrets in the database are sealed with, out of the bytes of its file, each of them a character. */
+/** The key that encrypts secrets in the database. `bytes` is the content of its file, read as latin1. */
 export function sealingKey(bytes: string): KeyObject {
   try {
     return deriveSealingKey(Buffer.from(bytes, 'latin1'));
@@ -128,7 +128,7 @@ export function sealingKey(bytes: string): KeyObject {
   }
 }
 
-/** `<remote>:<path>`. Without its colon rclone would take it for a folder on this machine. */
+/** `<remote>:<path>`. Without the colon rclone would treat it as a local folder. */
 export function rcloneRemote(text: string): string {
   if (RCLONE_REMOTE.test(text) && !CONTROL.test(text)) return text;
   throw new Error('must be a remote of the rclone configuration and a path, for example box:hub');

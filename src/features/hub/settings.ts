@@ -4,26 +4,26 @@ import {
   rcloneRemote, sealingKey, shellCommand, zeroOrOne, type Parse,
 } from './setting-values.ts';
 
-/** Bytes: 4 GiB, and as much as a disk may hold. */
+/** Upper bounds in bytes: 4 GiB for a file, 256 TiB for a total. */
 const MAX_FILE = 2 ** 32;
 const MAX_STORE = 2 ** 48;
 const DAY_SECONDS = 86_400;
 
-/** The receivers whose requests the hub can write; `json` for any other. */
+/** The receivers of alerts whose format the hub knows; `json` is for any other. */
 export const ALERT_FORMATS = [
   'slack', 'mattermost', 'rocketchat', 'discord', 'googlechat', 'teams', 'ntfy', 'gotify', 'json',
 ] as const;
 
 export type AlertFormat = (typeof ALERT_FORMATS)[number];
 
-/** One setting of the operator's. */
+/** One setting that the operator can change. */
 export type Setting<Value> = {
   name: string; // of the environment variable
   parse: Parse<Value>;
-  default: string | null; // what holds where it is not set, as text of the same form; null for nothing
-  meaning: string; // for README.md and .env.example, which a test holds against this list
-  seeHandbook?: string; // the heading of scripts/README.md that says more, as an anchor
-  /** Never shown. `text` may come from the file that NAME_FILE names instead; `bytes` come from there alone. */
+  default: string | null; // as it would be written in the environment; null for no value
+  meaning: string; // shown in README.md and .env.example, which a test compares with this list
+  seeHandbook?: string; // anchor of the section of scripts/README.md that says more
+  /** Never shown. `text` may also come from the file named by NAME_FILE; `bytes` come from such a file only. */
   secret?: 'text' | 'bytes';
 };
 
@@ -34,154 +34,157 @@ export type SettingValues<List extends SettingList> = {
   readonly [Key in keyof List]: ReturnType<List[Key]['parse']> | (List[Key]['default'] extends null ? null : never);
 };
 
-/** Every setting of the hub, by its name in `Config`. A new one is a line here, and its use. */
+/** Every setting of the hub, by its name in `Config`. A new setting is added here and nowhere else. */
 export const SETTINGS = {
   host: {
-    name: 'HOST', parse: host, default: '127.0.0.1', meaning: 'address or host name where the hub listens',
+    name: 'HOST', parse: host, default: '127.0.0.1', meaning: 'address or host name that the hub listens on',
   },
   port: {
     name: 'PORT', parse: integer(0, 65_535), default: '8080',
-    meaning: 'port where the hub listens; 0 lets the system choose',
+    meaning: 'port that the hub listens on; 0 lets the system choose one',
   },
   baseUrl: {
     name: 'BASE_URL', parse: origin, default: null,
-    meaning: 'the address people use, an origin without path, `http://HOST:PORT` where not set; with `https:` ' +
-      'cookies are Secure and HSTS is sent',
+    meaning: 'public address of the hub: scheme, host and port, without a path; `http://HOST:PORT` if not set; with ' +
+      '`https:`, cookies are Secure and HSTS is sent',
   },
   trustedProxies: {
     name: 'TRUSTED_PROXIES', parse: cidrs, default: '',
-    meaning: 'networks, such as `127.0.0.1/32`, whose `X-Forwarded-For` and `-Proto` are believed',
+    meaning: 'comma-separated networks of proxies, such as `127.0.0.1/32`, whose `X-Forwarded-For` and ' +
+      '`X-Forwarded-Proto` headers are trusted',
   },
   dataDir: {
     name: 'DATA_DIR', parse: folder, default: 'data',
-    meaning: 'everything the hub keeps: `hub.db`, `uploads/`, `cache/`, `backups/`, `tmp/`, `run/`',
+    meaning: 'folder for everything the hub stores: `hub.db`, `uploads/`, `cache/`, `backups/`, `tmp/`, `run/`',
   },
   logLevel: {
     name: 'LOG_LEVEL', parse: logLevel, default: 'info',
-    meaning: '`debug`, `info`, `warn` or `error`: JSON lines on standard error',
+    meaning: 'lowest level that is logged, as JSON lines on standard error: `debug`, `info`, `warn` or `error`',
   },
   uploadMaxBytes: {
     name: 'UPLOAD_MAX_BYTES', parse: integer(1, MAX_FILE), default: '26214400',
-    meaning: 'largest uploaded file (25 MiB); a request may have four times as much, and 10 files',
+    meaning: 'maximum size of an uploaded file (25 MiB); a request may hold 10 files and four times as many bytes',
   },
   uploadQuotaBytes: {
     name: 'UPLOAD_QUOTA_BYTES', parse: integer(0, MAX_STORE), default: '1073741824',
-    meaning: 'what the files of one account may take together (1 GiB)',
+    meaning: 'maximum total size of the files of one account (1 GiB)',
   },
   virusScanUrl: {
     name: 'VIRUS_SCAN_URL', parse: httpUrl, default: null, secret: 'text', seeHandbook: 'scanning-uploads',
-    meaning: 'where uploads are sent for a verdict',
+    meaning: 'address of the virus scanner that uploads are sent to',
   },
   virusScanRequired: {
     name: 'VIRUS_SCAN_REQUIRED', parse: zeroOrOne, default: '0',
-    meaning: '1 refuses uploads while the scanner does not answer',
+    meaning: '1 refuses uploads while the virus scanner gives no verdict; 0 accepts them and scans them later',
   },
   virusScanTimeoutSeconds: {
     name: 'VIRUS_SCAN_TIMEOUT_SECONDS', parse: integer(1, 600), default: '30',
-    meaning: 'seconds that the scanner may take for one file (1 to 600)',
+    meaning: 'seconds that the virus scanner may take for one file (1 to 600)',
   },
   attachmentCacheMaxBytes: {
     name: 'ATTACHMENT_CACHE_MAX_BYTES', parse: integer(0, MAX_STORE), default: '1073741824',
-    meaning: "copies of publishers' images and documents (1 GiB); 0 keeps none, and posts then link to their " +
-      'publishers',
+    meaning: "maximum size of the cache of publishers' images and documents (1 GiB); 0 turns it off, and posts then " +
+      'link to the originals',
   },
   syncConcurrency: {
     name: 'SYNC_CONCURRENCY', parse: integer(1, 64), default: '8',
-    meaning: 'feeds fetched at once, never two of one host',
+    meaning: 'feeds fetched at the same time, at most one per host (1 to 64)',
   },
   syncMaxAttempts: {
     name: 'SYNC_MAX_ATTEMPTS', parse: integer(1, 100), default: '5',
-    meaning: 'tries of one synchronisation before it counts as failed',
+    meaning: 'attempts at a synchronisation before it counts as failed (1 to 100)',
   },
   outboundAllow: {
     name: 'OUTBOUND_ALLOW', parse: cidrs, default: '',
-    meaning: 'private networks that feeds and their images may be fetched from, such as `192.168.1.0/24`',
+    meaning: 'comma-separated private networks, such as `192.168.1.0/24`, that feeds and their images may be fetched ' +
+      'from',
   },
   notificationRetentionDays: {
     name: 'NOTIFICATION_RETENTION_DAYS', parse: integer(0, 9_999), default: '90',
-    meaning: 'days that notifications are kept; 0 keeps them for ever',
+    meaning: 'days after which notifications are removed; 0 keeps them for ever',
   },
   readingHistoryRetentionDays: {
     name: 'READING_HISTORY_RETENTION_DAYS', parse: integer(0, 9_999), default: '365',
-    meaning: 'days that it is remembered who has read what; 0 remembers it for ever',
+    meaning: 'days after which reading history is removed; 0 keeps it for ever',
   },
   auditRetentionDays: {
     name: 'AUDIT_RETENTION_DAYS', parse: integer(0, 9_999), default: '365',
-    meaning: 'days that audit events are kept; 0 keeps them for ever',
+    meaning: 'days after which audit events are removed; 0 keeps them for ever',
   },
   metricsToken: {
     name: 'METRICS_TOKEN', parse: bearerToken, default: null, secret: 'text',
-    meaning: 'bearer token that `/api/metrics` then asks for (not beginning with `hub_`, as API tokens do)',
+    meaning: 'if set, bearer token that `/api/metrics` requires; must not begin with `hub_`, as API tokens do',
   },
   alertWebhookUrl: {
     name: 'ALERT_WEBHOOK_URL', parse: httpUrl, default: null, secret: 'text', seeHandbook: 'alerts',
-    meaning: 'where the hub tells its operator of trouble: an incoming webhook of a chat service or a push topic',
+    meaning: 'address that alerts are sent to: an incoming webhook of a chat service, or a push topic',
   },
   alertWebhookFormat: {
     name: 'ALERT_WEBHOOK_FORMAT', parse: oneOf('auto', ...ALERT_FORMATS), default: 'auto',
-    meaning: `${ALERT_FORMATS.map((format) => `\`${format}\``).join(', ')}, or \`auto\`, which goes by the address`,
+    meaning: `format of alerts: ${ALERT_FORMATS.map((format) => `\`${format}\``).join(', ')}, or \`auto\`, which ` +
+      'derives it from the address',
   },
   hubSecretKey: {
     name: 'HUB_SECRET_KEY', parse: sealingKey, default: null, secret: 'bytes', seeHandbook: 'webhook-secrets',
-    meaning: 'file of 32 to 4096 random bytes that webhook secrets are encrypted with',
+    meaning: 'file of 32 to 4096 random bytes, the key that encrypts webhook secrets in the database',
   },
   hubStopCommand: {
     name: 'HUB_STOP_COMMAND', parse: shellCommand, default: null,
-    meaning: "shell command that stops the hub for `restore.sh`, where neither systemd's units nor `npm start` run it",
+    meaning: 'shell command with which `restore.sh` stops the hub, if it is run by neither the systemd units nor ' +
+      '`npm start`',
   },
   hubStartCommand: {
     name: 'HUB_START_COMMAND', parse: shellCommand, default: null,
-    meaning: 'shell command that starts it again; both are set, or none',
+    meaning: 'shell command with which `restore.sh` starts the hub; set both commands or neither',
   },
   restoreHealthSeconds: {
     name: 'RESTORE_HEALTH_SECONDS', parse: integer(1, DAY_SECONDS), default: '90',
-    meaning: 'seconds that `restore.sh` waits for the hub to be healthy on the restored data (1 to 86400)',
+    meaning: 'seconds that `restore.sh` waits for the hub to become healthy on the restored data (1 to 86400)',
   },
   restoreStopSeconds: {
     name: 'RESTORE_STOP_SECONDS', parse: integer(0, DAY_SECONDS), default: '20',
-    meaning: 'seconds that `restore.sh` waits until no process has the old database open (0 to 86400)',
+    meaning: 'seconds that `restore.sh` waits for every process to close the old database (0 to 86400)',
   },
   backupTimeoutSeconds: {
     name: 'BACKUP_TIMEOUT_SECONDS', parse: integer(1, 7 * DAY_SECONDS), default: '21600',
-    meaning: 'seconds after which `backup.sh` ends a part of its work: the backup itself, or a copy elsewhere ' +
-      '(1 to 604800)',
+    meaning: 'seconds after which `backup.sh` stops a step: the backup itself, or the off-site copies (1 to 604800)',
   },
   backupRetentionDays: {
     name: 'BACKUP_RETENTION_DAYS', parse: days, default: null,
-    meaning: 'days after which backups on this machine are removed (1 to 9999); none ever is while it is not set',
+    meaning: 'days after which backups on this machine are removed (1 to 9999); if not set, none are removed',
   },
   backupOffsiteDir: {
     name: 'BACKUP_OFFSITE_DIR', parse: farFolder, default: null,
-    meaning: 'folder on another disk, for this hub alone, that every backup is copied to',
+    meaning: 'off-site destination: a folder on another disk, used by this hub alone, that every backup is copied to',
   },
   backupRcloneRemote: {
     name: 'BACKUP_RCLONE_REMOTE', parse: rcloneRemote, default: null,
-    meaning: "remote of rclone's configuration and path, such as `box:hub`, for this hub alone, that every backup is " +
-      'copied to',
+    meaning: 'off-site destination: an rclone remote and path, such as `box:hub`, used by this hub alone, that every ' +
+      'backup is copied to',
   },
   backupAgeRecipient: {
     name: 'BACKUP_AGE_RECIPIENT', parse: ageRecipient, default: null,
-    meaning: 'whom off-site copies are encrypted for: recipients (`age1…`) with spaces between, or the absolute path ' +
-      'of a file of them',
+    meaning: 'age recipients (`age1…`, separated by spaces) that off-site copies are encrypted for, or the absolute ' +
+      'path of a file that lists them',
   },
 } satisfies SettingList;
 
 export type Settings = SettingValues<typeof SETTINGS>;
 
-/** The mistakes that only show when several settings are seen together. */
+/** The mistakes that only show when several settings are compared. */
 export function problemsTogether(settings: Settings, projectRoot: string): string[] {
   const { hubStopCommand, hubStartCommand, virusScanRequired, virusScanUrl, dataDir, backupOffsiteDir } = settings;
   const problems: [isWrong: boolean, problem: string][] = [
     [
       (hubStopCommand === null) !== (hubStartCommand === null),
-      'HUB_STOP_COMMAND and HUB_START_COMMAND belong together; set both or none',
+      'HUB_STOP_COMMAND and HUB_START_COMMAND belong together; set both or neither',
     ],
-    [virusScanRequired && virusScanUrl === null, 'VIRUS_SCAN_REQUIRED=1 needs VIRUS_SCAN_URL, the scanner to ask'],
-    // The processes may write all of DATA_DIR: were the project inside it, they could rewrite the program.
-    [isInside(dataDir, projectRoot), 'DATA_DIR must be a folder of its own, neither the project nor one that holds it'],
+    [virusScanRequired && virusScanUrl === null, 'VIRUS_SCAN_REQUIRED=1 needs VIRUS_SCAN_URL, the scanner to use'],
+    // The processes may write all of DATA_DIR: if the project were inside it, they could rewrite the program.
+    [isInside(dataDir, projectRoot), 'DATA_DIR must be neither the project folder nor a folder that contains it'],
     [
       backupOffsiteDir !== null && isInside(dataDir, backupOffsiteDir),
-      'BACKUP_OFFSITE_DIR must be outside DATA_DIR: it would be lost together with it',
+      'BACKUP_OFFSITE_DIR must be outside DATA_DIR, or it would be lost together with it',
     ],
   ];
   return problems.filter(([isWrong]) => isWrong).map(([, problem]) => problem);
