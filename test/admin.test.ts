@@ -1,9 +1,8 @@
 // Protects the administrators' pages: for administrators alone, and what they show and do there is true and on record.
 import assert from 'node:assert/strict';
 import { noteError } from '../src/features/errors/error-store.ts';
-import { audit } from '../src/features/audit/audit.ts';
+import { audit, type AuditEvent } from '../src/features/audit/audit-store.ts';
 import { jobs } from '../src/features/hub/hub.ts';
-import type { AuditEvent } from '../src/features/audit/audit.ts';
 import { test, type TestContext } from 'node:test';
 import { HOUR } from '../src/platform/clock.ts';
 import { addNotes, itemsAt, numberIn } from './support/accounts.ts';

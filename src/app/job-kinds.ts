@@ -2,8 +2,8 @@ import { deliverAlert } from '../features/alerts/deliver-alert.ts';
 import { scanUpload } from '../features/attachments/scan-file.ts';
 import { syncSource } from '../features/feeds/sync-source.ts';
 import { removeAccount } from '../features/leaving/leave-hub.ts';
-import { removeSource } from '../features/manage-sources/remove-source.ts';
-import type { JobKind } from '../features/hub/job-kind.ts';
+import { removeSource } from '../features/manage-sources/change-source.ts';
+import type { JobKind } from '../features/hub/hub.ts';
 
 /** Every kind of job. Payloads differ from kind to kind: what is enqueued for a kind is what its `run` is given. */
 export const JOB_KINDS: JobKind<never>[] = [syncSource, removeSource, scanUpload, deliverAlert, removeAccount];

@@ -1,17 +1,15 @@
 import {
-  showJoin, showSettings, showSignIn, submitEndSessions, submitJoin, submitName, submitPassword, submitSignIn,
-  submitSignOut, submitToken,
-} from '../features/accounts/account-pages.ts';
-import {
   changeAccountJson, createAccount, createInvitation, createSession, createToken, deleteInvitation, deleteSession,
-  deleteToken, listTokens, showAccount,
+  deleteToken, listTokens, showAccount, showJoin, showSettings, showSignIn, submitEndSessions, submitJoin, submitName,
+  submitPassword, submitSignIn, submitSignOut, submitToken,
 } from '../features/accounts/account-routes.ts';
-import { submitInvitation } from '../features/accounts/invitation-list.ts';
-import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-routes.ts';
+import { submitInvitation } from '../features/accounts/join-hub.ts';
+import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-list.ts';
 import { showOverview } from '../features/admin/overview-pages.ts';
 import {
   changeSourceJson, createSource, deleteSourceJson, downloadOpml, followSource, importOpmlJson, listSources,
-  showSourceJson, syncSourceJson, transferSourceJson, unfollowSource,
+  showDeleteSource, showSource, showSourceJson, showSources, showTransfer, submitOpml, submitPause, submitResume,
+  submitSource, submitSourceChange, submitTransfer, syncSourceJson, transferSourceJson, unfollowSource,
 } from '../features/manage-sources/source-routes.ts';
 import {
   clearHistory, listHistory, markPostRead, markPostUnread, showHistory, submitPostUnread,
@@ -23,19 +21,14 @@ import {
 } from '../features/leaving/leaving-pages.ts';
 import {
   listNotifications, markNotificationsRead, showNotifications, submitMarkAllRead,
-} from '../features/notifications/notification-routes.ts';
-import {
-  showDeleteSource, showSource, showSources, showTransfer, submitOpml, submitPause, submitResume, submitSource,
-  submitSourceChange, submitTransfer,
-} from '../features/manage-sources/source-pages.ts';
+} from '../features/notifications/notification-store.ts';
 import { receiveWebhookEvent, rotateWebhookSecret, submitRotateSecret } from '../features/webhooks/webhook-routes.ts';
 import {
-  changePost, createAttachments, createPost, deleteAttachment, deletePost, listPosts, showAttachment, showPostJson,
-  submitDeleteAttachment,
+  changePost, confirmDeletePost, createAttachments, createPost, deleteAttachment, deletePost, listPosts, showAttachment,
+  showChangePost, showPost, showPostJson, showPosts, showWritePost, submitDeleteAttachment, submitDeletePost,
+  submitPost, submitPostChange,
 } from '../features/posts/post-routes.ts';
 import { showAtomFeed, showJsonFeed } from '../features/posts/output-feed-routes.ts';
-import { confirmDeletePost, showPost, showPosts, submitDeletePost } from '../features/posts/post-pages.ts';
-import { showChangePost, showWritePost, submitPost, submitPostChange } from '../features/posts/post-pages.ts';
 import { seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
 import { ADMIN_LISTS } from './frame/admin-lists.ts';

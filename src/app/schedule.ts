@@ -1,14 +1,13 @@
-import { credentials, invitations } from '../features/accounts/credential-store.ts';
+import { credentials, invitations } from '../features/accounts/account-store.ts';
 import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/deliver-alert.ts';
 import { tellTroubles } from '../features/alerts/raise-alerts.ts';
 import { tidyCache } from '../features/attachments/remote-cache.ts';
 import { scanUnscanned } from '../features/attachments/scan-file.ts';
 import { removeAbandonedUploads, sweepUploads } from '../features/attachments/upload-files.ts';
 import { planDueSyncs } from '../features/feeds/sync-source.ts';
-import { watchBackups, watchEnds, watchErrors, watchSpace } from '../features/health/watch-troubles.ts';
-import { watchWorker } from '../features/health/watch-worker.ts';
+import { watchBackups, watchEnds, watchErrors, watchSpace, watchWorker } from '../features/health/watch-troubles.ts';
 import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
-import { removeOldRows } from '../features/retention/remove-old-rows.ts';
+import { removeOldRows } from '../features/retention/retention-store.ts';
 import { syncState } from '../features/sources/sync-state-store.ts';
 import { findSilentWebhooks, removeExpiredSecrets, sealSecrets } from '../features/webhooks/manage-webhooks.ts';
 import { removeOldEvents } from '../features/webhooks/receive-event.ts';

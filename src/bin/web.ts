@@ -8,7 +8,7 @@ import { startProcess } from '../app/processes/start-process.ts';
 import { createWebServer } from '../app/processes/web-server.ts';
 import { webTasks } from '../app/schedule.ts';
 import { noteError } from '../features/errors/error-store.ts';
-import { stopDeliveringAlerts } from '../features/health/watch-worker.ts';
+import { stopDeliveringAlerts } from '../features/health/watch-troubles.ts';
 import { SECOND } from '../platform/clock.ts';
 import { closeServer } from '../platform/http/server.ts';
 import { createScheduler } from '../platform/jobs/scheduler.ts';

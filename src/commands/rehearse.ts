@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { credentials as credentialsOf } from '../features/accounts/credential-store.ts';
+import { credentials as credentialsOf } from '../features/accounts/account-store.ts';
 import { servedPath } from '../features/attachments/serve-file.ts';
 import { largestUploads } from '../features/attachments/attachment-store.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';

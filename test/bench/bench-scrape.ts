@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { metricFamilies } from '../../src/features/health/metrics.ts';
-import { httpMetrics, processMetrics, readMetrics } from '../../src/features/health/read-metrics.ts';
+import { httpMetrics, metricFamilies, processMetrics, readMetrics } from '../../src/features/health/metrics.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';

@@ -275,7 +275,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a session ends after its time',
-    file: 'src/features/accounts/credential-store.ts',
+    file: 'src/features/accounts/account-store.ts',
     from: 's.token_hash = ? AND s.expires_at > ?',
     to: 's.token_hash = ? AND s.expires_at > -?',
     test: 'test/accounts.test.ts',
@@ -387,7 +387,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'what an actor may not do any more is not done',
-    file: 'src/features/audit/audit.ts',
+    file: 'src/features/audit/audit-store.ts',
     from: 'actor.recheck?.();',
     to: '',
     test: 'test/rights-lost.test.ts',
@@ -1368,7 +1368,7 @@ export const MUTATIONS: Mutation[] = [
   // Retention.
   {
     promise: 'a period of 0 keeps for ever',
-    file: 'src/features/retention/remove-old-rows.ts',
+    file: 'src/features/retention/retention-store.ts',
     from: 'if (rule.days(hub.config) > 0 && ',
     to: 'if (',
     test: 'test/retention.test.ts',
@@ -1376,7 +1376,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'what has been kept long enough goes, to the day',
-    file: 'src/features/retention/remove-old-rows.ts',
+    file: 'src/features/retention/retention-store.ts',
     from: 'removeBefore(hub.clock() - days(hub.config) * DAY, limit)',
     to: 'removeBefore(hub.clock() - days(hub.config) * DAY - DAY, limit)',
     test: 'test/retention.test.ts',

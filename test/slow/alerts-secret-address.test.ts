@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { TROUBLES } from '../../src/features/alerts/troubles.ts';
+import { TROUBLES } from '../../src/features/alerts/alert-store.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
 import { startOrigin, type OriginRequest } from '../support/origin.ts';

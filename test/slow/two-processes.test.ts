@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { invitations as invitationsOf } from '../../src/features/accounts/credential-store.ts';
+import { invitations as invitationsOf } from '../../src/features/accounts/account-store.ts';
 import { HOUR } from '../../src/platform/clock.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { showHealth, showMetrics } from '../../src/features/health/health-routes.ts';
-import { httpMetrics, processMetrics } from '../../src/features/health/read-metrics.ts';
+import { httpMetrics, processMetrics } from '../../src/features/health/metrics.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { problemReply, type Reply } from '../../src/platform/http/reply.ts';
 import { createResponseCache } from '../../src/platform/http/response-cache.ts';

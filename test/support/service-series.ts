@@ -1,7 +1,6 @@
 import { dirname } from 'node:path';
 import type { TestContext } from 'node:test';
-import { SERVICE_METRICS } from '../../src/features/health/metrics.ts';
-import { readService } from '../../src/features/health/read-metrics.ts';
+import { readService, SERVICE_METRICS } from '../../src/features/health/metrics.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
 import type { Clock } from '../../src/platform/clock.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';

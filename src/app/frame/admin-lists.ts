@@ -1,9 +1,9 @@
-import { invitationList } from '../../features/accounts/invitation-list.ts';
+import { invitationList } from '../../features/accounts/join-hub.ts';
 import { accountList } from '../../features/admin/account-list.ts';
 import { jobList } from '../../features/admin/job-list.ts';
-import { alertList } from '../../features/alerts/alert-list.ts';
+import { alertList } from '../../features/alerts/deliver-alert.ts';
 import { auditList } from '../../features/audit/audit-list.ts';
-import { errorList } from '../../features/errors/error-list.ts';
+import { errorList } from '../../features/errors/error-store.ts';
 import type { AdminList } from '../../features/hub/admin-list.ts';
 import { webhookList } from '../../features/webhooks/webhook-routes.ts';
 

@@ -1,15 +1,17 @@
 import { isoTime } from '../../platform/clock.ts';
-import { readJson } from '../../platform/http/body.ts';
+import { readForm, readJson } from '../../platform/http/body.ts';
 import { createInput, pathId } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
+import {
+  HttpError, json, noContent, notFound, page, seeOther, type Page, type Reply,
+} from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
-import { actorOf } from '../audit/audit.ts';
+import { actorOf } from '../audit/audit-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { accounts, type Account } from './account-store.ts';
+import { accounts, credentials, type Account, type ApiToken } from './account-store.ts';
 import { endedSession, sessionCookie, signIn, signOut, type SignedIn } from './sign-in.ts';
-import { changeAccount, makeToken, revokeToken } from './change-account.ts';
-import { credentials, type ApiToken } from './credential-store.ts';
-import { invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
+import { changeAccount, endOtherSessions, makeToken, revokeToken } from './change-account.ts';
+import { findInvitation, invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
+import { invitationGonePage, joinPage, settingsPage, signInPage, type SentForm } from './account-views.ts';
 
 export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readJson(req);
@@ -81,4 +83,105 @@ export function accountJson({ id, username, displayName, role, createdAt }: Acco
 
 function tokenJson({ id, name, createdAt }: ApiToken) {
   return { id, name, createdAt: isoTime(createdAt) };
+}
+
+const NO_STORE = { 'cache-control': 'no-store' };
+
+export function showJoin(hub: Hub, { params }: HubRequest): Reply {
+  const invitation = findInvitation(hub, params['token'] ?? '');
+  if (!invitation) return page(invitationGonePage(), 410, NO_STORE);
+  return page(joinPage({ isFirst: invitation.purpose === 'set-up' }), 200, NO_STORE);
+}
+
+export async function submitJoin(hub: Hub, req: HubRequest): Promise<Reply> {
+  const values = await readForm(req);
+  const token = req.params['token'] ?? '';
+  try {
+    const { session } = await joinHub(hub, token, values, req.address);
+    return seeOther('/sources', sessionCookie(hub, session));
+  } catch (error) {
+    if (error instanceof HttpError && error.status === 410) return page(invitationGonePage(), 410);
+    const isFirst = findInvitation(hub, token)?.purpose === 'set-up';
+    return formAgain(error, (problem) => joinPage({ isFirst, values, problem }));
+  }
+}
+
+export function showSignIn(_hub: Hub, { query, viewer }: HubRequest): Reply {
+  const next = localPath(query.get('next'));
+  return viewer ? seeOther(next) : page(signInPage({ next }), 200, NO_STORE);
+}
+
+export async function submitSignIn(hub: Hub, req: HubRequest): Promise<Reply> {
+  const values = await readForm(req);
+  const next = localPath(values['next']);
+  try {
+    const { session } = await signIn(hub, values, req.address);
+    return seeOther(next, sessionCookie(hub, session));
+  } catch (error) {
+    return formAgain(error, (problem) => signInPage({ next, values, problem }));
+  }
+}
+
+export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
+  signOut(hub, req.viewer, actorOf(req));
+  return seeOther('/', endedSession(hub));
+}
+
+/** The same form with what was typed and what is wrong with it. */
+function formAgain(error: unknown, view: (problem: HttpError) => Page): Reply {
+  if (!(error instanceof HttpError)) throw error;
+  return page(view(error), error.status, error.headers);
+}
+
+/** Only paths of the hub itself: `//host` and `/\host` would lead elsewhere. In ASCII, as headers have to be. */
+function localPath(next: string | null | undefined): string {
+  if (!next || !/^\/(?![/\\])[^\u0000-\u001f]*$/.test(next)) return '/';
+  return next.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
+}
+
+export function showSettings(hub: Hub, { viewer: { id } }: MemberRequest, sent?: SentForm, status = 200): Reply {
+  const account = accounts(hub).find(id);
+  if (!account) throw new HttpError(401, 'This account no longer exists.');
+  const { tokensOf, sessionsOf } = credentials(hub);
+  return page(settingsPage({ account, tokens: tokensOf(id), sessions: sessionsOf(id), sent }), status);
+}
+
+export function submitName(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return answerForm(hub, req, 'name', ({ displayName = '' }) => change(hub, req, { displayName }));
+}
+
+export function submitPassword(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return answerForm(hub, req, 'password', ({ currentPassword, newPassword = '' }) =>
+    change(hub, req, { currentPassword, newPassword }));
+}
+
+async function change(hub: Hub, req: MemberRequest, values: Record<string, unknown>): Promise<Reply> {
+  await changeAccount(hub, values, req.viewer, actorOf(req));
+  return seeOther('/settings');
+}
+
+export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return answerForm(hub, req, 'token', async (values) => {
+    const { token } = makeToken(hub, values, req.viewer, actorOf(req));
+    return showSettings(hub, req, { form: 'token', newToken: token });
+  });
+}
+
+/** What is wrong with a form stands above it on the same page. */
+async function answerForm(
+  hub: Hub, req: MemberRequest, form: SentForm['form'], act: (values: Record<string, string>) => Promise<Reply>,
+): Promise<Reply> {
+  const values = await readForm(req);
+  try {
+    return await act(values);
+  } catch (problem) {
+    if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
+    const { status, body } = showSettings(hub, req, { form, problem }, problem.status);
+    return { status, headers: problem.headers, body };
+  }
+}
+
+export function submitEndSessions(hub: Hub, req: MemberRequest): Reply {
+  endOtherSessions(hub, req.viewer, actorOf(req));
+  return seeOther('/settings');
 }

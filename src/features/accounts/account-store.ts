@@ -1,5 +1,7 @@
 import type { Viewer } from '../../platform/http/router.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
+import { DAY } from '../../platform/clock.ts';
+import { hashSecret, newSecret, TOKEN_PREFIX } from '../../platform/secrets.ts';
 
 export type Role = Viewer['role'];
 export type Account = { id: number; username: string; displayName: string; role: Role; createdAt: number };
@@ -81,3 +83,137 @@ export function countAccounts({ db }: Pick<StoreHub, 'db'>): { accounts: number;
     `SELECT COUNT(*) AS accounts, COUNT(*) FILTER (WHERE role = 'admin') AS admins FROM accounts`).get()
     ?? { accounts: 0, admins: 0 };
 }
+
+export const SESSION_LIFETIME = 30 * DAY;
+
+export type ApiToken = { id: number; name: string; createdAt: number };
+
+export type Session = { id: number; createdAt: number; expiresAt: number };
+
+type ViewerRow = Omit<Viewer, 'via'>;
+const VIEWER = 'a.id, a.username, a.display_name AS displayName, a.role';
+
+/** What proves who is asking: sessions of browsers and tokens of programs. Reading one never writes. */
+export const credentials = store(({ db, clock }) => {
+  const selectSession = db.prepare<[string, number], ViewerRow>('session', `
+    SELECT ${VIEWER}, s.id AS credentialId FROM sessions s JOIN accounts a ON a.id = s.account_id
+     WHERE s.token_hash = ? AND s.expires_at > ? AND a.left_at IS NULL`);
+  const selectToken = db.prepare<[string], ViewerRow>('api token', `
+    SELECT ${VIEWER}, t.id AS credentialId FROM api_tokens t JOIN accounts a ON a.id = t.account_id
+     WHERE t.token_hash = ? AND a.left_at IS NULL`);
+  const insertSession = db.prepare<[number, string, number, number]>('create session',
+    'INSERT INTO sessions (account_id, token_hash, created_at, expires_at) VALUES (?, ?, ?, ?)');
+  const deleteSession = db.prepare<[number]>('end session', 'DELETE FROM sessions WHERE id = ?');
+  const deleteOthers = db.prepare<[number, number]>('end other sessions',
+    'DELETE FROM sessions WHERE account_id = ? AND id <> ?');
+  const deleteExpired = db.prepare<[number, number]>('remove expired sessions',
+    'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)');
+  const selectSessions = db.prepare<[number, number], Session>('sessions of account', `
+    SELECT id, created_at AS createdAt, expires_at AS expiresAt FROM sessions
+     WHERE account_id = ? AND expires_at > ? ORDER BY id`);
+  const insertToken = db.prepare<[number, string, string, number], ApiToken>('create api token', `
+    INSERT INTO api_tokens (account_id, name, token_hash, created_at) VALUES (?, ?, ?, ?)
+    RETURNING id, name, created_at AS createdAt`);
+  const selectTokens = db.prepare<[number], ApiToken>('api tokens',
+    'SELECT id, name, created_at AS createdAt FROM api_tokens WHERE account_id = ? ORDER BY id');
+  const deleteToken = db.prepare<[number, number]>('revoke api token',
+    'DELETE FROM api_tokens WHERE id = ? AND account_id = ?');
+  const deleteTokens = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
+
+  return {
+    viewerOfSession(secret: string): Viewer | null {
+      const row = selectSession.get(hashSecret(secret), clock());
+      return row ? { ...row, via: 'session' } : null;
+    },
+
+    viewerOfToken(token: string): Viewer | null {
+      const row = selectToken.get(hashSecret(token));
+      return row ? { ...row, via: 'token' } : null;
+    },
+
+    /** The secret for the cookie; it is not kept. */
+    startSession(accountId: number): string {
+      const secret = newSecret();
+      insertSession.run(accountId, hashSecret(secret), clock(), clock() + SESSION_LIFETIME);
+      return secret;
+    },
+
+    /** Those that have not expired. */
+    sessionsOf: (accountId: number): Session[] => selectSessions.all(accountId, clock()),
+    /** Nothing that proves to be the account does so any more. */
+    removeAllOf(accountId: number): void {
+      deleteOthers.run(accountId, 0);
+      deleteTokens.run(accountId);
+    },
+
+    endSession: (sessionId: number): void => void deleteSession.run(sessionId),
+    /** Ends all sessions of the account but this one, and says how many. */
+    endOtherSessions: (accountId: number, sessionId: number): number => deleteOthers.run(accountId, sessionId).changes,
+    removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
+
+    /** The token's value is in the answer and nowhere else. */
+    createToken(accountId: number, name: string): ApiToken & { token: string } {
+      const token = TOKEN_PREFIX + newSecret();
+      const row = insertToken.get(accountId, name, hashSecret(token), clock());
+      if (!row) throw new Error('api token was not created');
+      return { ...row, token };
+    },
+
+    tokensOf: (accountId: number): ApiToken[] => selectTokens.all(accountId),
+    revokeToken: (id: number, accountId: number): void => void deleteToken.run(id, accountId),
+  };
+});
+
+/** In a database that was restored: whoever signed out since must not be signed in again. Returns how many ended. */
+export function endAllSessions({ db }: Pick<StoreHub, 'db'>): number {
+  return db.prepare<[]>('end all sessions', 'DELETE FROM sessions').run().changes;
+}
+
+export type Invitation = { id: number; role: Role; purpose: 'set-up' | 'invite'; createdAt: number; expiresAt: number };
+type Wanted = { role: Role; purpose: Invitation['purpose']; createdBy: number | null; lifetime: number };
+
+/** `token` belongs into the link and is not kept. */
+export type NewInvitation = Invitation & { token: string };
+
+const INVITATION = 'id, role, purpose, created_at AS createdAt, expires_at AS expiresAt';
+
+/** Links by which people join. A row is removed when its link is used or has expired. */
+export const invitations = store(({ db, clock }) => {
+  const insert = db.prepare<[string, Role, string, number | null, number, number], Invitation>('create invitation', `
+    INSERT INTO invitations (token_hash, role, purpose, created_by, created_at, expires_at)
+    VALUES (?, ?, ?, ?, ?, ?) RETURNING ${INVITATION}`);
+  const select = db.prepare<[string, number], Invitation>('invitation',
+    `SELECT ${INVITATION} FROM invitations WHERE token_hash = ? AND expires_at > ?`);
+  const selectPage = db.prepare<[number, number, number], Invitation>('invitations', `
+    SELECT ${INVITATION} FROM invitations WHERE id > ? AND purpose = 'invite' AND expires_at > ? ORDER BY id LIMIT ?`);
+  const selectOf = db.prepare<[number, number], Invitation>('invitations of account',
+    `SELECT ${INVITATION} FROM invitations WHERE created_by = ? AND expires_at > ? ORDER BY id`);
+  const remove = db.prepare<[number], { role: Role }>('remove invitation',
+    'DELETE FROM invitations WHERE id = ? RETURNING role');
+  const removeOf = db.prepare<[number]>('remove invitations of account',
+    'DELETE FROM invitations WHERE created_by = ?');
+  const removeSetUp = db.prepare<[]>('remove set-up links', `DELETE FROM invitations WHERE purpose = 'set-up'`);
+  const deleteExpired = db.prepare<[number, number]>('remove expired invitations',
+    'DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE expires_at <= ? LIMIT ?)');
+
+  return {
+    create({ role, purpose, createdBy, lifetime }: Wanted): NewInvitation {
+      const token = newSecret();
+      const row = insert.get(hashSecret(token), role, purpose, createdBy, clock(), clock() + lifetime);
+      if (!row) throw new Error('invitation was not created');
+      return { ...row, token };
+    },
+
+    /** Undefined for an unknown, used or expired link. */
+    find: (token: string): Invitation | undefined => select.get(hashSecret(token), clock()),
+    /** Those that can still be used, by id. */
+    list: (after: number, limit: number): Invitation[] => selectPage.all(after, clock(), limit),
+    /** Those that an account has made. */
+    listOf: (accountId: number): Invitation[] => selectOf.all(accountId, clock()),
+    /** The role it was for; undefined when there is no such invitation. */
+    remove: (id: number): Role | undefined => remove.get(id)?.role,
+    removeOf: (accountId: number): void => void removeOf.run(accountId),
+    removeSetUpLinks: (): void => void removeSetUp.run(),
+    removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
+  };
+});

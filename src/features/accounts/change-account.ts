@@ -1,10 +1,11 @@
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { audit, type Actor } from '../audit/audit.ts';
+import { audit, type Actor } from '../audit/audit-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { accounts, publicPart, type Account, type AccountWithHash } from './account-store.ts';
-import { credentials, type ApiToken } from './credential-store.ts';
+import {
+  accounts, credentials, publicPart, type Account, type AccountWithHash, type ApiToken,
+} from './account-store.ts';
 import { DISPLAY_NAME_MAX } from './join-hub.ts';
 import { checkPassword, PASSWORD_MAX, PASSWORD_MIN, passwords } from './passwords.ts';
 

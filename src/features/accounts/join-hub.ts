@@ -1,15 +1,18 @@
-import { HOUR, MINUTE } from '../../platform/clock.ts';
+import { HOUR, isoTime, MINUTE } from '../../platform/clock.ts';
 import { addressGroup } from '../../platform/http/call-handler.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError, notFound } from '../../platform/http/reply.ts';
-import { audit, THE_HUB, type Actor } from '../audit/audit.ts';
+import { formProblem, HttpError, notFound, type Reply } from '../../platform/http/reply.ts';
+import { actorOf, audit, THE_HUB, type Actor } from '../audit/audit-store.ts';
 import { takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import type { Config } from '../hub/read-config.ts';
-import { accounts, type Role } from './account-store.ts';
-import { credentials, invitations, type Invitation, type NewInvitation } from './credential-store.ts';
+import { accounts, credentials, invitations, type Invitation, type NewInvitation, type Role } from './account-store.ts';
 import { PASSWORD_MAX, PASSWORD_MIN, passwords } from './passwords.ts';
 import type { SignedIn } from './sign-in.ts';
+import { readForm } from '../../platform/http/body.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import { adminList } from '../hub/admin-list.ts';
 
 export const DISPLAY_NAME_MAX = 80;
 export const INVITATION_HOURS = { standard: 72, max: 24 * 30 };
@@ -118,4 +121,64 @@ function readJoin(values: Record<string, unknown>): NewName & { password: string
 function nameTaken(): HttpError {
   const detail = 'This name is taken.';
   return new HttpError(409, detail, { errors: [{ pointer: '/username', detail }] });
+}
+
+/** Links that can still be used, with the form for a new one. */
+export const invitationList = adminList<Invitation>({
+  name: 'invitations',
+  api: '/api/invitations',
+  title: 'Invitations',
+  summary: 'Invitations that can still be used',
+  key: ['id'],
+  select: (hub, after, limit) => invitations(hub).list(after?.id ?? 0, limit),
+  toJson: invitationJson,
+  above: () => inviteForm({}),
+  view: (items) => html`<ul class="rows">${items.map(invitationItem)}</ul>`,
+  empty: 'No open invitations.',
+  more: 'More invitations',
+});
+
+export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const values = await readForm(req);
+  try {
+    const { token } = invite(hub, values, actorOf(req));
+    return invitationList.show(hub, req, { above: inviteForm({ url: joinUrl(hub.config, token) }) });
+  } catch (problem) {
+    if (!(problem instanceof HttpError)) throw problem;
+    return invitationList.show(hub, req, { above: inviteForm({ values, problem }), status: problem.status });
+  }
+}
+
+/** An invitation without its link. */
+export function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {
+  return { id, role, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt) };
+}
+
+/** `url`: the link that was just made. */
+type InviteForm = { values?: Record<string, string>; problem?: HttpError; url?: string };
+
+function inviteForm({ values = {}, problem, url }: InviteForm): Html {
+  return html`
+${url && html`
+<div class="done" role="status"><p>This link is shown only once. Send it to one person:</p>
+  <p><code class="secret">${url}</code></p></div>`}
+<form method="post" action="/admin/invitations" class="panel stack">
+  <h2>Invite someone</h2>
+  ${problem && formProblem(problem)}
+  <label>Role
+    <select name="role"><option value="member">member</option>
+      <option value="admin" ${values['role'] === 'admin' && html`selected`}>administrator</option></select></label>
+  <label>Valid for how many hours
+    <input name="hours" type="number" min="1" max="${INVITATION_HOURS.max}" required
+      value="${values['hours'] ?? INVITATION_HOURS.standard}"></label>
+  <button>Create link</button>
+</form>`;
+}
+
+function invitationItem({ id, role, createdAt, expiresAt }: Invitation): Html {
+  return html`
+  <li><div><p class="title">${role === 'admin' ? 'An administrator' : 'A member'}</p>
+      <p class="meta"><span>created ${moment(createdAt)}</span> <span>valid until ${moment(expiresAt)}</span></p></div>
+    <form method="post" action="/admin/invitations/${id}/withdraw">
+      <button class="link" aria-label="Withdraw invitation ${id}">Withdraw</button></form></li>`;
 }

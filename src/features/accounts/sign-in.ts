@@ -6,10 +6,11 @@ import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { TOKEN_PREFIX } from '../../platform/secrets.ts';
-import { audit, type Actor } from '../audit/audit.ts';
+import { audit, type Actor } from '../audit/audit-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { accounts, publicPart, type Account, type AccountWithHash } from './account-store.ts';
-import { credentials, SESSION_LIFETIME } from './credential-store.ts';
+import {
+  accounts, credentials, publicPart, SESSION_LIFETIME, type Account, type AccountWithHash,
+} from './account-store.ts';
 import { checkPassword, PASSWORD_MAX, passwords } from './passwords.ts';
 
 export const SESSION_COOKIE = 'hub_session';

@@ -1,9 +1,13 @@
 import { isoTime } from '../../platform/clock.ts';
-import { html, type Html, moment } from '../../platform/http/html.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
 import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-queue.ts';
 import { syncSource } from '../feeds/sync-source.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
-import { jobs } from '../hub/hub.ts';
+import { jobs, type Hub } from '../hub/hub.ts';
+import { pathId } from '../../platform/http/input.ts';
+import { HttpError, json, noContent, notFound, seeOther, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import { actorOf, audit, type Actor } from '../audit/audit-store.ts';
 
 /** Jobs, with what can be done about each. The page begins with those that failed for good. */
 export const jobList = adminList<JobRow, 'id', JobState | undefined>({
@@ -53,4 +57,58 @@ function buttons({ id, state }: JobRow): Html {
       <button class="secondary" aria-label="Retry job ${id}">Retry</button></form>`}
     ${mayDiscard && html`<form method="post" action="/admin/jobs/${id}/discard">
       <button class="link" aria-label="Discard job ${id}">Discard</button></form>`}</div>`;
+}
+
+export function retryJobJson(hub: Hub, req: MemberRequest): Reply {
+  retry(hub, req);
+  return json(jobJson(find(hub, req)));
+}
+
+export function submitRetryJob(hub: Hub, req: MemberRequest): Reply {
+  retry(hub, req);
+  return seeOther('/admin/jobs');
+}
+
+export function deleteJob(hub: Hub, req: MemberRequest): Reply {
+  discard(hub, req);
+  return noContent();
+}
+
+export function submitDiscardJob(hub: Hub, req: MemberRequest): Reply {
+  discard(hub, req);
+  return seeOther('/admin/jobs');
+}
+
+function retry(hub: Hub, req: MemberRequest): void {
+  if (retryJob(hub, find(hub, req), actorOf(req))) return;
+  throw new HttpError(409, 'This job has not failed, or another one for the same subject is already waiting.');
+}
+
+function discard(hub: Hub, req: MemberRequest): void {
+  if (discardJob(hub, find(hub, req), actorOf(req))) return;
+  throw new HttpError(409, 'This job is running or has ended.');
+}
+
+function find(hub: Hub, { params }: MemberRequest): JobRow {
+  const job = jobs(hub).find(pathId(params));
+  if (!job) throw notFound('job');
+  return job;
+}
+
+/** Puts a failed job back into the queue. False where it has not failed, or another for its subject waits already. */
+export function retryJob(hub: Hub, { id, kind }: JobRow, actor: Actor): boolean {
+  return hub.db.write('retry job', () => {
+    const isRetried = jobs(hub).retry(id);
+    if (isRetried) audit(hub, 'job.retried', actor, { kind: 'job', id, name: kind });
+    return isRetried;
+  });
+}
+
+/** A failed or waiting job will not run. False for one that is running or has ended. */
+export function discardJob(hub: Hub, { id, kind }: JobRow, actor: Actor): boolean {
+  return hub.db.write('discard job', () => {
+    const isDiscarded = jobs(hub).discard(id);
+    if (isDiscarded) audit(hub, 'job.discarded', actor, { kind: 'job', id, name: kind });
+    return isDiscarded;
+  });
 }

@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import { excerpt, singleLine, withoutControls } from '../../platform/markup/plain-text.ts';
-import type { Severity } from './troubles.ts';
+import type { Severity } from './alert-store.ts';
 
 /**
  * What is to be told. `event` is the event's name for programs, `at` unix ms, `hubUrl` the hub's public address,

@@ -1,13 +1,14 @@
-import { DAY, HOUR, type Random } from '../../platform/clock.ts';
+import { DAY, HOUR, isoTime, type Random } from '../../platform/clock.ts';
 import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { backoff, type Effects, type Fate } from '../../platform/jobs/finish-jobs.ts';
 import { dueTimes, type Job } from '../../platform/jobs/job-queue.ts';
 import { PermanentError, RetryLaterError } from '../../platform/jobs/worker.ts';
-import { jobs, store, type Hub } from '../hub/hub.ts';
-import type { JobKind } from '../hub/job-kind.ts';
-import { alertDeliveries, type AlertDelivery } from './alert-store.ts';
+import { jobs, store, type Hub, type JobKind } from '../hub/hub.ts';
+import { alertDeliveries, DELIVERY_STATES, type AlertDelivery, type DeliveryState } from './alert-store.ts';
 import type { Alert } from './alert-text.ts';
-import { receiverOf, sendAlert, type Receiver, type SendResult } from './send-alert.ts';
+import { describeReceiver, receiverOf, sendAlert, type Receiver, type SendResult } from './send-alert.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
+import { adminList, byState } from '../hub/admin-list.ts';
 
 /** Of one alert, the first included. */
 export const MAX_ATTEMPTS = 5;
@@ -97,4 +98,44 @@ export function removeOldDeliveries(hub: Hub, limit: number): number {
   const { prune } = alertDeliveries(hub);
   const delivered = prune('delivered', hub.clock() - DELIVERED_KEPT, limit);
   return delivered === limit ? limit : prune('failed', hub.clock() - FAILED_KEPT, limit);
+}
+
+/** What the operator was told, and what became of each message. */
+export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefined>({
+  name: 'alerts',
+  title: 'Alerts',
+  summary: 'Alert deliveries, newest first; state filters them',
+  key: ['id'],
+  select: (hub, after, limit, state) => alertDeliveries(hub).list({ state, before: after?.id, limit }),
+  filter: byState('alerts', DELIVERY_STATES),
+  toJson: deliveryJson,
+  lead: (hub) => html`<p class="lead">${receiver(hub)}</p>`,
+  view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
+  empty: 'No alerts.',
+});
+
+/** A delivery as the API and the command line show it. */
+export function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: AlertDelivery) {
+  return { ...delivery, createdAt: isoTime(createdAt), nextAt: isoTime(nextAt), finishedAt: isoTime(finishedAt) };
+}
+
+function receiver(hub: Hub): Html {
+  const address = describeReceiver(hub);
+  return address === null
+    ? html`No receiver is configured (<code>ALERT_WEBHOOK_URL</code>): problems are only logged.`
+    : html`Sent to <code>${address}</code>.`;
+}
+
+function item(delivery: AlertDelivery): Html {
+  const { title, body, state, suppressed, attempts, createdAt, lastError } = delivery;
+  return html`
+  <li><div>
+    <p class="title">${title}</p>
+    <p class="meta"><span class="tag ${state === 'failed' && 'failing'}">${state}</span>
+      <span>${moment(createdAt)}</span>
+      ${attempts > 1 && html`<span>${attempts} attempts</span>`}
+      ${suppressed > 0 && html`<span>${suppressed} more like this</span>`}</p>
+    ${body && html`<p class="summary">${body}</p>`}
+    ${lastError && html`<p class="summary bad">${lastError}</p>`}
+  </div></li>`;
 }

@@ -4,7 +4,7 @@ import {
   bytesOf, encodeHeader, escapeCard, escapeDiscord, escapeGoogleChat, escapeMarkdown, escapeSlack, fitText, linesOf,
   messageOf, type Alert, type Message,
 } from './alert-text.ts';
-import type { Severity } from './troubles.ts';
+import type { Severity } from './alert-store.ts';
 
 /** One request, ready to be sent; everything in the headers is ASCII. */
 export type AlertRequest = { method: 'POST'; url: string; headers: Record<string, string>; body: string };

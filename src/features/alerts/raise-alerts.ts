@@ -1,10 +1,11 @@
 import { DAY, HOUR } from '../../platform/clock.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
-import { enqueue } from '../hub/job-kind.ts';
-import { once, type Hub } from '../hub/hub.ts';
-import { alertDeliveries, alertEvents, type AlertEvent } from './alert-store.ts';
+import { enqueue, once, type Hub } from '../hub/hub.ts';
+import {
+  alertDeliveries, alertEvents, overMessage, troubleMessage, TROUBLES, type AlertEvent, type Trouble,
+  type TroubleMessage,
+} from './alert-store.ts';
 import { deliverAlert } from './deliver-alert.ts';
-import { overMessage, troubleMessage, TROUBLES, type Trouble, type TroubleMessage } from './troubles.ts';
 
 /** Between two messages of one kind. */
 export const TELL_EVERY = HOUR;

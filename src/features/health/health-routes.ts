@@ -7,9 +7,8 @@ import {
 } from '../../platform/metrics/exposition.ts';
 import { isRestoreUnderWay } from '../backups/restore-state.ts';
 import type { Hub } from '../hub/hub.ts';
-import { metricFamilies } from './metrics.ts';
+import { metricFamilies, readMetrics } from './metrics.ts';
 import { readHealth } from './read-health.ts';
-import { readMetrics } from './read-metrics.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 

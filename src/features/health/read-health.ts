@@ -1,3 +1,5 @@
+import { statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { SECOND } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
@@ -56,4 +58,16 @@ function readBackups({ config, clock }: Hub): Pick<Health, 'lastBackup' | 'lastV
 /** The kinds that have ever been queued, from the labels `kind,state` of the counters. */
 function jobKinds(kept: CountsReading): string[] {
   return [...new Set(kept.labels('jobs').map((label) => label.slice(0, label.lastIndexOf(','))))];
+}
+
+export type StorageSizes = { databaseBytes: number; walBytes: number; freeBytes: number };
+
+/** Sizes of the database's files, and what its file system has left for the hub. */
+export function readStorageSizes(databasePath: string): StorageSizes {
+  const { bavail, bsize } = statfsSync(dirname(databasePath));
+  return { databaseBytes: bytesOf(databasePath), walBytes: bytesOf(`${databasePath}-wal`), freeBytes: bavail * bsize };
+}
+
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -5,14 +5,16 @@ import { byteSize } from '../../platform/http/html.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { bytesLeft } from '../attachments/receive-upload.ts';
-import { audit, type Actor, type AuditDetail, type AuditEvent } from '../audit/audit.ts';
+import { audit, type Actor, type AuditDetail, type AuditEvent } from '../audit/audit-store.ts';
 import { settleFailedSyncs, syncSoon } from '../feeds/sync-source.ts';
-import { takeTurn, type Hub } from '../hub/hub.ts';
+import { enqueue, takeTurn, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { manageableSource, sources, type Source } from '../sources/source-store.ts';
 import { readSourceChange, type SourceChange } from './add-source.ts';
+import { overwritingDeleted } from '../../platform/db/open-database.ts';
+import { webhookEvents } from '../webhooks/webhook-store.ts';
 
 const SYNC_LIMIT: NamedLimit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
 
@@ -133,4 +135,54 @@ function refused(status: 409 | 422, detail: string): HttpError {
 function bytesMissing(hub: Hub, source: { id: number; ownerId: number }, accountId: number): number {
   const bytes = posts(hub).fileBytes(source);
   return bytes === 0 ? 0 : Math.max(0, bytes - bytesLeft(hub, accountId));
+}
+
+/** Rows of a kind that are removed at once: with an ordinary source all of it. */
+const BATCH = 100;
+
+/** Deletes a source with its posts and their attachments: nobody sees them any more, and on disk they go by and by. */
+export function deleteSource(hub: Hub, id: number, viewer: Viewer, actor: Actor): void {
+  const { title, kind } = manageableSource(hub, id, viewer);
+  hub.db.write('delete source', () => {
+    settleFailedSyncs(hub, id);
+    sources(hub).hide(id);
+    if (!removeSome(hub, id, BATCH)) enqueue(hub, removeSource, { sourceId: id });
+    audit(hub, 'source.deleted', actor, { kind: 'source', id, name: title }, { kind });
+  });
+}
+
+/**
+ * Removes what a deleted source held, in small steps: deleting 100,000 posts at once would stop the hub for 13 s. Safe
+ * to repeat: it goes on where it was.
+ */
+export const removeSource: JobKind<{ sourceId: number }> = {
+  name: 'remove-source',
+  key: ({ sourceId }) => String(sourceId),
+  attempts: 1_000, // a very large source takes longer than one lease, and what one try has removed is gone
+  concurrency: 1,
+  afterRestore: 'run',
+
+  async run(hub, { sourceId }, signal) {
+    const some = (limit: number): number => removeSome(hub, sourceId, limit) ? 0 : limit;
+    await throttled(hub)('remove source, some steps', some, () => signal.aborted);
+    signal.throwIfAborted();
+  },
+};
+
+/**
+ * Removes up to `limit` rows of each kind that a deleted source has, and when none are left the source itself. Returns
+ * whether all of it is gone. What is removed is overwritten in the file too; the savepoint sees to it that the search
+ * index, which is written when a savepoint ends, is written while `secure_delete` is on.
+ */
+function removeSome(hub: Hub, sourceId: number, limit: number): boolean {
+  return overwritingDeleted(hub.db, () => hub.db.write('remove source, a step', () => {
+    const removed = [
+      () => posts(hub).removeOfSource(sourceId, limit),
+      () => webhookEvents(hub).removeOfSource(sourceId, limit),
+      () => notifications(hub).removeAbout(`/sources/${sourceId}`, limit), // they lead nowhere now
+    ];
+    if (!removed.every((remove) => remove() < limit)) return false;
+    sources(hub).delete(sourceId);
+    return true;
+  }));
 }
