@@ -1,11 +1,11 @@
 import { INVITATION_HOURS, joinUrl, makeInvitation } from '../features/accounts/join-hub.ts';
-import { discardJob, retryJob } from '../features/admin/settle-job.ts';
-import { deliveryJson } from '../features/alerts/alert-list.ts';
+import { discardJob, retryJob } from '../features/admin/job-list.ts';
+import { deliveryJson } from '../features/alerts/deliver-alert.ts';
 import { alertDeliveries, DELIVERY_STATES, type AlertDelivery } from '../features/alerts/alert-store.ts';
 import { receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
-import { COMMAND_LINE } from '../features/audit/audit.ts';
+import { COMMAND_LINE } from '../features/audit/audit-store.ts';
 import { jobs } from '../features/hub/hub.ts';
-import { previewRetention, removeOldRowsNow, type ExpiredRows } from '../features/retention/remove-old-rows.ts';
+import { previewRetention, removeOldRowsNow, type ExpiredRows } from '../features/retention/retention-store.ts';
 import { DAY, HOUR, isoTime } from '../platform/clock.ts';
 import { parseId } from '../platform/http/input.ts';
 import { JOB_STATES, type JobRow } from '../platform/jobs/job-queue.ts';
