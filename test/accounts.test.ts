@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { makeInvitation, makeSetUpLink } from '../src/features/accounts/join-hub.ts';
 import { accounts } from '../src/features/accounts/account-store.ts';
 import { DAY, HOUR } from '../src/platform/clock.ts';
-import { COMMAND_LINE } from '../src/features/audit/audit-store.ts';
+import { COMMAND_LINE } from '../src/features/audit/audit.ts';
 import { createClient, type Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
 

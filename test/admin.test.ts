@@ -1,7 +1,7 @@
 // Protects the administrators' pages: for administrators alone, and what they show and do there is true and on record.
 import assert from 'node:assert/strict';
 import { noteError } from '../src/features/errors/error-store.ts';
-import { audit, type AuditEvent } from '../src/features/audit/audit-store.ts';
+import { audit, type AuditEvent } from '../src/features/audit/audit.ts';
 import { jobs } from '../src/features/hub/hub.ts';
 import { test, type TestContext } from 'node:test';
 import { HOUR } from '../src/platform/clock.ts';

@@ -1,7 +1,7 @@
 // Protects the audit: every act that matters is on record, together with the act, without secrets, and can be found.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { audit } from '../src/features/audit/audit-store.ts';
+import { audit } from '../src/features/audit/audit.ts';
 import { jobs } from '../src/features/hub/hub.ts';
 import { HOUR } from '../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, numberIn } from './support/accounts.ts';

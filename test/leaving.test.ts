@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { ClientRequest } from 'node:http';
 import { test } from 'node:test';
 import { notifications } from '../src/features/notifications/notification-store.ts';
-import { audit } from '../src/features/audit/audit-store.ts';
+import { audit } from '../src/features/audit/audit.ts';
 import { MINUTE } from '../src/platform/clock.ts';
 import { addNotes, addPost, leave, numberIn, sendJson } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';

@@ -3,7 +3,7 @@ import { discardJob, retryJob } from '../features/admin/job-list.ts';
 import { deliveryJson } from '../features/alerts/deliver-alert.ts';
 import { alertDeliveries, DELIVERY_STATES, type AlertDelivery } from '../features/alerts/alert-store.ts';
 import { receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
-import { COMMAND_LINE } from '../features/audit/audit-store.ts';
+import { COMMAND_LINE } from '../features/audit/audit.ts';
 import { jobs } from '../features/hub/hub.ts';
 import { previewRetention, removeOldRowsNow, type ExpiredRows } from '../features/retention/retention-store.ts';
 import { DAY, HOUR, isoTime } from '../platform/clock.ts';

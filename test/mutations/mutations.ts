@@ -387,7 +387,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'what an actor may not do any more is not done',
-    file: 'src/features/audit/audit-store.ts',
+    file: 'src/features/audit/audit.ts',
     from: 'actor.recheck?.();',
     to: '',
     test: 'test/rights-lost.test.ts',

@@ -11,7 +11,7 @@ import { accounts, credentials } from '../../src/features/accounts/account-store
 import { sessionCookie } from '../../src/features/accounts/sign-in.ts';
 import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
 import { passwords } from '../../src/features/accounts/passwords.ts';
-import { COMMAND_LINE } from '../../src/features/audit/audit-store.ts';
+import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { jobHandlers, jobs, openStores, type Hub as HubHandle, type StoreHub } from '../../src/features/hub/hub.ts';
 import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';

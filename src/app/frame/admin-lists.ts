@@ -2,7 +2,7 @@ import { invitationList } from '../../features/accounts/join-hub.ts';
 import { accountList } from '../../features/admin/account-list.ts';
 import { jobList } from '../../features/admin/job-list.ts';
 import { alertList } from '../../features/alerts/deliver-alert.ts';
-import { auditList } from '../../features/audit/audit-list.ts';
+import { auditList } from '../../features/audit/audit-store.ts';
 import { errorList } from '../../features/errors/error-store.ts';
 import type { AdminList } from '../../features/hub/admin-list.ts';
 import { webhookList } from '../../features/webhooks/webhook-routes.ts';

@@ -5,7 +5,7 @@ import {
   HttpError, json, noContent, notFound, page, seeOther, type Page, type Reply,
 } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
-import { actorOf } from '../audit/audit-store.ts';
+import { actorOf } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { accounts, credentials, type Account, type ApiToken } from './account-store.ts';
 import { endedSession, sessionCookie, signIn, signOut, type SignedIn } from './sign-in.ts';

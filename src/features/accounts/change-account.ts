@@ -1,7 +1,7 @@
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { audit, type Actor } from '../audit/audit-store.ts';
+import { audit, type Actor } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
   accounts, credentials, publicPart, type Account, type AccountWithHash, type ApiToken,

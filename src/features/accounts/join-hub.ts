@@ -2,7 +2,7 @@ import { HOUR, isoTime, MINUTE } from '../../platform/clock.ts';
 import { addressGroup } from '../../platform/http/call-handler.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { formProblem, HttpError, notFound, type Reply } from '../../platform/http/reply.ts';
-import { actorOf, audit, THE_HUB, type Actor } from '../audit/audit-store.ts';
+import { actorOf, audit, THE_HUB, type Actor } from '../audit/audit.ts';
 import { takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import type { Config } from '../hub/read-config.ts';

@@ -6,7 +6,7 @@ import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { TOKEN_PREFIX } from '../../platform/secrets.ts';
-import { audit, type Actor } from '../audit/audit-store.ts';
+import { audit, type Actor } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
   accounts, credentials, publicPart, SESSION_LIFETIME, type Account, type AccountWithHash,

@@ -7,7 +7,7 @@ import { jobs, type Hub } from '../hub/hub.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, notFound, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { actorOf, audit, type Actor } from '../audit/audit-store.ts';
+import { actorOf, audit, type Actor } from '../audit/audit.ts';
 
 /** Jobs, with what can be done about each. The page begins with those that failed for good. */
 export const jobList = adminList<JobRow, 'id', JobState | undefined>({

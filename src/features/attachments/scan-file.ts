@@ -6,7 +6,7 @@ import { contentDisposition } from '../../platform/http/headers.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Effects } from '../../platform/jobs/finish-jobs.ts';
 import { openRequest, responseTo } from '../../platform/net/outbound-exchange.ts';
-import { actorOf, audit, THE_HUB } from '../audit/audit-store.ts';
+import { actorOf, audit, THE_HUB } from '../audit/audit.ts';
 import { counts, enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { attachments, uploads } from './attachment-store.ts';

@@ -13,7 +13,7 @@ import { settleRestoredJobs } from '../../platform/jobs/job-queue.ts';
 import { endAllSessions } from '../accounts/account-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import type { UploadRow } from '../attachments/attachment-store.ts';
-import { audit, COMMAND_LINE } from '../audit/audit-store.ts';
+import { audit, COMMAND_LINE } from '../audit/audit.ts';
 import { ARCHIVE, BackupError, DATABASE, requireSpace, spaceNeeded, SUMS } from './backup-folder.ts';
 import { hashFile, parseManifest, type Manifest } from './manifest.ts';
 import { readSnapshot } from './snapshot-store.ts';

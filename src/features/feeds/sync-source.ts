@@ -2,7 +2,7 @@ import { DAY, HOUR, MINUTE, SECOND, type Random } from '../../platform/clock.ts'
 import type { Job } from '../../platform/jobs/job-queue.ts';
 import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
-import { audit, THE_HUB } from '../audit/audit-store.ts';
+import { audit, THE_HUB } from '../audit/audit.ts';
 import { counts, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { preparePosts, storePosts } from '../posts/ingest-posts.ts';

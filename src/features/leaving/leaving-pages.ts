@@ -3,7 +3,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { formProblem, HttpError, noContent, page, type Page, type Reply, seeOther } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { endedSession } from '../accounts/sign-in.ts';
-import { actorOf } from '../audit/audit-store.ts';
+import { actorOf } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { exportAccount } from './export-account.ts';
 import { LEAVE_CONFIRMATION, leaveHub, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';

@@ -5,7 +5,7 @@ import { HttpError, invalid } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
-import { audit, type Actor } from '../audit/audit-store.ts';
+import { audit, type Actor } from '../audit/audit.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
 import { metLimit, once, takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';

@@ -5,7 +5,7 @@ import { byteSize } from '../../platform/http/html.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { bytesLeft } from '../attachments/receive-upload.ts';
-import { audit, type Actor, type AuditDetail, type AuditEvent } from '../audit/audit-store.ts';
+import { audit, type Actor, type AuditDetail, type AuditEvent } from '../audit/audit.ts';
 import { settleFailedSyncs, syncSoon } from '../feeds/sync-source.ts';
 import { enqueue, takeTurn, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';

@@ -5,7 +5,7 @@ import { escapeHtml } from '../../platform/markup/entities.ts';
 import { excerpt, singleLine } from '../../platform/markup/plain-text.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
 import { attributeOf, childOf, parseXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
-import { audit, type Actor } from '../audit/audit-store.ts';
+import { audit, type Actor } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
 import { ADDRESS_MAX, feedAddress } from './add-source.ts';

@@ -6,7 +6,7 @@ import {
 } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
-import { actorOf } from '../audit/audit-store.ts';
+import { actorOf } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import {

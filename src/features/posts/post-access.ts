@@ -2,7 +2,7 @@ import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { cursorOf, pageOf, readCursor, readLimit } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { HubRequest, Viewer } from '../../platform/http/router.ts';
-import { audit, type Actor } from '../audit/audit-store.ts';
+import { audit, type Actor } from '../audit/audit.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { mayManage, maySeeSource, visibleSource, type Source } from '../sources/source-store.ts';
 import { posts, type Position, type Post, type PostAccess, type PostWithAttachments } from './post-store.ts';

@@ -14,7 +14,7 @@ import {
 } from '../attachments/receive-upload.ts';
 import { openRemoteFile } from '../attachments/remote-cache.ts';
 import { uploadFiles } from '../attachments/upload-files.ts';
-import { actorOf, audit } from '../audit/audit-store.ts';
+import { actorOf, audit } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
   changeablePost, deletablePost, deletePostForGood, isUnreadOnly, mayManagePost, maySeePost, queryPosts, visiblePost,

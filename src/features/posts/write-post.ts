@@ -6,7 +6,7 @@ import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
 import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
 import { attachFiles, keepFiles, type ReceivedFile } from '../attachments/receive-upload.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
-import { audit, type Actor } from '../audit/audit-store.ts';
+import { audit, type Actor } from '../audit/audit.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 import { preparePost } from './ingest-posts.ts';

@@ -3,7 +3,7 @@ import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { isSealed, openSecret, PLAIN, sealSecret } from '../../platform/secrets.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
-import { audit, type Actor } from '../audit/audit-store.ts';
+import { audit, type Actor } from '../audit/audit.ts';
 import { once, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';

@@ -4,7 +4,7 @@ import { day, html, moment, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, json, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
-import { actorOf } from '../audit/audit-store.ts';
+import { actorOf } from '../audit/audit.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { bufferedCounts, type Hub } from '../hub/hub.ts';
 import { manageableSource, sources, type Source } from '../sources/source-store.ts';

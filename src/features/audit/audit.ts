@@ -1,0 +1,85 @@
+import type { StoreHub } from '../hub/hub.ts';
+import { auditRecords } from './audit-store.ts';
+
+/** Every kind of audit event, `noun.verb`, with what it says. */
+const AUDIT_EVENTS = {
+  'account.changed': 'An account was given another name, role or state',
+  'account.deleted': 'A person deleted their account',
+  'account.exported': 'A person downloaded their data',
+  'account.joined': 'A person joined by a link',
+  'account.password-changed': 'A password was changed',
+  'attachment.deleted': 'A file was removed from a post',
+  'attachment.quarantined': 'A stored file was found to be infected',
+  'attachment.refused': 'An infected upload was refused',
+  'backup.restored': 'The hub was restored from a backup',
+  'invitation.created': 'An invitation link was made',
+  'invitation.withdrawn': 'An invitation link was withdrawn',
+  'job.discarded': 'A dead-lettered job was discarded',
+  'job.retried': 'A dead-lettered job was put back into the queue',
+  'post.changed': 'A post was edited',
+  'post.created': 'A post was written',
+  'post.deleted': 'A post was deleted',
+  'post.files-added': 'Files were added to a post',
+  'retention.applied': 'Rows past their retention period were removed',
+  'session.created': 'Somebody signed in',
+  'session.ended': 'Somebody signed out',
+  'session.others-ended': 'Somebody ended all their other sessions',
+  'set-up-link.created': 'A link for the first account was printed',
+  'source.created': 'A source was added',
+  'source.deleted': 'A source was deleted',
+  'source.paused': 'A source was paused',
+  'source.renamed': 'A source was given another title',
+  'source.resumed': 'A source was resumed',
+  'source.transferred': 'A source was given to another account',
+  'source.visibility-changed': 'A source was made public or private',
+  'sources.imported': 'Feeds were imported from OPML',
+  'token.created': 'An API token was made',
+  'token.revoked': 'An API token was revoked',
+  'webhook.rotated': 'A webhook was given a new secret',
+} as const;
+
+export type AuditEvent = keyof typeof AUDIT_EVENTS;
+
+/**
+ * Who did something: an account, or the command line and the hub itself (id null). `recheck` throws 401 or 403 where
+ * that account may not do it any more; it is absent where the act's own transaction has checked the account, or where
+ * the event is recorded though the session has ended.
+ */
+export type Actor = { id: number | null; name: string; address: string | null; recheck?: () => void };
+
+type AuditTarget = { kind: string; id: number | null; name: string };
+
+/** Flat, and never a secret. */
+export type AuditDetail = Record<string, string | number | boolean | null>;
+
+export const COMMAND_LINE: Actor = { id: null, name: 'command line', address: null };
+export const THE_HUB: Actor = { id: null, name: 'hub', address: null };
+
+type Request = { viewer: { id: number; username: string } | null; address: string; recheck(): void };
+
+/** The actor of a request: its signed-in viewer, or nobody from an address. */
+export function actorOf({ viewer, address, recheck }: Request): Actor {
+  return { id: viewer?.id ?? null, name: viewer?.username ?? '', address, recheck };
+}
+
+/**
+ * Writes one audit event, in the caller's transaction. Throws HttpError 401 or 403 where the session, token, role or
+ * account is gone with which the act was asked for: what was begun before that is not done after it. An act that ends
+ * the actor's own session or token is recorded first.
+ */
+export function audit(
+  hub: StoreHub, event: AuditEvent, actor: Actor, target?: AuditTarget, detail: AuditDetail = {},
+): void {
+  actor.recheck?.();
+  auditRecords(hub).insert({
+    at: hub.clock(),
+    act: event,
+    actorId: actor.id,
+    actorName: actor.name,
+    targetKind: target?.kind ?? null,
+    targetId: target?.id ?? null,
+    targetName: target?.name ?? null,
+    address: actor.address,
+    detail: JSON.stringify(detail),
+  });
+}
