@@ -75,9 +75,7 @@ function collectFrom(parent: XmlElement, base: string, found: Map<string, Incomi
   }
 }
 
-function addFile(
-  file: XmlElement, original: string | null, base: string, found: Map<string, IncomingFile>,
-): void {
+function addFile(file: XmlElement, original: string | null, base: string, found: Map<string, IncomingFile>): void {
   const link = original ?? firstAttribute(file, ['url', 'href', 'resource', 'rdf:resource', 'enc:url', 'enc:resource']);
   const url = absoluteUrl(link, base);
   if (url === null) return;

@@ -21,9 +21,7 @@ const HAS_NAME = 0x08;
 const MAX_NAME = 1_024;
 
 /** Compresses the chunks into an open, empty file, and hashes what it writes. Does not sync or close it. */
-export async function gzipFile(
-  chunks: Iterable<Buffer>, file: FileHandle, signal?: AbortSignal,
-): Promise<WrittenFile> {
+export async function gzipFile(chunks: Iterable<Buffer>, file: FileHandle, signal?: AbortSignal): Promise<WrittenFile> {
   const hash = createHash('sha256');
   let bytes = 0;
   async function store(compressed: AsyncIterable<Buffer>): Promise<void> {

@@ -142,9 +142,7 @@ function tooMany(what: string, limit: number): HttpError {
 }
 
 /** Reads the body of a request. 413 for more than `limits.bytes`, 400 when the client stops half-way. */
-function openMultipartSource(
-  stream: MultipartStream, boundary: string, limits: MultipartLimits,
-): MultipartSource {
+function openMultipartSource(stream: MultipartStream, boundary: string, limits: MultipartLimits): MultipartSource {
   const parser = createMultipartParser(boundary, limits);
   const pieces: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false });
   let received = 0;

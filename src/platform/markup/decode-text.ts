@@ -8,9 +8,8 @@ const ESCAPE = 0x1b;
 const REPLACEMENT = '\ufffd';
 
 /**
- * The text of a downloaded document; bad bytes become U+FFFD, it never throws.
- * Order: byte order mark or NUL pattern, valid UTF-8 whatever is declared, HTTP charset, XML declaration,
- * windows-1252. A leading byte order mark is dropped.
+ * The text of a downloaded document; bad bytes become U+FFFD, it never throws. Order: byte order mark or NUL pattern,
+ * valid UTF-8 whatever is declared, HTTP charset, XML declaration, windows-1252. A leading byte order mark is dropped.
  */
 export function decodeText(bytes: Buffer, contentType: string | null): string {
   if (isAscii(bytes) && !bytes.includes(ESCAPE) && !bytes.includes(0)) return bytes.toString('latin1');
