@@ -11,7 +11,7 @@ import { lockForVerifying } from '../features/hub/data-locks.ts';
 import { type Config, ConfigError, PROJECT_ROOT } from '../features/hub/read-config.ts';
 import { DAY, HOUR, isoTime, MINUTE, SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
-import { codeOf } from '../platform/error-code.ts';
+import { codeOf, messageOf } from '../platform/error-code.ts';
 import { byteSize } from '../platform/http/html.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError, type Values } from './command.ts';
 
@@ -133,10 +133,6 @@ async function fail(error: unknown, began: number, values: Values, context: Comm
 
 function secondsSince(began: number): number {
   return Math.max(0, Date.now() - began) / 1_000;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Verifies a backup and prints a report. Needs neither a hub nor its configuration; another account may run it. */

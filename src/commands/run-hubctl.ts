@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Hub } from '../features/hub/hub.ts';
 import { ConfigError, loadConfig, type Config } from '../features/hub/read-config.ts';
+import { messageOf } from '../platform/error-code.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Terminal, type Values } from './command.ts';
 
 type ListedCommand = { name: string; usage: string; summary: string; load(): Promise<Command> };
@@ -121,7 +122,7 @@ function parse(argv: string[], { options }: Command): { values: Values; position
     const { values, positionals } = parseArgs({ args: argv, options: known, allowPositionals: true, strict: true });
     return { values: values as Values, positionals };
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    throw new UsageError(messageOf(error));
   }
 }
 
@@ -134,13 +135,9 @@ async function explain(error: unknown, usage: string, { err }: Terminal): Promis
   if (error instanceof SchemaError) return say(err, `hubctl: ${error.message}\n`, 1);
   if (isBusy(error)) return say(err, 'hubctl: the database is busy; try again\n', 75);
   if (isStorageTrouble(error)) return say(err, `hubctl: the database cannot be used (${String(error)})\n`, 1);
-  if (isSystemError(error)) return say(err, `hubctl: ${error.message}\n`, 1);
+  // From the operating system, such as a folder that is not writable.
+  if (error instanceof Error && 'syscall' in error) return say(err, `hubctl: ${error.message}\n`, 1);
   throw error;
-}
-
-/** Whether the error comes from the operating system, such as a folder that is not writable. */
-function isSystemError(error: unknown): error is Error {
-  return error instanceof Error && 'syscall' in error;
 }
 
 function say(write: (text: string) => void, text: string, code: ExitCode): ExitCode {

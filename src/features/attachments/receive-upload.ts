@@ -143,7 +143,9 @@ export function attachFiles(hub: Hub, postId: number, ownerId: number, files: Ne
   if (files.length === 0) return [];
   const left = bytesLeft(hub, ownerId);
   if (files.reduce((sum, file) => sum + file.bytes, 0) > left) throw overQuota(left);
-  if (!files.every(({ sha256 }) => uploadFiles(hub).isThere(sha256))) throw sweptAway();
+  if (!files.every(({ sha256 }) => uploadFiles(hub).isThere(sha256))) {
+    throw new HttpError(503, 'Please send the file again.', { headers: { 'retry-after': '1' } });
+  }
   const ids = attachments(hub).attach(postId, ownerId, files);
   for (const { sha256, filename } of files) {
     const scan = uploads(hub).scanOf(sha256);
@@ -172,8 +174,4 @@ export function overQuota(left: number): HttpError {
 /** 422 for a file in which a scanner has found something. */
 export function infected(filename: string): HttpError {
   return invalid([{ pointer: '/attachments', detail: `The file ${filename} is infected and was rejected.` }]);
-}
-
-function sweptAway(): HttpError {
-  return new HttpError(503, 'Please send the file again.', { headers: { 'retry-after': '1' } });
 }

@@ -1,8 +1,11 @@
 import { hasMore, nothingMore, RefusedFile, take, type ArrivingFile, type Walk } from './byte-walk.ts';
 import { damaged, imageSize, type ImageSize } from './recognise-images.ts';
 
-type Chunk = { type: string; end: number };
+/** A chunk of a WebP or a box of an AVIF, whose head has been read; `end` is a position in the file. */
+type Part = { type: string; end: number };
 
+const shortChunk = (): RefusedFile => damaged('WebP', 'a chunk is too short');
+const shortBox = (): RefusedFile => damaged('AVIF', 'a box is too short');
 const KEY_FRAME_START = Buffer.from('9d012a', 'hex');
 const LOSSLESS_SIGNATURE = 0x2f;
 
@@ -20,7 +23,7 @@ export function* walkWebp(file: ArrivingFile): Walk<ImageSize> {
     yield* nothingMore(file);
     return size;
   }
-  const canvas = sizeAt(yield* takeFromChunk(file, first, 10), 4);
+  const canvas = sizeAt(yield* takeFrom(file, first, 10, shortChunk), 4);
   skipTo(file, first.end);
   const pictures = yield* checkPictures(file, end, canvas, true);
   if (pictures === 0) throw damaged('WebP', 'it has no image data');
@@ -34,7 +37,9 @@ function* checkPictures(file: ArrivingFile, end: number, size: ImageSize, mayAni
   while (file.position() < end) {
     const chunk = yield* readChunk(file, end);
     const picture = yield* readPicture(file, chunk);
-    if (picture && !isSame(picture, size)) throw damaged('WebP', 'a picture has another size than the image');
+    if (picture && (picture.width !== size.width || picture.height !== size.height)) {
+      throw damaged('WebP', 'a picture has another size than the image');
+    }
     if (picture) pictures += 1;
     if (mayAnimate && chunk.type === 'ANMF') pictures += yield* checkFrame(file, chunk, size);
     skipTo(file, chunk.end);
@@ -42,8 +47,8 @@ function* checkPictures(file: ArrivingFile, end: number, size: ImageSize, mayAni
   return pictures;
 }
 
-function* checkFrame(file: ArrivingFile, chunk: Chunk, canvas: ImageSize): Walk<number> {
-  const frame = yield* takeFromChunk(file, chunk, 16);
+function* checkFrame(file: ArrivingFile, chunk: Part, canvas: ImageSize): Walk<number> {
+  const frame = yield* takeFrom(file, chunk, 16, shortChunk);
   const size = sizeAt(frame, 6);
   const right = 2 * frame.readUIntLE(0, 3) + size.width;
   const bottom = 2 * frame.readUIntLE(3, 3) + size.height;
@@ -52,15 +57,15 @@ function* checkFrame(file: ArrivingFile, chunk: Chunk, canvas: ImageSize): Walk<
 }
 
 /** The size in the head of a lossy or lossless bit stream; undefined for a chunk of another kind. */
-function* readPicture(file: ArrivingFile, chunk: Chunk): Walk<ImageSize | undefined> {
+function* readPicture(file: ArrivingFile, chunk: Part): Walk<ImageSize | undefined> {
   if (chunk.type === 'VP8 ') {
-    const head = yield* takeFromChunk(file, chunk, 10);
+    const head = yield* takeFrom(file, chunk, 10, shortChunk);
     const isKeyFrame = ((head[0] ?? 1) & 1) === 0 && head.subarray(3, 6).equals(KEY_FRAME_START);
     if (!isKeyFrame) throw damaged('WebP', 'its picture has no valid beginning');
     return imageSize(head.readUInt16LE(6) & 0x3fff, head.readUInt16LE(8) & 0x3fff);
   }
   if (chunk.type === 'VP8L') {
-    const head = yield* takeFromChunk(file, chunk, 5);
+    const head = yield* takeFrom(file, chunk, 5, shortChunk);
     const bits = head.readUInt32LE(1);
     const isValid = head[0] === LOSSLESS_SIGNATURE && bits >>> 29 === 0;
     if (!isValid) throw damaged('WebP', 'its picture has no valid beginning');
@@ -70,7 +75,7 @@ function* readPicture(file: ArrivingFile, chunk: Chunk): Walk<ImageSize | undefi
 }
 
 /** The head of the next chunk. Chunks of odd length are followed by one byte of padding. */
-function* readChunk(file: ArrivingFile, limit: number): Walk<Chunk> {
+function* readChunk(file: ArrivingFile, limit: number): Walk<Part> {
   const head = yield* take(file, 8);
   const length = head.readUInt32LE(4);
   const end = file.position() + length + length % 2;
@@ -78,8 +83,8 @@ function* readChunk(file: ArrivingFile, limit: number): Walk<Chunk> {
   return { type: head.toString('latin1', 0, 4), end };
 }
 
-function* takeFromChunk(file: ArrivingFile, chunk: Chunk, count: number): Walk<Buffer> {
-  if (file.position() + count > chunk.end) throw damaged('WebP', 'a chunk is too short');
+function* takeFrom(file: ArrivingFile, part: Part, count: number, refuse: () => RefusedFile): Walk<Buffer> {
+  if (file.position() + count > part.end) throw refuse();
   return yield* take(file, count);
 }
 
@@ -91,12 +96,6 @@ function skipTo(file: ArrivingFile, position: number): void {
 function sizeAt(bytes: Buffer, offset: number): ImageSize {
   return imageSize(bytes.readUIntLE(offset, 3) + 1, bytes.readUIntLE(offset + 3, 3) + 1);
 }
-
-function isSame(one: ImageSize, other: ImageSize): boolean {
-  return one.width === other.width && one.height === other.height;
-}
-
-type Box = { type: string; end: number };
 
 const STILL = 'avif';
 const SEQUENCE = 'avis';
@@ -127,28 +126,28 @@ export function* walkAvif(file: ArrivingFile): Walk<ImageSize> {
 /** Whether the file type box is that of a sequence; refused when it is not that of an AVIF at all. */
 function* readBrands(file: ArrivingFile): Walk<boolean> {
   const box = yield* readBox(file, MAX_BRANDS_BYTES);
-  const bytes = yield* takeFromBox(file, box, box.end - file.position());
+  const bytes = yield* takeFrom(file, box, box.end - file.position(), shortBox);
   if (bytes.length < 8) throw damaged('AVIF', 'it does not say of what type it is');
   const [major = '', , ...compatible] = bytes.toString('latin1').match(/.{4}/gs) ?? [];
   const isGeneral = major === STILL_OF_ANY_CODING || major === SEQUENCE_OF_ANY_CODING;
-  const isAvif = major === STILL || major === SEQUENCE || isGeneral && compatible.some(isAvifBrand);
+  const isAvif = [major, ...(isGeneral ? compatible : [])].some((brand) => brand === STILL || brand === SEQUENCE);
   if (!isAvif) throw new RefusedFile('type', 'The content of the file is not an AVIF image.');
   return major === SEQUENCE || major === SEQUENCE_OF_ANY_CODING;
 }
 
 /** The largest size among the properties of the pictures: meta, iprp, ipco, ispe. */
-function* readMeta(file: ArrivingFile, meta: Box): Walk<ImageSize> {
+function* readMeta(file: ArrivingFile, meta: Part): Walk<ImageSize> {
   let handler = '';
   let largest: ImageSize | undefined;
-  yield* takeFromBox(file, meta, 4);
+  yield* takeFrom(file, meta, 4, shortBox);
   yield* eachBox(file, meta, function* (box) {
-    if (box.type === 'hdlr') handler = (yield* takeFromBox(file, box, 12)).toString('latin1', 8);
+    if (box.type === 'hdlr') handler = (yield* takeFrom(file, box, 12, shortBox)).toString('latin1', 8);
     if (box.type === 'iprp') yield* eachBox(file, box, readProperties);
   });
   if (handler !== 'pict' || !largest) throw damaged('AVIF', 'it does not say how large it is');
   return largest;
 
-  function* readProperties(box: Box): Walk<void> {
+  function* readProperties(box: Part): Walk<void> {
     if (box.type !== 'ipco') return;
     yield* eachBox(file, box, function* (property) {
       if (property.type === 'ispe') largest = larger(largest, yield* readSize(file, property));
@@ -156,12 +155,12 @@ function* readMeta(file: ArrivingFile, meta: Box): Walk<ImageSize> {
   }
 }
 
-function* readSize(file: ArrivingFile, box: Box): Walk<ImageSize> {
-  const bytes = yield* takeFromBox(file, box, 12);
+function* readSize(file: ArrivingFile, box: Part): Walk<ImageSize> {
+  const bytes = yield* takeFrom(file, box, 12, shortBox);
   return imageSize(bytes.readUInt32BE(4), bytes.readUInt32BE(8));
 }
 
-function* eachBox(file: ArrivingFile, parent: Box, visit: (box: Box) => Walk<void>): Walk<void> {
+function* eachBox(file: ArrivingFile, parent: Part, visit: (box: Part) => Walk<void>): Walk<void> {
   while (file.position() < parent.end) {
     const box = yield* readBox(file, parent.end);
     yield* visit(box);
@@ -173,7 +172,7 @@ function* eachBox(file: ArrivingFile, parent: Box, visit: (box: Box) => Walk<voi
  * The head of the next box. Size 1 means that eight bytes with the size follow the type. Size 0, "to the end of the
  * file", is refused: such a file could not be told from one that was cut short, and no known program writes it.
  */
-function* readBox(file: ArrivingFile, limit: number): Walk<Box> {
+function* readBox(file: ArrivingFile, limit: number): Walk<Part> {
   const start = file.position();
   const head = yield* take(file, 8);
   const short = head.readUInt32BE(0);
@@ -182,15 +181,6 @@ function* readBox(file: ArrivingFile, limit: number): Walk<Box> {
   if (end < file.position()) throw damaged('AVIF', 'a box is shorter than its own head');
   if (end > limit) throw damaged('AVIF', 'a box is longer than what holds it');
   return { type: head.toString('latin1', 4), end };
-}
-
-function* takeFromBox(file: ArrivingFile, box: Box, count: number): Walk<Buffer> {
-  if (file.position() + count > box.end) throw damaged('AVIF', 'a box is too short');
-  return yield* take(file, count);
-}
-
-function isAvifBrand(brand: string): boolean {
-  return brand === STILL || brand === SEQUENCE;
 }
 
 function larger(one: ImageSize | undefined, other: ImageSize): ImageSize {

@@ -1,6 +1,7 @@
 import { lstat, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DAY, isoTime } from '../../platform/clock.ts';
+import { messageOf } from '../../platform/error-code.ts';
 import type { FileLock } from '../hub/data-locks.ts';
 import { syncPath } from '../../platform/files/durable-file.ts';
 import { byteSize } from '../../platform/http/html.ts';
@@ -36,62 +37,57 @@ const LEFTOVER = /^\.tmp-\d{8}-\d{6}-\d+$|^\.del-\d{8}-\d{6}$/;
 
 const NAMES_TO_TRY = 60;
 
-export type BackupFolder = ReturnType<typeof backupFolder>;
-
 /** DATA_DIR/backups: finished backups under their final names, everything else beginning with a dot. */
-export function backupFolder(dataDir: string) {
+export type BackupFolder = {
+  root: string;
+  pathOf(name: string): string;
+  partialPath(name: string, pid: number): string;
+  /** Names of the finished backups, oldest first: real folders of exactly that form, no links. */
+  list(): Promise<string[]>;
+  /** Removes what dead runs left. Only for the holder of the lock. */
+  removeLeftovers(): Promise<string[]>;
+  /** Gives a complete backup its final name, of `at` or the first free second after it. Never over another. */
+  publish(partial: string, at: number): Promise<string>;
+  /** Takes the final name away first, so that what is half removed is never taken for a backup. */
+  withdraw(name: string): Promise<void>;
+  removeWithdrawn(name: string): Promise<void>;
+};
+
+/** The folder of that hub's backups. */
+export function backupFolder(dataDir: string): BackupFolder {
   const root = join(dataDir, 'backups');
   const withdrawnPath = (name: string): string => join(root, `.del-${name}`);
-  const isFolder = (name: string): Promise<boolean> =>
-    lstat(join(root, name)).then((found) => found.isDirectory(), () => false);
-
-  async function matching(isWanted: (name: string) => boolean): Promise<string[]> {
-    const found: string[] = [];
-    for (const name of (await readdir(root)).filter(isWanted).sort()) {
-      if (await isFolder(name)) found.push(name);
-    }
-    return found;
-  }
+  const matching = async (isWanted: (name: string) => boolean): Promise<string[]> => {
+    const entries = await readdir(root, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name).filter(isWanted).sort();
+  };
 
   return {
     root,
-    pathOf: (name: string): string => join(root, name),
-    partialPath: (name: string, pid: number): string => join(root, `.tmp-${name}-${pid}`),
-
-    /** Names of the finished backups, oldest first: real folders of exactly that form, no links. */
-    list: (): Promise<string[]> => matching((name) => timeOfBackup(name) !== undefined),
-
-    /** Removes what dead runs left. Only for the holder of the lock. */
-    async removeLeftovers(): Promise<string[]> {
+    pathOf: (name) => join(root, name),
+    partialPath: (name, pid) => join(root, `.tmp-${name}-${pid}`),
+    list: () => matching((name) => timeOfBackup(name) !== undefined),
+    async removeLeftovers() {
       const leftovers = await matching((name) => LEFTOVER.test(name));
       for (const name of leftovers) await rm(join(root, name), { recursive: true, force: true });
       return leftovers;
     },
-
-    /** Gives a complete backup its final name, of `at` or the first free second after it. Never over another. */
-    async publish(partial: string, at: number): Promise<string> {
+    async publish(partial, at) {
       for (let attempt = 0; attempt < NAMES_TO_TRY; attempt++) {
         const name = backupName(at + attempt * 1_000);
-        if (await exists(join(root, name))) continue;
+        if (await lstat(join(root, name)).then(() => true, () => false)) continue;
         await rename(partial, join(root, name));
         await syncPath(root);
         return name;
       }
       throw new BackupError(`there is a backup of each second since ${backupName(at)}`);
     },
-
-    /** Takes the final name away first, so that what is half removed is never taken for a backup. */
-    async withdraw(name: string): Promise<void> {
+    async withdraw(name) {
       await rename(join(root, name), withdrawnPath(name));
       await syncPath(root);
     },
-
-    removeWithdrawn: (name: string): Promise<void> => rm(withdrawnPath(name), { recursive: true, force: true }),
+    removeWithdrawn: (name) => rm(withdrawnPath(name), { recursive: true, force: true }),
   };
-}
-
-function exists(path: string): Promise<boolean> {
-  return lstat(path).then(() => true, () => false);
 }
 
 const MARGIN = 64 * 1_024 * 1_024; // bytes: what the running hub may write meanwhile
@@ -154,10 +150,6 @@ async function removeOne(
   } catch (error) {
     result.problems.push(`${name} could not be removed: ${messageOf(error)}`);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 type RetentionPlan = {

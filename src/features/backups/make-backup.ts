@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
 import { isStorageTrouble, openDatabase } from '../../platform/db/open-database.ts';
@@ -71,13 +72,12 @@ async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise
   });
   const path = folder.pathOf(name);
   const made = { name, path, verification: { ...verification, name, folder: path } };
-  if (verification.verdict !== 'verified' || retentionDays === null) return { ...made, retention: NOTHING_REMOVED };
+  const nothing: RetentionResult = { removed: [], problems: [] };
+  if (verification.verdict !== 'verified' || retentionDays === null) return { ...made, retention: nothing };
   const facts = { made: name, days: retentionDays, now: clock() };
   const retention = await applyRetention(folder, facts, () => lockForRemoving(dataDir));
   return { ...made, retention };
 }
-
-const NOTHING_REMOVED: RetentionResult = { removed: [], problems: [] };
 
 /** A whole backup under a name that nobody takes for one, written through to the disk. */
 async function makePartial(options: BackupOptions, partial: string, createdAt: number): Promise<Verification> {
@@ -134,7 +134,7 @@ export async function copyDatabase(source: string, folder: string): Promise<void
     db.close();
   }
   await chmod(join(folder, DATABASE), 0o600);
-  await nextTurn();
+  await nextTurn(); // lets signals that came during synchronous work be seen
 }
 
 const OWN_DAMAGE = 'the hub\'s own database is damaged or cannot be read';
@@ -153,9 +153,4 @@ function explained<T>(work: () => T): T {
     const reason = WHY.find(([pattern]) => pattern.test(code))?.[1] ?? OWN_DAMAGE;
     throw new BackupError(`${reason}: ${error.message}`, { cause: error });
   }
-}
-
-/** Lets signals that came during synchronous work be seen. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

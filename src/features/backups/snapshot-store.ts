@@ -12,7 +12,7 @@ import { readHubSeed } from '../hub/hub-seed-store.ts';
 import { countSources } from '../sources/source-store.ts';
 import { BackupError } from './backup-folder.ts';
 
-export type Counts = ReturnType<typeof countAccounts> & { sources: number; posts: number } & UploadCounts;
+export type Counts = { accounts: number; admins: number; sources: number; posts: number } & UploadCounts;
 
 /** What the database of a backup says. */
 type Snapshot = { schemaVersion: number; counts: Counts; uploads: UploadRow[] };
@@ -56,9 +56,9 @@ export async function readSnapshot(path: string): Promise<Snapshot> {
 }
 
 function readRows(db: Db): Snapshot {
-  const schema = requireHub(db);
-  const counts = { ...countAccounts({ db }), sources: countSources({ db }), posts: countPosts({ db }) };
-  return { schemaVersion: schema, counts: { ...counts, ...countUploads({ db }) }, uploads: listUploads({ db }) };
+  const hub = { db };
+  const counts = { ...countAccounts(hub), sources: countSources(hub), posts: countPosts(hub), ...countUploads(hub) };
+  return { schemaVersion: requireHub(db), counts, uploads: listUploads(hub) };
 }
 
 /** Checks a finished copy in place, without writing anything anywhere. Throws BackupError when it is no good. */
@@ -126,19 +126,15 @@ function compareHistory(db: Db, version: number, migrations: Migration[]): Datab
 }
 
 function defects(db: Db): string[] {
-  const found = orphans(db).map(({ table, rows }) => `${plural(rows, 'row')} of ${table} lack their parent`);
+  const orphans = db.prepare<[], { table: string; rows: number }>('check foreign keys',
+    'SELECT "table", COUNT(*) AS rows FROM pragma_foreign_key_check GROUP BY "table"').all();
+  const found = orphans.map(({ table, rows }) => `${plural(rows, 'row')} of ${table} lack their parent`);
   const { unindexed, stray } = searchDrift({ db });
   if (unindexed > 0) found.push(`${plural(unindexed, 'post')} cannot be found by search`);
   if (stray > 0) found.push(`${plural(stray, 'row')} of the search index belong to no post`);
   const dangling = countDangling({ db });
   if (dangling > 0) found.push(`${plural(dangling, 'attachment')} name a file that the hub does not know`);
   return found;
-}
-
-/** Rows that lack their parent, by table. */
-function orphans(db: Db): { table: string; rows: number }[] {
-  return db.prepare<[], { table: string; rows: number }>('check foreign keys',
-    'SELECT "table", COUNT(*) AS rows FROM pragma_foreign_key_check GROUP BY "table"').all();
 }
 
 function plural(count: number, noun: string): string {

@@ -12,7 +12,37 @@ type Refuse = (detail: string) => undefined;
 /** `pointer` leads to the object within the input; `label` says how a member is called in messages. */
 type Options = { pointer?: string; label?: (name: string) => string; errors?: FieldError[] };
 
-export type Input = ReturnType<typeof createInput>;
+export type Input = {
+  /** All that is wrong so far, here and in the objects inside. */
+  errors: FieldError[];
+  optionalText(name: string, rule: TextRule): string | undefined;
+  text(name: string, rule: TextRule): string;
+  optionalChoice<Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined;
+  optionalFlag(name: string): boolean | undefined;
+  optionalInteger(name: string, min: number, max: number): number | undefined;
+  /** Text taken as it is: no trimming, any characters; `min` and `max` are UTF-8 bytes. */
+  secret(name: string, min: number, max: number): string;
+  /** A member of any kind; undefined for null too. */
+  value(name: string): unknown;
+  /** Text taken as it is, of at most `max` characters (UTF-16 units); lone surrogates become U+FFFD. */
+  prose(name: string, max: number): string | undefined;
+  /** A number of zero or more, rounded. */
+  amount(name: string): number | undefined;
+  /** A time as in RFC 3339, in unix ms. */
+  time(name: string): number | undefined;
+  /** An http or https address, without credentials and tracking parameters. */
+  address(name: string): string | undefined;
+  /** A reader of the object that a member holds. */
+  object(name: string): Input | undefined;
+  /** Readers of the objects in a list; of none where it is longer than `max`. */
+  list(name: string, max: number): Input[];
+  /** What was read of a member that must be there. */
+  required<Value>(name: string, value: Value | undefined): Value | undefined;
+  /** Notes what is wrong with a member, as those above do. */
+  refuse(name: string, detail: string): undefined;
+  /** Throws 422 with all that is wrong. */
+  done(): void;
+};
 
 const MAX_ADDRESS = 4_096; // characters
 
@@ -20,7 +50,7 @@ const MAX_ADDRESS = 4_096; // characters
  * Reads members of a JSON object or form and collects every mistake with its pointer. What is missing or wrong reads as
  * undefined. Call `done()` before using what was read: it throws 422 with all mistakes.
  */
-export function createInput(values: JsonObject, { pointer = '', label = labelOf, errors = [] }: Options = {}) {
+export function createInput(values: JsonObject, { pointer = '', label = labelOf, errors = [] }: Options = {}): Input {
   function refuse(name: string, detail: string): undefined {
     errors.push({ pointer: `${pointer}/${name}`, detail: `${label(name)} ${detail}` });
   }
@@ -28,67 +58,38 @@ export function createInput(values: JsonObject, { pointer = '', label = labelOf,
   const refusing = (name: string): Refuse => (detail) => refuse(name, detail);
   const isRefused = (name: string): boolean => errors.some((error) => error.pointer === `${pointer}/${name}`);
   const optionalText = (name: string, rule: TextRule) => readText(values[name], rule, refusing(name));
-
-  function inside(path: string, inner: JsonObject): Input {
-    return createInput(inner, { pointer: `${pointer}/${path}`, label, errors });
-  }
-
-  /** A reader of the object that a member holds. */
-  function object(name: string): Input | undefined {
-    const value = values[name] ?? undefined;
-    if (value === undefined) return undefined;
-    return isJsonObject(value) ? inside(name, value) : refuse(name, 'must be an object.');
-  }
-
-  /** Readers of the objects in a list; of none where it is longer than `max`. */
-  function list(name: string, max: number): Input[] {
-    const objects = readList(values[name], max, refusing(name)) ?? [];
-    return objects.map((entry, index) => inside(`${name}/${index}`, entry));
-  }
+  const inside = (path: string, inner: JsonObject): Input =>
+    createInput(inner, { pointer: `${pointer}/${path}`, label, errors });
 
   return {
-    /** All that is wrong so far, here and in the objects inside. */
     errors,
-
     optionalText,
-
-    text(name: string, rule: TextRule): string {
+    text(name, rule) {
       const value = optionalText(name, rule);
       if (value === undefined && !isRefused(name)) refuse(name, 'is required.');
       return value ?? '';
     },
-
-    optionalChoice: <Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined =>
-      readChoice(values[name], choices, refusing(name)),
-    optionalFlag: (name: string): boolean | undefined => readFlag(values[name], refusing(name)),
-    optionalInteger: (name: string, min: number, max: number): number | undefined =>
-      readInteger(values[name], min, max, refusing(name)),
-
-    /** Text taken as it is: no trimming, any characters; `min` and `max` are UTF-8 bytes. */
-    secret: (name: string, min: number, max: number): string =>
-      readSecret(values[name], min, max, refusing(name)) ?? '',
-
-    /** A member of any kind; undefined for null too. */
-    value: (name: string): unknown => values[name] ?? undefined,
-    /** Text taken as it is, of at most `max` characters (UTF-16 units); lone surrogates become U+FFFD. */
-    prose: (name: string, max: number): string | undefined => readProse(values[name], max, refusing(name)),
-    /** A number of zero or more, rounded. */
-    amount: (name: string): number | undefined => readAmount(values[name], refusing(name)),
-    /** A time as in RFC 3339, in unix ms. */
-    time: (name: string): number | undefined => readTime(values[name], refusing(name)),
-    /** An http or https address, without credentials and tracking parameters. */
-    address: (name: string): string | undefined => readAddress(values[name], refusing(name)),
-
-    object,
-    list,
-
-    /** What was read of a member that must be there. */
-    required: <Value>(name: string, value: Value | undefined): Value | undefined =>
-      (values[name] ?? undefined) === undefined ? refuse(name, 'is required.') : value,
-
+    optionalChoice: (name, choices) => readChoice(values[name], choices, refusing(name)),
+    optionalFlag: (name) => readFlag(values[name], refusing(name)),
+    optionalInteger: (name, min, max) => readInteger(values[name], min, max, refusing(name)),
+    secret: (name, min, max) => readSecret(values[name], min, max, refusing(name)) ?? '',
+    value: (name) => values[name] ?? undefined,
+    prose: (name, max) => readProse(values[name], max, refusing(name)),
+    amount: (name) => readAmount(values[name], refusing(name)),
+    time: (name) => readTime(values[name], refusing(name)),
+    address: (name) => readAddress(values[name], refusing(name)),
+    object(name) {
+      const value = values[name] ?? undefined;
+      if (value === undefined) return undefined;
+      return isJsonObject(value) ? inside(name, value) : refuse(name, 'must be an object.');
+    },
+    list(name, max) {
+      const objects = readList(values[name], max, refusing(name)) ?? [];
+      return objects.map((entry, index) => inside(`${name}/${index}`, entry));
+    },
+    required: (name, value) => ((values[name] ?? undefined) === undefined ? refuse(name, 'is required.') : value),
     refuse,
-
-    done(): void {
+    done() {
       if (errors.length > 0) throw invalid(errors);
     },
   };

@@ -6,7 +6,13 @@ import type { Route } from './router.ts';
 export type CachedResponse = { status: number; headers: string[]; body: Buffer; etag: string };
 export type CachedAnswer = { response: CachedResponse; route: Route };
 
-export type ResponseCache = ReturnType<typeof createResponseCache>;
+export type ResponseCache = {
+  get(key: string): CachedAnswer | undefined;
+  /** Keeps the answer, unless the content changed while it was made (`asOf`: the version before). */
+  put(key: string, answer: CachedAnswer, asOf: number): void;
+  /** The version of the content that an answer made now will show. */
+  version(): number;
+};
 
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_ENTRY_BYTES = 1024 * 1024;
@@ -19,7 +25,7 @@ const UNKNOWN = -1;
  * In-memory copies of public answers, dropped together as soon as `version()` changes. `version` is asked on
  * every look-up, so that an answer is never older than the database. The least recently used go first.
  */
-export function createResponseCache(version: () => number) {
+export function createResponseCache(version: () => number): ResponseCache {
   const recent = createRecentAnswers();
   let current = UNKNOWN;
 
@@ -33,15 +39,11 @@ export function createResponseCache(version: () => number) {
   }
 
   return {
-    get: (key: string): CachedAnswer | undefined => (isCurrent() ? recent.get(key) : undefined),
-
-    /** Keeps the answer, unless the content changed while it was made (`asOf`: the version before). */
-    put(key: string, answer: CachedAnswer, asOf: number): void {
+    get: (key) => (isCurrent() ? recent.get(key) : undefined),
+    put(key, answer, asOf) {
       if (isCurrent() && asOf === current) recent.put(key, answer);
     },
-
-    /** The version of the content that an answer made now will show. */
-    version(): number {
+    version() {
       isCurrent();
       return current;
     },
@@ -120,9 +122,7 @@ export function createContentVersion(reader: Db): () => number {
   let version = 0;
   let isFresh = false;
 
-  function endTurn(): void {
-    isFresh = false;
-  }
+  const endTurn = (): void => void (isFresh = false);
 
   return () => {
     if (isFresh) return version;

@@ -115,26 +115,21 @@ function prepareClaim(db: Db) {
     outlook: db.prepare<[string, number, string, number, number], Outlook>('outlook of jobs', `
       SELECT EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND state IN ('queued', 'retrying') AND run_at <= ?) AS due,
              EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND state = 'running' AND lease_expires_at <= ?) AS expired,
-             EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_expires_at > ?) AS farOff
-    `),
+             EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_expires_at > ?) AS farOff`),
     expired: db.prepare<[string, number, number], JobColumns>('expired leases', `
       SELECT ${COLUMNS} FROM jobs
        WHERE kind = +? AND state = 'running' AND lease_expires_at <= ? AND attempts < max_attempts
-       ORDER BY lease_expires_at, id LIMIT +?
-    `),
+       ORDER BY lease_expires_at, id LIMIT +?`),
     due: db.prepare<[string, number, number, number, number], DueColumns>('due jobs', `
       SELECT ${COLUMNS}, run_at AS runAt FROM jobs
        WHERE kind = +? AND state IN ('queued', 'retrying') AND run_at <= ? AND (run_at, id) > (?, ?)
          AND (lane IS NULL OR NOT EXISTS
                (SELECT 1 FROM jobs AS busy WHERE busy.lane = jobs.lane AND busy.state = 'running'))
-       ORDER BY run_at, id LIMIT +?
-    `),
+       ORDER BY run_at, id LIMIT +?`),
     take: db.prepare<[string, number, number]>('take job', `
-      UPDATE jobs SET state = 'running', attempts = attempts + 1, lease_token = ?, lease_expires_at = ? WHERE id = ?
-    `),
+      UPDATE jobs SET state = 'running', attempts = attempts + 1, lease_token = ?, lease_expires_at = ? WHERE id = ?`),
     shorten: db.prepare<[number, number]>('shorten leases', `
-      UPDATE jobs SET lease_expires_at = ? WHERE state = 'running' AND lease_expires_at > ?
-    `),
+      UPDATE jobs SET lease_expires_at = ? WHERE state = 'running' AND lease_expires_at > ?`),
   };
 }
 
@@ -142,16 +137,13 @@ function prepareDeadLettering(db: Db) {
   return {
     abandoned: db.prepare<[string, number], LeasedColumns>('abandoned jobs', `
       SELECT ${COLUMNS}, lease_token AS leaseToken FROM jobs
-       WHERE kind = ? AND state = 'running' AND lease_expires_at <= ? AND attempts >= max_attempts
-    `),
+       WHERE kind = ? AND state = 'running' AND lease_expires_at <= ? AND attempts >= max_attempts`),
     postpone: db.prepare<[number, number, string]>('postpone dead-lettering', `
-      UPDATE jobs SET lease_expires_at = ? WHERE id = ? AND lease_token = ?
-    `),
+      UPDATE jobs SET lease_expires_at = ? WHERE id = ? AND lease_token = ?`),
     deadLetter: db.prepare<[string, number, number, string, number]>('dead-letter abandoned job', `
       UPDATE jobs
          SET state = 'failed', last_error = ?, finished_at = ?, lease_token = NULL, lease_expires_at = NULL
-       WHERE id = ? AND lease_token = ? AND lease_expires_at <= ?
-    `),
+       WHERE id = ? AND lease_token = ? AND lease_expires_at <= ?`),
   };
 }
 

@@ -1,5 +1,6 @@
 import { HOUR, SECOND, type Clock, type Random } from '../clock.ts';
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
+import { toError } from '../error-code.ts';
 import type { Job } from './claim-jobs.ts';
 
 /** Writes of a job that are committed together with its end. May run again when the commit failed: only SQL in here. */
@@ -67,7 +68,7 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
       return complete(job, effects) || 'lost';
     } catch (error) {
       if (isStorageTrouble(error) || !db.inTransaction) throw error;
-      return error instanceof Error ? error : new Error(String(error));
+      return toError(error);
     }
   }
 
@@ -125,31 +126,24 @@ export function backoff(attempts: number, random: Random): number {
 function prepareStatements(db: Db) {
   return {
     extend: db.prepare<[number, number, string]>('extend lease', `
-      UPDATE jobs SET lease_expires_at = ? WHERE id = ? AND lease_token = ?
-    `),
+      UPDATE jobs SET lease_expires_at = ? WHERE id = ? AND lease_token = ?`),
     leaseEnd: db.prepare<[number, string], { leaseExpiresAt: number }>('end of lease', `
-      SELECT lease_expires_at AS leaseExpiresAt FROM jobs WHERE id = ? AND lease_token = ?
-    `),
+      SELECT lease_expires_at AS leaseExpiresAt FROM jobs WHERE id = ? AND lease_token = ?`),
     complete: db.prepare<[number, number, string]>('complete job', `
       UPDATE jobs SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL
-       WHERE id = ? AND lease_token = ?
-    `),
+       WHERE id = ? AND lease_token = ?`),
     reschedule: db.prepare<[string, number, number, string]>('reschedule job', `
       UPDATE jobs SET state = 'retrying', last_error = ?, run_at = ?, lease_token = NULL, lease_expires_at = NULL
-       WHERE id = ? AND lease_token = ?
-    `),
+       WHERE id = ? AND lease_token = ?`),
     deadLetter: db.prepare<[string, number, number, string]>('dead-letter job', `
       UPDATE jobs SET state = 'failed', last_error = ?, finished_at = ?, lease_token = NULL, lease_expires_at = NULL
-       WHERE id = ? AND lease_token = ?
-    `),
+       WHERE id = ? AND lease_token = ?`),
     // min: the job keeps its place in the order, unless the clock was set back meanwhile.
     release: db.prepare<[number, number, string]>('release job', `
       UPDATE jobs SET state = iif(attempts > 1, 'retrying', 'queued'), attempts = attempts - 1,
              run_at = min(run_at, ?), lease_token = NULL, lease_expires_at = NULL
-       WHERE id = ? AND lease_token = ?
-    `),
+       WHERE id = ? AND lease_token = ?`),
     settleFailed: db.prepare<[number, string, string]>('settle failed jobs', `
-      UPDATE jobs SET state = 'discarded', finished_at = ? WHERE kind = ? AND dedupe_key = ? AND state = 'failed'
-    `),
+      UPDATE jobs SET state = 'discarded', finished_at = ? WHERE kind = ? AND dedupe_key = ? AND state = 'failed'`),
   };
 }

@@ -1,5 +1,6 @@
 import { isoTime, type Clock } from '../clock.ts';
 import { isStorageTrouble } from '../db/open-database.ts';
+import { toError } from '../error-code.ts';
 import { errorFields, withLogContext, type Log, type LogFields } from '../log.ts';
 import type { FailOptions } from './finish-jobs.ts';
 import type { Effects, Fate, Job, JobQueue } from './job-queue.ts';
@@ -162,10 +163,6 @@ function note(log: Log, { job, startedAt }: InFlightJob, end: keyof typeof NOTES
 function noteEnd(log: Log, { id, kind, attempts }: Job, end: keyof typeof NOTES, more: LogFields = {}): void {
   const [level, event] = NOTES[end];
   withLogContext({ jobId: id }, () => log[level](event, { kind, attempt: attempts, ...more }));
-}
-
-function toError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }
 
 /**

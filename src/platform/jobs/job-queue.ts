@@ -67,8 +67,7 @@ function prepareInsert(db: Db) {
     INSERT INTO jobs (kind, payload, dedupe_key, lane, run_at, max_attempts, created_at)
     VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (kind, dedupe_key)
-      WHERE dedupe_key IS NOT NULL AND state IN ('queued', 'retrying', 'running') DO NOTHING
-  `);
+      WHERE dedupe_key IS NOT NULL AND state IN ('queued', 'retrying', 'running') DO NOTHING`);
 }
 
 /** Every state of a job: first those that need attention, last those that are final. */
@@ -152,19 +151,15 @@ function prepareStatements(db: Db) {
        WHERE id = ? AND state = 'failed'
          AND NOT EXISTS (SELECT 1 FROM jobs AS live
                           WHERE live.kind = jobs.kind AND live.dedupe_key = jobs.dedupe_key
-                            AND live.state IN ('queued', 'retrying', 'running'))
-    `),
+                            AND live.state IN ('queued', 'retrying', 'running'))`),
     hurry: db.prepare<[number, string, string]>('hurry job', `
-      UPDATE jobs SET run_at = MIN(run_at, ?) WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying')
-    `),
+      UPDATE jobs SET run_at = MIN(run_at, ?) WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying')`),
     discard: db.prepare<[number, number]>('discard job', `
       UPDATE jobs SET state = 'discarded', finished_at = ?
-       WHERE id = ? AND state IN ('queued', 'retrying', 'failed')
-    `),
+       WHERE id = ? AND state IN ('queued', 'retrying', 'failed')`),
     prune: db.prepare<[number, number]>('prune jobs', `
       DELETE FROM jobs WHERE id IN
-        (SELECT id FROM jobs WHERE state IN ('done', 'discarded') AND finished_at < ? LIMIT ?)
-    `),
+        (SELECT id FROM jobs WHERE state IN ('done', 'discarded') AND finished_at < ? LIMIT ?)`),
   };
 }
 
@@ -199,24 +194,19 @@ function toRow(row: JobColumns): JobRow {
 /** What health, metrics and the worker ask of the queue. No answer costs more as the table grows. */
 function createJobReadings(db: Db, clock: Clock) {
   const failed = db.prepare<[string], { value: number }>('failed jobs', `
-    SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'
-  `);
+    SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'`);
   const underWay = db.prepare<[string, string, number], { id: number }>('job under way', `
     SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
-       AND (state = 'running' OR run_at <= ?)
-  `);
+       AND (state = 'running' OR run_at <= ?)`);
   const live = db.prepare<[string, string], { id: number }>('live job', `
-    SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
-  `);
+    SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')`);
   // `+?`: see prepareClaim; a bare parameter is compiled anew each time.
   const firstDue = db.prepare<[string, number], { at: number }>('first due job', `
     SELECT run_at AS at FROM jobs WHERE kind = +? AND state IN ('queued', 'retrying') AND run_at > ?
-     ORDER BY run_at LIMIT 1
-  `);
+     ORDER BY run_at LIMIT 1`);
   const firstLeaseEnd = db.prepare<[string, number], { at: number }>('first end of a lease', `
     SELECT lease_expires_at AS at FROM jobs WHERE kind = +? AND state = 'running' AND lease_expires_at > ?
-     ORDER BY lease_expires_at LIMIT 1
-  `);
+     ORDER BY lease_expires_at LIMIT 1`);
 
   return {
     /** Jobs of the kind that ran out of retries and that nobody has retried, discarded or settled. */

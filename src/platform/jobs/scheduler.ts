@@ -70,11 +70,9 @@ export function createHeartbeats(db: Db, clock: Clock) {
   const startedAt = clock();
   const write = db.prepare<[string, number, number]>('beat', `
     INSERT INTO heartbeats (program, started_at, seen_at) VALUES (?, ?, ?)
-    ON CONFLICT DO UPDATE SET started_at = excluded.started_at, seen_at = excluded.seen_at
-  `);
+    ON CONFLICT DO UPDATE SET started_at = excluded.started_at, seen_at = excluded.seen_at`);
   const read = db.prepare<[string], { seenAt: number }>('last beat', `
-    SELECT seen_at AS seenAt FROM heartbeats WHERE program = ?
-  `);
+    SELECT seen_at AS seenAt FROM heartbeats WHERE program = ?`);
 
   return {
     beat: (program: string): void => void write.run(program, startedAt, clock()),

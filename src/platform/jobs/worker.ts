@@ -16,7 +16,16 @@ type WorkerOptions = {
   onError: (error: unknown) => void; // told of faults of the hub, such as a full disk; not of what handlers throw
 };
 
-export type Worker = ReturnType<typeof createWorker>;
+export type Worker = {
+  start(): void;
+  /** For tests: does everything that is due now, also what becomes due by that. Returns how many were run. */
+  runDue(): Promise<number>;
+  /**
+   * Claims nothing more and tells the in-flight jobs by their signals. Those that do not end within `graceMs` are
+   * given back, without the attempt being counted, and their late results are ignored.
+   */
+  stop(graceMs: number): Promise<void>;
+};
 
 /** An idle worker looks this often whether another process has written, and this often for due jobs regardless. */
 const POLL = SECOND / 4;
@@ -27,7 +36,7 @@ const FIRST_PAUSE = SECOND / 10;
 const LONGEST_PAUSE = 10 * SECOND;
 
 /** One loop for all kinds of jobs, each with its own concurrency. Jobs of a kind without a handler are left alone. */
-export function createWorker(options: WorkerOptions) {
+export function createWorker(options: WorkerOptions): Worker {
   const { queue } = options;
   const idle = createIdleWait();
   const inFlight = createInFlightJobs({ ...options, onEnd: idle.wake });
@@ -46,13 +55,12 @@ export function createWorker(options: WorkerOptions) {
   }
 
   return {
-    start(): void {
+    start() {
       unwatch = queue.watch(idle.wake);
       loop.start();
     },
 
-    /** For tests: does everything that is due now, also what becomes due by that. Returns how many were run. */
-    async runDue(): Promise<number> {
+    async runDue() {
       for (let done = 0; ; ) {
         inFlight.claim();
         if (inFlight.areNone()) return done;
@@ -61,11 +69,7 @@ export function createWorker(options: WorkerOptions) {
       }
     },
 
-    /**
-     * Claims nothing more and tells the in-flight jobs by their signals. Those that do not end within `graceMs` are
-     * given back, without the attempt being counted, and their late results are ignored.
-     */
-    async stop(graceMs: number): Promise<void> {
+    async stop(graceMs) {
       unwatch();
       inFlight.tellToStop(new Error('the worker is stopping'));
       await loop.stop();
@@ -133,10 +137,14 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
   };
 }
 
-type IdleWait = ReturnType<typeof createIdleWait>;
-
 /** A wait that can be cut short. A call to `wake` while nobody waits cuts the next wait short. */
-function createIdleWait() {
+type IdleWait = {
+  wake(): void;
+  /** Resolves after the time, or early and with true when woken. */
+  wait(milliseconds: number): Promise<boolean>;
+};
+
+function createIdleWait(): IdleWait {
   let isWoken = false;
   let endWait = () => {};
 
@@ -151,13 +159,11 @@ function createIdleWait() {
   }
 
   return {
-    wake(): void {
+    wake() {
       isWoken = true;
       endWait();
     },
-
-    /** Resolves after the time, or early and with true when woken. */
-    async wait(milliseconds: number): Promise<boolean> {
+    async wait(milliseconds) {
       if (!isWoken) await sleep(milliseconds);
       const woken = isWoken;
       isWoken = false;

@@ -1,10 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, type ELDHistogram } from 'node:perf_hooks';
 import type { HistogramSample, Labels, Metric } from './exposition.ts';
 
 export type ProcessMetrics = { read(): ProcessReading; close(): void };
-
-type DelayHistogram = ReturnType<typeof monitorEventLoopDelay>;
 
 /** Delays in nanoseconds. */
 type Delays = Record<'min' | 'max' | 'mean' | 'stddev' | 'p50' | 'p90' | 'p99', number>;
@@ -26,7 +24,7 @@ const MICROSECONDS = 1e6; // per second
 const NANOSECONDS = 1e9; // per second
 const LAG_RESOLUTION_MS = 10;
 
-const NODE_VERSION = versionLabels(process.version);
+const [major = '', minor = '', patch = ''] = process.version.slice(1).split('.');
 
 /** Under the names that the Prometheus client libraries give them. */
 export const PROCESS_METRICS: readonly Metric<Reading>[] = [
@@ -57,7 +55,7 @@ export const PROCESS_METRICS: readonly Metric<Reading>[] = [
     name: 'nodejs_version_info',
     help: 'Version of Node.js that runs the process.',
     labels: { version: 'such as v24.7.0', major: 'first part', minor: 'second part', patch: 'third part' },
-    samples: () => [{ labels: NODE_VERSION, value: 1 }],
+    samples: () => [{ labels: { version: process.version, major, minor, patch }, value: 1 }],
   },
 ];
 
@@ -132,7 +130,7 @@ function createLagProbe(): () => number {
   };
 }
 
-function takeDelays(delay: DelayHistogram): Delays | undefined {
+function takeDelays(delay: ELDHistogram): Delays | undefined {
   if (delay.count === 0) return undefined;
   const { min, max, mean, stddev } = delay;
   const [p50, p90, p99] = [delay.percentile(50), delay.percentile(90), delay.percentile(99)];
@@ -140,10 +138,6 @@ function takeDelays(delay: DelayHistogram): Delays | undefined {
   return { min, max, mean, stddev, p50, p90, p99 };
 }
 
-function versionLabels(version: string) {
-  const [major = '', minor = '', patch = ''] = version.slice(1).split('.');
-  return { version, major, minor, patch };
-}
 
 export type HttpMetrics = {
   /** `route` is the template, never the path: the number of series must not depend on what clients ask for. */

@@ -11,7 +11,16 @@ export class ClamdError extends Error {}
 /** Milliseconds: `idleMs` to connect and to take bytes, `answerMs` from the last byte to the verdict. */
 export type ClamdOptions = { address: ClamdAddress; maxBytes: number; idleMs?: number; answerMs?: number };
 
-export type ClamdClient = ReturnType<typeof createClamdClient>;
+/** Asks one question a connection. Both reject with ClamdError without a plain answer, or the signal's AbortError. */
+export type ClamdClient = {
+  /**
+   * Passes the bytes on as they come, no faster than clamd takes them. More than `maxBytes` are not scanned: clamd
+   * calls files above its MaxFileSize clean without having looked at them. An error of `bytes` is thrown as it is.
+   */
+  scan(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<ClamdVerdict>;
+  /** Resolves when clamd is up and answers. */
+  ping(signal: AbortSignal): Promise<void>;
+};
 
 type Conversation = {
   /** Resolves when there is room for more. Throws once clamd has answered or gone. */
@@ -28,15 +37,10 @@ const END_OF_STREAM = Buffer.alloc(4);
 // With AlertExceedsMax, clamd reports what it did not look through as if it were a find.
 const NOT_LOOKED_THROUGH = /^Heuristics\.Limits\.Exceeded/;
 
-/**
- * Asks clamd (clamd(8)): INSTREAM over TCP or a Unix socket, one connection a question. Both methods throw ClamdError
- * when there is no plain answer, and the signal's AbortError.
- */
-export function createClamdClient({ address, maxBytes, idleMs = 10 * SECOND, answerMs = 120 * SECOND }: ClamdOptions) {
-  /**
-   * Passes the bytes on as they come, no faster than clamd takes them. More than `maxBytes` are not scanned: clamd
-   * calls files above its MaxFileSize clean without having looked at them. An error of `bytes` is thrown as it is.
-   */
+/** Asks clamd (clamd(8)): INSTREAM over TCP or a Unix socket. */
+export function createClamdClient(options: ClamdOptions): ClamdClient {
+  const { address, maxBytes, idleMs = 10 * SECOND, answerMs = 120 * SECOND } = options;
+
   async function scan(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<ClamdVerdict> {
     const clamd = await converse(address, idleMs, signal);
     try {
@@ -54,7 +58,6 @@ export function createClamdClient({ address, maxBytes, idleMs = 10 * SECOND, ans
     }
   }
 
-  /** Resolves when clamd is up and answers. */
   async function ping(signal: AbortSignal): Promise<void> {
     const clamd = await converse(address, idleMs, signal);
     try {
