@@ -11,7 +11,7 @@ import { startHub, type Hub } from './support/hub.ts';
 
 const NEW_PASSWORD = 'another password';
 const ADA: Viewer = { id: 1, username: 'ada', displayName: 'ada', role: 'admin', via: 'session', credentialId: 1 };
-const ACTOR = { id: 1, name: 'ada', address: '192.0.2.1' };
+const BY_ADA = { viewer: ADA, address: '192.0.2.1', recheck() {} };
 
 /** A hash of the hub's password that signing in is to renew. */
 function outdatedHash(password: string): string {
@@ -34,7 +34,7 @@ function interrupted(hub: Hub, meanwhile: () => Promise<unknown>) {
   };
   return {
     signIn: (values: Record<string, unknown>, address: string) => signInTo(handle, values, address),
-    changeAccount: (values: Record<string, unknown>) => changeAccount(handle, values, ADA, ACTOR),
+    changeAccount: (values: Record<string, unknown>) => changeAccount(handle, values, BY_ADA),
   };
 }
 

@@ -1,10 +1,11 @@
 import {
   changeAccountJson, createAccount, createInvitation, createSession, createToken, deleteInvitation, deleteSession,
-  deleteToken, listTokens, showAccount, showJoin, showSettings, showSignIn, submitEndSessions, submitJoin, submitName,
+  deleteToken, listTokens, showAccount, showJoin, showSettings, showSignIn, submitJoin, submitName,
   submitPassword, submitSignIn, submitSignOut, submitToken,
 } from '../features/accounts/account-routes.ts';
+import { endOtherSessions } from '../features/accounts/change-account.ts';
 import { submitInvitation } from '../features/accounts/join-hub.ts';
-import { deleteJob, retryJobJson, submitDiscardJob, submitRetryJob } from '../features/admin/job-list.ts';
+import { deleteJob, retryJobJson } from '../features/admin/job-list.ts';
 import { showOverview } from '../features/admin/overview-pages.ts';
 import {
   changeSourceJson, createSource, deleteSourceJson, downloadOpml, followSource, importOpmlJson, listSources,
@@ -20,7 +21,7 @@ import {
   deleteAccount, downloadAccount, showGoodbye, showLeave, submitLeave,
 } from '../features/leaving/leaving-pages.ts';
 import {
-  listNotifications, markNotificationsRead, showNotifications, submitMarkAllRead,
+  listNotifications, markNotificationsRead, showNotifications, markAllRead,
 } from '../features/notifications/notification-store.ts';
 import { receiveWebhookEvent, rotateWebhookSecret, submitRotateSecret } from '../features/webhooks/webhook-routes.ts';
 import {
@@ -67,7 +68,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /settings', 'member', 'Page: account settings', showSettings),
   at('POST /settings/name', 'member', 'Form: change the display name', submitName),
   at('POST /settings/password', 'member', 'Form: change the password', submitPassword),
-  at('POST /settings/sessions', 'member', 'Form: end all other sessions', submitEndSessions),
+  at('POST /settings/sessions', 'member', 'Form: end all other sessions', thenSee(endOtherSessions, '/settings')),
   at('POST /settings/tokens', 'member', 'Form: create an API token', submitToken),
   at(
     'POST /settings/tokens/:id/revoke', 'member', 'Form: revoke an API token', thenSee(deleteToken, '/settings#tokens'),
@@ -92,7 +93,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /api/notifications/read', 'member', 'Mark notifications as read: {ids} or {all: true}', markNotificationsRead,
   ),
   at('GET /notifications', 'member', 'Page: notifications', showNotifications),
-  at('POST /notifications/read', 'member', 'Form: mark all notifications as read', submitMarkAllRead),
+  at('POST /notifications/read', 'member', 'Form: mark all notifications as read', thenSee(markAllRead, '/notifications')),
 
   at('GET /api/sources', 'public', 'Public sources, and your own; with whether you follow each', listSources),
   at('POST /api/sources', 'member', 'Add a source', createSource),
@@ -174,8 +175,8 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /admin', 'admin', 'Page: overview', showOverview),
   at('POST /api/admin/jobs/:id/retry', 'admin', 'Run a failed job again', retryJobJson),
   at('DELETE /api/admin/jobs/:id', 'admin', 'Discard a failed or waiting job', deleteJob),
-  at('POST /admin/jobs/:id/retry', 'admin', 'Form: run a failed job again', submitRetryJob),
-  at('POST /admin/jobs/:id/discard', 'admin', 'Form: discard a job', submitDiscardJob),
+  at('POST /admin/jobs/:id/retry', 'admin', 'Form: run a failed job again', thenSee(retryJobJson, '/admin/jobs')),
+  at('POST /admin/jobs/:id/discard', 'admin', 'Form: discard a job', thenSee(deleteJob, '/admin/jobs')),
 ];
 
 /** The routes of a hub, with those of the lists for administrators. The first that fits a path wins. */
@@ -195,8 +196,8 @@ function at<A extends Access>(
   return (hub) => route(pattern, access, summary, (request) => handler(hub, request as RequestFor<A>), options);
 }
 
-/** A form that does what the API does, and leads to a page then; `:id` in its path is the request's. */
-function thenSee(act: Handler<'member'>, path: string): Handler<'member'> {
+/** A form that does what an act or the API does, and leads to a page then; `:id` in its path is the request's. */
+function thenSee(act: (hub: Hub, request: MemberRequest) => unknown, path: string): Handler<'member'> {
   return async (hub, req) => {
     await act(hub, req);
     return seeOther(path.replace(':id', req.params['id'] ?? ''));

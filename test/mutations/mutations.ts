@@ -284,7 +284,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a new password ends all other sessions',
     file: 'src/features/accounts/change-account.ts',
-    from: 'credentials(hub).endOtherSessions(checked.id, viewer.credentialId);',
+    from: 'credentials(hub).endOtherSessions(checked.id, by.viewer.credentialId);',
     to: '',
     test: 'test/accounts.test.ts',
     name: 'a new password needs the current one, ends all other sessions and is the only one that works',

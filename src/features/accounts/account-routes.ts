@@ -1,15 +1,12 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readForm, readJson } from '../../platform/http/body.ts';
 import { createInput, pathId } from '../../platform/http/input.ts';
-import {
-  HttpError, json, noContent, notFound, page, seeOther, type Page, type Reply,
-} from '../../platform/http/reply.ts';
+import { HttpError, json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
-import { actorOf } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
-import { accounts, credentials, type Account, type ApiToken } from './account-store.ts';
+import { credentials, type Account, type ApiToken } from './account-store.ts';
 import { endedSession, sessionCookie, signIn, signOut, type SignedIn } from './sign-in.ts';
-import { changeAccount, endOtherSessions, makeToken, revokeToken } from './change-account.ts';
+import { changeAccount, makeToken, ownAccount, revokeToken } from './change-account.ts';
 import { findInvitation, invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
 import { invitationGonePage, joinPage, settingsPage, signInPage, type SentForm } from './account-views.ts';
 
@@ -18,12 +15,8 @@ export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   const input = createInput(values);
   const invitation = input.text('invitation', { max: 300 });
   input.done();
-  return signedIn(hub, await joinHub(hub, tokenOf(invitation), values, req.address), 201);
-}
-
-/** People paste the whole link where its token is asked for. */
-function tokenOf(invitation: string): string {
-  return invitation.slice(invitation.lastIndexOf('/') + 1);
+  const token = invitation.slice(invitation.lastIndexOf('/') + 1); // people paste the whole link
+  return signedIn(hub, await joinHub(hub, token, values, req.address), 201);
 }
 
 export async function createSession(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -35,20 +28,17 @@ function signedIn(hub: Hub, { account, session }: SignedIn, status: number): Rep
 }
 
 export function deleteSession(hub: Hub, req: MemberRequest): Reply {
-  const { via } = req.viewer;
-  if (via !== 'session') throw new HttpError(409, 'An API token has no session; revoke the token instead.');
-  signOut(hub, req.viewer, actorOf(req));
+  if (req.viewer.via !== 'session') throw new HttpError(409, 'An API token has no session; revoke the token instead.');
+  signOut(hub, req);
   return noContent(endedSession(hub));
 }
 
 export function showAccount(hub: Hub, { viewer }: MemberRequest): Reply {
-  const account = accounts(hub).find(viewer.id);
-  if (!account) throw notFound('account');
-  return json(accountJson(account));
+  return json(accountJson(ownAccount(hub, viewer)));
 }
 
 export async function changeAccountJson(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return json(accountJson(await changeAccount(hub, await readJson(req), req.viewer, actorOf(req))));
+  return json(accountJson(await changeAccount(hub, await readJson(req), req)));
 }
 
 export function listTokens(hub: Hub, { viewer }: MemberRequest): Reply {
@@ -56,23 +46,22 @@ export function listTokens(hub: Hub, { viewer }: MemberRequest): Reply {
 }
 
 export async function createToken(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const made = makeToken(hub, await readJson(req), req.viewer, actorOf(req));
+  const made = makeToken(hub, await readJson(req), req);
   return json({ ...tokenJson(made), token: made.token }, 201);
 }
 
 export function deleteToken(hub: Hub, req: MemberRequest): Reply {
-  revokeToken(hub, pathId(req.params), req.viewer, actorOf(req));
+  revokeToken(hub, pathId(req.params), req);
   return noContent();
 }
 
 export async function createInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { id, role, token, expiresAt } = invite(hub, await readJson(req), actorOf(req));
-  const url = joinUrl(hub.config, token);
-  return json({ id, url, role, expiresAt: isoTime(expiresAt) }, 201);
+  const { id, role, token, expiresAt } = invite(hub, await readJson(req), req);
+  return json({ id, url: joinUrl(hub.config, token), role, expiresAt: isoTime(expiresAt) }, 201);
 }
 
 export function deleteInvitation(hub: Hub, req: MemberRequest): Reply {
-  withdrawInvitation(hub, pathId(req.params), actorOf(req));
+  withdrawInvitation(hub, pathId(req.params), req);
   return noContent();
 }
 
@@ -123,8 +112,7 @@ export async function submitSignIn(hub: Hub, req: HubRequest): Promise<Reply> {
 }
 
 export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
-  signOut(hub, req.viewer, actorOf(req));
-  return seeOther('/', endedSession(hub));
+  return seeOther('/', deleteSession(hub, req).headers);
 }
 
 /** The same form with what was typed and what is wrong with it. */
@@ -139,11 +127,11 @@ function localPath(next: string | null | undefined): string {
   return next.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
 }
 
-export function showSettings(hub: Hub, { viewer: { id } }: MemberRequest, sent?: SentForm, status = 200): Reply {
-  const account = accounts(hub).find(id);
-  if (!account) throw new HttpError(401, 'This account no longer exists.');
+export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentForm): Reply {
+  const account = ownAccount(hub, viewer);
   const { tokensOf, sessionsOf } = credentials(hub);
-  return page(settingsPage({ account, tokens: tokensOf(id), sessions: sessionsOf(id), sent }), status);
+  const shown = settingsPage({ account, tokens: tokensOf(viewer.id), sessions: sessionsOf(viewer.id), sent });
+  return page(shown, sent?.problem?.status, sent?.problem?.headers);
 }
 
 export function submitName(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -156,13 +144,13 @@ export function submitPassword(hub: Hub, req: MemberRequest): Promise<Reply> {
 }
 
 async function change(hub: Hub, req: MemberRequest, values: Record<string, unknown>): Promise<Reply> {
-  await changeAccount(hub, values, req.viewer, actorOf(req));
+  await changeAccount(hub, values, req);
   return seeOther('/settings');
 }
 
 export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'token', async (values) => {
-    const { token } = makeToken(hub, values, req.viewer, actorOf(req));
+    const { token } = makeToken(hub, values, req);
     return showSettings(hub, req, { form: 'token', newToken: token });
   });
 }
@@ -176,12 +164,6 @@ async function answerForm(
     return await act(values);
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
-    const { status, body } = showSettings(hub, req, { form, problem }, problem.status);
-    return { status, headers: problem.headers, body };
+    return showSettings(hub, req, { form, problem });
   }
-}
-
-export function submitEndSessions(hub: Hub, req: MemberRequest): Reply {
-  endOtherSessions(hub, req.viewer, actorOf(req));
-  return seeOther('/settings');
 }

@@ -1,7 +1,7 @@
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { audit, type Actor } from '../audit/audit.ts';
+import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
   accounts, credentials, publicPart, type Account, type AccountWithHash, type ApiToken,
@@ -9,39 +9,39 @@ import {
 import { DISPLAY_NAME_MAX } from './join-hub.ts';
 import { checkPassword, PASSWORD_MAX, PASSWORD_MIN, passwords } from './passwords.ts';
 
-type NewPassword = { current: string; next: string };
-type Change = { displayName: string | undefined; password: NewPassword | undefined };
-type By = { viewer: Viewer; actor: Actor };
+type Change = { displayName: string | undefined; password: { current: string; next: string } | undefined };
 
 /**
  * Changes the display name or, with the current one, the password. A new password ends all other sessions; API tokens
  * go on working, but none of them may change it. 401, 403 for a wrong current password or a token, 422, 429.
  */
-export async function changeAccount(
-  hub: Hub, values: Record<string, unknown>, viewer: Viewer, actor: Actor,
-): Promise<Account> {
+export async function changeAccount(hub: Hub, values: Record<string, unknown>, by: By): Promise<Account> {
   const { displayName, password } = readChange(values);
-  if (password) await changePassword(hub, password, displayName, { viewer, actor });
-  else if (displayName) rename(hub, displayName, viewer, actor);
-  const account = accounts(hub).find(viewer.id);
+  if (password) await changePassword(hub, password, displayName, by);
+  else if (displayName) rename(hub, displayName, by);
+  return ownAccount(hub, by.viewer);
+}
+
+/** The account of a viewer; 401 once it has left. */
+export function ownAccount(hub: Hub, { id }: Viewer): Account {
+  const account = accounts(hub).find(id);
   if (!account) throw new HttpError(401, 'This account no longer exists.');
   return publicPart(account);
 }
 
-function rename(hub: Hub, displayName: string, viewer: Viewer, actor: Actor): void {
+function rename(hub: Hub, displayName: string, by: By): void {
   hub.db.write('rename account', () => {
-    accounts(hub).setDisplayName(viewer.id, displayName);
-    audit(hub, 'account.changed', actor);
+    accounts(hub).setDisplayName(by.viewer.id, displayName);
+    audit(hub, 'account.changed', by);
   });
 }
 
 async function changePassword(
-  hub: Hub, { current, next }: NewPassword, displayName: string | undefined, by: By,
+  hub: Hub, { current, next }: NonNullable<Change['password']>, displayName: string | undefined, by: By,
 ): Promise<void> {
-  const { viewer, actor } = by;
+  const { viewer, address } = by;
   if (viewer.via === 'token') throw new HttpError(403, 'An API token cannot change the password. Sign in to do that.');
-  const attempt = { username: viewer.username, password: current, address: actor.address ?? '' };
-  const done = await checkPassword(hub, attempt, async ({ account }) =>
+  const done = await checkPassword(hub, { username: viewer.username, password: current, address }, async ({ account }) =>
     applyChange(hub, account, { displayName, passwordHash: await passwords(hub).hash(next) }, by));
   if (!done) throw new HttpError(403, 'The current password is wrong.');
 }
@@ -49,14 +49,14 @@ async function changePassword(
 /** Undefined where the hash that was checked is not the account's any more. */
 function applyChange(
   hub: Hub, checked: AccountWithHash, change: { displayName: string | undefined; passwordHash: string },
-  { viewer, actor }: By,
+  by: By,
 ): true | undefined {
   return hub.db.write('change password', () => {
     if (accounts(hub).find(checked.id)?.passwordHash !== checked.passwordHash) return undefined;
     if (change.displayName) accounts(hub).setDisplayName(checked.id, change.displayName);
     accounts(hub).setPasswordHash(checked.id, change.passwordHash);
-    credentials(hub).endOtherSessions(checked.id, viewer.credentialId);
-    audit(hub, 'account.password-changed', actor);
+    credentials(hub).endOtherSessions(checked.id, by.viewer.credentialId);
+    audit(hub, 'account.password-changed', by);
     return true;
   });
 }
@@ -73,33 +73,32 @@ function readChange(values: Record<string, unknown>): Change {
 }
 
 /** Ends all sessions of the viewer but the one by which this is asked for. */
-export function endOtherSessions(hub: Hub, { id, via, credentialId }: Viewer, actor: Actor): void {
+export function endOtherSessions(hub: Hub, by: By): void {
+  const { id, via, credentialId } = by.viewer;
   hub.db.write('end other sessions', () => {
     const sessions = credentials(hub).endOtherSessions(id, via === 'session' ? credentialId : 0);
-    audit(hub, 'session.others-ended', actor, undefined, { sessions });
+    audit(hub, 'session.others-ended', by, undefined, { sessions });
   });
 }
 
 /** A new token under the `name` in `values`, up to 80 characters; 422. Its value is in the answer and nowhere else. */
-export function makeToken(
-  hub: Hub, values: Record<string, unknown>, viewer: Viewer, actor: Actor,
-): ApiToken & { token: string } {
+export function makeToken(hub: Hub, values: Record<string, unknown>, by: By): ApiToken & { token: string } {
   const input = createInput(values);
   const name = input.text('name', { max: 80 });
   input.done();
   return hub.db.write('create api token', () => {
-    const made = credentials(hub).createToken(viewer.id, name);
-    audit(hub, 'token.created', actor, { kind: 'token', id: made.id, name });
+    const made = credentials(hub).createToken(by.viewer.id, name);
+    audit(hub, 'token.created', by, { kind: 'token', id: made.id, name });
     return made;
   });
 }
 
 /** 404 for one that is not the viewer's. */
-export function revokeToken(hub: Hub, id: number, viewer: Viewer, actor: Actor): void {
+export function revokeToken(hub: Hub, id: number, by: By): void {
   hub.db.write('revoke api token', () => {
-    const token = credentials(hub).tokensOf(viewer.id).find((one) => one.id === id);
+    const token = credentials(hub).tokensOf(by.viewer.id).find((one) => one.id === id);
     if (!token) throw notFound('token');
-    audit(hub, 'token.revoked', actor, { kind: 'token', id, name: token.name });
-    credentials(hub).revokeToken(id, viewer.id);
+    audit(hub, 'token.revoked', by, { kind: 'token', id, name: token.name });
+    credentials(hub).revokeToken(id, by.viewer.id);
   });
 }

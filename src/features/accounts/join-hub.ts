@@ -2,7 +2,7 @@ import { HOUR, isoTime, MINUTE } from '../../platform/clock.ts';
 import { addressGroup } from '../../platform/http/call-handler.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { formProblem, HttpError, notFound, type Reply } from '../../platform/http/reply.ts';
-import { actorOf, audit, THE_HUB, type Actor } from '../audit/audit.ts';
+import { actorOf, audit, THE_HUB, type Actor, type By } from '../audit/audit.ts';
 import { takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import type { Config } from '../hub/read-config.ts';
@@ -21,15 +21,13 @@ const SET_UP_LIFETIME = 24 * HOUR;
 const JOIN_LIMIT: NamedLimit = { name: 'join', burst: 20, everyMs: MINUTE };
 const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 
-type NewName = { username: string; displayName: string };
-
 /** A new invitation, by `role` and `hours` in `values`: a member's for three days when they say nothing; 422. */
-export function invite(hub: Hub, values: Record<string, unknown>, actor: Actor): NewInvitation {
+export function invite(hub: Hub, values: Record<string, unknown>, by: By): NewInvitation {
   const input = createInput(values);
   const role = input.optionalChoice('role', ['admin', 'member']) ?? 'member';
   const hours = input.optionalInteger('hours', 1, INVITATION_HOURS.max) ?? INVITATION_HOURS.standard;
   input.done();
-  return makeInvitation(hub, role, hours * HOUR, actor);
+  return makeInvitation(hub, role, hours * HOUR, actorOf(by));
 }
 
 /** A new invitation that is good for so many milliseconds. */
@@ -42,11 +40,11 @@ export function makeInvitation(hub: Hub, role: Role, lifetime: number, actor: Ac
 }
 
 /** Makes the link useless; 404 where there is no such invitation (any more). */
-export function withdrawInvitation(hub: Hub, id: number, actor: Actor): void {
+export function withdrawInvitation(hub: Hub, id: number, by: By): void {
   hub.db.write('withdraw invitation', () => {
     const role = invitations(hub).remove(id);
     if (role === undefined) throw notFound('invitation');
-    audit(hub, 'invitation.withdrawn', actor, { kind: 'invitation', id, name: role });
+    audit(hub, 'invitation.withdrawn', by, { kind: 'invitation', id, name: role });
   });
 }
 
@@ -86,7 +84,9 @@ export async function joinHub(
   return createAccount(hub, token, name, await passwords(hub).hash(password), address);
 }
 
-function createAccount(hub: Hub, token: string, name: NewName, passwordHash: string, address: string): SignedIn {
+function createAccount(
+  hub: Hub, token: string, name: { username: string; displayName: string }, passwordHash: string, address: string,
+): SignedIn {
   return hub.db.write('join', () => {
     const invitation = requireInvitation(hub, token); // again: another may have used it while the password was hashed
     const role: Role = accounts(hub).exists() ? invitation.role : 'admin';
@@ -107,7 +107,7 @@ function requireInvitation(hub: Hub, token: string): Invitation {
   return invitation;
 }
 
-function readJoin(values: Record<string, unknown>): NewName & { password: string } {
+function readJoin(values: Record<string, unknown>): { username: string; displayName: string; password: string } {
   const input = createInput(values);
   const username = input.text('username', {
     max: 32, pattern: USERNAME, expected: 'may have letters, digits, and . _ - between them.',
@@ -141,7 +141,7 @@ export const invitationList = adminList<Invitation>({
 export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   try {
-    const { token } = invite(hub, values, actorOf(req));
+    const { token } = invite(hub, values, req);
     return invitationList.show(hub, req, { above: inviteForm({ url: joinUrl(hub.config, token) }) });
   } catch (problem) {
     if (!(problem instanceof HttpError)) throw problem;

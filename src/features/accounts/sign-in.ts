@@ -6,7 +6,7 @@ import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { TOKEN_PREFIX } from '../../platform/secrets.ts';
-import { audit, type Actor } from '../audit/audit.ts';
+import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
   accounts, credentials, publicPart, SESSION_LIFETIME, type Account, type AccountWithHash,
@@ -72,10 +72,10 @@ function startSession(
 }
 
 /** Ends the session by which the viewer asks for it. */
-export function signOut(hub: Hub, viewer: Viewer, actor: Actor): void {
+export function signOut(hub: Hub, by: By): void {
   hub.db.write('sign out', () => {
-    audit(hub, 'session.ended', actor);
-    credentials(hub).endSession(viewer.credentialId);
+    audit(hub, 'session.ended', by);
+    credentials(hub).endSession(by.viewer.credentialId);
   });
 }
 

@@ -5,7 +5,7 @@ import { syncSource } from '../feeds/sync-source.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import { jobs, type Hub } from '../hub/hub.ts';
 import { pathId } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, notFound, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { actorOf, audit, type Actor } from '../audit/audit.ts';
 
@@ -60,32 +60,12 @@ function buttons({ id, state }: JobRow): Html {
 }
 
 export function retryJobJson(hub: Hub, req: MemberRequest): Reply {
-  retry(hub, req);
-  return json(jobJson(find(hub, req)));
-}
-
-export function submitRetryJob(hub: Hub, req: MemberRequest): Reply {
-  retry(hub, req);
-  return seeOther('/admin/jobs');
-}
-
-export function deleteJob(hub: Hub, req: MemberRequest): Reply {
-  discard(hub, req);
-  return noContent();
-}
-
-export function submitDiscardJob(hub: Hub, req: MemberRequest): Reply {
-  discard(hub, req);
-  return seeOther('/admin/jobs');
-}
-
-function retry(hub: Hub, req: MemberRequest): void {
-  if (retryJob(hub, find(hub, req), actorOf(req))) return;
+  if (retryJob(hub, find(hub, req), actorOf(req))) return json(jobJson(find(hub, req)));
   throw new HttpError(409, 'This job has not failed, or another one for the same subject is already waiting.');
 }
 
-function discard(hub: Hub, req: MemberRequest): void {
-  if (discardJob(hub, find(hub, req), actorOf(req))) return;
+export function deleteJob(hub: Hub, req: MemberRequest): Reply {
+  if (discardJob(hub, find(hub, req), actorOf(req))) return noContent();
   throw new HttpError(409, 'This job is running or has ended.');
 }
 

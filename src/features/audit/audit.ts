@@ -1,3 +1,4 @@
+import type { MemberRequest } from '../../platform/http/router.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { auditRecords } from './audit-store.ts';
 
@@ -55,11 +56,12 @@ export type AuditDetail = Record<string, string | number | boolean | null>;
 export const COMMAND_LINE: Actor = { id: null, name: 'command line', address: null };
 export const THE_HUB: Actor = { id: null, name: 'hub', address: null };
 
-type Request = { viewer: { id: number; username: string } | null; address: string; recheck(): void };
+/** Who asks for an act: the request of somebody who is signed in. */
+export type By = Pick<MemberRequest, 'viewer' | 'address' | 'recheck'>;
 
-/** The actor of a request: its signed-in viewer, or nobody from an address. */
-export function actorOf({ viewer, address, recheck }: Request): Actor {
-  return { id: viewer?.id ?? null, name: viewer?.username ?? '', address, recheck };
+/** The actor of a request. */
+export function actorOf({ viewer: { id, username }, address, recheck }: By): Actor {
+  return { id, name: username, address, recheck };
 }
 
 /**
@@ -68,8 +70,9 @@ export function actorOf({ viewer, address, recheck }: Request): Actor {
  * the actor's own session or token is recorded first.
  */
 export function audit(
-  hub: StoreHub, event: AuditEvent, actor: Actor, target?: AuditTarget, detail: AuditDetail = {},
+  hub: StoreHub, event: AuditEvent, by: Actor | By, target?: AuditTarget, detail: AuditDetail = {},
 ): void {
+  const actor = 'viewer' in by ? actorOf(by) : by;
   actor.recheck?.();
   auditRecords(hub).insert({
     at: hub.clock(),

@@ -2,10 +2,11 @@ import { Readable } from 'node:stream';
 import { isoTime } from '../../platform/clock.ts';
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { accountJson } from '../accounts/account-routes.ts';
-import { accounts, credentials, invitations, type Account } from '../accounts/account-store.ts';
+import { credentials, invitations, type Account } from '../accounts/account-store.ts';
+import { ownAccount } from '../accounts/change-account.ts';
 import { invitationJson } from '../accounts/join-hub.ts';
 import { auditJson, auditRecords, type AuditRecord } from '../audit/audit-store.ts';
-import { audit, type Actor } from '../audit/audit.ts';
+import { audit, type By } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
 import { historyJson } from '../history/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -41,11 +42,10 @@ const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = 
     inBatches<AuditRecord>((last) => auditRecords(hub).listOf(id, last?.id ?? 0, BATCH)).map(auditJson),
 };
 
-/** All personal data of an account as one JSON document, streamed: its size does not matter. Undefined once it left. */
-export function exportAccount(hub: Hub, accountId: number, actor: Actor): Readable | undefined {
-  const account = accounts(hub).find(accountId);
-  if (!account) return undefined;
-  audit(hub, 'account.exported', actor);
+/** All personal data of an account as one JSON document, streamed: its size does not matter. */
+export function exportAccount(hub: Hub, by: By): Readable {
+  const account = ownAccount(hub, by.viewer);
+  audit(hub, 'account.exported', by);
   return Readable.from(written(hub, account));
 }
 

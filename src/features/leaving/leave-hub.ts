@@ -7,7 +7,7 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
 import { accounts, credentials, invitations, type AccountWithHash } from '../accounts/account-store.ts';
 import { checkPassword, PASSWORD_MAX } from '../accounts/passwords.ts';
-import { audit } from '../audit/audit.ts';
+import { audit, type By } from '../audit/audit.ts';
 import { leavers, type Leaver, type Thing } from '../audit/audit-store.ts';
 import { follows } from '../follows/follow-store.ts';
 import { enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
@@ -26,9 +26,7 @@ export type OwnedSource = Pick<Source, 'id' | 'title'>;
  * a wrong password, 429 after repeated ones, 409 while it owns sources (named in `sources`) or is the last
  * administrator.
  */
-export async function leaveHub(
-  hub: Hub, values: Record<string, unknown>, viewer: Viewer, address: string,
-): Promise<void> {
+export async function leaveHub(hub: Hub, values: Record<string, unknown>, { viewer, address }: By): Promise<void> {
   const attempt = { username: viewer.username, password: readLeave(values), address };
   const outcome = await checkPassword(hub, attempt, async ({ account }) => {
     const obstacle = overwritingDeleted(hub.db, () => depart(hub, account));

@@ -3,7 +3,6 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { formProblem, HttpError, noContent, page, type Page, type Reply, seeOther } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { endedSession } from '../accounts/sign-in.ts';
-import { actorOf } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { exportAccount } from './export-account.ts';
 import { LEAVE_CONFIRMATION, leaveHub, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';
@@ -11,7 +10,7 @@ import { LEAVE_CONFIRMATION, leaveHub, obstacleToLeaving, ownedSources, type Own
 export async function submitLeave(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   try {
-    await leaveHub(hub, values, req.viewer, req.address);
+    await leaveHub(hub, values, req);
     return seeOther('/goodbye', endedSession(hub));
   } catch (problem) {
     if (!(problem instanceof HttpError)) throw problem;
@@ -34,18 +33,16 @@ export function showGoodbye(): Reply {
 }
 
 export async function deleteAccount(hub: Hub, req: MemberRequest): Promise<Reply> {
-  await leaveHub(hub, await readJson(req), req.viewer, req.address);
+  await leaveHub(hub, await readJson(req), req);
   return noContent(endedSession(hub));
 }
 
 export function downloadAccount(hub: Hub, req: MemberRequest): Reply {
-  const body = exportAccount(hub, req.viewer.id, actorOf(req));
-  if (!body) throw new HttpError(401, 'This account no longer exists.');
   const headers = {
     'content-type': 'application/json; charset=utf-8',
     'content-disposition': 'attachment; filename="content-hub-account.json"',
   };
-  return { status: 200, headers, body };
+  return { status: 200, headers, body: exportAccount(hub, req) };
 }
 
 /** `backupDays`: how long backups are kept; null when nothing removes them. */

@@ -2,10 +2,9 @@ import { SECOND } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
-import type { Viewer } from '../../platform/http/router.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { excerpt } from '../../platform/markup/plain-text.ts';
-import { audit, type Actor } from '../audit/audit.ts';
+import { audit, type By } from '../audit/audit.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
 import { metLimit, once, takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
@@ -31,30 +30,28 @@ const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
  * Adds a source. A feed is fetched first: what cannot be read is refused, and its posts are there at once. 409 for a
  * feed that this owner follows already, 422 for what is no readable feed, 429 when asked too often.
  */
-export async function addSource(
-  hub: Hub, values: Record<string, unknown>, viewer: Viewer, actor: Actor,
-): Promise<AddedSource> {
+export async function addSource(hub: Hub, values: Record<string, unknown>, by: By): Promise<AddedSource> {
   const { kind, url, title, visibility } = readNewSource(values);
-  const opened = url === null ? null : await openWanted(hub, url, viewer);
+  const opened = url === null ? null : await openWanted(hub, url, by.viewer.id);
   const named = { title: title ?? opened?.title ?? '', titleIsOwn: title !== undefined };
-  const source = { ownerId: viewer.id, kind, visibility, ...named };
-  return hub.db.write('add source', () => storeSource(hub, source, opened, actor));
+  const source = { ownerId: by.viewer.id, kind, visibility, ...named };
+  return hub.db.write('add source', () => storeSource(hub, source, opened, by));
 }
 
-async function openWanted(hub: Hub, url: string, viewer: Viewer): Promise<OpenedFeed> {
-  refuseDuplicate(hub, url, viewer.id);
-  takeTurn(hub, ADD_LIMIT, String(viewer.id));
+async function openWanted(hub: Hub, url: string, ownerId: number): Promise<OpenedFeed> {
+  refuseDuplicate(hub, url, ownerId);
+  takeTurn(hub, ADD_LIMIT, String(ownerId));
   const opened = await slots(hub)(() => openFeed(hub, url).catch(refuseUnreadable));
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
 }
 
 /** In a transaction. */
-function storeSource(hub: Hub, source: NewSource, opened: OpenedFeed | null, actor: Actor): AddedSource {
+function storeSource(hub: Hub, source: NewSource, opened: OpenedFeed | null, by: By): AddedSource {
   if (opened) refuseDuplicate(hub, opened.url, source.ownerId);
   const id = sources(hub).create(source, opened && { url: opened.url, nextSyncAt: hub.clock() });
   opened?.store(id);
   const webhook = source.kind === 'webhook' ? createWebhook(hub, id) : null;
-  audit(hub, 'source.created', actor, { kind: 'source', id, name: source.title });
+  audit(hub, 'source.created', by, { kind: 'source', id, name: source.title });
   const created = sources(hub).find(id);
   if (!created) throw new Error('source was not created');
   return { source: created, webhook };

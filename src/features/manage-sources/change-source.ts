@@ -5,7 +5,7 @@ import { byteSize } from '../../platform/http/html.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { bytesLeft } from '../attachments/receive-upload.ts';
-import { audit, type Actor, type AuditDetail, type AuditEvent } from '../audit/audit.ts';
+import { audit, type AuditDetail, type AuditEvent, type By } from '../audit/audit.ts';
 import { settleFailedSyncs, syncSoon } from '../feeds/sync-source.ts';
 import { enqueue, takeTurn, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
@@ -19,21 +19,19 @@ import { webhookEvents } from '../webhooks/webhook-store.ts';
 const SYNC_LIMIT: NamedLimit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
 
 /** Changes title or visibility, pauses or resumes. The source as it is then. */
-export function changeSource(
-  hub: Hub, id: number, values: Record<string, unknown>, viewer: Viewer, actor: Actor,
-): Source {
-  const source = manageableSource(hub, id, viewer);
+export function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Source {
+  const source = manageableSource(hub, id, by.viewer);
   const change = readSourceChange(values);
   return hub.db.write('change source', () => {
-    applyChange(hub, source, change, actor);
+    applyChange(hub, source, change, by);
     return sources(hub).find(id) ?? source;
   });
 }
 
 /** In a transaction. */
-function applyChange(hub: Hub, source: Source, { title, visibility, paused }: SourceChange, actor: Actor): void {
+function applyChange(hub: Hub, source: Source, { title, visibility, paused }: SourceChange, by: By): void {
   const record = (event: AuditEvent, detail?: AuditDetail): void =>
-    audit(hub, event, actor, { kind: 'source', id: source.id, name: source.title }, detail);
+    audit(hub, event, by, { kind: 'source', id: source.id, name: source.title }, detail);
 
   if (title !== undefined && title !== source.title) {
     sources(hub).setTitle(source.id, title);
@@ -74,16 +72,14 @@ export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
  * Gives a source with all its posts to another account. The source as it is then. 403 or 404 as for other changes, 422
  * for an unknown name or for one that has too little space left for its files, 409 where it cannot be.
  */
-export function transferSource(
-  hub: Hub, id: number, values: Record<string, unknown>, viewer: Viewer, actor: Actor,
-): Source {
+export function transferSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Source {
   return hub.db.write('transfer source', () => {
-    const source = manageableSource(hub, id, viewer);
-    const ownerId = newOwner(hub, source, readUsername(values), viewer);
+    const source = manageableSource(hub, id, by.viewer);
+    const ownerId = newOwner(hub, source, readUsername(values), by.viewer);
     sources(hub).setOwner(id, ownerId);
     // The names are not copied: either account may leave.
     const detail = { from: source.ownerId, to: ownerId };
-    audit(hub, 'source.transferred', actor, { kind: 'source', id, name: source.title }, detail);
+    audit(hub, 'source.transferred', by, { kind: 'source', id, name: source.title }, detail);
     notifyTransferred(hub, source, ownerId);
     return sources(hub).find(id) ?? source;
   });
@@ -141,13 +137,13 @@ function bytesMissing(hub: Hub, source: { id: number; ownerId: number }, account
 const BATCH = 100;
 
 /** Deletes a source with its posts and their attachments: nobody sees them any more, and on disk they go by and by. */
-export function deleteSource(hub: Hub, id: number, viewer: Viewer, actor: Actor): void {
-  const { title, kind } = manageableSource(hub, id, viewer);
+export function deleteSource(hub: Hub, id: number, by: By): void {
+  const { title, kind } = manageableSource(hub, id, by.viewer);
   hub.db.write('delete source', () => {
     settleFailedSyncs(hub, id);
     sources(hub).hide(id);
     if (!removeSome(hub, id, BATCH)) enqueue(hub, removeSource, { sourceId: id });
-    audit(hub, 'source.deleted', actor, { kind: 'source', id, name: title }, { kind });
+    audit(hub, 'source.deleted', by, { kind: 'source', id, name: title }, { kind });
   });
 }
 

@@ -1,11 +1,10 @@
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { HttpError } from '../../platform/http/reply.ts';
-import type { Viewer } from '../../platform/http/router.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
 import { excerpt, singleLine } from '../../platform/markup/plain-text.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
 import { attributeOf, childOf, parseXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
-import { audit, type Actor } from '../audit/audit.ts';
+import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
 import { ADDRESS_MAX, feedAddress } from './add-source.ts';
@@ -27,7 +26,7 @@ type Candidate = { url: string; title: string } | { refused: string; reason: str
 type Outline = { url: string; title: string | null };
 
 /** Adds all feeds of an OPML document in one transaction. They are fetched by the worker, so nothing waits for them. */
-export function importOpml(hub: Hub, document: string, viewer: Viewer, actor: Actor): ImportResult {
+export function importOpml(hub: Hub, document: string, by: By): ImportResult {
   const outlines = parseOpml(document);
   if (!outlines) throw new HttpError(422, 'This is not an OPML document.');
   if (outlines.length === 0) throw new HttpError(422, 'This OPML document contains no feeds.');
@@ -37,8 +36,8 @@ export function importOpml(hub: Hub, document: string, viewer: Viewer, actor: Ac
   }
   const candidates = outlines.map(toCandidate);
   return hub.db.write('import opml', () => {
-    const result = addCandidates(hub, candidates, viewer.id);
-    audit(hub, 'sources.imported', actor, undefined, { added: result.added });
+    const result = addCandidates(hub, candidates, by.viewer.id);
+    audit(hub, 'sources.imported', by, undefined, { added: result.added });
     return result;
   });
 }

@@ -6,7 +6,6 @@ import {
 } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
-import { actorOf } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
@@ -42,7 +41,7 @@ export function showSourceJson(hub: Hub, req: HubRequest): Reply {
 }
 
 export async function createSource(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { source, webhook } = await addSource(hub, await readJson(req), req.viewer, actorOf(req));
+  const { source, webhook } = await addSource(hub, await readJson(req), req);
   const shown = asJson(hub, source, req.viewer);
   const body = webhook ? { ...shown, webhook: { ...shown.webhook, ...webhook } } : shown;
   const noStore = webhook ? { 'cache-control': 'no-store' } : {};
@@ -51,11 +50,11 @@ export async function createSource(hub: Hub, req: MemberRequest): Promise<Reply>
 
 export async function changeSourceJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
-  return json(asJson(hub, changeSource(hub, id, await readJson(req), req.viewer, actorOf(req)), req.viewer));
+  return json(asJson(hub, changeSource(hub, id, await readJson(req), req), req.viewer));
 }
 
 export function deleteSourceJson(hub: Hub, req: MemberRequest): Reply {
-  deleteSource(hub, pathId(req.params), req.viewer, actorOf(req));
+  deleteSource(hub, pathId(req.params), req);
   return noContent();
 }
 
@@ -65,7 +64,7 @@ export function syncSourceJson(hub: Hub, req: MemberRequest): Reply {
 
 export async function transferSourceJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
-  return json(asJson(hub, transferSource(hub, id, await readJson(req), req.viewer, actorOf(req)), req.viewer));
+  return json(asJson(hub, transferSource(hub, id, await readJson(req), req), req.viewer));
 }
 
 export function downloadOpml(hub: Hub, { viewer }: MemberRequest): Reply {
@@ -79,7 +78,7 @@ export async function importOpmlJson(hub: Hub, req: MemberRequest): Promise<Repl
     throw new HttpError(415, 'The body must be an OPML document, as text/x-opml or application/xml.');
   }
   const document = decodeText(await readBody(req, OPML_LIMIT), contentType);
-  return json(importOpml(hub, document, req.viewer, actorOf(req)));
+  return json(importOpml(hub, document, req));
 }
 
 function asJson(hub: Hub, source: Source, viewer: Viewer | null, followed = followedAmong(hub, viewer, [source])) {
@@ -153,7 +152,7 @@ function listing(hub: Hub, viewer: Viewer | null, after: number, form: AddForm):
 export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   try {
-    const { source, webhook } = await addSource(hub, { kind: 'feed', ...values }, req.viewer, actorOf(req));
+    const { source, webhook } = await addSource(hub, { kind: 'feed', ...values }, req);
     if (webhook) return page(newWebhookPage(source, webhook), 201, { 'cache-control': 'no-store' });
     return seeOther(`/sources/${source.id}`);
   } catch (problem) {
@@ -164,7 +163,7 @@ export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply>
 export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { opml = '' } = await readForm(req, OPML_FORM_LIMIT);
   try {
-    return page(importedPage(importOpml(hub, opml, req.viewer, actorOf(req))));
+    return page(importedPage(importOpml(hub, opml, req)));
   } catch (problem) {
     return listingAgain(hub, req, problem, { opml });
   }
@@ -199,7 +198,7 @@ export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<
   const id = pathId(req.params);
   const { title, visibility } = await readForm(req);
   try {
-    changeSource(hub, id, { title, visibility }, req.viewer, actorOf(req));
+    changeSource(hub, id, { title, visibility }, req);
     return seeOther(`/sources/${id}`);
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
@@ -216,7 +215,7 @@ export function submitResume(hub: Hub, req: MemberRequest): Reply {
 }
 
 function setPaused(hub: Hub, req: MemberRequest, paused: boolean): Reply {
-  const source = changeSource(hub, pathId(req.params), { paused }, req.viewer, actorOf(req));
+  const source = changeSource(hub, pathId(req.params), { paused }, req);
   return seeOther(`/sources/${source.id}`);
 }
 
@@ -232,7 +231,7 @@ export async function submitTransfer(hub: Hub, req: MemberRequest): Promise<Repl
   const values = await readForm(req);
   const id = pathId(req.params);
   try {
-    const source = transferSource(hub, id, values, req.viewer, actorOf(req));
+    const source = transferSource(hub, id, values, req);
     return seeOther(maySee(source, req.viewer) ? `/sources/${id}` : '/sources');
   } catch (problem) {
     if (!(problem instanceof HttpError) || ![409, 422].includes(problem.status)) throw problem;

@@ -5,7 +5,7 @@ import { readJson } from '../../platform/http/body.ts';
 import { html, moment, type Html } from '../../platform/http/html.ts';
 import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/input.ts';
 import {
-  HttpError, invalid, json, noContent, page, seeOther, type Page, type Reply,
+  HttpError, invalid, json, noContent, page, type Page, type Reply,
 } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 
@@ -116,19 +116,14 @@ function readPage(hub: Hub, req: MemberRequest, limit: number) {
 
 export async function markNotificationsRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { ids, all } = await readJson(req);
-  if (all === true && ids === undefined) await markAll(hub, req);
+  if (all === true && ids === undefined) await markAllRead(hub, req);
   else if (all === undefined && isIds(ids)) notifications(hub).markRead(req.viewer.id, ids);
   else throw invalid([{ pointer: '/ids', detail: `Send either ids, up to ${MAX_IDS} of them, or "all": true.` }]);
   return noContent();
 }
 
-export async function submitMarkAllRead(hub: Hub, req: MemberRequest): Promise<Reply> {
-  await markAll(hub, req);
-  return seeOther('/notifications');
-}
-
 /** In small transactions, so that nobody waits for many. What comes meanwhile stays unread. */
-async function markAll(hub: Hub, { viewer: { id } }: MemberRequest): Promise<void> {
+export async function markAllRead(hub: Hub, { viewer: { id } }: MemberRequest): Promise<void> {
   const unread = { accountId: id, unreadOnly: true, after: Number.MAX_SAFE_INTEGER, limit: 1 };
   const [newest] = notifications(hub).list(unread);
   if (!newest) return;

@@ -2,7 +2,7 @@ import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { cursorOf, pageOf, readCursor, readLimit } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { HubRequest, Viewer } from '../../platform/http/router.ts';
-import { audit, type Actor } from '../audit/audit.ts';
+import { audit, type By } from '../audit/audit.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { mayManage, maySeeSource, visibleSource, type Source } from '../sources/source-store.ts';
 import { posts, type Position, type Post, type PostAccess, type PostWithAttachments } from './post-store.ts';
@@ -52,11 +52,11 @@ export function changeablePost(hub: Hub, id: number, viewer: Viewer): PostWithAt
  * Deletes a post: no sync brings it back, and in the database's file it is overwritten (its words leave the search
  * index when that is next merged).
  */
-export function deletePostForGood(hub: Hub, id: number, viewer: Viewer, actor: Actor): Post {
-  const post = deletablePost(hub, id, viewer);
+export function deletePostForGood(hub: Hub, id: number, by: By): Post {
+  const post = deletablePost(hub, id, by.viewer);
   overwritingDeleted(hub.db, () => hub.db.write('delete post', () => {
     posts(hub).remove(post.sourceId, post.guid);
-    audit(hub, 'post.deleted', actor, { kind: 'post', id, name: post.title });
+    audit(hub, 'post.deleted', by, { kind: 'post', id, name: post.title });
   }));
   return post;
 }

@@ -14,7 +14,7 @@ import {
 } from '../attachments/receive-upload.ts';
 import { openRemoteFile } from '../attachments/remote-cache.ts';
 import { uploadFiles } from '../attachments/upload-files.ts';
-import { actorOf, audit } from '../audit/audit.ts';
+import { audit } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
   changeablePost, deletablePost, deletePostForGood, isUnreadOnly, mayManagePost, maySeePost, queryPosts, visiblePost,
@@ -44,29 +44,26 @@ export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
 }
 
 export async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const write = (values: Record<string, unknown>, files: ReceivedFile[]) =>
-    writePost(hub, values, files, req.viewer, actorOf(req));
   const post = isMultipart(req)
-    ? await receiveUpload(hub, req, ({ fields, files }) => write(firstValues(fields), files))
-    : await write(await readJson(req, JSON_LIMIT), []);
+    ? await receiveUpload(hub, req, ({ fields, files }) => writePost(hub, firstValues(fields), files, req))
+    : await writePost(hub, await readJson(req, JSON_LIMIT), [], req);
   return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
 }
 
 export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req, JSON_LIMIT);
-  return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, [], req.viewer, actorOf(req))));
+  return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, [], req)));
 }
 
 export async function createAttachments(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
   changeablePost(hub, id, req.viewer); // before megabytes are read for nothing
-  const added = await receiveUpload(hub, req, ({ files }) =>
-    addFilesToPost(hub, id, files, req.viewer, actorOf(req)));
+  const added = await receiveUpload(hub, req, ({ files }) => addFilesToPost(hub, id, files, req));
   return json({ items: added.map((attachment) => attachmentJson(hub, attachment)) }, 201);
 }
 
 export function deletePost(hub: Hub, req: MemberRequest): Reply {
-  deletePostForGood(hub, pathId(req.params), req.viewer, actorOf(req));
+  deletePostForGood(hub, pathId(req.params), req);
   return noContent();
 }
 
@@ -112,7 +109,7 @@ function detach(hub: Hub, req: MemberRequest): Attachment {
   if (remoteUrl !== null) throw new HttpError(409, 'This file is part of its publisher’s post.');
   hub.db.write('remove attachment', () => {
     attachments(hub).detach(id);
-    audit(hub, 'attachment.deleted', actorOf(req), { kind: 'attachment', id, name: filename });
+    audit(hub, 'attachment.deleted', req, { kind: 'attachment', id, name: filename });
   });
   return attachment;
 }
@@ -188,8 +185,7 @@ export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
 }
 
 export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
-  const { sourceId } = deletePostForGood(hub, pathId(req.params), req.viewer, actorOf(req));
-  return seeOther(`/sources/${sourceId}`);
+  return seeOther(`/sources/${deletePostForGood(hub, pathId(req.params), req).sourceId}`);
 }
 
 /** Not when a browser only fetches ahead what might be opened (Sec-Purpose), or asks for the head. */
@@ -206,10 +202,8 @@ export function showWritePost(hub: Hub, { params, viewer }: MemberRequest): Repl
 
 export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const source = writableSource(hub, pathId(req.params), req.viewer);
-  const sourceId = String(source.id);
-  const write = (values: Values, files: ReceivedFile[]) =>
-    writePost(hub, { ...values, sourceId }, files, req.viewer, actorOf(req));
-  return submitted(hub, req, write, (form) => writePostPage(source, form));
+  return submitted(hub, req, (form) => writePostPage(source, form), (values, files) =>
+    writePost(hub, { ...values, sourceId: String(source.id) }, files, req));
 }
 
 export function showChangePost(hub: Hub, { params, viewer }: MemberRequest): Reply {
@@ -219,15 +213,14 @@ export function showChangePost(hub: Hub, { params, viewer }: MemberRequest): Rep
 
 export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
-  const rewrite = (values: Values, files: ReceivedFile[]) =>
-    rewritePost(hub, post.id, values, files, req.viewer, actorOf(req));
-  return submitted(hub, req, rewrite, (form) => changePostPage(post, form));
+  return submitted(hub, req, (form) => changePostPage(post, form), (values, files) =>
+    rewritePost(hub, post.id, values, files, req));
 }
 
 /** Does what the form asks for and leads to the post; on a refusal the form comes again with what was typed. */
 async function submitted(
-  hub: Hub, req: MemberRequest, act: (values: Values, files: ReceivedFile[]) => Promise<PostWithAttachments>,
-  again: (form: PostForm) => Page,
+  hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
+  act: (values: Values, files: ReceivedFile[]) => Promise<PostWithAttachments>,
 ): Promise<Reply> {
   const typed = new Map<string, string[]>();
   try {
@@ -236,15 +229,12 @@ async function submitted(
   } catch (error) {
     const problem = toHttpError(error);
     if (problem.status === 500 || typed.size === 0) throw error;
-    if (problem !== error) noteTrouble(hub, error);
+    if (problem !== error) { // trouble of the hub's own, such as a full disk, that the form survives
+      hub.log.error('post not stored', errorFields(error));
+      noteError(hub, error);
+    }
     return page(again(formOf(hub, firstValues(typed), problem)), problem.status, problem.headers);
   }
-}
-
-/** Trouble of the hub's own, such as a full disk, that the form survives. */
-function noteTrouble(hub: Hub, error: unknown): void {
-  hub.log.error('post not stored', errorFields(error));
-  noteError(hub, error);
 }
 
 function formOf({ config }: Hub, values: Values, problem?: HttpError): PostForm {

@@ -3,7 +3,7 @@ import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { isSealed, openSecret, PLAIN, sealSecret } from '../../platform/secrets.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
-import { audit, type Actor } from '../audit/audit.ts';
+import { audit, type By } from '../audit/audit.ts';
 import { once, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
@@ -32,13 +32,13 @@ export function createWebhook(hub: Hub, sourceId: number): WebhookAccess {
 }
 
 /** A new secret; the one before it stays valid for a day, and the one before that no longer. 409 for no webhook. */
-export function rotateSecret(hub: Hub, { id, title }: Source, actor: Actor): WebhookAccess {
+export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAccess {
   const secret = createSecret();
   const sealed = seal(hub, id, secret);
   hub.db.write('rotate webhook secret', () => {
     const isWebhook = webhooks(hub).rotate(id, sealed, hub.clock() + ROTATION_GRACE);
     if (!isWebhook) throw new HttpError(409, 'This source is not a webhook.');
-    audit(hub, 'webhook.rotated', actor, { kind: 'source', id, name: title });
+    audit(hub, 'webhook.rotated', by, { kind: 'source', id, name: title });
   });
   keptSecrets(hub).delete(id);
   return { url: webhookUrl(hub, id), secret };

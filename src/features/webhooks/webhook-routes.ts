@@ -4,7 +4,6 @@ import { day, html, moment, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, json, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
-import { actorOf } from '../audit/audit.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { bufferedCounts, type Hub } from '../hub/hub.ts';
 import { manageableSource, sources, type Source } from '../sources/source-store.ts';
@@ -44,13 +43,13 @@ async function readIncoming(req: HubRequest): Promise<IncomingEvent> {
 /** API: the new secret, shown this once. */
 export function rotateWebhookSecret(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
-  return json({ webhook: rotateSecret(hub, source, actorOf(req)) }, 200, NO_STORE);
+  return json({ webhook: rotateSecret(hub, source, req) }, 200, NO_STORE);
 }
 
 /** Form: a page with the new secret. */
 export function submitRotateSecret(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
-  return page(rotatedSecretPage(source, rotateSecret(hub, source, actorOf(req))), 200, NO_STORE);
+  return page(rotatedSecretPage(source, rotateSecret(hub, source, req)), 200, NO_STORE);
 }
 
 /** A webhook among all others, with its source's title and owner. */
