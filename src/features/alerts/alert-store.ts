@@ -147,9 +147,7 @@ export const TROUBLES = {
   'worker-silent': {
     title: 'The worker of the hub is not running', severity: 'error', over: 'The worker of the hub is running again',
   },
-  'backup-failed': {
-    title: 'A backup failed', severity: 'error', over: 'Backups succeed again',
-  },
+  'backup-failed': { title: 'A backup failed', severity: 'error', over: 'Backups succeed again' },
   'backup-stale': {
     title: 'There is no recent verified backup', severity: 'error', over: 'There is a recent verified backup again',
   },
@@ -159,9 +157,7 @@ export const TROUBLES = {
   'space-low': {
     title: 'The disk of the hub is nearly full', severity: 'error', over: 'The disk of the hub has space again',
   },
-  'error-burst': {
-    title: 'Many unexpected errors', severity: 'error', over: 'Unexpected errors are rare again',
-  },
+  'error-burst': { title: 'Many unexpected errors', severity: 'error', over: 'Unexpected errors are rare again' },
 } satisfies Record<string, Words>;
 
 export type Trouble = keyof typeof TROUBLES;

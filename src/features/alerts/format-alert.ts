@@ -194,9 +194,6 @@ function gotifyBody(message: Message, hubUrl: string): object {
     title: message.title,
     message: fitText(message.text, MAX_GOTIFY, (part) => linesOf(message, part)),
     priority: LOOKS[message.severity].gotify,
-    extras: {
-      'client::display': { contentType: 'text/plain' },
-      'client::notification': { click: { url: hubUrl } },
-    },
+    extras: { 'client::display': { contentType: 'text/plain' }, 'client::notification': { click: { url: hubUrl } } },
   };
 }

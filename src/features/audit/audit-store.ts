@@ -159,10 +159,7 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
     'format=csv or jsonl downloads all that fit',
   key: ['at', 'id'],
   select: (hub, after, limit, filter) => auditRecords(hub).list(filter, after, limit),
-  filter: {
-    read: readAuditFilter,
-    controls: (hub, query) => auditForm(query, auditRecords(hub).acts()),
-  },
+  filter: { read: readAuditFilter, controls: (hub, query) => auditForm(query, auditRecords(hub).acts()) },
   toJson: auditJson,
   csv: {
     id: ({ id }) => id,

@@ -36,9 +36,7 @@ export type SettingValues<List extends SettingList> = {
 
 /** Every setting of the hub, by its name in `Config`. A new setting is added here and nowhere else. */
 export const SETTINGS = {
-  host: {
-    name: 'HOST', parse: host, default: '127.0.0.1', meaning: 'address or host name that the hub listens on',
-  },
+  host: { name: 'HOST', parse: host, default: '127.0.0.1', meaning: 'address or host name that the hub listens on' },
   port: {
     name: 'PORT', parse: integer(0, 65_535), default: '8080',
     meaning: 'port that the hub listens on; 0 lets the system choose one',

@@ -33,8 +33,7 @@ const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = 
     ownSources(hub, id).map((source) => sourceJson(hub, source, { isOwner: true, isFollowed: null })),
   posts: (hub, { id }) => ownPosts(hub, id),
   follows: (hub, account) => ownFollows(hub, account),
-  history: (hub, { id }) =>
-    inBatches<ReadPost>((last) => readingHistory(hub).list(id, last, BATCH)).map(historyJson),
+  history: (hub, { id }) => inBatches<ReadPost>((last) => readingHistory(hub).list(id, last, BATCH)).map(historyJson),
   notifications: (hub, { id }) => inBatches<Notification>((last) => notifications(hub).list({
     accountId: id, unreadOnly: false, after: last?.id ?? Number.MAX_SAFE_INTEGER, limit: BATCH,
   })).map(notificationJson),

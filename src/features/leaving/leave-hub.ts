@@ -112,9 +112,7 @@ export function beginRemoval(hub: Hub, accountId: number): void {
 }
 
 /** Repeats `some` until less than it may is left; what it deletes is overwritten in the file. */
-async function inSteps(
-  hub: Hub, name: string, signal: AbortSignal, some: (limit: number) => number,
-): Promise<void> {
+async function inSteps(hub: Hub, name: string, signal: AbortSignal, some: (limit: number) => number): Promise<void> {
   // A savepoint for each step: when it ends the search index writes, and so overwrites, what it frees.
   const overwriting = (limit: number): number =>
     overwritingDeleted(hub.db, () => hub.db.write(name, () => some(limit)));

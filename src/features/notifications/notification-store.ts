@@ -4,9 +4,7 @@ import { store, type Hub } from '../hub/hub.ts';
 import { readJson } from '../../platform/http/body.ts';
 import { html, moment, type Html } from '../../platform/http/html.ts';
 import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/input.ts';
-import {
-  HttpError, invalid, json, noContent, page, type Page, type Reply,
-} from '../../platform/http/reply.ts';
+import { HttpError, invalid, json, noContent, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 
 /** `path` is the hub's page about it. */
