@@ -93,7 +93,10 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /api/notifications/read', 'member', 'Mark notifications as read: {ids} or {all: true}', markNotificationsRead,
   ),
   at('GET /notifications', 'member', 'Page: notifications', showNotifications),
-  at('POST /notifications/read', 'member', 'Form: mark all notifications as read', thenSee(markAllRead, '/notifications')),
+  at(
+    'POST /notifications/read', 'member', 'Form: mark all notifications as read',
+    thenSee(markAllRead, '/notifications'),
+  ),
 
   at('GET /api/sources', 'public', 'Public sources, and your own; with whether you follow each', listSources),
   at('POST /api/sources', 'member', 'Add a source', createSource),

@@ -41,7 +41,8 @@ async function changePassword(
 ): Promise<void> {
   const { viewer, address } = by;
   if (viewer.via === 'token') throw new HttpError(403, 'An API token cannot change the password. Sign in to do that.');
-  const done = await checkPassword(hub, { username: viewer.username, password: current, address }, async ({ account }) =>
+  const attempt = { username: viewer.username, password: current, address };
+  const done = await checkPassword(hub, attempt, async ({ account }) =>
     applyChange(hub, account, { displayName, passwordHash: await passwords(hub).hash(next) }, by));
   if (!done) throw new HttpError(403, 'The current password is wrong.');
 }
