@@ -1,7 +1,8 @@
 // Protects excerpts: the text that a reader sees, cut between words or characters.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { excerpt, plainText } from '../src/platform/markup/plain-text.ts';
+import { plainText } from '../src/platform/markup/plain-text.ts';
+import { excerpt } from '../src/platform/markup/tidy-text.ts';
 
 test('the text is what a reader sees, on the lines where it is seen', () => {
   const cases: [html: string, expected: string][] = [

@@ -471,7 +471,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'text is escaped for attributes',
-    file: 'src/platform/markup/entities.ts',
+    file: 'src/platform/markup/escape-html.ts',
     from: "case 0x22: return '&quot;';",
     to: '',
     test: 'test/html-entities.test.ts',
@@ -1309,8 +1309,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'failed jobs are synchronisations that ran out of retries',
     file: 'src/features/health/read-health.ts',
-    from: '`${syncSource.name},failed`',
-    to: '`${syncSource.name},retrying`',
+    from: '`${SYNC_SOURCE},failed`',
+    to: '`${SYNC_SOURCE},retrying`',
     test: 'test/health-routes.test.ts',
     name: 'failed synchronisations are counted, other failed jobs are not',
   },

@@ -1,13 +1,13 @@
 import { isoTime } from '../../platform/clock.ts';
 import { html, moment, type Html } from '../../platform/http/html.ts';
 import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-queue.ts';
-import { syncSource } from '../feeds/sync-source.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import { jobs, type Hub } from '../hub/hub.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { actorOf, audit, type Actor } from '../audit/audit.ts';
+import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
 /** Jobs, with what can be done about each. The page begins with those that failed for good. */
 export const jobList = adminList<JobRow, 'id', JobState | undefined>({
@@ -32,7 +32,7 @@ export function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempt
 
 function item(job: JobRow): Html {
   const { kind, dedupeKey, state, attempts, maxAttempts, lastError } = job;
-  const subject = kind === syncSource.name && dedupeKey
+  const subject = kind === SYNC_SOURCE && dedupeKey
     ? html`<a href="/sources/${dedupeKey}">source ${dedupeKey}</a>`
     : html`${dedupeKey?.slice(0, 16)}`;
   return html`

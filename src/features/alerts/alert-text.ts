@@ -1,5 +1,5 @@
 import { isoTime } from '../../platform/clock.ts';
-import { excerpt, singleLine, withoutControls } from '../../platform/markup/plain-text.ts';
+import { excerpt, singleLine, withoutControls } from '../../platform/markup/tidy-text.ts';
 import type { Severity } from './alert-store.ts';
 
 /**

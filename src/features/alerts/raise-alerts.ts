@@ -1,5 +1,5 @@
 import { DAY, HOUR } from '../../platform/clock.ts';
-import { excerpt } from '../../platform/markup/plain-text.ts';
+import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { enqueue, once, type Hub } from '../hub/hub.ts';
 import {
   alertDeliveries, alertEvents, overMessage, troubleMessage, TROUBLES, type AlertEvent, type Trouble,

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { SECOND, type Clock } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
-import { excerpt, singleLine } from '../../platform/markup/plain-text.ts';
+import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { openRequest, responseTo } from '../../platform/net/outbound-exchange.ts';
 import { parseRetryAfter } from '../../platform/net/response-freshness.ts';
 import type { Hub } from '../hub/hub.ts';

@@ -1,6 +1,6 @@
 import { essenceOf } from '../../platform/http/headers.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
-import { escapeHtml } from '../../platform/markup/entities.ts';
+import { escapeHtml } from '../../platform/markup/escape-html.ts';
 import {
   attributeOf, childOf, childrenOf, innerHtml, textOf, type XmlElement,
 } from '../../platform/markup/xml-tree.ts';

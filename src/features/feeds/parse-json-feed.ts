@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
-import { singleLine } from '../../platform/markup/plain-text.ts';
+import { singleLine } from '../../platform/markup/tidy-text.ts';
 import type { IncomingFile } from '../posts/post-store.ts';
 import { addAttachment, MAX_FILES, mediaTypeOf, parseByteCount } from './collect-attachments.ts';
 import {

@@ -8,7 +8,7 @@ import { notifications } from '../notifications/notification-store.ts';
 import { preparePosts, storePosts } from '../posts/ingest-posts.ts';
 import { posts } from '../posts/post-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
-import { syncState, type SyncState } from '../sources/sync-state-store.ts';
+import { SYNC_SOURCE, syncState, type SyncState } from '../sources/sync-state-store.ts';
 import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
 
 const GONE = 'The publisher says that this feed is permanently gone (410).';
@@ -21,7 +21,7 @@ const started = new WeakMap<Job, number>();
  * that completes the job.
  */
 export const syncSource: JobKind<{ sourceId: number }> = {
-  name: 'sync-source',
+  name: SYNC_SOURCE,
   key: ({ sourceId }) => String(sourceId),
   attempts: ({ syncMaxAttempts }) => syncMaxAttempts,
   concurrency: ({ syncConcurrency }) => syncConcurrency,

@@ -7,13 +7,12 @@ import {
 } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { LIMITS } from '../hub/limits.ts';
-import { syncSource } from '../feeds/sync-source.ts';
 import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
 import { sqliteVersion } from '../../platform/db/open-database.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { bufferedCounts, counts, heartbeats, jobs, once, type Hub } from '../hub/hub.ts';
-import { syncState } from '../sources/sync-state-store.ts';
+import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
 import { readStorageSizes, wholeSeconds, type StorageSizes } from './read-health.ts';
 
 /** What the hub says of itself, apart from its process and its answers. */
@@ -36,7 +35,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     name: 'service_sync_jobs',
     help: 'Synchronisation jobs by state; failed ones are out of attempts and wait for a person or a later success.',
     labels: { state: JOB_STATES.filter((state) => state !== 'done' && state !== 'discarded') },
-    value: ({ counts }, state) => counts.value('jobs', `${syncSource.name},${state}`),
+    value: ({ counts }, state) => counts.value('jobs', `${SYNC_SOURCE},${state}`),
   },
   gauge('service_sync_oldest_due_seconds',
     'How long the longest-waiting due synchronisation job has waited, 0 when none is due.',
@@ -159,7 +158,7 @@ export function readService(hub: Hub): ServiceReading {
     build: versions(hub),
     counts: counts(hub).read(),
     workerSeenAt: heartbeats(hub).lastSeen('worker'),
-    oldestDueSyncSeconds: Math.floor(jobs(hub).oldestDueSeconds(syncSource.name)),
+    oldestDueSyncSeconds: Math.floor(jobs(hub).oldestDueSeconds(SYNC_SOURCE)),
     oldestSuccessSeconds: wholeSeconds(clock() - behindSince),
     cacheMaxBytes: config.attachmentCacheMaxBytes,
     storage: readStorageSizes(config.databasePath),

@@ -4,8 +4,8 @@ import { SECOND } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { readBackupStatus } from '../backups/backup-status.ts';
-import { syncSource } from '../feeds/sync-source.ts';
 import { counts, heartbeats, jobs, store, type Hub } from '../hub/hub.ts';
+import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
 const WORKER_ALIVE_SECONDS = 30;
 
@@ -31,7 +31,7 @@ export function readHealth(hub: Hub): Health {
   const lastSeenSeconds = seenAt === null ? null : wholeSeconds(hub.clock() - seenAt);
   return {
     ok: true,
-    failedJobs: kept.value('jobs', `${syncSource.name},failed`),
+    failedJobs: kept.value('jobs', `${SYNC_SOURCE},failed`),
     database: 'ok',
     worker: { ok: lastSeenSeconds !== null && lastSeenSeconds <= WORKER_ALIVE_SECONDS, lastSeenSeconds },
     schemaVersion: schemaVersion(hub)(),

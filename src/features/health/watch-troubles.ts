@@ -3,12 +3,12 @@ import { byteSize } from '../../platform/http/html.ts';
 import { isTroubleOpen, tellTroubles, watchTrouble } from '../alerts/raise-alerts.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
 import { leastFree, spaceNeeded } from '../backups/backup-folder.ts';
-import { syncSource } from '../feeds/sync-source.ts';
 import { counts, heartbeats, jobHandlers, jobs, once, type Hub } from '../hub/hub.ts';
 import { readStorageSizes } from './read-health.ts';
 import { createWorker, type Worker } from '../../platform/jobs/worker.ts';
 import { deliverAlert } from '../alerts/deliver-alert.ts';
 import { noteError } from '../errors/error-store.ts';
+import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
 /** Space is low until so many times what is too little is free, so that the trouble does not come and go. */
 export const SPACE_HYSTERESIS = 1.1;
@@ -19,7 +19,7 @@ export const BURST_TIME = 10 * MINUTE;
 
 /** Notices the end of troubles that are raised where they happen. */
 export function watchEnds(hub: Hub): void {
-  if (jobs(hub).failedCount(syncSource.name) === 0) watchTrouble(hub, 'sync-failed', null);
+  if (jobs(hub).failedCount(SYNC_SOURCE) === 0) watchTrouble(hub, 'sync-failed', null);
   if (counts(hub).read().value('webhooks', 'silent') === 0) watchTrouble(hub, 'webhook-silent', null);
 }
 

@@ -3,7 +3,7 @@ import { codeOf } from '../../platform/error-code.ts';
 import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
-import { excerpt } from '../../platform/markup/plain-text.ts';
+import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
 import { metLimit, once, takeTurn, type Hub } from '../hub/hub.ts';

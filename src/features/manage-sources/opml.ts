@@ -1,7 +1,7 @@
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { HttpError } from '../../platform/http/reply.ts';
-import { escapeHtml } from '../../platform/markup/entities.ts';
-import { excerpt, singleLine } from '../../platform/markup/plain-text.ts';
+import { escapeHtml } from '../../platform/markup/escape-html.ts';
+import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
 import { attributeOf, childOf, parseXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { audit, type By } from '../audit/audit.ts';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { excerpt, plainText } from '../../platform/markup/plain-text.ts';
+import { plainText } from '../../platform/markup/plain-text.ts';
+import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';

@@ -3,7 +3,7 @@ import { isoTime } from '../../platform/clock.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
-import { escapeHtml } from '../../platform/markup/entities.ts';
+import { escapeHtml } from '../../platform/markup/escape-html.ts';
 import { attachmentUrl, contentWithImages, listedAttachments, type LinkHub } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import { hubSeed } from '../hub/hub-seed-store.ts';

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createInput, type Input } from '../../platform/http/input.ts';
 import { invalid, notFound } from '../../platform/http/reply.ts';
-import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
+import { decodeEntities } from '../../platform/markup/entities.ts';
+import { escapeHtml } from '../../platform/markup/escape-html.ts';
 import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
 import { attachFiles, keepFiles, type ReceivedFile } from '../attachments/receive-upload.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';

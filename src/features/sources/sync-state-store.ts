@@ -1,8 +1,11 @@
 import { DAY, HOUR } from '../../platform/clock.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
-import { excerpt } from '../../platform/markup/plain-text.ts';
+import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { store } from '../hub/hub.ts';
 import { TITLE_MAX, type SourceState } from './source-store.ts';
+
+/** The name of the jobs that synchronise a source. */
+export const SYNC_SOURCE = 'sync-source';
 
 /** What tells whether a feed has changed since it was last read. */
 export type Validators = { etag: string | null; lastModified: string | null; bodyHash: string | null };

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
 import { essenceOf } from '../../platform/http/headers.ts';
 import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
-import { singleLine } from '../../platform/markup/plain-text.ts';
+import { singleLine } from '../../platform/markup/tidy-text.ts';
 import { textToHtml } from '../feeds/feed-values.ts';
 import type { IncomingFile, IncomingPost } from '../posts/post-store.ts';
 

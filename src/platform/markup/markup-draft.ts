@@ -1,4 +1,4 @@
-import { escapeHtml } from './entities.ts';
+import { escapeHtml } from './escape-html.ts';
 import { fileNameOr, type ImageCandidate, imageLink, mediaLink } from './remote-media.ts';
 
 // Links may add to the length, so this stays well below what is read.

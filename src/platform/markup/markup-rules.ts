@@ -1,6 +1,6 @@
-import { escapeHtml } from './entities.ts';
+import { escapeHtml } from './escape-html.ts';
 import type { Attributes } from './html-tokenizer.ts';
-import { singleLine } from './plain-text.ts';
+import { singleLine } from './tidy-text.ts';
 import { safeLink } from './safe-url.ts';
 
 /** How an element takes its place: which open elements it closes, and whether it vanishes when nothing is in it. */

@@ -1,5 +1,6 @@
-import { excerpt, singleLine } from './plain-text.ts';
-import { decodeAttributeEntities, escapeHtml } from './entities.ts';
+import { excerpt, singleLine } from './tidy-text.ts';
+import { decodeAttributeEntities } from './entities.ts';
+import { escapeHtml } from './escape-html.ts';
 import type { Attributes } from './html-tokenizer.ts';
 import { attribute } from './markup-rules.ts';
 import { webUrl } from './safe-url.ts';

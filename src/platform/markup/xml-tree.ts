@@ -1,4 +1,5 @@
-import { decodeXmlText, escapeHtml } from './entities.ts';
+import { decodeXmlText } from './entities.ts';
+import { escapeHtml } from './escape-html.ts';
 import { VOID_ELEMENTS } from './html-tokenizer.ts';
 import { readAttributes, scanXml, type XmlHandler, XmlLimitError, type XmlStartTag } from './xml-tokenizer.ts';
 

@@ -1,0 +1,45 @@
+// How far around a cut the limits of characters are looked for; more than the longest emoji.
+const GRAPHEME_WINDOW = 64;
+
+// C0 and C1 controls but tab and line feed, the byte order mark, and the noncharacters at the end of the first plane.
+const UNWANTED = /[\0-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]/;
+const EVERY_UNWANTED = new RegExp(UNWANTED, 'g');
+const UNTIDY = new RegExp(`${UNWANTED.source}|[^\\S ]|  `);
+
+let graphemes: Intl.Segmenter | undefined; // made at its first use: it takes milliseconds
+
+/** The beginning of a text in at most `maxLength` UTF-16 units, cut between words where it can be, with an ellipsis. */
+export function excerpt(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  if (maxLength < 1) return '';
+  const limit = maxLength - 1;
+  const start = text.slice(0, /\s/.test(text.charAt(limit)) ? limit : wordEnd(text, limit));
+  return `${start.replace(/[\s,;:–—-]{0,20}$/, '')}…`;
+}
+
+/** The end of the last word before `limit`; of the last character, where that would lose more than half. */
+function wordEnd(text: string, limit: number): number {
+  for (let index = limit - 1; index >= limit / 2; index -= 1) {
+    if (/\s/.test(text.charAt(index))) return index;
+  }
+  return graphemeStart(text, limit);
+}
+
+function graphemeStart(text: string, limit: number): number {
+  const from = Math.max(0, limit - GRAPHEME_WINDOW);
+  graphemes ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
+  const segment = graphemes.segment(text.slice(from, limit + GRAPHEME_WINDOW)).containing(limit - from);
+  return from + (segment?.index ?? 0);
+}
+
+/** The text without invisible control characters; line ends become line feeds, form feeds spaces. */
+export function withoutControls(text: string): string {
+  if (!UNWANTED.test(text)) return text;
+  return text.replace(/\r\n?/g, '\n').replace(/\f/g, ' ').replace(EVERY_UNWANTED, '');
+}
+
+/** One line: no controls, every run of white space, also the hard kind, a single space, none at the ends. */
+export function singleLine(text: string): string {
+  const trimmed = text.trim();
+  return UNTIDY.test(trimmed) ? withoutControls(trimmed).replace(/\s+/g, ' ').trim() : trimmed;
+}
