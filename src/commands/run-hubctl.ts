@@ -48,7 +48,7 @@ export const COMMANDS: ListedCommand[] = [
   {
     name: 'rehearse', usage: 'rehearse <address>',
     summary: 'Internal step of scripts/verify-backup.sh --rehearse; run that instead.',
-    load: async () => (await import('./rehearse.ts')).rehearseCommand,
+    load: async () => (await import('./restore.ts')).rehearseCommand,
   },
   {
     name: 'restore', usage: 'restore begin <backup_dir> | swap | open | finish | undo | state',

@@ -5,7 +5,7 @@ import { byteSize } from '../../platform/http/html.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { attachments, uploads, type NewUpload } from './attachment-store.ts';
-import { RefusedFile } from './byte-walk.ts';
+import { RefusedFile } from './recognise-images.ts';
 import { cleanFilename, startRecognition } from './recognise-file.ts';
 import { noteScan, scanFile, scanLater, scannerOf, type ScannerOptions } from './scan-file.ts';
 import { uploadFiles } from './upload-files.ts';

@@ -1,9 +1,9 @@
 import { TextDecoder } from 'node:util';
 import {
-  hasMore, peek, RefusedFile, startWalk, take, type ArrivingFile, type FedWalk, type Walk,
-} from './byte-walk.ts';
-import { PNG_SIGNATURE, walkGif, walkJpeg, walkPng, type ImageSize } from './recognise-images.ts';
-import { walkAvif, walkWebp } from './recognise-webp-avif.ts';
+  type ArrivingFile, type FedWalk, hasMore, type ImageSize, peek, RefusedFile, startWalk, take, type Walk, walkGif,
+  walkJpeg,
+} from './recognise-images.ts';
+import { PNG_SIGNATURE, walkAvif, walkPng, walkWebp } from './recognise-png-webp-avif.ts';
 
 /** `extension` is the usual one of the type, without a dot; images have a size. */
 export type RecognisedFile = { mediaType: string; extension: string; width?: number; height?: number };
@@ -136,7 +136,9 @@ const BINARY = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/;
 
 /** The whole file must be UTF-8, or UTF-16 with a byte order mark, without control characters of binary data. */
 export function* walkText(file: ArrivingFile): Walk<object> {
-  const decoder = new TextDecoder(encodingOf(yield* peek(file, 2)), { fatal: true });
+  const mark = (yield* peek(file, 2)).toString('hex');
+  const encoding = mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';
+  const decoder = new TextDecoder(encoding, { fatal: true });
   while (yield* hasMore(file)) {
     const bytes = file.atHand();
     if (BINARY.test(decode(decoder, bytes))) throw notText();
@@ -144,12 +146,6 @@ export function* walkText(file: ArrivingFile): Walk<object> {
   }
   decode(decoder);
   return {};
-}
-
-function encodingOf(head: Buffer): string {
-  const mark = head.toString('hex');
-  if (mark === 'fffe') return 'utf-16le';
-  return mark === 'feff' ? 'utf-16be' : 'utf-8';
 }
 
 /** The next part of the text; without bytes, its end, where no character may be left unfinished. */

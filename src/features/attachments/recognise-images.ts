@@ -1,5 +1,116 @@
-import { crc32 } from 'node:zlib';
-import { ignoreRest, nothingMore, RefusedFile, take, type ArrivingFile, type Walk } from './byte-walk.ts';
+
+/**
+ * `type`: not one of the admitted types, or not what the name's extension says (415).
+ * `damaged`: of an admitted type, but not whole (422). `dimensions`: more pixels than are admitted (422).
+ */
+export type RefusalKind = 'type' | 'damaged' | 'dimensions';
+
+/** Thrown for a file that is not kept because of what it holds; the message is for the person who sent it. */
+export class RefusedFile extends Error {
+  readonly kind: RefusalKind;
+
+  constructor(kind: RefusalKind, reason: string) {
+    super(reason);
+    this.kind = kind;
+  }
+}
+
+/** A reading of a file in one pass, which yields whenever the bytes it needs next have not come yet. */
+export type Walk<T> = Generator<undefined, T, undefined>;
+
+/** A file while it arrives. Its position only grows, so that no loop in a file can be followed twice. */
+export type ArrivingFile = {
+  /** Where the next byte lies in the file; after a long skip, beyond what has come. */
+  position: () => number;
+  /** Whether so many bytes are at hand. Refuses the file when it has ended before them. */
+  ready: (count: number) => boolean;
+  /** All bytes at hand, without moving on. */
+  atHand: () => Buffer;
+  /** The next byte; only where `ready(1)`. */
+  byte: () => number;
+  skip: (count: number) => void;
+  ended: () => boolean;
+};
+
+/** Takes a file in pieces of any size, of which it keeps none; either call throws what the walk throws. */
+export type FedWalk<T> = { push: (chunk: Buffer) => void; finish: () => T };
+
+const NOTHING: Buffer = Buffer.alloc(0);
+
+/** Sets out on a walk, which must not end before the file does. */
+export function startWalk<T>(walk: (file: ArrivingFile) => Walk<T>): FedWalk<T> {
+  let held = NOTHING;
+  let start = 0; // position of the first byte in held
+  let next = 0;
+  let ended = false;
+  const steps = walk({
+    position: () => next,
+    ready: (count) => {
+      if (next + count <= start + held.length) return true;
+      if (ended) throw cutShort();
+      return false;
+    },
+    atHand: () => held.subarray(next - start),
+    byte: () => held[next++ - start] ?? 0,
+    skip: (count) => void (next += count),
+    ended: () => ended,
+  });
+  const dropUsed = () => {
+    const used = Math.min(next - start, held.length);
+    start += used;
+    held = held.subarray(used);
+  };
+  return {
+    push: (chunk) => {
+      held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+      dropUsed();
+      steps.next();
+      dropUsed();
+      held = held.length === 0 ? NOTHING : Buffer.from(held);
+    },
+    finish: () => {
+      ended = true;
+      const last = steps.next();
+      // A generator that has thrown is done, without a value.
+      if (last.done !== true || last.value === undefined) throw cutShort();
+      return last.value;
+    },
+  };
+}
+
+/** Takes the next bytes. */
+export function* take(file: ArrivingFile, count: number): Walk<Buffer> {
+  while (!file.ready(count)) yield;
+  const bytes = file.atHand().subarray(0, count);
+  file.skip(count);
+  return bytes;
+}
+
+/** The first bytes without taking them; fewer where the file is shorter. */
+export function* peek(file: ArrivingFile, count: number): Walk<Buffer> {
+  while (file.atHand().length < count && !file.ended()) yield;
+  return file.atHand().subarray(0, count);
+}
+
+/** Waits for further bytes; false at the end of the file. Refuses a file that ended before the position. */
+export function* hasMore(file: ArrivingFile): Walk<boolean> {
+  while (file.atHand().length === 0 && !file.ended()) yield;
+  return file.atHand().length > 0 || !file.ready(0);
+}
+
+/** The file must end here. What follows the end of an image is shown by nobody and may be anything. */
+export function* nothingMore(file: ArrivingFile): Walk<void> {
+  if (yield* hasMore(file)) throw new RefusedFile('damaged', 'The file continues after the end of its content.');
+}
+
+/** The rest of the file may be anything. */
+export function* ignoreRest(file: ArrivingFile): Walk<void> {
+  while (yield* hasMore(file)) file.skip(file.atHand().length);
+}
+
+function cutShort(): RefusedFile {
+  return new RefusedFile('damaged', 'The file ends too early; it was cut short or is damaged.');
+}
 
 /** In pixels, as the file stores them: a rotation asked for by its metadata is not applied. */
 export type ImageSize = { width: number; height: number };
@@ -25,68 +136,6 @@ export function imageSize(width: number, height: number): ImageSize {
 /** The refusal of an image that is not whole; `what` is wrong with it. */
 export function damaged(format: string, what: string): RefusedFile {
   return new RefusedFile('damaged', `The ${format} image is damaged: ${what}.`);
-}
-
-export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
-
-const PNG_HEADER_BYTES = 13;
-// The critical chunks that may follow IHDR; a reader that knows no other must give up at any other.
-const PNG_BODY_CHUNKS = ['PLTE', 'IDAT', 'IEND'];
-const MAX_CHUNK_LENGTH = 2 ** 31 - 1;
-
-// Colour type to the bit depths it admits (PNG 3rd edition, section 11.2.1).
-const PNG_DEPTHS: Record<number, number[]> = {
-  0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16],
-};
-const PALETTE_COLOUR = 3;
-
-/**
- * Walks the chunks of a PNG from IHDR to IEND, which must end the file: what programs have left behind it is, for one,
- * the rest of a screenshot that its owner believed cut off.
- */
-export function* walkPng(file: ArrivingFile): Walk<ImageSize> {
-  file.skip(PNG_SIGNATURE.length);
-  const { size, needsPalette } = yield* readPngHeader(file);
-  const seen = new Set<string>();
-  while (!seen.has('IEND')) {
-    const { type, length } = yield* readChunkHead(file);
-    if (isCritical(type) && !PNG_BODY_CHUNKS.includes(type)) {
-      throw damaged('PNG', `a chunk ${type} stands where none may`);
-    }
-    if (type === 'IDAT' && needsPalette && !seen.has('PLTE')) throw damaged('PNG', 'it has no palette');
-    if (type === 'IEND' && length > 0) throw damaged('PNG', 'its last chunk is not empty');
-    if (isCritical(type)) seen.add(type);
-    file.skip(length + 4);
-  }
-  if (!seen.has('IDAT')) throw damaged('PNG', 'it has no image data');
-  yield* nothingMore(file);
-  return size;
-}
-
-function* readPngHeader(file: ArrivingFile): Walk<{ size: ImageSize; needsPalette: boolean }> {
-  const { type, length } = yield* readChunkHead(file);
-  if (type !== 'IHDR' || length !== PNG_HEADER_BYTES) throw damaged('PNG', 'it does not begin with its header');
-  const header = yield* take(file, PNG_HEADER_BYTES + 4);
-  const [depth = 0, colour = 0, compression, filter, interlace = 0] = header.subarray(8);
-  const isLegal = PNG_DEPTHS[colour]?.includes(depth) === true && compression === 0 && filter === 0 && interlace <= 1;
-  if (!isLegal) throw damaged('PNG', 'its header names a form that PNG does not have');
-  if (crc32(header.subarray(0, PNG_HEADER_BYTES), crc32('IHDR')) !== header.readUInt32BE(PNG_HEADER_BYTES)) {
-    throw damaged('PNG', 'the checksum of its header is wrong');
-  }
-  return { size: imageSize(header.readUInt32BE(0), header.readUInt32BE(4)), needsPalette: colour === PALETTE_COLOUR };
-}
-
-function* readChunkHead(file: ArrivingFile): Walk<{ type: string; length: number }> {
-  const head = yield* take(file, 8);
-  const length = head.readUInt32BE(0);
-  const type = head.toString('latin1', 4, 8);
-  if (length > MAX_CHUNK_LENGTH || !/^[A-Za-z]{4}$/.test(type)) throw damaged('PNG', 'one of its chunks is not one');
-  return { type, length };
-}
-
-/** A capital first letter: nobody can draw the image without this chunk. */
-function isCritical(type: string): boolean {
-  return type < 'a';
 }
 
 // Codes that follow 0xFF (ITU-T T.81, table B.1).

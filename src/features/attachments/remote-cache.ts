@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HOUR, MINUTE } from '../../platform/clock.ts';
@@ -8,7 +8,7 @@ import { HttpError } from '../../platform/http/reply.ts';
 import { createHostLanes, createSlots } from '../../platform/limit-concurrency.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { bufferedCounts, metLimit, once, type Hub } from '../hub/hub.ts';
-import { RefusedFile } from './byte-walk.ts';
+import { RefusedFile } from './recognise-images.ts';
 import { cachedFiles } from './attachment-store.ts';
 import { recogniseContent } from './recognise-file.ts';
 
@@ -50,7 +50,7 @@ export async function openRemoteFile(hub: Hub, url: string): Promise<CachedConte
   if (hub.config.attachmentCacheMaxBytes === 0) {
     throw new HttpError(404, 'The hub keeps no copies of publishers’ files.');
   }
-  const urlHash = hashOf(url);
+  const urlHash = hash('sha256', url);
   const failure = cachedFiles(hub).failureOf(urlHash);
   try {
     if (failure !== undefined) throw unavailable(failure);
@@ -76,8 +76,7 @@ async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | unde
   const known = cachedFiles(hub).find(urlHash);
   if (!known || (await sizeOf(hub, urlHash)) !== known.bytes) return undefined;
   ignoringFullDisk(() => cachedFiles(hub).noteUse(known));
-  const { bytes, mediaType, sha256 } = known;
-  return { path: pathOf(hub, urlHash), bytes, mediaType, sha256 };
+  return { ...known, path: pathOf(hub, urlHash) };
 }
 
 function fetchOnce(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
@@ -96,11 +95,11 @@ function fetchOnce(hub: Hub, urlHash: string, url: string): Promise<CachedConten
 
 async function fetchAndKeep(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
   const { body, mediaType } = await fetchContent(hub, url).catch((error: unknown) => remember(hub, urlHash, error));
-  const sha256 = createHash('sha256').update(body).digest('hex');
+  const content = { bytes: body.length, mediaType, sha256: hash('sha256', body) };
   await writeFile(hub, urlHash, body);
-  cachedFiles(hub).keep({ urlHash, bytes: body.length, mediaType, sha256 });
+  cachedFiles(hub).keep({ urlHash, ...content });
   await evict(hub, urlHash);
-  return { path: pathOf(hub, urlHash), bytes: body.length, mediaType, sha256 };
+  return { ...content, path: pathOf(hub, urlHash) };
 }
 
 async function fetchContent({ config, outbound }: Hub, url: string): Promise<{ body: Buffer; mediaType: string }> {
@@ -151,10 +150,6 @@ async function removeStrays(hub: Hub): Promise<void> {
 /** The folder of publishers' files: cache/<first two digits>/<sha256 of the URL>. Losing one costs a request. */
 function pathOf({ config }: Hub, urlHash: string): string {
   return join(config.dataDir, 'cache', urlHash.slice(0, 2), urlHash);
-}
-
-function hashOf(url: string): string {
-  return createHash('sha256').update(url).digest('hex');
 }
 
 /** Bytes on disk, or undefined when it is not there. */

@@ -37,24 +37,21 @@ export async function serveFile(file: ServedFile, request: Pick<HubRequest, 'hea
   try {
     const { size } = await statFd(fd);
     if (size !== file.bytes) throw missing();
-    const mayBePart = method === 'GET' && ifRangeAllows(one(asked['if-range']), etag);
+    const ifRange = asked['if-range'];
+    const mayBePart = method === 'GET' && ifRangeAllows(typeof ifRange === 'string' ? ifRange : undefined, etag);
     const range = mayBePart ? parseRange(asked.range, size) : undefined;
-    if (range === 'unsatisfiable') throw outside(size);
-    return range ? part(fd, range, size, headers) : whole(fd, size, headers);
+    if (range === 'unsatisfiable') {
+      throw new HttpError(416, 'The file has no such byte range.', { headers: { 'content-range': `bytes */${size}` } });
+    }
+    const { start, end } = range ?? { start: 0, end: size - 1 };
+    const length = end - start + 1;
+    const about: ReplyHeaders = { ...headers, 'content-length': String(length) };
+    if (range) about['content-range'] = `bytes ${start}-${end}/${size}`;
+    return { status: range ? 206 : 200, headers: about, body: { fd, start, length } };
   } catch (error) {
     await closeFd(fd);
     throw error;
   }
-}
-
-function whole(fd: number, size: number, headers: ReplyHeaders): Reply {
-  return { status: 200, headers: { ...headers, 'content-length': String(size) }, body: { fd, start: 0, length: size } };
-}
-
-function part(fd: number, range: { start: number; end: number }, size: number, headers: ReplyHeaders): Reply {
-  const { start, end } = range;
-  const about = { 'content-range': `bytes ${start}-${end}/${size}`, 'content-length': String(end - start + 1) };
-  return { status: 206, headers: { ...headers, ...about }, body: { fd, start, length: end - start + 1 } };
 }
 
 function headersOf({ mediaType, filename, isPublic }: ServedFile, etag: string): ReplyHeaders {
@@ -81,14 +78,6 @@ async function openFile(path: string): Promise<number> {
 
 function missing(): HttpError {
   return new HttpError(404, 'The file is missing.');
-}
-
-function outside(size: number): HttpError {
-  return new HttpError(416, 'The file has no such byte range.', { headers: { 'content-range': `bytes */${size}` } });
-}
-
-function one(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }
 
 /** What decides where a file is had: of the hub, its address and whether it keeps copies of publishers' files. */

@@ -117,9 +117,12 @@ function shown(text: string): string {
 
 const PIECE = 1_024 * 1_024; // bytes
 
-/** Opens for reading; does not follow a link, nor wait for a pipe. */
+/** Flags to open a file for reading that do not follow a link, nor wait for a pipe. */
+export const READ_PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** Opens a plain file for reading. */
 export function openPlainFile(path: string): Promise<FileHandle> {
-  return open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  return open(path, READ_PLAIN);
 }
 
 /** Length and SHA-256 of the bytes on disk. */

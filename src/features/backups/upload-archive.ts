@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ArchiveError, gunzipFile, gzipFile, type WrittenFile } from '../../platform/archive/gzip-file.ts';
@@ -11,7 +11,7 @@ import { createFile, sync } from '../../platform/files/durable-file.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import type { UploadRow } from '../attachments/attachment-store.ts';
 import { BackupError } from './backup-folder.ts';
-import { openPlainFile, type AbsentUpload } from './manifest.ts';
+import { openPlainFile, READ_PLAIN, type AbsentUpload } from './manifest.ts';
 
 type ArchiveOptions = {
   dataDir: string;
@@ -60,7 +60,8 @@ function* members(
       continue;
     }
     try {
-      yield toMember(row, upload.content());
+      const { bytes: size, createdAt: modifiedAt } = row;
+      yield { kind: 'file', name: uploadPath(sha256), size, modifiedAt, content: upload.content() };
       written.add(sha256);
       if (!upload.isSound()) absent.set(sha256, { sha256, why: 'damaged' });
     } finally {
@@ -70,16 +71,9 @@ function* members(
   }
 }
 
-function toMember({ sha256, bytes, createdAt }: UploadRow, content: Generator<Buffer, void>): PackedMember {
-  return { kind: 'file', name: uploadPath(sha256), size: bytes, modifiedAt: createdAt, content };
-}
-
 function bySha256(a: AbsentUpload, b: AbsentUpload): number {
   return a.sha256 < b.sha256 ? -1 : 1;
 }
-
-/** Does not follow a link, nor wait for a pipe. */
-const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 const PIECE = 256 * 1_024; // bytes
 
@@ -119,7 +113,7 @@ export function openUpload(dataDir: string, row: UploadRow): OpenUpload | 'missi
 
 function openOrMissing(path: string): number | undefined {
   try {
-    return openSync(path, READ);
+    return openSync(path, READ_PLAIN);
   } catch (error) {
     if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENXIO'].includes(codeOf(error) ?? '')) return undefined;
     throw error;

@@ -47,13 +47,10 @@ export function mediaTypeOf(text: string | null | undefined): string | null {
 export function parseDuration(text: string | null | undefined): number | null {
   const parts = text?.trim().split(':') ?? [];
   if (parts.length === 0 || parts.length > 3) return null;
-  if (!parts.every((part, index) => isNumber(part, index === parts.length - 1))) return null;
+  const [last = '', ...before] = parts.map((part) => part.trim()).reverse(); // the last may have a fraction
+  if (!/^\d{1,9}(?:\.\d+)?$/.test(last) || !before.every((part) => /^\d{1,9}$/.test(part))) return null;
   const seconds = parts.reduce((total, part) => total * 60 + Number(part), 0);
   return Math.round(seconds);
-}
-
-function isNumber(part: string, mayHaveFraction: boolean): boolean {
-  return (mayHaveFraction ? /^\d{1,9}(?:\.\d+)?$/ : /^\d{1,9}$/).test(part.trim());
 }
 
 /** A count of bytes; null where it is missing, empty, zero or garbage, as lengths in feeds often are. */

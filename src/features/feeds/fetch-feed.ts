@@ -41,11 +41,14 @@ export async function fetchFeed(
   hub: Hub, url: string, validators: Validators, { discover, signal }: FetchOptions,
 ): Promise<FetchedFeed> {
   const response = await request(hub, url, validators, signal);
-  const askedFor = freshnessMs(response.headers, hub.clock()) ?? 0;
-  if (response.status === 304 && hasValidators(validators)) return { feed: null, url, validators, askedFor };
+  const { headers } = response;
+  const askedFor = freshnessMs(headers, hub.clock()) ?? 0;
+  // Without validators nobody asked whether anything changed, and 304 answers nothing.
+  const isConditional = validators.etag !== null || validators.lastModified !== null;
+  if (response.status === 304 && isConditional) return { feed: null, url, validators, askedFor };
   requireSuccess(response, hub.clock());
   const bodyHash = createHash('sha256').update(response.body).digest('hex');
-  const fresh = validatorsOf(response, bodyHash);
+  const fresh = { etag: usable(headers.etag), lastModified: usable(headers['last-modified']), bodyHash };
   const stays = permanentAddress(url, response);
   if (bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
   try {
@@ -67,11 +70,6 @@ function request(
     ...(lastModified ? { 'if-modified-since': lastModified } : {}),
   };
   return outbound({ url, headers, maxBytes: MAX_BYTES, ...(signal ? { signal } : {}) });
-}
-
-/** Without them nobody asked whether anything changed, and 304 answers nothing. */
-function hasValidators({ etag, lastModified }: Validators): boolean {
-  return etag !== null || lastModified !== null;
 }
 
 function requireSuccess({ status, url, headers }: OutboundResponse, now: number): void {
@@ -100,10 +98,6 @@ const MEANINGS: Record<number, string> = {
 function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse): string {
   if (movedPermanentlyTo === null) return url;
   return url.startsWith('https:') && !movedPermanentlyTo.startsWith('https:') ? url : movedPermanentlyTo;
-}
-
-function validatorsOf({ headers }: OutboundResponse, bodyHash: string): Validators {
-  return { etag: usable(headers.etag), lastModified: usable(headers['last-modified']), bodyHash };
 }
 
 /** A validator that is longer than a header may well be would only bring refusals (431). */

@@ -1,6 +1,6 @@
 import { essenceOf } from '../../platform/http/headers.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
-import { endOfTag, readAttributes, scanXml, type XmlHandler } from '../../platform/markup/xml-tokenizer.ts';
+import { endOfTag, readAttributes, scanXml } from '../../platform/markup/xml-tokenizer.ts';
 import { parseXmlTree } from '../../platform/markup/xml-tree.ts';
 import { absoluteUrl, NotAFeedError, type ParsedFeed } from './feed-values.ts';
 import { parseAtom } from './parse-atom.ts';
@@ -66,17 +66,13 @@ const NAMESPACES_IN_ATOM: ReadonlyMap<string, string> = new Map([
  */
 export function parseFeed(bytes: Buffer, source: { url: string; contentType: string | null }): ParsedFeed {
   const text = decodeText(bytes, source.contentType);
-  const first = firstCharacter(text);
+  const first = text.trimStart().charAt(0);
   if (first === '') throw new NotAFeedError('the document is empty');
   if (first === '{' || first === '[' || text.trim() === 'null') return parseJsonFeed(text.trim(), source.url);
   const isPage = isHtmlPage(text);
   const feed = isPage && startsWithHtml(text) ? null : parseXmlFeed(text, source.url);
   if (feed === null) throw new NotAFeedError(`the document is ${describe(text, first, isPage)}`);
   return feed;
-}
-
-function firstCharacter(text: string): string {
-  return text.trimStart().charAt(0);
 }
 
 /** Other tags may be a server's warning in front of a feed; these are not. */
@@ -104,19 +100,15 @@ function findRoot(text: string): Root | null {
   let root: Root | null = null;
   let seen = 0;
   const ignore = (): boolean => true;
-  const finder: XmlHandler = {
+  scanXml(text, {
     startTag(tag) {
       const kind = ROOTS.get(tag.name.slice(tag.name.indexOf(':') + 1).toLowerCase());
       if (kind !== undefined) root = { kind, start: tag.start };
       seen += 1;
       return root === null && seen < MAX_TAGS_BEFORE_ROOT;
     },
-    endTag: ignore,
-    text: ignore,
-    cdata: ignore,
-    skipped: ignore,
-  };
-  scanXml(text, finder);
+    endTag: ignore, text: ignore, cdata: ignore, skipped: ignore,
+  });
   return root;
 }
 

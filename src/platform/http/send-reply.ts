@@ -93,7 +93,7 @@ async function file(
   res.writeHead(reply.status, headers);
   if (req.method === 'HEAD') {
     res.end();
-    await closeFile(body);
+    await closeFd(body.fd);
   } else {
     await sendFile(res, body).catch(() => res.destroy());
   }
@@ -132,13 +132,8 @@ async function sendFile(res: ServerResponse, slice: FileSlice): Promise<void> {
     if (idle.length < IDLE_PAIRS) idle.push(pair); // not after a failure: it may still be on its way to the socket
     res.end();
   } finally {
-    await closeFile(slice);
+    await closeFd(slice.fd);
   }
-}
-
-/** For an answer without a body after all. */
-function closeFile({ fd }: FileSlice): Promise<void> {
-  return closeFd(fd);
 }
 
 async function pump(res: ServerResponse, { fd, start, length }: FileSlice, [first, second]: Pair): Promise<void> {

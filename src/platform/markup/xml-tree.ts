@@ -1,7 +1,7 @@
 import { decodeXmlText } from './entities.ts';
 import { escapeHtml } from './escape-html.ts';
 import { VOID_ELEMENTS } from './html-tokenizer.ts';
-import { readAttributes, scanXml, type XmlHandler, XmlLimitError, type XmlStartTag } from './xml-tokenizer.ts';
+import { readAttributes, scanXml, XmlLimitError, type XmlStartTag } from './xml-tokenizer.ts';
 
 /** An element as a range of its document: text and attributes are decoded when asked for. */
 export type XmlElement = {
@@ -127,6 +127,8 @@ function attributesOf(element: XmlElement): ReadonlyMap<string, string> {
   return element.attributes;
 }
 
+const PASSING_TAGS = { startTag: () => true, endTag: () => true, skipped: () => undefined };
+
 /** The decoded text of an element and all it holds, tags left out. */
 export function textOf(element: XmlElement): string {
   const { source, innerStart, innerEnd, hasSections, children } = element;
@@ -136,14 +138,11 @@ export function textOf(element: XmlElement): string {
     if (only !== null) return only;
   }
   const parts: string[] = [];
-  const collector: XmlHandler = {
-    startTag: () => true,
-    endTag: () => true,
+  scanXml(source, {
+    ...PASSING_TAGS,
     text: (start, end) => parts.push(decodeXmlText(source.slice(start, end))),
     cdata: (start, end) => parts.push(source.slice(start, end)),
-    skipped: () => undefined,
-  };
-  scanXml(source, collector, innerStart, innerEnd);
+  }, innerStart, innerEnd);
   return parts.join('');
 }
 
@@ -166,18 +165,10 @@ function onlySection(source: string, start: number, end: number): string | null 
 }
 
 function createElement(name: string, source: string, tag: XmlStartTag): XmlElement {
+  const { start, attributesStart, attributesEnd, end } = tag;
   return {
-    name,
-    source,
-    start: tag.start,
-    attributesStart: tag.attributesStart,
-    attributesEnd: tag.attributesEnd,
-    innerStart: tag.end,
-    innerEnd: tag.end,
-    end: tag.end,
-    hasSections: false,
-    children: [],
-    attributes: null,
+    name, source, start, attributesStart, attributesEnd, innerStart: end, innerEnd: end, end,
+    hasSections: false, children: [], attributes: null,
   };
 }
 
@@ -268,12 +259,9 @@ function writeText(element: XmlElement, start: number, end: number, cdata: Cdata
     parts.push(source.slice(start, end).replaceAll('<', '&lt;'));
     return;
   }
-  const writer: XmlHandler = {
-    startTag: () => true,
-    endTag: () => true,
+  scanXml(source, {
+    ...PASSING_TAGS,
     text: (from, to) => parts.push(source.slice(from, to).replaceAll('<', '&lt;')),
     cdata: (from, to) => parts.push(cdata === 'html' ? source.slice(from, to) : escapeHtml(source.slice(from, to))),
-    skipped: () => undefined,
-  };
-  scanXml(source, writer, start, end);
+  }, start, end);
 }

@@ -1,5 +1,69 @@
-import { hasMore, nothingMore, RefusedFile, take, type ArrivingFile, type Walk } from './byte-walk.ts';
-import { damaged, imageSize, type ImageSize } from './recognise-images.ts';
+import { crc32 } from 'node:zlib';
+import {
+  type ArrivingFile, damaged, hasMore, imageSize, type ImageSize, nothingMore, RefusedFile, take, type Walk,
+} from './recognise-images.ts';
+
+export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
+
+const PNG_HEADER_BYTES = 13;
+// The critical chunks that may follow IHDR; a reader that knows no other must give up at any other.
+const PNG_BODY_CHUNKS = ['PLTE', 'IDAT', 'IEND'];
+const MAX_CHUNK_LENGTH = 2 ** 31 - 1;
+
+// Colour type to the bit depths it admits (PNG 3rd edition, section 11.2.1).
+const PNG_DEPTHS: Record<number, number[]> = {
+  0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16],
+};
+const PALETTE_COLOUR = 3;
+
+/**
+ * Walks the chunks of a PNG from IHDR to IEND, which must end the file: what programs have left behind it is, for one,
+ * the rest of a screenshot that its owner believed cut off.
+ */
+export function* walkPng(file: ArrivingFile): Walk<ImageSize> {
+  file.skip(PNG_SIGNATURE.length);
+  const { size, needsPalette } = yield* readPngHeader(file);
+  const seen = new Set<string>();
+  while (!seen.has('IEND')) {
+    const { type, length } = yield* readChunkHead(file);
+    if (isCritical(type) && !PNG_BODY_CHUNKS.includes(type)) {
+      throw damaged('PNG', `a chunk ${type} stands where none may`);
+    }
+    if (type === 'IDAT' && needsPalette && !seen.has('PLTE')) throw damaged('PNG', 'it has no palette');
+    if (type === 'IEND' && length > 0) throw damaged('PNG', 'its last chunk is not empty');
+    if (isCritical(type)) seen.add(type);
+    file.skip(length + 4);
+  }
+  if (!seen.has('IDAT')) throw damaged('PNG', 'it has no image data');
+  yield* nothingMore(file);
+  return size;
+}
+
+function* readPngHeader(file: ArrivingFile): Walk<{ size: ImageSize; needsPalette: boolean }> {
+  const { type, length } = yield* readChunkHead(file);
+  if (type !== 'IHDR' || length !== PNG_HEADER_BYTES) throw damaged('PNG', 'it does not begin with its header');
+  const header = yield* take(file, PNG_HEADER_BYTES + 4);
+  const [depth = 0, colour = 0, compression, filter, interlace = 0] = header.subarray(8);
+  const isLegal = PNG_DEPTHS[colour]?.includes(depth) === true && compression === 0 && filter === 0 && interlace <= 1;
+  if (!isLegal) throw damaged('PNG', 'its header names a form that PNG does not have');
+  if (crc32(header.subarray(0, PNG_HEADER_BYTES), crc32('IHDR')) !== header.readUInt32BE(PNG_HEADER_BYTES)) {
+    throw damaged('PNG', 'the checksum of its header is wrong');
+  }
+  return { size: imageSize(header.readUInt32BE(0), header.readUInt32BE(4)), needsPalette: colour === PALETTE_COLOUR };
+}
+
+function* readChunkHead(file: ArrivingFile): Walk<{ type: string; length: number }> {
+  const head = yield* take(file, 8);
+  const length = head.readUInt32BE(0);
+  const type = head.toString('latin1', 4, 8);
+  if (length > MAX_CHUNK_LENGTH || !/^[A-Za-z]{4}$/.test(type)) throw damaged('PNG', 'one of its chunks is not one');
+  return { type, length };
+}
+
+/** A capital first letter: nobody can draw the image without this chunk. */
+function isCritical(type: string): boolean {
+  return type < 'a';
+}
 
 /** A chunk of a WebP or a box of an AVIF, whose head has been read; `end` is a position in the file. */
 type Part = { type: string; end: number };
