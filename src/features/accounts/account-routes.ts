@@ -130,7 +130,7 @@ function localPath(next: string | null | undefined): string {
 export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentForm): Reply {
   const account = ownAccount(hub, viewer);
   const { tokensOf, sessionsOf } = credentials(hub);
-  const shown = settingsPage({ account, tokens: tokensOf(viewer.id), sessions: sessionsOf(viewer.id), sent });
+  const shown = settingsPage(account, tokensOf(viewer.id), sessionsOf(viewer.id), sent);
   return page(shown, sent?.problem?.status, sent?.problem?.headers);
 }
 

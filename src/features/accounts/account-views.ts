@@ -66,10 +66,8 @@ export function invitationGonePage(): Page {
 /** The form that was sent last, and what is wrong with it or came of it. */
 export type SentForm = { form: 'name' | 'password' | 'token'; problem?: HttpError; newToken?: string };
 
-type Settings = { account: Account; tokens: ApiToken[]; sessions: Session[]; sent?: SentForm | undefined };
-
 /** Everything about one's own account. */
-export function settingsPage({ account, tokens, sessions, sent }: Settings): Page {
+export function settingsPage(account: Account, tokens: ApiToken[], sessions: Session[], sent?: SentForm): Page {
   const problemOf = (form: SentForm['form']): HttpError | undefined => (sent?.form === form ? sent.problem : undefined);
   const main = html`
 <header class="page-head">

@@ -125,7 +125,8 @@ const SHRINK = 0.85;
  * otherwise. The text is cut before it is escaped, so that no escape is cut in half.
  */
 export function fitText(
-  text: string, limit: number, render: (text: string) => string, measure: (rendered: string) => number = charactersOf,
+  text: string, limit: number, render: (text: string) => string,
+  measure: (rendered: string) => number = ({ length }) => length,
 ): string {
   for (let length = Math.min(text.length, limit); ; length = Math.floor(length * SHRINK)) {
     const rendered = render(excerpt(text, length));
@@ -136,10 +137,6 @@ export function fitText(
 /** For `measure`: bytes in UTF-8. */
 export function bytesOf(text: string): number {
   return Buffer.byteLength(text);
-}
-
-function charactersOf(text: string): number {
-  return text.length;
 }
 
 const WORD_START = '=?UTF-8?B?';

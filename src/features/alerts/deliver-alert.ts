@@ -5,7 +5,6 @@ import { dueTimes, type Job } from '../../platform/jobs/job-queue.ts';
 import { PermanentError, RetryLaterError } from '../../platform/jobs/worker.ts';
 import { jobs, store, type Hub, type JobKind } from '../hub/hub.ts';
 import { alertDeliveries, DELIVERY_STATES, type AlertDelivery, type DeliveryState } from './alert-store.ts';
-import type { Alert } from './alert-text.ts';
 import { describeReceiver, receiverOf, sendAlert, type Receiver, type SendResult } from './send-alert.ts';
 import { html, moment, type Html } from '../../platform/http/html.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
@@ -47,7 +46,8 @@ export async function deliver(
   const delivery = alertDeliveries(hub).find(deliveryId);
   if (delivery?.state !== 'pending') return;
   if (!receiver) throw new PermanentError('there is no receiver any more: ALERT_WEBHOOK_URL is not set');
-  const result = await sendAlert(receiver, toAlert(delivery, hub.config.baseUrl), signal);
+  const { body: text, createdAt: at, ...said } = delivery;
+  const result = await sendAlert(receiver, { ...said, text, at, hubUrl: hub.config.baseUrl }, signal);
   const next = planDelivery(result, attempts, hub.random);
   if (next.state === 'delivered') return () => alertDeliveries(hub).markDelivered(deliveryId, attempts);
   if (next.state === 'failed') throw new PermanentError(result.detail);
@@ -64,17 +64,13 @@ function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { a
   jobs(hub).settleFailed(deliverAlert.name, String(deliveryId));
 }
 
-function toAlert({ title, body, severity, event, createdAt, suppressed }: AlertDelivery, hubUrl: string): Alert {
-  return { title, text: body, severity, event, at: createdAt, hubUrl, suppressed };
-}
-
-/** What becomes of a delivery; `delayMs` from now until it is tried again. */
-type NextStep = { state: 'delivered' } | { state: 'pending'; delayMs: number } | { state: 'failed' };
-
-/** What follows the attempt just made, the `attempts`-th: waits grow (`backoff`), none is shorter than Retry-After. */
+/**
+ * What follows the attempt just made, the `attempts`-th: waits grow (`backoff`), none is shorter than Retry-After.
+ * `delayMs`: from now until it is tried again.
+ */
 export function planDelivery(
   { outcome, retryAfterMs = 0 }: Pick<SendResult, 'outcome' | 'retryAfterMs'>, attempts: number, random: Random,
-): NextStep {
+): { state: 'delivered' } | { state: 'failed' } | { state: 'pending'; delayMs: number } {
   if (outcome === 'delivered') return { state: 'delivered' };
   if (outcome === 'failed' || attempts >= MAX_ATTEMPTS) return { state: 'failed' };
   const asked = Math.min(retryAfterMs, LONGEST_WAIT) * (1 + SPREAD * random());

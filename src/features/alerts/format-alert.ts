@@ -44,9 +44,8 @@ function jsonFor(format: Exclude<AlertFormat, 'ntfy'>, alert: Alert, message: Me
 }
 
 /** For programs: nothing is escaped. */
-function plainBody(alert: Alert, { title, text, severity }: Message): object {
-  const { event, hubUrl, suppressed } = alert;
-  return { event, severity, title, text, at: isoTime(alert.at), hubUrl, suppressed };
+function plainBody({ event, at, hubUrl, suppressed }: Alert, { title, text, severity }: Message): object {
+  return { event, severity, title, text, at: isoTime(at), hubUrl, suppressed };
 }
 
 function authorizationOf(url: URL): { Authorization: string } | undefined {
@@ -64,8 +63,6 @@ export function decode(part: string): string {
   }
 }
 
-type Rule = { format: AlertFormat; matches: (url: URL) => boolean };
-
 // Names that a topic of ntfy cannot have.
 const RESERVED_TOPICS = new Set([
   'docs', 'static', 'file', 'app', 'account', 'settings', 'pricing', 'signup', 'login', 'reset-password',
@@ -74,7 +71,7 @@ const RESERVED_TOPICS = new Set([
 const DISCORD_PATH = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[\w-]+/;
 
 // The first that matches counts. Self-hosted receivers are told by their paths, whatever their hosts are called.
-const RULES: Rule[] = [
+const RULES: { format: AlertFormat; matches: (url: URL) => boolean }[] = [
   { format: 'slack', matches: (url) => isSlack(url) && url.pathname.startsWith('/services/') },
   { format: 'json', matches: isSlack }, // workflows and triggers there take JSON of their owner's making
   { format: 'slack', matches: (url) => isDiscord(url) && url.pathname.endsWith('/slack') },

@@ -69,7 +69,8 @@ function logTrouble({ log }: Hub, trouble: Trouble, subject: string): void {
 }
 
 function noteRaised(hub: Hub, trouble: Trouble, subject: string): void {
-  const known = alertEvents(hub).find(trouble) ?? untouched(trouble);
+  const untouched = { event: trouble, isTold: 0, untold: 0, subjects: [], toldAt: null, overToldAt: null };
+  const known = alertEvents(hub).find(trouble) ?? untouched;
   const subjects = withSubject(known.subjects, excerpt(subject, MAX_SUBJECT));
   alertEvents(hub).put({ ...known, isOpen: 1, untold: known.untold + 1, subjects, raisedAt: hub.clock() });
 }
@@ -113,10 +114,6 @@ function tellOne(hub: Hub, event: Trouble): void {
 
 function send(hub: Hub, trouble: Trouble, message: TroubleMessage): void {
   enqueue(hub, deliverAlert, { deliveryId: alertDeliveries(hub).create({ event: trouble, ...message }) });
-}
-
-function untouched(event: Trouble): AlertEvent {
-  return { event, isOpen: 0, isTold: 0, untold: 0, subjects: [], raisedAt: null, toldAt: null, overToldAt: null };
 }
 
 function withSubject(subjects: string[], subject: string): string[] {

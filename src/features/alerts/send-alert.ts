@@ -23,7 +23,6 @@ export type Receiver = {
 };
 
 type Received = Answer & { headers: IncomingHttpHeaders };
-type Terms = { host: string; userAgent: string; timeoutMs: number; signal: AbortSignal | undefined };
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 
@@ -46,7 +45,7 @@ export async function sendAlert(receiver: Receiver, alert: Alert, signal?: Abort
   const host = hostOf(url);
   const format = receiver.format === 'auto' ? guessFormat(url) : receiver.format;
   try {
-    const received = await exchange(formatAlert(format, url, alert), { host, userAgent, timeoutMs, signal });
+    const received = await exchange(formatAlert(format, url, alert), host, userAgent, timeoutMs, signal);
     const outcome = judgeAnswer(format, received);
     const retryAt = outcome === 'retry' ? parseRetryAfter(received.headers['retry-after'], clock()) : null;
     const retryAfter = retryAt === null ? {} : { retryAfterMs: Math.max(0, retryAt - clock()) };
@@ -74,7 +73,9 @@ function hostOf(address: string): string {
   throw new TypeError('the address for alerts must be an http or https address');
 }
 
-async function exchange(alert: AlertRequest, { host, userAgent, timeoutMs, signal }: Terms): Promise<Received> {
+async function exchange(
+  alert: AlertRequest, host: string, userAgent: string, timeoutMs: number, signal: AbortSignal | undefined,
+): Promise<Received> {
   const stop = new AbortController();
   const request = post(alert, userAgent, stop.signal);
   const closed = new NoAnswer(`${host} closed the connection without an answer`);

@@ -91,16 +91,12 @@ export const errorList = adminList<ErrorEvent, 'lastAt' | 'id'>({
   summary: 'Errors of the hub, grouped by kind, last seen first',
   key: ['lastAt', 'id'],
   select: (hub, after, limit) => errorEvents(hub).list(after, limit),
-  toJson: errorJson,
+  toJson: ({ firstAt, lastAt, ...event }) => ({ ...event, firstAt: isoTime(firstAt), lastAt: isoTime(lastAt) }),
   lead: () => html`
   <p class="lead">Unexpected errors of the hub itself, grouped by kind.</p>`,
   view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
   empty: 'No errors.',
 });
-
-function errorJson({ firstAt, lastAt, ...event }: ErrorEvent) {
-  return { ...event, firstAt: isoTime(firstAt), lastAt: isoTime(lastAt) };
-}
 
 function item({ program, message, stack, count, firstAt, lastAt }: ErrorEvent): Html {
   return html`

@@ -56,16 +56,17 @@ export function submitPostUnread(hub: Hub, { params, viewer }: MemberRequest): R
   return seeOther('/history');
 }
 
-type HistoryList = { items: ReadPost[]; next: string | null; isFirstPage: boolean };
-
 /** The posts that the viewer has read, last read first. */
-function historyPage({ items, next, isFirstPage }: HistoryList): Page {
+function historyPage(
+  { items, next, isFirstPage }: { items: ReadPost[]; next: string | null; isFirstPage: boolean },
+): Page {
+  const nothing = isFirstPage ? 'You have not read anything yet.' : 'There are no earlier posts.';
   const main = html`
 <header class="page-head">
   <h1>Reading history</h1>
   <p class="meta"><span>Only you see this.</span> <a href="/?unread=1">Unread posts</a></p>
 </header>
-${items.length > 0 ? html`<ul class="rows">${items.map(item)}</ul>` : nothing(isFirstPage)}
+${items.length > 0 ? html`<ul class="rows">${items.map(item)}</ul>` : html`<p class="empty">${nothing}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}
 ${items.length > 0 && html`
 <form method="post" action="/history/clear" class="actions">
@@ -73,10 +74,6 @@ ${items.length > 0 && html`
   <span class="hint">All posts will be unread again.</span>
 </form>`}`;
   return { title: 'Reading history', main, section: 'history' };
-}
-
-function nothing(isFirstPage: boolean): Html {
-  return html`<p class="empty">${isFirstPage ? 'You have not read anything yet.' : 'There are no earlier posts.'}</p>`;
 }
 
 function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost): Html {

@@ -19,13 +19,9 @@ export async function submitLeave(hub: Hub, req: MemberRequest): Promise<Reply> 
 }
 
 export function showLeave(hub: Hub, { viewer }: MemberRequest, problem?: HttpError): Reply {
-  const form = {
-    sources: ownedSources(hub, viewer.id),
-    obstacle: obstacleToLeaving(hub, viewer),
-    backupDays: hub.config.backupRetentionDays,
-    problem,
-  };
-  return page(leavePage(form), problem?.status, problem?.headers);
+  const { backupRetentionDays } = hub.config;
+  const form = leavePage(ownedSources(hub, viewer.id), obstacleToLeaving(hub, viewer), backupRetentionDays, problem);
+  return page(form, problem?.status, problem?.headers);
 }
 
 export function showGoodbye(): Reply {
@@ -45,16 +41,10 @@ export function downloadAccount(hub: Hub, req: MemberRequest): Reply {
   return { status: 200, headers, body: exportAccount(hub, req) };
 }
 
-/** `backupDays`: how long backups are kept; null when nothing removes them. */
-type LeaveForm = {
-  sources: OwnedSource[];
-  obstacle: HttpError | undefined;
-  backupDays: number | null;
-  problem: HttpError | undefined;
-};
-
-/** What deleting an account means, what stands in its way, and the form for it. */
-function leavePage({ sources, obstacle, backupDays, problem }: LeaveForm): Page {
+/** What deleting an account means, what stands in its way, and the form for it; `backupDays` null: kept for ever. */
+function leavePage(
+  sources: OwnedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
+): Page {
   const main = html`
 <section class="narrow">
   <h1>Delete your account</h1>

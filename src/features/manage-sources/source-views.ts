@@ -7,17 +7,16 @@ import type { ImportResult } from './opml.ts';
 /** What was typed before and what is wrong with it; empty for a fresh form. */
 export type AddForm = { values?: Record<string, string>; opml?: string; problem?: HttpError };
 
-type SourceList = { items: Source[]; next: string | null; viewer: Viewer | null; form: AddForm };
-
 const TITLED = {
   native: { summary: 'Write your own posts', placeholder: 'Notes' },
   webhook: { summary: 'Receive posts from a program (webhook)', placeholder: 'Deployments' },
 };
-
 const KINDS: Record<Source['kind'], string> = { feed: 'feed', webhook: 'webhook', native: 'own posts' };
 
 /** The list of sources, with the forms for adding some. */
-export function sourcesPage({ items, next, viewer, form }: SourceList): Page {
+export function sourcesPage(
+  { items, next, viewer, form }: { items: Source[]; next: string | null; viewer: Viewer | null; form: AddForm },
+): Page {
   const sent = form.values?.['kind'] ?? 'feed';
   const formOf = (kind: string): AddForm => sent === kind ? form : {};
   const main = html`
@@ -123,6 +122,7 @@ type SourceDetail = {
 /** One source: what it is, how its synchronisation goes for those who may change it, and its posts. */
 export function sourcePage(detail: SourceDetail): Page {
   const { source, posts, next, mayChange, isFollowed, isSyncing } = detail;
+  const empty = isSyncing ? 'The first posts are being fetched.' : 'There are no posts here yet.';
   const main = html`
 <header class="page-head">
   <h1>${source.title}</h1>
@@ -132,8 +132,9 @@ export function sourcePage(detail: SourceDetail): Page {
 </header>
 ${isFollowed !== null && followForm(source, isFollowed)}
 ${mayChange && ownerPanel(detail)}
-${posts ?? noPosts(isSyncing)}
-${next && olderPosts(source, next)}`;
+${posts ?? html`<p class="empty">${empty}</p>`}
+${next && html`
+<p class="more"><a class="button" rel="next" href="/sources/${source.id}?cursor=${next}">Older posts</a></p>`}`;
   const alternates = [
     { type: 'application/atom+xml', href: `/sources/${source.id}.atom`, title: source.title },
     { type: 'application/feed+json', href: `/sources/${source.id}.json`, title: source.title },
@@ -146,15 +147,6 @@ function followForm({ id }: Source, isFollowed: boolean): Html {
 <form class="follow" method="post" action="/sources/${id}/${isFollowed ? 'unfollow' : 'follow'}">
   <button class="secondary">${isFollowed ? 'Stop notifying me' : 'Notify me of new posts'}</button>
 </form>`;
-}
-
-function noPosts(isSyncing: boolean): Html {
-  const message = isSyncing ? 'The first posts are being fetched.' : 'There are no posts here yet.';
-  return html`<p class="empty">${message}</p>`;
-}
-
-function olderPosts({ id }: Source, next: string): Html {
-  return html`<p class="more"><a class="button" rel="next" href="/sources/${id}?cursor=${next}">Older posts</a></p>`;
 }
 
 function externalLink(url: string): Html {
@@ -219,10 +211,8 @@ export function confirmDeletePage(source: Source): Page {
   return { title: 'Delete this source?', main };
 }
 
-type TransferForm = Omit<AddForm, 'opml'>;
-
 /** Asks to whom a source is to be given. */
-export function transferPage(source: Source, { values = {}, problem }: TransferForm): Page {
+export function transferPage(source: Source, { values = {}, problem }: AddForm): Page {
   const main = html`
 <section class="narrow">
   <h1>Transfer this source</h1>

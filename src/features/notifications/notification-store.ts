@@ -143,10 +143,10 @@ export function notificationJson({ id, kind, title, path, createdAt, readAt }: N
   return { id, kind, title, path, createdAt: isoTime(createdAt), readAt: isoTime(readAt) };
 }
 
-type NotificationList = { items: Notification[]; next: string | null; unreadOnly: boolean };
-
 /** What the hub has told its reader. */
-function notificationsPage({ items, next, unreadOnly }: NotificationList): Page {
+function notificationsPage(
+  { items, next, unreadOnly }: { items: Notification[]; next: string | null; unreadOnly: boolean },
+): Page {
   const query = new URLSearchParams({ ...(unreadOnly ? { unread: '1' } : {}), cursor: next ?? '' });
   const main = html`
 <header class="page-head">

@@ -85,11 +85,8 @@ function remoteFiles(files: IncomingFile[], contentHtml: string): RemoteFile[] {
   const listed = new Set<string>();
   const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));
   const images = imageAddresses(contentHtml).filter((url) => !listed.has(url)).slice(0, MAX.images);
-  return [...beside.map((file) => named(file, false)), ...images.map(inlineImage)];
-}
-
-function inlineImage(url: string): RemoteFile {
-  return named({ url, mediaType: null, bytes: null, title: null, durationSeconds: null }, true);
+  const nameless = { mediaType: null, bytes: null, title: null, durationSeconds: null };
+  return [...beside.map((file) => named(file, false)), ...images.map((url) => named({ url, ...nameless }, true))];
 }
 
 function named(file: IncomingFile, isInline: boolean): RemoteFile {
@@ -108,16 +105,14 @@ function wholeNumber(value: number | null): number | null {
   return Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : null;
 }
 
-/** The last segment of the URL's path, for display. */
+/**
+ * The last segment of the URL's path, for display: without controls, path separators and bidirectional marks, and never
+ * of dots alone, which name folders.
+ */
 function filenameOf(url: string): string {
-  const segment = new URL(url).pathname.split('/').findLast((part) => part !== '') ?? '';
-  return displayName(decode(segment)) || 'attachment';
-}
-
-/** Without controls, path separators and bidirectional marks; empty where only dots are left, which name folders. */
-function displayName(name: string): string {
-  const cleaned = name.replace(/[\p{Cc}\p{Bidi_Control}/\\]/gu, '').slice(0, 120).toWellFormed();
-  return /^[. ]*$/.test(cleaned) ? '' : cleaned;
+  const segment = decode(new URL(url).pathname.split('/').findLast((part) => part !== '') ?? '');
+  const cleaned = segment.replace(/[\p{Cc}\p{Bidi_Control}/\\]/gu, '').slice(0, 120).toWellFormed();
+  return /^[. ]*$/.test(cleaned) ? 'attachment' : cleaned;
 }
 
 function decode(segment: string): string {

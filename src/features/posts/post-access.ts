@@ -79,8 +79,9 @@ export function queryPosts(hub: Hub, { query, viewer }: HubRequest, sourceId?: n
   const wanted = { viewerId: viewer?.id ?? null, limit: limit + 1, ...ofSource };
   const typed = query.get('q') ?? '';
   if (!typed.trim()) {
-    const after = readPosition(query);
-    const position = { ...wanted, ...(after ? { after } : {}) };
+    const [publishedAt, id] = readCursor(query, 2) ?? [];
+    const after = publishedAt === undefined || id === undefined ? {} : { after: { publishedAt, id } };
+    const position = { ...wanted, ...after };
     if (unreadOnly && viewer) return queryUnread(hub, { ...position, viewerId: viewer.id }, limit);
     return bounded(posts(hub).newest(position), limit, positionCursor);
   }
@@ -112,9 +113,4 @@ function bounded(rows: PostWithAttachments[], limit: number, cursor: (last: Post
 
 function positionCursor({ publishedAt, id }: Position): string {
   return cursorOf(publishedAt, id);
-}
-
-function readPosition(query: URLSearchParams): Position | undefined {
-  const [publishedAt, id] = readCursor(query, 2) ?? [];
-  return publishedAt === undefined || id === undefined ? undefined : { publishedAt, id };
 }

@@ -37,7 +37,7 @@ export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<v
   try {
     if (event.kind === 'publish' && incoming.body.length > QUICK_BYTES) refuseEarly(hub, sourceId, verified);
     const apply = applying(hub, sourceId, event);
-    await acceptEvent(hub, { sourceId, ...verified, ...subjectOf(event), apply });
+    await batched(hub)({ sourceId, ...verified, ...subjectOf(event), apply });
   } catch (error) {
     if (!(error instanceof KnownEvent)) throw error;
     bufferedCounts(hub).add('webhook_events_total', 'duplicate');
@@ -76,7 +76,7 @@ function requireRecent(at: number, now: number): void {
   throw invalid([{ pointer: '/timestamp', detail }], 400);
 }
 
-/** `acceptEvent` decides; here so that nobody who repeats an event or floods the hub has it sanitise long posts. */
+/** `accept` decides; here so that nobody who repeats an event or floods the hub has it sanitise long posts. */
 function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void {
   if (webhookEvents(hub).isKnown(sourceId, verified)) throw new KnownEvent();
   const waitMs = waitForWebhook(hub, sourceId);
@@ -117,18 +117,14 @@ type Activity = { arrivesAt: number; accepted: number };
 /** It has been accepted before: nothing changes. */
 class KnownEvent extends Error {}
 
-const batched = once((hub: Hub) => batchingWrites(hub.db, () => beginBatch(hub)));
-
-const acceptOrUndo = once((hub: Hub) =>
-  hub.db.transaction('accept event', (event: Acceptance, activity: Activity) => accept(hub, event, activity)));
-
 /**
  * Accepts an event; resolves once it is committed. Events that come together share a transaction. Rejects with
  * KnownEvent, or HttpError 410 or 429, and nothing was written.
  */
-function acceptEvent(hub: Hub, event: Acceptance): Promise<void> {
-  return batched(hub)(event);
-}
+const batched = once((hub: Hub) => batchingWrites(hub.db, () => beginBatch(hub)));
+
+const acceptOrUndo = once((hub: Hub) =>
+  hub.db.transaction('accept event', (event: Acceptance, activity: Activity) => accept(hub, event, activity)));
 
 /** Milliseconds until the webhook may send one more. */
 function waitForWebhook(hub: Hub, sourceId: number): number {
