@@ -59,14 +59,12 @@ export const accounts = store(({ db, clock }) => {
     /** By id. */
     list: (after: number, limit: number): Account[] => selectPage.all(after, limit),
     hasOtherAdmin: (id: number): boolean => selectOtherAdmin.get(id) !== undefined,
-
     /** From now on nobody can be this account; `name` stands where its names stood. */
     depart: (id: number, name: string): void => void depart.run({ id, name, now: clock() }),
     /** The name that stands for an account that has left; undefined for one that has not, or is gone altogether. */
     pseudonymOf: (id: number): string | undefined => selectLeaver.get(id)?.name,
     /** The row of an account that has left. */
     delete: (id: number): void => void remove.run(id),
-
     setDisplayName: (id: number, displayName: string): void => void updateName.run(displayName, clock(), id),
     setPasswordHash: (id: number, hash: string): void => void updatePassword.run(hash, clock(), id),
   };

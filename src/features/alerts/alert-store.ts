@@ -68,7 +68,6 @@ export const alertEvents = store(({ db, clock }) => {
     all: (): AlertEvent[] => selectAll.all().map(toEvent),
 
     bringBackTimes: createTimeRepair(db, clock, EVENT_TIMES),
-
     put: ({ subjects, ...row }: AlertEvent): void => void upsert.run({ ...row, subjects: JSON.stringify(subjects) }),
   };
 });
@@ -122,10 +121,8 @@ export const alertDeliveries = store(({ db, clock }) => {
       void finish.run('failed', attempts, clock(), error, id),
     markRetrying: (id: number, attempts: number, nextAt: number, error: string): void =>
       void retry.run(attempts, nextAt, error, id),
-
     /** Those that are yet to be sent: a few for each kind of trouble. */
     pending: (): AlertDelivery[] => selectPending.all(),
-
     /** Removes up to `limit` that ended so before `before` (unix ms). Returns how many. */
     prune: (state: DeliveryState, before: number, limit: number): number => prune.run(state, before, limit).changes,
   };

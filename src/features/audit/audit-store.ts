@@ -78,7 +78,6 @@ export const auditRecords = store(({ db }) => {
     /** Newest first. */
     list: (filter: AuditFilter, { at, id }: AuditPosition = FROM_THE_TOP, limit: number): AuditRecord[] =>
       selectFiltered(filter).all({ ...NOTHING_ASKED, ...filter, at, id, limit }),
-
     /** What an account itself did, oldest first. */
     listOf: (accountId: number, after: number, limit: number): AuditRecord[] => selectOf.all(accountId, after, limit),
     /** All that were ever recorded. */
@@ -139,7 +138,6 @@ export const leavers = store(({ db }) => {
   return {
     /** What those records are about from which `hideNames` will next take the account's name. */
     thingsOf: (id: number, limit: number): Thing[] => selectThings.all({ id, limit }),
-
     /** In records of what others did to a thing, unless it was never the leaver's: another made it and kept it. */
     hideTitle: (id: number, { kind, id: thingId }: Thing): void => void hideTitle.run({ id, kind, thingId }),
 

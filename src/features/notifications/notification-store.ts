@@ -79,7 +79,6 @@ export const notifications = store(({ db, clock }) => {
     /** Up to `limit` of those that are not newer than `newestId`; returns how many. */
     markReadUpTo: (accountId: number, newestId: number, limit: number): number =>
       readUpTo.run(clock(), accountId, newestId, limit).changes,
-
     /** How many are unread; counts no further than `most`. */
     countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
     /** Up to `limit` of an account; returns how many. */

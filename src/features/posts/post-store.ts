@@ -150,16 +150,12 @@ export const posts = store((hub) => {
     /** Whether there is such a post, whoever may see it. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
-
     /** Public posts and the viewer's own. With `sourceId` all of that source: the caller checks who may see it. */
     newest: (query: PostQuery): PostWithAttachments[] => withAttachments(newest(query)),
-
     /** Posts with all the words, newest first; as for `newest`, the caller checks who may see a source. */
     search: (query: SearchQuery): PostWithAttachments[] => withAttachments(find(query)),
-
     /** When the ten newest posts of a source were published (unix ms). */
     newestPublishedAt: (sourceId: number): number[] => reading.newestOfSource.all(sourceId).map((row) => row.at),
-
     /** Bytes of the files of a source's posts. */
     fileBytes: (source: { id: number; ownerId: number }): number =>
       reading.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,

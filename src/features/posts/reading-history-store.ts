@@ -78,7 +78,6 @@ export const readingHistory = store(({ db, clock }) => {
     /** Last read first. */
     list: (accountId: number, { readAt, postId }: HistoryPosition = FROM_LAST_READ, limit: number): ReadPost[] =>
       selectPage.all(accountId, readAt, postId, accountId, limit),
-
     /** Up to `limit` entries of an account; returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
 

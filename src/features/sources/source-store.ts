@@ -109,23 +109,18 @@ export const sources = store(({ db, clock }) => {
 
   return {
     find: (id: number): Source | undefined => select.get(id),
-
     /** Whether there was such a source. Ids that a restore skips count as given: their sources are lost with it. */
     wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
-
     /** Public sources and the viewer's own, by id. */
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
       selectVisible.all(after, viewer?.id ?? 0, limit),
-
     /** All that an account owns, by id. */
     listOwned: (ownerId: number, after: number, limit: number): Source[] => selectOwned.all(ownerId, after, limit),
-
     /** Whether any source names the account as its owner, if only one that is being removed. */
     ownsAny: (ownerId: number): boolean => selectAnyOwned.get(ownerId) !== undefined,
     /** How many sources each of these accounts owns; those with none are left out. */
     countOwned: (ownerIds: number[]): Map<number, number> =>
       new Map(countOwned.all(JSON.stringify(ownerIds)).map(({ ownerId, n }) => [ownerId, n])),
-
     /** The owner's source of this feed, if there is one. */
     idOfFeed: (url: string, ownerId: number): number | undefined => selectDuplicate.get(url, ownerId)?.id,
 

@@ -107,7 +107,6 @@ export const syncState = store(({ db, clock }) => {
 
     /** When the feed that is most behind and not paused last succeeded, or was added; undefined without feeds. */
     mostBehindSince: (): number | undefined => mostBehind.get()?.at,
-
     planNext: (sourceId: number, at: number): void => void plan.run(at, sourceId),
     keepValidators: (sourceId: number, { etag, lastModified, bodyHash }: Validators): void =>
       void setValidators.run(etag, lastModified, bodyHash, sourceId),

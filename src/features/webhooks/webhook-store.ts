@@ -89,7 +89,6 @@ export const webhooks = store(({ db, clock }) => {
     find: (sourceId: number): Webhook | undefined => select.get(sourceId),
     /** By the id of the source. */
     list: (after: number, limit: number): Webhook[] => selectPage.all(after, limit),
-
     secrets: (sourceId: number): WebhookSecrets | undefined => selectSecrets.get(sourceId),
     /** The present secret becomes the previous one, valid until `until` (unix ms). False where there is no webhook. */
     rotate: (sourceId: number, secret: string, until: number): boolean =>
@@ -100,13 +99,11 @@ export const webhooks = store(({ db, clock }) => {
     replaceSecrets: (secrets: StoredSecrets): void => void replace.run(secrets),
     /** Forgets previous secrets whose time was over at `now` (unix ms). Returns how many. */
     removePreviousSecrets: (now: number, limit: number): number => removePrevious.run(now, limit).changes,
-
     /** The theoretical arrival time of its rate limit, unix ms; undefined where no webhook takes events. */
     arrivesAt: (sourceId: number): number | undefined => selectArrival.get(sourceId)?.at,
     /** Valid events have come, the last at `at` (unix ms). */
     noteEvents: (sourceId: number, at: number, arrivesAt: number): void =>
       void noteEvents.run({ sourceId, at, arrivesAt }),
-
     /** Up to `limit` that were last heard before `heardBefore`, and whose silence was not told after `toldBefore`. */
     quiet: (heardBefore: number, toldBefore: number, limit: number): QuietWebhook[] =>
       selectQuiet.all(heardBefore, toldBefore, limit),
@@ -144,7 +141,6 @@ export const webhookEvents = store(({ db, clock }) => {
     /** Whether a change of that post which happened later has come already. */
     isOutdated: (sourceId: number, guid: string, happenedAt: number): boolean =>
       selectLater.get(sourceId, guid, happenedAt) !== undefined,
-
     /** Whether its id or its very body has been accepted before. */
     isKnown: (sourceId: number, { id, bodyId }: Pick<AcceptedEvent, 'id' | 'bodyId'>): boolean =>
       selectKnown.get(sourceId, id, bodyId ?? id) !== undefined,
@@ -162,7 +158,6 @@ export const webhookEvents = store(({ db, clock }) => {
 
     /** Forgets up to `limit` that came before `before` (unix ms). Returns how many. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
-
     removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
   };
 });
