@@ -9,7 +9,7 @@ import { deleteJob, retryJobJson } from '../features/admin/job-list.ts';
 import { showOverview } from '../features/admin/overview-pages.ts';
 import {
   changeSourceJson, createSource, deleteSourceJson, downloadOpml, followSource, importOpmlJson, listSources,
-  showDeleteSource, showSource, showSourceJson, showSources, showTransfer, submitOpml, submitPause, submitResume,
+  showDeleteSource, showSource, showSourceJson, showSources, showTransfer, submitOpml, pauseSource, resumeSource,
   submitSource, submitSourceChange, submitTransfer, syncSourceJson, transferSourceJson, unfollowSource,
 } from '../features/manage-sources/source-routes.ts';
 import {
@@ -117,8 +117,8 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /sources/import', 'member', 'Form: add the feeds of an OPML document', submitOpml),
   at('GET /sources/:id', 'public', 'Page: one source with its posts', showSource),
   at('POST /sources/:id', 'member', 'Form: change title and visibility', submitSourceChange),
-  at('POST /sources/:id/pause', 'member', 'Form: pause', submitPause),
-  at('POST /sources/:id/resume', 'member', 'Form: resume', submitResume),
+  at('POST /sources/:id/pause', 'member', 'Form: pause', thenSee(pauseSource, '/sources/:id')),
+  at('POST /sources/:id/resume', 'member', 'Form: resume', thenSee(resumeSource, '/sources/:id')),
   at('POST /sources/:id/sync', 'member', 'Form: synchronise now', thenSee(syncSourceJson, '/sources/:id')),
   at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', showDeleteSource),
   at('POST /sources/:id/delete', 'member', 'Form: delete a source', thenSee(deleteSourceJson, '/sources')),

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { isoTime } from '../../platform/clock.ts';
-import { html, type Html, moment } from '../../platform/http/html.ts';
-import { cursorOf, nextLink, pageOf, pathId, readCursor, readLimit } from '../../platform/http/input.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
+import { nextLink, pathId, readPage } from '../../platform/http/input.ts';
 import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -34,11 +34,8 @@ export async function clearHistory(hub: Hub, { viewer }: MemberRequest): Promise
 
 /** One page of the viewer's history, as `?cursor=&limit=` ask for it. */
 function readHistoryPage(hub: Hub, { query, viewer }: MemberRequest) {
-  const limit = readLimit(query);
-  const [readAt, postId] = readCursor(query, 2) ?? [];
-  const after = readAt === undefined || postId === undefined ? undefined : { readAt, postId };
-  const rows = readingHistory(hub).list(viewer.id, after, limit + 1);
-  return pageOf(rows, limit, (last) => cursorOf(last.readAt, last.postId));
+  return readPage<ReadPost, 'readAt' | 'postId'>(query, ['readAt', 'postId'], (after, limit) =>
+    readingHistory(hub).list(viewer.id, after, limit));
 }
 
 /** An entry of the reading history as the API shows it. */

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/input.ts';
+import { nextLink, readPage } from '../../platform/http/input.ts';
 import { HttpError, json, page, type Reply } from '../../platform/http/reply.ts';
 import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
@@ -75,7 +75,7 @@ function answerApi<Item, Key extends keyof Item, Filter>(
   const filter = readFilter(list, query, 'api');
   const format = query.get('format') ?? 'json';
   if (list.csv && format !== 'json') return download(list, hub, filter, format, list.csv);
-  const { items, next } = readPage(list, hub, query, filter);
+  const { items, next } = listed(list, hub, query, filter);
   return json({ items: items.map(list.toJson), next }, 200, nextLink(path, query, next));
 }
 
@@ -98,7 +98,7 @@ function showPage<Item, Key extends keyof Item, Filter>(
 ): Reply {
   const { name, title, lead, above, view, empty, more = 'Older' } = list;
   const filter = readFilter(list, query, 'page');
-  const { items, next } = readPage(list, hub, query, filter);
+  const { items, next } = listed(list, hub, query, filter);
   const following = next && `/admin/${name}?${withChange(query, 'cursor', next)}`;
   const main = html`
 <header class="page-head">
@@ -130,14 +130,10 @@ function readFilter<Filter>(list: { filter?: ListFilter<Filter> }, query: URLSea
   return list.filter?.read(query, dress) as Filter;
 }
 
-function readPage<Item, Key extends keyof Item, Filter>(
+function listed<Item, Key extends keyof Item, Filter>(
   { key, select }: Definition<Item, Key, Filter>, hub: Hub, query: URLSearchParams, filter: Filter,
 ) {
-  const limit = readLimit(query);
-  const cursor = readCursor(query, key.length);
-  const after = cursor && Object.fromEntries(key.map((one, index) => [one, cursor[index]])) as Pick<Item, Key>;
-  const rows = select(hub, after, limit + 1, filter);
-  return pageOf(rows, limit, (last) => cursorOf(...key.map((one) => Number(last[one]))));
+  return readPage<Item, Key>(query, key, (after, limit) => select(hub, after as Pick<Item, Key>, limit, filter));
 }
 
 /** `?state=` with a link to each state. The page begins with the state `first`, or with all where it is absent. */

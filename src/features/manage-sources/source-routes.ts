@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readBody, readForm, readJson } from '../../platform/http/body.ts';
-import { cursorOf, nextLink, pageOf, pathId, readCursor, readLimit } from '../../platform/http/input.ts';
+import { nextLink, pathId, readLimit, readPage } from '../../platform/http/input.ts';
 import {
   HttpError, json, noContent, notFound, page, seeOther, text, type Page, type Reply,
 } from '../../platform/http/reply.ts';
@@ -8,6 +8,7 @@ import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/rout
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { sourcePostList } from '../posts/post-routes.ts';
 import {
   manageableSource, mayManage, maySee, maySeeSource, sources, visibleSource, type Source,
 } from '../sources/source-store.ts';
@@ -17,7 +18,6 @@ import { changeSource, deleteSource, syncNow, transferSource } from './change-so
 import { exportOpml, importOpml, OPML_LIMIT } from './opml.ts';
 import type { Html } from '../../platform/http/html.ts';
 import { isSyncing } from '../feeds/sync-source.ts';
-import { sourcePostList } from '../posts/post-routes.ts';
 import { webhookUrl } from '../webhooks/manage-webhooks.ts';
 import { newWebhookPage, webhookPanel } from '../webhooks/webhook-routes.ts';
 import {
@@ -27,13 +27,14 @@ import {
 const OPML_TYPES = /^(text\/x-opml(\+xml)?|application\/xml|text\/xml|application\/octet-stream)\b/i;
 
 export function listSources(hub: Hub, req: HubRequest): Reply {
-  const limit = readLimit(req.query);
-  const [after = 0] = readCursor(req.query, 1) ?? [];
-  const rows = sources(hub).list(req.viewer, after, limit + 1);
-  const { items, next } = pageOf(rows, limit, (last) => cursorOf(last.id));
+  const { items, next } = sourcesAfter(hub, req.viewer, req.query, readLimit(req.query));
   const followed = followedAmong(hub, req.viewer, items);
   const body = { items: items.map((source) => asJson(hub, source, req.viewer, followed)), next };
   return json(body, 200, nextLink(req.path, req.query, next));
+}
+
+function sourcesAfter(hub: Hub, viewer: Viewer | null, query: URLSearchParams, limit: number) {
+  return readPage<Source, 'id'>(query, ['id'], (after, most) => sources(hub).list(viewer, after?.id ?? 0, most), limit);
 }
 
 export function showSourceJson(hub: Hub, req: HubRequest): Reply {
@@ -140,13 +141,11 @@ const SOURCES_PER_PAGE = 100;
 const OPML_FORM_LIMIT = 3 * OPML_LIMIT;
 
 export function showSources(hub: Hub, req: HubRequest): Reply {
-  const [after = 0] = readCursor(req.query, 1) ?? [];
-  return page(listing(hub, req.viewer, after, {}));
+  return page(listing(hub, req.viewer, req.query, {}));
 }
 
-function listing(hub: Hub, viewer: Viewer | null, after: number, form: AddForm): Page {
-  const rows = sources(hub).list(viewer, after, SOURCES_PER_PAGE + 1);
-  return sourcesPage({ ...pageOf(rows, SOURCES_PER_PAGE, (last) => cursorOf(last.id)), viewer, form });
+function listing(hub: Hub, viewer: Viewer | null, query: URLSearchParams, form: AddForm): Page {
+  return sourcesPage({ ...sourcesAfter(hub, viewer, query, SOURCES_PER_PAGE), viewer, form });
 }
 
 export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -171,7 +170,7 @@ export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
 
 function listingAgain(hub: Hub, req: MemberRequest, problem: unknown, form: AddForm): Reply {
   if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
-  return page(listing(hub, req.viewer, 0, { ...form, problem }), problem.status, problem.headers);
+  return page(listing(hub, req.viewer, new URLSearchParams(), { ...form, problem }), problem.status, problem.headers);
 }
 
 export function showSource(hub: Hub, req: HubRequest): Reply {
@@ -206,17 +205,12 @@ export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<
   }
 }
 
-export function submitPause(hub: Hub, req: MemberRequest): Reply {
-  return setPaused(hub, req, true);
+export function pauseSource(hub: Hub, req: MemberRequest): void {
+  changeSource(hub, pathId(req.params), { paused: true }, req);
 }
 
-export function submitResume(hub: Hub, req: MemberRequest): Reply {
-  return setPaused(hub, req, false);
-}
-
-function setPaused(hub: Hub, req: MemberRequest, paused: boolean): Reply {
-  const source = changeSource(hub, pathId(req.params), { paused }, req);
-  return seeOther(`/sources/${source.id}`);
+export function resumeSource(hub: Hub, req: MemberRequest): void {
+  changeSource(hub, pathId(req.params), { paused: false }, req);
 }
 
 export function showDeleteSource(hub: Hub, req: MemberRequest): Reply {

@@ -3,8 +3,8 @@ import { isoTime, MINUTE } from '../../platform/clock.ts';
 import { store, type Hub } from '../hub/hub.ts';
 import { readJson } from '../../platform/http/body.ts';
 import { html, moment, type Html } from '../../platform/http/html.ts';
-import { cursorOf, nextLink, pageOf, readCursor, readLimit } from '../../platform/http/input.ts';
-import { HttpError, invalid, json, noContent, page, type Page, type Reply } from '../../platform/http/reply.ts';
+import { isUnreadOnly, nextLink, readPage } from '../../platform/http/input.ts';
+import { invalid, json, noContent, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 
 /** `path` is the hub's page about it. */
@@ -97,18 +97,18 @@ const MAX_IDS = 1000;
 const BATCH = 500;
 
 export function listNotifications(hub: Hub, req: MemberRequest): Reply {
-  const { items, next } = readPage(hub, req, readLimit(req.query));
+  const { items, next } = requestedPage(hub, req);
   return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
 export function showNotifications(hub: Hub, req: MemberRequest): Reply {
-  return page(notificationsPage({ ...readPage(hub, req, readLimit(req.query)), unreadOnly: isUnreadOnly(req) }));
+  return page(notificationsPage({ ...requestedPage(hub, req), unreadOnly: isUnreadOnly(req.query) }));
 }
 
-function readPage(hub: Hub, req: MemberRequest, limit: number) {
-  const [after = Number.MAX_SAFE_INTEGER] = readCursor(req.query, 1) ?? [];
-  const query = { accountId: req.viewer.id, unreadOnly: isUnreadOnly(req), after, limit: limit + 1 };
-  return pageOf(notifications(hub).list(query), limit, (last) => cursorOf(last.id));
+function requestedPage(hub: Hub, { query, viewer }: MemberRequest) {
+  const wanted = { accountId: viewer.id, unreadOnly: isUnreadOnly(query) };
+  return readPage<Notification, 'id'>(query, ['id'], (after, limit) =>
+    notifications(hub).list({ ...wanted, after: after?.id ?? Number.MAX_SAFE_INTEGER, limit }));
 }
 
 export async function markNotificationsRead(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -125,12 +125,6 @@ export async function markAllRead(hub: Hub, { viewer: { id } }: MemberRequest): 
   const [newest] = notifications(hub).list(unread);
   if (!newest) return;
   while (notifications(hub).markReadUpTo(id, newest.id, BATCH) === BATCH) await setImmediate();
-}
-
-function isUnreadOnly({ query }: MemberRequest): boolean {
-  const unread = query.get('unread') ?? '';
-  if (!['', '0', '1'].includes(unread)) throw new HttpError(400, 'unread must be 1 or 0.');
-  return unread === '1';
 }
 
 function isIds(value: unknown): value is number[] {

@@ -1,5 +1,5 @@
 import { overwritingDeleted } from '../../platform/db/open-database.ts';
-import { cursorOf, pageOf, readCursor, readLimit } from '../../platform/http/input.ts';
+import { cursorOf, isUnreadOnly, pageOf, readAfter, readCursor, readLimit } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { HubRequest, Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -79,9 +79,8 @@ export function queryPosts(hub: Hub, { query, viewer }: HubRequest, sourceId?: n
   const wanted = { viewerId: viewer?.id ?? null, limit: limit + 1, ...ofSource };
   const typed = query.get('q') ?? '';
   if (!typed.trim()) {
-    const [publishedAt, id] = readCursor(query, 2) ?? [];
-    const after = publishedAt === undefined || id === undefined ? {} : { after: { publishedAt, id } };
-    const position = { ...wanted, ...after };
+    const after = readAfter(query, ['publishedAt', 'id']);
+    const position = { ...wanted, ...(after && { after }) };
     if (unreadOnly && viewer) return queryUnread(hub, { ...position, viewerId: viewer.id }, limit);
     return bounded(posts(hub).newest(position), limit, positionCursor);
   }
@@ -90,13 +89,6 @@ export function queryPosts(hub: Hub, { query, viewer }: HubRequest, sourceId?: n
   const words = searchWords(typed);
   const found = words ? posts(hub).search({ ...wanted, words, ...(after === undefined ? {} : { after }) }) : [];
   return bounded(found, limit, (last) => cursorOf(last.searchKey));
-}
-
-/** `?unread=1`; a search looks through everything. */
-export function isUnreadOnly(query: URLSearchParams): boolean {
-  const unread = query.get('unread') ?? '';
-  if (!['', '0', '1'].includes(unread)) throw new HttpError(400, 'unread must be 1 or 0.');
-  return unread === '1';
 }
 
 function queryUnread(hub: Hub, query: UnreadQuery, limit: number): PostList {

@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
-import { nextLink, parseId, pathId } from '../../platform/http/input.ts';
+import { isUnreadOnly, nextLink, parseId, pathId } from '../../platform/http/input.ts';
 import {
   HttpError, json, noContent, notFound, page, seeOther, type Page, type Reply,
 } from '../../platform/http/reply.ts';
@@ -17,7 +17,7 @@ import { uploadFiles } from '../attachments/upload-files.ts';
 import { audit } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
-  changeablePost, deletablePost, deletePostForGood, isUnreadOnly, mayManagePost, maySeePost, queryPosts, visiblePost,
+  changeablePost, deletablePost, deletePostForGood, mayManagePost, maySeePost, queryPosts, visiblePost,
   writableSource,
 } from './post-access.ts';
 import { posts, type PostWithAttachments } from './post-store.ts';

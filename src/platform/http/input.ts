@@ -216,6 +216,30 @@ export function pageOf<Row>(rows: Row[], limit: number, cursor: (last: Row) => s
   return { items, next: rows.length > limit && last !== undefined ? cursor(last) : null };
 }
 
+/** What `?cursor=` says of the row before a page, by the names of its sort keys; undefined for the first page. */
+export function readAfter<Key extends PropertyKey>(
+  query: URLSearchParams, key: readonly Key[],
+): Record<Key, number> | undefined {
+  const cursor = readCursor(query, key.length);
+  return cursor && Object.fromEntries(key.map((name, index) => [name, cursor[index]])) as Record<Key, number>;
+}
+
+/** The page that `?cursor=&limit=` ask for, of what `select` reads: up to `limit` rows after one with those keys. */
+export function readPage<Row, Key extends keyof Row>(
+  query: URLSearchParams, key: readonly Key[],
+  select: (after: Record<Key, number> | undefined, limit: number) => Row[], limit = readLimit(query),
+): ListPage<Row> {
+  const rows = select(readAfter(query, key), limit + 1);
+  return pageOf(rows, limit, (last) => cursorOf(...key.map((name) => Number(last[name]))));
+}
+
+/** `?unread=`: 1, or 0 when absent. */
+export function isUnreadOnly(query: URLSearchParams): boolean {
+  const unread = query.get('unread') ?? '';
+  if (!['', '0', '1'].includes(unread)) throw new HttpError(400, 'unread must be 1 or 0.');
+  return unread === '1';
+}
+
 /** The Link header (RFC 8288) to the next page: the same query with another cursor. */
 export function nextLink(path: string, query: URLSearchParams, next: string | null): Record<string, string> {
   if (next === null) return {};
