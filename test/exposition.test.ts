@@ -3,9 +3,17 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import {
-  counter, type Family, gauge, negotiateFormat, renderOpenMetrics, renderPrometheus,
+  type Family, negotiateFormat, renderOpenMetrics, renderPrometheus,
 } from '../src/platform/metrics/exposition.ts';
 import { requireTool } from './support/tools.ts';
+
+function gauge(name: string, help: string, value: number): Family {
+  return { type: 'gauge', name, help, samples: [{ labels: {}, value }] };
+}
+
+function counter(name: `${string}_total`, help: string, value: number): Family {
+  return { type: 'counter', name, help, samples: [{ labels: {}, value }] };
+}
 
 const ODD_VALUES = [
   '', '\\', '"', '\n', '\\n', 'a"b\\c\nd', '}', '{x="y"} 1', '# EOF', 'ünï ☃ 😀', '\t', '\r\n', ' ', '\0',

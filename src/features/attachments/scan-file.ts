@@ -137,7 +137,9 @@ function tooSlow(who: string, what: string, limit: number): ScanFailure {
 
 function verdictOf({ status, body, hadWholeFile }: Answer, who: string): ScanResult {
   const answer = parseObject(body);
-  if (status < 200 || status > 299) throw new ScanFailure(`${who} answered ${status}${quoted(answer?.['detail'])}`);
+  const detail = readable(answer?.['detail']);
+  const said = detail === null ? '' : `: ${detail}`;
+  if (status < 200 || status > 299) throw new ScanFailure(`${who} answered ${status}${said}`);
   if (!answer) throw new ScanFailure(`${who} did not answer with a JSON object`);
   if (answer['clean'] === false) return { verdict: 'infected', signature: readable(answer['signature']) };
   if (answer['clean'] !== true) throw new ScanFailure(`${who} said neither clean: true nor clean: false`);
@@ -152,11 +154,6 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
-}
-
-function quoted(text: unknown): string {
-  const shown = readable(text);
-  return shown === null ? '' : `: ${shown}`;
 }
 
 /** The scanner's own words, fit for a log line. */

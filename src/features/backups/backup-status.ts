@@ -24,6 +24,8 @@ export type Kind = 'backup' | 'verification';
 
 type Kept = { last: Run | null; lastGood: Run | null };
 
+type Dated = { name: string; createdAt: number };
+
 export type BackupStatus = {
   lastBackup: Run | null;
   lastVerification: Run | null; // of a backup in DATA_DIR/backups
@@ -32,8 +34,8 @@ export type BackupStatus = {
   lastBackupFailed: boolean;
   lastVerifyFailed: boolean; // and no good backup was made since
   /** The newest that is there, whatever became of it. */
-  newest: { name: string; createdAt: number; verified: boolean } | null;
-  newestVerified: { name: string; createdAt: number } | null;
+  newest: (Dated & { verified: boolean }) | null;
+  newestVerified: Dated | null;
 };
 
 /** Notes how a run ended. Throws where DATA_DIR/run must not be written. */
@@ -96,16 +98,12 @@ function toRun(value: unknown): Run | null {
   return isRun ? (run as Run) : null;
 }
 
-type Dated = { name: string; createdAt: number };
-
 function dated(name: string | null): Dated[] {
   const createdAt = name === null ? undefined : timeOfBackup(name);
   return name === null || createdAt === undefined ? [] : [{ name, createdAt }];
 }
 
-function byTime(a: Dated, b: Dated): number {
-  return a.createdAt - b.createdAt;
-}
+const byTime = (a: Dated, b: Dated): number => a.createdAt - b.createdAt;
 
 function listNames(dataDir: string): string[] {
   try {

@@ -32,18 +32,15 @@ function readDocument(text: string): JsonObject {
   }
   if (!isJsonObject(document)) throw new NotAFeedError('the document is JSON, but not a JSON Feed');
   const isDeclared = /jsonfeed\.org/i.test(textIn(document, 'version'));
-  const isShapedLikeOne = Array.isArray(document['items']) && ['title', 'home_page_url', 'feed_url'].some(isMember);
+  const isShapedLikeOne = Array.isArray(document['items'])
+    && [document['title'], document['home_page_url'], document['feed_url']].some((value) => typeof value === 'string');
   if (!isDeclared && !isShapedLikeOne) throw new NotAFeedError('the document is JSON, but not a JSON Feed');
   return document;
-
-  function isMember(name: string): boolean {
-    return isJsonObject(document) && typeof document[name] === 'string';
-  }
 }
 
 function readItem(item: JsonObject, base: string, feedAuthor: string | null): UnidentifiedItem {
   const url = absoluteUrl(textIn(item, 'url'), base) ?? absoluteUrl(textIn(item, 'external_url'), base);
-  const content = contentOf(item);
+  const content = textIn(item, 'content_html').trim() || textToHtml(textIn(item, 'content_text'));
   const summary = textIn(item, 'summary').trim();
   const updatedAt = parseDate(textIn(item, 'date_modified'));
   return {
@@ -58,10 +55,6 @@ function readItem(item: JsonObject, base: string, feedAuthor: string | null): Un
     updatedAt,
     attachments: attachmentsOf(item, base),
   };
-}
-
-function contentOf(item: JsonObject): string {
-  return textIn(item, 'content_html').trim() || textToHtml(textIn(item, 'content_text'));
 }
 
 /** `authors` (1.1) or `author` (1), each an array, an object or only a name. */

@@ -22,8 +22,17 @@ type Outlook = { due: number; expired: number; farOff: number };
 /** Called for each job that is dead-lettered because its last worker died, in the transaction that does it. */
 type OnDeadLettered = (job: Job, error: Error) => void;
 
+export type Claim = {
+  /**
+   * Takes up to `limit` due jobs for the length of a lease, those of dead workers first; never two of one lane.
+   * A job whose lease ran out in its last attempt is dead-lettered. Throws what `onDeadLettered` throws.
+   * A lease further off than any can be (the clock was set back) is cut to the usual length.
+   */
+  claim(kind: string, limit: number, onDeadLettered?: OnDeadLettered): Job[];
+};
+
 /** How jobs are claimed by a worker. */
-export function createClaim(db: Db, clock: Clock, lease: number) {
+export function createClaim(db: Db, clock: Clock, lease: number): Claim {
   const sql = prepareClaim(db);
   const claimDue = db.transaction('claim jobs', claimInTransaction);
   const deadLetterAbandoned = createDeadLettering(db, clock, lease);
@@ -60,12 +69,7 @@ export function createClaim(db: Db, clock: Clock, lease: number) {
   }
 
   return {
-    /**
-     * Takes up to `limit` due jobs for the length of a lease, those of dead workers first; never two of one lane.
-     * A job whose lease ran out in its last attempt is dead-lettered. Throws what `onDeadLettered` throws.
-     * A lease further off than any can be (the clock was set back) is cut to the usual length.
-     */
-    claim(kind: string, limit: number, onDeadLettered: OnDeadLettered = () => {}): Job[] {
+    claim(kind, limit, onDeadLettered = () => {}) {
       if (limit <= 0) return [];
       const now = clock();
       const outlook = sql.outlook.get(kind, now, kind, now, now + lease + SECOND);

@@ -23,8 +23,28 @@ const FIRST_DELAY = 30 * SECOND;
 const LONGEST_DELAY = HOUR;
 const GROWTH = 4;
 
+export type Finish = {
+  /** Makes the lease last its full length from now. False when it was lost. */
+  extend(job: Job): boolean;
+  /** When the lease ends, unix ms; null when it was lost. */
+  leaseEnd(job: Job): number | null;
+  /** Done and its effects, both or neither. False, and nothing done, when the lease was lost. */
+  complete(job: Job, effects?: Effects): boolean;
+  /**
+   * Small results share one transaction, and so one fsync; each can fail by itself. Large ones get transactions of
+   * their own. A result list shorter than the jobs given means that the rest could not be written for now.
+   */
+  completeMany(finished: Finished[]): Result[];
+  /** Tries again after a backoff, or at `retryAt` where that is later; dead-letters it after its last attempt. */
+  fail(job: Job, error: Error, options?: FailOptions): Fate | 'lost';
+  /** Gives an unfinished job back at shutdown: due at once, the attempt not counted. */
+  release(job: Job): boolean;
+  /** Discards failed jobs of that key, since a later one has succeeded. Returns how many there were. */
+  settleFailed(kind: string, dedupeKey: string): number;
+};
+
 /** How claimed jobs end. The token in each WHERE makes a worker that outlived its lease harmless. */
-export function createFinish(db: Db, clock: Clock, random: Random, lease: number) {
+export function createFinish(db: Db, clock: Clock, random: Random, lease: number): Finish {
   const sql = prepareStatements(db);
   const complete = db.transaction('complete job', completeInTransaction);
   const completeSome = db.transaction('complete jobs', completeUntilLong);
@@ -87,29 +107,13 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
   }
 
   return {
-    /** Makes the lease last its full length from now. False when it was lost. */
-    extend: (job: Job): boolean => sql.extend.run(clock() + lease, job.id, job.leaseToken).changes === 1,
-
-    /** When the lease ends, unix ms; null when it was lost. */
-    leaseEnd: (job: Job): number | null => sql.leaseEnd.get(job.id, job.leaseToken)?.leaseExpiresAt ?? null,
-
-    /** Done and its effects, both or neither. False, and nothing done, when the lease was lost. */
-    complete: (job: Job, effects?: Effects): boolean => complete(job, effects),
-
-    /**
-     * Small results share one transaction, and so one fsync; each can fail by itself. Large ones get transactions of
-     * their own. A result list shorter than the jobs given means that the rest could not be written for now.
-     */
+    extend: (job) => sql.extend.run(clock() + lease, job.id, job.leaseToken).changes === 1,
+    leaseEnd: (job) => sql.leaseEnd.get(job.id, job.leaseToken)?.leaseExpiresAt ?? null,
+    complete: (job, effects) => complete(job, effects),
     completeMany,
-
-    /** Tries again after a backoff, or at `retryAt` where that is later; dead-letters it after its last attempt. */
-    fail: (job: Job, error: Error, options: FailOptions = {}): Fate | 'lost' => fail(job, error, options),
-
-    /** Gives an unfinished job back at shutdown: due at once, the attempt not counted. */
-    release: (job: Job): boolean => sql.release.run(clock(), job.id, job.leaseToken).changes === 1,
-
-    /** Discards failed jobs of that key, since a later one has succeeded. Returns how many there were. */
-    settleFailed: (kind: string, dedupeKey: string): number => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
+    fail: (job, error, options = {}) => fail(job, error, options),
+    release: (job) => sql.release.run(clock(), job.id, job.leaseToken).changes === 1,
+    settleFailed: (kind, dedupeKey) => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
   };
 }
 

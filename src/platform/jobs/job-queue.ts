@@ -1,8 +1,8 @@
 import { DAY, HOUR, MINUTE, SECOND, type Clock, type Random } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { createTimeRepair, type StoredTime } from './scheduler.ts';
-import { createClaim } from './claim-jobs.ts';
-import { createFinish } from './finish-jobs.ts';
+import { createClaim, type Claim } from './claim-jobs.ts';
+import { createFinish, type Finish } from './finish-jobs.ts';
 
 export type { Job } from './claim-jobs.ts';
 export type { Effects, Fate } from './finish-jobs.ts';
@@ -21,10 +21,17 @@ export type NewJob = {
   maxAttempts?: number; // 5 when absent
 };
 
-export type JobQueue = ReturnType<typeof createJobQueue>;
+export type JobQueue = Claim & Finish & JobRecords & JobReadings & {
+  /** Milliseconds that a claim lasts. */
+  lease: number;
+  /** False when a live job with that kind and key exists. Called within a transaction, it is part of that. */
+  enqueue(job: NewJob): boolean;
+  /** Calls `watcher` when this process adds a job (perhaps before it is committed). Returns how to stop. */
+  watch(watcher: () => void): () => void;
+};
 
 /** The durable queue on table `jobs`: a job is done at least once, the effects it completes with exactly once. */
-export function createJobQueue(db: Db, clock: Clock, random: Random = Math.random, lease: number = LEASE) {
+export function createJobQueue(db: Db, clock: Clock, random: Random = Math.random, lease = LEASE): JobQueue {
   const watchers = new Set<() => void>();
   const records = createJobRecords(db, clock);
   const insert = prepareInsert(db);
@@ -35,11 +42,9 @@ export function createJobQueue(db: Db, clock: Clock, random: Random = Math.rando
   }
 
   return {
-    /** Milliseconds that a claim lasts. */
     lease,
 
-    /** False when a live job with that kind and key exists. Called within a transaction, it is part of that. */
-    enqueue({ kind, payload, dedupeKey, lane, runAt, maxAttempts = MAX_ATTEMPTS }: NewJob): boolean {
+    enqueue({ kind, payload, dedupeKey, lane, runAt, maxAttempts = MAX_ATTEMPTS }) {
       const now = clock();
       const json = JSON.stringify(payload ?? null);
       const due = Math.ceil(runAt ?? now);
@@ -50,12 +55,9 @@ export function createJobQueue(db: Db, clock: Clock, random: Random = Math.rando
     ...createFinish(db, clock, random, lease),
     ...createJobReadings(db, clock),
     ...records,
+    retry: (id) => announce(records.retry(id)),
 
-    /** Failed → queued with fresh attempts. False when it is not failed, or a live job with its key exists. */
-    retry: (id: number): boolean => announce(records.retry(id)),
-
-    /** Calls `watcher` when this process adds a job (perhaps before it is committed). Returns how to stop. */
-    watch(watcher: () => void): () => void {
+    watch(watcher) {
       watchers.add(watcher);
       return () => void watchers.delete(watcher);
     },
@@ -111,33 +113,38 @@ export function dueTimes(furthest: number, kind?: string): StoredTime {
 }
 
 /** How administrators see and change jobs, and how old ones are removed. */
-function createJobRecords(db: Db, clock: Clock) {
+type JobRecords = {
+  /** The newest first. */
+  list(filter?: JobFilter): JobRow[];
+  find(id: number): JobRow | undefined;
+  /** Failed → queued with fresh attempts. False when it is not failed, or a live job with its key exists. */
+  retry(id: number): boolean;
+  /** The waiting job of that kind and key is due now. False when there is none, or it runs already. */
+  hurry(kind: string, dedupeKey: string): boolean;
+  bringBackTimes(): void;
+  /** A failed or waiting job will not run. False for one that is running or at its end. */
+  discard(id: number): boolean;
+  /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns how many. */
+  prune(before: number, limit: number): number;
+};
+
+function createJobRecords(db: Db, clock: Clock): JobRecords {
   const sql = prepareStatements(db);
 
   return {
-    /** The newest first. */
-    list({ state, limit = 30, before = Number.MAX_SAFE_INTEGER }: JobFilter = {}): JobRow[] {
+    list({ state, limit = 30, before = Number.MAX_SAFE_INTEGER } = {}) {
       const rows = state ? sql.listState[state].all(before, limit) : sql.list.all(before, limit);
       return rows.map(toRow);
     },
-
-    find(id: number): JobRow | undefined {
+    find(id) {
       const row = sql.find.get(id);
       return row && toRow(row);
     },
-
-    retry: (id: number): boolean => sql.retry.run(clock(), id).changes === 1,
-
-    /** The waiting job of that kind and key is due now. False when there is none, or it runs already. */
-    hurry: (kind: string, dedupeKey: string): boolean => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
-
+    retry: (id) => sql.retry.run(clock(), id).changes === 1,
+    hurry: (kind, dedupeKey) => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
-
-    /** A failed or waiting job will not run. False for one that is running or at its end. */
-    discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
-
-    /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns how many. */
-    prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
+    discard: (id) => sql.discard.run(clock(), id).changes === 1,
+    prune: (before, limit) => sql.prune.run(before, limit).changes,
   };
 }
 
@@ -192,7 +199,20 @@ function toRow(row: JobColumns): JobRow {
 }
 
 /** What health, metrics and the worker ask of the queue. No answer costs more as the table grows. */
-function createJobReadings(db: Db, clock: Clock) {
+type JobReadings = {
+  /** Jobs of the kind that ran out of retries and that nobody has retried, discarded or settled. */
+  failedCount(kind: string): number;
+  /** Whether a job with that kind and key runs, or is about to. */
+  isUnderWay(kind: string, dedupeKey: string): boolean;
+  /** Whether a job with that kind and key waits or runs. */
+  isLive(kind: string, dedupeKey: string): boolean;
+  /** For how long the job of the kind that was due first has waited; 0 when none is due. */
+  oldestDueSeconds(kind: string): number;
+  /** The first moment later than `after` at which a job falls due or a lease ends; null when there is none. */
+  nextDueAt(kinds: string[], after?: number): number | null;
+};
+
+function createJobReadings(db: Db, clock: Clock): JobReadings {
   const failed = db.prepare<[string], { value: number }>('failed jobs', `
     SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'`);
   const underWay = db.prepare<[string, string, number], { id: number }>('job under way', `
@@ -209,23 +229,14 @@ function createJobReadings(db: Db, clock: Clock) {
      ORDER BY lease_expires_at LIMIT 1`);
 
   return {
-    /** Jobs of the kind that ran out of retries and that nobody has retried, discarded or settled. */
-    failedCount: (kind: string): number => failed.get(kind)?.value ?? 0,
-
-    /** Whether a job with that kind and key runs, or is about to. */
-    isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
-
-    /** Whether a job with that kind and key waits or runs. */
-    isLive: (kind: string, dedupeKey: string): boolean => live.get(kind, dedupeKey) !== undefined,
-
-    /** For how long the job of the kind that was due first has waited; 0 when none is due. */
-    oldestDueSeconds(kind: string): number {
+    failedCount: (kind) => failed.get(kind)?.value ?? 0,
+    isUnderWay: (kind, dedupeKey) => underWay.get(kind, dedupeKey, clock()) !== undefined,
+    isLive: (kind, dedupeKey) => live.get(kind, dedupeKey) !== undefined,
+    oldestDueSeconds(kind) {
       const first = firstDue.get(kind, -1);
       return first ? Math.max(0, (clock() - first.at) / SECOND) : 0;
     },
-
-    /** The first moment later than `after` at which a job falls due or a lease ends; null when there is none. */
-    nextDueAt(kinds: string[], after = -1): number | null {
+    nextDueAt(kinds, after = -1) {
       const moments = kinds.flatMap((kind) => [firstDue.get(kind, after), firstLeaseEnd.get(kind, after)]);
       const times = moments.flatMap((moment) => (moment ? [moment.at] : []));
       return times.length > 0 ? Math.min(...times) : null;

@@ -82,14 +82,9 @@ function isMostlyUtf8(text: string): boolean {
 
 function decodeAs(bytes: Buffer, encoding: string): string {
   if (encoding === 'utf-8') return withoutMark(bytes.toString('utf8'));
-  if (encoding === 'windows-1252') return decodeWindows1252(bytes);
   if (encoding === 'utf-32le' || encoding === 'utf-32be') return decodeUtf32(bytes, encoding);
-  return new TextDecoder(encoding).decode(bytes);
-}
-
-/** Without `stream` some versions of Node (24.7) leave 0x80 to 0x9F as control characters. */
-function decodeWindows1252(bytes: Buffer): string {
-  return new TextDecoder('windows-1252').decode(bytes, { stream: true });
+  // Without `stream` some versions of Node (24.7) leave 0x80 to 0x9F of windows-1252 as control characters.
+  return new TextDecoder(encoding).decode(bytes, { stream: encoding === 'windows-1252' });
 }
 
 /** TextDecoder has no UTF-32. Surrogates, numbers beyond Unicode and a cut last character become U+FFFD. */

@@ -16,11 +16,12 @@ type HistogramFamily = {
 };
 
 /** Families carry the names of the 0.0.4 format; those that OpenMetrics names otherwise are renamed when rendered. */
-export type Family =
-  | { type: 'gauge'; name: string; help: string; samples: readonly Sample[] }
-  | { type: 'counter'; name: `${string}_total`; help: string; samples: readonly Sample[] }
-  | { type: 'info'; name: `${string}_info`; help: string; samples: readonly Sample[] }
-  | HistogramFamily;
+export type Family = (Named & { help: string; samples: readonly Sample[] }) | HistogramFamily;
+
+type Named =
+  | { type: 'gauge'; name: string }
+  | { type: 'counter'; name: `${string}_total` }
+  | { type: 'info'; name: `${string}_info` };
 
 export type Format = 'prometheus' | 'openmetrics';
 
@@ -28,18 +29,6 @@ export const CONTENT_TYPE: Record<Format, string> = {
   prometheus: 'text/plain; version=0.0.4; charset=utf-8',
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 };
-
-const NO_LABELS: Labels = {};
-
-/** A gauge of one sample without labels. */
-export function gauge(name: string, help: string, value: number): Family {
-  return { type: 'gauge', name, help, samples: [{ labels: NO_LABELS, value }] };
-}
-
-/** A counter of one sample without labels. */
-export function counter(name: `${string}_total`, help: string, value: number): Family {
-  return { type: 'counter', name, help, samples: [{ labels: NO_LABELS, value }] };
-}
 
 /** Prometheus text format 0.0.4. */
 export function renderPrometheus(families: readonly Family[]): string {
@@ -118,7 +107,6 @@ function formatBound(bound: number): string {
 }
 
 type Range = { type: string; version: string | undefined; quality: number };
-
 type Match = { quality: number; specificity: number };
 
 const OFFERED: Record<Format, { type: string; version: string }> = {
@@ -174,11 +162,6 @@ function specificityOf({ type, version }: Range, offered: { type: string; versio
   return type === '*/*' ? 0 : -1;
 }
 
-type Named =
-  | { type: 'gauge'; name: string }
-  | { type: 'counter'; name: `${string}_total` }
-  | { type: 'info'; name: `${string}_info` };
-
 /** A number for each combination of label values that are all known beforehand. */
 type Known<Reading> = Named & {
   /** Every value of each label. */
@@ -187,10 +170,7 @@ type Known<Reading> = Named & {
   value(reading: Reading, ...labelValues: string[]): number | undefined;
 };
 
-type Histogram<Reading> = {
-  type: 'histogram';
-  name: string;
-  bounds: readonly number[];
+type Histogram<Reading> = Omit<HistogramFamily, 'help' | 'samples'> & {
   samples(reading: Reading): readonly HistogramSample[];
 };
 

@@ -94,7 +94,7 @@ async function readBody(response: IncomingMessage, hop: Exchange): Promise<Buffe
   try {
     return await decode(packed, hop.maxBytes);
   } catch (cause) {
-    if (isTooLarge(cause)) throw tooLargeError(hop);
+    if (codeOf(cause) === 'ERR_BUFFER_TOO_LARGE') throw tooLargeError(hop); // unpacked
     throw new OutboundError('bad-response', `the compressed answer of ${hop.who} is damaged or incomplete`, { cause });
   }
 }
@@ -155,11 +155,6 @@ function decoderFor(contentEncoding: string | undefined): Decode | undefined {
   const coding = (contentEncoding ?? '').trim().toLowerCase().replace(/^x-gzip$/, 'gzip') || 'identity';
   const decode = Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined;
   return decode && ((packed, maxBytes) => (packed.length === 0 ? Promise.resolve(packed) : decode(packed, maxBytes)));
-}
-
-/** Whether an unpacker stopped because the answer unpacks to more than it was allowed. */
-function isTooLarge(error: unknown): boolean {
-  return error instanceof RangeError && codeOf(error) === 'ERR_BUFFER_TOO_LARGE';
 }
 
 /** "deflate" should mean the zlib format (RFC 9110 section 8.4.1.2); some servers send a raw deflate stream. */

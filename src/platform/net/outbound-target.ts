@@ -50,11 +50,6 @@ export function parseTarget(text: string, redirectedFrom?: URL): URL {
   return url;
 }
 
-/** The host as a socket wants it: an IPv6 literal without its brackets. */
-function bareHost(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '');
-}
-
 /** The port a connection goes to, the scheme's own where none is named. */
 function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);
@@ -68,7 +63,7 @@ function portOf(url: URL): number {
 export async function resolveTarget(
   url: URL, who: string, guard: Guard, signal: AbortSignal,
 ): Promise<LookupAddress[]> {
-  const host = bareHost(url);
+  const host = url.hostname.replace(/^\[|\]$/g, ''); // an IPv6 literal without its brackets
   const family = isIP(host);
   const addresses = family ? [{ address: host, family }] : await lookUp(host, who, guard, signal);
   if (!addresses.every(({ address }) => isPublicAddress(address, guard.allow))) {
