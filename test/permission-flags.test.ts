@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { permissionFlags, type Access } from '../src/app/processes/confined-command.ts';
+import {
+  confinedCommand, permissionFlags, verifyingCommand, type Access,
+} from '../src/app/processes/confined-command.ts';
+import { COMMANDS } from '../src/commands/run-hubctl.ts';
+import { readConfig } from '../src/features/hub/read-config.ts';
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 
@@ -15,12 +19,28 @@ const PROBE = `
   import { createServer, request } from 'node:http';
   import * as fs from 'node:fs';
   import { spawnSync } from 'node:child_process';
+  import { Worker } from 'node:worker_threads';
+  import inspector from 'node:inspector';
   const [project, dataDir, sibling, secret] = process.argv.slice(2);
+  const passwd = (folder) => () => fs.readFileSync(folder + '/etc/passwd');
   const attempts = {
     readProject: () => fs.readFileSync(project + '/package.json'),
     readSecret: () => fs.readFileSync(secret),
-    readSelf: () => fs.readFileSync('/proc/self/status'),
-    readPasswd: () => fs.readFileSync('/etc/passwd'),
+    readSelf: () => ['status', 'limits'].map((name) => fs.readFileSync('/proc/self/' + name)),
+    countDescriptors: () => fs.readdirSync('/proc/self/fd'),
+    readPasswd: passwd(''),
+    readByRoot: passwd('/proc/self/root'),
+    readByPid: passwd('/proc/' + process.pid + '/root'),
+    readByTask: passwd('/proc/self/task/' + process.pid + '/root'),
+    readByThread: passwd('/proc/thread-self/root'),
+    readByFolder: passwd('/proc/self/cwd/' + '../'.repeat(20)),
+    readAboveDescriptors: passwd('/proc/self/fd/../root'),
+    readAboveData: () => fs.readFileSync(Buffer.from(dataDir + '/' + '../'.repeat(20) + 'etc/passwd')),
+    readEnvironment: () => fs.readFileSync('/proc/self/environ'),
+    openMemory: () => fs.openSync('/proc/self/mem'),
+    linkSecretly: () => fs.linkSync('/etc/passwd', dataDir + '/passwd'),
+    linkOut: () => fs.symlinkSync('/etc', dataDir + '/etc'),
+    enter: () => process.chdir('/etc'),
     readSibling: () => fs.readFileSync(sibling + '/file'),
     writeData: () => {
       fs.mkdirSync(dataDir + '/uploads/ab', { recursive: true });
@@ -39,30 +59,47 @@ const PROBE = `
     writeProject: () => fs.writeFileSync(project + '/.permission-probe', ''),
     writeSibling: () => fs.writeFileSync(sibling + '/other', ''),
     writeSecret: () => fs.writeFileSync(secret, ''),
+    writeAboveData: () => fs.writeFileSync(Buffer.from(dataDir + '/../other'), ''),
+    renameOut: () => fs.renameSync(dataDir + '/probe.mjs', sibling + '/other'),
+    copyOut: () => fs.copyFileSync(dataDir + '/probe.mjs', sibling + '/other'),
+    reportOut: () => process.report.writeReport(sibling + '/report'),
     startProcess: () => { const { error } = spawnSync('true'); if (error) throw error; },
+    startThread: () => new Worker('', { eval: true }),
+    inspect: () => inspector.open(0),
+    bind: () => process.binding('fs'),
+    becomeProcess: () => {
+      process.emitWarning = () => {}; // that this function is experimental
+      process.execve('/bin/true', ['true'], {});
+    },
   };
   const outcome = {};
   for (const [name, attempt] of Object.entries(attempts)) {
     try { attempt(); outcome[name] = 'allowed'; } catch (error) { outcome[name] = error.code ?? error.message; }
   }
-  const server = createServer((_, response) => response.end('hello'));
-  server.listen(0, '127.0.0.1', () => request({ port: server.address().port }, (response) => {
-    outcome.useNetwork = 'allowed';
-    response.resume().on('end', () => { server.close(); console.log(JSON.stringify(outcome)); });
-  }).end());
+  const tell = (useNetwork) => process.stdout.write(JSON.stringify({ ...outcome, useNetwork }), () => process.exit());
+  process.on('uncaughtException', (error) => tell(error.code ?? error.message));
+  const server = createServer((_, response) => response.end('hello')).on('error', (error) => tell(error.code));
+  server.listen(0, '127.0.0.1', () => request({ port: server.address().port }, () => tell('allowed'))
+    .on('error', (error) => tell(error.code)).end());
 `;
 
-const ALLOWED = ['readProject', 'readSecret', 'readSelf', 'writeData', 'openDatabase', 'useNetwork'];
-const REFUSED = ['readPasswd', 'readSibling', 'writeProject', 'writeSibling', 'writeSecret', 'startProcess'];
+const ALLOWED = ['readProject', 'readSecret', 'readSelf', 'countDescriptors', 'writeData', 'openDatabase', 'useNetwork'];
+const REFUSED = [
+  'readPasswd', 'readByRoot', 'readByPid', 'readByTask', 'readByThread', 'readByFolder', 'readAboveDescriptors',
+  'readAboveData', 'readEnvironment', 'openMemory', 'linkSecretly', 'linkOut', 'enter', 'readSibling', 'writeProject',
+  'writeSibling', 'writeSecret', 'writeAboveData', 'renameOut', 'copyOut', 'reportOut', 'startProcess',
+  'becomeProcess', 'startThread', 'inspect', 'bind',
+];
 
 function access(overrides: Partial<Access> = {}): Access {
   return {
-    projectRoot: '/srv/hub', dataDir: '/srv/hub/data', readPaths: [], cwd: '/srv/hub', hasNetFlag: false, ...overrides,
+    projectRoot: '/srv/hub', dataDir: '/srv/hub/data', readPaths: [], cwd: '/srv/hub', hasNetFlag: false,
+    needsNetwork: true, ...overrides,
   };
 }
 
 /** Runs the probe under the flags; its folders lie beside each other: `data`, `data-of-others` and a secret. */
-async function probe(t: TestContext): Promise<{ outcome: unknown; stderr: string }> {
+async function probe(t: TestContext, needsNetwork = true): Promise<{ outcome: Record<string, string>; stderr: string }> {
   const folder = temporaryFolder(t);
   const dataDir = join(folder, 'data');
   const secret = join(folder, 'secret, too');
@@ -70,7 +107,7 @@ async function probe(t: TestContext): Promise<{ outcome: unknown; stderr: string
   writeFiles(folder, { 'data-of-others/file': '', 'secret, too': 'abc', 'data/probe.mjs': PROBE });
 
   const flags = permissionFlags({
-    projectRoot: PROJECT_ROOT, dataDir, readPaths: [secret], cwd: folder, hasNetFlag: HAS_NET_FLAG,
+    projectRoot: PROJECT_ROOT, dataDir, readPaths: [secret], cwd: folder, hasNetFlag: HAS_NET_FLAG, needsNetwork,
   });
   const args = [join(dataDir, 'probe.mjs'), PROJECT_ROOT, dataDir, join(folder, 'data-of-others'), secret];
   const { stdout, stderr } = await runProgram(process.execPath, [...flags, ...args], { cwd: folder });
@@ -86,13 +123,21 @@ test('a confined process reads the project, writes DATA_DIR and does nothing els
   assert.equal(stderr, '');
 });
 
+test('who needs no network has none where this Node can close it', async (t) => {
+  const { outcome } = await probe(t, false);
+
+  assert.equal(outcome['useNetwork'], HAS_NET_FLAG ? 'ERR_ACCESS_DENIED' : 'allowed');
+});
+
 test('every path has a flag of its own, because a path may hold a comma', () => {
   const flags = permissionFlags(access({ readPaths: ['/run/a, b'] }));
 
   assert.deepEqual(flags.filter((flag) => flag.startsWith('--allow-fs')), [
     '--allow-fs-read=/srv/hub',
     '--allow-fs-read=/srv/hub/data',
-    '--allow-fs-read=/proc/self',
+    '--allow-fs-read=/proc/self/status',
+    '--allow-fs-read=/proc/self/limits',
+    '--allow-fs-read=/proc/self/fd',
     '--allow-fs-read=/run/a, b',
     '--allow-fs-write=/srv/hub/data',
   ]);
@@ -107,7 +152,16 @@ test('a folder to write whose path has a comma is named from the working folder'
   assert.equal(write('/a/data', '/b'), '--allow-fs-write=/a/data');
 });
 
-test('the network is opened only for a Node that knows the flag', () => {
+test('the network is opened only for a Node that knows the flag, and for those programs that need it', () => {
   assert.ok(!permissionFlags(access()).includes('--allow-net'));
   assert.ok(permissionFlags(access({ hasNetFlag: true })).includes('--allow-net'));
+
+  const config = readConfig({}, { projectRoot: '/srv/hub', readFile: () => '{"version":"1.0.0"}' });
+  const node = { execPath: '/opt/node', cwd: '/srv/hub', hasNetFlag: true };
+  const isOnline = (name: string, ...args: string[]): boolean =>
+    confinedCommand(config, name, args, node).args.includes('--allow-net');
+  assert.deepEqual([isOnline('web'), isOnline('worker')], [true, true]);
+  const commands = COMMANDS.map(({ name }) => name).filter((name) => isOnline('hubctl', name));
+  assert.deepEqual(commands, ['alerts', 'rehearse']);
+  assert.ok(!verifyingCommand({}, '/backup', ['verify', '/backup'], node).args.includes('--allow-net'));
 });

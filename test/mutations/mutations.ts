@@ -1572,4 +1572,22 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/start.test.ts',
     name: 'the data folder is made for the hub alone, and what is written there too',
   },
+
+  // Confinement.
+  {
+    promise: 'of /proc only single files are readable',
+    file: 'src/app/processes/confined-command.ts',
+    from: "'/proc/self/status', '/proc/self/limits'",
+    to: "'/proc/self', '/proc/self/limits'",
+    test: 'test/permission-flags.test.ts',
+    name: 'a confined process reads the project, writes DATA_DIR and does nothing else, silently',
+  },
+  {
+    promise: 'no value becomes part of a statement',
+    file: 'src/features/errors/error-store.ts',
+    from: "'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?'",
+    to: '`SELECT COUNT(*) AS n FROM error_events WHERE last_at < ? + ${Number(db.inTransaction)}`',
+    test: 'test/constant-sql.test.ts',
+    name: 'every statement is a literal, or made of constants of the sources',
+  },
 ];

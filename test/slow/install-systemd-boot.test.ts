@@ -1,6 +1,6 @@
 // Protects the systemd units on a booted system: confined, restarted, and still during a restore.
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { AT, installedHub } from '../support/booted-system.ts';
@@ -79,6 +79,49 @@ test('under systemd the sandboxed backup runs, and can write nowhere else', asyn
   assert.match(log, new RegExp(`^wrote ${AT}/data$`, 'm'));
   assert.equal(log.match(/^wrote/gm)?.length, 1);
   assert.equal(log.match(/Read-only file system/g)?.length, 2);
+});
+
+/** In the worker's place: what gets past Node's permission model. */
+const OUTBREAK = `
+  import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+  import Database from 'better-sqlite3';
+  const [project, data] = [process.cwd(), process.cwd() + '/data'];
+  const addon = project + '/node_modules/better-sqlite3/prebuilds/linux-' + process.arch + '.node';
+  const attach = (path) => new Database(':memory:').exec("ATTACH '" + path + "' AS other; CREATE TABLE other.t (x)");
+  const attempts = {
+    attachInData: () => attach(data + '/mine.db'),
+    attachOutside: () => attach('/srv/open/other.db'),
+    attachInProject: () => attach(project + '/open/other.db'),
+    readOutside: () => readFileSync('/etc/passwd'),
+    loadProgram: () => process.dlopen({ exports: {} }, addon),
+    loadData: () => {
+      writeFileSync(data + '/addon.node', readFileSync(addon));
+      process.dlopen({ exports: {} }, data + '/addon.node');
+    },
+  };
+  const outcome = {};
+  for (const [name, attempt] of Object.entries(attempts)) {
+    try { attempt(); outcome[name] = 'done'; } catch (error) { outcome[name] = error.code + ' ' + error.message; }
+  }
+  writeFileSync(data + '/outcome.json', JSON.stringify(outcome));
+`;
+
+test('under systemd neither ATTACH nor an addon leads out of DATA_DIR', async (t) => {
+  const hub = await installedHub(t);
+  if (!hub) return;
+  mkdirSync(join(hub.project, 'open'), { mode: 0o777 });
+  writeFileSync(join(hub.project, 'src/bin/worker.ts'), OUTBREAK);
+  await hub.sh(`chmod 777 '${AT}/open' && mkdir -m 777 /srv/open`);
+
+  await hub.sh('systemctl restart content-hub-worker.service');
+  const result = join(hub.project, 'data/outcome.json');
+  await waitUntil('it has tried', () => existsSync(result), 30_000);
+
+  const outcome = JSON.parse(readFileSync(result, 'utf8'));
+  const [allowed, refused] = [['attachInData', 'loadProgram'], ['attachOutside', 'attachInProject', 'readOutside', 'loadData']];
+  for (const name of allowed) assert.equal(outcome[name], 'done', name);
+  for (const name of refused) assert.match(outcome[name], /^(?:SQLITE_CANTOPEN|ERR_ACCESS_DENIED|ERR_DLOPEN_FAILED) /, name);
+  assert.match(outcome['loadData'], /failed to map segment/);
 });
 
 test("install-systemd.sh mentions that the account's crontab has this clone's line, and installs all the same", async (t) => {

@@ -14,6 +14,7 @@ export type NodeFacts = {
 
 export type Access = Pick<Config, 'projectRoot' | 'readPaths'> & Pick<NodeFacts, 'cwd' | 'hasNetFlag'> & {
   dataDir: string; // must exist: Node grants what is below a folder only if it is one when the process starts
+  needsNetwork: boolean;
 };
 
 /**
@@ -26,9 +27,16 @@ const MEMORY_FLAGS: Record<string, string[]> = {
   worker: ['--max-old-space-size=512', '--max-semi-space-size=1'],
 };
 
+/** What the metrics read of /proc. Never the folder: /proc/self/root is the whole disk. */
+const OWN_FACTS = ['/proc/self/status', '/proc/self/limits', '/proc/self/fd'];
+
+/** The commands of hubctl that send or ask something; the others have no network where Node can close it. */
+const ONLINE_COMMANDS = ['alerts', 'rehearse'];
+
 /** One program of the hub (src/bin/<name>.ts), confined by Node's permission model. */
 export function confinedCommand(config: Config, name: string, args: readonly string[], node: NodeFacts): Command {
-  const flags = [...MEMORY_FLAGS[name] ?? [], ...permissionFlags({ ...config, ...node })];
+  const needsNetwork = name !== 'hubctl' || ONLINE_COMMANDS.includes(args[0] ?? '');
+  const flags = [...MEMORY_FLAGS[name] ?? [], ...permissionFlags({ ...config, ...node, needsNetwork })];
   return { name, file: node.execPath, args: [...flags, entrypoint(config.projectRoot, name), ...args] };
 }
 
@@ -46,7 +54,7 @@ export function verifyingCommand(
   const path = realPath(resolve(node.cwd, folder));
   const { dataDir = path, readPaths = [] } = configOrNothing(env);
   const places = { projectRoot: PROJECT_ROOT, dataDir, readPaths: [...readPaths, path, resolve(node.cwd, folder)] };
-  const flags = permissionFlags({ ...places, ...node });
+  const flags = permissionFlags({ ...places, ...node, needsNetwork: false });
   return { name: 'hubctl', file: node.execPath, args: [...flags, entrypoint(PROJECT_ROOT, 'hubctl'), ...args] };
 }
 
@@ -60,7 +68,7 @@ export function bridgeCommand(projectRoot: string, args: readonly string[], node
     '--max-old-space-size=64', // MiB; it holds chunks, never files
     '--permission',
     ...readable.map((path) => `--allow-fs-read=${path}`),
-    ...networkFlags(node),
+    ...networkFlags({ ...node, needsNetwork: true }),
   ];
   const name = 'clamd-bridge';
   return { name, file: node.execPath, args: [...flags, entrypoint(projectRoot, name), ...args] };
@@ -74,10 +82,11 @@ export function watchedCommand({ projectRoot }: Config, name: string, node: Node
 
 /**
  * The flags that confine a process of the hub (Node's permission model): it reads the project, DATA_DIR and
- * what the kernel says about itself (for the metrics), writes DATA_DIR, and starts no other process.
+ * what the kernel says about itself (for the metrics), writes DATA_DIR, and starts no other process. They bind
+ * JavaScript, not SQLite, whose ATTACH opens what the account may: SQL is constant text, and the units bind both.
  */
 export function permissionFlags({ projectRoot, dataDir, readPaths, ...node }: Access): string[] {
-  const readable = [projectRoot, dataDir, '/proc/self', ...readPaths];
+  const readable = [projectRoot, dataDir, ...OWN_FACTS, ...readPaths];
   return [
     '--permission',
     ...readable.map((path) => `--allow-fs-read=${path}`),
@@ -88,8 +97,8 @@ export function permissionFlags({ projectRoot, dataDir, readPaths, ...node }: Ac
   ];
 }
 
-function networkFlags({ hasNetFlag }: Pick<NodeFacts, 'hasNetFlag'>): string[] {
-  return hasNetFlag ? ['--allow-net', '--disable-warning=ExperimentalWarning'] : [];
+function networkFlags({ hasNetFlag, needsNetwork }: Pick<Access, 'hasNetFlag' | 'needsNetwork'>): string[] {
+  return hasNetFlag ? [...needsNetwork ? ['--allow-net'] : [], '--disable-warning=ExperimentalWarning'] : [];
 }
 
 /** Node warns of every comma in --allow-fs-write, which separated paths once; a relative path often has none. */
