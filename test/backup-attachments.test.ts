@@ -95,7 +95,7 @@ test('case 34: files that go on changing while they are archived fail the backup
     if (read === 8) rot(1); // after the first pass had found it whole
     if (read === 15) rot(2);
   };
-  await assert.rejects(hub.backup({ onProgress }), /uploaded files change while they are copied/);
+  await assert.rejects(hub.backup({ onProgress }), /uploaded files changed while they were being copied/);
   assert.deepEqual(hub.backups(), []);
 });
 

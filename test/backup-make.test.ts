@@ -138,7 +138,7 @@ test('case 4: a database that another program keeps to itself cannot be backed u
   hub.db.pragma('locking_mode = EXCLUSIVE');
   addPost(hub.db, 2, 'Takes the lock.');
 
-  await assertRefused(hub, /keeps the database locked/);
+  await assertRefused(hub, /holds a lock on the database/);
 });
 
 test('case 7: without a database a backup fails and makes none', async (t) => {
@@ -238,11 +238,11 @@ test('case 13: a search index that has drifted from its posts is told, both ways
 
 test('case 15: too little space is found before anything is copied', async (t) => {
   const hub = backupHub(t);
-  await assert.rejects(requireSpace(hub.dataDir, 2 ** 60), /too little space: a backup may need 1073741824\.00 GiB/);
+  await assert.rejects(requireSpace(hub.dataDir, 2 ** 60), /not enough disk space: a backup may need 1073741824\.00 GiB/);
 
   const bytes = hub.upload().sha256;
   hub.db.exec(`UPDATE uploads SET bytes = ${2 ** 52} WHERE sha256 = '${bytes}'`);
-  await assertRefused(hub, /too little space/);
+  await assertRefused(hub, /not enough disk space/);
 });
 
 test('case 18: while a backup is made, a second one is turned away and disturbs nothing', async (t) => {

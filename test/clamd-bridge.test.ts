@@ -80,7 +80,7 @@ test('a file that clamd skips for its size is never called clean', async (t) => 
   assert.deepEqual((await unaware.post(infected(100 * KIB + 1))).body, CLEAN, 'clamd says OK to what it skips');
 
   const { post } = await startBridge(t, { address, maxBytes: 100 * KIB });
-  const limit = /^the file is larger than the 102400 bytes that are scanned$/;
+  const limit = /^the file is larger than the scan limit of 102400 bytes$/;
   assert.deepEqual((await post(infected(100 * KIB, 50_000))).body, BAD);
   assertNotScanned(await post(infected(100 * KIB + 1)), limit);
   assertNotScanned(await post(ReadableStream.from([infected(100 * KIB), Buffer.from('a')])), limit);
@@ -92,7 +92,7 @@ test('what clamd reports as beyond its limits is neither clean nor infected', as
   const { address } = await startClamd(t, ['MaxFileSize 100K', 'AlertExceedsMax yes']);
   const { post } = await startBridge(t, { address });
 
-  const reason = /^clamd did not look through the whole file: Heuristics\.Limits\.Exceeded\.MaxFileSize$/;
+  const reason = /^clamd did not scan the whole file: Heuristics\.Limits\.Exceeded\.MaxFileSize$/;
   assertNotScanned(await post(Buffer.alloc(101 * KIB)), reason);
 });
 
@@ -160,7 +160,7 @@ test('from the hub to clamd and back: clean, infected, too large, gone', async (
   assert.deepEqual(await verdictOn(EICAR), { verdict: 'infected', signature: EICAR_NAME });
   assert.deepEqual(await verdictOn(infected(MIB, 1_000)), { verdict: 'infected', signature: BAD_WORDS_NAME });
   assert.deepEqual(await verdictOn(infected(20 * MIB)), {
-    verdict: 'unavailable', reason: `${host} answered 503: the file is larger than the 1048576 bytes that are scanned`,
+    verdict: 'unavailable', reason: `${host} answered 503: the file is larger than the scan limit of 1048576 bytes`,
   });
   await clamd.kill();
   assert.deepEqual(await verdictOn('Barn owls hunt at night.'), {
@@ -201,7 +201,7 @@ test('the confined program reaches clamd by its socket, scans, and ends at SIGTE
   await bridge.logged('clamd answers');
   assert.deepEqual((await postTo(url, 'Barn owls hunt at night.')).body, CLEAN);
   assert.deepEqual((await postTo(url, infected(1_000_000))).body, BAD);
-  assertNotScanned(await postTo(url, infected(1_000_001)), /larger than the 1000000 bytes/);
+  assertNotScanned(await postTo(url, infected(1_000_001)), /larger than the scan limit of 1000000 bytes/);
   assert.equal(await bridge.end('SIGTERM'), 0);
   assert.deepEqual(bridge.lines().map((line) => line['program']).filter((name) => name !== 'clamd-bridge'), []);
   assert.equal(bridge.stdout(), '');
@@ -244,5 +244,5 @@ test('the program says at its start that clamd does not answer, or why it cannot
   const env = { CLAMD_BRIDGE_PORT: 'x', CLAMD_ADDRESS: 'y' };
   const { status, stderr } = await runProgram(process.execPath, [LAUNCH, 'clamd-bridge'], { env });
   assert.equal(status, 2);
-  assert.match(stderr, /^the configuration cannot .*\n {2}CLAMD_ADDRESS must .*\n {2}CLAMD_BRIDGE_PORT must .*\n$/);
+  assert.match(stderr, /^the configuration is invalid.*\n {2}CLAMD_ADDRESS must .*\n {2}CLAMD_BRIDGE_PORT must .*\n$/);
 });

@@ -44,12 +44,12 @@ function assertSays(text: string, periods: string[]): void {
   assert.deepEqual(text.match(/\b(\d+|an?) (day|hour|minute)s?\b/g) ?? [], periods, text);
 }
 
-const KEPT = 'What is kept for how long';
+const KEPT = 'Retention';
 
 test('what the daily removal covers is kept for as long as the handbook says, in days that can be set', async (t) => {
   const hub = await startHub(t);
   const begins: Record<string, string> = {
-    notifications: 'notifications', readingHistory: 'reading history', auditRecords: 'audit records',
+    notifications: 'notifications', readingHistory: 'reading history', auditRecords: 'audit events',
     errorEvents: 'error events',
   };
   const variables: Record<string, string> = {
@@ -67,11 +67,11 @@ const OWN_PERIODS: Record<string, string[]> = {
   invitations: [`${INVITATION_HOURS.standard} hours`, words(INVITATION_HOURS.max * HOUR), 'a minute'],
   sessions: [words(SESSION_LIFETIME)],
   'jobs that are done': [words(FINISHED_JOBS_KEPT)],
-  'jobs that failed for good': [],
+  'jobs that ran out of attempts': [],
   alerts: [words(DELIVERED_KEPT), words(FAILED_KEPT)],
   'ids of webhook events': [words(EVENTS_KEPT)],
-  'that a post was deleted': [],
-  'files that no post names': [words(KEPT_UNNAMED)],
+  'tombstones of deleted posts': [],
+  'files that no post references': [words(KEPT_UNNAMED)],
   backups: [],
 };
 
@@ -98,7 +98,7 @@ function limitsIn(source: string): number[] {
 }
 
 test('every row of what is kept is compared with the program', () => {
-  const others = ['notifications', 'reading history', 'audit records', 'error events', 'rate limits'];
+  const others = ['notifications', 'reading history', 'audit events', 'error events', 'rate limits'];
   const compared = [...others, ...Object.keys(OWN_PERIODS)];
   const rows = HANDBOOK.rows(KEPT).map(([first = '']) => first);
   assert.deepEqual(rows.filter((first) => !compared.some((beginning) => first.startsWith(beginning))), []);
@@ -114,17 +114,17 @@ test('each trouble that is told has its row among the alerts, with the bounds th
   assertSays(alert('backup-stale'), [words(OLDEST_BACKUP)]);
   assertSays(alert('error-burst'), [words(BURST_TIME)]);
   assert.ok(alert('error-burst').startsWith(`${BURST} unexpected errors`));
-  assert.match(alert('space-low'), new RegExp(`less is free than ${LEAST_FREE / 1024 ** 3} GiB`));
-  assert.equal(SPACE_HYSTERESIS, 1.1, 'a tenth more, the handbook says');
+  assert.match(alert('space-low'), new RegExp(`less than ${LEAST_FREE / 1024 ** 3} GiB is free`));
+  assert.equal(SPACE_HYSTERESIS, 1.1, '10 % more, the handbook says');
 });
 
 test('how often alerts are told and tried, and how long they are kept, is said below the table as well', () => {
-  const [, text = ''] = /^(Each kind is told[^]*?)\n\n/m.exec(HANDBOOK.section('Alerts')) ?? [];
+  const [, text = ''] = /^(Alerts of each kind[^]*?)\n\n/m.exec(HANDBOOK.section('Alerts')) ?? [];
   const waits = [1, 2, 3, 4].map((attempts) => backoff(attempts, () => 0.5)).reduce((sum, wait) => sum + wait, 0);
   assert.equal(MAX_ATTEMPTS, 5);
   assert.equal(Math.round(waits / MINUTE / 5) * 5, 45, 'to five minutes');
   const told = [
-    `once ${words(TELL_EVERY)}`, 'hour is over', `once ${words(REMIND_EVERY)}`, 'tried five times', '45 minutes',
+    `once ${words(TELL_EVERY)}`, 'hour is over', `once ${words(REMIND_EVERY)}`, 'attempted five times', '45 minutes',
     `kept for ${words(FAILED_KEPT)}`, `kept for ${words(DELIVERED_KEPT)}`,
   ];
   const at = told.map((said) => text.replaceAll('\n', ' ').indexOf(said));

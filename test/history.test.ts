@@ -50,7 +50,7 @@ test('opening what is read already does not even ask for the right to write', as
 
   assert.equal((await bob.page(`/posts/${posts[0]}`)).status, 200);
 
-  assert.equal(hub.logged().filter(({ event }) => event === 'reading not noted').length, 0);
+  assert.equal(hub.logged().filter(({ event }) => event === 'reading not recorded').length, 0);
   other.exec('ROLLBACK');
 });
 
@@ -175,5 +175,5 @@ test('a disk that cannot be written keeps nobody from reading', async (t) => {
   hub.db.exec('PRAGMA query_only = ON');
 
   assert.equal((await bob.page(`/posts/${posts[0]}`)).status, 200);
-  assert.equal(hub.logged().filter(({ event }) => event === 'reading not noted').length, 1);
+  assert.equal(hub.logged().filter(({ event }) => event === 'reading not recorded').length, 1);
 });

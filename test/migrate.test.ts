@@ -95,8 +95,8 @@ for (const [why, files, message] of [
   ['no header', { '0001_a.sql': 'CREATE TABLE t (a) STRICT;' }, /0001_a\.sql must begin with the line/],
   ['a header further down', { '0001_a.sql': '\n-- safe: yes\nCREATE TABLE t (a) STRICT;' }, /must begin with the line/],
   ['a header that says neither', { '0001_a.sql': '-- safe: maybe\nCREATE TABLE t (a);' }, /must begin with the line/],
-  ['a safe one that drops', { '0001_a.sql': '-- safe: yes\nDROP TABLE t;' }, /more than add: DROP TABLE t/],
-  ['a COMMIT', { '0001_a.sql': '-- safe: no\nDROP TABLE t;\nCOMMIT;' }, /transaction that is not its own: COMMIT/],
+  ['a safe one that drops', { '0001_a.sql': '-- safe: yes\nDROP TABLE t;' }, /not purely additive: DROP TABLE t/],
+  ['a COMMIT', { '0001_a.sql': '-- safe: no\nDROP TABLE t;\nCOMMIT;' }, /must not control its transaction: COMMIT/],
 ] as const) {
   test(`refused before anything is done: ${why}`, (t) => {
     const { put, read } = start(t);
@@ -258,7 +258,7 @@ test('a migration that leaves a row without its parent is refused', (t) => {
 
   for (const orphan of ['-- safe: yes\nINSERT INTO letters VALUES (2, 99);', '-- safe: no\nDELETE FROM people;']) {
     put({ '0001_people.sql': PEOPLE, '0002_orphan.sql': orphan });
-    refuses(() => apply(true), /migration orphan leaves rows of letters without their parent; nothing was changed/);
+    refuses(() => apply(true), /migration orphan leaves rows of letters without a parent row; nothing was changed/);
     assert.deepEqual(contents(db), before);
   }
 });

@@ -29,7 +29,7 @@ for (const [title, answer, reason] of [
   ['OK with a line end', 'stream: OK\n', /^clamd closed the connection without an answer$/],
   ['nothing', '', /^clamd closed the connection without an answer$/],
   ['an answer without end', 'stream: '.repeat(10_000), /^clamd answered "stream: .{180,200}"$/],
-  ['a limit', 'stream: Heuristics.Limits.Exceeded.MaxScanTime FOUND\0', /^clamd did not look through the whole file/],
+  ['a limit', 'stream: Heuristics.Limits.Exceeded.MaxScanTime FOUND\0', /^clamd did not scan the whole file/],
 ] as const) {
   test(`not scanned: clamd answers with ${title}`, async (t) => {
     const { port } = await startRawOrigin(t, (socket) => onWholeStream(socket, () => void socket.end(answer)));

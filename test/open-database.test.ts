@@ -185,7 +185,7 @@ test('what is no database, has no folder or cannot have a write-ahead log is ref
 
   assert.throws(() => openDatabase(path), { code: 'SQLITE_NOTADB' });
   assert.throws(() => openDatabase(join(path, 'hub.db')), /directory|unable to open/i);
-  assert.throws(() => openDatabase(':memory:'), /journal stays "memory"/);
+  assert.throws(() => openDatabase(':memory:'), /journal mode stays "memory"/);
 });
 
 test('trouble with the storage is told apart from wrong statements and from a lock', (t) => {

@@ -68,7 +68,7 @@ test('a hash of weaker parameters still works, and is outdated', async () => {
 
 test('a stored hash of another form is a fault, not a wrong password', async () => {
   for (const stored of ['', 'plain', '$argon2i$v=19$m=8,t=1,p=1$AAAA$AAAA', '$argon2id$v=16$m=8,t=1,p=1$AAAA$AAAA']) {
-    await assert.rejects(passwordsOf({} as StoreHub).verify(PASSWORD, stored), /unknown form/, stored);
+    await assert.rejects(passwordsOf({} as StoreHub).verify(PASSWORD, stored), /unknown format/, stored);
   }
 });
 

@@ -115,7 +115,7 @@ test('case 60: while a process has the database open nothing is moved, and after
   const idle = openDatabase(join(hub.dataDir, 'hub.db'));
   idle.prepare<[], object>('read', 'SELECT 1 FROM posts').get();
 
-  await assert.rejects(swapRestored(hub.dataDir, 100), /some process still has the database open/);
+  await assert.rejects(swapRestored(hub.dataDir, 100), /another process still has the database open/);
   assert.equal(readRestoreState(hub.dataDir)?.phase, 'staged');
   assert.ok(existsSync(join(hub.dataDir, 'hub.db-wal')), 'the log is still in use');
   idle.close();
@@ -273,7 +273,7 @@ test('case 55: an older backup is brought up to date before the hub is stopped, 
 /** When the backup changes, by what the restore says it does next. */
 const MOMENTS: [step: string, what: string, harm: (backup: string) => void, said: RegExp][] = [
   ['copying the database', 'another database', (backup) => changeDatabase(backup, (db) => db.exec('DELETE FROM attachments')),
-    /hub\.db changed while it was copied/],
+    /hub\.db changed while it was being copied/],
   ['copying the database', 'no database', (backup) => rmSync(join(backup, 'hub.db')), /ENOENT/],
   ['unpacking', 'a damaged archive', (backup) => flip(join(backup, 'uploads.tar.gz'), 60), /uploads\.tar\.gz /],
   ['unpacking', 'nothing', (backup) => rmSync(backup, { recursive: true }), /ENOENT/],
@@ -305,7 +305,7 @@ for (const item of ['uploads', 'hub.db']) {
     for (const isDangling of [false, true]) {
       renameSync(join(hub.dataDir, item), elsewhere);
       symlinkSync(isDangling ? `${elsewhere}-not` : elsewhere, join(hub.dataDir, item));
-      await assert.rejects(begin(hub.dataDir, hub.backup), new RegExp(`DATA_DIR/${item} is a link or a disk of its own`));
+      await assert.rejects(begin(hub.dataDir, hub.backup), new RegExp(`DATA_DIR/${item} is a symbolic link or a mount point`));
       assert.deepEqual(leftovers(hub.dataDir), []);
       rmSync(join(hub.dataDir, item));
       renameSync(elsewhere, join(hub.dataDir, item));
@@ -358,7 +358,7 @@ test('case 20: while a restore is not over, no backup is made, and the other way
   const steps = [() => begin(hub.dataDir, hub.backup), () => swapRestored(hub.dataDir), () => openRestored(hub.dataDir)];
   for (const step of steps) {
     await step();
-    await assert.rejects(backup(), { name: 'Error', message: /a restore is under way, or was interrupted/ });
+    await assert.rejects(backup(), { name: 'Error', message: /a restore is in progress or was interrupted/ });
     const { status, stdout } = await hub.hubctl('backup');
     assert.deepEqual([status, stdout], [75, 'result=busy\n']);
   }
@@ -383,7 +383,7 @@ test('case 62: what a staging that was killed left is removed by the next; a sec
 test('a step out of its order is refused and changes nothing', async (t) => {
   const hub = await restorableHub(t);
   for (const step of [swapRestored, openRestored, finishRestore, undoRestore]) {
-    await assert.rejects(step(hub.dataDir), /no restore is under way/);
+    await assert.rejects(step(hub.dataDir), /no restore is in progress/);
   }
   await begin(hub.dataDir, hub.backup);
   for (const step of [openRestored, finishRestore]) await assert.rejects(step(hub.dataDir), /in the phase "staged"/);

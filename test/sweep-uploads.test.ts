@@ -143,7 +143,7 @@ test('nothing is removed while a backup is made; the hour after it is', async (t
   await daysPass(hub, 4);
   assert.deepEqual([filesIn(hub.dataDir).uploads.length, existsSync(stray)], [2, true]);
   assert.equal(uploadRows(hub.db).length, 1);
-  assert.ok(hub.logged().some(({ event }) => event === 'sweep of uploads put off: a backup is being made'));
+  assert.ok(hub.logged().some(({ event }) => event === 'sweep of uploads postponed: a backup is running'));
 
   lock.release();
   hub.passTime(HOUR);

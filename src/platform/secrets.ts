@@ -56,9 +56,9 @@ export function sealSecret(secret: string, key: KeyObject | null, context: strin
 /** The secret; also one stored without a key while there is one now. Throws SealedSecretError. */
 export function openSecret(stored: string, key: KeyObject | null, context: string): string {
   if (stored.startsWith(PLAIN)) return stored.slice(PLAIN.length);
-  if (!stored.startsWith(SEALED)) throw new SealedSecretError('a stored webhook secret has an unknown form');
+  if (!stored.startsWith(SEALED)) throw new SealedSecretError('a stored webhook secret has an unknown format');
   if (key === null) {
-    throw new SealedSecretError('webhook secrets are stored encrypted, and there is no key to read them: '
+    throw new SealedSecretError('webhook secrets are stored encrypted, and there is no key to decrypt them: '
       + 'set HUB_SECRET_KEY_FILE to the file they were encrypted with');
   }
   return decrypt(bytesOf(stored.slice(SEALED.length)), key, context);

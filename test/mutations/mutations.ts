@@ -929,7 +929,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'what is restored is what was verified',
     file: 'src/features/backups/stage-restore.ts',
-    from: "if (copy.sha256 !== sha256) throw new BackupError('hub.db changed while it was copied');",
+    from: "if (copy.sha256 !== sha256) throw new BackupError('hub.db changed while it was being copied');",
     to: '',
     test: 'test/restore-steps.test.ts',
     name: "case 75: another database in the backup's place after it was verified is noticed while copying the database",
@@ -1317,7 +1317,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'the answer to a fault says nothing of it',
     file: 'src/platform/http/answer-request.ts',
-    from: "return new HttpError(500, 'Something went wrong in the hub. The error has been recorded.');",
+    from: "return new HttpError(500, 'An internal error occurred. It has been recorded.');",
     to: 'return new HttpError(500, String(error));',
     test: 'test/server.test.ts',
     name: 'a fault of the hub is noted once with its place, and the answer says nothing of it',

@@ -56,7 +56,7 @@ test('case 15: a disk with too little space is left alone', async (t) => {
   const small = runMounted(hub, 'mount -t tmpfs -o size=60m tmpfs backups', ...HUBCTL, 'backup');
 
   assert.deepEqual([small.status, small.lines], [1, ['result=failed']]);
-  assert.match(small.stderr, /too little space: a backup may need 0\.07 GiB, 0\.06 GiB is free/);
+  assert.match(small.stderr, /not enough disk space: a backup may need 0\.07 GiB, 0\.06 GiB is free/);
 });
 
 test('case 14: a disk that another program fills meanwhile ends the backup, and nothing is left', async (t) => {

@@ -56,7 +56,7 @@ const ELSEWHERE: Record<string, [file: string, says: string]> = {
 const NO_COMMANDS = [
   'result=verified … dir=…', 'kill -9', 'age … | tar xz', 'port 8080 is in use',
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
-  'database not readable', 'a restore is under way, or was interrupted', "the hub's own database is damaged",
+  'database not readable', 'a restore is in progress or was interrupted', "the hub's own database is damaged",
   'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes',
 ];
 
@@ -108,7 +108,7 @@ const STEPS: Record<string, Step[]> = {
     },
     async (walk, text) => assert.match((await done(walk, text)).stdout, /^REHEARSED: /m),
   ],
-  'Copies elsewhere': [
+  'Off-site copies': [
     async (walk, text) => {
       await done(walk, 'rclone config');
       const { stderr } = await done(walk, text);

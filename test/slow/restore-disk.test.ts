@@ -49,7 +49,7 @@ test('case 63: on a disk with too little space nothing is staged', async (t) => 
   if (!mayMountSmallDisk(t, join(hub.dataDir, 'tmp'))) return;
   const { status, stdout, stderr } = restoreMounted(hub.dataDir, hub.backup, '40m', ':');
   assert.equal(status, 1);
-  assert.match(stderr, /restore: there is too little space: the restore may need 0\.06 GiB, 0\.04 GiB is free/);
+  assert.match(stderr, /restore: not enough disk space: the restore may need 0\.06 GiB, 0\.04 GiB is free/);
   assert.match(stdout, /^hub\.db run uploads /);
   assert.ok(stdout.includes(hub.since));
 });
@@ -60,7 +60,7 @@ test('case 64: uploads that are a mount of their own are refused up front, even 
   for (const mount of ['mount --bind uploads uploads', 'mount -t tmpfs tmpfs uploads']) {
     const { status, stdout, stderr } = restoreMounted(hub.dataDir, hub.backup, '200m', mount);
     assert.equal(status, 1, mount);
-    assert.match(stderr, /DATA_DIR\/uploads is a link or a disk of its own/);
+    assert.match(stderr, /DATA_DIR\/uploads is a symbolic link or a mount point/);
     assert.match(stdout, /^hub\.db run uploads /);
   }
 });

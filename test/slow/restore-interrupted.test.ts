@@ -114,9 +114,9 @@ test('a state file that says nothing usable stops everything, and says which it 
   for (const text of ['', '{', 'null', '[]', '{"phase":"later","id":"20300101-000000","backup":"/x","startedAt":1,"old":[]}']) {
     writeFileSync(statePath(hub.dataDir), text);
     for (const work of [swapRestored, openRestored, finishRestore, undoRestore]) {
-      await assert.rejects(work(hub.dataDir), /restore-state\.json has no usable state of the restore/, text);
+      await assert.rejects(work(hub.dataDir), /restore-state\.json does not contain a valid restore state/, text);
     }
-    await assert.rejects(begin(hub.dataDir, hub.backup), /has no usable state/);
+    await assert.rejects(begin(hub.dataDir, hub.backup), /does not contain a valid restore state/);
   }
   assert.equal(worldIn(hub.dataDir, hub), 'old');
 });

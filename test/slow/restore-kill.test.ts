@@ -43,7 +43,7 @@ const BEGIN_MOMENTS: Record<string, (dataDir: string, run: Running) => boolean> 
   'as it verifies the backup': (_, run) => run.said().includes('checking the content'),
   'as its folder appears': (dataDir) => staged(dataDir).length > 0,
   'as it unpacks the attachments': (dataDir) => staged(dataDir).includes('uploads'),
-  'as it checks what was unpacked': (_, run) => run.said().includes('what was unpacked'),
+  'as it checks what was unpacked': (_, run) => run.said().includes('checking the unpacked files'),
   'as it opens the copied database': (dataDir) => staged(dataDir).includes('hub.db-wal'),
   'as it leaves its state': (dataDir) => isRestoreOpen(dataDir),
 };

@@ -285,7 +285,7 @@ test('case 61: neither npm start nor web, worker or hubctl uses the data while t
     const [file = '', ...rest] = args;
     const { status, stdout, stderr } = await runProgram(process.execPath, [join(PROJECT_ROOT, 'src/bin', file), ...rest], { env });
     assert.deepEqual([status, stdout], [1, ''], args.join());
-    assert.match(stderr, /a restore is under way, or was interrupted: \.\/scripts\/restore\.sh --recover ends it/, args.join());
+    assert.match(stderr, /a restore is in progress or was interrupted: see \.\/scripts\/restore\.sh --recover/, args.join());
   }
   assert.deepEqual(stateOf(hub.dataDir), before);
 });

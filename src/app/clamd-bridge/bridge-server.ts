@@ -23,7 +23,7 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
   async function scan(req: IncomingMessage, signal: AbortSignal): Promise<Reply> {
     requireBareBytes(req);
     if (Number(req.headers['content-length'] ?? 0) > maxBytes) {
-      throw new HttpError(503, `the file is larger than the ${maxBytes} bytes that are scanned`);
+      throw new HttpError(503, `the file is larger than the scan limit of ${maxBytes} bytes`);
     }
     const started = performance.now();
     const verdict = await clamd.scan(req.iterator({ destroyOnReturn: false }), signal);
@@ -49,7 +49,7 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
     if (error instanceof HttpError) return error;
     if (error instanceof ClamdError) return new HttpError(503, error.message);
     log.error('unexpected error', errorFields(error));
-    return new HttpError(500, 'Something went wrong in the bridge.');
+    return new HttpError(500, 'Internal error in the bridge.');
   }
 
   async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {

@@ -16,7 +16,7 @@ export const BRIDGE_SETTINGS = {
   port: { name: 'CLAMD_BRIDGE_PORT', parse: integer(0, 65_535), default: '3311', meaning: 'on 127.0.0.1' },
   maxBytes: {
     name: 'CLAMD_STREAM_MAX_BYTES', parse: integer(1, 2 ** 31 - 1), default: '26214400',
-    meaning: "larger files are not scanned; must not be above clamd's `MaxFileSize`, which calls larger files clean",
+    meaning: "largest file that is scanned; must not exceed clamd's `MaxFileSize`, above which clamd calls files clean",
   },
   logLevel: SETTINGS.logLevel,
 } satisfies SettingList;

@@ -18,7 +18,7 @@ export function openHubDatabase(
   { dataDir, databasePath, migrationsDir }: Config, clock: Clock = Date.now, onSlow?: SlowQuery,
 ): Db {
   if (isRestoreUnderWay(dataDir)) {
-    throw new SchemaError('a restore is under way, or was interrupted: ./scripts/restore.sh --recover ends it');
+    throw new SchemaError('a restore is in progress or was interrupted: see ./scripts/restore.sh --recover');
   }
   for (const folder of FOLDERS) mkdirSync(join(dataDir, folder), { recursive: true, mode: 0o700 });
   const db = openDatabase(databasePath, onSlow ? { onSlow } : {});

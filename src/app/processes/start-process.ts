@@ -63,7 +63,7 @@ function stopOnSignals(self: NodeJS.Process, { log, db }: Hub, stop: () => Promi
     const problem = await stop().then(() => undefined, (error: unknown) => error ?? 'unknown');
     db.close();
     if (problem === undefined) log.info('stopped');
-    else log.error('stopped badly', errorFields(problem));
+    else log.error('stopped with an error', errorFields(problem));
     self.exit(problem === undefined ? 0 : 1);
   };
   onStopSignals(() => void end(), () => self.exit(1));

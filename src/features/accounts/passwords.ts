@@ -107,7 +107,7 @@ function format({ memory, passes, parallelism }: Parameters, salt: Buffer, tag: 
 
 function parse(phc: string): Parsed {
   const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc) ?? [];
-  if (!tag) throw new Error('stored password hash has an unknown form');
+  if (!tag) throw new Error('stored password hash has an unknown format');
   const parameters = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) };
   return { parameters, salt: Buffer.from(salt, 'base64'), tag: Buffer.from(tag, 'base64') };
 }

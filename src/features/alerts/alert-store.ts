@@ -142,7 +142,7 @@ export const TROUBLES = {
     title: 'No events from webhooks for more than 7 days', severity: 'warning', over: 'No webhook is silent any more',
   },
   'worker-silent': {
-    title: 'The worker of the hub is not running', severity: 'error', over: 'The worker of the hub is running again',
+    title: 'The hub’s worker is not running', severity: 'error', over: 'The hub’s worker is running again',
   },
   'backup-failed': { title: 'A backup failed', severity: 'error', over: 'Backups succeed again' },
   'backup-stale': {
@@ -152,7 +152,7 @@ export const TROUBLES = {
     title: 'A backup failed its verification', severity: 'error', over: 'The backup is verified again',
   },
   'space-low': {
-    title: 'The disk of the hub is nearly full', severity: 'error', over: 'The disk of the hub has space again',
+    title: 'The hub’s disk is nearly full', severity: 'error', over: 'The hub’s disk has enough space again',
   },
   'error-burst': { title: 'Many unexpected errors', severity: 'error', over: 'Unexpected errors are rare again' },
 } satisfies Record<string, Words>;

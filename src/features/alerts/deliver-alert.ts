@@ -45,7 +45,7 @@ export async function deliver(
 ): Promise<void | Effects> {
   const delivery = alertDeliveries(hub).find(deliveryId);
   if (delivery?.state !== 'pending') return;
-  if (!receiver) throw new PermanentError('there is no receiver any more: ALERT_WEBHOOK_URL is not set');
+  if (!receiver) throw new PermanentError('no receiver is configured any more: ALERT_WEBHOOK_URL is not set');
   const { body: text, createdAt: at, ...said } = delivery;
   const result = await sendAlert(receiver, { ...said, text, at, hubUrl: hub.config.baseUrl }, signal);
   const next = planDelivery(result, attempts, hub.random);

@@ -106,7 +106,7 @@ async function fetchContent({ config, outbound }: Hub, url: string): Promise<{ b
   const maxBytes = Math.min(config.uploadMaxBytes, config.attachmentCacheMaxBytes);
   const headers = { accept: 'image/avif, image/webp, image/*, application/pdf' };
   const { status, body } = await outbound({ url, maxBytes, headers });
-  if (status !== 200) throw new OutboundError('bad-response', `its server answered ${status}`);
+  if (status !== 200) throw new OutboundError('bad-response', `its server answered with status ${status}`);
   return { body, mediaType: recogniseContent(body).mediaType };
 }
 

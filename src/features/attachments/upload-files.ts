@@ -127,7 +127,7 @@ export async function sweepUploads(hub: Hub): Promise<void> {
   const { clock, log } = hub;
   const last = lastSweep(hub);
   if (Math.abs(clock() - last.at) < DAY - MINUTE) return;
-  if (!unlessBackup(hub, () => true)) return log.info('sweep of uploads put off: a backup is being made');
+  if (!unlessBackup(hub, () => true)) return log.info('sweep of uploads postponed: a backup is running');
   last.at = clock();
   const removed = removeUnnamed(hub);
   const { strays, missing } = await compareUploads(hub);

@@ -80,7 +80,7 @@ export function backupFolder(dataDir: string): BackupFolder {
         await syncPath(root);
         return name;
       }
-      throw new BackupError(`there is a backup of each second since ${backupName(at)}`);
+      throw new BackupError(`no free backup name: there is already a backup for every second since ${backupName(at)}`);
     },
     async withdraw(name) {
       await rename(join(root, name), withdrawnPath(name));
@@ -115,7 +115,7 @@ export async function requireSpace(folder: string, needed: number, what = 'a bac
   const free = await freeBytes(folder);
   if (free >= needed) return;
   const [wanted, left] = [needed, free].map((bytes) => byteSize(bytes, 2, 'GiB'));
-  throw new BackupError(`there is too little space: ${what} may need ${wanted}, ${left} is free`);
+  throw new BackupError(`not enough disk space: ${what} may need ${wanted}, ${left} is free`);
 }
 
 export type RetentionResult = { removed: string[]; problems: string[] };

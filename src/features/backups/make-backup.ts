@@ -54,7 +54,7 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
 }
 
 /** Between its steps, a restore does not hold the lock. What it has put in place may yet be taken away. */
-const RESTORING = 'a restore is under way, or was interrupted: ./scripts/restore.sh --recover ends it';
+const RESTORING = 'a restore is in progress or was interrupted: see ./scripts/restore.sh --recover';
 
 async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise<MadeBackup> {
   const { clock, dataDir, pid, retentionDays } = options;
@@ -139,7 +139,7 @@ export async function copyDatabase(source: string, folder: string): Promise<void
 
 const OWN_DAMAGE = 'the hub\'s own database is damaged or cannot be read';
 const WHY: [code: RegExp, reason: string][] = [
-  [/^SQLITE_(BUSY|LOCKED)/, 'another program keeps the database locked'],
+  [/^SQLITE_(BUSY|LOCKED)/, 'another program holds a lock on the database'],
   [/^SQLITE_(FULL|IOERR_(WRITE|FSYNC|TRUNCATE))/, 'the copy could not be written'],
 ];
 

@@ -79,7 +79,7 @@ function parseFacts(comments: string[], lines: string[]): Facts {
     else if (key !== '' && comment !== TITLE) values.set(key, value);
   }
   const hash = hashOf(lines.filter((line) => !line.startsWith('# lines ')));
-  if (values.get('lines') !== hash) throw new BackupError('SHA256SUMS is damaged: its lines have another hash');
+  if (values.get('lines') !== hash) throw new BackupError('SHA256SUMS is damaged: the hash of its lines differs');
   const whole = (key: string): number => parseWhole(key, values.get(key));
   return {
     createdAt: parseTime(values.get('created')),
@@ -97,18 +97,18 @@ function hashOf(lines: string[]): string {
 function parseAbsent(value: string): AbsentUpload {
   const [, sha256, why] = /^([0-9a-f]{64}) (missing|damaged)$/.exec(value) ?? [];
   if (sha256 && (why === 'missing' || why === 'damaged')) return { sha256, why };
-  throw new BackupError('SHA256SUMS has a malformed line about a file that is absent');
+  throw new BackupError('SHA256SUMS has a malformed line for an absent file');
 }
 
 function parseWhole(key: string, value: string | undefined): number {
   if (value !== undefined && /^\d{1,15}$/.test(value)) return Number(value);
-  throw new BackupError(`SHA256SUMS says nothing, or nothing usable, about "${key}"`);
+  throw new BackupError(`SHA256SUMS has no valid value for "${key}"`);
 }
 
 function parseTime(value: string | undefined): number {
   const at = Date.parse(value ?? '');
   if (!Number.isNaN(at) && isoTime(at) === value) return at;
-  throw new BackupError('SHA256SUMS does not say when the backup was made');
+  throw new BackupError('SHA256SUMS does not record when the backup was made');
 }
 
 function shown(text: string): string {

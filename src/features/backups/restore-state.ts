@@ -97,7 +97,7 @@ function parseState(path: string, text: string): RestoreState {
   const { phase, id, backup, startedAt, old } = state ?? {};
   const isWhole = PHASES.some((one) => one === phase) && /^\d{8}-\d{6}$/.test(id ?? '')
     && typeof backup === 'string' && typeof startedAt === 'number' && Array.isArray(old);
-  if (!isWhole) throw new BackupError(`${path} has no usable state of the restore`);
+  if (!isWhole) throw new BackupError(`${path} does not contain a valid restore state`);
   return state as RestoreState;
 }
 

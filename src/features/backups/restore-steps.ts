@@ -96,7 +96,7 @@ export async function makeRoom(dataDir: string): Promise<void> {
   if (state) await releaseReserve(placesOf(dataDir, state.id));
 }
 
-/** Removes what stagings left that were cut off before they were complete. Only while no restore is under way. */
+/** Removes what stagings left that were cut off before they were complete. Only while no restore is in progress. */
 export async function removeStaged(dataDir: string): Promise<number> {
   const left = (await readdir(dataDir)).filter(isStagingName);
   for (const name of left) await rm(join(dataDir, name), { recursive: true, force: true });
@@ -112,7 +112,7 @@ function requireKept(kept: string, old: string[]): void {
 
 function requireState(dataDir: string, phases: readonly Phase[]): RestoreState {
   const state = readRestoreState(dataDir);
-  if (!state) throw new BackupError('no restore is under way');
+  if (!state) throw new BackupError('no restore is in progress');
   if (phases.includes(state.phase)) return state;
   throw new BackupError(`the restore is in the phase "${state.phase}", not in ${phases.join(' or ')}`);
 }
@@ -147,7 +147,7 @@ async function closeDatabase(path: string, letGoMs: number): Promise<void> {
     }
     if (performance.now() >= until) break;
   }
-  throw new BackupError('some process still has the database open: stop it (or set HUB_STOP_COMMAND to what stops ' +
+  throw new BackupError('another process still has the database open: stop it (or set HUB_STOP_COMMAND to what stops ' +
     'the hub) and try again');
 }
 

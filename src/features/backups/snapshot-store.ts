@@ -64,14 +64,14 @@ function readRows(db: Db): Snapshot {
 /** Checks a finished copy in place, without writing anything anywhere. Throws BackupError when it is no good. */
 export async function checkDatabase(path: string, migrations: Migration[]): Promise<DatabaseFacts> {
   const facts = await withSnapshot(path, (db, fileBytes) => {
-    if (bytesOf(db) !== fileBytes) throw new BackupError('hub.db is longer or shorter than its header says');
+    if (bytesOf(db) !== fileBytes) throw new BackupError('the size of hub.db differs from its header');
     const integrity = String(db.pragma('integrity_check')); // full-text tables included
     if (integrity !== 'ok') throw new BackupError(`hub.db is damaged: ${integrity.split('\n')[0]}`);
     const schema = checkSchema(db, requireHub(db), migrations);
     return { ...readRows(db), schema, defects: defects(db) };
   });
   const odd = facts.uploads.find(({ sha256, bytes }) => !/^[0-9a-f]{64}$/.test(sha256) || bytes < 0);
-  if (odd) throw new BackupError('hub.db has a row of an upload that cannot be one');
+  if (odd) throw new BackupError('hub.db has an invalid row in the table uploads');
   return facts;
 }
 
@@ -97,7 +97,7 @@ async function checkHeader(path: string): Promise<number> {
     const { buffer } = await file.read(Buffer.alloc(HEADER), 0, HEADER, 0);
     if (buffer.toString('latin1', 0, MAGIC.length) !== MAGIC) throw new BackupError('hub.db is not an SQLite database');
     const isPlain = buffer[VERSIONS_AT] === 1 && buffer[VERSIONS_AT + 1] === 1;
-    if (!isPlain) throw new BackupError('hub.db is not a finished copy: it expects a write-ahead log');
+    if (!isPlain) throw new BackupError('hub.db is not a finished copy: it needs a write-ahead log');
     return (await file.stat()).size;
   } finally {
     await file.close();

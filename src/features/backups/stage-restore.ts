@@ -72,9 +72,9 @@ async function stage(
   onStep(`unpacking ${rows.length - missing.size} attachments`);
   await unpackUploads(join(backup, ARCHIVE), staged, rows, missing);
 
-  onStep('checking what was unpacked');
+  onStep('checking the unpacked files');
   await compareUploads(staged, rows.filter(({ sha256 }) => !missing.has(sha256)));
-  onStep('bringing the database up to date');
+  onStep('applying migrations to the database');
   const prepared = prepareRestored(join(staged, DATABASE), name, options);
   await writeReserve(join(staged, RESERVE));
   await syncTree(staged, rows);
@@ -93,7 +93,7 @@ async function copyChecked(from: string, to: string, sha256: string): Promise<Up
   await copyFile(from, to);
   await chmod(to, 0o600);
   const copy = await hashFile(to);
-  if (copy.sha256 !== sha256) throw new BackupError('hub.db changed while it was copied');
+  if (copy.sha256 !== sha256) throw new BackupError('hub.db changed while it was being copied');
   return (await readSnapshot(to)).uploads;
 }
 
@@ -197,7 +197,7 @@ function bringUpToDate(db: Db, { migrations, clock }: RestoreTarget): number {
     return migrate(db, migrations, clock).length;
   } catch (error) {
     if (!(error instanceof SchemaError)) throw error;
-    throw new BackupError('this backup cannot be brought up to date by a restore: restore it with the version that ' +
+    throw new BackupError('this backup cannot be migrated by a restore: restore it with the version that ' +
       `made it, then upgrade. ${error.message}`, { cause: error });
   }
 }

@@ -73,8 +73,8 @@ export async function requireMovable(dataDir: string): Promise<void> {
     const path = join(dataDir, item);
     const found = await lstat(path).catch(() => undefined);
     if (!found || (!found.isSymbolicLink() && found.dev === dev && !isMountPoint(path))) continue;
-    throw new BackupError(`DATA_DIR/${item} is a link or a disk of its own: stop the hub, put ${item} itself into ` +
-      'DATA_DIR (or all of DATA_DIR onto that disk), and restore then');
+    throw new BackupError(`DATA_DIR/${item} is a symbolic link or a mount point: stop the hub, put ${item} ` +
+      'itself into DATA_DIR (or all of DATA_DIR onto that disk), and restore then');
   }
 }
 

@@ -44,7 +44,7 @@ export async function archiveUploads(options: ArchiveOptions): Promise<WrittenAr
     }
     await rm(options.path);
   }
-  throw new BackupError('uploaded files change while they are copied');
+  throw new BackupError('uploaded files changed while they were being copied');
 }
 
 function* members(
@@ -183,7 +183,7 @@ function createWalk({ rows, absent, destination = () => undefined }: CheckOption
   function onMember({ kind, name, size }: UnpackedMember): MemberSink | undefined {
     if (kind === 'folder') return requireFolder(name);
     const row = expected.get(name);
-    if (!row) throw new ArchiveError(`holds ${JSON.stringify(name.slice(0, 120))}, which the database does not name`);
+    if (!row) throw new ArchiveError(`holds ${JSON.stringify(name.slice(0, 120))}, which hub.db does not reference`);
     if (size !== row.bytes) throw new ArchiveError(`holds ${name} with ${size} bytes instead of ${row.bytes}`);
     expected.delete(name);
     return comparing(row, destination(name));
@@ -193,7 +193,7 @@ function createWalk({ rows, absent, destination = () => undefined }: CheckOption
     const [first] = expected.keys();
     if (first === undefined) return;
     const more = expected.size > 1 ? ` and ${expected.size - 1} more` : '';
-    throw new ArchiveError(`lacks ${first}${more}, which the database names`);
+    throw new ArchiveError(`lacks ${first}${more}, which hub.db references`);
   }
 
   return { onMember, finish };

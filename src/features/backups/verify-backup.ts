@@ -105,7 +105,7 @@ async function requireFiles(folder: string): Promise<void> {
   for (const name of FILES) {
     const entry = await lstat(join(folder, name));
     if (!entry.isFile()) throw new BackupError(`${name} is not a plain file`);
-    if (name === SUMS && entry.size > MAX_SUMS) throw new BackupError(`${name} is far too large`);
+    if (name === SUMS && entry.size > MAX_SUMS) throw new BackupError(`${name} is too large`);
   }
 }
 
@@ -113,7 +113,7 @@ function noteManifest(folder: string, { facts }: Manifest, found: Partial<Verifi
   found.createdAt = facts?.createdAt ?? timeOfBackup(basename(folder)) ?? null;
   found.version = facts?.version ?? null;
   found.absent = facts?.absent ?? [];
-  found.notes = facts ? [] : ['SHA256SUMS records nothing but hashes: what was in the hub then cannot be compared'];
+  found.notes = facts ? [] : ['SHA256SUMS records only hashes: the numbers of rows cannot be checked'];
 }
 
 const SCHEMA_NOTES: Partial<Record<DatabaseFacts['schema'], string>> = {
@@ -145,7 +145,7 @@ function compareFacts({ schemaVersion, counts, uploads }: DatabaseFacts, recorde
   }
   const known = new Set(uploads.map(({ sha256 }) => sha256));
   const unknown = recorded.absent.find(({ sha256 }) => !known.has(sha256));
-  if (unknown) throw new BackupError(`SHA256SUMS calls ${unknown.sha256} absent, which the database never names`);
+  if (unknown) throw new BackupError(`SHA256SUMS calls ${unknown.sha256} absent, which hub.db does not reference`);
 }
 
 function compareHash(name: string, actual: string, recorded: string): void {

@@ -75,7 +75,7 @@ function request(
 function requireSuccess({ status, url, headers }: OutboundResponse, now: number): void {
   if (status >= 200 && status < 300) return;
   const host = new URL(url).host;
-  if (status === 410) throw new FeedGoneError(`${host} says that this feed is permanently gone (410).`);
+  if (status === 410) throw new FeedGoneError(`${host} reports that this feed is permanently gone (410).`);
   const retryAt = parseRetryAfter(headers['retry-after'], now);
   if (status === 429 || (status === 503 && retryAt !== null)) {
     const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // no source is put off for longer

@@ -11,7 +11,7 @@ import { sources, type Source } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState, type SyncState } from '../sources/sync-state-store.ts';
 import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
 
-const GONE = 'The publisher says that this feed is permanently gone (410).';
+const GONE = 'The publisher reports that this feed is permanently gone (410).';
 
 /** When runs of this process began, by `performance.now()`. */
 const started = new WeakMap<Job, number>();

@@ -16,7 +16,7 @@ const NO_STORE = { 'cache-control': 'no-store' };
 export function showHealth(hub: Hub, { query }: HubRequest): Reply {
   const probe = query.get('probe') ?? 'ready';
   if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
-  if (probe !== 'ready') throw new HttpError(400, 'The probe is either "live" or "ready".', { headers: NO_STORE });
+  if (probe !== 'ready') throw new HttpError(400, 'probe must be live or ready.', { headers: NO_STORE });
   if (isRestoreUnderWay(hub.config.dataDir)) {
     return unready('A backup is being restored, or a restore was interrupted.');
   }

@@ -30,7 +30,7 @@ export function watchSpace(hub: Hub): void {
   const least = leastFree(databaseBytes, uploadBytes);
   const isLow = freeBytes < least * (isTroubleOpen(hub, 'space-low') ? SPACE_HYSTERESIS : 1);
   const backup = byteSize(spaceNeeded(databaseBytes, uploadBytes));
-  watchTrouble(hub, 'space-low', isLow ? `${byteSize(freeBytes)} are free; the next backup may take ${backup}` : null);
+  watchTrouble(hub, 'space-low', isLow ? `${byteSize(freeBytes)} are free; the next backup may need ${backup}` : null);
 }
 
 /** Notices that a backup failed or failed its verification, or that there is none of late. */
@@ -104,7 +104,8 @@ async function deliverWhile(hub: Hub, isNeeded: boolean): Promise<void> {
   const watch = watches(hub);
   if (isNeeded === watch.isDelivering) return;
   watch.isDelivering = isNeeded;
-  hub.log.info(isNeeded ? 'web delivers alerts' : 'the worker delivers alerts again', { kind: deliverAlert.name });
+  const event = isNeeded ? 'web delivers alerts meanwhile' : 'the worker delivers alerts again';
+  hub.log.info(event, { kind: deliverAlert.name });
   if (isNeeded) watch.deliverer.start();
   else await watch.deliverer.stop(GRACE);
 }

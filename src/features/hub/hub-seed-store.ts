@@ -8,6 +8,6 @@ export function readHubSeed({ db }: Pick<StoreHub, 'db'>): string | undefined {
 /** For ids that are derived from it. */
 export const hubSeed = store((hub) => {
   const seed = readHubSeed(hub);
-  if (seed === undefined) throw new Error('the table hub has lost its row: restore a backup');
+  if (seed === undefined) throw new Error('the row of the table hub is missing: restore a backup');
   return seed;
 });

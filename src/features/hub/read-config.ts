@@ -149,7 +149,7 @@ export function hubUserAgent({ version, baseUrl }: Config): string {
 function packageVersion(text: string): string {
   const manifest: unknown = JSON.parse(text);
   if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) return String(manifest.version);
-  throw new Error('package.json names no version');
+  throw new Error('package.json has no version');
 }
 
 function readable(read: () => string): string {

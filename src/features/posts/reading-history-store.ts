@@ -110,7 +110,7 @@ export function noteOpened(hub: Hub, viewer: Viewer, postId: number): void {
     readingHistory(hub).markRead(viewer.id, postId);
   } catch (error) {
     if (!isStorageTrouble(error)) throw error;
-    hub.log.warn('reading not noted', errorFields(error));
+    hub.log.warn('reading not recorded', errorFields(error));
   }
 }
 

@@ -35,7 +35,7 @@ export function secretKeys(text: string): SecretKeys | null {
 /** What events signed with a secret are checked with; throws RangeError for a text that cannot be one. */
 export function signingKeys(secret: string): SigningKeys {
   const keys = secretKeys(secret);
-  if (keys === null) throw new RangeError('this cannot be the secret of a webhook');
+  if (keys === null) throw new RangeError('not a valid webhook secret');
   return { standard: keys.standard && createSecretKey(keys.standard), github: createSecretKey(keys.github) };
 }
 

@@ -60,12 +60,12 @@ export async function* gunzipFile(
   } catch (error) {
     throw isDamage(error) ? new ArchiveError('is damaged: it cannot be decompressed', { cause: error }) : error;
   }
-  if (header.length + inflate.bytesWritten + TRAILER !== size) throw new ArchiveError('goes on after its end');
+  if (header.length + inflate.bytesWritten + TRAILER !== size) throw new ArchiveError('has data after its end');
   const trailer = await readBytes(file, size - TRAILER, TRAILER);
   onBytes(trailer);
-  if (trailer.readUInt32LE(0) !== crc) throw new ArchiveError('is damaged: its content has another checksum');
+  if (trailer.readUInt32LE(0) !== crc) throw new ArchiveError('is damaged: the checksum of its content differs');
   if (trailer.readUInt32LE(4) !== length % 2 ** 32) {
-    throw new ArchiveError('is damaged: its content has another length');
+    throw new ArchiveError('is damaged: the length of its content differs');
   }
 }
 
@@ -74,10 +74,10 @@ async function readHeader(file: FileHandle, size: number): Promise<Buffer> {
   const bytes = await readBytes(file, 0, Math.min(HEADER + MAX_NAME, size - TRAILER));
   const flags = bytes[3] ?? 0;
   const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 8 && (flags & ~HAS_NAME) === 0;
-  if (!isGzip) throw new ArchiveError('is not what gzip writes');
+  if (!isGzip) throw new ArchiveError('is not a plain gzip file');
   if (flags === 0) return bytes.subarray(0, HEADER);
   const end = bytes.indexOf(0, HEADER);
-  if (end < 0) throw new ArchiveError('is not what gzip writes');
+  if (end < 0) throw new ArchiveError('is not a plain gzip file');
   return bytes.subarray(0, end + 1);
 }
 
@@ -94,7 +94,7 @@ async function* readRange(
 async function readBytes(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(length);
   const { bytesRead } = await file.read(bytes, 0, length, position);
-  if (bytesRead < length) throw new ArchiveError('became shorter while it was read');
+  if (bytesRead < length) throw new ArchiveError('was truncated while it was being read');
   return bytes;
 }
 

@@ -108,18 +108,18 @@ function createTarReader(onMember: OnMember) {
   function countEmptyBlock(): void {
     emptyBlocks++;
     if (emptyBlocks >= 2) state = 'end';
-    if (emptyBlocks * BLOCK > MAX_FILLING) throw new ArchiveError('goes on with zeros after its end');
+    if (emptyBlocks * BLOCK > MAX_FILLING) throw new ArchiveError('has too many zeros after its end');
   }
 
   function readHeader(): void {
-    if (emptyBlocks > 0) throw new ArchiveError('goes on after its end');
+    if (emptyBlocks > 0) throw new ArchiveError('has data after its end');
     const header = decodeHeader(block);
     if (header.type === 'x') return beginPax(header);
     begin(toMember(pax ? applyPax(Buffer.concat(pax), header) : header));
   }
 
   function beginPax({ size }: TarHeader): void {
-    if (pax) throw new ArchiveError('holds extended records for nothing');
+    if (pax) throw new ArchiveError('holds extended records that belong to no member');
     if (size > MAX_PAX || size === 0) throw new ArchiveError(`holds extended records of ${size} bytes`);
     pax = [];
     expect('pax', size);
@@ -142,7 +142,7 @@ function createTarReader(onMember: OnMember) {
 
   function finish(): void {
     if (state !== 'end') throw new ArchiveError('is cut off: its end is missing');
-    if (pax || filled > 0) throw new ArchiveError('ends with part of a block');
+    if (pax || filled > 0) throw new ArchiveError('ends in the middle of a block');
   }
 
   return { take, finish };

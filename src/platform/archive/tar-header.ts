@@ -51,7 +51,7 @@ export function encodeHeader({ kind, name, size, modifiedAt }: TarMember): Buffe
 /** What a header block says. Throws ArchiveError when it is none of POSIX's or GNU's. */
 export function decodeHeader(block: Buffer): TarHeader {
   if (readOctal(block, CHECKSUM, 'checksum') !== checksum(block)) {
-    throw new ArchiveError('holds something that is not a member (its checksum is wrong)');
+    throw new ArchiveError('holds a header with a wrong checksum');
   }
   const magic = slice(block, MAGIC).toString('latin1');
   if (!MAGICS.includes(magic)) throw new ArchiveError('holds a member of an unknown format');
@@ -104,13 +104,13 @@ function readSize(block: Buffer): number {
   const high = slice(block, [SIZE[0] + 1, 3]);
   const size = Number(block.readBigUInt64BE(SIZE[0] + 4));
   const isWhole = block[SIZE[0]] === 0x80 && high.every((byte) => byte === 0) && Number.isSafeInteger(size);
-  if (!isWhole) throw new ArchiveError('holds a member of an impossible size');
+  if (!isWhole) throw new ArchiveError('holds a member of an invalid size');
   return size;
 }
 
 function readOctal(block: Buffer, field: Field, what: string): number {
   const digits = /^ *([0-7]+)[ \0]*$/.exec(slice(block, field).toString('latin1'))?.[1];
-  if (digits === undefined) throw new ArchiveError(`holds a member whose ${what} is no number`);
+  if (digits === undefined) throw new ArchiveError(`holds a member whose ${what} is not a number`);
   return Number.parseInt(digits, 8);
 }
 
@@ -145,5 +145,5 @@ function readRecord(bytes: Buffer): { key: string; value: string; length: number
 
 function toSize(value: string): number {
   if (/^\d{1,15}$/.test(value)) return Number(value);
-  throw new ArchiveError('holds a member of an impossible size');
+  throw new ArchiveError('holds a member of an invalid size');
 }

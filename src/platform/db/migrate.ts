@@ -97,7 +97,7 @@ function assertForeignKeys(db: Db, { name }: Migration): void {
   const broken = db.prepare<[], { table: string }>('check foreign keys',
     'SELECT "table" FROM pragma_foreign_key_check').get();
   if (!broken) return;
-  throw new SchemaError(`migration ${name} leaves rows of ${broken.table} without their parent; nothing was changed`);
+  throw new SchemaError(`migration ${name} leaves rows of ${broken.table} without a parent row; nothing was changed`);
 }
 
 /** A rebuilt table would number its rows from the highest that was copied: deleted ones above it would come again. */
@@ -106,7 +106,7 @@ function carryIds(db: Db, { name }: Migration, given: GivenIds): void {
   const left = [...givenIds(db, [...given.keys()]).keys()];
   const unnumbered = left.find((table) => !numbered.includes(table));
   if (unnumbered !== undefined) {
-    throw new SchemaError(`migration ${name} takes AUTOINCREMENT from ${unnumbered}, which would give ids again; ` +
+    throw new SchemaError(`migration ${name} takes AUTOINCREMENT from ${unnumbered}, which allows ids to be reused; ` +
       'nothing was changed');
   }
   raiseIds(db, new Map([...given].filter(([table]) => left.includes(table))));

@@ -22,9 +22,9 @@ function toMigration(file: string, expected: number, sql: string): Migration {
   const marked = SAFETY.exec(sql)?.[1];
   if (!marked) throw new SchemaError(`migration ${file} must begin with the line "-- safe: yes" or "-- safe: no"`);
   const refused = marked === 'yes' ? unsafeStatements(sql) : [];
-  if (refused[0]) throw new SchemaError(`migration ${file} is marked safe but does more than add: ${refused[0]}`);
+  if (refused[0]) throw new SchemaError(`migration ${file} is marked safe but not purely additive: ${refused[0]}`);
   const steering = transactionStatement(sql);
-  if (steering) throw new SchemaError(`migration ${file} runs in a transaction that is not its own: ${steering}`);
+  if (steering) throw new SchemaError(`migration ${file} must not control its transaction: ${steering}`);
   const checksum = createHash('sha256').update(sql).digest('hex');
   return { version, name: file.slice(5, -4), sql, safe: marked === 'yes', checksum };
 }

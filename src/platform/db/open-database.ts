@@ -70,7 +70,7 @@ function enterWalMode(file: Database.Database): void {
   for (let attempt = 1; ; attempt++) {
     try {
       const mode = file.pragma('journal_mode = WAL', { simple: true });
-      if (mode !== 'wal') throw new Error(`the database can have no write-ahead log here, its journal stays "${mode}"`);
+      if (mode !== 'wal') throw new Error(`a write-ahead log is not supported here: the journal mode stays "${mode}"`);
       return;
     } catch (error) {
       if (attempt >= 100 || !isBusy(error)) throw error;

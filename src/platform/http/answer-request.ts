@@ -120,5 +120,5 @@ export function toHttpError(error: unknown): HttpError {
     return new HttpError(503, 'The hub cannot store or read its data right now.', { headers: { 'retry-after': '30' } });
   }
   if (isDiskFull(error)) return new HttpError(507, 'There is no space left on the hub’s disk.');
-  return new HttpError(500, 'Something went wrong in the hub. The error has been recorded.');
+  return new HttpError(500, 'An internal error occurred. It has been recorded.');
 }

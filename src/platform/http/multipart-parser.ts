@@ -93,7 +93,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
   function beforeData(): MultipartEvent | null {
     const line = lineHere();
     if (line.kind === 'undecided') return more();
-    if (line.kind !== 'data') throw new HttpError(400, 'A boundary stands where the headers of a part should begin.');
+    if (line.kind !== 'data') throw new HttpError(400, 'A part has no headers and no body.');
     step = inData;
     return inData();
   }

@@ -143,7 +143,7 @@ async function pump(res: ServerResponse, { fd, start, length }: FileSlice, [firs
   try {
     for (let done = 0; done < length;) {
       const { bytesRead } = await readFd(fd, filling, 0, Math.min(SIZE, length - done), start + done);
-      if (bytesRead === 0) throw new Error('a file became shorter while it was sent');
+      if (bytesRead === 0) throw new Error('a file was truncated while it was being sent');
       await Promise.race([sent, gone.promise]);
       sent = write(res, filling.subarray(0, bytesRead));
       done += bytesRead;

@@ -94,7 +94,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     try {
       work();
     } catch (error) {
-      log.error('the ends of jobs could not be recorded', errorFields(error));
+      log.error('the results of jobs could not be recorded', errorFields(error));
       onError(error);
     }
   }

@@ -98,7 +98,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
         troubles = 0;
         await rest(version, lookedAt);
       } catch (error) {
-        log.error('the worker met trouble and goes on', errorFields(error));
+        log.error('error in the worker loop; continuing', errorFields(error));
         onError(error);
         await pause(Math.min(FIRST_PAUSE * 2 ** troubles++, LONGEST_PAUSE));
       }

@@ -48,7 +48,7 @@ export function createClamdClient(options: ClamdOptions): ClamdClient {
       let size = 0;
       for await (const chunk of bytes) {
         size += chunk.length;
-        if (size > maxBytes) throw new ClamdError(`the file is larger than the ${maxBytes} bytes that are scanned`);
+        if (size > maxBytes) throw new ClamdError(`the file is larger than the scan limit of ${maxBytes} bytes`);
         if (chunk.length > 0) await clamd.send(lengthOf(chunk), chunk); // a chunk without bytes would end the stream
       }
       await clamd.send(END_OF_STREAM);
@@ -89,7 +89,7 @@ function parseVerdict(answer: string): ClamdVerdict {
   const signature = /^stream: (\S.*?)(?:\([0-9a-f]+:\d+\))? FOUND$/.exec(answer)?.[1];
   if (signature === undefined) throw unexpected(answer);
   if (NOT_LOOKED_THROUGH.test(signature)) {
-    throw new ClamdError(`clamd did not look through the whole file: ${signature}`);
+    throw new ClamdError(`clamd did not scan the whole file: ${signature}`);
   }
   return { clean: false, signature };
 }
