@@ -1,87 +1,58 @@
-import { page, type Page, type Reply } from '../../platform/http/reply.ts';
+import { page, type Reply } from '../../platform/http/reply.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
 import { leastFree } from '../backups/backup-folder.ts';
 import { readHealth, readStorageSizes, type Health } from '../health/read-health.ts';
 import { counts, type Hub } from '../hub/hub.ts';
+import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { byteSize, html, moment, type Html } from '../../platform/http/html.ts';
 
+type Fact = { subject: string; state: Html | string; isBad?: boolean };
+
+/** Health, backups, space and the queue, out of counters and a few small files. What needs somebody stands out. */
 export function showOverview(hub: Hub): Reply {
-  return page(overviewPage(readOverview(hub)));
-}
-
-/** What the administrators' first page shows, out of counters and a few small files. */
-function readOverview(hub: Hub): Overview {
   const kept = counts(hub).read();
-  const jobs = kept.labels('jobs').map((label) => {
-    const [kind = '', state = ''] = label.split(',');
-    return { kind, state, count: kept.value('jobs', label) };
-  });
-  return {
-    ...readHealth(hub),
-    version: hub.config.version,
-    jobs: jobs.filter(({ count }) => count > 0),
-    backup: readBackup(hub),
-    storage: readStorage(hub, kept.value('uploads_bytes')),
-  };
-}
-
-function readBackup({ config, clock }: Hub): Overview['backup'] {
-  const { lastSuccessAt, lastVerifiedAt, lastBackup, lastVerification, ...state } = readBackupStatus(config.dataDir);
-  const failed = state.lastBackupFailed ? lastBackup : state.lastVerifyFailed ? lastVerification : null;
-  return {
-    lastAt: lastSuccessAt,
-    verifiedAt: lastVerifiedAt,
-    isStale: isStale(state.newestVerified, clock()),
-    problem: failed && (failed.problem ?? 'the last run failed'),
-  };
-}
-
-function readStorage({ config }: Hub, uploadsBytes: number): Overview['storage'] {
-  const sizes = readStorageSizes(config.databasePath);
-  return { ...sizes, uploadsBytes, isLow: sizes.freeBytes < leastFree(sizes.databaseBytes, uploadsBytes) };
-}
-
-/** Times in unix ms; null for what has never happened. */
-export type Overview = Health & {
-  version: string;
-  jobs: { kind: string; state: string; count: number }[];
-  backup: { lastAt: number | null; verifiedAt: number | null; isStale: boolean; problem: string | null };
-  storage: { databaseBytes: number; walBytes: number; uploadsBytes: number; freeBytes: number; isLow: boolean };
-};
-
-type Fact = { subject: string; state: Html | string; isBad: boolean };
-
-/** Health, backups, space and the queue. What needs somebody stands out. */
-export function overviewPage(overview: Overview): Page {
+  const health = readHealth(hub);
+  const facts = [...healthFacts(health), ...backupFacts(hub), ...storageFacts(hub, kept.value('uploads_bytes'))];
+  const jobs = kept.labels('jobs').filter((label) => kept.value('jobs', label) > 0);
   const main = html`
 <header class="page-head">
   <h1>Overview</h1>
-  <p class="meta"><span>version ${overview.version}</span> <span>schema ${overview.schemaVersion}</span></p>
+  <p class="meta"><span>version ${hub.config.version}</span> <span>schema ${health.schemaVersion}</span></p>
 </header>
-<dl class="facts panel">${facts(overview).map(factRow)}</dl>
+<dl class="facts panel">${facts.map(factRow)}</dl>
 <h2>Jobs</h2>
-${overview.jobs.length > 0 ? jobTable(overview.jobs) : html`<p class="empty">The queue is empty.</p>`}`;
-  return { title: 'Overview', main, section: 'admin/' };
+${jobs.length > 0 ? jobTable(kept, jobs) : html`<p class="empty">The queue is empty.</p>`}`;
+  return page({ title: 'Overview', main, section: 'admin/' });
 }
 
-function facts({ worker, failedJobs, oldestDueJobSeconds, backup, storage }: Overview): Fact[] {
+function healthFacts({ worker, failedJobs, oldestDueJobSeconds }: Health): Fact[] {
   const seen = worker.lastSeenSeconds === null ? 'never seen' : `last seen ${worker.lastSeenSeconds} s ago`;
   const failed = html`<a href="/admin/jobs">${failedJobs} failed</a>`;
   return [
     { subject: 'Worker', state: `${worker.ok ? 'running' : 'not running'}, ${seen}`, isBad: !worker.ok },
     { subject: 'Synchronisation', state: failedJobs > 0 ? failed : 'ok', isBad: failedJobs > 0 },
     { subject: 'Oldest due job', state: `${oldestDueJobSeconds} s`, isBad: oldestDueJobSeconds > 3600 },
-    { subject: 'Last backup', state: backup.lastAt === null ? 'never' : moment(backup.lastAt), isBad: backup.isStale },
-    {
-      subject: 'Last verified backup',
-      state: backup.verifiedAt === null ? 'never' : moment(backup.verifiedAt),
-      isBad: backup.verifiedAt === null,
-    },
-    ...(backup.problem === null ? [] : [{ subject: 'Backup problem', state: backup.problem, isBad: true }]),
-    { subject: 'Free space', state: byteSize(storage.freeBytes), isBad: storage.isLow },
-    { subject: 'Database', state: byteSize(storage.databaseBytes), isBad: false },
-    { subject: 'Write-ahead log', state: byteSize(storage.walBytes), isBad: false },
-    { subject: 'Uploads', state: byteSize(storage.uploadsBytes), isBad: false },
+  ];
+}
+
+function backupFacts({ config, clock }: Hub): Fact[] {
+  const { lastSuccessAt, lastVerifiedAt, newestVerified, ...state } = readBackupStatus(config.dataDir);
+  const failed = state.lastBackupFailed ? state.lastBackup : state.lastVerifyFailed ? state.lastVerification : null;
+  const timeOf = (at: number | null): Html | string => at === null ? 'never' : moment(at);
+  return [
+    { subject: 'Last backup', state: timeOf(lastSuccessAt), isBad: isStale(newestVerified, clock()) },
+    { subject: 'Last verified backup', state: timeOf(lastVerifiedAt), isBad: lastVerifiedAt === null },
+    ...(failed ? [{ subject: 'Backup problem', state: failed.problem ?? 'the last run failed', isBad: true }] : []),
+  ];
+}
+
+function storageFacts({ config }: Hub, uploadsBytes: number): Fact[] {
+  const { databaseBytes, walBytes, freeBytes } = readStorageSizes(config.databasePath);
+  return [
+    { subject: 'Free space', state: byteSize(freeBytes), isBad: freeBytes < leastFree(databaseBytes, uploadsBytes) },
+    { subject: 'Database', state: byteSize(databaseBytes) },
+    { subject: 'Write-ahead log', state: byteSize(walBytes) },
+    { subject: 'Uploads', state: byteSize(uploadsBytes) },
   ];
 }
 
@@ -89,16 +60,17 @@ function factRow({ subject, state, isBad }: Fact): Html {
   return html`<dt>${subject}</dt><dd>${isBad ? html`<strong class="bad">${state}</strong>` : state}</dd>`;
 }
 
-function jobTable(jobs: Overview['jobs']): Html {
+/** A row for each label `kind,state` of the counters. */
+function jobTable(kept: CountsReading, labels: string[]): Html {
+  const row = (label: string): Html => {
+    const [kind, state] = label.split(',');
+    return html`
+    <tr><td>${kind}</td><td><a href="/admin/jobs?state=${state}">${state}</a></td>
+      <td class="number">${kept.value('jobs', label)}</td></tr>`;
+  };
   return html`
 <div class="wide"><table>
   <thead><tr><th>Kind</th><th>State</th><th>Jobs</th></tr></thead>
-  <tbody>${jobs.map(jobRow)}</tbody>
+  <tbody>${labels.map(row)}</tbody>
 </table></div>`;
-}
-
-function jobRow({ kind, state, count }: Overview['jobs'][number]): Html {
-  return html`
-    <tr><td>${kind}</td><td><a href="/admin/jobs?state=${state}">${state}</a></td>
-      <td class="number">${count}</td></tr>`;
 }

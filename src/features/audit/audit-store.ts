@@ -247,11 +247,8 @@ function readAuditFilter(query: URLSearchParams): AuditFilter {
   const from = momentOf(query, 'from', 0);
   const to = momentOf(query, 'to', 1);
   return {
-    ...(act ? { act } : {}),
-    ...(actor ? { actor } : {}),
-    ...target(text(query, 'target')),
-    ...(from === undefined ? {} : { from }),
-    ...(to === undefined ? {} : { to }),
+    ...(act && { act }), ...(actor && { actor }), ...target(text(query, 'target')),
+    ...(from !== undefined && { from }), ...(to !== undefined && { to }),
   };
 }
 

@@ -10,9 +10,7 @@ import { readingHistory } from '../posts/reading-history-store.ts';
 /** How many rows of each kind were removed. */
 type Removed = Record<string, number>;
 
-type RetentionRun = { startedAt: number; finishedAt: number | null; removed: Removed };
-
-type RunRow = Omit<RetentionRun, 'removed'> & { removed: string };
+type RunRow = { startedAt: number; finishedAt: number | null; removed: string };
 
 /** The last run, or the one that is under way: known across restarts, and to every process. Times in unix ms. */
 export const retentionRuns = store(({ db }) => {
@@ -25,7 +23,7 @@ export const retentionRuns = store(({ db }) => {
   const finish = db.prepare<[number]>('finish retention run',
     'UPDATE retention_runs SET finished_at = ? WHERE id = 1 AND finished_at IS NULL');
 
-  function find(): RetentionRun | undefined {
+  function find() {
     const row = select.get();
     return row && { ...row, removed: JSON.parse(row.removed) as Removed };
   }
@@ -74,12 +72,13 @@ const SLICE_MS = 4 * SECOND;
 
 /** Asked often, it goes on with the run that is under way, or begins one once a day. */
 export async function removeOldRows(hub: Hub): Promise<void> {
-  if (isUnderWay(hub) || isDue(hub)) await work(hub, THE_HUB, SLICE_MS);
+  const isDue = hasPassed(retentionRuns(hub).find()?.startedAt ?? -Infinity, DAY, hub.clock());
+  if (isDue || isUnderWay(hub)) await work(hub, THE_HUB, SLICE_MS);
 }
 
 /** A whole run now, or the rest of the one that is under way: what that has removed stays in its audit event. */
-export async function removeOldRowsNow(hub: Hub, actor: Actor): Promise<void> {
-  await work(hub, actor, Infinity);
+export function removeOldRowsNow(hub: Hub, actor: Actor): Promise<void> {
+  return work(hub, actor, Infinity);
 }
 
 /** What a run would remove now. */
@@ -93,10 +92,6 @@ export function previewRetention(hub: Hub): ExpiredRows[] {
 
 function isUnderWay(hub: Hub): boolean {
   return retentionRuns(hub).find()?.finishedAt === null;
-}
-
-function isDue(hub: Hub): boolean {
-  return hasPassed(retentionRuns(hub).find()?.startedAt ?? -Infinity, DAY, hub.clock());
 }
 
 async function work(hub: Hub, actor: Actor, sliceMs: number): Promise<void> {

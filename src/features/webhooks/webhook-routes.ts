@@ -61,17 +61,15 @@ export const webhookList = adminList<ListedWebhook, 'sourceId'>({
   title: 'Webhooks',
   summary: 'Webhooks, and when each last received an event',
   key: ['sourceId'],
-  select: (hub, after, limit) => webhooks(hub).list(after?.sourceId ?? 0, limit).map((webhook) => listed(hub, webhook)),
+  select: (hub, after, limit) => webhooks(hub).list(after?.sourceId ?? 0, limit).map((webhook) => {
+    const source = sources(hub).find(webhook.sourceId);
+    return { ...webhook, title: source?.title ?? '', ownerId: source?.ownerId ?? 0 };
+  }),
   toJson: webhookJson,
   view: table,
   empty: 'No webhooks.',
   more: 'More webhooks',
 });
-
-function listed(hub: Hub, webhook: Webhook): ListedWebhook {
-  const source = sources(hub).find(webhook.sourceId);
-  return { ...webhook, title: source?.title ?? '', ownerId: source?.ownerId ?? 0 };
-}
 
 function webhookJson({ sourceId, title, ownerId, state, ...at }: ListedWebhook) {
   return {
