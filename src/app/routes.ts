@@ -6,7 +6,7 @@ import {
 import { endOtherSessions } from '../features/accounts/change-account.ts';
 import { submitInvitation } from '../features/accounts/join-hub.ts';
 import { deleteJob, retryJobJson } from '../features/admin/job-list.ts';
-import { showOverview } from '../features/admin/overview-pages.ts';
+import { showOverview } from '../features/admin/overview-routes.ts';
 import {
   changeSourceJson, createSource, deleteSourceJson, downloadOpml, followSource, importOpmlJson, listSources,
   showDeleteSource, showSource, showSourceJson, showSources, showTransfer, submitOpml, pauseSource, resumeSource,
@@ -19,7 +19,7 @@ import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import {
   deleteAccount, downloadAccount, showGoodbye, showLeave, submitLeave,
-} from '../features/leaving/leaving-pages.ts';
+} from '../features/leaving/leaving-routes.ts';
 import {
   listNotifications, markNotificationsRead, showNotifications, markAllRead,
 } from '../features/notifications/notification-store.ts';

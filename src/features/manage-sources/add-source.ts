@@ -82,12 +82,6 @@ export const ADDRESS_MAX = 2_000;
 /** A source as somebody asks for it. `url` is null for kinds that are not fetched; they have a title. */
 export type WantedSource = { kind: SourceKind; url: string | null; title: string | undefined; visibility: Visibility };
 
-export type SourceChange = {
-  title: string | undefined;
-  visibility: Visibility | undefined;
-  paused: boolean | undefined;
-};
-
 /** A source to be added, out of a JSON object or form; 422 with all that is wrong with it. */
 export function readNewSource(values: Record<string, unknown>): WantedSource {
   const kind = readKind(values);
@@ -113,18 +107,6 @@ function readAddress(input: Input): string {
   const url = feedAddress(typed);
   if (typed && !url) input.refuse('url', 'must be the http or https address of a feed or web page.');
   return url ?? '';
-}
-
-/** What is to be changed about a source; what is absent stays. 422 with all that is wrong. */
-export function readSourceChange(values: Record<string, unknown>): SourceChange {
-  const input = createInput(values);
-  const change = {
-    title: values['title'] === undefined ? undefined : input.text('title', { max: TITLE_MAX }),
-    visibility: input.optionalChoice('visibility', VISIBILITIES),
-    paused: input.optionalFlag('paused'),
-  };
-  input.done();
-  return change;
 }
 
 /**

@@ -11,25 +11,38 @@ import { enqueue, takeTurn, throttled, type Hub, type JobKind } from '../hub/hub
 import type { NamedLimit } from '../hub/limits.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
-import { manageableSource, sources, type Source } from '../sources/source-store.ts';
-import { readSourceChange, type SourceChange } from './add-source.ts';
+import { manageableSource, sources, TITLE_MAX, VISIBILITIES, type Source, type Visibility } from '../sources/source-store.ts';
 import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 
 const SYNC_LIMIT: NamedLimit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
 
+type Change = { title: string | undefined; visibility: Visibility | undefined; paused: boolean | undefined };
+
 /** Changes title or visibility, pauses or resumes. The source as it is then. */
 export function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Source {
   const source = manageableSource(hub, id, by.viewer);
-  const change = readSourceChange(values);
+  const change = readChange(values);
   return hub.db.write('change source', () => {
     applyChange(hub, source, change, by);
     return sources(hub).find(id) ?? source;
   });
 }
 
+/** What is to be changed; what is absent stays. 422 with all that is wrong. */
+function readChange(values: Record<string, unknown>): Change {
+  const input = createInput(values);
+  const change = {
+    title: values['title'] === undefined ? undefined : input.text('title', { max: TITLE_MAX }),
+    visibility: input.optionalChoice('visibility', VISIBILITIES),
+    paused: input.optionalFlag('paused'),
+  };
+  input.done();
+  return change;
+}
+
 /** In a transaction. */
-function applyChange(hub: Hub, source: Source, { title, visibility, paused }: SourceChange, by: By): void {
+function applyChange(hub: Hub, source: Source, { title, visibility, paused }: Change, by: By): void {
   const record = (event: AuditEvent, detail?: AuditDetail): void =>
     audit(hub, event, by, { kind: 'source', id: source.id, name: source.title }, detail);
 
