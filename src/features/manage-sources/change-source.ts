@@ -11,13 +11,13 @@ import { enqueue, takeTurn, throttled, type Hub, type JobKind } from '../hub/hub
 import type { NamedLimit } from '../hub/limits.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
-import { manageableSource, sources, TITLE_MAX, VISIBILITIES, type Source, type Visibility } from '../sources/source-store.ts';
+import { manageableSource, sources, TITLE_MAX, VISIBILITIES, type Source } from '../sources/source-store.ts';
 import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 
 const SYNC_LIMIT: NamedLimit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
 
-type Change = { title: string | undefined; visibility: Visibility | undefined; paused: boolean | undefined };
+type Change = { title: string | undefined; visibility: Source['visibility'] | undefined; paused: boolean | undefined };
 
 /** Changes title or visibility, pauses or resumes. The source as it is then. */
 export function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Source {
