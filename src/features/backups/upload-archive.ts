@@ -38,7 +38,7 @@ export async function archiveUploads(options: ArchiveOptions): Promise<WrittenAr
       const result = await gzipFile(packTar(members(options, absent, written)), file, options.signal);
       await sync(file);
       const isSound = [...absent.keys()].every((sha256) => !written.has(sha256));
-      if (isSound) return { ...result, absent: [...absent.values()].sort(bySha256) };
+      if (isSound) return { ...result, absent: [...absent.values()].sort((a, b) => (a.sha256 < b.sha256 ? -1 : 1)) };
     } finally {
       await file.close();
     }
@@ -69,10 +69,6 @@ function* members(
     }
     onProgress(row.bytes);
   }
-}
-
-function bySha256(a: AbsentUpload, b: AbsentUpload): number {
-  return a.sha256 < b.sha256 ? -1 : 1;
 }
 
 const PIECE = 256 * 1_024; // bytes

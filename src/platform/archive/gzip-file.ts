@@ -58,7 +58,8 @@ export async function* gunzipFile(
       yield chunk;
     }
   } catch (error) {
-    throw isDamage(error) ? new ArchiveError('is damaged: it cannot be decompressed', { cause: error }) : error;
+    if (!codeOf(error)?.startsWith('Z_')) throw error; // Z_DATA_ERROR, or Z_BUF_ERROR where it ends too early
+    throw new ArchiveError('is damaged: it cannot be decompressed', { cause: error });
   }
   if (header.length + inflate.bytesWritten + TRAILER !== size) throw new ArchiveError('has data after its end');
   const trailer = await readBytes(file, size - TRAILER, TRAILER);
@@ -96,9 +97,4 @@ async function readBytes(file: FileHandle, position: number, length: number): Pr
   const { bytesRead } = await file.read(bytes, 0, length, position);
   if (bytesRead < length) throw new ArchiveError('was truncated while it was being read');
   return bytes;
-}
-
-/** zlib says Z_DATA_ERROR, or Z_BUF_ERROR when the stream ends too early. */
-function isDamage(error: unknown): boolean {
-  return /^Z_/.test(codeOf(error) ?? '');
 }

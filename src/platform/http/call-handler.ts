@@ -65,7 +65,9 @@ export function createCallHandler({ routes, baseUrl, trustedProxies, authenticat
     const caller = route?.checksBearer ? NOBODY : authenticate(req);
     exchange.viewer = caller.viewer;
     if (!found) throw new HttpError(404, 'There is nothing at this address.');
-    if ('allow' in found) throw notAllowed(method, found.allow);
+    if ('allow' in found) {
+      throw new HttpError(405, `${method} is not allowed here.`, { headers: { allow: found.allow.join(', ') } });
+    }
     requireSameOrigin(req, method, caller);
     requireAccess(found.route, caller.viewer);
     return found.route.handler(requestFor(exchange, found.route, found.params) as MemberRequest);
@@ -102,10 +104,6 @@ export function createCallHandler({ routes, baseUrl, trustedProxies, authenticat
       throw new HttpError(403, 'Your permissions have changed in the meantime. Nothing was done.');
     }
   }
-}
-
-function notAllowed(method: string, allow: string[]): HttpError {
-  return new HttpError(405, `${method} is not allowed here.`, { headers: { allow: allow.join(', ') } });
 }
 
 function requireAccess(route: Route, viewer: Viewer | null): void {

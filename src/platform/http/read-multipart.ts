@@ -166,7 +166,8 @@ function openMultipartSource(stream: MultipartStream, boundary: string, limits: 
   }
 
   async function readPiece(): Promise<void> {
-    const { done, value } = await pieces.next().catch(() => fail(halfBody()));
+    const { done, value } = await pieces.next().catch(() =>
+      fail(new HttpError(400, 'The request ended before its body was complete.')));
     if (done) return parser.end();
     received += value.length;
     if (received > limits.bytes) fail(tooLarge('The body', limits.bytes));
@@ -189,10 +190,6 @@ function openMultipartSource(stream: MultipartStream, boundary: string, limits: 
 
 function tooLarge(what: string, limit: number): HttpError {
   return new HttpError(413, `${what} may have at most ${limit} bytes.`);
-}
-
-function halfBody(): HttpError {
-  return new HttpError(400, 'The request ended before its body was complete.');
 }
 
 /** All chunks in one buffer, which grows by doubling: thousands of tiny chunks cost no more than a few large ones. */
