@@ -4,7 +4,6 @@ import { mkdirSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { noteError } from '../src/features/errors/error-store.ts';
-import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../src/app/processes/open-hub.ts';
 import { stopDeliveringAlerts, watchWorker } from '../src/features/health/watch-troubles.ts';
@@ -16,6 +15,7 @@ import { alertDeliveries } from '../src/features/alerts/alert-store.ts';
 import { isTroubleOpen } from '../src/features/alerts/raise-alerts.ts';
 import type { Hub } from './support/hub.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';
+import { hubctl } from './support/hubctl.ts';
 import { hubWithReceiver, passTime, raise, startReceiver } from './support/receiver.ts';
 import { waitUntil } from './support/wait-until.ts';
 
@@ -165,35 +165,25 @@ test('a real worker tells a real receiver of a feed that cannot be reached', asy
   assert.doesNotMatch(worker.stderr(), /SECRET/);
 });
 
-async function hubctl(dataDir: string, env: Record<string, string>, ...argv: string[]) {
-  const outcome = { status: -1, stdout: '', stderr: '' };
-  outcome.status = await runHubctl(argv, {
-    env: hubEnvironment(dataDir, env),
-    out: (text) => void (outcome.stdout += text),
-    err: (text) => void (outcome.stderr += text),
-  });
-  return outcome;
-}
-
 test('hubctl alerts test sends one alert and says what came back, never where it was sent', async (t) => {
   const receiver = await startReceiver(t);
   const dataDir = temporaryDataDir(t);
   const env = { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json' };
 
-  const sent = await hubctl(dataDir, env, 'alerts', 'test');
+  const sent = await hubctl(hubEnvironment(dataDir, env), 'alerts', 'test');
   assert.match(sent.stdout, /^delivered: 127\.0\.0\.1:\d+ answered 200: ok\n$/);
   assert.equal(sent.status, 0);
   assert.equal(receiver.alerts()[0]?.event, 'test');
 
   receiver.answerWith((response) => void response.writeHead(404).end('no such hook: /alerts/SECRET-path'));
-  const refused = await hubctl(dataDir, env, 'alerts', 'test');
+  const refused = await hubctl(hubEnvironment(dataDir, env), 'alerts', 'test');
   assert.equal(refused.status, 1);
   assert.match(refused.stdout, /^not delivered: 127\.0\.0\.1:\d+ answered 404\n$/);
 
-  const silent = await hubctl(dataDir, {}, 'alerts', 'test');
+  const silent = await hubctl(dataDir, 'alerts', 'test');
   assert.deepEqual([silent.status, silent.stdout], [1, '']);
   assert.match(silent.stderr, /ALERT_WEBHOOK_URL is not set/);
-  assert.equal((await hubctl(dataDir, env, 'alerts', 'sing')).status, 2);
+  assert.equal((await hubctl(hubEnvironment(dataDir, env), 'alerts', 'sing')).status, 2);
 });
 
 test('hubctl alerts list shows what was told and what could not be', async (t) => {
@@ -205,12 +195,12 @@ test('hubctl alerts list shows what was told and what could not be', async (t) =
   raise(hub, 'webhook-silent', 'Hook');
   await tell();
 
-  const all = await hubctl(hub.dataDir, {}, 'alerts', 'list');
+  const all = await hubctl(hub.dataDir, 'alerts', 'list');
   assert.match(all.stdout, /^2\tfailed\twebhook-silent\t1 attempts\t\S+\t[^\t]+\t.*answered 410\n1\tdelivered\tsync-failed/);
-  const failed = await hubctl(hub.dataDir, {}, 'alerts', 'list', '--state', 'failed', '--json');
+  const failed = await hubctl(hub.dataDir, 'alerts', 'list', '--state', 'failed', '--json');
   const [first, ...others] = JSON.parse(failed.stdout) as Record<string, unknown>[];
   assert.deepEqual([first?.['id'], others], [2, []]);
   const shown = (await ada.get('/api/admin/alerts?state=failed')).json<{ items: object[] }>();
   assert.deepEqual(first, shown.items[0], 'with the times as the API tells them');
-  assert.equal((await hubctl(hub.dataDir, {}, 'alerts', 'list', '--state', 'odd')).status, 2);
+  assert.equal((await hubctl(hub.dataDir, 'alerts', 'list', '--state', 'odd')).status, 2);
 });

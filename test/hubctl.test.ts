@@ -17,20 +17,12 @@ import { JOB_STATES } from '../src/platform/jobs/job-queue.ts';
 import { createLog } from '../src/platform/log.ts';
 import { createClient } from './support/client.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';
+import { hubctl } from './support/hubctl.ts';
 import { putDatabase } from './support/migrated-database.ts';
-import { PROJECT_ROOT, runProgram, type Outcome } from './support/run-program.ts';
+import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
 import { temporaryProject, writeFiles } from './support/temporary-project.ts';
 
 const PASSWORD = 'correct horse battery';
-
-/** The command line in this process, on that folder. */
-async function hubctl(dataDir: string, ...argv: string[]): Promise<Outcome> {
-  const outcome: Outcome = { status: null, stdout: '', stderr: '' };
-  const out = (text: string): void => void (outcome.stdout += text);
-  const err = (text: string): void => void (outcome.stderr += text);
-  outcome.status = await runHubctl(argv, { env: hubEnvironment(dataDir), out, err });
-  return outcome;
-}
 
 /** A hub that nobody runs, with its parts at hand. */
 function idleHub(t: TestContext) {
@@ -221,20 +213,6 @@ test('a failed job whose source has another one waiting is not queued twice', as
 
   assert.equal((await hubctl(dataDir, 'jobs', 'retry', String(id))).status, 1);
   assert.equal(jobs.find(id)?.state, 'failed');
-});
-
-test('a lock that another process holds too long ends with 75, and nothing was done', async (t) => {
-  const { dataDir, db } = idleHub(t);
-  const other = openDatabase(join(dataDir, 'hub.db'));
-  t.after(() => other.close());
-  other.exec('BEGIN IMMEDIATE');
-
-  const busy = { status: 75, stdout: '', stderr: 'hubctl: the database is busy; try again\n' };
-  assert.deepEqual(await hubctl(dataDir, 'invite'), busy);
-
-  other.exec('ROLLBACK');
-  assert.equal(db.prepare<[], object>('invitations', 'SELECT id FROM invitations').all().length, 0);
-  assert.equal((await hubctl(dataDir, 'invite')).status, 0);
 });
 
 test('a database that cannot be used ends with 1 and the reason', async (t) => {

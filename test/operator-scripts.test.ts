@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { addPost, backupHub } from './support/backup-hub.ts';
-import { freePort, restoreEnvironment } from './support/restore-script.ts';
+import { freePort } from './support/ports.ts';
+import { restoreEnvironment } from './support/restore-script.ts';
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
 
 const SCRIPTS = join(PROJECT_ROOT, 'scripts');

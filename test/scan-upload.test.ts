@@ -1,9 +1,9 @@
 // Protects uploads with a scanner: infected files are refused, and where scanning is required nothing goes unscanned.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freePort } from './support/clamd.ts';
 import { startHub } from './support/hub.ts';
 import { reply, type OriginHandler } from './support/origin.ts';
+import { freePort } from './support/ports.ts';
 import { CLEAN, fileActs, INFECTED, scanCounts, startScanner } from './support/scanner.ts';
 import {
   addFiles, assertFilesMatchRows, assertNothingKept, filesIn, formWith, hashOf, sendForm, writePost, writer,

@@ -26,6 +26,8 @@ test('a fresh hub has every family and every known label value, with 0', (t) => 
     ['alert_deliveries', 'state', ['pending', 'delivered', 'failed']],
     ['backup_last_run_failed', 'run', ['backup', 'verification']],
     ['error_events_total', 'process', ['web', 'worker']],
+    ['limits_refused_total', 'limit', ['add-source', 'add-source-at-once', 'cache-fetches', 'join', 'passwords', 'sign-in',
+      'sign-in-name', 'sync-now', 'webhook-rate']],
   ];
   const alone = [
     'public_posts', 'sync_oldest_due_seconds', 'sync_oldest_success_seconds', 'attachment_cache_files',

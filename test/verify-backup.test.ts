@@ -10,10 +10,12 @@ import { test, type TestContext } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { type PackedMember, packTar } from '../src/platform/archive/tar-file.ts';
 import { requireAnotherUser } from './support/another-user.ts';
-import { addPost, backupHub, changeDatabase, copyOf, hubctl, renewHashes, rewriteSums, verify } from './support/backup-hub.ts';
+import { addPost, backupHub, changeDatabase, copyOf, renewHashes, rewriteSums, verify } from './support/backup-hub.ts';
+import { hubctl } from './support/hubctl.ts';
 import { hubEnvironment } from './support/hub-process.ts';
 import { MIGRATIONS } from './support/migrated-database.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';
+import { copyFolder, temporaryFolder, UNTIL_EXIT } from './support/temporary-project.ts';
 import { requireRoot } from './support/tools.ts';
 import { migrate } from '../src/platform/db/migrate.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
@@ -23,12 +25,23 @@ const FILES = ['SHA256SUMS', 'hub.db', 'uploads.tar.gz'];
 
 /** A backup with two uploads, of which copies can be made and harmed. */
 async function madeBackup(t: TestContext) {
-  const hub = backupHub(t);
+  const { name, uploads, dataDir: original } = await (ready ??= makeReady());
+  const dataDir = join(temporaryFolder(t), 'data');
+  copyFolder(original, dataDir);
+  const path = join(dataDir, 'backups', name);
+  let copies = 0;
+  return { hub: { dataDir }, path, uploads, copy: () => copyOf(path, String(++copies)) };
+}
+
+let ready: ReturnType<typeof makeReady> | undefined;
+
+async function makeReady() {
+  const hub = backupHub(UNTIL_EXIT);
   const uploads = [hub.upload('the first file'), hub.upload('the second file, which is longer')];
   for (let id = 2; id < 30; id++) addPost(hub.db, id, `Some text about owls, number ${id}. `.repeat(10));
-  const { path } = await hub.backup();
-  let copies = 0;
-  return { hub, path, uploads, copy: () => copyOf(path, String(++copies)) };
+  const { name } = await hub.backup();
+  hub.db.close();
+  return { dataDir: hub.dataDir, name, uploads };
 }
 
 async function assertFailed(folder: string, message?: RegExp): Promise<void> {
@@ -447,11 +460,11 @@ test('case 53: what is no backup is said to be none', async (t) => {
     [[unfinished], 1, /SHA256SUMS is missing/],
   ];
   for (const [args, status, said] of wrong) {
-    const outcome = await hubctl(hub.dataDir, ['verify', ...args]);
+    const outcome = await hubctl(hub.dataDir, 'verify', ...args);
     assert.equal(outcome.status, status, args.join());
     assert.match(outcome.stdout + outcome.stderr, said);
   }
-  const fine = await hubctl(hub.dataDir, ['verify', `${path}/`]);
+  const fine = await hubctl(hub.dataDir, 'verify', `${path}/`);
   assert.deepEqual([fine.status, fine.stderr], [0, '']);
 });
 
@@ -474,10 +487,9 @@ test('case 55: a backup of a newer program is verified with a note; an older one
 
 test('case 56: the report says what a person wants to know every morning, and ends with the verdict', async (t) => {
   const { path, hub } = await madeBackup(t);
-  hub.db.close();
   rmSync(join(hub.dataDir, 'hub.db'));
 
-  const { status, stdout } = await hubctl(hub.dataDir, ['verify', path]);
+  const { status, stdout } = await hubctl(hub.dataDir, 'verify', path);
 
   assert.equal(status, 0);
   for (const line of [
@@ -488,7 +500,7 @@ test('case 56: the report says what a person wants to know every morning, and en
   ]) assert.match(stdout, line);
 
   truncateSync(join(path, 'hub.db'), 5_000);
-  const failed = await hubctl(hub.dataDir, ['verify', path]);
+  const failed = await hubctl(hub.dataDir, 'verify', path);
   assert.equal(failed.status, 1);
   assert.match(failed.stdout, /\nFAILED: hub\.db does not match SHA256SUMS: [^\n]+ Do not restore this backup\.\n$/);
 });

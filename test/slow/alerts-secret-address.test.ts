@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { TROUBLES } from '../../src/features/alerts/alert-store.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
-import { hubEnvironment, startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
+import { hubctlProcess } from '../support/hubctl.ts';
+import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
 import { startOrigin, type OriginRequest } from '../support/origin.ts';
-import { PROJECT_ROOT, runProgram, type Outcome } from '../support/run-program.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { startWebWithAccount } from '../support/web-with-account.ts';
 
@@ -35,11 +35,6 @@ const FAULTS: Record<keyof typeof TROUBLES, Fault> = {
   'space-low': ({ path }, response) => void response.socket?.end(`HTTP/1.1 ${path}\r\n\r\n`),
   'error-burst': ({ path }, response) => void response.writeHead(200, { 'x-path': path.repeat(1_000) }).end(),
 };
-
-function hubctl(dataDir: string, env: Record<string, string>, ...args: string[]): Promise<Outcome> {
-  const launch = join(PROJECT_ROOT, 'src/bin/launch.ts');
-  return runProgram(process.execPath, [launch, 'hubctl', ...args], { env: hubEnvironment(dataDir, env) });
-}
 
 /** How the process shows itself to everybody on the machine. */
 function shownByKernel(pid: number | undefined): string {
@@ -86,7 +81,7 @@ test('with deliveries failing in every way, no output, log, page, metric, title 
     shown[path] = text;
   }
   for (const args of ['alerts test', 'alerts list', 'alerts list --json', 'jobs list --state retrying --json', 'doctor --json', '--help']) {
-    const { stdout, stderr } = await hubctl(dataDir, env, ...args.split(' '));
+    const { stdout, stderr } = await hubctlProcess(dataDir, args.split(' '), env);
     shown[`hubctl ${args}`] = stdout + stderr;
   }
   if (existsSync('/proc/self/cmdline')) {
@@ -94,7 +89,7 @@ test('with deliveries failing in every way, no output, log, page, metric, title 
     assert.match(shown['titles'], /web\.ts[^]*worker\.ts/);
   }
   await receiver.close();
-  const { stdout: refused, stderr: refusedLog } = await hubctl(dataDir, env, 'alerts', 'test');
+  const { stdout: refused, stderr: refusedLog } = await hubctlProcess(dataDir, ['alerts', 'test'], env);
   shown['hubctl alerts test, nobody there'] = refused + refusedLog;
   for (const { child } of [web, worker]) child.kill('SIGTERM');
   await Promise.all([web.ended, worker.ended]);
@@ -126,7 +121,7 @@ test('an address that is refused is not repeated by those who refuse it', async 
       assert.match(refused.stderr(), /ALERT_WEBHOOK_URL/);
       assert.doesNotMatch(refused.stdout() + refused.stderr(), TRACES);
     }
-    const { status, stdout, stderr } = await hubctl(dataDir, env, 'alerts', 'test');
+    const { status, stdout, stderr } = await hubctlProcess(dataDir, ['alerts', 'test'], env);
     assert.equal(status, 2);
     assert.doesNotMatch(stdout + stderr, TRACES);
   }

@@ -8,20 +8,29 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backupLock, isFileLocked } from '../../src/features/hub/data-locks.ts';
 import { readBackupStatus } from '../../src/features/backups/backup-status.ts';
-import { addPost, backupHub, sha256Of, verify, type BackupHub } from '../support/backup-hub.ts';
+import { addPost, backupHub, copiedHub, sha256Of, verify, type BackupHub } from '../support/backup-hub.ts';
 import { hubEnvironment } from '../support/hub-process.ts';
 import { randomBelow } from '../support/random.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
+import { UNTIL_EXIT } from '../support/temporary-project.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-/** A hub whose backup takes about half a second. */
+let filled: string | undefined;
+
+/** A hub whose backup takes about half a second: filled once, and then copied. */
 function largeHub(t: TestContext): BackupHub {
-  const hub = backupHub(t);
+  filled ??= fillHub();
+  return copiedHub(t, filled);
+}
+
+function fillHub(): string {
+  const hub = backupHub(UNTIL_EXIT);
   hub.db.transaction('posts', () => {
     for (let id = 2; id < 1_500; id++) addPost(hub.db, id, randomBytes(1_500).toString('hex'));
   })();
   for (let n = 0; n < 12; n++) hub.upload(randomBytes(1_000_000));
-  return hub;
+  hub.db.close();
+  return hub.dataDir;
 }
 
 type Running = { child: ChildProcess; said(): string; ended: Promise<number | NodeJS.Signals | null> };

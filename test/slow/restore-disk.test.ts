@@ -8,11 +8,12 @@ import { test, type TestContext } from 'node:test';
 import { NOBODY, requireAnotherUser } from '../support/another-user.ts';
 import { backupHub } from '../support/backup-hub.ts';
 import { hubEnvironment } from '../support/hub-process.ts';
+import { freePort } from '../support/ports.ts';
 import { canMount, mayMountSmallDisk } from '../support/private-mounts.ts';
 import {
   assertOldIsSomewhere, keptIn, leftovers, restorableHub, stateOf, worldIn, type RestorableHub,
 } from '../support/restore-hub.ts';
-import { freePort, RESTORE, restoreEnvironment, runRestore } from '../support/restore-script.ts';
+import { RESTORE, restoreEnvironment, runRestore } from '../support/restore-script.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 
 const HUBCTL = [process.execPath, join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl'];

@@ -7,8 +7,9 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isRestoreOpen, readRestoreState } from '../../src/features/backups/restore-state.ts';
 import { hubEnvironment } from '../support/hub-process.ts';
+import { freePort } from '../support/ports.ts';
 import { assertOldIsSomewhere, begin, copyData, leftovers, restorableHub, worldIn, type RestorableHub } from '../support/restore-hub.ts';
-import { freePort, runRestore, startRestore } from '../support/restore-script.ts';
+import { runRestore, startRestore } from '../support/restore-script.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
 import { waitUntil } from '../support/wait-until.ts';
 

@@ -7,8 +7,9 @@ import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../../src/fe
 import { openRestored, swapRestored, undoRestore } from '../../src/features/backups/restore-steps.ts';
 import { runAroundRestores } from '../../src/app/processes/run-hub.ts';
 import { harmUnseen } from '../support/backup-hub.ts';
+import { freePort } from '../support/ports.ts';
 import { begin, keptIn, leftovers, restorableHub, worldIn } from '../support/restore-hub.ts';
-import { freePort, isHealthy, runRestore, startHub, startRestore } from '../support/restore-script.ts';
+import { isHealthy, runRestore, startHub, startRestore } from '../support/restore-script.ts';
 import { isRunning } from '../support/run-program.ts';
 import { waitUntil } from '../support/wait-until.ts';
 

@@ -1,29 +1,42 @@
+import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
+import { BackupError } from '../../src/features/backups/backup-folder.ts';
 import { makeBackup, type BackupOptions, type MadeBackup } from '../../src/features/backups/make-backup.ts';
 import { verifyBackup, type Verification } from '../../src/features/backups/verify-backup.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { hubEnvironment } from './hub-process.ts';
 import { MIGRATIONS, putDatabase } from './migrated-database.ts';
-import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
-import { temporaryFolder } from './temporary-project.ts';
+import { hubctlProcess } from './hubctl.ts';
+import type { Outcome } from './run-program.ts';
+import { copyFolder, temporaryFolder, type Lifetime } from './temporary-project.ts';
 
 export type BackupHub = ReturnType<typeof backupHub>;
 
 /** A hub that nobody runs, in a path with a space and a comma: Ada, her source, a post, and one upload of 100 bytes. */
-export function backupHub(t: TestContext) {
+export function backupHub(t: Lifetime) {
   const dataDir = join(temporaryFolder(t), 'data');
   mkdirSync(dataDir, { mode: 0o700 });
+  putDatabase(join(dataDir, 'hub.db'));
+  const hub = hubIn(t, dataDir);
+  writePeople(hub.db);
+  return hub;
+}
+
+/** A copy of such a hub, of which only the DATA_DIR is left. */
+export function copiedHub(t: Lifetime, from: string): BackupHub {
+  const dataDir = join(temporaryFolder(t), 'data');
+  copyFolder(from, dataDir);
+  return hubIn(t, dataDir);
+}
+
+function hubIn(t: Lifetime, dataDir: string) {
   const config = loadConfig(hubEnvironment(dataDir));
-  putDatabase(config.databasePath);
   const db = openHubDatabase(config);
   t.after(() => db.close());
-  writePeople(db);
-
   return {
     dataDir,
     db,
@@ -36,7 +49,7 @@ export function backupHub(t: TestContext) {
       db.transaction('test uploads', () => contents.forEach((text) => upload(db, dataDir, Buffer.from(text))))(),
     /** Names of what is in DATA_DIR/backups. */
     backups: (): string[] => readdirSync(join(dataDir, 'backups')).sort(),
-    hubctl: (...args: string[]): Promise<Outcome> => hubctl(dataDir, args),
+    hubctl: (...args: string[]): Promise<Outcome> => hubctlProcess(dataDir, args),
   };
 }
 
@@ -80,10 +93,15 @@ function upload(db: Db, dataDir: string, content: Buffer): { sha256: string; pat
   return { sha256, path };
 }
 
-/** The operator's command line in a process of its own, confined. */
-export function hubctl(dataDir: string, args: string[]): Promise<Outcome> {
-  const launch = join(PROJECT_ROOT, 'src/bin/launch.ts');
-  return runProgram(process.execPath, [launch, 'hubctl', ...args], { env: hubEnvironment(dataDir), cwd: join(dataDir, '..') });
+/** Asserts that a backup fails for that reason, that nothing was published or left, and nothing made that was not there. */
+export async function assertNoBackup(hub: BackupHub, message: RegExp): Promise<void> {
+  const before = existsSync(join(hub.dataDir, 'backups')) ? hub.backups() : [];
+  await assert.rejects(hub.backup(), (error: unknown) => {
+    assert.ok(error instanceof BackupError, String(error));
+    assert.match(error.message, message);
+    return true;
+  });
+  assert.deepEqual(hub.backups(), before);
 }
 
 export function verify(folder: string): Promise<Verification> {

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { showHealth, showMetrics } from '../../src/features/health/health-routes.ts';
 import { httpMetrics, processMetrics } from '../../src/features/health/metrics.ts';
@@ -12,6 +10,7 @@ import { createHubServer } from '../../src/platform/http/server.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { renderOpenMetrics, renderPrometheus, type Family } from '../../src/platform/metrics/exposition.ts';
 import { migratedDatabase } from './migrated-database.ts';
+import { listen } from './ports.ts';
 import { handleOf } from './service-series.ts';
 
 export const START = Date.UTC(2026, 0, 15);
@@ -55,7 +54,7 @@ export async function startHealth(
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
     onError: () => {},
   });
-  const address = await listen(t, server);
+  const address = `127.0.0.1:${await listen(t, server)}`;
   t.after(() => processMetrics(hub).close());
   return { db, address, server, unreadable, passTime: (ms) => { now += ms; } };
 }
@@ -67,15 +66,4 @@ function withMore(reply: Reply, families: Family[]): Reply {
     ? text.slice(0, -'# EOF\n'.length) + renderOpenMetrics(families)
     : text + renderPrometheus(families);
   return { ...reply, body };
-}
-
-/** Where the server listens, until the end of the test: host and port. */
-export async function listen(t: TestContext, server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

@@ -4,7 +4,8 @@ import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { freePort, isHealthy } from './restore-script.ts';
+import { freePort } from './ports.ts';
+import { isHealthy } from './restore-script.ts';
 import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { writeFiles } from './temporary-project.ts';
 import { waitUntil } from './wait-until.ts';

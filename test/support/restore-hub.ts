@@ -6,9 +6,10 @@ import type { TestContext } from 'node:test';
 import { beginRestore, finishRestore, openRestored, swapRestored } from '../../src/features/backups/restore-steps.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { addPost, backupHub } from './backup-hub.ts';
-import { hubEnvironment } from './hub-process.ts';
+import { hubctlProcess } from './hubctl.ts';
 import { MIGRATIONS } from './migrated-database.ts';
-import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+import type { Outcome } from './run-program.ts';
+import { copyFolder, temporaryFolder, UNTIL_EXIT } from './temporary-project.ts';
 
 /** In the database from before the restore, and in no backup of it. */
 export const MARK = 'Written after the backup was made.';
@@ -17,21 +18,31 @@ export type RestorableHub = Awaited<ReturnType<typeof restorableHub>>;
 
 /**
  * A hub that nobody runs, with a backup of it; since then a post and a file were added, and the file of the backup was
- * removed. Its database is closed.
+ * removed. Its database is closed. Made once in this process, and then copied.
  */
 export async function restorableHub(t: TestContext) {
-  const hub = backupHub(t);
+  const made = await (ready ??= makeRestorable());
+  const dataDir = join(temporaryFolder(t), 'data');
+  copyFolder(made.dataDir, dataDir);
+  return {
+    ...made, dataDir, backup: join(dataDir, 'backups', made.name),
+    hubctl: (...args: string[]): Promise<Outcome> => hubctlProcess(dataDir, args),
+    hubctlWith: (env: Record<string, string>, ...args: string[]): Promise<Outcome> => hubctlProcess(dataDir, args, env),
+  };
+}
+
+let ready: ReturnType<typeof makeRestorable> | undefined;
+
+async function makeRestorable() {
+  const hub = backupHub(UNTIL_EXIT);
   const inBackup = hub.upload('of the backup');
-  const { path: backup, name } = await hub.backup();
+  const { name } = await hub.backup();
   addPost(hub.db, 2, MARK);
   hub.db.exec('DELETE FROM attachments; DELETE FROM uploads');
   rmSync(inBackup.path);
   const since = hub.upload('uploaded after the backup');
   hub.db.close();
-  const hubctlWith = (env: Record<string, string>, ...args: string[]): Promise<Outcome> =>
-    runProgram(process.execPath, [join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl', ...args],
-      { env: hubEnvironment(hub.dataDir, env), cwd: join(hub.dataDir, '..') });
-  return { dataDir: hub.dataDir, hubctl: hub.hubctl, hubctlWith, backup, name, inBackup: inBackup.sha256, since: since.sha256 };
+  return { dataDir: hub.dataDir, name, inBackup: inBackup.sha256, since: since.sha256 };
 }
 
 export function begin(dataDir: string, backup: string, options: Partial<Parameters<typeof beginRestore>[0]> = {}) {

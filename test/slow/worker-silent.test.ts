@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { HOUR, MINUTE } from '../src/platform/clock.ts';
-import { openDatabase } from '../src/platform/db/open-database.ts';
-import { startHubProcess, temporaryDataDir } from './support/hub-process.ts';
-import { startReceiver } from './support/receiver.ts';
-import { waitUntil } from './support/wait-until.ts';
+import { HOUR, MINUTE } from '../../src/platform/clock.ts';
+import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
-const FAST_CLOCK = join(import.meta.dirname, 'support/fast-clock.ts');
+const FAST_CLOCK = join(import.meta.dirname, '../support/fast-clock.ts');
 
 /** Web looks once a second, which is then 20 s: looks more than a minute apart would tell it of a clock that was set. */
 const SPEED = 20;

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
-import type { Family } from '../src/platform/metrics/exposition.ts';
-import { listen, START, startHealth } from './support/health-server.ts';
-import { startPrometheus } from './support/prometheus.ts';
-import { requireTool } from './support/tools.ts';
+import type { Family } from '../../src/platform/metrics/exposition.ts';
+import { START, startHealth } from '../support/health-server.ts';
+import { listen } from '../support/ports.ts';
+import { startPrometheus } from '../support/prometheus.ts';
+import { requireTool } from '../support/tools.ts';
 
 const TOKEN = 'scrape-token-0123456789';
 const ODD_VALUES = ['\\', '"', 'a\nb', '\\n', '{x="y"} 1', '# EOF', 'ünï ☃ 😀', '\t', 'a\r\nb', ' '];
@@ -24,7 +25,7 @@ test('a Prometheus server reads both formats alike and keeps odd label values as
     delete req.headers.accept; // what asks for OpenMetrics
     server.emit('request', req, res);
   });
-  const targets = { openmetrics: address, prometheus: await listen(t, withoutAccept) };
+  const targets = { openmetrics: address, prometheus: `127.0.0.1:${await listen(t, withoutAccept)}` };
   assert.match(await contentTypeAt(targets.openmetrics), /^application\/openmetrics-text/);
   assert.match(await contentTypeAt(targets.prometheus), /^text\/plain/);
   const query = await startPrometheus(t, targets, TOKEN);
