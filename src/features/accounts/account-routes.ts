@@ -5,10 +5,10 @@ import { HttpError, json, noContent, page, seeOther, type Page, type Reply } fro
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { credentials, type Account, type ApiToken } from './account-store.ts';
-import { endedSession, sessionCookie, signIn, signOut, type SignedIn } from './sign-in.ts';
+import { invitationGonePage, joinPage, settingsPage, signInPage, type SentForm } from './account-views.ts';
 import { changeAccount, makeToken, ownAccount, revokeToken } from './change-account.ts';
 import { findInvitation, invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
-import { invitationGonePage, joinPage, settingsPage, signInPage, type SentForm } from './account-views.ts';
+import { endedSession, sessionCookie, signIn, signOut, type SignedIn } from './sign-in.ts';
 
 export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readJson(req);

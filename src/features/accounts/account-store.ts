@@ -1,7 +1,7 @@
-import type { Viewer } from '../../platform/http/router.ts';
-import { store, type StoreHub } from '../hub/hub.ts';
 import { DAY } from '../../platform/clock.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import { hashSecret, newSecret, TOKEN_PREFIX } from '../../platform/secrets.ts';
+import { store, type StoreHub } from '../hub/hub.ts';
 
 export type Role = Viewer['role'];
 export type Account = { id: number; username: string; displayName: string; role: Role; createdAt: number };

@@ -1,4 +1,4 @@
-import { html, type Html, moment } from '../../platform/http/html.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import type { Account, ApiToken, Session } from './account-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';

@@ -1,18 +1,18 @@
 import { HOUR, isoTime, MINUTE } from '../../platform/clock.ts';
+import { readForm } from '../../platform/http/body.ts';
 import { addressGroup } from '../../platform/http/call-handler.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { formProblem, HttpError, notFound, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
 import { actorOf, audit, THE_HUB, type Actor, type By } from '../audit/audit.ts';
+import { adminList } from '../hub/admin-list.ts';
 import { takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import type { Config } from '../hub/read-config.ts';
 import { accounts, credentials, invitations, type Invitation, type NewInvitation, type Role } from './account-store.ts';
 import { PASSWORD_MAX, PASSWORD_MIN, passwords } from './passwords.ts';
 import type { SignedIn } from './sign-in.ts';
-import { readForm } from '../../platform/http/body.ts';
-import { html, moment, type Html } from '../../platform/http/html.ts';
-import type { MemberRequest } from '../../platform/http/router.ts';
-import { adminList } from '../hub/admin-list.ts';
 
 export const DISPLAY_NAME_MAX = 80;
 export const INVITATION_HOURS = { standard: 72, max: 24 * 30 };

@@ -1,12 +1,12 @@
 import { isoTime } from '../../platform/clock.ts';
 import { html, moment, type Html } from '../../platform/http/html.ts';
-import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-queue.ts';
-import { adminList, byState } from '../hub/admin-list.ts';
-import { jobs, type Hub } from '../hub/hub.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
+import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-queue.ts';
 import { actorOf, audit, type Actor } from '../audit/audit.ts';
+import { adminList, byState } from '../hub/admin-list.ts';
+import { jobs, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
 /** Jobs, with what can be done about each. The page begins with those that failed for good. */

@@ -1,10 +1,10 @@
+import { byteSize, html, moment, type Html } from '../../platform/http/html.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
-import { isStale, readBackupStatus } from '../backups/backup-status.ts';
+import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { leastFree } from '../backups/backup-folder.ts';
+import { isStale, readBackupStatus } from '../backups/backup-status.ts';
 import { readHealth, readStorageSizes, type Health } from '../health/read-health.ts';
 import { counts, type Hub } from '../hub/hub.ts';
-import type { CountsReading } from '../../platform/metrics/counters.ts';
-import { byteSize, html, moment, type Html } from '../../platform/http/html.ts';
 
 type Fact = { subject: string; state: Html | string; isBad?: boolean };
 

@@ -1,13 +1,13 @@
 import { DAY, HOUR, isoTime, type Random } from '../../platform/clock.ts';
-import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
 import { backoff, type Effects, type Fate } from '../../platform/jobs/finish-jobs.ts';
 import { dueTimes, type Job } from '../../platform/jobs/job-queue.ts';
+import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
 import { PermanentError, RetryLaterError } from '../../platform/jobs/worker.ts';
+import { adminList, byState } from '../hub/admin-list.ts';
 import { jobs, store, type Hub, type JobKind } from '../hub/hub.ts';
 import { alertDeliveries, DELIVERY_STATES, type AlertDelivery, type DeliveryState } from './alert-store.ts';
 import { describeReceiver, receiverOf, sendAlert, type Receiver, type SendResult } from './send-alert.ts';
-import { html, moment, type Html } from '../../platform/http/html.ts';
-import { adminList, byState } from '../hub/admin-list.ts';
 
 /** Of one alert, the first included. */
 export const MAX_ATTEMPTS = 5;

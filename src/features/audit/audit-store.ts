@@ -1,10 +1,10 @@
-import type { Db, Statement } from '../../platform/db/open-database.ts';
-import { HttpError } from '../../platform/http/reply.ts';
-import { store } from '../hub/hub.ts';
 import { isoTime } from '../../platform/clock.ts';
+import type { Db, Statement } from '../../platform/db/open-database.ts';
 import { html, moment, type Html } from '../../platform/http/html.ts';
 import { parseId } from '../../platform/http/input.ts';
+import { HttpError } from '../../platform/http/reply.ts';
 import { adminList } from '../hub/admin-list.ts';
+import { store } from '../hub/hub.ts';
 
 export type AuditRecord = {
   id: number;

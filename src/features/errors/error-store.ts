@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { errorFields } from '../../platform/log.ts';
-import { counts, store, type Hub } from '../hub/hub.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { html, moment, type Html } from '../../platform/http/html.ts';
+import { errorFields } from '../../platform/log.ts';
 import { adminList } from '../hub/admin-list.ts';
+import { counts, store, type Hub } from '../hub/hub.ts';
 
 const MAX_TEXT = 4_000;
 

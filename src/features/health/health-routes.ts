@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { HttpError, json, type Reply, text } from '../../platform/http/reply.ts';
+import { HttpError, json, text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { errorFields } from '../../platform/log.ts';
 import {

@@ -1,18 +1,18 @@
 import { SECOND } from '../../platform/clock.ts';
+import { sqliteVersion } from '../../platform/db/open-database.ts';
 import { JOB_STATES } from '../../platform/jobs/job-queue.ts';
-import { familiesFrom, type HistogramSample, type Metric } from '../../platform/metrics/exposition.ts';
 import { DURATION_BOUNDS, type CountsReading } from '../../platform/metrics/counters.ts';
+import { familiesFrom, type HistogramSample, type Metric } from '../../platform/metrics/exposition.ts';
 import {
   createHttpMetrics, createProcessMetrics, HTTP_METRICS, PROCESS_METRICS, type ProcessReading,
 } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
-import { LIMITS } from '../hub/limits.ts';
-import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
-import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
-import { sqliteVersion } from '../../platform/db/open-database.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { bufferedCounts, counts, heartbeats, jobs, once, type Hub } from '../hub/hub.ts';
+import { LIMITS } from '../hub/limits.ts';
+import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
+import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
 import { readStorageSizes, wholeSeconds, type StorageSizes } from './read-health.ts';
 
 /** What the hub says of itself, apart from its process and its answers. */

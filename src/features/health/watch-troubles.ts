@@ -1,14 +1,14 @@
 import { isoTime, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
 import { byteSize } from '../../platform/http/html.ts';
-import { isTroubleOpen, tellTroubles, watchTrouble } from '../alerts/raise-alerts.ts';
-import { isStale, readBackupStatus } from '../backups/backup-status.ts';
-import { leastFree, spaceNeeded } from '../backups/backup-folder.ts';
-import { counts, heartbeats, jobHandlers, jobs, once, type Hub } from '../hub/hub.ts';
-import { readStorageSizes } from './read-health.ts';
 import { createWorker, type Worker } from '../../platform/jobs/worker.ts';
 import { deliverAlert } from '../alerts/deliver-alert.ts';
+import { isTroubleOpen, tellTroubles, watchTrouble } from '../alerts/raise-alerts.ts';
+import { leastFree, spaceNeeded } from '../backups/backup-folder.ts';
+import { isStale, readBackupStatus } from '../backups/backup-status.ts';
 import { noteError } from '../errors/error-store.ts';
+import { counts, heartbeats, jobHandlers, jobs, once, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
+import { readStorageSizes } from './read-health.ts';
 
 /** Space is low until so many times what is too little is free, so that the trouble does not come and go. */
 export const SPACE_HYSTERESIS = 1.1;

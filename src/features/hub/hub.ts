@@ -1,17 +1,17 @@
 import { SECOND, type Clock, type Random } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db/open-database.ts';
 import { createThrottledWrites } from '../../platform/db/batched-writes.ts';
+import type { Db } from '../../platform/db/open-database.ts';
 import { createRateLimitStore } from '../../platform/db/rate-limit-store.ts';
+import { tryLater, type HttpError } from '../../platform/http/reply.ts';
+import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
 import { createJobQueue, type Job } from '../../platform/jobs/job-queue.ts';
 import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
-import { tryLater, type HttpError } from '../../platform/http/reply.ts';
+import type { JobHandler, JobHandlers } from '../../platform/jobs/worker.ts';
 import type { Log } from '../../platform/log.ts';
 import { createBufferedCounters, createCounters } from '../../platform/metrics/counters.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
 import { LIMITS, type LimitName, type NamedLimit } from './limits.ts';
 import type { Config } from './read-config.ts';
-import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
-import type { JobHandler, JobHandlers } from '../../platform/jobs/worker.ts';
 
 /** The handle that every act takes first: what differs between a process and a test. Made once per process. */
 export type Hub = {

@@ -1,6 +1,6 @@
 import { readForm, readJson } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { formProblem, HttpError, noContent, page, type Page, type Reply, seeOther } from '../../platform/http/reply.ts';
+import { formProblem, HttpError, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { endedSession } from '../accounts/sign-in.ts';
 import type { Hub } from '../hub/hub.ts';

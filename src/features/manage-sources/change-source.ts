@@ -1,7 +1,8 @@
 import { MINUTE } from '../../platform/clock.ts';
+import { overwritingDeleted } from '../../platform/db/open-database.ts';
+import { byteSize } from '../../platform/http/html.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
-import { byteSize } from '../../platform/http/html.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { bytesLeft } from '../attachments/receive-upload.ts';
@@ -12,7 +13,6 @@ import type { NamedLimit } from '../hub/limits.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { manageableSource, sources, TITLE_MAX, VISIBILITIES, type Source } from '../sources/source-store.ts';
-import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 
 const SYNC_LIMIT: NamedLimit = { name: 'sync-now', burst: 10, everyMs: MINUTE };

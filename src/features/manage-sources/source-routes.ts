@@ -1,25 +1,25 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readBody, readForm, readJson } from '../../platform/http/body.ts';
+import type { Html } from '../../platform/http/html.ts';
 import { nextLink, pathId, readLimit, readPage } from '../../platform/http/input.ts';
 import {
   HttpError, json, noContent, notFound, page, seeOther, text, type Page, type Reply,
 } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
+import { isSyncing } from '../feeds/sync-source.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourcePostList } from '../posts/post-routes.ts';
 import {
   manageableSource, mayManage, maySee, maySeeSource, sources, visibleSource, type Source,
 } from '../sources/source-store.ts';
+import { webhookUrl } from '../webhooks/manage-webhooks.ts';
+import { newWebhookPage, webhookPanel } from '../webhooks/webhook-routes.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { addSource } from './add-source.ts';
 import { changeSource, deleteSource, syncNow, transferSource } from './change-source.ts';
 import { exportOpml, importOpml, OPML_LIMIT } from './opml.ts';
-import type { Html } from '../../platform/http/html.ts';
-import { isSyncing } from '../feeds/sync-source.ts';
-import { webhookUrl } from '../webhooks/manage-webhooks.ts';
-import { newWebhookPage, webhookPanel } from '../webhooks/webhook-routes.ts';
 import {
   confirmDeletePage, importedPage, sourcePage, sourcesPage, transferPage, type AddForm,
 } from './source-views.ts';

@@ -1,4 +1,4 @@
-import { html, type Html, moment } from '../../platform/http/html.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import type { Source } from '../sources/source-store.ts';

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { isoTime, MINUTE } from '../../platform/clock.ts';
-import { store, type Hub } from '../hub/hub.ts';
 import { readJson } from '../../platform/http/body.ts';
 import { html, moment, type Html } from '../../platform/http/html.ts';
 import { isUnreadOnly, nextLink, readPage } from '../../platform/http/input.ts';
 import { invalid, json, noContent, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
+import { store, type Hub } from '../hub/hub.ts';
 
 /** `path` is the hub's page about it. */
 type NewNotification = { accountId: number; kind: string; title: string; path: string };

@@ -1,35 +1,34 @@
 import { isoTime } from '../../platform/clock.ts';
+import { toHttpError } from '../../platform/http/answer-request.ts';
 import { readJson } from '../../platform/http/body.ts';
+import { byteSize, type Html } from '../../platform/http/html.ts';
 import { isUnreadOnly, nextLink, parseId, pathId } from '../../platform/http/input.ts';
 import {
   HttpError, json, noContent, notFound, page, seeOther, type Page, type Reply,
 } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
-import {
-  attachmentJson, contentWithImages, listedAttachments, serveFile, type LinkHub, type ServedFile,
-} from '../attachments/serve-file.ts';
+import { errorFields } from '../../platform/log.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import {
   firstValues, isMultipart, MAX_FILES, receiveUpload, type ReceivedFile,
 } from '../attachments/receive-upload.ts';
 import { openRemoteFile } from '../attachments/remote-cache.ts';
+import {
+  attachmentJson, contentWithImages, listedAttachments, serveFile, type LinkHub, type ServedFile,
+} from '../attachments/serve-file.ts';
 import { uploadFiles } from '../attachments/upload-files.ts';
 import { audit } from '../audit/audit.ts';
+import { noteError } from '../errors/error-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
-  changeablePost, deletablePost, deletePostForGood, mayManagePost, maySeePost, queryPosts, visiblePost,
-  writableSource,
+  changeablePost, deletablePost, deletePostForGood, mayManagePost, maySeePost, queryPosts, visiblePost, writableSource,
 } from './post-access.ts';
 import { posts, type PostWithAttachments } from './post-store.ts';
-import { noteOpened, readAmong } from './reading-history-store.ts';
-import { addFilesToPost, paragraphsToText, rewritePost, writePost } from './write-post.ts';
-import { toHttpError } from '../../platform/http/answer-request.ts';
-import { byteSize, type Html } from '../../platform/http/html.ts';
-import { errorFields } from '../../platform/log.ts';
-import { noteError } from '../errors/error-store.ts';
 import {
   changePostPage, confirmDeletePage, postList, postPage, timelinePage, writePostPage, type PostForm,
 } from './post-views.ts';
+import { noteOpened, readAmong } from './reading-history-store.ts';
+import { addFilesToPost, paragraphsToText, rewritePost, writePost } from './write-post.ts';
 
 /** Bytes. 400,000 characters of a post, each written as \u…, and its other members. */
 const JSON_LIMIT = 2.5 * 1024 * 1024;

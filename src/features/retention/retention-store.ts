@@ -1,8 +1,8 @@
-import { store, throttled, type Hub } from '../hub/hub.ts';
 import { DAY, hasPassed, SECOND } from '../../platform/clock.ts';
-import { audit, THE_HUB, type Actor } from '../audit/audit.ts';
 import { auditRecords } from '../audit/audit-store.ts';
+import { audit, THE_HUB, type Actor } from '../audit/audit.ts';
 import { errorEvents } from '../errors/error-store.ts';
+import { store, throttled, type Hub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { readingHistory } from '../posts/reading-history-store.ts';
