@@ -42,6 +42,7 @@ test('an empty environment gives the documented defaults', () => {
     port: 8080,
     baseUrl: 'http://127.0.0.1:8080',
     secure: false,
+    hostNames: [],
     trustedProxies: [],
     logLevel: 'info',
     uploadMaxBytes: 25 * 1024 * 1024,
@@ -72,6 +73,12 @@ test('an empty environment gives the documented defaults', () => {
     version: '1.2.3',
     readPaths: [],
   });
+});
+
+test('the hub answers to the host of BASE_URL, or without it to any name where others than this machine reach it', () => {
+  assert.deepEqual(read({ BASE_URL: 'https://Hub.Example:8443' }).hostNames, ['hub.example']);
+  for (const HOST of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) assert.deepEqual(read({ HOST }).hostNames, [], HOST);
+  for (const HOST of ['0.0.0.0', '192.168.1.5', 'hub.lan']) assert.equal(read({ HOST }).hostNames, null, HOST);
 });
 
 test('every variable reaches its field', () => {
@@ -106,6 +113,7 @@ test('every variable reaches its field', () => {
     port: 0,
     baseUrl: 'https://hub.example.org',
     secure: true,
+    hostNames: ['hub.example.org'],
     trustedProxies: parseCidrs('10.0.0.0/8, ::1'),
     dataDir: '/var/lib/hub, too',
     databasePath: '/var/lib/hub, too/hub.db',

@@ -28,6 +28,7 @@ test('a scan that takes longer than a connection may be silent does not cost the
     const request: MemberRequest = {
       id: '1', method: 'POST', path: '/', query: new URLSearchParams(), params: {}, headers: stream.headers,
       viewer: VIEWER, address: '127.0.0.1', stream, recheck() {},
+      memory: { take() {}, free() {} },
     };
     res.end(await receiveUpload(handle, request, async ({ files }) => files.map(({ scan }) => scan).join()));
   });

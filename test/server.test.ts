@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { connect, type AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
-import { readBody, readForm, readJson } from '../src/platform/http/body.ts';
+import { createBodyMemory, readBody, readForm, readJson } from '../src/platform/http/body.ts';
 import { html } from '../src/platform/http/html.ts';
-import { HttpError, invalid, json, noContent, page, seeOther, text } from '../src/platform/http/reply.ts';
+import { HttpError, invalid, json, noContent, page, seeOther, text, tryLater } from '../src/platform/http/reply.ts';
 import { createResponseCache } from '../src/platform/http/response-cache.ts';
 import { route, type Route, type Viewer } from '../src/platform/http/router.ts';
 import { closeServer, createHubServer, type ServerOptions } from '../src/platform/http/server.ts';
+import { parseCidrs } from '../src/platform/net/address-guard.ts';
 import { createLog } from '../src/platform/log.ts';
 import { createClient } from './support/client.ts';
 import { rawConnection } from './support/raw-exchange.ts';
@@ -71,6 +72,8 @@ async function startServer(t: TestContext, options: Partial<ServerOptions> = {})
     cache: createResponseCache(() => 1),
     baseUrl: 'http://hub.example',
     trustedProxies: [],
+    hostNames: null,
+    metLimit: (_limit, seconds, reason) => tryLater(503, seconds, reason),
     authenticate: ({
       headers,
     }) => ({ viewer: headers.cookie === 's=ada' ? ADA : null, hasCookie: headers.cookie !== undefined }),
@@ -633,4 +636,125 @@ test('a client that is refused and does not hang up in turn is cut off', async (
 
   await waitUntil('the refusal', () => answer.startsWith('HTTP/1.1 400'));
   await waitUntil('the end of the connection', async () => (await open()) === 0);
+});
+
+test('a request that names its host twice is refused, and so is one under a name that is not the hub\'s', async (t) => {
+  const { connect, logged } = await startServer(t, {
+    hostNames: ['hub.example'],
+    routes: [...ROUTES, route('GET /health', 'public', 'health', () => json({ ok: true }), { anyHost: true })],
+  });
+  const statusOf = async (target: string, ...hosts: string[]) => {
+    const connection = await connect();
+    const fields = hosts.map((host) => `Host: ${host}\r\n`).join('');
+    connection.write(`GET ${target} HTTP/1.1\r\n${fields}Connection: close\r\n\r\n`);
+    return (await connection.answer()).status;
+  };
+
+  for (const host of ['hub.example', 'HUB.example:8080', 'localhost', 'localhost:80', '127.0.0.1:1', '[::1]:8080']) {
+    assert.equal(await statusOf('/kept', host), 200, host);
+  }
+  for (const host of ['evil.example', 'hub.example.evil', 'xhub.example', 'localhost.evil', '1.evil', '']) {
+    for (const path of ['/kept', '/data', '/nothing']) assert.equal(await statusOf(path, host), 421, host);
+    assert.equal(await statusOf('/health', host), 200, host);
+  }
+  assert.equal(await statusOf('http://evil.example/kept', 'hub.example'), 421);
+  assert.equal(await statusOf('http://hub.example/kept', 'hub.example'), 200);
+  for (const path of ['/kept', '/data', '/health']) {
+    assert.equal(await statusOf(path, 'hub.example', 'hub.example'), 400);
+    assert.equal(await statusOf(path, 'hub.example', 'evil.example'), 400);
+  }
+  assert.ok(logged().length > 20);
+});
+
+test('who accepts neither HTML nor JSON gets 406 from a page or the API, and a file all the same', async (t) => {
+  const { client } = await startServer(t);
+  const statusOf = async (path: string, accept: string) => (await client.get(path, { accept })).status;
+  await client.page('/kept'); // and is kept
+
+  for (const path of ['/page', '/kept', '/data']) {
+    assert.equal(await statusOf(path, 'image/png'), 406, path);
+    assert.equal(await statusOf(path, 'image/*, text/css;q=0.5'), 406, path);
+    assert.equal(await statusOf(path, '*/*;q=0.1'), 200, path);
+  }
+  assert.deepEqual([await statusOf('/page', 'text/*'), await statusOf('/page', 'text/html;q=0')], [200, 406]);
+  assert.deepEqual([await statusOf('/data', 'application/json'), await statusOf('/data', 'text/html')], [200, 406]);
+  assert.deepEqual([await statusOf('/asset', 'image/png'), await statusOf('/stream', 'image/png')], [200, 200]);
+});
+
+test('who is not signed in may send 16 KiB of JSON or of a form, members a megabyte', async (t) => {
+  const { client, address } = await startServer(t);
+  const member = createClient(address);
+  member.keep('s=ada');
+  const statusOf = async (as: typeof client, bytes: number) => (await as.post('/json', { a: 'x'.repeat(bytes) })).status;
+
+  assert.deepEqual([await statusOf(client, 16_000), await statusOf(client, 16_384)], [200, 413]);
+  assert.deepEqual([await statusOf(member, 1_000_000), await statusOf(member, 1_048_576)], [200, 413]);
+  assert.equal((await client.form('/form', { a: 'x'.repeat(16_384) })).status, 413);
+});
+
+test('bodies that wait in memory share one budget: one address fills its own part, and gets it back', () => {
+  const met: string[] = [];
+  const memory = createBodyMemory((limit, seconds, reason) => {
+    met.push(limit);
+    return tryLater(503, seconds, reason);
+  });
+  const [one, more, other, third, fourth] = ['a', 'a', 'b', 'c', 'd'].map((who) => memory(who));
+  const MIB = 1024 * 1024;
+
+  one?.take(10 * MIB);
+  assert.throws(() => more?.take(7 * MIB), { status: 503 });
+  more?.take(6 * MIB);
+  other?.take(16 * MIB);
+  third?.take(16 * MIB);
+  assert.throws(() => fourth?.take(1), { status: 503 });
+  assert.deepEqual(met, ['bodies', 'bodies']);
+  one?.free();
+  one?.free();
+  fourth?.take(10 * MIB);
+  assert.throws(() => fourth?.take(1), { status: 503 });
+});
+
+test('a body that finds the memory for bodies full is refused with 503, until others have their answer', async (t) => {
+  const MIB = 1024 * 1024;
+  const large = route('POST /large', 'public', 'takes much', async (req) => {
+    return json({ bytes: (await readBody(req, 20 * MIB)).length });
+  });
+  const { client, connect } = await startServer(t, { routes: [...ROUTES, large] });
+  const send = async () => (await client.send('POST', '/large', { body: 'x'.repeat(2 * MIB) })).status;
+  const slow = await connect();
+
+  slow.write(`POST /large HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${15 * MIB}\r\n\r\n`);
+  slow.write(Buffer.alloc(15 * MIB - 1));
+  await waitUntil('the memory is full', async () => (await send()) === 503);
+  slow.write('x');
+  assert.equal((await slow.answer()).status, 200);
+  assert.equal(await send(), 200);
+});
+
+test('an address may have a hundred connections, and one more when one of them ends; a proxy as many as come', async (t) => {
+  const met: string[] = [];
+  const { server, connect } = await startServer(t, {
+    trustedProxies: parseCidrs('198.51.100.1'),
+    metLimit: (limit, seconds, reason) => (met.push(limit), tryLater(503, seconds, reason)),
+  });
+  let address = '203.0.113.7';
+  server.prependListener('connection', (socket) => Object.defineProperty(socket, 'remoteAddress', { value: address }));
+  const open = async () => {
+    const connection = await connect();
+    connection.write('GET /data HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    return { connection, status: (await connection.answer()).status };
+  };
+
+  const first = await open();
+  for (let n = 1; n < 100; n++) assert.equal((await open()).status, 200);
+  const refused = await open();
+  assert.equal(refused.status, 503);
+  await refused.connection.ended();
+  for (address of ['203.0.113.8', '::ffff:203.0.113.9', '2001:db8::1']) assert.equal((await open()).status, 200);
+  address = '203.0.113.7';
+  first.connection.socket.destroy();
+  await waitUntil('there is room again', async () => (await open()).status === 200);
+  address = '198.51.100.1';
+  for (let n = 0; n < 101; n++) assert.equal((await open()).status, 200);
+  assert.ok(met.every((limit) => limit === 'connections'));
 });

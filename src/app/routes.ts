@@ -169,10 +169,10 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/sources/:id/webhook/rotate', 'member', 'A new webhook secret', rotateWebhookSecret),
   at('POST /sources/:id/webhook/rotate', 'member', 'Form: a new webhook secret', submitRotateSecret),
 
-  at('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth),
+  at('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth, { anyHost: true }),
   at(
     'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', showMetrics,
-    { checksBearer: true },
+    { checksBearer: true, anyHost: true },
   ),
 
   at('GET /admin', 'admin', 'Page: overview', showOverview),

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { showHealth, showMetrics } from '../../src/features/health/health-routes.ts';
 import { httpMetrics, processMetrics } from '../../src/features/health/metrics.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
-import { problemReply, type Reply } from '../../src/platform/http/reply.ts';
+import { problemReply, type Reply, tryLater } from '../../src/platform/http/reply.ts';
 import { createResponseCache } from '../../src/platform/http/response-cache.ts';
 import { route } from '../../src/platform/http/router.ts';
 import { createHubServer } from '../../src/platform/http/server.ts';
@@ -48,6 +48,8 @@ export async function startHealth(
     cache: createResponseCache(() => 0),
     baseUrl: 'http://127.0.0.1',
     trustedProxies: [],
+    hostNames: null,
+    metLimit: (_limit, seconds, reason) => tryLater(503, seconds, reason),
     authenticate: () => ({ viewer: null, hasCookie: false }),
     renderPage: () => '',
     errorPage: problemReply,

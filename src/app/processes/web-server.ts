@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { authenticate } from '../../features/accounts/sign-in.ts';
 import { noteError } from '../../features/errors/error-store.ts';
 import { httpMetrics, processMetrics } from '../../features/health/metrics.ts';
-import { bufferedCounts, type Hub } from '../../features/hub/hub.ts';
+import { bufferedCounts, metLimit, type Hub } from '../../features/hub/hub.ts';
 import { openDatabase } from '../../platform/db/open-database.ts';
 import { createContentVersion, createResponseCache } from '../../platform/http/response-cache.ts';
 import { createHubServer } from '../../platform/http/server.ts';
@@ -21,6 +21,8 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     cache: createResponseCache(createContentVersion(reader)),
     baseUrl: config.baseUrl,
     trustedProxies: config.trustedProxies,
+    hostNames: config.hostNames,
+    metLimit: (limit, seconds, reason) => metLimit(hub, limit, seconds, reason),
     discardBytes: 8 * config.uploadMaxBytes, // twice what a request may have
     authenticate: (req) => authenticate(hub, req),
     renderPage: (page, viewer) => renderPage(hub, page, viewer),

@@ -15,6 +15,7 @@ const WILDCARDS: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' 
 export type Config = Omit<Settings, 'baseUrl'> & {
   readonly baseUrl: string; // an origin, no trailing slash
   readonly secure: boolean; // the public address is https
+  readonly hostNames: readonly string[] | null; // that the hub answers to besides localhost and IP addresses; null: any
   readonly projectRoot: string;
   readonly databasePath: string;
   readonly migrationsDir: string;
@@ -75,12 +76,19 @@ export function readConfig(
     ...values,
     baseUrl,
     secure: baseUrl.startsWith('https:'),
+    hostNames: hostNames(values),
     projectRoot,
     databasePath: join(values.dataDir, 'hub.db'),
     migrationsDir: join(projectRoot, 'migrations'),
     version: packageVersion(readFile(join(projectRoot, 'package.json'))),
     readPaths: secretFiles.filter((path) => !isInside(projectRoot, path)),
   });
+}
+
+/** Who listens on this machine alone is reached by no other name: one that leads here is an attack (DNS rebinding). */
+function hostNames({ baseUrl, host }: Pick<Settings, 'baseUrl' | 'host'>): string[] | null {
+  if (baseUrl !== null) return [new URL(baseUrl).hostname];
+  return /^(?:localhost|127\.[\d.]+|::1)$/i.test(host) ? [] : null;
 }
 
 /** Reads the value of each setting; also returns the problems found and the files that secrets were read from. */

@@ -50,7 +50,8 @@ function verify(hub: Hub, { sourceId, rawHeaders, body }: IncomingEvent): Verifi
   return verified;
 }
 
-function secretsOf(hub: Hub, sourceId: number): SigningKeys[] {
+/** Throws 404 or 410 where there is no such webhook in use, which is asked before the body is read, too. */
+export function secretsOf(hub: Hub, sourceId: number): SigningKeys[] {
   try {
     const secrets = liveSecrets(hub, sourceId);
     if (secrets) return secrets;

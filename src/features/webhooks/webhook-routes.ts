@@ -8,7 +8,7 @@ import { adminList } from '../hub/admin-list.ts';
 import { bufferedCounts, type Hub } from '../hub/hub.ts';
 import { manageableSource, sources, type Source } from '../sources/source-store.ts';
 import { rotateSecret, type WebhookAccess } from './manage-webhooks.ts';
-import { receiveEvent, type IncomingEvent } from './receive-event.ts';
+import { receiveEvent, secretsOf, type IncomingEvent } from './receive-event.ts';
 import { webhooks, type Webhook } from './webhook-store.ts';
 
 const EVENT_LIMIT = 1024 * 1024; // bytes
@@ -20,7 +20,7 @@ const NO_STORE = { 'cache-control': 'no-store' };
 /** API; the event is on the disk before the answer. */
 export async function receiveWebhookEvent(hub: Hub, req: HubRequest): Promise<Reply> {
   try {
-    await receiveEvent(hub, await readIncoming(req));
+    await receiveEvent(hub, await readIncoming(hub, req));
     return json({ accepted: true }, 202, NO_STORE);
   } catch (error) {
     const isRefusal = error instanceof HttpError && error.status < 500;
@@ -29,11 +29,12 @@ export async function receiveWebhookEvent(hub: Hub, req: HubRequest): Promise<Re
   }
 }
 
-async function readIncoming(req: HubRequest): Promise<IncomingEvent> {
+async function readIncoming(hub: Hub, req: HubRequest): Promise<IncomingEvent> {
   const sourceId = pathId(req.params);
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) {
     throw new HttpError(415, 'An event must be application/json.', { headers: { accept: 'application/json' } });
   }
+  secretsOf(hub, sourceId);
   const body = await readBody(req, EVENT_LIMIT);
   const headerType = req.headers['x-github-event'];
   const { rawHeaders } = req.stream;

@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http';
 import { isStorageTrouble } from '../db/open-database.ts';
 import { isDiskFull } from '../error-code.ts';
-import { createCallHandler, isAnonymousRead, isRead, type CallOptions, type Exchange } from './call-handler.ts';
+import { createCallHandler, isAnonymousRead, isRead, type CallHandlerOptions, type Exchange } from './call-handler.ts';
+import { accepts } from './headers.ts';
 import { Html } from './html.ts';
 import { HttpError, type Page, problemReply, type Reply } from './reply.ts';
 import { isCacheable, type ResponseCache } from './response-cache.ts';
@@ -10,7 +12,7 @@ import { flatten, sendReply, toCached, type RenderedReply } from './send-reply.t
 /** The whole document of a page. */
 type RenderPage = (page: Page, viewer: Viewer | null) => string;
 
-export type AnswerOptions = CallOptions & {
+export type AnswerOptions = CallHandlerOptions & {
   cache: ResponseCache;
   /** Headers of every answer, names in lower case; a reply may have its own in their place. */
   security: Record<string, string>;
@@ -49,7 +51,9 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
 
   async function rendered(exchange: Exchange): Promise<RenderedReply> {
     try {
-      return renderReply(await callHandler(exchange), exchange, renderPage);
+      const reply = renderReply(await callHandler(exchange), exchange, renderPage);
+      requireAcceptable(exchange.req, reply);
+      return reply;
     } catch (error) {
       return renderReply(errorReply(exchange, error), exchange, renderPage);
     }
@@ -85,6 +89,14 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     res.statusMessage = ''; // of what could not be sent
     return send(exchange, renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, renderPage));
   }
+}
+
+/** 406 for who asks for something else than the page or JSON there is; files and feeds are given out all the same. */
+function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedReply): void {
+  const type = headers['content-type'];
+  const isPageOrJson = typeof type === 'string' && /^(?:text\/html|application\/json)\b/.test(type);
+  if (status !== 200 || !isRead(req) || !isPageOrJson || accepts(req.headers.accept, type)) return;
+  throw new HttpError(406, `This address has ${type.split(';', 1)[0]} only.`);
 }
 
 function mayKeep({ req, route }: Exchange, reply: RenderedReply): boolean {

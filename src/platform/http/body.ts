@@ -2,26 +2,70 @@ import type { IncomingMessage } from 'node:http';
 import { MINUTE } from '../clock.ts';
 import { essenceOf } from './headers.ts';
 import { HttpError } from './reply.ts';
+import type { BodyShare, HubRequest } from './router.ts';
 
-const JSON_LIMIT = 1024 * 1024;
-const FORM_LIMIT = 1024 * 1024;
+/** Bytes of JSON or of a form where the handler does not say: from members, and from who has yet to sign in. */
+const LIMIT = 1024 * 1024;
+const LIMIT_OF_ANYBODY = 16 * 1024;
 
 /** A body that is kept in memory may take so long to come; files have the server's own, longer limit. */
 const BODY_TIME = MINUTE;
 
 export type JsonObject = Record<string, unknown>;
 
+/** Counts a request that meets a limit and returns its refusal; `seconds` until it is worth trying again. */
+export type MetLimit = (limit: 'bodies' | 'connections', seconds: number, reason: string) => HttpError;
+
 /** `recheck`: called once the body is there, which may be long after the request came. */
-type WithBody = { stream: IncomingMessage; recheck?(): void };
+type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' | 'memory' | 'recheck'>>;
+
+/** Bytes of bodies that may wait in memory: of all requests together, and of those of one account or address. */
+const MEMORY_OF_ALL = 48 * 1024 * 1024;
+const MEMORY_OF_ONE = 16 * 1024 * 1024;
+
+/** One budget for all bodies that are kept in memory; `who` sent the request: an account, or a group of addresses. */
+export function createBodyMemory(metLimit: MetLimit): (who: string) => BodyShare {
+  const ofOne = new Map<string, number>();
+  let ofAll = 0;
+
+  function add(who: string, bytes: number): void {
+    const now = (ofOne.get(who) ?? 0) + bytes;
+    if (now > 0) ofOne.set(who, now);
+    else ofOne.delete(who);
+    ofAll += bytes;
+  }
+
+  function take(who: string, bytes: number): void {
+    const isTooMuch = ofAll + bytes > MEMORY_OF_ALL || (ofOne.get(who) ?? 0) + bytes > MEMORY_OF_ONE;
+    if (isTooMuch) throw metLimit('bodies', 10, 'Too much is being sent to the hub at once.');
+    add(who, bytes);
+  }
+
+  return (who) => {
+    let taken = 0;
+    return {
+      take(bytes) {
+        take(who, bytes);
+        taken += bytes;
+      },
+      free() {
+        if (taken > 0) add(who, -taken);
+        taken = 0;
+      },
+    };
+  };
+}
 
 /**
  * The whole body, at most `limit` bytes, counted while reading: 413 for more, 400 when the client stops half-way, 408
- * when it is not there after `timeMs`; and what `recheck` throws.
+ * when it is not there after `timeMs`, 503 when bodies fill their memory, and what `recheck` throws.
  */
-export async function readBody({ stream, recheck }: WithBody, limit: number, timeMs = BODY_TIME): Promise<Buffer> {
+export async function readBody(
+  { stream, memory, recheck }: WithBody, limit: number, timeMs = BODY_TIME,
+): Promise<Buffer> {
   if (Number(stream.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const stopGathering = gather(stream, limit, resolve, reject);
+  const stopGathering = gather(stream, { limit, memory }, resolve, reject);
   await null; // a short body has come with the head, and is parsed by then
   const timer = stream.complete ? undefined : setTimeout(() => reject(tooSlow()), timeMs);
   try {
@@ -37,13 +81,21 @@ export async function readBody({ stream, recheck }: WithBody, limit: number, tim
 type Settle<Value> = (value: Value) => void;
 
 /** Gathers by events: for a small body an async iterator takes longer than all the rest. Returns a function to stop. */
-function gather(stream: IncomingMessage, limit: number, done: Settle<Buffer>, fail: Settle<HttpError>): () => void {
+function gather(
+  stream: IncomingMessage, { limit, memory }: { limit: number; memory: BodyShare | undefined }, done: Settle<Buffer>,
+  fail: Settle<unknown>,
+): () => void {
   const chunks: Buffer[] = [];
   let size = 0;
   const onData = (chunk: Buffer): void => {
     size += chunk.length;
-    if (size > limit) fail(tooLarge(limit));
-    else chunks.push(chunk);
+    if (size > limit) return fail(tooLarge(limit));
+    try {
+      memory?.take(chunk.length);
+      chunks.push(chunk);
+    } catch (error) {
+      fail(error);
+    }
   };
   const onEnd = (): void => {
     stop(); // before the stream closes, as it does after a whole body too
@@ -59,7 +111,7 @@ function gather(stream: IncomingMessage, limit: number, done: Settle<Buffer>, fa
 }
 
 /** A JSON object; no body at all counts as an empty one. 415 for another media type, 400 for what is no JSON object. */
-export async function readJson(request: WithBody, limit = JSON_LIMIT): Promise<JsonObject> {
+export async function readJson(request: WithBody, limit = limitFor(request)): Promise<JsonObject> {
   if (hasNoBody(request)) return {};
   requireMediaType(request, 'application/json');
   const body = await readBody(request, limit);
@@ -79,10 +131,14 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /** The fields of an HTML form; the last of several with one name wins. */
-export async function readForm(request: WithBody, limit = FORM_LIMIT): Promise<Record<string, string>> {
+export async function readForm(request: WithBody, limit = limitFor(request)): Promise<Record<string, string>> {
   requireMediaType(request, 'application/x-www-form-urlencoded');
   const body = await readBody(request, limit);
   return Object.fromEntries(new URLSearchParams(body.toString('utf8')));
+}
+
+function limitFor({ viewer }: WithBody): number {
+  return viewer === null ? LIMIT_OF_ANYBODY : LIMIT;
 }
 
 function hasNoBody({ stream: { headers } }: WithBody): boolean {

@@ -2,7 +2,9 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { isIP } from 'node:net';
 import { cidrContains, parseIpAddress, type Cidr, type IpAddress } from '../net/address-guard.ts';
 import { HttpError, type Reply } from './reply.ts';
-import { createRouter, type HubRequest, type MemberRequest, type Route, type Viewer } from './router.ts';
+import {
+  createRouter, type BodyShare, type HubRequest, type MemberRequest, type Route, type Viewer,
+} from './router.ts';
 
 /** One request and the answer to it. `route` and `viewer` are filled in once they are known. */
 export type Exchange = {
@@ -39,21 +41,27 @@ export function isAnonymousRead(req: IncomingMessage): boolean {
 /** `hasCookie`: a session cookie was sent, valid or not. */
 export type Caller = { viewer: Viewer | null; hasCookie: boolean };
 
-export type CallOptions = {
+export type CallHandlerOptions = {
   routes: Route[];
   baseUrl: string;
   trustedProxies: readonly Cidr[];
+  /** Host names that the hub answers to besides `localhost` and IP addresses; null for any. */
+  hostNames: readonly string[] | null;
   /** Who sent the request; null for nobody known. Not asked for routes that check the bearer token themselves. */
   authenticate(req: IncomingMessage): Caller;
+  /** The share of one account or address in the memory for bodies. */
+  bodyMemory(who: string): BodyShare;
 };
+
 
 const NOBODY: Caller = { viewer: null, hasCookie: false };
 
 /**
  * Finds the route of a request, checks who may call it and from where, and calls its handler. Notes route and viewer in
- * the exchange. Throws HttpError (401, 403, 404, 405) and whatever authentication and handler throw.
+ * the exchange. Throws HttpError (400, 401, 403, 404, 405, 421) and whatever authentication and handler throw.
  */
-export function createCallHandler({ routes, baseUrl, trustedProxies, authenticate }: CallOptions) {
+export function createCallHandler(options: CallHandlerOptions) {
+  const { routes, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate } = options;
   const match = createRouter(routes);
 
   return async (exchange: Exchange): Promise<Reply> => {
@@ -62,6 +70,7 @@ export function createCallHandler({ routes, baseUrl, trustedProxies, authenticat
     const found = match(method, path);
     const route = found && 'route' in found ? found.route : undefined;
     exchange.route = route;
+    requireOwnHost(req, route?.anyHost ? null : hostNames);
     const caller = route?.checksBearer ? NOBODY : authenticate(req);
     exchange.viewer = caller.viewer;
     if (!found) throw new HttpError(404, 'There is nothing at this address.');
@@ -86,12 +95,14 @@ export function createCallHandler({ routes, baseUrl, trustedProxies, authenticat
   }
 
   function requestFor(exchange: Exchange, route: Route, params: Record<string, string>): HubRequest {
-    const { req, id, path, search, viewer } = exchange;
+    const { req, res, id, path, search, viewer } = exchange;
     const method = req.method ?? 'GET';
     const address = clientAddress(req.socket.remoteAddress, req.headers, trustedProxies);
     const query = new URLSearchParams(search);
     const recheck = (): void => requireUnchanged(exchange, route, viewer);
-    return { id, method, path, query, params, headers: req.headers, viewer, address, stream: req, recheck };
+    const memory = bodyMemory(viewer ? `account ${viewer.id}` : addressGroup(address));
+    if (!isRead(req)) res.once('close', memory.free);
+    return { id, method, path, query, params, headers: req.headers, viewer, address, stream: req, memory, recheck };
   }
 
   /** Sessions and tokens end, and roles change, while a body is still coming. */
@@ -114,6 +125,30 @@ function requireAccess(route: Route, viewer: Viewer | null): void {
   if (route.access === 'admin' && viewer.role !== 'admin') {
     throw new HttpError(403, 'Only an administrator may do this.');
   }
+}
+
+/** 400 where the host is named twice; 421 where it is another's, which may be a page of that name (DNS rebinding). */
+function requireOwnHost(req: IncomingMessage, names: readonly string[] | null): void {
+  if (hasOwnHost(req, names)) return;
+  if (countHosts(req) > 1) throw new HttpError(400, 'A request may have one Host header.');
+  throw new HttpError(421, 'This hub is not reached under that host name. Its address is set by BASE_URL.');
+}
+
+/** Whether a request names its host once at most, and one that the hub answers to; null for any. */
+export function hasOwnHost(req: IncomingMessage, names: readonly string[] | null): boolean {
+  if (countHosts(req) > 1) return false;
+  if (names === null) return true;
+  const inTarget = /^https?:\/\/([^/?#]*)/i.exec(req.url ?? '')?.[1];
+  return [req.headers.host, inTarget].every((host) => host === undefined || isOwnHost(host, names));
+}
+
+function countHosts({ rawHeaders }: IncomingMessage): number {
+  return rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && /^host$/i.test(name)).length;
+}
+
+function isOwnHost(host: string, names: readonly string[]): boolean {
+  const name = host.replace(/:\d*$/, '').toLowerCase();
+  return name === 'localhost' || names.includes(name) || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0;
 }
 
 type Headers = IncomingHttpHeaders;

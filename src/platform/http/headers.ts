@@ -41,6 +41,19 @@ export function essenceOf(mediaType: string | null | undefined): string {
   return mediaType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
+/** Whether an Accept header lets every media type through, as that of a browser does. */
+export function acceptsAnything(header: string | undefined): boolean {
+  return header === undefined || header.includes('*/*');
+}
+
+/** Whether an Accept header lets this media type through (RFC 9110 §12.5.1). */
+export function accepts(header: string | undefined, mediaType: string): boolean {
+  if (header === undefined || acceptsAnything(header)) return true;
+  const type = essenceOf(mediaType);
+  const ranges = header.split(',').filter((range) => !/;\s*q=0(?:\.0*)?\s*$/i.test(range)).map(essenceOf);
+  return ranges.some((range) => range === type || range === type.replace(/\/.*/, '/*'));
+}
+
 /** A strong entity tag of the bytes (RFC 9110 §8.8.3). */
 export function entityTag(body: string | Buffer): string {
   return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;

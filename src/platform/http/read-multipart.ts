@@ -4,6 +4,7 @@ import {
   createMultipartParser, decodeField, type MultipartEvent, type ParserLimits, type PartHead, readBoundary,
 } from './multipart-parser.ts';
 import { HttpError } from './reply.ts';
+import type { BodyShare } from './router.ts';
 
 /** What one multipart body may hold at most. Sizes are in bytes, the rest are numbers of things. */
 export type MultipartLimits = ParserLimits & {
@@ -62,7 +63,7 @@ type Part = { head: PartHead; first: MultipartEvent };
  * first file only.
  */
 export async function readMultipart(
-  { stream }: { stream: MultipartStream }, limits: MultipartLimits, onFile: OnFile,
+  { stream, memory }: { stream: MultipartStream; memory?: BodyShare }, limits: MultipartLimits, onFile: OnFile,
   typed?: Map<string, string[]>,
 ): Promise<Map<string, string[]>> {
   const boundary = readBoundary(stream.headersDistinct['content-type'] ?? []);
@@ -71,7 +72,7 @@ export async function readMultipart(
   const refuse: OnFile = () => Promise.reject(tooLarge('The body', limits.bytes));
   const source = openMultipartSource(stream, boundary, limits);
   try {
-    return await readParts(source, limits, isTooLarge ? refuse : onFile, typed ?? new Map());
+    return await readParts(source, { ...limits, memory }, isTooLarge ? refuse : onFile, typed ?? new Map());
   } catch (error) {
     return source.fail(error);
   } finally {
@@ -80,7 +81,8 @@ export async function readMultipart(
 }
 
 async function readParts(
-  source: MultipartSource, limits: MultipartLimits, onFile: OnFile, fields: Map<string, string[]>,
+  source: MultipartSource, limits: MultipartLimits & { memory: BodyShare | undefined }, onFile: OnFile,
+  fields: Map<string, string[]>,
 ): Promise<Map<string, string[]>> {
   let [fieldCount, fieldBytes, fileCount] = [0, 0, 0];
   for (;;) {
@@ -91,6 +93,7 @@ async function readParts(
     if (filename === null) {
       if (++fieldCount > limits.fields) throw tooMany('fields', limits.fields);
       const bytes = await gatherChunks(partChunks(source, part, 'The fields together', limits.fieldBytes, fieldBytes));
+      limits.memory?.take(bytes.length);
       fieldBytes += bytes.length;
       fields.set(name, [...fields.get(name) ?? [], decodeField(name, type, bytes)]);
     } else if (filename !== '' || part.first.kind === 'data') {

@@ -15,6 +15,9 @@ export type Viewer = {
 /** Who may call a route. Required, so that none is open by accident. */
 export type Access = 'public' | 'member' | 'admin';
 
+/** What the body of one request takes of the memory for all bodies. `take` throws 503 where nothing is left. */
+export type BodyShare = { take(bytes: number): void; free(): void };
+
 export type HubRequest = {
   id: string;
   method: string;
@@ -26,6 +29,8 @@ export type HubRequest = {
   /** Of the client, behind trusted proxies too. */
   address: string;
   stream: IncomingMessage;
+  /** For what is kept of the body in memory; freed when the answer has been sent. */
+  memory: BodyShare;
   /** Throws 401 or 403 where what the caller was let in with is gone by now: for use after something was waited for. */
   recheck(): void;
 };
@@ -39,6 +44,8 @@ type RouteOptions = {
   cached?: boolean;
   /** The handler checks a bearer token that is none of the hub's API tokens. Its viewer is always nobody. */
   checksBearer?: boolean;
+  /** Answered under any host name: for those who look after the hub, and know it by names of their own. */
+  anyHost?: boolean;
 };
 
 export type Route = {
@@ -49,6 +56,7 @@ export type Route = {
   handler: Handler<MemberRequest>;
   cached: boolean;
   checksBearer: boolean;
+  anyHost: boolean;
 };
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -64,11 +72,11 @@ export function route<A extends Access>(
   access: A,
   summary: string,
   handler: Handler<RequestFor<A>>,
-  { cached = false, checksBearer = false }: RouteOptions = {},
+  { cached = false, checksBearer = false, anyHost = false }: RouteOptions = {},
 ): Route {
   const [method = '', path = ''] = pattern.split(' ');
   // A handler for anybody takes any request; one for members is called only after the viewer has been checked.
-  return { method, path, access, summary, handler: handler as Handler<MemberRequest>, cached, checksBearer };
+  return { method, path, access, summary, handler: handler as Handler<MemberRequest>, cached, checksBearer, anyHost };
 }
 
 export type Match = { route: Route; params: Record<string, string> } | { allow: string[] } | undefined;

@@ -1,10 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { HOUR, MINUTE, SECOND } from '../clock.ts';
 import { errorFields, withLogContext, type Log } from '../log.ts';
+import { cidrContains, parseCidrs, type Cidr } from '../net/address-guard.ts';
 import { createAnswerRequest, type AnswerOptions } from './answer-request.ts';
-import { isAnonymousRead, openExchange, type Exchange } from './call-handler.ts';
+import { createBodyMemory, type MetLimit } from './body.ts';
+import {
+  addressGroup, clientAddress, hasOwnHost, isAnonymousRead, openExchange, type Exchange,
+} from './call-handler.ts';
+import { statusTitle, type HttpError } from './reply.ts';
+import { acceptsAnything } from './headers.ts';
 import type { Route } from './router.ts';
 import { sendCached } from './send-reply.ts';
 
@@ -26,8 +33,14 @@ const STATUS_LINES: Record<string, string> = {
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-export type ServerOptions = Omit<AnswerOptions, 'security' | 'noteFault'> & {
+/** Connections at once: of all, and of one address (of IPv6 a /64), but for trusted proxies and this machine itself. */
+const CONNECTIONS = 2_000;
+const CONNECTIONS_OF_ONE = 100;
+const LOOPBACK = parseCidrs('127.0.0.0/8, ::1/128');
+
+export type ServerOptions = Omit<AnswerOptions, 'security' | 'noteFault' | 'bodyMemory'> & {
   log: Log;
+  metLimit: MetLimit;
   /** Told of every answer: method, route template, status, seconds. */
   observe(method: string, route: Route | undefined, status: number, seconds: number): void;
   /** Told of errors that are the hub's own fault. */
@@ -40,7 +53,8 @@ export function createHubServer(options: ServerOptions): Server {
   const { routes, log, cache, idleMs = IDLE_MS } = options;
   const security = securityHeaders(options.baseUrl.startsWith('https:'));
   const clientErrors = createClientErrorHandler(security);
-  const answer = createAnswerRequest({ ...options, security, noteFault });
+  const bodyMemory = createBodyMemory(options.metLimit);
+  const answer = createAnswerRequest({ ...options, security, noteFault, bodyMemory });
   const nextId = requestIds();
   const loggedPath = hidingSecrets(routes);
 
@@ -56,10 +70,14 @@ export function createHubServer(options: ServerOptions): Server {
 
   function sendKept(exchange: Exchange): number | undefined {
     const { req, res, id } = exchange;
-    const found = isAnonymousRead(req) ? cache.get(req.url ?? '/') : undefined;
+    const found = mayHaveKept(req) ? cache.get(req.url ?? '/') : undefined;
     if (!found) return undefined;
     exchange.route = found.route;
     return sendCached(req, res, found.response, ['X-Request-Id', id]);
+  }
+
+  function mayHaveKept(req: IncomingMessage): boolean {
+    return isAnonymousRead(req) && acceptsAnything(req.headers.accept) && hasOwnHost(req, options.hostNames);
   }
 
   function noteFault({ req, path }: Exchange, error: unknown): void {
@@ -78,8 +96,38 @@ export function createHubServer(options: ServerOptions): Server {
 
   const server = createServer({ ...LIMITS, highWaterMark: READ_AHEAD }, onRequest);
   server.on('clientError', clientErrors.refuse);
+  limitConnections(server, [...LOOPBACK, ...options.trustedProxies], options.metLimit);
   server.timeout = idleMs; // also for clients that do not read their answer, which would stay in memory
   return server;
+}
+
+/** Refuses connections over the limits. Addresses that are `exempt` are not counted one by one. */
+function limitConnections(server: Server, exempt: readonly Cidr[], metLimit: MetLimit): void {
+  const counted = new Map<string, number>();
+  let ofAll = 0;
+
+  function add(who: string | null, by: 1 | -1): void {
+    ofAll += by;
+    if (who === null) return;
+    const now = (counted.get(who) ?? 0) + by;
+    if (now > 0) counted.set(who, now);
+    else counted.delete(who);
+  }
+
+  server.on('connection', (socket: Socket) => {
+    const address = clientAddress(socket.remoteAddress, {}, []);
+    const who = cidrContains(exempt, address) ? null : addressGroup(address);
+    add(who, 1);
+    socket.once('close', () => add(who, -1));
+    const isTooMany = ofAll > CONNECTIONS || who !== null && (counted.get(who) ?? 0) > CONNECTIONS_OF_ONE;
+    if (isTooMany) endSoon(socket, refusal(metLimit('connections', 10, 'Too many connections are open.')));
+  });
+}
+
+function refusal({ status, headers }: HttpError): string {
+  const fields = Object.entries({ ...headers, connection: 'close', 'content-length': '0' });
+  const lines = fields.map(([name, value]) => `${name}: ${String(value)}`);
+  return [`HTTP/1.1 ${status} ${statusTitle(status)}`, ...lines, '', ''].join('\r\n');
 }
 
 /** Graceful shutdown: takes no more connections, and cuts requests that are not answered after `graceMs`. */
