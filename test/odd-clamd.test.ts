@@ -12,7 +12,7 @@ import { waitUntil } from './support/wait-until.ts';
 
 const MIB = 1024 * 1024;
 const CLEAN = { clean: true };
-const HEADERS = 'POST /scan HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n';
+const HEADERS = 'POST /scan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\n';
 
 const at = (port: number): { address: ClamdAddress } => ({ address: { host: '127.0.0.1', port } });
 

@@ -103,7 +103,7 @@ test('clients that stop reading half-way or never begin leave no file open, nor 
   const note = ({ message }: Error) => void warnings.push(message); // of files that only the garbage collector closed
   process.on('warning', note);
   t.after(() => process.off('warning', note));
-  const get = (extra = '', method = 'GET') => `${method} ${path} HTTP/1.1\r\nHost: hub\r\n${extra}\r\n`;
+  const get = (extra = '', method = 'GET') => `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n${extra}\r\n`;
 
   const readers = await Promise.all(Array.from({ length: 20 }, () => rawConnection(hub.address)));
   for (const { socket, write } of readers) {

@@ -26,7 +26,7 @@ async function hubToLeave(t: TestContext) {
   async function send(body: Buffer, bytes: number, leave: Leave): Promise<unknown> {
     const { socket, write } = await rawConnection(hub.address);
     const headers = [`Content-Type: ${FORM_TYPE}`, `Content-Length: ${body.length}`, `Cookie: ${cookieOf(ada.client)}`,
-      'Sec-Fetch-Site: same-origin', 'Host: hub'];
+      'Sec-Fetch-Site: same-origin', 'Host: localhost'];
     write(`POST ${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
     if (bytes > 0) await new Promise((resolve) => socket.write(body.subarray(0, bytes), resolve));
     if (leave === 'reset') socket.resetAndDestroy();
@@ -83,7 +83,7 @@ test('many clients that stop at once leave nothing', async (t) => {
   const files = [{ filename: 'a.txt', data: 'a'.repeat(2_000_000) }];
   const body = formWith({}, files);
   const headers = [`Content-Type: ${FORM_TYPE}`, `Content-Length: ${body.length}`, `Cookie: ${cookieOf(ada.client)}`,
-    'Sec-Fetch-Site: same-origin', 'Host: hub'];
+    'Sec-Fetch-Site: same-origin', 'Host: localhost'];
   const connections = await Promise.all(Array.from({ length: 30 }, () => rawConnection(hub.address)));
   for (const [n, { write }] of connections.entries()) {
     write(`POST /api/posts/${id}/attachments HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);

@@ -84,7 +84,7 @@ async function uploadUntil(
   address: string, cookie: string, id: number, form: Buffer, happened: (answered: Promise<unknown>) => Promise<unknown>,
 ): Promise<() => number | undefined> {
   const { write, answer } = await rawConnection(address);
-  const headers = ['Host: hub', `Content-Type: ${FORM_TYPE}`, `Content-Length: ${form.length}`, `Cookie: ${cookie}`,
+  const headers = ['Host: localhost', `Content-Type: ${FORM_TYPE}`, `Content-Length: ${form.length}`, `Cookie: ${cookie}`,
     'Sec-Fetch-Site: same-origin'];
   write(`POST /api/posts/${id}/attachments HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
   let status: number | undefined;

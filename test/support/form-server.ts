@@ -61,7 +61,7 @@ export function send(
 
 /** The head of a request whose body will have `length` bytes; `extra` are header lines of its own. */
 export function requestHead(length: number, extra = ''): string {
-  const headers = `Host: a\r\nContent-Type: ${CONTENT_TYPE}\r\n${extra}Content-Length: ${length}\r\n`;
+  const headers = `Host: localhost\r\nContent-Type: ${CONTENT_TYPE}\r\n${extra}Content-Length: ${length}\r\n`;
   return `POST / HTTP/1.1\r\n${headers}\r\n`;
 }
 
