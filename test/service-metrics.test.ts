@@ -9,6 +9,7 @@ import { readService } from '../src/features/health/metrics.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
 import { renderOpenMetrics, renderPrometheus } from '../src/platform/metrics/exposition.ts';
 import { createCounters } from '../src/platform/metrics/counters.ts';
+import { LIMITS } from '../src/features/hub/limits.ts';
 import type { MigratedDatabase } from './support/migrated-database.ts';
 import { addJob, addSource, handleOf, measuredHub, NOW, parseSeries } from './support/service-series.ts';
 import { requireTool } from './support/tools.ts';
@@ -26,8 +27,7 @@ test('a fresh hub has every family and every known label value, with 0', (t) => 
     ['alert_deliveries', 'state', ['pending', 'delivered', 'failed']],
     ['backup_last_run_failed', 'run', ['backup', 'verification']],
     ['error_events_total', 'process', ['web', 'worker']],
-    ['limits_refused_total', 'limit', ['add-source', 'add-source-at-once', 'cache-fetches', 'join', 'passwords', 'sign-in',
-      'sign-in-name', 'sync-now', 'webhook-rate']],
+    ['limits_refused_total', 'limit', Object.keys(LIMITS)],
   ];
   const alone = [
     'public_posts', 'sync_oldest_due_seconds', 'sync_oldest_success_seconds', 'attachment_cache_files',
