@@ -83,6 +83,12 @@ test('SQL statements stand in stores, jobs, metrics, migrations and the database
   assert.deepEqual(offenders(mayHoldSql, /\b(db|reader|file)\.prepare[<(]/), []);
 });
 
+test('every store is opened before a process says that it is up', () => {
+  const holders = SOURCES.filter(({ name, code }) => /[^.\w]store\((?:async )?\(/.test(code) && !name.endsWith('/hub.ts'));
+  const opened = ARROWS.filter(({ file }) => file === 'src/app/stores.ts').map(({ target }) => target);
+  assert.deepEqual(opened.toSorted(), holders.map(({ name }) => name).toSorted());
+});
+
 test('the environment is read in entrypoints only, the clock and chance there and where processes start', () => {
   assert.deepEqual(offenders(/^src\/bin\//, /\bprocess\.env\b/), []);
   const mayTellTime = [

@@ -3,13 +3,13 @@
  * The web process: pages, API, feeds, health and metrics. SIGTERM finishes the requests in hand, for up to 8 s.
  */
 import type { AddressInfo } from 'node:net';
+import { loadHandlers } from '../app/handlers-of.ts';
 import { listenProblem, type WebMessage } from '../app/processes/listening.ts';
 import { startProcess } from '../app/processes/start-process.ts';
 import { createWebServer } from '../app/processes/web-server.ts';
-import { webTasks } from '../app/schedule.ts';
 import { noteError } from '../features/errors/error-store.ts';
-import { stopDeliveringAlerts } from '../features/health/watch-troubles.ts';
 import { SECOND } from '../platform/clock.ts';
+import { errorFields } from '../platform/log.ts';
 import { closeServer } from '../platform/http/server.ts';
 import { createScheduler } from '../platform/jobs/scheduler.ts';
 
@@ -18,8 +18,7 @@ const GRACE = 8 * SECOND;
 const { hub, keepRunning } = startProcess('web', process);
 const { config, clock, log } = hub;
 const { server, release } = createWebServer(hub);
-const scheduler = createScheduler({ tasks: webTasks(hub), clock, log, onError: (error) => noteError(hub, error) });
-scheduler.start();
+let stopBackground: Promise<() => Promise<void>> | undefined;
 
 server.once('error', (error) => {
   const problem = listenProblem(error, config.host, config.port) ?? error.message;
@@ -31,14 +30,33 @@ server.listen(config.port, config.host, () => {
   const { address, port } = server.address() as AddressInfo;
   log.info('listening', { host: address, port });
   tell({ listening: { host: address, port } });
+  stopBackground = loadTheRest();
 });
 
 keepRunning(async () => {
-  await scheduler.stop();
-  await stopDeliveringAlerts(hub);
+  await (await stopBackground)?.();
   await closeServer(server, GRACE);
   release();
 });
+
+/** What need not be there before the first request: the other handlers, then the schedule. Returns what ends that. */
+async function loadTheRest(): Promise<() => Promise<void>> {
+  try {
+    await loadHandlers();
+    const { webTasks } = await import('../app/schedule.ts');
+    const { stopDeliveringAlerts } = await import('../features/health/watch-troubles.ts');
+    const scheduler = createScheduler({ tasks: webTasks(hub), clock, log, onError: (error) => noteError(hub, error) });
+    scheduler.start();
+    return async () => {
+      await scheduler.stop();
+      await stopDeliveringAlerts(hub);
+    };
+  } catch (error) {
+    log.error('cannot load the program', errorFields(error));
+    tell({ failed: `cannot load the program: ${errorFields(error).error}` }, () => process.exit(1));
+    return new Promise(() => {}); // the process ends
+  }
+}
 
 /** To whoever started this process, if they listen. */
 function tell(message: WebMessage, done: () => void = () => {}): void {

@@ -1,6 +1,6 @@
 import { INVITATION_HOURS, joinUrl, makeInvitation } from '../features/accounts/join-hub.ts';
 import { discardJob, retryJob } from '../features/admin/job-list.ts';
-import { deliveryJson } from '../features/alerts/deliver-alert.ts';
+import { deliveryJson } from '../features/alerts/alert-list.ts';
 import { alertDeliveries, DELIVERY_STATES, type AlertDelivery } from '../features/alerts/alert-store.ts';
 import { receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';

@@ -1,11 +1,11 @@
 import { invitationList } from '../../features/accounts/join-hub.ts';
 import { accountList } from '../../features/admin/account-list.ts';
 import { jobList } from '../../features/admin/job-list.ts';
-import { alertList } from '../../features/alerts/deliver-alert.ts';
+import { alertList } from '../../features/alerts/alert-list.ts';
 import { auditList } from '../../features/audit/audit-store.ts';
 import { errorList } from '../../features/errors/error-store.ts';
 import type { AdminList } from '../../features/hub/admin-list.ts';
-import { webhookList } from '../../features/webhooks/webhook-routes.ts';
+import { webhookList } from '../../features/webhooks/webhook-list.ts';
 
 /** The lists for administrators, in the order of their navigation. */
 export const ADMIN_LISTS: AdminList[] = [

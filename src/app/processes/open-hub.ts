@@ -8,7 +8,7 @@ import { migrate } from '../../platform/db/migrate.ts';
 import { readMigrations, SchemaError } from '../../platform/db/migration-files.ts';
 import { openDatabase, type Db, type SlowQuery } from '../../platform/db/open-database.ts';
 import type { Log } from '../../platform/log.ts';
-import { createOutboundFetch } from '../../platform/net/outbound-fetch.ts';
+import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
 
 /** In DATA_DIR, beside the database. */
 const FOLDERS = ['uploads', 'cache', 'backups', 'tmp', 'run'];
@@ -33,6 +33,15 @@ export function openHubDatabase(
 
 /** The handle of a process: with time, chance and the world outside as they really are. */
 export function hubOf(program: Hub['program'], config: Config, db: Db, log: Log): Hub {
-  const outbound = createOutboundFetch({ userAgent: hubUserAgent(config), allow: config.outboundAllow });
-  return { program, config, db, log, outbound, clock: Date.now, random: Math.random };
+  return { program, config, db, log, outbound: outboundFetch(config), clock: Date.now, random: Math.random };
+}
+
+/** Loaded at its first use: web starts sooner without it. */
+function outboundFetch(config: Config): OutboundFetch {
+  let made: OutboundFetch | undefined;
+  return async (...request) => {
+    const { createOutboundFetch } = await import('../../platform/net/outbound-fetch.ts');
+    made ??= createOutboundFetch({ userAgent: hubUserAgent(config), allow: config.outboundAllow });
+    return made(...request);
+  };
 }

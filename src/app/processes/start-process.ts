@@ -4,6 +4,7 @@ import { loadConfigOrExit, type Config } from '../../features/hub/read-config.ts
 import { SchemaError } from '../../platform/db/migration-files.ts';
 import type { Db, SlowQuery } from '../../platform/db/open-database.ts';
 import { createLog, errorFields, type Log } from '../../platform/log.ts';
+import '../stores.ts';
 import { hubOf, openHubDatabase } from './open-hub.ts';
 import { onStopSignals } from './stop-signals.ts';
 

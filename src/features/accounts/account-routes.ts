@@ -4,7 +4,7 @@ import { createInput, pathId } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
-import { credentials, type Account, type ApiToken } from './account-store.ts';
+import { accountJson, credentials, type ApiToken } from './account-store.ts';
 import { invitationGonePage, joinPage, settingsPage, signInPage, type SentForm } from './account-views.ts';
 import { changeAccount, makeToken, ownAccount, revokeToken } from './change-account.ts';
 import { findInvitation, invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
@@ -63,11 +63,6 @@ export async function createInvitation(hub: Hub, req: MemberRequest): Promise<Re
 export function deleteInvitation(hub: Hub, req: MemberRequest): Reply {
   withdrawInvitation(hub, pathId(req.params), req);
   return noContent();
-}
-
-/** An account as the API shows it to its owner. */
-export function accountJson({ id, username, displayName, role, createdAt }: Account) {
-  return { id, username, displayName, role, createdAt: isoTime(createdAt) };
 }
 
 function tokenJson({ id, name, createdAt }: ApiToken) {

@@ -1,4 +1,4 @@
-import { DAY } from '../../platform/clock.ts';
+import { DAY, isoTime } from '../../platform/clock.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { hashSecret, newSecret, TOKEN_PREFIX } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
@@ -8,6 +8,11 @@ export type Account = { id: number; username: string; displayName: string; role:
 export type AccountWithHash = Account & { passwordHash: string };
 type Pseudonym = { name: string };
 type NewAccount = { username: string; displayName: string; role: Role; passwordHash: string };
+
+/** An account as the API shows it to its owner. */
+export function accountJson({ id, username, displayName, role, createdAt }: Account) {
+  return { id, username, displayName, role, createdAt: isoTime(createdAt) };
+}
 
 /** Of accounts that have not left. */
 const PRESENT = 'left_at IS NULL';

@@ -1,6 +1,5 @@
 import { day, html, type Html } from '../../platform/http/html.ts';
-import { accountJson } from '../accounts/account-routes.ts';
-import { accounts, type Account } from '../accounts/account-store.ts';
+import { accountJson, accounts, type Account } from '../accounts/account-store.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { sources } from '../sources/source-store.ts';
 

@@ -1,3 +1,5 @@
+import { HOUR } from '../../platform/clock.ts';
+import { dueTimes } from '../../platform/jobs/job-queue.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { store } from '../hub/hub.ts';
 
@@ -79,6 +81,12 @@ function toEvent({ subjects, ...row }: EventRow): AlertEvent {
 const DELIVERY_COLUMNS = `id, event, severity, title, body, suppressed, state, attempts, created_at AS createdAt,
   next_at AS nextAt, finished_at AS finishedAt, last_error AS lastError`;
 
+/** The name of the jobs that deliver a message. */
+export const DELIVER_ALERT = 'deliver-alert';
+
+/** No delivery is put off for longer than this, after a failure or by a Retry-After. */
+const LONGEST_PAUSE = 2 * HOUR;
+
 /** The messages that were made of troubles. */
 export const alertDeliveries = store(({ db, clock }) => {
   const insert = db.prepare<[NewDelivery & { now: number }], { id: number }>('create alert delivery', `
@@ -102,6 +110,8 @@ export const alertDeliveries = store(({ db, clock }) => {
       (SELECT id FROM alert_deliveries WHERE state = ? AND finished_at < ? LIMIT ?)`);
 
   return {
+    bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE, DELIVER_ALERT)]),
+
     create(delivery: NewDelivery): number {
       const row = insert.get({ ...delivery, now: clock() });
       if (!row) throw new Error('alert delivery was not created');

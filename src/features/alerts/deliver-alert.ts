@@ -1,13 +1,10 @@
-import { DAY, HOUR, isoTime, type Random } from '../../platform/clock.ts';
-import { html, moment, type Html } from '../../platform/http/html.ts';
+import { DAY, HOUR, type Random } from '../../platform/clock.ts';
 import { backoff, type Effects, type Fate } from '../../platform/jobs/finish-jobs.ts';
-import { dueTimes, type Job } from '../../platform/jobs/job-queue.ts';
-import { createTimeRepair } from '../../platform/jobs/scheduler.ts';
+import type { Job } from '../../platform/jobs/job-queue.ts';
 import { PermanentError, RetryLaterError } from '../../platform/jobs/worker.ts';
-import { adminList, byState } from '../hub/admin-list.ts';
-import { jobs, store, type Hub, type JobKind } from '../hub/hub.ts';
-import { alertDeliveries, DELIVERY_STATES, type AlertDelivery, type DeliveryState } from './alert-store.ts';
-import { describeReceiver, receiverOf, sendAlert, type Receiver, type SendResult } from './send-alert.ts';
+import { jobs, type Hub, type JobKind } from '../hub/hub.ts';
+import { alertDeliveries, DELIVER_ALERT } from './alert-store.ts';
+import { receiverOf, sendAlert, type Receiver, type SendResult } from './send-alert.ts';
 
 /** Of one alert, the first included. */
 export const MAX_ATTEMPTS = 5;
@@ -22,15 +19,12 @@ const LONGEST_WAIT = HOUR;
 /** Added to a Retry-After at most, as a share of it, so that what was refused together does not come back together. */
 const SPREAD = 0.1;
 
-/** No delivery is put off for longer than this, after a failure or by a Retry-After. */
-const LONGEST_PAUSE = 2 * HOUR;
-
 /**
  * Sends one alert. A worker that dies between the receiver's answer and the commit sends it again: rather twice than
  * never. After a restore none is sent: what a backup holds was told long ago.
  */
 export const deliverAlert: JobKind<{ deliveryId: number }> = {
-  name: 'deliver-alert',
+  name: DELIVER_ALERT,
   key: ({ deliveryId }) => String(deliveryId),
   attempts: MAX_ATTEMPTS,
   concurrency: 2,
@@ -77,12 +71,9 @@ export function planDelivery(
   return { state: 'pending', delayMs: Math.max(backoff(attempts, random), Math.ceil(asked)) };
 }
 
-const deliveryTimes = store(({ db, clock }) =>
-  createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE, deliverAlert.name)]));
-
 /** Looks after deliveries that a clock set back or a discarded job has left behind. */
 export function tidyDeliveries(hub: Hub): void {
-  deliveryTimes(hub)();
+  alertDeliveries(hub).bringBackTimes();
   for (const { id, attempts } of alertDeliveries(hub).pending()) {
     if (jobs(hub).isLive(deliverAlert.name, String(id))) continue;
     alertDeliveries(hub).markFailed(id, attempts, 'it was given up: its job is gone');
@@ -94,44 +85,4 @@ export function removeOldDeliveries(hub: Hub, limit: number): number {
   const { prune } = alertDeliveries(hub);
   const delivered = prune('delivered', hub.clock() - DELIVERED_KEPT, limit);
   return delivered === limit ? limit : prune('failed', hub.clock() - FAILED_KEPT, limit);
-}
-
-/** What the operator was told, and what became of each message. */
-export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefined>({
-  name: 'alerts',
-  title: 'Alerts',
-  summary: 'Alert deliveries, newest first; state filters them',
-  key: ['id'],
-  select: (hub, after, limit, state) => alertDeliveries(hub).list({ state, before: after?.id, limit }),
-  filter: byState('alerts', DELIVERY_STATES),
-  toJson: deliveryJson,
-  lead: (hub) => html`<p class="lead">${receiver(hub)}</p>`,
-  view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
-  empty: 'No alerts.',
-});
-
-/** A delivery as the API and the command line show it. */
-export function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: AlertDelivery) {
-  return { ...delivery, createdAt: isoTime(createdAt), nextAt: isoTime(nextAt), finishedAt: isoTime(finishedAt) };
-}
-
-function receiver(hub: Hub): Html {
-  const address = describeReceiver(hub);
-  return address === null
-    ? html`No receiver is configured (<code>ALERT_WEBHOOK_URL</code>): problems are only logged.`
-    : html`Sent to <code>${address}</code>.`;
-}
-
-function item(delivery: AlertDelivery): Html {
-  const { title, body, state, suppressed, attempts, createdAt, lastError } = delivery;
-  return html`
-  <li><div>
-    <p class="title">${title}</p>
-    <p class="meta"><span class="tag ${state === 'failed' && 'failing'}">${state}</span>
-      <span>${moment(createdAt)}</span>
-      ${attempts > 1 && html`<span>${attempts} attempts</span>`}
-      ${suppressed > 0 && html`<span>${suppressed} more like this</span>`}</p>
-    ${body && html`<p class="summary">${body}</p>`}
-    ${lastError && html`<p class="summary bad">${lastError}</p>`}
-  </div></li>`;
 }

@@ -56,17 +56,6 @@ export async function sendAlert(receiver: Receiver, alert: Alert, signal?: Abort
   }
 }
 
-/** Scheme, host and port of the receiver, which are all of its address that may be shown; null without one. */
-export function describeReceiver({ config }: Hub): string | null {
-  return config.alertWebhookUrl === null ? null : describeDestination(config.alertWebhookUrl);
-}
-
-/** Scheme, host and port of an address. */
-export function describeDestination(address: string): string {
-  const url = URL.parse(address);
-  return url === null ? 'an address that is not valid' : `${url.protocol}//${url.host}`;
-}
-
 function hostOf(address: string): string {
   const url = URL.parse(address);
   if (url !== null && /^https?:$/.test(url.protocol)) return url.host;

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { isoTime } from '../../platform/clock.ts';
 import { inBatches } from '../../platform/db/batched-writes.ts';
-import { accountJson } from '../accounts/account-routes.ts';
-import { credentials, invitations, type Account } from '../accounts/account-store.ts';
+import { accountJson, credentials, invitations, type Account } from '../accounts/account-store.ts';
 import { ownAccount } from '../accounts/change-account.ts';
 import { invitationJson } from '../accounts/join-hub.ts';
 import { auditJson, auditRecords, type AuditRecord } from '../audit/audit-store.ts';

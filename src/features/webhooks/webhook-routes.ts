@@ -1,15 +1,13 @@
-import { isoTime } from '../../platform/clock.ts';
 import { readBody } from '../../platform/http/body.ts';
-import { day, html, moment, type Html } from '../../platform/http/html.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, json, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
-import { adminList } from '../hub/admin-list.ts';
 import { bufferedCounts, type Hub } from '../hub/hub.ts';
-import { manageableSource, sources, type Source } from '../sources/source-store.ts';
+import { manageableSource, type Source } from '../sources/source-store.ts';
 import { rotateSecret, type WebhookAccess } from './manage-webhooks.ts';
 import { receiveEvent, secretsOf, type IncomingEvent } from './receive-event.ts';
-import { webhooks, type Webhook } from './webhook-store.ts';
+import type { Webhook } from './webhook-store.ts';
 
 const EVENT_LIMIT = 1024 * 1024; // bytes
 
@@ -51,47 +49,6 @@ export function rotateWebhookSecret(hub: Hub, req: MemberRequest): Reply {
 export function submitRotateSecret(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
   return page(rotatedSecretPage(source, rotateSecret(hub, source, req)), 200, NO_STORE);
-}
-
-/** A webhook among all others, with its source's title and owner. */
-type ListedWebhook = Webhook & { title: string; ownerId: number };
-
-/** All webhooks and whether they are heard. Secrets are not read. */
-export const webhookList = adminList<ListedWebhook, 'sourceId'>({
-  name: 'webhooks',
-  title: 'Webhooks',
-  summary: 'Webhooks, and when each last received an event',
-  key: ['sourceId'],
-  select: (hub, after, limit) => webhooks(hub).list(after?.sourceId ?? 0, limit).map((webhook) => {
-    const source = sources(hub).find(webhook.sourceId);
-    return { ...webhook, title: source?.title ?? '', ownerId: source?.ownerId ?? 0 };
-  }),
-  toJson: webhookJson,
-  view: table,
-  empty: 'No webhooks.',
-  more: 'More webhooks',
-});
-
-function webhookJson({ sourceId, title, ownerId, state, ...at }: ListedWebhook) {
-  return {
-    source: { id: sourceId, title }, ownerId, state, lastEventAt: isoTime(at.lastEventAt),
-    previousSecretUntil: isoTime(at.previousUntilAt), createdAt: isoTime(at.createdAt),
-  };
-}
-
-function table(items: ListedWebhook[]): Html {
-  return html`
-<div class="wide"><table>
-  <thead><tr><th>Source</th><th>State</th><th>Last event</th><th>Created</th></tr></thead>
-  <tbody>${items.map(row)}</tbody>
-</table></div>`;
-}
-
-function row({ sourceId, title, state, lastEventAt, createdAt }: ListedWebhook): Html {
-  return html`
-  <tr><td><a href="/sources/${sourceId}">${title}</a></td>
-    <td><span class="tag ${state === 'silent' && 'failing'}">${state}</span></td>
-    <td>${lastEventAt === null ? 'none yet' : moment(lastEventAt)}</td><td>${day(createdAt)}</td></tr>`;
 }
 
 const STATES: Record<Webhook['state'], string> = {

@@ -1,0 +1,55 @@
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import type { Hub } from '../features/hub/hub.ts';
+
+/** The functions of a file that take a hub and a request. A name or a type that does not fit is a type error. */
+type HandlersOf<File> = {
+  [Name in keyof File as File[Name] extends (hub: Hub, request: never) => unknown ? Name : never]:
+    File[Name] extends (hub: Hub, request: infer Request) => infer Result
+      ? (hub: Hub, request: Request) => Result | Promise<Awaited<Result>>
+      : never;
+};
+
+type AnyHandler = (hub: Hub, request: unknown) => unknown;
+
+/** ms. Whoever waits for web asks for its readiness first, and is not to wait for what that needs nothing of. */
+const AFTER_LISTENING = 100;
+
+const loads: (() => Promise<unknown>)[] = [];
+
+/**
+ * The handlers of a file that need not be there before web listens: `loadHandlers` loads it, or the first call of one
+ * of them if that comes before.
+ */
+export function handlersOf<File extends object>(importFile: () => Promise<File>): HandlersOf<File> {
+  const handlers = new Map<string, AnyHandler>();
+  const named: string[] = [];
+
+  async function load(): Promise<void> {
+    const file = await importFile();
+    for (const name of named) handlers.set(name, functionOf(file, name));
+  }
+
+  function handler(name: string): AnyHandler {
+    named.push(name);
+    const find = (): AnyHandler => handlers.get(name) as AnyHandler;
+    return (hub, request) => (handlers.has(name) ? find()(hub, request) : load().then(() => find()(hub, request)));
+  }
+
+  loads.push(load);
+  return new Proxy({} as HandlersOf<File>, { get: (_, name) => handler(String(name)) });
+}
+
+function functionOf(file: object, name: string): AnyHandler {
+  const found: unknown = Reflect.get(file, name);
+  if (typeof found !== 'function') throw new Error(`a route names a handler ${name} that does not exist`);
+  return found as AnyHandler;
+}
+
+/** Loads the files of all handlers, with a turn for requests after each. Rejects when one cannot be loaded. */
+export async function loadHandlers(): Promise<void> {
+  await delay(AFTER_LISTENING);
+  for (const load of loads) {
+    await load();
+    await nextTurn();
+  }
+}

@@ -1,0 +1,18 @@
+// Every file that holds prepared statements: web and worker load all of them before anything else, so that a mistake
+// in SQL stops the start.
+import '../features/accounts/account-store.ts';
+import '../features/alerts/alert-store.ts';
+import '../features/attachments/attachment-store.ts';
+import '../features/audit/audit-store.ts';
+import '../features/errors/error-store.ts';
+import '../features/follows/follow-store.ts';
+import '../features/health/read-health.ts';
+import '../features/hub/hub-seed-store.ts';
+import '../features/notifications/notification-store.ts';
+import '../features/posts/post-store.ts';
+import '../features/posts/reading-history-store.ts';
+import '../features/posts/search-index-store.ts';
+import '../features/retention/retention-store.ts';
+import '../features/sources/source-store.ts';
+import '../features/sources/sync-state-store.ts';
+import '../features/webhooks/webhook-store.ts';

@@ -1,0 +1,46 @@
+import { isoTime } from '../../platform/clock.ts';
+import { day, html, type Html, moment } from '../../platform/http/html.ts';
+import { adminList } from '../hub/admin-list.ts';
+import { sources } from '../sources/source-store.ts';
+import { webhooks, type Webhook } from './webhook-store.ts';
+
+/** A webhook among all others, with its source's title and owner. */
+type ListedWebhook = Webhook & { title: string; ownerId: number };
+
+/** All webhooks and whether they are heard. Secrets are not read. */
+export const webhookList = adminList<ListedWebhook, 'sourceId'>({
+  name: 'webhooks',
+  title: 'Webhooks',
+  summary: 'Webhooks, and when each last received an event',
+  key: ['sourceId'],
+  select: (hub, after, limit) => webhooks(hub).list(after?.sourceId ?? 0, limit).map((webhook) => {
+    const source = sources(hub).find(webhook.sourceId);
+    return { ...webhook, title: source?.title ?? '', ownerId: source?.ownerId ?? 0 };
+  }),
+  toJson: webhookJson,
+  view: table,
+  empty: 'No webhooks.',
+  more: 'More webhooks',
+});
+
+function webhookJson({ sourceId, title, ownerId, state, ...at }: ListedWebhook) {
+  return {
+    source: { id: sourceId, title }, ownerId, state, lastEventAt: isoTime(at.lastEventAt),
+    previousSecretUntil: isoTime(at.previousUntilAt), createdAt: isoTime(at.createdAt),
+  };
+}
+
+function table(items: ListedWebhook[]): Html {
+  return html`
+<div class="wide"><table>
+  <thead><tr><th>Source</th><th>State</th><th>Last event</th><th>Created</th></tr></thead>
+  <tbody>${items.map(row)}</tbody>
+</table></div>`;
+}
+
+function row({ sourceId, title, state, lastEventAt, createdAt }: ListedWebhook): Html {
+  return html`
+  <tr><td><a href="/sources/${sourceId}">${title}</a></td>
+    <td><span class="tag ${state === 'silent' && 'failing'}">${state}</span></td>
+    <td>${lastEventAt === null ? 'none yet' : moment(lastEventAt)}</td><td>${day(createdAt)}</td></tr>`;
+}
