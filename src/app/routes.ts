@@ -1,4 +1,4 @@
-import { showHealth, showMetrics } from '../features/health/health-routes.ts';
+import { showHealth } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
@@ -22,6 +22,7 @@ const changes = handlersOf(() => import('../features/accounts/change-account.ts'
 const joining = handlersOf(() => import('../features/accounts/join-hub.ts'));
 const leaving = handlersOf(() => import('../features/leaving/leaving-routes.ts'));
 const overview = handlersOf(() => import('../features/admin/overview-routes.ts'));
+const metrics = handlersOf(() => import('../features/health/metrics-routes.ts'));
 const jobs = handlersOf(() => import('../features/admin/job-list.ts'));
 
 /** Every address of the hub: method and path, who may call it, what it does, and the function that answers. */
@@ -170,7 +171,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
 
   at('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth, { anyHost: true }),
   at(
-    'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', showMetrics,
+    'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', metrics.showMetrics,
     { checksBearer: true, anyHost: true },
   ),
 

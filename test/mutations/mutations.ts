@@ -315,7 +315,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'metrics need the whole token',
-    file: 'src/features/health/health-routes.ts',
+    file: 'src/features/health/metrics-routes.ts',
     from: '!hasToken(headers.authorization, metricsToken)',
     to: '!hasToken(headers.authorization?.slice(0, 12), metricsToken.slice(0, 5))',
     test: 'test/health-routes.test.ts',

@@ -1,7 +1,8 @@
 import type { Server } from 'node:http';
 import type { TestContext } from 'node:test';
-import { showHealth, showMetrics } from '../../src/features/health/health-routes.ts';
-import { httpMetrics, processMetrics } from '../../src/features/health/metrics.ts';
+import { showHealth } from '../../src/features/health/health-routes.ts';
+import { showMetrics } from '../../src/features/health/metrics-routes.ts';
+import { httpMetrics, processMetrics } from '../../src/features/health/read-health.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { problemReply, type Reply, tryLater } from '../../src/platform/http/reply.ts';
 import { createResponseCache } from '../../src/platform/http/response-cache.ts';

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { authenticate } from '../../features/accounts/sign-in.ts';
 import { noteError } from '../../features/errors/error-store.ts';
-import { httpMetrics, processMetrics } from '../../features/health/metrics.ts';
+import { httpMetrics, processMetrics } from '../../features/health/read-health.ts';
 import { bufferedCounts, metLimit, type Hub } from '../../features/hub/hub.ts';
 import { openDatabase } from '../../platform/db/open-database.ts';
 import { createContentVersion, createResponseCache } from '../../platform/http/response-cache.ts';

@@ -4,7 +4,7 @@ import { JOB_STATES } from '../../platform/jobs/job-queue.ts';
 import { DURATION_BOUNDS, type CountsReading } from '../../platform/metrics/counters.ts';
 import { familiesFrom, type HistogramSample, type Metric } from '../../platform/metrics/exposition.ts';
 import {
-  createHttpMetrics, createProcessMetrics, HTTP_METRICS, PROCESS_METRICS, type ProcessReading,
+  HTTP_METRICS, PROCESS_METRICS, type ProcessReading,
 } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
@@ -13,7 +13,7 @@ import { LIMITS } from '../hub/limits.ts';
 import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
 import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
-import { readStorageSizes, wholeSeconds, type StorageSizes } from './read-health.ts';
+import { httpMetrics, processMetrics, readStorageSizes, wholeSeconds, type StorageSizes } from './read-health.ts';
 
 /** What the hub says of itself, apart from its process and its answers. */
 export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
@@ -134,12 +134,6 @@ export type ServiceReading = {
 };
 
 export type MetricsReading = ServiceReading & { http: readonly HistogramSample[]; process: ProcessReading };
-
-/** The answers of this process. */
-export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
-
-/** This process itself, from the first call on. */
-export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ startedAtSeconds: clock() / SECOND }));
 
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));

@@ -3,8 +3,9 @@ import { dirname } from 'node:path';
 import { SECOND } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
+import { createHttpMetrics, createProcessMetrics } from '../../platform/metrics/process-metrics.ts';
 import { readBackupStatus } from '../backups/backup-status.ts';
-import { counts, heartbeats, jobs, store, type Hub } from '../hub/hub.ts';
+import { counts, heartbeats, jobs, once, store, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
 const WORKER_ALIVE_SECONDS = 30;
@@ -23,6 +24,12 @@ export type Health = {
 };
 
 const schemaVersion = store(({ db }) => createSchemaVersion(db));
+
+/** The answers of this process. */
+export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
+
+/** This process itself, from the first call on. */
+export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ startedAtSeconds: clock() / SECOND }));
 
 /** Throws when the database is not readable. */
 export function readHealth(hub: Hub): Health {
