@@ -15,6 +15,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   queue: async () => (await import('./bench-queue.ts')).benchQueue(),
   sync: async () => (await import('./bench-sync.ts')).benchSync(),
   webhooks: async () => (await import('./bench-webhooks.ts')).benchWebhooks(),
+  fairness: async () => (await import('./bench-fairness.ts')).benchFairness(),
   retention: async () => (await import('./bench-retention.ts')).benchRetention(),
   backup: async () => (await import('./bench-backup.ts')).benchBackup(),
   start: async () => (await import('./bench-start.ts')).benchStart(),

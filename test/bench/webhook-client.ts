@@ -50,6 +50,6 @@ function requestOf(index: number): Buffer {
 function bodyOf(index: number): string {
   const timestamp = new Date().toISOString();
   if (kind === 'heard') return JSON.stringify({ type: 'build.finished', timestamp, data: { id: index, ok: true } });
-  const data = { id: `${run}-${index}`, title: `Post ${index}`, content_html: '<p>Some <b>text</b> of a post.</p>' };
+  const data = { id: `${run}-${index}`, title: `Post ${index}`, content_html: '<p>Some <b>common text</b> of a post.</p>' };
   return JSON.stringify({ type: 'post.published', timestamp, data });
 }

@@ -1,0 +1,60 @@
+import { createHmac } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * node probe-client.ts <port> <source> <secret> <milliseconds>: asks for the home page and sends a signed event, one of
+ * each every 25 ms whether or not the last was answered, and prints the 99th percentiles of the time they took, in ms.
+ * Runs as a process of its own.
+ */
+const [port = '', source = '', secret = '', milliseconds = '1000'] = process.argv.slice(2);
+const EVERY_MS = 25;
+const GRACE_MS = 60_000;
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+const times = { page: [] as number[], event: [] as number[] };
+
+const under: Promise<void>[] = [];
+const end = performance.now() + Number(milliseconds);
+for (let n = 0; performance.now() < end; n++) {
+  under.push(timed(times.page, 'GET', '/', {}, undefined, 200), sendEvent(n));
+  await sleep(EVERY_MS);
+}
+await Promise.race([Promise.all(under), sleep(GRACE_MS, undefined, { ref: false })]);
+process.stdout.write(JSON.stringify({ page: p99(times.page), event: p99(times.event) }));
+process.exit();
+
+function sendEvent(n: number): Promise<void> {
+  const body = JSON.stringify({ type: 'build.finished', timestamp: new Date().toISOString(), data: { n } });
+  const id = `probe-${process.pid}-${n}`;
+  const now = Math.floor(Date.now() / 1_000);
+  const signature = createHmac('sha256', key).update(`${id}.${now}.${body}`).digest('base64');
+  const headers = {
+    'content-type': 'application/json', 'webhook-id': id, 'webhook-timestamp': now, 'webhook-signature': `v1,${signature}`,
+  };
+  return timed(times.event, 'POST', `/api/webhooks/${source}`, headers, body, 202);
+}
+
+function timed(
+  into: number[], method: string, path: string, headers: Record<string, string | number>, body: string | undefined,
+  wanted: number,
+): Promise<void> {
+  const started = performance.now();
+  return new Promise((resolve) => {
+    const done = (isGood: boolean): void => {
+      into.push(isGood ? performance.now() - started : Infinity);
+      resolve();
+    };
+    const req = request({ agent, host: '127.0.0.1', port, method, path, headers }, (res) => {
+      res.resume().once('end', () => done(res.statusCode === wanted));
+    });
+    req.once('error', () => done(false)).end(body);
+  });
+}
+
+/** What was never answered counts as endless. */
+function p99(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Infinity;
+  return Number.isFinite(at) ? at : 1e9;
+}
