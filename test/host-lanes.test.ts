@@ -2,19 +2,13 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { parseCidrs } from '../src/platform/net/address-guard.ts';
 import { createHostLanes } from '../src/platform/limit-concurrency.ts';
-import { createOutboundFetch } from '../src/platform/net/outbound-fetch.ts';
 import { fakeLookup } from './support/fake-lookup.ts';
 import { startOrigin, type OriginHandler } from './support/origin.ts';
-import { failure } from './support/outbound-failure.ts';
+import { failure, openFetch } from './support/outbound.ts';
 import { waitUntil } from './support/wait-until.ts';
 
 const { lookup } = fakeLookup({ 'a.example': ['127.0.0.1'], 'b.example': ['127.0.0.1'] });
-
-function openFetch(totalMs = 10_000) {
-  return createOutboundFetch({ userAgent: 'Hub/1', allow: parseCidrs('127.0.0.1'), lookup, totalMs });
-}
 
 /** A remote that counts how many requests it has in hand per host; a redirect to `?to=` or 200. */
 async function countingOrigin(t: TestContext) {
@@ -38,7 +32,7 @@ async function countingOrigin(t: TestContext) {
 
 test('of many fetches from one host only one is under way at a time', async (t) => {
   const { port, requests, most } = await countingOrigin(t);
-  const fetch = openFetch();
+  const fetch = openFetch({ lookup, totalMs: 10_000 });
 
   const urls = [1, 2, 3, 4, 5].map((n) => `http://a.example:${port}/${n}`);
   const answers = await Promise.all(urls.map((url) => fetch({ url, maxBytes: 9 })));
@@ -49,7 +43,7 @@ test('of many fetches from one host only one is under way at a time', async (t) 
 
 test('hosts do not wait for one another', async (t) => {
   const { port, most } = await countingOrigin(t);
-  const fetch = openFetch();
+  const fetch = openFetch({ lookup, totalMs: 10_000 });
   const other = await startOrigin(t, () => {}); // never answers
 
   const stuck = fetch({ url: other.url, maxBytes: 9, signal: AbortSignal.timeout(2_000) });
@@ -62,7 +56,7 @@ test('hosts do not wait for one another', async (t) => {
 test('hosts that redirect to one host meet there one after the other', async (t) => {
   const { port, most } = await countingOrigin(t);
   const starts = await Promise.all([1, 2, 3, 4].map(() => countingOrigin(t)));
-  const fetch = openFetch();
+  const fetch = openFetch({ lookup, totalMs: 10_000 });
 
   const to = encodeURIComponent(`http://b.example:${port}/feed`);
   await Promise.all(starts.map((start) => fetch({ url: `http://a.example:${start.port}/?to=${to}`, maxBytes: 9 })));
@@ -71,7 +65,7 @@ test('hosts that redirect to one host meet there one after the other', async (t)
 
 test('two hosts that redirect to each other do not wait for each other for ever', async (t) => {
   const { port, requests, most } = await countingOrigin(t);
-  const fetch = openFetch();
+  const fetch = openFetch({ lookup, totalMs: 10_000 });
   const [a, b] = [`http://a.example:${port}/`, `http://b.example:${port}/`];
 
   const answers = await Promise.all([
@@ -87,7 +81,7 @@ test('two hosts that redirect to each other do not wait for each other for ever'
 test('who gives up while waiting is not sent, and the next one has its turn', async (t) => {
   const held: (() => void)[] = [];
   const origin = await startOrigin(t, (_request, response) => void held.push(() => response.end('ok')));
-  const fetch = openFetch();
+  const fetch = openFetch({ lookup, totalMs: 10_000 });
   const controller = new AbortController();
   const first = fetch({ url: `${origin.url}/first`, maxBytes: 9 });
   const second = fetch({ url: `${origin.url}/second`, maxBytes: 9, signal: controller.signal });
@@ -106,7 +100,7 @@ test('who gives up while waiting is not sent, and the next one has its turn', as
 
 test('waiting for a host counts towards the time of a fetch', async (t) => {
   const origin = await startOrigin(t, () => {}); // never answers
-  const fetch = openFetch(500);
+  const fetch = openFetch({ lookup, totalMs: 500 });
   const started = performance.now();
 
   const endings = [1, 2, 3, 4, 5, 6].map((n) => failure(fetch({ url: `${origin.url}/${n}`, maxBytes: 9 })));

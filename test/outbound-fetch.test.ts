@@ -9,15 +9,10 @@ import { createOutboundFetch, type OutboundFetch } from '../src/platform/net/out
 import { pinnedLookup, type Lookup } from '../src/platform/net/outbound-target.ts';
 import { fakeLookup } from './support/fake-lookup.ts';
 import { hasIpv6Loopback, reply, startOrigin, startRawOrigin } from './support/origin.ts';
-import { failure } from './support/outbound-failure.ts';
+import { failure, openFetch } from './support/outbound.ts';
 import { makeSelfSigned } from './support/self-signed.ts';
 
-const LOOPBACK = parseCidrs('127.0.0.0/8, ::1');
 const UNUSED: Lookup = () => assert.fail('no name was to be looked up');
-
-function openFetch(lookup: Lookup = UNUSED): OutboundFetch {
-  return createOutboundFetch({ userAgent: 'Hub/1 (+https://hub.example)', allow: LOOPBACK, lookup, totalMs: 5_000 });
-}
 
 function closedFetch(lookup: Lookup = UNUSED): OutboundFetch {
   return createOutboundFetch({ userAgent: 'Hub/1', allow: [], lookup, totalMs: 5_000 });
@@ -54,7 +49,7 @@ test('an origin on IPv6 is fetched', { skip: !hasIpv6Loopback() && 'this machine
   const { lookup } = fakeLookup({ 'six.example': ['::1'] });
 
   assert.equal((await openFetch()({ url: origin.url, maxBytes: 9 })).body.toString(), 'six');
-  assert.equal((await openFetch(lookup)({ url: `http://six.example:${origin.port}`, maxBytes: 9 })).status, 200);
+  assert.equal((await openFetch({ lookup })({ url: `http://six.example:${origin.port}`, maxBytes: 9 })).status, 200);
   const hosts = origin.requests.map(({ headers }) => headers.host);
   assert.deepEqual(hosts, [`[::1]:${origin.port}`, `six.example:${origin.port}`]);
   assert.equal((await failure(closedFetch()({ url: origin.url, maxBytes: 9 }))).reason, 'blocked');
@@ -122,11 +117,11 @@ test('OUTBOUND_ALLOW opens its range and no other', async (t) => {
 test('ports of other protocols are refused unless the address is allowed', async () => {
   const { lookup } = fakeLookup({ 'mail.example': ['1.1.1.1'], 'local.example': ['127.0.0.1'] });
   for (const port of [0, 1, 22, 25, 81, 1023, 2049, 6000, 6667, 10080]) {
-    const error = await failure(openFetch(lookup)({ url: `http://mail.example:${port}/`, maxBytes: 9 }));
+    const error = await failure(openFetch({ lookup })({ url: `http://mail.example:${port}/`, maxBytes: 9 }));
     assert.equal(error.reason, 'blocked', String(port));
     assert.match(error.message, new RegExp(`port ${port},`));
   }
-  const error = await failure(openFetch(lookup)({ url: 'http://local.example:1/', maxBytes: 9 }));
+  const error = await failure(openFetch({ lookup })({ url: 'http://local.example:1/', maxBytes: 9 }));
   assert.equal(error.reason, 'connect');
 });
 
@@ -134,7 +129,7 @@ test('a name is asked once per connection, so that a second answer cannot move i
   const origin = await startOrigin(t, reply(200, {}, 'pinned'));
   const answers = ['127.0.0.1', '10.0.0.1'];
   const lookup: Lookup = (_name, _options, callback) => callback(null, [{ address: answers.shift() ?? '', family: 4 }]);
-  const fetch = openFetch(lookup);
+  const fetch = openFetch({ lookup });
 
   const response = await fetch({ url: `http://rebind.example:${origin.port}/`, maxBytes: 9 });
   assert.equal(response.body.toString(), 'pinned');
@@ -157,7 +152,7 @@ test('an address that does not answer does not hide one that does', async (t) =>
   const origin = await startOrigin(t, reply(200, {}, 'ok'));
   const { lookup } = fakeLookup({ 'two.example': ['127.0.0.2', '127.0.0.1'] });
 
-  assert.equal((await openFetch(lookup)({ url: `http://two.example:${origin.port}/`, maxBytes: 9 })).status, 200);
+  assert.equal((await openFetch({ lookup })({ url: `http://two.example:${origin.port}/`, maxBytes: 9 })).status, 200);
 });
 
 test('a name that cannot be found, or never is, fails as dns', async () => {
@@ -191,9 +186,9 @@ test('a certificate that nobody vouches for, or for another name, is refused', a
   const selfSigned = await failure(openFetch()({ url: unknown.url, maxBytes: 9 }));
   assert.equal(selfSigned.reason, 'tls');
   assert.match(selfSigned.message, /its certificate is self-signed$/);
-  const wrongName = await failure(openFetch(lookup)({ url: `https://other.example:${trusted.port}`, maxBytes: 9 }));
+  const wrongName = await failure(openFetch({ lookup })({ url: `https://other.example:${trusted.port}`, maxBytes: 9 }));
   assert.match(wrongName.message, /^no secure connection to other\.example:\d+: its certificate is for another name$/);
-  assert.equal((await openFetch(lookup)({ url: `https://feeds.example:${trusted.port}`, maxBytes: 9 })).status, 200);
+  assert.equal((await openFetch({ lookup })({ url: `https://feeds.example:${trusted.port}`, maxBytes: 9 })).status, 200);
   assert.deepEqual([unknown.requests.length, trusted.requests.length], [0, 1]);
 });
 

@@ -5,7 +5,7 @@ import zlib from 'node:zlib';
 import { parseCidrs } from '../src/platform/net/address-guard.ts';
 import { createOutboundFetch, type OutboundOptions } from '../src/platform/net/outbound-fetch.ts';
 import { rawReply, reply, startOrigin, startRawOrigin } from './support/origin.ts';
-import { failure } from './support/outbound-failure.ts';
+import { failure } from './support/outbound.ts';
 
 const MIB = 1024 * 1024;
 const OK = 'HTTP/1.1 200 OK\r\n';

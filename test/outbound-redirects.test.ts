@@ -3,18 +3,13 @@ import assert from 'node:assert/strict';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { test } from 'node:test';
 import { parseCidrs } from '../src/platform/net/address-guard.ts';
-import { createOutboundFetch, type OutboundFetch } from '../src/platform/net/outbound-fetch.ts';
 import type { Lookup } from '../src/platform/net/outbound-target.ts';
 import { fakeLookup } from './support/fake-lookup.ts';
 import { reply, startOrigin, startRawOrigin, type OriginHandler } from './support/origin.ts';
-import { failure } from './support/outbound-failure.ts';
+import { failure, openFetch } from './support/outbound.ts';
 import { makeSelfSigned } from './support/self-signed.ts';
 
-function openFetch(allow = '127.0.0.1', lookup?: Lookup): OutboundFetch {
-  const unused: Lookup = () => assert.fail('no name was to be looked up');
-  const options = { userAgent: 'Hub/1', allow: parseCidrs(allow), lookup: lookup ?? unused, totalMs: 5_000 };
-  return createOutboundFetch(options);
-}
+const ONE = parseCidrs('127.0.0.1');
 
 const redirect = (status: number, location: string): OriginHandler => reply(status, { location }, 'moved');
 
@@ -31,7 +26,7 @@ test('redirects are followed, and reported as permanent only when every one of t
   ];
 
   for (const [path, status, end, movedTo] of cases) {
-    const response = await openFetch()({ url: origin.url + path, maxBytes: 9 });
+    const response = await openFetch({ allow: ONE })({ url: origin.url + path, maxBytes: 9 });
     assert.equal(response.status, status, path);
     assert.equal(response.url, target.url + end, path);
     assert.equal(response.movedPermanentlyTo, movedTo && target.url + movedTo, path);
@@ -43,7 +38,7 @@ test('validators go along a redirect, secrets do not', async (t) => {
   const origin = await startOrigin(t, redirect(301, `${target.url}/feed`));
   const headers = { 'If-None-Match': '"v"', 'If-Modified-Since': 'x', 'Authorization': 'Bearer x', 'Cookie': 'a=b' };
 
-  const response = await openFetch()({ url: origin.url, headers, maxBytes: 9 });
+  const response = await openFetch({ allow: ONE })({ url: origin.url, headers, maxBytes: 9 });
   assert.equal(response.status, 304);
   const sent = target.requests[0]?.headers ?? {};
   assert.deepEqual([sent['if-none-match'], sent['if-modified-since']], ['"v"', 'x']);
@@ -62,7 +57,7 @@ test('a redirect to a private address, scheme or credentials is refused before a
 
   for (const [location, reason] of cases) {
     const origin = await startOrigin(t, redirect(302, location));
-    const error = await failure(openFetch('127.0.0.1', lookup)({ url: origin.url, maxBytes: 9 }));
+    const error = await failure(openFetch({ allow: ONE, lookup })({ url: origin.url, maxBytes: 9 }));
     assert.equal(error.reason, reason, location);
     assert.match(error.message, /redirected from 127\.0\.0\.1|127\.0\.0\.1:\d+ redirects to/);
   }
@@ -75,7 +70,7 @@ test('a name is asked again after a redirect and its new answer checked', async 
   const lookup: Lookup = (_name, _options, callback) => callback(null, [{ address: answers.shift() ?? '', family: 4 }]);
   const url = `http://moves.example:${origin.port}/`;
 
-  const error = await failure(openFetch('127.0.0.1', lookup)({ url, maxBytes: 9 }));
+  const error = await failure(openFetch({ allow: ONE, lookup })({ url, maxBytes: 9 }));
   assert.equal(error.reason, 'blocked');
   assert.equal(origin.requests.length, 1);
 });
@@ -90,7 +85,7 @@ test('http to https to http works, each with its own kind of connection', async 
   const middle = await startOrigin(t, redirect(301, `http://feeds.example:${last.port}/end`), { tls });
   const first = await startOrigin(t, redirect(301, `https://feeds.example:${middle.port}/middle`));
 
-  const response = await openFetch('127.0.0.1', lookup)({ url: first.url, maxBytes: 9 });
+  const response = await openFetch({ allow: ONE, lookup })({ url: first.url, maxBytes: 9 });
   assert.equal(response.body.toString(), 'end');
   assert.equal(response.movedPermanentlyTo, `http://feeds.example:${last.port}/end`);
   assert.deepEqual(asked, ['feeds.example', 'feeds.example']);
@@ -106,7 +101,7 @@ test('a Location in raw UTF-8 is followed', async (t) => {
     });
   });
 
-  assert.equal((await openFetch()({ url: `${origin.url}/`, maxBytes: 9 })).status, 200);
+  assert.equal((await openFetch({ allow: ONE })({ url: `${origin.url}/`, maxBytes: 9 })).status, 200);
   assert.deepEqual(paths, ['/', '/gr%C3%B6%C3%9Fe']);
 });
 
@@ -117,8 +112,8 @@ test('five redirects are followed, a sixth is not', async (t) => {
     answer({ method: 'GET', path, headers: {}, body: Buffer.alloc(0) }, response);
   });
 
-  assert.equal((await openFetch()({ url: `${origin.url}/5`, maxBytes: 9 })).status, 200);
-  const error = await failure(openFetch()({ url: `${origin.url}/6`, maxBytes: 9 }));
+  assert.equal((await openFetch({ allow: ONE })({ url: `${origin.url}/5`, maxBytes: 9 })).status, 200);
+  const error = await failure(openFetch({ allow: ONE })({ url: `${origin.url}/6`, maxBytes: 9 }));
   assert.equal(error.reason, 'redirects');
   assert.match(error.message, /redirects more than 5 times$/);
   assert.equal(origin.requests.length, 12);
@@ -131,11 +126,11 @@ test('a circle of redirects and one that leads nowhere end in a clear error', as
   });
 
   for (const path of ['/self', '/a']) {
-    const error = await failure(openFetch()({ url: origin.url + path, maxBytes: 9 }));
+    const error = await failure(openFetch({ allow: ONE })({ url: origin.url + path, maxBytes: 9 }));
     assert.equal(error.reason, 'redirects');
     assert.match(error.message, /^127\.0\.0\.1:\d+ redirects in a loop$/);
   }
   assert.equal(origin.requests.length, 3);
-  const error = await failure(openFetch()({ url: `${origin.url}/nowhere`, maxBytes: 9 }));
+  const error = await failure(openFetch({ allow: ONE })({ url: `${origin.url}/nowhere`, maxBytes: 9 }));
   assert.match(error.message, /redirects \(301\) without a Location$/);
 });

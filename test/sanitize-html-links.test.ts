@@ -2,22 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sanitizeHtml } from '../src/platform/markup/sanitize-html.ts';
-import { assertSanitised } from './support/sanitized-markup.ts';
+import { assertCases, clean, link, TAIL } from './support/sanitized-markup.ts';
 
-const BASE = { baseUrl: 'https://blog.example/posts/1' };
-const TAIL = ' rel="noopener noreferrer nofollow ugc" referrerpolicy="no-referrer"';
-
-const clean = (html: string) => sanitizeHtml(html, BASE);
-const link = (href: string, text: string) => `<a href="${href}"${TAIL}>${text}</a>`;
 const image = (href: string, text: string) => `<a href="${href}" class="remote-image"${TAIL}>${text}</a>`;
-
-function assertCases(cases: [html: string, expected: string][]): void {
-  for (const [html, expected] of cases) {
-    assert.equal(clean(html), expected, html);
-    assert.equal(clean(expected), expected, `again: ${expected}`);
-    assertSanitised(expected, html);
-  }
-}
 
 test('links are absolute, of four schemes, without credentials and tracking, and say nothing about us', () => {
   assertCases([

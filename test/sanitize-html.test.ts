@@ -1,24 +1,10 @@
 // Protects readers from hostile markup: only allowed elements come out, and ordinary writing keeps its structure.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sanitizeHtml } from '../src/platform/markup/sanitize-html.ts';
 import { hostileCases } from './support/hostile-markup.ts';
 import { randomMarkup } from './support/random-markup.ts';
-import { assertSanitised } from './support/sanitized-markup.ts';
+import { assertCases, assertSanitised, clean, link, TAIL } from './support/sanitized-markup.ts';
 
-const BASE = { baseUrl: 'https://blog.example/posts/1' };
-const TAIL = ' rel="noopener noreferrer nofollow ugc" referrerpolicy="no-referrer"';
-
-const clean = (html: string) => sanitizeHtml(html, BASE);
-const link = (href: string, text: string) => `<a href="${href}"${TAIL}>${text}</a>`;
-
-function assertCases(cases: [html: string, expected: string][]): void {
-  for (const [html, expected] of cases) {
-    assert.equal(clean(html), expected, html);
-    assert.equal(clean(expected), expected, `again: ${expected}`);
-    assertSanitised(expected, html);
-  }
-}
 
 test('hostile markup comes out in the narrow grammar of allowed elements, and stays as it is when read again', () => {
   for (const { way, markup } of hostileCases()) {

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { addPost, backupHub, type BackupHub } from '../support/backup-hub.ts';
+import { number } from '../support/migrated-database.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** A process that changes the hub all the time; gives what it said. */
@@ -21,10 +22,6 @@ async function keepBusy(t: TestContext, hub: BackupHub): Promise<() => string> {
   });
   await waitUntil('the writer has begun', () => said !== '');
   return () => said;
-}
-
-function number(db: Db, sql: string): number {
-  return db.prepare<[], { n: number }>('number', `SELECT (${sql}) AS n`).get()?.n ?? NaN;
 }
 
 const MONEY = 'SELECT SUM(updated_at) FROM posts';

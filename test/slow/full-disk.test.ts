@@ -8,6 +8,7 @@ import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { createClient, type Answer, type Client } from '../support/client.ts';
 import { startHub } from '../support/hub.ts';
 import { hubEnvironment, temporaryDataDir, watchHubProcess, type HubProcess } from '../support/hub-process.ts';
+import { number } from '../support/migrated-database.ts';
 import { mayMountSmallDisk } from '../support/private-mounts.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { fillDisk } from '../support/small-disk.ts';
@@ -38,10 +39,6 @@ function manyFeeds(): string {
   const outline = (n: number): string => `<outline xmlUrl="https://blog${n}.test/" text="${LONG_TITLE}"/>`;
   const outlines = Array.from({ length: 100 }, (_, n) => outline(n));
   return `<opml version="2.0"><body>${outlines.join('')}</body></opml>`;
-}
-
-function number(db: Db, sql: string): number {
-  return db.prepare<[], { n: number }>('number', `SELECT (${sql}) AS n`).get()?.n ?? NaN;
 }
 
 /** Every source with its record and its count, and a sound file. */

@@ -11,6 +11,7 @@ import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { createClient, type Answer, type Client } from '../support/client.ts';
 import { rss, serving } from '../support/feeds.ts';
 import { startHubProcess, temporaryDataDir, type HubProcess } from '../support/hub-process.ts';
+import { number } from '../support/migrated-database.ts';
 import { startOrigin, startRawOrigin } from '../support/origin.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -29,10 +30,6 @@ function connect(t: TestContext, dataDir: string): Db {
 
 function rows<Row>(db: Db, sql: string): Row[] {
   return db.prepare<[], Row>('rows', sql).all();
-}
-
-function number(db: Db, sql: string): number {
-  return rows<{ n: number }>(db, `SELECT (${sql}) AS n`)[0]?.n ?? NaN;
 }
 
 function newInvitation(db: Db): string {

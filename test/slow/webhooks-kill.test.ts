@@ -4,8 +4,8 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createSecret } from '../../src/features/webhooks/verify-signature.ts';
-import type { Db } from '../../src/platform/db/open-database.ts';
 import { hubEnvironment, temporaryDataDir, watchHubProcess, type HubProcess } from '../support/hub-process.ts';
+import { number } from '../support/migrated-database.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
 import { standardEvent } from '../support/signed-events.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -63,10 +63,6 @@ function startSender(webs: HubProcess[], secret: string, name: string) {
   };
 }
 
-function number(db: Db, sql: string): number {
-  return db.prepare<[], { n: number }>('number', `SELECT (SELECT ${sql}) AS n`).get()?.n ?? NaN;
-}
-
 test('fifty kills of web under a stream of events lose no acknowledged one and double none', async (t) => {
   const dataDir = temporaryDataDir(t);
   const secret = createSecret();
@@ -95,10 +91,10 @@ test('fifty kills of web under a stream of events lose no acknowledged one and d
   t.diagnostic(`${ids.length} events, ${senders.reduce((sum, { repeated }) => sum + repeated(), 0)} sent again`);
   assert.ok(ids.length > KILLS * 10);
   assert.deepEqual(ids.filter((id) => !stored.has(id)), [], 'no acknowledged event is lost');
-  assert.equal(number(db, 'count(*) FROM posts'), ids.length, 'none is there that nobody sent');
-  assert.equal(number(db, 'count(*) FROM webhook_events'), ids.length);
-  assert.equal(number(db, `value FROM counts WHERE metric = 'webhook_events_total' AND label = 'accepted'`), ids.length,
+  assert.equal(number(db, 'SELECT count(*) FROM posts'), ids.length, 'none is there that nobody sent');
+  assert.equal(number(db, 'SELECT count(*) FROM webhook_events'), ids.length);
+  assert.equal(number(db, `SELECT value FROM counts WHERE metric = 'webhook_events_total' AND label = 'accepted'`), ids.length,
     'none was taken twice');
-  assert.equal(number(db, `value FROM counts WHERE metric = 'posts_ingested_total'`), ids.length);
+  assert.equal(number(db, `SELECT value FROM counts WHERE metric = 'posts_ingested_total'`), ids.length);
   assert.equal(db.pragma('integrity_check'), 'ok');
 });

@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { createJobQueue, type JobQueue } from '../../src/platform/jobs/job-queue.ts';
 import { startProgram, type ChildProgram } from '../support/child-program.ts';
-import { migratedDatabase } from '../support/migrated-database.ts';
+import { migratedDatabase, number } from '../support/migrated-database.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const KILLS = 50;
@@ -17,10 +17,6 @@ function startFile(t: TestContext) {
   db.exec('CREATE TABLE effects (job_id INTEGER NOT NULL) STRICT');
   db.exec('CREATE TABLE occupied (lane TEXT PRIMARY KEY) STRICT');
   return { db, path, queue: createJobQueue(db, Date.now) };
-}
-
-function number(db: Db, sql: string): number {
-  return db.prepare<[], { n: number }>('number', `SELECT (SELECT ${sql}) AS n`).get()?.n ?? NaN;
 }
 
 type LaneOf = (n: number) => string | undefined;
@@ -53,13 +49,13 @@ test('two processes never work in one lane at the same time', async (t) => {
   const { db, path, queue } = startFile(t);
   enqueueMany(db, queue, 200, 'lane', (n) => `lane ${n % 3}`);
   const processes = [1, 2].map(() => startProgram(t, 'worker-process.ts', path, '60000'));
-  const open = () => number(db, `count(*) FROM jobs WHERE state IN ('queued', 'running')`);
+  const open = () => number(db, `SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')`);
   await waitUntil('all jobs have been tried', () => open() === 0);
   await Promise.all(processes.map(({ end }) => end('SIGTERM')));
 
   assert.deepEqual(processes.map(({ errors }) => errors()), ['', '']);
-  assert.equal(number(db, `count(*) FROM jobs WHERE state = 'done' AND attempts = 1`), 200);
-  assert.equal(number(db, 'count(DISTINCT job_id) FROM effects'), 200);
+  assert.equal(number(db, `SELECT count(*) FROM jobs WHERE state = 'done' AND attempts = 1`), 200);
+  assert.equal(number(db, 'SELECT count(DISTINCT job_id) FROM effects'), 200);
 });
 
 test('fifty kills of workers under load lose no job and double no effect', async (t) => {
@@ -85,20 +81,20 @@ test('fifty kills of workers under load lose no job and double no effect', async
     await waitUntil('the worker is at work', () => victim.output().split('\n').length > 12, 20_000);
     await victim.end('SIGKILL');
     workers.push(start());
-    if (number(db, `count(*) FROM jobs WHERE state = 'queued'`) < MORE_JOBS) addJobs(MORE_JOBS);
+    if (number(db, `SELECT count(*) FROM jobs WHERE state = 'queued'`) < MORE_JOBS) addJobs(MORE_JOBS);
   }
   addJobs(MORE_JOBS);
-  await waitUntil('all jobs are done', () => number(db, `count(*) FROM jobs WHERE state <> 'done'`) === 0);
+  await waitUntil('all jobs are done', () => number(db, `SELECT count(*) FROM jobs WHERE state <> 'done'`) === 0);
   await Promise.all([web, ...workers].map(({ end }) => end('SIGTERM')));
 
-  assert.equal(number(db, 'count(DISTINCT job_id) FROM effects'), jobs, 'no job is lost');
-  assert.equal(number(db, 'count(*) FROM effects'), jobs, 'no effect is doubled');
-  const repeated = number(db, 'sum(attempts - 1) FROM jobs');
+  assert.equal(number(db, 'SELECT count(DISTINCT job_id) FROM effects'), jobs, 'no job is lost');
+  assert.equal(number(db, 'SELECT count(*) FROM effects'), jobs, 'no effect is doubled');
+  const repeated = number(db, 'SELECT sum(attempts - 1) FROM jobs');
   t.diagnostic(`${repeated} attempts were cut short by ${KILLS} kills among ${jobs} jobs`);
   assert.ok(repeated >= KILLS, 'the kills hit jobs at work');
   assert.equal(db.pragma('integrity_check'), 'ok');
-  assert.equal(number(db, `count(*) FROM counts WHERE metric = 'jobs' AND value <> 0`), 1, 'the kept counts are true');
-  assert.equal(number(db, `value FROM counts WHERE metric = 'jobs' AND label = 'plain,done'`), jobs);
+  assert.equal(number(db, `SELECT count(*) FROM counts WHERE metric = 'jobs' AND value <> 0`), 1, 'the kept counts are true');
+  assert.equal(number(db, `SELECT value FROM counts WHERE metric = 'jobs' AND label = 'plain,done'`), jobs);
   const { writes, errors } = JSON.parse(web.output());
   assert.ok(writes > 500, `another process wrote meanwhile (${writes})`);
   assert.deepEqual(errors, []);

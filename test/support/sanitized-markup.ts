@@ -1,4 +1,23 @@
 import assert from 'node:assert/strict';
+import { sanitizeHtml } from '../../src/platform/markup/sanitize-html.ts';
+
+/** What every link gets. */
+export const TAIL = ' rel="noopener noreferrer nofollow ugc" referrerpolicy="no-referrer"';
+
+/** Sanitised as a post of blog.example. */
+export const clean = (html: string): string => sanitizeHtml(html, { baseUrl: 'https://blog.example/posts/1' });
+
+/** A link as it comes out. */
+export const link = (href: string, text: string): string => `<a href="${href}"${TAIL}>${text}</a>`;
+
+/** Asserts what comes out, that it comes out of itself again, and that it is harmless. */
+export function assertCases(cases: [html: string, expected: string][]): void {
+  for (const [html, expected] of cases) {
+    assert.equal(clean(html), expected, html);
+    assert.equal(clean(expected), expected, `again: ${expected}`);
+    assertSanitised(expected, html);
+  }
+}
 
 const ADDRESS = /^(?:https?:\/\/[^\s"'<>@/?#]+(?:[/?#][^\s"<>]*)?|mailto:[!-~]+|tel:[!-~]+)$/;
 const WEB_SPAN = /^[1-9][0-9]{0,2}$/;
