@@ -5,7 +5,7 @@ import { writeRestoreState, type Phase } from '../../src/features/backups/restor
 const [dataDir = ''] = process.argv.slice(2);
 async function write(phase: Phase): Promise<void> {
   await writeRestoreState(dataDir, { phase, id: '20260131-031500', backup: '/b', startedAt: 0, old: [] });
-  await sleep(1); // as a disk does: in memory it would pass there and back within one look
+  await sleep(5); // as a disk does: in memory it would pass there and back within one look
 }
 
 for (let n = 0; n < 400; n++) {
