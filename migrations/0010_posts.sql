@@ -4,18 +4,19 @@ CREATE TABLE posts (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
   source_id    INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
   guid         TEXT    NOT NULL,     -- the publisher's id, unique within its source
-  is_public    INTEGER NOT NULL CHECK (is_public IN (0, 1)), -- its source's visibility, copied for the indexes
-  owner_id     INTEGER NOT NULL REFERENCES accounts (id),    -- its source's, copied likewise
+  -- Its source's visibility and owner, copied for the indexes. They follow in steps: the source's say who may read.
+  is_public    INTEGER NOT NULL CHECK (is_public IN (0, 1)),
+  owner_id     INTEGER NOT NULL REFERENCES accounts (id),
   title        TEXT    NOT NULL,
   url          TEXT,
   author       TEXT,
-  content_html TEXT    NOT NULL,     -- sanitised
   summary      TEXT    NOT NULL,     -- plain text
   content_hash TEXT    NOT NULL,     -- of what the publisher sent; tells whether an item changed
   published_at INTEGER NOT NULL,     -- unix ms; never later than when it was first seen
   updated_at   INTEGER NOT NULL,     -- unix ms
   created_at   INTEGER NOT NULL,     -- unix ms; first seen
   search_key   INTEGER UNIQUE,       -- its rowid in posts_search: grows with published_at
+  content_html TEXT    NOT NULL,     -- sanitised; last, so that whoever reads the others skips its pages
   UNIQUE (source_id, guid)
 ) STRICT;
 
@@ -43,17 +44,15 @@ CREATE TABLE reading_history (
 CREATE INDEX reading_history_newest ON reading_history (account_id, read_at DESC, post_id DESC);
 CREATE INDEX reading_history_post ON reading_history (post_id);
 
--- Words of title and content, and the source's id as one more word. Rows are numbered by search_key, so that FTS5
--- itself hands out the newest first and stops: sorting all posts with a common word would take 0.2 s of 100,000.
--- Contentless: the texts stand in posts already.
+-- Words of title and content, and the source's id as one more word. Those of private posts begin with a mark of their
+-- reader, so that a search meets only what its reader may see (search-words.ts). Rows are numbered by search_key, so
+-- that FTS5 itself hands out the newest first and stops: sorting all posts with a common word would take 0.2 s of
+-- 100,000. Contentless: the texts stand in posts already.
 CREATE VIRTUAL TABLE posts_search USING fts5 (
-  title, body, source, content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 2"
+  title, body, source, content = '', contentless_delete = 1,
+  tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
 
-CREATE TRIGGER sources_readers AFTER UPDATE OF visibility, owner_id ON sources
-WHEN (OLD.visibility, OLD.owner_id) IS NOT (NEW.visibility, NEW.owner_id) BEGIN
-  UPDATE posts SET is_public = (NEW.visibility = 'public'), owner_id = NEW.owner_id WHERE source_id = NEW.id;
-END;
 CREATE TRIGGER posts_count_insert AFTER INSERT ON posts BEGIN
   INSERT INTO counts (metric, value) VALUES ('public_posts', NEW.is_public)
     ON CONFLICT DO UPDATE SET value = value + NEW.is_public;

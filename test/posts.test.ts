@@ -1,7 +1,7 @@
 // Protects posts as readers meet them: the contract's members, safe content, search, paging and deletion.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { searchWords } from '../src/features/posts/search-index-store.ts';
+import { searchWords } from '../src/features/posts/search-words.ts';
 import type { Answer, Client } from './support/client.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
 import { HOSTILE_MARKUP } from './support/hostile-markup.ts';

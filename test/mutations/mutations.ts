@@ -1590,4 +1590,38 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/constant-sql.test.ts',
     name: 'every statement is a literal, or made of constants of the sources',
   },
+
+  // Nothing that one person has costs the others more than a bounded wait.
+  {
+    promise: 'lists are read without the contents of their posts',
+    file: 'src/features/posts/post-store.ts',
+    from: "const listed = content.filter(([name]) => name !== 'contentHtml')",
+    to: 'const listed = content.filter(() => true)',
+    test: 'test/long-lists.test.ts',
+    name: 'no list reads contents: each row of it is small, and contents stand behind all that it reads',
+  },
+  {
+    promise: 'an answer of the API ends its page when contents reach 512 KiB',
+    file: 'src/features/posts/post-access.ts',
+    from: 'const ANSWER_BYTES = 512 * 1024;',
+    to: 'const ANSWER_BYTES = 512 * 1024 * 1024;',
+    test: 'test/long-lists.test.ts',
+    name: 'an answer of the API ends before 512 KiB of contents, after one post at least, and the next goes on',
+  },
+  {
+    promise: 'the search index knows whose private posts are',
+    file: 'src/features/posts/search-index-store.ts',
+    from: 'post.isPublic === 1 ? terms : ownersTerms(terms, post.ownerId)',
+    to: 'terms',
+    test: 'test/search.test.ts',
+    name: 'the index holds words of private posts under their owner only, however they are written',
+  },
+  {
+    promise: 'a post whose source became private is hidden before the lists follow',
+    file: 'src/features/posts/post-store.ts',
+    from: "p.is_public = (s.visibility = 'public') AND",
+    to: '',
+    test: 'test/search.test.ts',
+    name: 'a large source changes its readers at once, and its posts follow in steps that a stop only puts off',
+  },
 ];

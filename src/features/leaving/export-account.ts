@@ -12,7 +12,7 @@ import type { Hub } from '../hub/hub.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
 import { notificationJson, notifications, type Notification } from '../notifications/notification-store.ts';
 import { postJson } from '../posts/post-routes.ts';
-import { posts, type PostWithAttachments } from '../posts/post-store.ts';
+import { posts, type Post } from '../posts/post-store.ts';
 import { readingHistory, type ReadPost } from '../posts/reading-history-store.ts';
 import { maySee, sources, type Source } from '../sources/source-store.ts';
 
@@ -70,8 +70,8 @@ function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
   for (const { id: sourceId, kind } of ownSources(hub, viewerId)) {
     if (kind !== 'native') continue;
     const query = { viewerId, sourceId, limit: POST_BATCH };
-    const all = inBatches<PostWithAttachments>((last) => posts(hub).newest(last ? { ...query, after: last } : query));
-    for (const post of all) yield postJson(hub, post);
+    const all = inBatches<Post>((last) => posts(hub).newest(last ? { ...query, after: last } : query));
+    for (const post of all) for (const whole of posts(hub).whole([post])) yield postJson(hub, whole);
   }
 }
 

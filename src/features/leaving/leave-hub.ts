@@ -92,8 +92,8 @@ export const removeAccount: JobKind<{ accountId: number }> = {
   afterRestore: 'run',
   async run(hub, { accountId }, signal) {
     await inSteps(hub, 'remove account, some steps', signal, (limit) => removeSome(hub, accountId, limit));
-    if (sources(hub).ownsAny(accountId)) {
-      throw new RetryLaterError('its sources are being removed', hub.clock() + WAIT_FOR_SOURCES);
+    if (sources(hub).ownsAny(accountId) || posts(hub).ownsAny(accountId)) {
+      throw new RetryLaterError('its sources are being removed or given to others', hub.clock() + WAIT_FOR_SOURCES);
     }
     overwritingDeleted(hub.db, () => accounts(hub).delete(accountId));
     let isFirst = true;

@@ -12,6 +12,7 @@ import { enqueue, takeTurn, throttled, type Hub, type JobKind } from '../hub/hub
 import type { NamedLimit } from '../hub/limits.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
+import { changingReaders } from '../posts/update-readers.ts';
 import { manageableSource, sources, TITLE_MAX, VISIBILITIES, type Source } from '../sources/source-store.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 
@@ -23,10 +24,12 @@ type Change = { title: string | undefined; visibility: Source['visibility'] | un
 export function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Source {
   const source = manageableSource(hub, id, by.viewer);
   const change = readChange(values);
-  return hub.db.write('change source', () => {
+  const apply = (): Source => {
     applyChange(hub, source, change, by);
     return sources(hub).find(id) ?? source;
-  });
+  };
+  const isReadAsBefore = change.visibility === undefined || change.visibility === source.visibility;
+  return isReadAsBefore ? hub.db.write('change source', apply) : changingReaders(hub, 'change source', id, apply);
 }
 
 /** What is to be changed; what is absent stays. 422 with all that is wrong. */
@@ -86,7 +89,8 @@ export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
  * for an unknown name or for one that has too little space left for its files, 409 where it cannot be.
  */
 export function transferSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Source {
-  return hub.db.write('transfer source', () => {
+  manageableSource(hub, id, by.viewer);
+  return changingReaders(hub, 'transfer source', id, () => {
     const source = manageableSource(hub, id, by.viewer);
     const ownerId = newOwner(hub, source, readUsername(values), by.viewer);
     sources(hub).setOwner(id, ownerId);

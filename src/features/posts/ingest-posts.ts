@@ -6,7 +6,10 @@ import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, type Hub } from '../hub/hub.ts';
-import { posts, type IncomingFile, type IncomingPost, type PreparedPost } from './post-store.ts';
+import {
+  posts, type IncomingFile, type IncomingPost, type Post, type PreparedPost, type SearchTerms,
+} from './post-store.ts';
+import { searchTerms } from './search-words.ts';
 
 /** What one post may hold, in characters, so that no publisher makes a page or an answer heavy for everybody. */
 const MAX = {
@@ -58,16 +61,27 @@ export function preparePost(post: IncomingPost, contentHash: string): PreparedPo
   const content = plainText(contentHtml);
   const summary = post.summary ? plainText(post.summary.slice(0, MAX.content)) : content;
   const author = post.author && excerpt(post.author, MAX.author);
+  const title = excerpt(post.title, MAX.title) || excerpt(content, 80);
   return {
     ...post,
-    title: excerpt(post.title, MAX.title) || excerpt(content, 80),
+    title,
     url: post.url !== null && post.url.length <= MAX.url ? post.url : null,
     author,
     summary: excerpt(summary, MAX.summary),
-    searchText: `${content.slice(0, MAX.searchText)} ${author ?? ''}`,
+    ...searchTermsOf(title, content, author),
     contentHash,
     attachments: remoteFiles(post.attachments.slice(0, MAX.attachments), contentHtml),
   };
+}
+
+/** What search finds a stored post by. */
+export function searchableText({ title, author }: Pick<Post, 'title' | 'author'>, contentHtml: string): SearchTerms {
+  return searchTermsOf(title, plainText(contentHtml), author);
+}
+
+function searchTermsOf(title: string, content: string, author: string | null): SearchTerms {
+  const text = `${content.slice(0, MAX.searchText)} ${author ?? ''}`;
+  return { searchTitle: searchTerms(title), searchText: searchTerms(text) };
 }
 
 /** By the hash of what the publisher sent, an unchanged post is known before it is sanitised and written again. */

@@ -9,7 +9,8 @@ import type { Attachment } from '../attachments/attachment-store.ts';
 import { hubSeed } from '../hub/hub-seed-store.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { visibleSource, type Source } from '../sources/source-store.ts';
-import { posts, type Post, type PostWithAttachments } from './post-store.ts';
+import { fittingContents } from './post-access.ts';
+import { posts, type Post, type WholePost } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
 
@@ -29,16 +30,19 @@ function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFe
   const about = source
     ? { id: sourceFeedId(source), title: source.title, homeUrl: `${baseUrl}/sources/${source.id}` }
     : { id: hubFeedId(hub), title: 'Content Hub', homeUrl: `${baseUrl}/` };
-  return { ...about, url: baseUrl + path, posts: newest };
+  return { ...about, url: baseUrl + path, posts: posts(hub).whole(newest, fittingContents(newest)) };
 }
 
-/** What an output feed is about. `url` is its own address, `homeUrl` that of the page with the same posts. */
+/**
+ * What an output feed is about. `url` is its own address, `homeUrl` that of the page with the same posts. The last of
+ * very long posts come without their contents.
+ */
 export type OutputFeed = {
   id: string;
   title: string;
   url: string;
   homeUrl: string;
-  posts: PostWithAttachments[];
+  posts: WholePost[];
 };
 
 /** Atom 1.0 (RFC 4287). Without posts it says that it was updated at the epoch: it has to say something. */
@@ -56,7 +60,7 @@ ${posts.map((post) => atomEntry(hub, post)).join('')}</feed>
 `;
 }
 
-function atomEntry(hub: LinkHub, post: PostWithAttachments): string {
+function atomEntry(hub: LinkHub, post: WholePost): string {
   const { baseUrl } = hub.config;
   const enclosures = listedAttachments(post.attachments).map((file) => atomEnclosure(hub, file));
   return `  <entry>
@@ -67,9 +71,17 @@ function atomEntry(hub: LinkHub, post: PostWithAttachments): string {
     <author><name>${xml(post.author ?? post.sourceTitle)}</name></author>
     <link rel="alternate" type="text/html" href="${xml(post.url ?? `${baseUrl}/posts/${post.id}`)}"/>
 ${enclosures.join('')}    <summary>${xml(post.summary)}</summary>
-    <content type="html">${xml(contentWithImages(hub, post, baseUrl))}</content>
-  </entry>
+${atomContent(hub, post)}  </entry>
 `;
+}
+
+function atomContent(hub: LinkHub, post: WholePost): string {
+  if (isShortened(post)) return '';
+  return `    <content type="html">${xml(contentWithImages(hub, post, hub.config.baseUrl))}</content>\n`;
+}
+
+function isShortened({ contentHtml, contentBytes }: WholePost): boolean {
+  return contentHtml === '' && contentBytes > 0;
 }
 
 function atomEnclosure(hub: LinkHub, file: Attachment): string {
@@ -90,13 +102,13 @@ export function jsonFeed(hub: LinkHub, { title, url, homeUrl, posts }: OutputFee
   };
 }
 
-function jsonItem(hub: LinkHub, post: PostWithAttachments) {
+function jsonItem(hub: LinkHub, post: WholePost) {
   const { baseUrl } = hub.config;
   return {
     id: postFeedId(post),
     url: post.url ?? `${baseUrl}/posts/${post.id}`,
     title: post.title,
-    content_html: contentWithImages(hub, post, baseUrl),
+    ...(isShortened(post) ? { content_text: post.summary } : { content_html: contentWithImages(hub, post, baseUrl) }),
     summary: post.summary,
     date_published: isoTime(post.publishedAt),
     date_modified: isoTime(post.updatedAt),

@@ -5,9 +5,8 @@ import type { HubRequest, Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { mayManage, maySeeSource, visibleSource, type Source } from '../sources/source-store.ts';
-import { posts, type Position, type Post, type PostAccess, type PostWithAttachments } from './post-store.ts';
-import { unreadPosts, type UnreadQuery } from './reading-history-store.ts';
-import { searchWords } from './search-index-store.ts';
+import { posts, type Position, type Post, type PostAccess, type WholePost } from './post-store.ts';
+import { unreadPosts } from './reading-history-store.ts';
 
 /** Whether the viewer may see a post and its files. */
 export function maySeePost(hub: StoreHub, post: PostAccess, viewer: Viewer | null): boolean {
@@ -20,14 +19,14 @@ export function mayManagePost(post: PostAccess, viewer: Viewer | null): boolean 
 }
 
 /** The post, for who may see it; 404 for anybody else. */
-export function visiblePost(hub: StoreHub, id: number, viewer: Viewer | null): PostWithAttachments {
+export function visiblePost(hub: StoreHub, id: number, viewer: Viewer | null): WholePost {
   const post = posts(hub).find(id);
   if (!post || !maySeePost(hub, post, viewer)) throw notFound('post');
   return post;
 }
 
 /** The post, for who may delete it; 403 for who may only read it. */
-export function deletablePost(hub: Hub, id: number, viewer: Viewer): PostWithAttachments {
+export function deletablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
   const post = visiblePost(hub, id, viewer);
   if (!mayManagePost(post, viewer)) throw new HttpError(403, 'Only the owner of the source can delete its posts.');
   return post;
@@ -42,7 +41,7 @@ export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
 }
 
 /** A post of a source of own posts, for who may change it. */
-export function changeablePost(hub: Hub, id: number, viewer: Viewer): PostWithAttachments {
+export function changeablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
   const post = visiblePost(hub, id, viewer);
   writableSource(hub, post.sourceId, viewer);
   return post;
@@ -61,46 +60,47 @@ export function deletePostForGood(hub: Hub, id: number, by: By): Post {
   return post;
 }
 
-/** Characters of content in one page of a list. A page with very long posts ends early, after at least one. */
-const PAGE_CONTENT = 4_000_000;
+/** Bytes of contents in one answer, which with very long posts ends early. */
+const ANSWER_BYTES = 512 * 1024;
 
-export type PostList = { items: PostWithAttachments[]; next: string | null };
+export type PostList = { items: Post[]; next: string | null };
+
+/** How many of these posts may give their contents to one answer: at least one. */
+export function fittingContents(posts: Post[]): number {
+  let bytes = 0;
+  const fitting = posts.findIndex(({ contentBytes }) => (bytes += contentBytes) > ANSWER_BYTES);
+  return fitting < 0 ? posts.length : Math.max(1, fitting);
+}
+
+/** `withContents`: the page holds no more posts than fit into one answer with their contents. */
+type Wanted = { sourceId?: number | undefined; withContents?: boolean };
 
 /**
  * One page of posts, of all or of one source, as `?q=&unread=&cursor=&limit=` ask for it. One of unread posts may be
  * short although there is a next. 400 for a broken query, 404 for a hidden source.
  */
-export function queryPosts(hub: Hub, { query, viewer }: HubRequest, sourceId?: number): PostList {
+export function queryPosts(hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents }: Wanted = {}): PostList {
   if (sourceId !== undefined && !maySeeSource(hub, sourceId, viewer)) throw notFound('source');
   const limit = readLimit(query);
   const unreadOnly = isUnreadOnly(query);
   if (unreadOnly && !viewer) throw new HttpError(401, 'Sign in to see unread posts.');
   const ofSource = sourceId === undefined ? {} : { sourceId };
   const wanted = { viewerId: viewer?.id ?? null, limit: limit + 1, ...ofSource };
+  const paged = (rows: Post[], cursor: (last: Post) => string): PostList =>
+    pageOf(rows, withContents ? Math.min(limit, fittingContents(rows)) : limit, cursor);
   const typed = query.get('q') ?? '';
   if (!typed.trim()) {
     const after = readAfter(query, ['publishedAt', 'id']);
     const position = { ...wanted, ...(after && { after }) };
-    if (unreadOnly && viewer) return queryUnread(hub, { ...position, viewerId: viewer.id }, limit);
-    return bounded(posts(hub).newest(position), limit, positionCursor);
+    if (!unreadOnly || !viewer) return paged(posts(hub).newest(position), positionCursor);
+    const { posts: found, reached } = unreadPosts(hub).page({ ...position, viewerId: viewer.id });
+    const { items, next } = paged(found, positionCursor);
+    return { items, next: next ?? (reached && positionCursor(reached)) };
   }
   const [after] = readCursor(query, 1) ?? [];
   if (unreadOnly) throw new HttpError(400, 'unread and q cannot be combined.');
-  const words = searchWords(typed);
-  const found = words ? posts(hub).search({ ...wanted, words, ...(after === undefined ? {} : { after }) }) : [];
-  return bounded(found, limit, (last) => cursorOf(last.searchKey));
-}
-
-function queryUnread(hub: Hub, query: UnreadQuery, limit: number): PostList {
-  const { posts: found, reached } = unreadPosts(hub).page(query);
-  const { items, next } = bounded(found, limit, positionCursor);
-  return { items, next: next ?? (reached && positionCursor(reached)) };
-}
-
-function bounded(rows: PostWithAttachments[], limit: number, cursor: (last: PostWithAttachments) => string): PostList {
-  let content = 0;
-  const fitting = rows.findIndex((row) => (content += row.contentHtml.length) > PAGE_CONTENT);
-  return pageOf(rows, fitting < 0 ? limit : Math.min(limit, Math.max(1, fitting)), cursor);
+  const found = posts(hub).search({ ...wanted, typed, ...(after === undefined ? {} : { after }) });
+  return paged(found, (last) => cursorOf(last.searchKey));
 }
 
 function positionCursor({ publishedAt, id }: Position): string {

@@ -23,7 +23,7 @@ import type { Hub } from '../hub/hub.ts';
 import {
   changeablePost, deletablePost, deletePostForGood, mayManagePost, maySeePost, queryPosts, visiblePost, writableSource,
 } from './post-access.ts';
-import { posts, type PostWithAttachments } from './post-store.ts';
+import { posts, type WholePost } from './post-store.ts';
 import {
   changePostPage, confirmDeletePage, postList, postPage, timelinePage, writePostPage, type PostForm,
 } from './post-views.ts';
@@ -34,8 +34,9 @@ import { addFilesToPost, paragraphsToText, rewritePost, writePost } from './writ
 const JSON_LIMIT = 2.5 * 1024 * 1024;
 
 export function listPosts(hub: Hub, req: HubRequest): Reply {
-  const { items, next } = queryPosts(hub, req, readSourceId(req.query));
-  return json({ items: withReadState(hub, items, req.viewer), next }, 200, nextLink(req.path, req.query, next));
+  const { items, next } = queryPosts(hub, req, { sourceId: readSourceId(req.query), withContents: true });
+  const shown = withReadState(hub, posts(hub).whole(items), req.viewer);
+  return json({ items: shown, next }, 200, nextLink(req.path, req.query, next));
 }
 
 export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
@@ -67,7 +68,7 @@ export function deletePost(hub: Hub, req: MemberRequest): Reply {
 }
 
 /** Posts as the API shows them; to a member also whether they are read. */
-function withReadState(hub: Hub, posts: PostWithAttachments[], viewer: Viewer | null) {
+function withReadState(hub: Hub, posts: WholePost[], viewer: Viewer | null) {
   if (!viewer) return posts.map((post) => postJson(hub, post));
   const read = readAmong(hub, viewer, posts.map(({ id }) => id));
   return posts.map((post) => ({ ...postJson(hub, post), read: read.has(post.id) }));
@@ -138,7 +139,7 @@ async function serveRemote(
 }
 
 /** A post as the API shows it. */
-export function postJson(hub: LinkHub, post: PostWithAttachments) {
+export function postJson(hub: LinkHub, post: WholePost) {
   return {
     id: post.id,
     source: { id: post.sourceId, title: post.sourceTitle, kind: post.sourceKind },
@@ -166,7 +167,7 @@ export function showPosts(hub: Hub, req: HubRequest): Reply {
 export function sourcePostList(
   hub: Hub, req: HubRequest, sourceId: number,
 ): { posts: Html | null; next: string | null } {
-  const { items, next } = queryPosts(hub, req, sourceId);
+  const { items, next } = queryPosts(hub, req, { sourceId });
   const read = readAmong(hub, req.viewer, items.map(({ id }) => id));
   return { posts: items.length > 0 ? postList(items, { withSource: false, read }) : null, next };
 }
@@ -219,7 +220,7 @@ export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
 /** Does what the form asks for and leads to the post; on a refusal the form comes again with what was typed. */
 async function submitted(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
-  act: (values: Values, files: ReceivedFile[]) => Promise<PostWithAttachments>,
+  act: (values: Values, files: ReceivedFile[]) => Promise<WholePost>,
 ): Promise<Reply> {
   const typed = new Map<string, string[]>();
   try {
@@ -243,7 +244,7 @@ function formOf({ config }: Hub, values: Values, problem?: HttpError): PostForm 
 }
 
 /** The post as its form shows it: as text where it was written as text, else as markup. */
-function valuesOf({ title, contentHtml, url }: PostWithAttachments): Values {
+function valuesOf({ title, contentHtml, url }: WholePost): Values {
   const text = paragraphsToText(contentHtml);
   const content = text ?? contentHtml;
   return { title, content, contentType: text === undefined ? 'text/html' : 'text/plain', url: url ?? '' };

@@ -2,7 +2,8 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { attachments, FILES_OF_OWNER, type Attachment, type RemoteFile } from '../attachments/attachment-store.ts';
 import { store } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
-import { searchIndex } from './search-index-store.ts';
+import { searchIndex, type Indexable } from './search-index-store.ts';
+import { searchWords } from './search-words.ts';
 
 /** A file that a publisher names beside a post; `url` is absolute http(s). */
 export type IncomingFile = Omit<RemoteFile, 'filename' | 'isInline'>;
@@ -27,10 +28,12 @@ export type IncomingPost = {
   attachments: IncomingFile[];
 };
 
+/** What search finds a post by, as `searchTerms` makes it. */
+export type SearchTerms = { searchTitle: string; searchText: string };
+
 /** A post ready to be stored: sanitised, with its searchable text. */
-export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & {
+export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & SearchTerms & {
   summary: string;
-  searchText: string;
   contentHash: string;
   attachments: RemoteFile[];
 };
@@ -40,8 +43,8 @@ export const CONTENT_COLUMNS = {
   title: 'title', url: 'url', author: 'author', contentHtml: 'content_html', summary: 'summary',
 } satisfies Partial<Record<keyof PreparedPost, string>>;
 
-/** A post as it is stored, with what its source is called. Times in unix ms. */
-export type Post = Pick<PreparedPost, 'guid' | keyof typeof CONTENT_COLUMNS> & {
+/** A post as it is listed, with what its source is called and who may see it. Times in unix ms. */
+export type Post = Omit<Pick<PreparedPost, 'guid' | keyof typeof CONTENT_COLUMNS>, 'contentHtml'> & {
   id: number;
   sourceId: number;
   sourceTitle: string;
@@ -52,12 +55,14 @@ export type Post = Pick<PreparedPost, 'guid' | keyof typeof CONTENT_COLUMNS> & {
   updatedAt: number;
   isPublic: number;
   searchKey: number;
+  contentBytes: number;
 };
 
 /** Where a page of the timeline begins: after this post, newest first. */
 export type Position = { publishedAt: number; id: number };
 
-export type PostWithAttachments = Post & { attachments: Attachment[] };
+/** A post with what lists leave out. */
+export type WholePost = Post & { contentHtml: string; attachments: Attachment[] };
 
 /** What decides who may see a post and its files. */
 export type PostAccess = Pick<Post, 'id' | 'sourceId' | 'ownerId' | 'isPublic'>;
@@ -69,23 +74,45 @@ export type PostQuery = {
   limit: number;
 };
 
-/** `words` is an FTS5 expression; the page begins after the search key `after`. */
-export type SearchQuery = Omit<PostQuery, 'after'> & { words: string; after?: number };
+/** The page begins after the search key `after`. */
+export type SearchQuery = Omit<PostQuery, 'after'> & { typed: string; after?: number };
 
-type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'searchText' | 'attachments'> & {
+/** A post with whom lists and search take for its readers, beside what its source says. */
+export type PostToMove = Post & { contentHash: string; wasPublic: number; wasOwnerId: number };
+
+type UpsertRow = Omit<PreparedPost, 'baseUrl' | keyof SearchTerms | 'attachments'> & {
   sourceId: number; now: number; firstSeenAt: number;
 };
-type StoredRow = { id: number; publishedAt: number; searchKey: number | null };
+type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
 const content = Object.entries(CONTENT_COLUMNS);
 
-const COLUMNS = `
-  p.id, p.source_id AS sourceId, s.title AS sourceTitle, s.kind AS sourceKind, s.id_seed AS sourceIdSeed,
-  p.owner_id AS ownerId, p.guid, ${content.map(([name, column]) => `p.${column} AS ${name}`).join(', ')},
-  p.published_at AS publishedAt, p.updated_at AS updatedAt, p.is_public AS isPublic, p.search_key AS searchKey`;
+const listed = content.filter(([name]) => name !== 'contentHtml').map(([name, column]) => `p.${column} AS ${name}`);
 
-/** Posts with what their source is called, without those of sources that are being removed. */
+/** Who may see a post is what its source says: the copies in posts only lead there, and may be behind. */
+const ACCESS = `
+  p.id, p.source_id AS sourceId, s.owner_id AS ownerId, s.visibility = 'public' AS isPublic`;
+
+// SQLite knows how long a content is without reading it, also where it fills pages of its own.
+const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind, s.id_seed AS sourceIdSeed,
+  p.guid, ${listed.join(', ')}, p.published_at AS publishedAt, p.updated_at AS updatedAt, p.search_key AS searchKey,
+  octet_length(p.content_html) AS contentBytes`;
+
+/** Posts as they are listed, without those of sources that are being removed. */
 export const SELECT_POSTS = `SELECT ${COLUMNS} FROM posts p ${joinSource('p.source_id')}`;
+
+/** SQL: whether a post's copies of what its source says are true, as far as lists go by them. */
+export const IN_ITS_LIST = `p.is_public = (s.visibility = 'public') AND (p.is_public = 1 OR p.owner_id = s.owner_id)`;
+
+export const AFTER = '(p.published_at, p.id) < (?, ?)';
+export const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
+
+const STORED = `
+  id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic, owner_id AS ownerId`;
+
+const SELECT_TO_MOVE = `
+  SELECT ${COLUMNS}, p.content_hash AS contentHash, p.is_public AS wasPublic, p.owner_id AS wasOwnerId
+    FROM posts p ${joinSource('p.source_id')} WHERE p.source_id = ? AND ${AFTER}`;
 
 /** Stores a post of a source that is not being removed, unless it was deleted here or is stored as it is. */
 const UPSERT = `
@@ -99,10 +126,7 @@ const UPSERT = `
     ${content.map(([, column]) => `${column} = excluded.${column}`).join(', ')}, content_hash = excluded.content_hash,
     published_at = COALESCE(@publishedAt, published_at), updated_at = COALESCE(@updatedAt, @now)
    WHERE content_hash <> excluded.content_hash
-  RETURNING id, published_at AS publishedAt, search_key AS searchKey`;
-
-export const AFTER = '(p.published_at, p.id) < (?, ?)';
-export const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
+  RETURNING ${STORED}`;
 
 export const FROM_THE_TOP: Position = { publishedAt: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 
@@ -126,34 +150,42 @@ export const posts = store((hub) => {
     return [...open, ...reading.private.all(viewerId, publishedAt, id, limit)].sort(newestFirst).slice(0, limit);
   }
 
-  function find({ viewerId, sourceId, after = Number.MAX_SAFE_INTEGER, limit, words }: SearchQuery): Post[] {
+  /** Whose private posts a search looks through: the viewer's, or those of a source that the viewer may see. */
+  function search({ viewerId, sourceId, after = Number.MAX_SAFE_INTEGER, limit, typed }: SearchQuery): Post[] {
+    const ownerId = sourceId === undefined ? viewerId ?? 0 : reading.ownerOf.get(sourceId)?.id ?? 0;
+    const open = searchWords(typed);
+    if (open === undefined) return [];
+    const words = ownerId === 0 ? open : `(${open}) OR (${searchWords(typed, ownerId)})`;
     const expression = `{title body} : (${words})`;
-    if (sourceId === undefined) return reading.search.all(expression, after, viewerId ?? 0, limit);
+    if (sourceId === undefined) return reading.search.all(expression, after, ownerId, limit);
     return reading.searchSource.all(`${expression} AND source : "${sourceId}"`, after, limit);
   }
 
-  function withAttachments(posts: Post[]): PostWithAttachments[] {
-    if (posts.length === 0) return [];
+  function whole(posts: Post[], contents = posts.length): WholePost[] {
     const byPost = Map.groupBy(files.ofPosts(posts.map((post) => post.id)), (attachment) => attachment.postId);
-    return posts.map((post) => ({ ...post, attachments: byPost.get(post.id) ?? [] }));
+    return posts.map((post, index) => {
+      const contentHtml = index < contents ? reading.content.get(post.id)?.contentHtml ?? '' : '';
+      return { ...post, contentHtml, attachments: byPost.get(post.id) ?? [] };
+    });
   }
 
   return {
-    withAttachments,
+    /** The posts with their attachments, the first `contents` of them with their contents too. */
+    whole,
 
     /** Whoever may not see the post must be kept from it by the caller. */
-    find(id: number): PostWithAttachments | undefined {
+    find(id: number): WholePost | undefined {
       const post = reading.one.get(id);
-      return post && withAttachments([post])[0];
+      return post && whole([post])[0];
     },
 
     /** Whether there is such a post, whoever may see it. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
     /** Public posts and the viewer's own. With `sourceId` all of that source: the caller checks who may see it. */
-    newest: (query: PostQuery): PostWithAttachments[] => withAttachments(newest(query)),
+    newest,
     /** Posts with all the words, newest first; as for `newest`, the caller checks who may see a source. */
-    search: (query: SearchQuery): PostWithAttachments[] => withAttachments(find(query)),
+    search,
     /** When the ten newest posts of a source were published (unix ms). */
     newestPublishedAt: (sourceId: number): number[] => reading.newestOfSource.all(sourceId).map((row) => row.at),
     /** Bytes of the files of a source's posts. */
@@ -176,10 +208,27 @@ export const posts = store((hub) => {
       const updatedAt = notLater(post.updatedAt, now);
       const row = writing.upsert.get({ ...post, sourceId, firstSeenAt, now, publishedAt, updatedAt });
       if (!row) return undefined;
-      index.put({ ...row, sourceId, title: post.title, text: post.searchText });
+      index.put({ ...row, ...post, sourceId, publishedAt: row.publishedAt });
       files.replaceRemote(row.id, post.attachments);
       return { id: row.id, isNew: row.searchKey === null };
     },
+
+    contentOf: (id: number): string => reading.content.get(id)?.contentHtml ?? '',
+
+    /** Posts of a source, newest first; only those whose copies of its visibility and owner are not true any more. */
+    outdated: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
+      reading.outdated.all(sourceId, publishedAt, id, limit),
+    toMove: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
+      reading.toMove.all(sourceId, publishedAt, id, limit),
+
+    /** Makes them true, unless the post itself has changed. In the caller's transaction. */
+    move({ id, sourceId, contentHash }: PostToMove, terms: SearchTerms | null): void {
+      const row = writing.move.get(id, contentHash);
+      if (row && terms) index.put({ ...row, ...terms, sourceId });
+    },
+
+    /** Whether any post still counts as this account's, if only until its source's new owner has it. */
+    ownsAny: (accountId: number): boolean => reading.anyOwned.get(accountId) !== undefined,
 
     /** The post goes, and its tombstone keeps it from coming back. In the caller's transaction. */
     remove(sourceId: number, guid: string): void {
@@ -200,17 +249,25 @@ function prepareReading(db: Db) {
   return {
     one: db.prepare<[number], Post>('post', `${SELECT_POSTS} WHERE p.id = ?`),
     id: db.prepare<[number], { id: number }>('whether post is there', 'SELECT id FROM posts WHERE id = ?'),
-    access: db.prepare<[number], PostAccess>('access to post', `
-      SELECT p.id, p.source_id AS sourceId, p.owner_id AS ownerId, p.is_public AS isPublic
-        FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`),
+    content: db.prepare<[number], { contentHtml: string }>('content of post',
+      'SELECT content_html AS contentHtml FROM posts WHERE id = ?'),
+    access: db.prepare<[number], PostAccess>('access to post',
+      `SELECT ${ACCESS} FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`),
+    ownerOf: db.prepare<[number], { id: number }>('owner of source', `SELECT s.owner_id AS id ${fromSource('?')}`),
     public: db.prepare<[number, number, number], Post>('public posts',
-      `${SELECT_POSTS} WHERE p.is_public = 1 AND ${AFTER} ${NEWEST_FIRST}`),
+      `${SELECT_POSTS} WHERE p.is_public = 1 AND ${IN_ITS_LIST} AND ${AFTER} ${NEWEST_FIRST}`),
     private: db.prepare<[number, number, number, number], Post>('own private posts',
-      `${SELECT_POSTS} WHERE p.is_public = 0 AND p.owner_id = ? AND ${AFTER} ${NEWEST_FIRST}`),
+      `${SELECT_POSTS} WHERE p.is_public = 0 AND p.owner_id = ? AND ${IN_ITS_LIST} AND ${AFTER} ${NEWEST_FIRST}`),
     ofSource: db.prepare<[number, number, number, number], Post>('posts of source',
       `${SELECT_POSTS} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`),
+    toMove: db.prepare<[number, number, number, number], PostToMove>('posts of source with readers',
+      `${SELECT_TO_MOVE} ${NEWEST_FIRST}`),
+    outdated: db.prepare<[number, number, number, number], PostToMove>('posts with outdated readers', `
+      ${SELECT_TO_MOVE} AND (p.is_public, p.owner_id) IS NOT (s.visibility = 'public', s.owner_id) ${NEWEST_FIRST}`),
+    anyOwned: db.prepare<[number], { id: number }>('any post of account',
+      'SELECT id FROM posts WHERE owner_id = ? LIMIT 1'),
     search: db.prepare<[string, number, number, number], Post>('search posts',
-      `${found} AND (p.is_public = 1 OR p.owner_id = ?) ORDER BY posts_search.rowid DESC LIMIT ?`),
+      `${found} AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY posts_search.rowid DESC LIMIT ?`),
     searchSource: db.prepare<[string, number, number], Post>('search posts of source',
       `${found} ORDER BY posts_search.rowid DESC LIMIT ?`),
     newestOfSource: db.prepare<[number], { at: number }>('rhythm of source',
@@ -229,6 +286,10 @@ function prepareWriting(db: Db) {
     tombstone: db.prepare<[number, string], { at: number }>('tombstone',
       'SELECT deleted_at AS at FROM post_tombstones WHERE source_id = ? AND guid = ?'),
     upsert: db.prepare<[UpsertRow], StoredRow>('store post', UPSERT),
+    move: db.prepare<[number, string], StoredRow>('update readers of post', `
+      UPDATE posts SET (is_public, owner_id) =
+             (SELECT s.visibility = 'public', s.owner_id ${fromSource('posts.source_id')})
+       WHERE id = ? AND content_hash = ? AND EXISTS (SELECT 1 ${fromSource('posts.source_id')}) RETURNING ${STORED}`),
     leaveTombstone: db.prepare<[number, string, number]>('leave tombstone',
       'INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'),
     remove: db.prepare<[number, string]>('delete post', 'DELETE FROM posts WHERE source_id = ? AND guid = ?'),

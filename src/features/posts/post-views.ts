@@ -6,10 +6,10 @@ import { attachmentPath, contentWithImages, listedAttachments, type LinkHub } fr
 import type { Attachment } from '../attachments/attachment-store.ts';
 import { FILE_EXTENSIONS } from '../attachments/recognise-file.ts';
 import type { Source } from '../sources/source-store.ts';
-import type { Post, PostWithAttachments } from './post-store.ts';
+import type { Post, WholePost } from './post-store.ts';
 
 type Timeline = {
-  items: PostWithAttachments[];
+  items: Post[];
   next: string | null;
   typed: string;
   isFirstPage: boolean;
@@ -63,7 +63,7 @@ const PRIVATE = html`<span class="tag">private</span>`;
 const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
 /** One post, whole. */
-export function postPage(hub: LinkHub, post: PostWithAttachments, may: { delete: boolean; change: boolean }): Page {
+export function postPage(hub: LinkHub, post: WholePost, may: { delete: boolean; change: boolean }): Page {
   const files = listedAttachments(post.attachments);
   const kept = may.change ? post.attachments.filter(({ scan }) => scan === 'infected') : [];
   const main = html`
@@ -101,7 +101,7 @@ export function confirmDeletePage(post: Post): Page {
 }
 
 /** Publishers often name the image of the content once more beside it. */
-function picturesBelow({ contentHtml }: Post, files: Attachment[]): Attachment[] {
+function picturesBelow({ contentHtml }: WholePost, files: Attachment[]): Attachment[] {
   const within = new Set(imageAddresses(contentHtml));
   return files.filter(({ remoteUrl }) => remoteUrl === null || !within.has(remoteUrl));
 }
@@ -176,7 +176,7 @@ export function writePostPage(source: Source, form: PostForm): Page {
 }
 
 /** The same for a post that is there, with its files. */
-export function changePostPage(post: PostWithAttachments, form: PostForm): Page {
+export function changePostPage(post: WholePost, form: PostForm): Page {
   const files = post.attachments.filter(({ kind }) => kind === 'native');
   const main = html`
 <header class="page-head"><h1>Edit post</h1></header>

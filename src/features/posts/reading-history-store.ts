@@ -4,8 +4,7 @@ import { errorFields } from '../../platform/log.ts';
 import { store, type Hub } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
 import {
-  AFTER, FROM_THE_TOP, NEWEST_FIRST, newestFirst, posts, SELECT_POSTS, type Position, type Post,
-  type PostWithAttachments,
+  AFTER, FROM_THE_TOP, IN_ITS_LIST, NEWEST_FIRST, newestFirst, SELECT_POSTS, type Position, type Post,
 } from './post-store.ts';
 
 /** A post that somebody has read and may still see. */
@@ -41,7 +40,7 @@ export const readingHistory = store(({ db, clock }) => {
   const selectPage = db.prepare<[number, number, number, number, number], ReadPost>('reading history', `
     SELECT h.post_id AS postId, p.title, p.source_id AS sourceId, s.title AS sourceTitle, h.read_at AS readAt
       FROM reading_history h JOIN posts p ON p.id = h.post_id ${joinSource('p.source_id')}
-     WHERE h.account_id = ? AND (h.read_at, h.post_id) < (?, ?) AND (p.is_public = 1 OR p.owner_id = ?)
+     WHERE h.account_id = ? AND (h.read_at, h.post_id) < (?, ?) AND (s.visibility = 'public' OR s.owner_id = ?)
      ORDER BY h.read_at DESC, h.post_id DESC LIMIT ?`);
   const removeOf = db.prepare<[number, number]>('remove reading history of account', `
     DELETE FROM reading_history WHERE (account_id, post_id) IN
@@ -118,7 +117,7 @@ export function noteOpened(hub: Hub, viewer: Viewer, postId: number): void {
 export type UnreadQuery = { viewerId: number; sourceId?: number; after?: Position; limit: number };
 
 /** `reached`: the last post that was looked at, where more may follow; null where `posts` is all there is. */
-type Found<Row> = { posts: Row[]; reached: Position | null };
+type Found = { posts: Post[]; reached: Position | null };
 
 /**
  * How many posts are looked through for one page, first few and then more: about 15 ms. Somebody may have read all of
@@ -143,14 +142,13 @@ type Listing = {
 
 /** Posts that a person has not read, newest first. Looking for them is bounded, so that a page may come out short. */
 export const unreadPosts = store((hub) => {
-  const { withAttachments } = posts(hub);
   const open = prepareListing(hub.db, 'public', 'p.is_public = 1');
   const own = prepareListing(hub.db, 'private', 'p.is_public = 0 AND p.owner_id = ?');
   const ofSource = prepareListing(hub.db, 'source’s', 'p.source_id = ?');
 
   return {
     /** One page, for whose source the caller checks who may see it. */
-    page({ viewerId, sourceId, after = FROM_THE_TOP, limit }: UnreadQuery): Found<PostWithAttachments> {
+    page({ viewerId, sourceId, after = FROM_THE_TOP, limit }: UnreadQuery): Found {
       const listings = sourceId === undefined
         ? [{ ...open, key: [] }, { ...own, key: [viewerId] }]
         : [{ ...ofSource, key: [sourceId] }];
@@ -159,12 +157,12 @@ export const unreadPosts = store((hub) => {
       // Beyond the first end of a look something may be missing.
       const [reached] = found.flatMap((one) => one.reached ?? []).sort(newestFirst);
       const sure = reached ? all.filter((post) => newestFirst(post, reached) <= 0) : all;
-      return { posts: withAttachments(sure), reached: reached && sure.length < limit ? reached : null };
+      return { posts: sure, reached: reached && sure.length < limit ? reached : null };
     },
   };
 });
 
-function look({ key, last, unread }: Listing, viewerId: number, after: Position, limit: number): Found<Post> {
+function look({ key, last, unread }: Listing, viewerId: number, after: Position, limit: number): Found {
   const found: Post[] = [];
   let from = after;
   for (const size of LOOKS) {
@@ -183,6 +181,7 @@ function prepareListing(db: Db, name: string, condition: string): Omit<Listing, 
       SELECT p.published_at AS publishedAt, p.id FROM posts p WHERE ${condition} AND ${AFTER}
        ORDER BY p.published_at DESC, p.id DESC LIMIT 1 OFFSET ?`),
     unread: db.prepare<Numbers, Post>(`unread ${name} posts`,
-      `${SELECT_POSTS} WHERE ${condition} AND ${AFTER} AND ${UNTIL} AND ${UNREAD} ${NEWEST_FIRST}`),
+      `${SELECT_POSTS} WHERE ${condition} AND ${IN_ITS_LIST} AND ${AFTER} AND ${UNTIL} AND ${UNREAD}
+        ${NEWEST_FIRST}`),
   };
 }

@@ -1,5 +1,6 @@
 import { SECOND } from '../../platform/clock.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
+import { ownersTerms } from './search-words.ts';
 
 /** What the index needs of a post that was just stored; `searchKey` is null until it was indexed once. */
 export type Indexable = {
@@ -7,8 +8,11 @@ export type Indexable = {
   sourceId: number;
   publishedAt: number;
   searchKey: number | null;
-  title: string;
-  text: string;
+  isPublic: number;
+  ownerId: number;
+  /** As `searchTerms` makes them. */
+  searchTitle: string;
+  searchText: string;
 };
 
 /** Pages of the index written in one step of a merge: about 10 ms. */
@@ -34,11 +38,13 @@ export const searchIndex = store(({ db }) => {
 
   return {
     /** Indexes the post, or indexes it anew. Part of the transaction that stores it. */
-    put({ id, sourceId, publishedAt, searchKey: known, title, text }: Indexable): void {
+    put({ id, sourceId, publishedAt, searchKey: known, searchTitle, searchText, ...post }: Indexable): void {
       if (known !== null) remove.run(known);
       const key = freeKey(searchKey(publishedAt, id), id);
       if (key !== known) setKey.run(key, id);
-      insert.run(key, title, text, String(sourceId));
+      const [title, text] = [searchTitle, searchText].map((terms) =>
+        post.isPublic === 1 ? terms : ownersTerms(terms, post.ownerId));
+      insert.run(key, title ?? '', text ?? '', String(sourceId));
     },
 
     /**
@@ -75,24 +81,4 @@ export function searchDrift({ db }: Pick<StoreHub, 'db'>): { unindexed: number; 
            (SELECT COUNT(*) FROM posts_search_docsize
              WHERE id NOT IN (SELECT search_key FROM posts WHERE search_key IS NOT NULL)) AS stray`).get()
     ?? { unindexed: 0, stray: 0 };
-}
-
-/**
- * What a person typed, as an FTS5 expression: every word must occur, "quoted words" stand together, and the last one
- * may be the beginning of a word. Undefined when there is nothing to search for. Operators of FTS5 have no meaning.
- */
-export function searchWords(typed: string): string | undefined {
-  const phrases = [...typed.slice(0, 500).matchAll(/"([^"]*)"|[^\s"]+/g)].map(([whole, quoted]) => quoted ?? whole);
-  const useful = phrases.filter((phrase) => /[\p{L}\p{N}]/u.test(phrase)).slice(0, 20);
-  if (useful.length === 0) return undefined;
-  const expression = useful.map((phrase) => `"${phrase.replaceAll('\0', '')}"`).join(' ');
-  return expression + (mayGoOn(typed) ? '*' : '');
-}
-
-/**
- * One Latin letter begins too many words: looking them all up may take a second with 100,000 posts. Scripts without
- * spaces between words need the beginning from the first sign.
- */
-function mayGoOn(typed: string): boolean {
-  return /[\p{L}\p{N}]{2}$|[^\p{Script=Latin}\p{N}\P{L}]$/u.test(typed);
 }

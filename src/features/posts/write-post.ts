@@ -11,7 +11,7 @@ import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 import { preparePost } from './ingest-posts.ts';
 import { changeablePost, writableSource } from './post-access.ts';
-import { posts, type PostWithAttachments, type PreparedPost } from './post-store.ts';
+import { posts, type WholePost, type PreparedPost } from './post-store.ts';
 
 const MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
 
@@ -25,7 +25,7 @@ type Values = Record<string, unknown>;
  * Stores a post that somebody writes at the hub, for a source of kind native. 404, 403 or 409 for the source, 422 for
  * what is written; only then are the files kept.
  */
-export async function writePost(hub: Hub, values: Values, files: ReceivedFile[], by: By): Promise<PostWithAttachments> {
+export async function writePost(hub: Hub, values: Values, files: ReceivedFile[], by: By): Promise<WholePost> {
   const { sourceId, draft } = readNewPost(values, hub.clock());
   writableSource(hub, sourceId, by.viewer);
   const prepared = prepare(`urn:uuid:${randomUUID()}`, draft, hub.clock());
@@ -45,7 +45,7 @@ export async function writePost(hub: Hub, values: Values, files: ReceivedFile[],
 /** Changes a post by the members that are there; the others stay. Refuses as `writePost` does. */
 export async function rewritePost(
   hub: Hub, id: number, values: Values, files: ReceivedFile[], by: By,
-): Promise<PostWithAttachments> {
+): Promise<WholePost> {
   const before = changeablePost(hub, id, by.viewer);
   const draft = readChangedPost(values, before, hub.clock());
   const prepared = prepare(before.guid, draft, hub.clock());
@@ -73,7 +73,7 @@ export async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[]
   });
 }
 
-function find(hub: Hub, id: number): PostWithAttachments {
+function find(hub: Hub, id: number): WholePost {
   const post = posts(hub).find(id);
   if (!post) throw notFound('post');
   return post;

@@ -1,0 +1,63 @@
+import { enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
+import { sources } from '../sources/source-store.ts';
+import { searchableText } from './ingest-posts.ts';
+import { fittingContents } from './post-access.ts';
+import { FROM_THE_TOP, posts, type PostToMove, type SearchTerms } from './post-store.ts';
+
+/** Posts that are brought up to date in one transaction: with an ordinary source all of them. */
+const STEP = 50;
+
+/** `terms` is null where search knows the same of the post before and after. */
+type Step = { post: PostToMove; terms: SearchTerms | null }[];
+
+/**
+ * Runs `change`, which changes who may read a source's posts, in a transaction. It counts at once; lists and search,
+ * which go by what stands in each post, may follow later: until then they lack some of the posts.
+ */
+export function changingReaders<Result>(hub: Hub, name: string, sourceId: number, change: () => Result): Result {
+  const first = prepareStep(hub, posts(hub).toMove(sourceId, FROM_THE_TOP, STEP));
+  return hub.db.write(name, () => {
+    const result = change();
+    storeStep(hub, first);
+    if (posts(hub).outdated(sourceId, FROM_THE_TOP, 1).length > 0) enqueue(hub, updateReaders, { sourceId });
+    return result;
+  });
+}
+
+/** Brings posts up to date with who may read them. Safe to repeat: it goes on where it was. */
+export const updateReaders: JobKind<{ sourceId: number }> = {
+  name: 'update-readers',
+  key: ({ sourceId }) => String(sourceId),
+  attempts: 1_000, // a very large source takes longer than one lease
+  concurrency: 1,
+  afterRestore: 'run',
+
+  async run(hub, { sourceId }, signal) {
+    for (let after = FROM_THE_TOP; ; ) {
+      const asOf = sources(hub).find(sourceId);
+      const step = prepareStep(hub, posts(hub).outdated(sourceId, after, STEP));
+      if (step.length === 0 && after === FROM_THE_TOP) return () => requireUnchanged(hub, sourceId, asOf?.updatedAt);
+      const store = (): number => (storeStep(hub, step), 0);
+      await throttled(hub)('update readers, a step', store, () => signal.aborted);
+      signal.throwIfAborted();
+      after = step.at(-1)?.post ?? FROM_THE_TOP;
+    }
+  },
+};
+
+/** Fails where the source was changed after its last posts were looked for: then they are looked for once more. */
+function requireUnchanged(hub: Hub, sourceId: number, updatedAt: number | undefined): void {
+  if (sources(hub).find(sourceId)?.updatedAt !== updatedAt) throw new Error('the source was changed meanwhile');
+}
+
+/** Reads the texts, before the transaction. */
+function prepareStep(hub: Hub, wanted: PostToMove[]): Step {
+  return wanted.slice(0, fittingContents(wanted)).map((post) => {
+    if (post.wasPublic === 1 && post.isPublic === 1 && post.ownerId !== post.wasOwnerId) return { post, terms: null };
+    return { post, terms: searchableText(post, posts(hub).contentOf(post.id)) };
+  });
+}
+
+function storeStep(hub: Hub, step: Step): void {
+  for (const { post, terms } of step) posts(hub).move(post, terms);
+}
