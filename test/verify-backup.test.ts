@@ -284,7 +284,7 @@ test('case 46: a hub\'s database without its triggers, indices or identity, or w
   const harms: [change: (db: Db) => void, message: RegExp][] = [
     [(db) => dropAll(db, 'trigger'), /it lacks the trigger jobs_count_insert, .* and \d+ more$/],
     [(db) => dropAll(db, 'index'), /it lacks the index jobs_due, .* and \d+ more$/],
-    [(db) => db.exec('DROP TRIGGER sources_content_version'), /it lacks the trigger sources_readers$/],
+    [(db) => db.exec('DROP TRIGGER sources_content_version'), /it lacks the trigger sources_content_version$/],
     [(db) => db.exec('DROP INDEX jobs_live; CREATE INDEX jobs_live ON jobs (kind)'), /it lacks the right index jobs_live$/],
     [(db) => db.exec('DELETE FROM hub'), /it lacks the row of the table hub$/],
     [(db) => db.exec('ALTER TABLE follows DROP COLUMN created_at'), /it lacks the right table follows$/],
