@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { MUTATIONS } from './mutations/mutations.ts';
 import { tryMutations, type Mutation } from './mutations/try-mutations.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 
@@ -56,4 +57,10 @@ test('a mutation is caught by its named test alone; what shows nothing is told a
   }
   assert.equal(readFileSync(join(root, 'src/sum.ts'), 'utf8'), SUM);
   assert.deepEqual(copies(), []);
+});
+
+test('each mutation of the list changes one place of its file, and names a file of tests that is there', () => {
+  const read = (path: string): string => readFileSync(join(import.meta.dirname, '..', path), 'utf8');
+  const unusable = MUTATIONS.filter(({ file, from, test: suite }) => read(file).split(from).length !== 2 || !read(suite));
+  assert.deepEqual(unusable.map(({ promise, file }) => `${promise}: ${file}`), []);
 });
