@@ -2,6 +2,7 @@ import { close, fstat, open } from 'node:fs';
 import { promisify } from 'node:util';
 import { codeOf } from '../../platform/error-code.ts';
 import { contentDisposition, ifRangeAllows, matchesEntityTag, parseRange } from '../../platform/http/headers.ts';
+import { trusted, type Html } from '../../platform/http/html.ts';
 import { HttpError, type Reply, type ReplyHeaders } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { showImages } from '../../platform/markup/remote-media.ts';
@@ -116,6 +117,11 @@ export function servedPath({ id, urlKey, filename }: Pick<Attachment, 'id' | 'ur
 /** The files to list beside a post: neither images within it nor what is in quarantine. */
 export function listedAttachments(attachments: Attachment[]): Attachment[] {
   return attachments.filter(({ isInline, scan }) => isInline === 0 && scan !== 'infected');
+}
+
+/** The post's sanitised content with its images, to be put into a page as it is. */
+export function contentOnPage(hub: LinkHub, post: { contentHtml: string; attachments: Attachment[] }): Html {
+  return trusted(contentWithImages(hub, post, ''));
 }
 
 /** The post's content with its images, which are loaded from the hub; `origin` goes before their paths. */

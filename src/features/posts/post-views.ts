@@ -1,8 +1,8 @@
-import { byteSize, day, duration, html, type Html, trusted } from '../../platform/http/html.ts';
+import { byteSize, day, duration, html, type Html } from '../../platform/http/html.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
-import { attachmentPath, contentWithImages, listedAttachments, type LinkHub } from '../attachments/serve-file.ts';
+import { attachmentPath, contentOnPage, listedAttachments, type LinkHub } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import { FILE_EXTENSIONS } from '../attachments/recognise-file.ts';
 import type { Source } from '../sources/source-store.ts';
@@ -73,7 +73,7 @@ export function postPage(hub: LinkHub, post: WholePost, may: { delete: boolean; 
     <h1>${post.title || 'Untitled'}</h1>
     ${post.author && html`<p class="byline">${post.author}</p>`}
   </header>
-  <div class="prose">${trusted(contentWithImages(hub, post, ''))}</div>
+  <div class="prose">${contentOnPage(hub, post)}</div>
   ${picturesBelow(post, files).map((file) => html`${picture(hub, file)}`)}
   ${files.length + kept.length > 0 && attachmentList(hub, [...files, ...kept])}
   <footer class="actions">
