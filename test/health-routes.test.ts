@@ -1,5 +1,6 @@
 // Protects the probes and the metrics endpoint: what they answer and who may read them.
 import assert from 'node:assert/strict';
+import { copyFileSync, renameSync } from 'node:fs';
 import { test } from 'node:test';
 import { schemaVersion } from '../src/platform/db/migrate.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
@@ -48,6 +49,23 @@ test('a worker that was seen 30 seconds ago is well, after that it is not, and t
 
   assert.deepEqual(late.body['worker'], { ok: false, lastSeenSeconds: 31 });
   assert.deepEqual([late.status, late.body['ok']], [200, true]);
+});
+
+test('a database that is removed or replaced under the hub turns readiness to 503 and says so, until it is back', async (t) => {
+  const { address, path } = await startHealth(t);
+  const aside = `${path}-aside`;
+  assert.equal((await getHealth(address)).status, 200);
+  const after = async (change: () => void): Promise<unknown> => {
+    change();
+    const { status, body } = await getHealth(address);
+    return [status, body['ok'], String(body['error']).split('. ')[0]];
+  };
+
+  const gone = (how: string) => [503, false, `hub.db was ${how} while the hub runs`];
+  assert.deepEqual(await after(() => renameSync(path, aside)), gone('removed'));
+  assert.deepEqual(await after(() => copyFileSync(aside, path)), gone('replaced by another file'));
+  assert.equal((await getHealth(address, '?probe=live')).status, 200);
+  assert.deepEqual(await after(() => renameSync(aside, path)), [200, true, 'undefined']);
 });
 
 test('failed synchronisations are counted, other failed jobs are not', async (t) => {

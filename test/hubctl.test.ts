@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { COMMANDS, runHubctl } from '../src/commands/run-hubctl.ts';
 import { INVITATION_HOURS } from '../src/features/accounts/join-hub.ts';
 import { DELIVERY_STATES } from '../src/features/alerts/alert-store.ts';
+import { lockForRunning } from '../src/features/hub/data-locks.ts';
 import { jobs as jobsOf } from '../src/features/hub/hub.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { hubOf, openHubDatabase } from '../src/app/processes/open-hub.ts';
@@ -215,13 +216,15 @@ test('a failed job whose source has another one waiting is not queued twice', as
   assert.equal(jobs.find(id)?.state, 'failed');
 });
 
-test('a database that cannot be used ends with 1 and the reason', async (t) => {
+test('a file that is no database ends with 1, its path and the way out', async (t) => {
   const dataDir = temporaryDataDir(t);
   writeFileSync(join(dataDir, 'hub.db'), 'no database'.repeat(100));
 
-  const { status, stdout, stderr } = await hubctl(dataDir, 'jobs', 'list');
-  assert.deepEqual([status, stdout], [1, '']);
-  assert.match(stderr, /^hubctl: the database cannot be used \(.*not a database\)\n$/);
+  for (const command of [['jobs', 'list'], ['migrate']]) {
+    const { status, stdout, stderr } = await hubctl(dataDir, ...command);
+    assert.deepEqual([status, stdout], [1, '']);
+    assert.match(stderr, /^hubctl: \/\S+\/hub\.db is not a database, .*CONFIRM_RESTORE=YES \.\/scripts\/restore\.sh <backup_dir>\n$/);
+  }
 });
 
 test('migrate makes the schema of a new hub and then has nothing to do', async (t) => {
@@ -261,7 +264,7 @@ async function upgradedHub(t: TestContext) {
     const verdict = ok ? 'verified' : 'degraded';
     await noteRun(env.DATA_DIR, 'backup', { name, at: Date.now(), ok, verdict, bytes: 1, seconds: 1, problem: null }, 1);
   };
-  return { run, number, hasIndex, noteBackup };
+  return { run, number, hasIndex, noteBackup, dataDir: env.DATA_DIR };
 }
 
 test('a migration that is not safe stops start, web and worker with the command to run', async (t) => {
@@ -322,6 +325,29 @@ test('migrate --allow-unsafe needs a verified backup that was made within the la
   assert.deepEqual(await run('hubctl.ts', 'migrate', '--allow-unsafe'), applied);
   assert.ok(!hasIndex());
   assert.equal((await run('hubctl.ts', 'jobs', 'list')).status, 0);
+});
+
+test('whatever would migrate is refused with 75 while a hub runs on the data, and goes on when it has stopped', async (t) => {
+  const { run, number, hasIndex, noteBackup, dataDir } = await upgradedHub(t);
+  await noteBackup(Date.now(), true);
+
+  for (const program of ['web', 'worker'] as const) {
+    const lock = lockForRunning(dataDir, program);
+    for (const command of [['hubctl.ts', 'migrate', '--allow-unsafe'], ['hubctl.ts', 'jobs', 'list'], ['worker.ts']]) {
+      const [file = '', ...args] = command;
+      const { status, stdout, stderr } = await run(file, ...args);
+      assert.deepEqual([status, stdout], [75, ''], command.join(' '));
+      assert.match(stderr, /migrations are pending while a hub runs on \/.*: stop it first; nothing was changed/);
+    }
+    const second = await run('start.ts');
+    assert.deepEqual([second.status, second.stdout], [75, '']);
+    assert.match(second.stderr, /^another hub runs on \/.*: stop that one, or give this one a DATA_DIR of its own\n$/);
+    lock?.release();
+  }
+
+  assert.ok(hasIndex());
+  const applied = { status: 0, stdout: `applied ${number} no_idle_index\n`, stderr: '' };
+  assert.deepEqual(await run('hubctl.ts', 'migrate', '--allow-unsafe'), applied);
 });
 
 test('a folder that cannot be made is told in one line, without a stack', async (t) => {

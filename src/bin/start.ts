@@ -7,6 +7,7 @@ import { httpAddress, loadConfigOrExit, PROJECT_ROOT } from '../features/hub/rea
 import { makeDataFolderOrExit } from '../app/processes/data-folder.ts';
 import { prepareHub } from '../app/processes/prepare-hub.ts';
 import { noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
+import { DataInUseError } from '../platform/db/migration-files.ts';
 
 const args = process.argv.slice(2);
 const watch = args.includes('--watch');
@@ -22,7 +23,7 @@ let setUpLink: string | null = null;
 try {
   prepare();
 } catch (error) {
-  endWith(1, error instanceof Error ? error.message : String(error));
+  endWith(error instanceof DataInUseError ? 75 : 1, error instanceof Error ? error.message : String(error));
 }
 noteProcess(config.dataDir, process.pid);
 const problem = await runAroundRestores(config.dataDir, run, prepare);

@@ -1,8 +1,8 @@
+import { assertNobodyRuns, openDatabaseFile } from '../app/processes/open-hub.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { HOUR } from '../platform/clock.ts';
 import { migrate, pendingMigrations } from '../platform/db/migrate.ts';
 import { readMigrations, SchemaError } from '../platform/db/migration-files.ts';
-import { openDatabase } from '../platform/db/open-database.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import type { Command } from './command.ts';
 
@@ -16,8 +16,9 @@ export const migrateCommand: Command = {
   run(_args, values, { out, err, config }) {
     const allowUnsafe = values['allow-unsafe'] === true;
     const migrations = readMigrations(config.migrationsDir);
-    const db = openDatabase(config.databasePath);
+    const db = openDatabaseFile(config.databasePath);
     try {
+      assertNobodyRuns(db, migrations, config.dataDir);
       const isRisky = allowUnsafe && pendingMigrations(db, migrations).some(({ safe }) => !safe);
       if (isRisky) requireFreshBackup(config, Date.now());
       const applied = migrate(db, migrations, Date.now, allowUnsafe);

@@ -130,9 +130,11 @@ function parse(argv: string[], { options }: Command): { values: Values; position
 async function explain(error: unknown, usage: string, { err }: Terminal): Promise<ExitCode> {
   if (error instanceof UsageError) return say(err, `hubctl: ${error.message}\nusage: hubctl ${usage}\n`, 2);
   if (error instanceof ConfigError) return say(err, `${error.message}\n`, 2);
-  const { SchemaError } = await import('../platform/db/migration-files.ts');
+  const { DataInUseError, SchemaError } = await import('../platform/db/migration-files.ts');
   const { isBusy, isStorageTrouble } = await import('../platform/db/open-database.ts');
-  if (error instanceof SchemaError) return say(err, `hubctl: ${error.message}\n`, 1);
+  if (error instanceof SchemaError) {
+    return say(err, `hubctl: ${error.message}\n`, error instanceof DataInUseError ? 75 : 1);
+  }
   if (isBusy(error)) return say(err, 'hubctl: the database is busy; try again\n', 75);
   if (isStorageTrouble(error)) return say(err, `hubctl: the database cannot be used (${String(error)})\n`, 1);
   // From the operating system, such as a folder that is not writable.

@@ -1624,4 +1624,38 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/search.test.ts',
     name: 'a large source changes its readers at once, and its posts follow in steps that a stop only puts off',
   },
+
+  // One hub for each DATA_DIR.
+  {
+    promise: 'a second web on the same data is refused',
+    file: 'src/features/hub/data-locks.ts',
+    from: "return program === 'web' ? takeFileLock(webLock(dataDir)) : takePlace(dataDir, 'worker');",
+    to: "return takePlace(dataDir, 'worker');",
+    test: 'test/second-hub.test.ts',
+    name: 'a second web on the same data is refused with 75 while the first runs, however that ends',
+  },
+  {
+    promise: 'nothing migrates under a running hub',
+    file: 'src/commands/migrate.ts',
+    from: 'assertNobodyRuns(db, migrations, config.dataDir);',
+    to: '',
+    test: 'test/hubctl.test.ts',
+    name: 'whatever would migrate is refused with 75 while a hub runs on the data, and goes on when it has stopped',
+  },
+  {
+    promise: 'a process stops when its schema is changed',
+    file: 'src/app/processes/start-process.ts',
+    from: 'if (change !== null) void end(change);',
+    to: '',
+    test: 'test/second-hub.test.ts',
+    name: 'web stops with the reason when another program changes the schema',
+  },
+  {
+    promise: 'health tells of a database that was removed',
+    file: 'src/features/health/read-health.ts',
+    from: 'assertInPlace(hub);',
+    to: '',
+    test: 'test/health-routes.test.ts',
+    name: 'a database that is removed or replaced under the hub turns readiness to 503 and says so, until it is back',
+  },
 ];

@@ -18,6 +18,7 @@ export const START = Date.UTC(2026, 0, 15);
 
 export type HealthServer = {
   db: Db;
+  path: string; // of the database
   address: string;
   server: Server;
   passTime(ms: number): void;
@@ -59,7 +60,7 @@ export async function startHealth(
   });
   const address = `127.0.0.1:${await listen(t, server)}`;
   t.after(() => processMetrics(hub).close());
-  return { db, address, server, unreadable, passTime: (ms) => { now += ms; } };
+  return { db, path, address, server, unreadable, passTime: (ms) => { now += ms; } };
 }
 
 /** The same scrape with more families at its end. */

@@ -1,11 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isRestoreUnderWay } from '../../features/backups/restore-state.ts';
+import { isHubRunning } from '../../features/hub/data-locks.ts';
 import type { Hub } from '../../features/hub/hub.ts';
 import { hubUserAgent, type Config } from '../../features/hub/read-config.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { migrate } from '../../platform/db/migrate.ts';
-import { readMigrations, SchemaError } from '../../platform/db/migration-files.ts';
+import { migrate, pendingMigrations } from '../../platform/db/migrate.ts';
+import { DataInUseError, type Migration, readMigrations, SchemaError } from '../../platform/db/migration-files.ts';
+import { codeOf } from '../../platform/error-code.ts';
 import { openDatabase, type Db, type SlowQuery } from '../../platform/db/open-database.ts';
 import type { Log } from '../../platform/log.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
@@ -21,14 +23,35 @@ export function openHubDatabase(
     throw new SchemaError('a restore is in progress or was interrupted: see ./scripts/restore.sh --recover');
   }
   for (const folder of FOLDERS) mkdirSync(join(dataDir, folder), { recursive: true, mode: 0o700 });
-  const db = openDatabase(databasePath, onSlow ? { onSlow } : {});
+  const db = openDatabaseFile(databasePath, onSlow);
   try {
-    migrate(db, readMigrations(migrationsDir), clock);
+    const migrations = readMigrations(migrationsDir);
+    assertNobodyRuns(db, migrations, dataDir);
+    migrate(db, migrations, clock);
     return db;
   } catch (error) {
     db.close();
     throw error;
   }
+}
+
+/** Opens the hub's file. Throws SchemaError, with the way out, where it is something else. */
+export function openDatabaseFile(path: string, onSlow?: SlowQuery): Db {
+  try {
+    return openDatabase(path, onSlow ? { onSlow } : {});
+  } catch (error) {
+    if (codeOf(error) !== 'SQLITE_NOTADB') throw error;
+    throw new SchemaError(`${path} is not a database, or its first page is damaged: restore a backup, which keeps ` +
+      'this file too: CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>', { cause: error });
+  }
+}
+
+/** Throws DataInUseError where migrations are pending under a running hub, which would not know its schema then. */
+export function assertNobodyRuns(db: Db, migrations: Migration[], dataDir: string): void {
+  const isPending = (): boolean => pendingMigrations(db, migrations).length > 0;
+  if (!isPending() || !isHubRunning(dataDir)) return;
+  if (!isPending()) return; // by a process of the same version, which started at the same time and runs by now
+  throw new DataInUseError(`migrations are pending while a hub runs on ${dataDir}: stop it first; nothing was changed`);
 }
 
 /** The handle of a process: with time, chance and the world outside as they really are. */

@@ -1,18 +1,24 @@
+import { lockForRunning, type FileLock } from '../../features/hub/data-locks.ts';
 import { noteError } from '../../features/errors/error-store.ts';
+import { openedFile } from '../../features/health/read-health.ts';
 import { openStores, type Hub } from '../../features/hub/hub.ts';
 import { loadConfigOrExit, type Config } from '../../features/hub/read-config.ts';
-import { SchemaError } from '../../platform/db/migration-files.ts';
+import { SECOND } from '../../platform/clock.ts';
+import { createSchemaVersion } from '../../platform/db/migrate.ts';
+import { DataInUseError, SchemaError } from '../../platform/db/migration-files.ts';
 import type { Db, SlowQuery } from '../../platform/db/open-database.ts';
 import { createLog, errorFields, type Log } from '../../platform/log.ts';
 import '../stores.ts';
 import { hubOf, openHubDatabase } from './open-hub.ts';
+import { anotherHub } from './prepare-hub.ts';
 import { onStopSignals } from './stop-signals.ts';
 
 export type HubProcess = {
   hub: Hub;
   /**
    * Called once, when everything has started: from now on an error that nobody caught is noted and logged, and the
-   * process goes on. At a signal `stop` is awaited, then the database is closed and the process ends.
+   * process goes on. At a signal, or when another program has changed the schema, `stop` is awaited, then the database
+   * is closed and the process ends.
    */
   keepRunning(stop: () => Promise<void>): void;
 };
@@ -23,14 +29,21 @@ export function startProcess(program: 'web' | 'worker', self: NodeJS.Process): H
   const log = createLog(program, config.logLevel, Date.now, (text) => void self.stderr.write(text));
   self.on('exit', log.flush);
   self.stderr.on('error', () => {}); // whoever read the log is gone: the hub goes on without
-  const db = openOrExit(config, log, self);
+  const { db, schemaChange, lock } = openOrExit(program, config, log, self);
   const hub = hubOf(program, config, db, log);
   openStores(hub);
+  openedFile(hub);
   return {
     hub,
     keepRunning(stop) {
       noteUncaught(self, hub);
-      stopOnSignals(self, hub, stop);
+      const end = ending(self, hub, stop, lock);
+      onStopSignals(() => void end(), () => self.exit(1));
+      self.on('disconnect', () => void end()); // whoever started this process is gone
+      setInterval(() => {
+        const change = schemaChange();
+        if (change !== null) void end(change);
+      }, SECOND).unref();
     },
   };
 }
@@ -44,29 +57,50 @@ function noteUncaught(self: NodeJS.Process, hub: Hub): void {
   }
 }
 
-function openOrExit(config: Config, log: Log, self: NodeJS.Process): Db {
+type OpenedData = { db: Db; schemaChange: () => string | null; lock: FileLock };
+
+function openOrExit(program: 'web' | 'worker', config: Config, log: Log, self: NodeJS.Process): OpenedData {
   try {
     const onSlow: SlowQuery = (statement, milliseconds) => log.warn('slow query', { statement, milliseconds });
-    return openHubDatabase(config, Date.now, onSlow);
+    const db = openHubDatabase(config, Date.now, onSlow);
+    const schemaChange = createSchemaChange(db);
+    const lock = lockForRunning(config.dataDir, program);
+    if (!lock) throw new DataInUseError(anotherHub(config));
+    return { db, schemaChange, lock };
   } catch (error) {
     const known = error instanceof SchemaError;
     log.error('cannot use the database', known ? { error: error.message } : errorFields(error));
-    self.exit(1);
+    self.exit(error instanceof DataInUseError ? 75 : 1);
   }
 }
 
-function stopOnSignals(self: NodeJS.Process, { log, db }: Hub, stop: () => Promise<void>): void {
+/** Says what another program has made of the schema since, which this one does not know; null for nothing. */
+function createSchemaChange(db: Db): () => string | null {
+  const read = createSchemaVersion(db);
+  const began = read();
+  return () => {
+    try {
+      const version = read();
+      return version === began ? null : `schema version ${began} became ${version} while this program ran`;
+    } catch {
+      return null; // health tells of a database that cannot be read
+    }
+  };
+}
+
+/** Ends the process once: with 0 where that was asked for and goes well. */
+function ending(self: NodeJS.Process, { log, db }: Hub, stop: () => Promise<void>, lock: FileLock) {
   let stopping = false;
-  const end = async (): Promise<void> => {
+  return async (reason?: string): Promise<void> => {
     if (stopping) return;
     stopping = true;
-    log.info('stopping');
+    if (reason === undefined) log.info('stopping');
+    else log.error('stopping', { error: reason });
     const problem = await stop().then(() => undefined, (error: unknown) => error ?? 'unknown');
     db.close();
+    lock.release();
     if (problem === undefined) log.info('stopped');
     else log.error('stopped with an error', errorFields(problem));
-    self.exit(problem === undefined ? 0 : 1);
+    self.exit(problem === undefined && reason === undefined ? 0 : 1);
   };
-  onStopSignals(() => void end(), () => self.exit(1));
-  self.on('disconnect', () => void end()); // whoever started this process is gone
 }

@@ -3,7 +3,7 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import { errorFields } from '../../platform/log.ts';
 import { isRestoreUnderWay } from '../backups/restore-state.ts';
 import type { Hub } from '../hub/hub.ts';
-import { readHealth } from './read-health.ts';
+import { DatabaseGoneError, readHealth } from './read-health.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
@@ -19,7 +19,7 @@ export function showHealth(hub: Hub, { query }: HubRequest): Reply {
     return json(readHealth(hub), 200, NO_STORE);
   } catch (error) {
     hub.log.error('database not readable', errorFields(error)); // the answer says no more than that it could not
-    return unready('The database is not readable.');
+    return unready(error instanceof DatabaseGoneError ? error.message : 'The database is not readable.');
   }
 }
 

@@ -1,5 +1,5 @@
 import { statfsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { SECOND } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
@@ -31,8 +31,29 @@ export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
 /** This process itself, from the first call on. */
 export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ startedAtSeconds: clock() / SECOND }));
 
-/** Throws when the database is not readable. */
+/** The file that this process has opened. It goes on with that one when it is removed or replaced, alone. */
+export const openedFile = once(({ config }: Hub) => fileId(config.databasePath));
+
+/** What is wrong with the database although it can be read. */
+export class DatabaseGoneError extends Error {}
+
+function assertInPlace(hub: Hub): void {
+  const { databasePath } = hub.config;
+  const found = fileId(databasePath);
+  if (found === openedFile(hub)) return;
+  const what = found === undefined ? 'removed' : 'replaced by another file';
+  throw new DatabaseGoneError(`${basename(databasePath)} was ${what} while the hub runs. Stop the hub, then ` +
+    'restore a backup; what was stored since then is lost.');
+}
+
+function fileId(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat && `${stat.dev} ${stat.ino}`;
+}
+
+/** Throws when the database is not readable, or is not where it was. */
 export function readHealth(hub: Hub): Health {
+  assertInPlace(hub);
   const kept = counts(hub).read();
   const seenAt = heartbeats(hub).lastSeen('worker');
   const lastSeenSeconds = seenAt === null ? null : wholeSeconds(hub.clock() - seenAt);

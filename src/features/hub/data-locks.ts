@@ -52,20 +52,48 @@ function gatePath(dataDir: string): string {
   return join(dataDir, 'run', 'verify-lock.db');
 }
 
-/** Of everyone who verifies at the same time; they are numbered from 1 without a gap. */
-function placePath(dataDir: string, place: number): string {
-  return join(dataDir, 'run', `verify-lock-${place}.db`);
+/** Of those who do the same at the same time; they are numbered from 1 without a gap. */
+function placePath(dataDir: string, who: 'verify' | 'worker', place: number): string {
+  return join(dataDir, 'run', `${who}-lock-${place}.db`);
+}
+
+function takePlace(dataDir: string, who: 'verify' | 'worker'): FileLock {
+  for (let place = 1; ; place++) {
+    const path = placePath(dataDir, who, place);
+    const lock = isFileLocked(path) ? undefined : takeFileLock(path);
+    if (lock) return lock;
+  }
+}
+
+function isAnyPlaceTaken(dataDir: string, who: 'verify' | 'worker'): boolean {
+  for (let place = 1; existsSync(placePath(dataDir, who, place)); place++) {
+    if (isFileLocked(placePath(dataDir, who, place))) return true;
+  }
+  return false;
+}
+
+function webLock(dataDir: string): string {
+  return join(dataDir, 'run', 'web-lock.db');
+}
+
+/**
+ * Held by web and worker for as long as they run. Undefined for a second web: a hub has one, and so a second hub on the
+ * data is refused. Workers may be several, since they share the queue.
+ */
+export function lockForRunning(dataDir: string, program: 'web' | 'worker'): FileLock | undefined {
+  return program === 'web' ? takeFileLock(webLock(dataDir)) : takePlace(dataDir, 'worker');
+}
+
+/** Whether a web or a worker has opened the data and still runs, on this machine or in a container of it. */
+export function isHubRunning(dataDir: string): boolean {
+  return isFileLocked(webLock(dataDir)) || isAnyPlaceTaken(dataDir, 'worker');
 }
 
 /** Shared by all who verify a backup in DATA_DIR: until the last of them lets go, retention takes none away. */
 export async function lockForVerifying(dataDir: string): Promise<FileLock> {
   const gate = await takeGate(dataDir);
   try {
-    for (let place = 1; ; place++) {
-      const path = placePath(dataDir, place);
-      const lock = isFileLocked(path) ? undefined : takeFileLock(path);
-      if (lock) return lock;
-    }
+    return takePlace(dataDir, 'verify');
   } finally {
     gate.release();
   }
@@ -76,18 +104,11 @@ export function lockForRemoving(dataDir: string): FileLock | undefined {
   const gate = takeFileLock(gatePath(dataDir));
   let isFree = false;
   try {
-    isFree = !isAnyVerified(dataDir);
+    isFree = !isAnyPlaceTaken(dataDir, 'verify');
   } finally {
     if (!isFree) gate?.release();
   }
   return isFree ? gate : undefined;
-}
-
-function isAnyVerified(dataDir: string): boolean {
-  for (let place = 1; existsSync(placePath(dataDir, place)); place++) {
-    if (isFileLocked(placePath(dataDir, place))) return true;
-  }
-  return false;
 }
 
 async function takeGate(dataDir: string): Promise<FileLock> {

@@ -7,6 +7,9 @@ export type Migration = { version: number; name: string; sql: string; safe: bool
 /** The schema is not one that this program may run on; the message says what the operator can do. */
 export class SchemaError extends Error {}
 
+/** Not now: whatever else uses the data has to stop first. */
+export class DataInUseError extends SchemaError {}
+
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 const SAFETY = /^-- safe: (yes|no)\r?\n/;
 

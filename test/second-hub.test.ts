@@ -1,0 +1,50 @@
+// Protects the data from a second hub, and a hub from data that changes under it.
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { isHubRunning, lockForRunning } from '../src/features/hub/data-locks.ts';
+import { openDatabase } from '../src/platform/db/open-database.ts';
+import { startHubProcess, temporaryDataDir } from './support/hub-process.ts';
+
+test('a second web on the same data is refused with 75 while the first runs, however that ends', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  const first = startHubProcess(t, 'web', dataDir);
+  const address = await first.address();
+  assert.ok(isHubRunning(dataDir));
+
+  const second = startHubProcess(t, 'web', dataDir);
+
+  assert.equal(await second.ended, 75);
+  assert.match(String(second.lines('cannot use the database')[0]?.['error']), /^another hub runs on \/.*: stop that one/);
+  assert.equal((await fetch(`${address}/api/health`)).status, 200);
+
+  await first.end('SIGKILL');
+  assert.ok(!isHubRunning(dataDir));
+  assert.ok(lockForRunning(dataDir, 'web'));
+});
+
+test('web stops with the reason when another program changes the schema', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  const web = startHubProcess(t, 'web', dataDir);
+  await web.address();
+  const db = openDatabase(join(dataDir, 'hub.db'));
+  t.after(() => db.close());
+
+  db.exec(`INSERT INTO schema_migrations SELECT MAX(version) + 1, 1, 'newer', 'x' FROM schema_migrations`);
+
+  assert.equal(await web.ended, 1);
+  assert.match(String(web.lines('stopping')[0]?.['error']), /^schema version \d+ became \d+ while this program ran$/);
+  assert.equal(web.lines('stopped').length, 1);
+});
+
+test('several workers share the data, and a hub runs until the last of them has ended', (t) => {
+  const dataDir = temporaryDataDir(t);
+  mkdirSync(join(dataDir, 'run'));
+  const locks = [1, 2, 3].map(() => lockForRunning(dataDir, 'worker'));
+  for (const lock of locks) {
+    assert.ok(isHubRunning(dataDir));
+    lock?.release();
+  }
+  assert.ok(!isHubRunning(dataDir));
+});
