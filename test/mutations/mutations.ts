@@ -1301,8 +1301,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'health says nothing of the reason to strangers',
     file: 'src/features/health/health-routes.ts',
-    from: "return unready('The database is not readable.');",
-    to: 'return unready(String(error));',
+    from: "error.message : 'The database is not readable.'",
+    to: 'error.message : String(error)',
     test: 'test/health-routes.test.ts',
     name: 'a database that cannot be read is 503, and the reason goes to the log and not to the client',
   },
