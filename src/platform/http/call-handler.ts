@@ -63,6 +63,7 @@ const NOBODY: Caller = { viewer: null, hasCookie: false };
 export function createCallHandler(options: CallHandlerOptions) {
   const { routes, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate } = options;
   const match = createRouter(routes);
+  const [isOwnHost, isAnyHost] = [createHostCheck(hostNames), createHostCheck(null)];
 
   return async (exchange: Exchange): Promise<Reply> => {
     const { req, path } = exchange;
@@ -70,7 +71,7 @@ export function createCallHandler(options: CallHandlerOptions) {
     const found = match(method, path);
     const route = found && 'route' in found ? found.route : undefined;
     exchange.route = route;
-    requireOwnHost(req, route?.anyHost ? null : hostNames);
+    requireHost(req, route?.anyHost ? isAnyHost : isOwnHost);
     const caller = route?.checksBearer ? NOBODY : authenticate(req);
     exchange.viewer = caller.viewer;
     if (!found) throw new HttpError(404, 'There is nothing at this address.');
@@ -127,28 +128,40 @@ function requireAccess(route: Route, viewer: Viewer | null): void {
   }
 }
 
-/** 400 where the host is named twice; 421 where it is another's, which may be a page of that name (DNS rebinding). */
-function requireOwnHost(req: IncomingMessage, names: readonly string[] | null): void {
-  if (hasOwnHost(req, names)) return;
-  if (countHosts(req) > 1) throw new HttpError(400, 'A request may have one Host header.');
+/** 400 where the host is named twice; 421 where it is another's, whose page may have sent the request (DNS rebinding). */
+function requireHost(req: IncomingMessage, isAnswered: (req: IncomingMessage) => boolean): void {
+  if (isAnswered(req)) return;
+  if (namesHostTwice(req)) throw new HttpError(400, 'A request may have one Host header.');
   throw new HttpError(421, 'This hub is not reached under that host name. Its address is set by BASE_URL.');
 }
 
-/** Whether a request names its host once at most, and one that the hub answers to; null for any. */
-export function hasOwnHost(req: IncomingMessage, names: readonly string[] | null): boolean {
-  if (countHosts(req) > 1) return false;
-  if (names === null) return true;
-  const inTarget = /^https?:\/\/([^/?#]*)/i.exec(req.url ?? '')?.[1];
-  return [req.headers.host, inTarget].every((host) => host === undefined || isOwnHost(host, names));
+/** Tells whether a request names its host once at most, and one of `names`, `localhost` or an IP address; null: any. */
+export function createHostCheck(names: readonly string[] | null): (req: IncomingMessage) => boolean {
+  let known = ''; // what nearly every request has
+
+  function isOwn(host: string): boolean {
+    if (host === known) return true;
+    const name = host.replace(/:\d*$/, '').toLowerCase();
+    const isFound = name === 'localhost' || names?.includes(name) || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0;
+    if (isFound) known = host;
+    return isFound;
+  }
+
+  return (req) => {
+    if (namesHostTwice(req)) return false;
+    if (names === null) return true;
+    const inTarget = req.url?.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(req.url ?? '')?.[1];
+    return (req.headers.host === undefined || isOwn(req.headers.host)) && (inTarget === undefined || isOwn(inTarget));
+  };
 }
 
-function countHosts({ rawHeaders }: IncomingMessage): number {
-  return rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && /^host$/i.test(name)).length;
-}
-
-function isOwnHost(host: string, names: readonly string[]): boolean {
-  const name = host.replace(/:\d*$/, '').toLowerCase();
-  return name === 'localhost' || names.includes(name) || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0;
+function namesHostTwice({ rawHeaders }: IncomingMessage): boolean {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') count++;
+  }
+  return count > 1;
 }
 
 type Headers = IncomingHttpHeaders;

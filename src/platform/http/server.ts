@@ -8,7 +8,7 @@ import { cidrContains, parseCidrs, type Cidr } from '../net/address-guard.ts';
 import { createAnswerRequest, type AnswerOptions } from './answer-request.ts';
 import { createBodyMemory, type MetLimit } from './body.ts';
 import {
-  addressGroup, clientAddress, hasOwnHost, isAnonymousRead, openExchange, type Exchange,
+  addressGroup, clientAddress, createHostCheck, isAnonymousRead, openExchange, type Exchange,
 } from './call-handler.ts';
 import { statusTitle, type HttpError } from './reply.ts';
 import { acceptsAnything } from './headers.ts';
@@ -55,6 +55,7 @@ export function createHubServer(options: ServerOptions): Server {
   const clientErrors = createClientErrorHandler(security);
   const bodyMemory = createBodyMemory(options.metLimit);
   const answer = createAnswerRequest({ ...options, security, noteFault, bodyMemory });
+  const isOwnHost = createHostCheck(options.hostNames);
   const nextId = requestIds();
   const loggedPath = hidingSecrets(routes);
 
@@ -77,7 +78,7 @@ export function createHubServer(options: ServerOptions): Server {
   }
 
   function mayHaveKept(req: IncomingMessage): boolean {
-    return isAnonymousRead(req) && acceptsAnything(req.headers.accept) && hasOwnHost(req, options.hostNames);
+    return isAnonymousRead(req) && acceptsAnything(req.headers.accept) && isOwnHost(req);
   }
 
   function noteFault({ req, path }: Exchange, error: unknown): void {
