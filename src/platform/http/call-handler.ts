@@ -128,7 +128,7 @@ function requireAccess(route: Route, viewer: Viewer | null): void {
   }
 }
 
-/** 400 where the host is named twice; 421 where it is another's, whose page may have sent the request (DNS rebinding). */
+/** 400 where the host is named twice; 421 for another name, whose page may have sent the request (DNS rebinding). */
 function requireHost(req: IncomingMessage, isAnswered: (req: IncomingMessage) => boolean): void {
   if (isAnswered(req)) return;
   if (namesHostTwice(req)) throw new HttpError(400, 'A request may have one Host header.');
