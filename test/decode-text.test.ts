@@ -117,3 +117,13 @@ test('every pair of first bytes, with and without company, is decoded without an
   }
   assert.equal(decodeText(Buffer.alloc(0), null), '');
 });
+
+test('control characters that stand for punctuation of windows-1252 are read as such in every encoding', () => {
+  const text = '{"a":"Don\u0092t \u0093x\u0094 \u0080 \u0085 \u0081"}';
+  const right = '{"a":"Don’t “x” € … \u0081"}';
+  for (const encoding of ['utf8', 'utf16le'] as const) {
+    assert.equal(decodeText(Buffer.from(text, encoding), null), right);
+  }
+  const latin2 = Buffer.from('<?xml version="1.0" encoding="iso-8859-2"?><a>Don\x92t \xb1</a>', 'latin1');
+  assert.match(decodeText(latin2, null), /Don’t ą/);
+});

@@ -14,6 +14,7 @@ test('an Atom 1.0 feed is read with all its fields', () => {
     </a:entry></a:feed>`);
   assert.deepEqual({ ...feed, items: [] }, {
     title: 'A & B', description: 'S', siteUrl: 'https://example.org/home', ttl: null, items: [],
+    deleted: [], cut: null,
   });
   assert.deepEqual(first(feed), {
     guid: 'urn:1', title: 'T', url: 'https://example.org/blog/1', author: 'Feed Author', contentHtml: '<p>x</p>',
@@ -90,4 +91,19 @@ test('the author of an Atom entry is its own, its source\'s or the feed\'s', () 
   const two = '<author><name>A</name></author><author><email>b@example.org</email></author>';
   assert.equal(read(two), 'A, b@example.org');
   assert.equal(read('<author>Bare &amp; Name</author>'), 'Bare & Name');
+});
+
+test('escaped HTML within one div of type html is HTML, and among elements of its own it is text', () => {
+  const read = (content: string): string => entry(`<id>1</id>${content}`).contentHtml;
+  const div = (inner: string, type = 'html'): string =>
+    `<content type="${type}"><div xmlns="http://www.w3.org/1999/xhtml">${inner}</div></content>`;
+  assert.equal(read(div('&lt;p&gt;a &amp;amp; b&lt;/p&gt;')), '<p>a &amp; b</p>');
+  assert.equal(read(div('<![CDATA[<p>a</p>]]>')), '<p>a</p>');
+  assert.equal(read(div('<code>&lt;p&gt;</code> is a tag')), '<code>&lt;p&gt;</code> is a tag');
+  assert.equal(read(div('&lt;p&gt;', 'xhtml')), '&lt;p&gt;');
+});
+
+test('the names of Dublin Core are read in Atom as in RSS', () => {
+  const read = entry('<id>1</id><dc:author>Ann</dc:author><dc:description>1 &lt; 2</dc:description>');
+  assert.deepEqual([read.author, read.contentHtml], ['Ann', '1 &lt; 2']);
 });

@@ -162,3 +162,21 @@ test('podcast durations are H:MM:SS, M:SS or seconds', () => {
   ];
   for (const [text, expected] of cases) assert.equal(parseDuration(text), expected, text);
 });
+
+test('two digits each between dashes are year, month and day, unless the last can be no day', () => {
+  check([
+    ['03-12-31', '2003-12-31T00:00:00.000Z'],
+    ['03-12-31T10:14:55Z', '2003-12-31T10:14:55.000Z'],
+    ['99-01-02', '1999-01-02T00:00:00.000Z'],
+    ['03-12-99', '1999-12-03T00:00:00.000Z'],
+    ['31.12.03', '2003-12-31T00:00:00.000Z'],
+  ]);
+});
+
+test('a year after 9999 is the end of 9999', () => {
+  const end = '9999-12-31T23:59:59.999Z';
+  check([
+    ['10000-01-01T00:00:00Z', end], ['Sat, 01 Jan 10000 00:00:00 GMT', end], ['20031-01-01', end],
+    ['Fri, 31 Dec 9999 23:59:59 -0900', end], ['9999-12-31T23:59:59Z', '9999-12-31T23:59:59.000Z'],
+  ]);
+});

@@ -32,6 +32,9 @@ const HOSTILE: Record<string, (length: number) => string> = {
   'stray end tags far inside': (length) => item(`${'<a>'.repeat(200)}${repeated('</b>', length)}`),
   'sections': (length) => item(`<description>${repeated('<![CDATA[x]]><i/><!-- x -->', length)}</description>`),
   'unreadable dates': (length) => item(repeated('<pubDate>1 12:00 No/Where</pubDate>', length)),
+  'items with unreadable dates': (length) =>
+    channel(repeated('<item><title>a</title><pubDate>1 12:00 No/Where</pubDate></item>', length)),
+  'an author in brackets of at signs': (length) => item(`<author>a (${repeated('@', length)}</author>`),
   'unreadable links': (length) => item(repeated('<link>http://[</link><link href="http://["/>', length)),
   'contents': (length) => `<feed><entry>${repeated('<content> </content>', length)}</entry></feed>`,
   'items of one id': (length) =>

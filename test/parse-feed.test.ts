@@ -118,3 +118,53 @@ test('a feed damaged at any place is read or refused, and never anything else', 
     }
   }
 });
+
+test('a feed behind a document type of HTML is a feed, and a page with such a type is none', () => {
+  const feed = '<rss version="2.0"><channel><item><title>1</title></item></channel></rss>';
+  for (const start of ['<!DOCTYPE html>', '<?xml version="1.0"?>\n<!doctype html >\n<!-- x -->']) {
+    assert.equal(first(parse(start + feed)).title, '1', start);
+  }
+  for (const page of [`<!DOCTYPE html><title>x</title>${feed}`, `<!DOCTYPE html><html>${feed}</html>`]) {
+    assert.throws(() => parse(page), NotAFeedError, page);
+  }
+});
+
+test('a feed says when it was cut off, and whether the item that was cut still has its id', () => {
+  const items = '<rss version="2.0"><channel><title>T</title><item><guid>1</guid><title>a</title></item>';
+  const cases: [string, unknown][] = [
+    [`${items}</channel></rss>`, null],
+    [`${items}</channel></rss> junk`, null],
+    [items, { lastIsSure: true }],
+    [`${items}<item><guid>2</guid><description>half a te`, { lastIsSure: true }],
+    [`${items}<item><guid>2`, { lastIsSure: false }],
+    [`${items}<item><title>half a te`, { lastIsSure: false }],
+    ['<feed><entry><id>1</id><content>half', { lastIsSure: true }],
+    ['<feed><entry><title>x</title><content>half', { lastIsSure: false }],
+  ];
+  for (const [text, cut] of cases) assert.deepEqual(parse(text).cut, cut, text);
+});
+
+test('of more items than are read the newest count, in whatever order they come', () => {
+  const day = (index: number): string => new Date(Date.UTC(2010, 0, 1 + index)).toUTCString();
+  const numbers = (feed: { items: { title: string }[] }): number[] => feed.items.map(({ title }) => Number(title));
+  const written = (dated: boolean, order: number[]): string => order.map((index) =>
+    `<item><title>${index}</title>${dated ? `<pubDate>${day(index)}</pubDate>` : ''}</item>`).join('');
+  const rising = Array.from({ length: 2_500 }, (_, index) => index);
+  const newest = rising.slice(500);
+
+  assert.deepEqual(numbers(rss(written(true, rising))), newest);
+  assert.deepEqual(numbers(rss(written(true, rising.toReversed()))), newest.toReversed());
+  assert.deepEqual(numbers(rss(written(false, rising))), rising.slice(0, 2_000), 'without dates the first ones');
+  const entries = rising.map((index) => `<entry><title>${index}</title><updated>${day(index)}</updated></entry>`);
+  assert.deepEqual(numbers(parse(`<feed>${entries.join('')}</feed>`)), newest);
+  const items = rising.map((index) => ({ id: String(index), title: String(index), date_published: day(index) }));
+  assert.deepEqual(numbers(json({ items })), newest);
+});
+
+test('deleted entries are read with the time of their deletion', () => {
+  const at = 'xmlns:at="http://purl.org/atompub/tombstones/1.0"';
+  const { deleted } = parse(`<feed xmlns="http://www.w3.org/2005/Atom" ${at}>
+    <at:deleted-entry ref="urn:1" when="2020-01-02T00:00:00Z"/><at:deleted-entry ref="urn:2" when="soon"/>
+    <at:deleted-entry when="2020-01-02T00:00:00Z"/></feed>`);
+  assert.deepEqual(deleted, [{ guid: 'urn:1', deletedAt: Date.UTC(2020, 0, 2) }, { guid: 'urn:2', deletedAt: null }]);
+});

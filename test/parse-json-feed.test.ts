@@ -1,6 +1,7 @@
 // Protects the reading of JSON Feed, also with members of the wrong type.
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { NotAFeedError } from '../src/features/feeds/feed-values.ts';
 import { first, json, jsonItem } from './support/written-feeds.ts';
 
 test('a JSON Feed is read with all its fields', () => {
@@ -17,6 +18,7 @@ test('a JSON Feed is read with all its fields', () => {
   });
   assert.deepEqual({ ...feed, items: [] }, {
     title: 'T', description: 'D', siteUrl: 'https://site.example/', ttl: null, items: [],
+    deleted: [], cut: null,
   });
   assert.deepEqual(first(feed), {
     guid: 'x', title: 'T', url: 'https://site.example/1', author: 'Feed Author', contentHtml: '<p>h</p>',
@@ -41,4 +43,16 @@ test('members of a JSON Feed with the wrong type are read as meant or passed ove
   assert.deepEqual(json({ items: [null, 1, 'x', { id: 'y' }] }).items.map((item) => item.guid), ['y']);
   assert.deepEqual(json({ items: null }).items, []);
   assert.equal(json({ version: undefined, items: [] }).title, 'T');
+});
+
+test('a version that is only a number is one where the rest looks like a JSON Feed', () => {
+  for (const version of ['1.0', '1', '1.1', 1]) {
+    assert.equal(json({ version, title: undefined, items: [{ id: 'x' }] }).items.length, 1);
+  }
+  assert.throws(() => json({ version: '1.0', title: 'An oEmbed answer', items: undefined }), NotAFeedError);
+  assert.throws(() => json({ version: '2.0', title: undefined }), NotAFeedError);
+});
+
+test('control characters that stand for punctuation of windows-1252 are read as such', () => {
+  assert.equal(jsonItem({ id: 'x', title: 'Don\u0092t' }).title, 'Don’t');
 });

@@ -12,6 +12,7 @@ test('an RSS 2.0 feed is read with all its fields', () => {
       <enclosure url="/a.mp3" length="123" type="audio/mpeg"/></item>`);
   assert.deepEqual({ ...feed, items: [] }, {
     title: 'A & B', description: 'About things', siteUrl: 'https://site.example/', ttl: 3_600_000, items: [],
+    deleted: [], cut: null,
   });
   assert.deepEqual(first(feed), {
     guid: 'id-1', title: 'One', url: 'https://site.example/1', author: 'Ann Lee', contentHtml: '<p>Hello</p>',
@@ -169,4 +170,30 @@ test('the syndication module counts where there is no ttl', () => {
   assert.equal(period('<sy:updatePeriod>daily</sy:updatePeriod>'), 86_400_000);
   assert.equal(period('<ttl>soon</ttl>'), null);
   assert.equal(period('<ttl>0</ttl>'), null);
+});
+
+test('the description and author of Dublin Core are read where there are no others', () => {
+  const item = rssItem('<dc:description>&lt;p&gt;Text&lt;/p&gt;</dc:description><dc:author>Ann</dc:author>');
+  assert.deepEqual([item.contentHtml, item.author], ['<p>Text</p>', 'Ann']);
+  assert.equal(rssItem('<guid>1</guid><dc:creator>Bo</dc:creator><dc:author>Ann</dc:author>').author, 'Bo');
+  assert.equal(rss('<dc:description>About owls</dc:description>').description, 'About owls');
+});
+
+test('an address that stands beside a name is not published', () => {
+  for (const written of [
+    'Ann (ann@example.org)', 'Ann Lee (mailto:ann@example.org)', 'ann@example.org (Ann)', 'Ann &lt;ann@example.org&gt;',
+  ]) assert.doesNotMatch(rssItem(`<guid>1</guid><author>${written}</author>`).author ?? '', /@|\(/, written);
+  assert.equal(rssItem('<guid>1</guid><author>Ann Lee (ann@example.org)</author>').author, 'Ann Lee');
+  assert.equal(rssItem('<guid>1</guid><author>Ann (Lee) O.</author>').author, 'Ann (Lee) O.');
+});
+
+test('media without a type are pictures when they say so or are called like one', () => {
+  const typeOf = (attributes: string): string | null | undefined =>
+    rssItem(`<media:content ${attributes}/>`).attachments[0]?.mediaType;
+  assert.equal(typeOf('url="/a" medium="image"'), 'image/*');
+  assert.equal(typeOf('url="/a.JPG?w=10" medium="image"'), 'image/jpeg');
+  assert.equal(typeOf('url="/a.png"'), 'image/png');
+  assert.equal(typeOf('url="/a.webp" type="image/avif"'), 'image/avif');
+  assert.equal(typeOf('url="/a.png" medium="video"'), null);
+  assert.equal(typeOf('url="/a.mp4"'), null);
 });

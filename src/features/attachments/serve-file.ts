@@ -85,7 +85,7 @@ function missing(): HttpError {
 export type LinkHub = { config: Pick<Config, 'baseUrl' | 'attachmentCacheMaxBytes'> };
 
 /** Of what the hub keeps copies: see recognise-file. Sounds and films stay links to their publisher. */
-const KEPT_TYPE = /^(?:image\/(?:png|jpeg|jpg|pjpeg|gif|webp|avif)|application\/pdf)$/i;
+const KEPT_TYPE = /^(?:image\/(?:\*|png|jpeg|jpg|pjpeg|gif|webp|avif)|application\/pdf)$/i;
 const KEPT_NAME = /\.(?:png|jpe?g|jfif|gif|webp|avif|pdf)$/i;
 
 /** An attachment as the API shows it. */

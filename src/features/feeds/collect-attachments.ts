@@ -7,6 +7,10 @@ import { absoluteUrl, lineOf } from './feed-values.ts';
 const FILES = new Set([
   'enclosure', 'enc:enclosure', 'media:content', 'media:thumbnail', 'media:peerlink', 'podcast:alternateenclosure',
 ]);
+const PICTURES = new Map([
+  ['jpg', 'image/jpeg'], ['jpeg', 'image/jpeg'], ['jfif', 'image/jpeg'], ['png', 'image/png'], ['gif', 'image/gif'],
+  ['webp', 'image/webp'], ['avif', 'image/avif'],
+]);
 /** Of one item. */
 export const MAX_FILES = 100;
 
@@ -78,11 +82,19 @@ function addFile(file: XmlElement, original: string | null, base: string, found:
   if (url === null) return;
   addAttachment(found, {
     url,
-    mediaType: mediaTypeOf(firstAttribute(file, ['type', 'enc:type'])),
+    mediaType: mediaTypeOf(firstAttribute(file, ['type', 'enc:type'])) ?? pictureType(file, url),
     bytes: parseByteCount(firstAttribute(file, ['length', 'filesize', 'enc:length'])),
     title: lineOf(childOf(file, 'media:title')),
     durationSeconds: parseDuration(attributeOf(file, 'duration')),
   });
+}
+
+/** The type of Media RSS content that names none: an image's by its extension, or of an unknown kind by its medium. */
+function pictureType(file: XmlElement, url: string): string | null {
+  const medium = attributeOf(file, 'medium')?.toLowerCase() || 'image';
+  if (file.name !== 'media:content' || medium !== 'image') return null;
+  const extension = /\.([a-z]{3,4})$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? '';
+  return PICTURES.get(extension) ?? (attributeOf(file, 'medium') ? 'image/*' : null);
 }
 
 /** Atom's `<link rel="enclosure">`. */

@@ -82,15 +82,15 @@ export function firstLine(element: XmlElement, names: readonly string[]): string
   return null;
 }
 
-/** The first readable date among those children, in the order of the names; unix ms or null. Four are tried. */
-export function firstDate(element: XmlElement, names: readonly string[]): number | null {
+/** The first readable date among those children, in the order of the names; unix ms or null. At most four are tried. */
+export function firstDate(element: XmlElement, names: readonly string[], most = MAX_DATES): number | null {
   let tried = 0;
   for (const name of names) {
     for (const child of element.children) {
       if (child.name !== name) continue;
       const date = parseDate(textOf(child));
       tried += 1;
-      if (date !== null || tried === MAX_DATES) return date;
+      if (date !== null || tried === most) return date;
     }
   }
   return null;
@@ -111,12 +111,13 @@ export function personNames(written: Iterable<string>): string | null {
   return names.size === 0 ? null : [...names].join(', ');
 }
 
-/** The name in `a@example.org (Ann)` and `Ann <a@example.org>`; the address where there is no name. */
+/** The name beside an address, as in `a@example.org (Ann)`, `Ann (a@example.org)` or `Ann <a@example.org>`, or that. */
 function personName(text: string): string {
   if (text.length > MAX_NAME_LENGTH) return excerpt(text, MAX_NAME_LENGTH);
   const inBrackets = /^\S+@\S+\s*\(([^()]+)\)$/.exec(text)?.[1];
   const beforeAddress = /^"?([^"<>]+?)"?\s*<[^<>\s]+@[^<>\s]+>$/.exec(text)?.[1];
-  return (inBrackets ?? beforeAddress ?? text.replace(/^mailto:/i, '')).trim();
+  const beforeBrackets = /^([^()]+)\((?:mailto:)?[^()@\s]+@[^()@\s]+\)$/i.exec(text)?.[1];
+  return (inBrackets ?? beforeAddress ?? beforeBrackets ?? text.replace(/^mailto:/i, '')).trim();
 }
 
 /** As the sanitiser writes links: absolute http(s) without credentials; null where a link is none or too long. */
@@ -141,13 +142,24 @@ export function publishedInterval(channel: XmlElement): number | null {
   return frequency > 0 && Number.isFinite(frequency) ? Math.round(period / frequency) : period;
 }
 
-/** More items than this are not read; feeds list the newest first. */
+/** More items than this are not read: the newest count. */
 export const MAX_ITEMS = 2000;
+
+/** Of more items than this only those at both ends are looked at for the newest: reading a date may be costly. */
+const MAX_DATED = 10_000;
 
 /** Longer ids are replaced by their hash. */
 const MAX_GUID_LENGTH = 1024;
 
-export type ParsedFeed = FeedFacts & { items: IncomingPost[] };
+export type ParsedFeed = FeedFacts & {
+  items: IncomingPost[];
+  /** What the publisher says is gone (RFC 6721); the time in unix ms. */
+  deleted: DeletedItem[];
+  /** Set for a document that ended too early; `lastIsSure`: the last item was whole, or its id and what is before. */
+  cut: { lastIsSure: boolean } | null;
+};
+
+export type DeletedItem = { guid: string; deletedAt: number | null };
 
 /** The document is no feed; the message tells a person what was found instead. */
 export class NotAFeedError extends Error {
@@ -181,8 +193,30 @@ function tellApart(guid: string, group: UnidentifiedItem[], guids: Map<Unidentif
   const withUrl = Map.groupBy(different, ([, item]) => item.url);
   for (const [contents, item] of different) {
     const byUrl = item.url !== null && withUrl.get(item.url)?.length === 1;
-    guids.set(item, different.length === 1 ? guid : short(`${guid}|${byUrl ? item.url : contents}`));
+    guids.set(item, different.length === 1 ? guid : keptGuid(`${guid}|${byUrl ? item.url : contents}`));
   }
+}
+
+/** At most MAX_ITEMS, the newest by their dates, in the order of the feed; those without a date count as oldest. */
+export function newestItems<T>(items: T[], dateOf: (item: T) => number | null): T[] {
+  if (items.length <= MAX_ITEMS) return items;
+  const half = MAX_DATED / 2;
+  const ends = [...items.slice(0, half), ...items.slice(Math.max(half, items.length - half))];
+  const dated = ends.map((item, place) => ({ item, place, date: dateOf(item) ?? 0 }));
+  const newest = dated.sort((a, b) => b.date - a.date || a.place - b.place).slice(0, MAX_ITEMS);
+  return newest.sort((a, b) => a.place - b.place).map(({ item }) => item);
+}
+
+/** Whether the document was cut off, and if so, whether the item that was cut has its id. */
+export function cutOf(root: XmlElement, items: XmlElement[], ids: readonly string[]): ParsedFeed['cut'] {
+  if (!root.isCut) return null;
+  const last = items.at(-1);
+  return { lastIsSure: !last?.isCut || last.children.some(({ name, isCut }) => !isCut && ids.includes(name)) };
+}
+
+/** The id of an item as it is kept. */
+export function keptGuid(guid: string): string {
+  return guid.length <= MAX_GUID_LENGTH ? guid : hash('sha256', guid);
 }
 
 function holdsSomething(item: UnidentifiedItem): boolean {
@@ -190,14 +224,10 @@ function holdsSomething(item: UnidentifiedItem): boolean {
 }
 
 function firstChoice(item: UnidentifiedItem): string {
-  return short(item.guid || item.url || contentHash(item));
+  return keptGuid(item.guid || item.url || contentHash(item));
 }
 
 function contentHash(item: UnidentifiedItem): string {
   const enclosures = item.attachments.map((attachment) => attachment.url);
   return hash('sha256', JSON.stringify([item.url, item.title, item.contentHtml, item.publishedAt, enclosures]));
-}
-
-function short(guid: string): string {
-  return guid.length <= MAX_GUID_LENGTH ? guid : hash('sha256', guid);
 }

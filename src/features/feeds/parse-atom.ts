@@ -1,20 +1,24 @@
 import { essenceOf } from '../../platform/http/headers.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { escapeHtml } from '../../platform/markup/escape-html.ts';
+import { singleLine } from '../../platform/markup/tidy-text.ts';
 import {
   attributeOf, childOf, childrenOf, innerHtml, textOf, type XmlElement,
 } from '../../platform/markup/xml-tree.ts';
 import type { IncomingFile } from '../posts/post-store.ts';
 import { addAttachment, collectAttachments, mediaTypeOf } from './collect-attachments.ts';
 import {
-  absoluteUrl, baseInside, firstDate, firstLine, htmlToText, identifyItems, looksLikeHtml, MAX_ITEMS, personNames,
-  publishedInterval, titleText, undeclaredToHtml, type LinkBase, type ParsedFeed, type UnidentifiedItem,
+  absoluteUrl, baseInside, cutOf, firstDate, firstLine, htmlToText, identifyItems, keptGuid, looksLikeHtml, MAX_ITEMS,
+  newestItems, personNames, publishedInterval, titleText, undeclaredToHtml, type DeletedItem, type LinkBase,
+  type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
+import { parseDate } from './parse-date.ts';
 
 type FeedContext = { base: LinkBase; siteUrl: string | null; author: string | null };
 type TextKind = 'text' | 'html' | 'xhtml' | 'other';
 type AtomContent = { html: string; summary: string | null; base: LinkBase };
 
+const IDS = ['id', 'guid'];
 const PUBLISHED = ['published', 'issued', 'dc:date', 'dcterms:issued', 'pubdate', 'created'];
 const UPDATED = ['updated', 'modified', 'dcterms:modified'];
 
@@ -22,15 +26,25 @@ const UPDATED = ['updated', 'modified', 'dcterms:modified'];
 export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
   const base = baseInside(feed, { url: feedUrl, given: false });
   const siteUrl = alternateLink(feed, base.url);
-  const subtitle = childOf(feed, 'subtitle') ?? childOf(feed, 'tagline');
+  const subtitle = childOf(feed, 'subtitle') ?? childOf(feed, 'tagline') ?? childOf(feed, 'dc:description');
   const context = { base, siteUrl, author: authorsOf(feed) };
+  const all = childrenOf(feed, 'entry');
+  const entries = newestItems(all, (entry) => firstDate(entry, [...PUBLISHED, ...UPDATED], 1));
   return {
     title: atomTitle(childOf(feed, 'title')),
     description: subtitle === undefined ? null : htmlToText(atomHtml(subtitle)) || null,
     siteUrl,
     ttl: publishedInterval(feed),
-    items: identifyItems(childrenOf(feed, 'entry').slice(0, MAX_ITEMS).map((entry) => readEntry(entry, context))),
+    items: identifyItems(entries.map((entry) => readEntry(entry, context))),
+    deleted: childrenOf(feed, 'at:deleted-entry').slice(0, MAX_ITEMS).flatMap(deletedEntry),
+    cut: cutOf(feed, all, IDS),
   };
+}
+
+/** RFC 6721. */
+function deletedEntry(element: XmlElement): DeletedItem[] {
+  const guid = singleLine(attributeOf(element, 'ref') ?? '');
+  return guid === '' ? [] : [{ guid: keptGuid(guid), deletedAt: parseDate(attributeOf(element, 'when') ?? '') }];
 }
 
 function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
@@ -41,7 +55,7 @@ function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
   const updatedAt = firstDate(entry, UPDATED);
   const source = childOf(entry, 'source');
   return {
-    guid: firstLine(entry, ['id', 'guid']),
+    guid: firstLine(entry, IDS),
     title: atomTitle(childOf(entry, 'title')) || titleText(firstLine(entry, ['media:title', 'dc:title']) ?? ''),
     url,
     author: authorsOf(entry) ?? (source === undefined ? null : authorsOf(source)) ?? feed.author,
@@ -80,13 +94,13 @@ function authorsOf(parent: XmlElement): string | null {
 
 function* writtenAuthors(parent: XmlElement): Generator<string> {
   for (const child of parent.children) {
-    if (child.name !== 'author' && child.name !== 'dc:creator') continue;
+    if (child.name !== 'author' && child.name !== 'dc:creator' && child.name !== 'dc:author') continue;
     yield firstLine(child, ['name', 'email', 'uri']) ?? (child.children.length === 0 ? textOf(child) : '');
   }
 }
 
 function contentOf(entry: XmlElement, base: LinkBase): AtomContent {
-  const summary = childOf(entry, 'summary');
+  const summary = childOf(entry, 'summary') ?? childOf(entry, 'dc:description');
   const summaryHtml = summary === undefined ? '' : atomHtml(summary);
   for (const content of bestFirst(childrenOf(entry, 'content'))) {
     const html = atomHtml(content);
@@ -145,7 +159,12 @@ function atomTitle(title: XmlElement | undefined): string {
 function atomHtml(element: XmlElement): string {
   const kind = kindOf(element);
   if (kind === 'other') return '';
-  if (element.children.length > 0) return innerHtml(withoutDiv(element), kind === 'html' ? 'html' : 'text').trim();
+  if (element.children.length > 0) {
+    const content = withoutDiv(element);
+    // Some wrap the escaped HTML itself in a div.
+    if (kind === 'html' && content.children.length === 0) return textOf(content).trim();
+    return innerHtml(content, kind === 'html' ? 'html' : 'text').trim();
+  }
   const text = sourceText(element).trim();
   return kind === 'html' || (kind === 'xhtml' && looksLikeHtml(text)) ? text : escapeHtml(text);
 }

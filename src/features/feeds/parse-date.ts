@@ -5,7 +5,7 @@ type YearMonthDay = { year: number; month: number; day: number };
 
 const MAX_LENGTH = 120;
 const EARLIEST_YEAR = 1900;
-const LATEST_YEAR = 9999;
+const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 const RFC_822 = /^(?:[a-z]{3},? +)?(\d{1,2}) ([a-z]{3}) (\d{4}) (\d\d):(\d\d):(\d\d) ([+-]\d{4}|[A-Z]{1,5})$/i;
 const ISO_DATE = /^(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?(?=$|[Tt\s])/;
@@ -49,7 +49,8 @@ const ZONES = new Map<string, number>([
 /**
  * A date as feeds write them, in unix ms, or null where there is none. Never the machine's own time zone: without
  * one it is UTC. Reads ISO 8601 with parts missing, RFC 822, 850 and asctime with their common faults, month names
- * in a dozen languages, unix times. Weekdays are not looked at; years before 1900 mean "no date".
+ * in a dozen languages, unix times. Weekdays are not looked at; a year before 1900 means "no date", one after 9999 the
+ * end of that year.
  */
 export function parseDate(text: string): number | null {
   const trimmed = text.trim();
@@ -169,9 +170,13 @@ function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnig
   return { year: fullYear(year), month, day: Number(day), sinceMidnight, zone };
 }
 
-/** Three numbers: year first; day first with dots or dashes; else month first unless it cannot be one. */
+/**
+ * Three numbers: year first, of two digits where all have two and dashes are between; day first with dots or other
+ * dashes; else month first unless it cannot be one.
+ */
 function numericDate(text: string, a: string, b: string, c: string): YearMonthDay | null {
-  if (a.length === 4) return { year: Number(a), month: Number(b) - 1, day: Number(c) };
+  const isShortIso = /^\D*\d\d-\d\d-\d\d(?!\d)/.test(text) && Number(c) <= 31;
+  if (a.length >= 4 || isShortIso) return { year: fullYear(a), month: Number(b) - 1, day: Number(c) };
   const dayFirst = /^\D*\d{1,2}[.-]/.test(text) || Number(a) > 12;
   const [day, month] = dayFirst ? [a, b] : [b, a];
   return { year: fullYear(c), month: Number(month) - 1, day: Number(day) };
@@ -186,9 +191,9 @@ function fullYear(digits: string): number {
 
 function instant(date: YearMonthDay, sinceMidnight: number, zone: string): number | null {
   const { year, month, day } = date;
-  if (year < EARLIEST_YEAR || year > LATEST_YEAR || month < 0 || month > 11 || day < 1 || day > 31) return null;
-  const asUtc = Date.UTC(year, month, day) + sinceMidnight;
-  return asUtc - (zoneMinutes(zone.trim(), asUtc) ?? 0) * MINUTE;
+  if (year < EARLIEST_YEAR || month < 0 || month > 11 || day < 1 || day > 31) return null;
+  const asUtc = Date.UTC(Math.min(year, 10_000), month, day) + sinceMidnight;
+  return Math.min(asUtc - (zoneMinutes(zone.trim(), asUtc) ?? 0) * MINUTE, LATEST);
 }
 
 /** Minutes east of Greenwich of `+01:00`, `GMT+1`, `EST`, `America/New_York`; null where that is no zone. */

@@ -29,6 +29,7 @@ const MODULES: [string, string][] = [
   ['http://purl.org/rss/1.0/modules/syndication', 'sy'],
   ['http://purl.oclc.org/net/rss_2.0/enc#', 'enc'],
   ['http://www.w3.org/1999/02/22-rdf-syntax-ns#', 'rdf'],
+  ['http://purl.org/atompub/tombstones/1.0', 'at'],
   ['http://www.w3.org/1999/xhtml', ''],
 ];
 
@@ -75,9 +76,14 @@ export function parseFeed(bytes: Buffer, source: { url: string; contentType: str
   return feed;
 }
 
-/** Other tags may be a server's warning in front of a feed; these are not. */
+/** Other tags may be a server's warning in front of a feed; this one is not. */
 function startsWithHtml(text: string): boolean {
-  return /^\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html[\s>])/i.test(text.slice(0, 1024));
+  return /^\s*(?:<\?xml[^>]*>\s*)?<html[\s>]/i.test(text.slice(0, 1024));
+}
+
+/** Some servers put the document type of HTML before whatever they send. */
+function claimsToBeHtml(text: string): boolean {
+  return /^\s*(?:<\?xml[^>]*>\s*)?<!doctype\s+html/i.test(text.slice(0, 1024));
 }
 
 function describe(text: string, first: string, isPage: boolean): string {
@@ -99,13 +105,14 @@ function parseXmlFeed(text: string, feedUrl: string): ParsedFeed | null {
 function findRoot(text: string): Root | null {
   let root: Root | null = null;
   let seen = 0;
+  const most = claimsToBeHtml(text) ? 1 : MAX_TAGS_BEFORE_ROOT;
   const ignore = (): boolean => true;
   scanXml(text, {
     startTag(tag) {
       const kind = ROOTS.get(tag.name.slice(tag.name.indexOf(':') + 1).toLowerCase());
       if (kind !== undefined) root = { kind, start: tag.start };
       seen += 1;
-      return root === null && seen < MAX_TAGS_BEFORE_ROOT;
+      return root === null && seen < most;
     },
     endTag: ignore, text: ignore, cdata: ignore, skipped: ignore,
   });

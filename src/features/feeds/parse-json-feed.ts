@@ -1,9 +1,10 @@
 import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
+import { withoutControls } from '../../platform/markup/decode-text.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
 import type { IncomingFile } from '../posts/post-store.ts';
 import { addAttachment, MAX_FILES, mediaTypeOf, parseByteCount } from './collect-attachments.ts';
 import {
-  absoluteUrl, identifyItems, MAX_ITEMS, NotAFeedError, personNames, textToHtml, titleText, undeclaredToLine,
+  absoluteUrl, identifyItems, newestItems, NotAFeedError, personNames, textToHtml, titleText, undeclaredToLine,
   type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
@@ -13,13 +14,16 @@ export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {
   const feed = readDocument(text);
   const siteUrl = absoluteUrl(textIn(feed, 'home_page_url'), feedUrl);
   const author = authorsOf(feed);
-  const items = listIn(feed, 'items').filter(isJsonObject).slice(0, MAX_ITEMS);
+  const all = listIn(feed, 'items').filter(isJsonObject);
+  const items = newestItems(all, (item) => parseDate(textIn(item, 'date_published') || textIn(item, 'date_modified')));
   return {
     title: titleText(textIn(feed, 'title')),
     description: undeclaredToLine(textIn(feed, 'description')) || null,
     siteUrl,
     ttl: null,
     items: identifyItems(items.map((item) => readItem(item, siteUrl ?? feedUrl, author))),
+    deleted: [],
+    cut: null,
   };
 }
 
@@ -31,9 +35,10 @@ function readDocument(text: string): JsonObject {
     throw new NotAFeedError('the document looks like JSON but is not valid', { cause });
   }
   if (!isJsonObject(document)) throw new NotAFeedError('the document is JSON, but not a JSON Feed');
-  const isDeclared = /jsonfeed\.org/i.test(textIn(document, 'version'));
-  const isShapedLikeOne = Array.isArray(document['items'])
-    && [document['title'], document['home_page_url'], document['feed_url']].some((value) => typeof value === 'string');
+  const version = textIn(document, 'version');
+  const isDeclared = /jsonfeed\.org/i.test(version);
+  const isShapedLikeOne = Array.isArray(document['items']) && (/^1(?:\.[01])?$/.test(version)
+    || [document['title'], document['home_page_url'], document['feed_url']].some((value) => typeof value === 'string'));
   if (!isDeclared && !isShapedLikeOne) throw new NotAFeedError('the document is JSON, but not a JSON Feed');
   return document;
 }
@@ -94,7 +99,7 @@ function textIn(holder: JsonObject, name: string): string {
 }
 
 function scalarText(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  return typeof value === 'string' || typeof value === 'number' ? withoutControls(String(value)) : '';
 }
 
 /** A member that should be an array; a single value counts as an array of one. */

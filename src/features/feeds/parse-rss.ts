@@ -3,19 +3,23 @@ import {
 } from '../../platform/markup/xml-tree.ts';
 import { collectAttachments } from './collect-attachments.ts';
 import {
-  absoluteUrl, baseInside, firstDate, firstLine, identifyItems, lineOf, MAX_ITEMS, personNames, publishedInterval,
-  titleText, undeclaredToHtml, undeclaredToLine, type LinkBase, type ParsedFeed, type UnidentifiedItem,
+  absoluteUrl, baseInside, cutOf, firstDate, firstLine, identifyItems, lineOf, newestItems, personNames,
+  publishedInterval, titleText, undeclaredToHtml, undeclaredToLine, type LinkBase, type ParsedFeed,
+  type UnidentifiedItem,
 } from './feed-values.ts';
 
+const IDS = ['guid', 'atom:id', 'id', 'dc:identifier'];
 type RssContent = { html: string; summary: string | null; base: LinkBase };
 
 const TITLES = ['title', 'media:title', 'dc:title', 'itunes:title'];
-const DESCRIPTIONS = ['description', 'itunes:summary', 'googleplay:description', 'itunes:subtitle'];
+const DESCRIPTIONS = ['description', 'dc:description', 'itunes:summary', 'googleplay:description', 'itunes:subtitle'];
 const PUBLISHED = ['pubdate', 'dcterms:issued', 'dc:date', 'dcterms:created', 'atom:published', 'published', 'date'];
 const UPDATED = ['dcterms:modified', 'atom:updated', 'updated', 'lastbuilddate'];
 /** Where the whole text of an item is, by preference; the rest is a summary. */
 const FULL_CONTENT = ['content:encoded', 'body', 'atom:content', 'content', 'encoded'];
-const SHORT_CONTENT = ['description', 'atom:summary', 'summary', 'googleplay:description', 'media:description'];
+const SHORT_CONTENT = [
+  'description', 'atom:summary', 'summary', 'dc:description', 'googleplay:description', 'media:description',
+];
 const PLAIN_CONTENT = ['itunes:summary', 'itunes:subtitle'];
 
 /** RSS 0.90 to 2.0 and 1.0, with the modules that publishers use. */
@@ -24,21 +28,24 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
   const base = baseInside(channel, baseInside(root, { url: feedUrl, given: false }));
   const siteUrl = linkOf(channel, base.url);
   const itemBase = base.given || siteUrl === null ? base : { url: siteUrl, given: false };
-  const items = (channel === root ? [root] : [channel, root]).flatMap((parent) => childrenOf(parent, 'item'));
+  const all = (channel === root ? [root] : [channel, root]).flatMap((parent) => childrenOf(parent, 'item'));
+  const items = newestItems(all, (item) => firstDate(item, [...PUBLISHED, ...UPDATED], 1));
   const description = textOfFirst(channel, DESCRIPTIONS);
   return {
     title: firstTitle(channel),
     description: description === null ? null : undeclaredToLine(description) || null,
     siteUrl,
     ttl: publishedInterval(channel),
-    items: identifyItems(items.slice(0, MAX_ITEMS).map((item) => readItem(item, itemBase))),
+    items: identifyItems(items.map((item) => readItem(item, itemBase))),
+    deleted: [],
+    cut: cutOf(root, all, IDS),
   };
 }
 
 function readItem(item: XmlElement, outerBase: LinkBase): UnidentifiedItem {
   const base = baseInside(item, outerBase);
   const guid = childOf(item, 'guid');
-  const id = lineOf(guid) ?? (attributeOf(item, 'rdf:about') || firstLine(item, ['atom:id', 'id', 'dc:identifier']));
+  const id = lineOf(guid) ?? (attributeOf(item, 'rdf:about') || firstLine(item, IDS.slice(1)));
   const url = linkOf(item, base.url) ?? permalinkOf(guid);
   const content = contentOf(item, base);
   const updatedAt = firstDate(item, UPDATED);
@@ -93,7 +100,7 @@ function authorOf(item: XmlElement): string | null {
   const creators = personNames(childrenOf(item, 'dc:creator').map(textOf));
   if (creators !== null) return creators;
   const atomAuthor = childOf(item, 'atom:author');
-  const name = firstLine(item, ['author', 'itunes:author', 'googleplay:author'])
+  const name = firstLine(item, ['author', 'dc:author', 'itunes:author', 'googleplay:author'])
     ?? (atomAuthor === undefined ? null : firstLine(atomAuthor, ['atom:name', 'name']));
   return name === null ? null : personNames([name]);
 }

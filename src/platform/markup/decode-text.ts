@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { WINDOWS_1252 } from './entities.ts';
 
 type Utf32 = 'utf-32le' | 'utf-32be';
 
@@ -6,13 +7,30 @@ type Utf32 = 'utf-32le' | 'utf-32be';
 const DECLARATION_REACH = 1024;
 const ESCAPE = 0x1b;
 const REPLACEMENT = '\ufffd';
+const CONTROL = /[\x80-\x9f]/;
 
 /**
  * The text of a downloaded document; bad bytes become U+FFFD, it never throws. Order: byte order mark or NUL pattern,
- * valid UTF-8 whatever is declared, HTTP charset, XML declaration, windows-1252. A leading byte order mark is dropped.
+ * valid UTF-8 whatever is declared, HTTP charset, XML declaration, windows-1252. A leading byte order mark is dropped,
+ * and what would be a control character above 127 is the sign that windows-1252 has in its place.
  */
 export function decodeText(bytes: Buffer, contentType: string | null): string {
   if (isAscii(bytes) && !bytes.includes(ESCAPE) && !bytes.includes(0)) return bytes.toString('latin1');
+  return withoutControls(decode(bytes, contentType));
+}
+
+/** Programs that take windows-1252 for latin1 write `Don\u0092t`. One pass over the code units, whatever they are. */
+export function withoutControls(text: string): string {
+  if (!CONTROL.test(text)) return text;
+  const units = Buffer.from(text, 'utf16le');
+  for (let at = 0; at < units.length; at += 2) {
+    const low = units[at] ?? 0;
+    if (units[at + 1] === 0 && low >= 0x80 && low <= 0x9f) units.writeUInt16LE(WINDOWS_1252.charCodeAt(low - 0x80), at);
+  }
+  return units.toString('utf16le');
+}
+
+function decode(bytes: Buffer, contentType: string | null): string {
   const wide = wideEncoding(bytes);
   if (wide !== null) return decodeAs(bytes, wide);
   const declared = declaredEncodings(bytes, contentType);

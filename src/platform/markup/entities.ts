@@ -6,7 +6,7 @@ const LONGEST_NAME = Math.max(...[...NAMED.keys()].map((name) => name.length));
 const LONGEST_LEGACY_NAME = Math.max(...[...LEGACY].map((name) => name.length));
 
 /** The characters of 0x80 to 0x9F; the five unused bytes keep the control character they would be in latin1. */
-const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
+export const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 
 const MAX_CODE_POINT = 0x10ffff;
 const REPLACEMENT = '\ufffd';

@@ -16,6 +16,8 @@ export type XmlElement = {
   end: number;
   /** Whether the range holds, between its children, anything that is not text: CDATA, comments, stray end tags. */
   hasSections: boolean;
+  /** Whether the document ended before its end tag. */
+  isCut: boolean;
   children: XmlElement[];
   attributes: ReadonlyMap<string, string> | null;
 };
@@ -50,6 +52,7 @@ export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElemen
   let root: XmlElement | null = null;
   let count = 0;
   scanXml(source, { startTag, endTag, text, cdata: markSection, skipped: markSection }, options.from);
+  for (const { element } of open) element.isCut = true;
   closeDownTo(0, source.length, source.length);
   return root;
 
@@ -168,7 +171,7 @@ function createElement(name: string, source: string, tag: XmlStartTag): XmlEleme
   const { start, attributesStart, attributesEnd, end } = tag;
   return {
     name, source, start, attributesStart, attributesEnd, innerStart: end, innerEnd: end, end,
-    hasSections: false, children: [], attributes: null,
+    hasSections: false, isCut: false, children: [], attributes: null,
   };
 }
 
