@@ -22,8 +22,11 @@ test('names are read as browsers write them', () => {
     ['name="a"; filename="ends\\"', 'a', 'ends\\'],
     ['name="a; filename=b"; filename="c; name=d"', 'a; filename=b', 'c; name=d'],
     ['name="a"; size=3; filename="b"', 'a', 'b'],
-    ["name=\"a\"; filename=\"b\"; filename*=UTF-8''evil.html; name*=UTF-8''c", 'a', 'b'],
-    ["name=\"a\"; filename*=UTF-8''evil.html", 'a', null],
+    ["name=\"a\"; filename*=UTF-8''na%C3%AFve%20b.txt", 'a', 'naïve b.txt'],
+    ["name=a; filename=\"na_ve b.txt\"; filename*=utf-8''na%C3%AFve%20b.txt", 'a', 'naïve b.txt'],
+    ["name=\"a\"; filename*=utf-8'de'b%22.txt; filename=c; name*=UTF-8''d", 'a', 'b".txt'],
+    ['name="a"; filename="a.txt";', 'a', 'a.txt'],
+    ['name="a" ; ', 'a', null],
   ];
   for (const [parameters, name, filename] of cases) {
     const part = readOnlyPart(disposition(parameters));
@@ -35,7 +38,12 @@ test('a part with two meanings, or none, is refused', () => {
   const heads: (string | Buffer)[] = [
     '', 'Content-Type: text/plain', 'Content-Disposition: attachment; name="a"', 'Content-Disposition: form-data',
     'Content-Disposition: form-data; filename="a"', 'Content-Disposition: form-data; name',
-    'Content-Disposition: form-data; name=', 'Content-Disposition: form-data; name="a";',
+    'Content-Disposition: form-data; name=', 'Content-Disposition: form-data; name="a";;',
+    'Content-Disposition: form-data; name="a"; ;', "Content-Disposition: form-data; name*=UTF-8''a",
+    ...[
+      "UTF-8''%ff", "UTF-8''%c3%28", "UTF-8''100%", "UTF-8''%zz", "iso-8859-1''a", 'plain.txt', "''a", "UTF-8''a;b",
+      '""', "UTF-8''a'b", "UTF-8''%00", "UTF-8''a%0Db",
+    ].map((name) => `Content-Disposition: form-data; name="a"; filename*=${name}`),
     'Content-Disposition: form-data; name="a"; name="b"', 'Content-Disposition: form-data; name="a"; Name="a"',
     'Content-Disposition: form-data; name="a"; filename="a"; filename="b"',
     'Content-Disposition: form-data; name="a"\r\nContent-Disposition: form-data; name="a"',

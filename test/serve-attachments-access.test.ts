@@ -21,7 +21,7 @@ async function statuses(hub: Hub, path: string, people: (Client | undefined)[], 
   return given;
 }
 
-test('files of a private post are for those who see it, its owner and administrators, and kept by no cache', async (t) => {
+test('files of a private post are for those who see it, its owner and administrators, and no shared cache keeps them', async (t) => {
   const { hub, ada } = await hubWithOwnPosts(t);
   const [bob, carol] = [await hub.person('bob'), await hub.person('carol')];
   const sourceId = await ownSource(bob, 'private');
@@ -30,9 +30,9 @@ test('files of a private post are for those who see it, its owner and administra
 
   assert.deepEqual(await statuses(hub, path, people, `"${attachment.sha256}"`), [200, 200, 404, 404]);
   const served = await getFile(hub, path, { as: bob });
-  assert.equal(served.headers.get('cache-control'), 'private, no-store');
+  assert.equal(served.headers.get('cache-control'), 'private, no-cache');
   const known = await getFile(hub, path, { as: bob, headers: { 'if-none-match': `"${attachment.sha256}"` } });
-  assert.deepEqual([known.status, known.headers.get('cache-control')], [304, 'private, no-store']);
+  assert.deepEqual([known.status, known.headers.get('cache-control')], [304, 'private, no-cache']);
   const refused = await getFile(hub, path);
   const unknown = await getFile(hub, '/attachments/999-0123456789abcdef/a.txt');
   assert.equal(refused.body.toString(), unknown.body.toString(), 'nobody learns that there is one');
@@ -67,7 +67,7 @@ test('files follow their source when it becomes private, and public again', asyn
 
   assert.equal((await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' })).status, 200);
   assert.deepEqual(await statuses(hub, path, people), [200, 404, 404]);
-  assert.equal((await getFile(hub, path, { as: ada })).headers.get('cache-control'), 'private, no-store');
+  assert.equal((await getFile(hub, path, { as: ada })).headers.get('cache-control'), 'private, no-cache');
 
   assert.equal((await ada.patch(`/api/sources/${sourceId}`, { visibility: 'public' })).status, 200);
   assert.deepEqual(await statuses(hub, path, people), [200, 200, 200]);

@@ -45,7 +45,7 @@ test('every file comes back byte for byte as what it was verified to be; only im
     assert.equal(served.headers.get('content-length'), String(Buffer.byteLength(content)));
     assert.equal(served.headers.get('etag'), `"${sha256}"`);
     assert.equal(served.headers.get('accept-ranges'), 'bytes');
-    assert.equal(served.headers.get('cache-control'), 'public, max-age=31536000, immutable');
+    assert.equal(served.headers.get('cache-control'), 'public, max-age=0, must-revalidate');
     assert.deepEqual([attachment.sha256, attachment.bytes], [sha256, Buffer.byteLength(content)]);
     assertHarmless(served, kind === 'inline' ? 'cross-origin' : 'same-origin');
   }
@@ -115,7 +115,7 @@ test('who has a file is told so by 304, with all that a cache must keep, public 
     const served = await getFile(hub, path, { headers: { 'if-none-match': header } });
     assert.equal(served.status, status, header);
     assert.equal(served.headers.get('etag'), etag);
-    assert.equal(served.headers.get('cache-control'), 'public, max-age=31536000, immutable');
+    assert.equal(served.headers.get('cache-control'), 'public, max-age=0, must-revalidate');
     assert.equal(served.body.length, status === 304 ? 0 : 4);
   }
   const both = await getFile(hub, path, { headers: { 'if-none-match': etag, range: 'bytes=0-1' } });

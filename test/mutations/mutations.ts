@@ -239,7 +239,7 @@ export const MUTATIONS: Mutation[] = [
     from: '|| !post || !maySeePost(hub, post, viewer)',
     to: '|| !post',
     test: 'test/serve-attachments-access.test.ts',
-    name: 'files of a private post are for those who see it, its owner and administrators, and kept by no cache',
+    name: 'files of a private post are for those who see it, its owner and administrators, and no shared cache keeps them',
   },
   {
     promise: 'a session that ends while a body is still coming does nothing more',
@@ -1656,6 +1656,7 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/search.test.ts',
     name: 'a large source changes its readers at once, and its posts follow in steps that a stop only puts off',
   },
+
 
   // One hub for each DATA_DIR.
   {

@@ -13,8 +13,9 @@ import { HttpError } from './reply.ts';
  *   practice disagree on whether that part is over.
  * - Lines end in CRLF. A bare CR or LF, a control character, a folded line, a space before the colon or bytes that are
  *   not UTF-8 in the headers of a part are errors. So is a header or parameter that comes twice.
- * - Every part needs `Content-Disposition: form-data` with a name, which may be empty. `filename*` and `name*` are
- *   ignored (RFC 7578 §4.2). Names are UTF-8 with %22, %0D and %0A undone; a backslash stands for itself.
+ * - Every part needs `Content-Disposition: form-data` with a name, which may be empty; `name*` is ignored. Names are
+ *   UTF-8 with %22, %0D and %0A undone; a backslash stands for itself. `filename*`, which some programs send although
+ *   RFC 7578 §4.2 forbids it, wins over `filename` and is an error unless it is UTF-8 as RFC 8187 has it.
  * - A part with a filename is a file whatever its type, any other a field. Nested multipart is data like any other.
  * - A Content-Transfer-Encoding other than 7bit, 8bit or binary is an error: nothing is decoded, nothing kept encoded.
  */
@@ -216,6 +217,7 @@ export type HeadLimits = { headers: number; nameBytes: number; filenameBytes: nu
 
 const BCHARS = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/; // RFC 2046 §5.1.1
 const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00-\x08\x0a-\x1f\x7f]*)$/; // RFC 9110 §5.1, §5.5
+const EXTENDED = /^utf-8'[\w-]*'((?:%(?![01][0-9a-f]|7f)[0-9a-f]{2}|[!#$&+.^_`|~0-9a-z-])+)$/i; // RFC 8187 §3.2.1
 const IDENTITY_ENCODINGS = ['7bit', '8bit', 'binary'];
 const UTF8_NAMES = ['utf-8', 'utf8', 'us-ascii'];
 const DEFAULT_TYPE = 'text/plain'; // RFC 7578 §4.4
@@ -276,15 +278,31 @@ function readHeaders(block: Buffer, limit: number): Map<string, string> {
 }
 
 function readDisposition(header: string | undefined): { name: string; filename: string | null } {
-  const disposition = readParameters(header ?? '');
+  const disposition = readParameters(withoutLastSemicolon(header ?? ''));
   if (disposition?.value.toLowerCase() !== 'form-data') {
     throw new HttpError(400, 'A part has no proper Content-Disposition (quotation marks in names are written %22).');
   }
   const { parameters } = disposition;
   const name = parameters.get('name');
-  const filename = parameters.get('filename');
+  const [filename, extended] = [parameters.get('filename'), parameters.get('filename*')];
   if (name === undefined) throw new HttpError(400, 'A part has no name.');
+  if (extended !== undefined) return { name: unescapeName(name), filename: decodeExtended(extended) };
   return { name: unescapeName(name), filename: filename === undefined ? null : unescapeName(filename) };
+}
+
+function withoutLastSemicolon(header: string): string {
+  return header.endsWith(';') ? header.slice(0, -1).trimEnd() : header;
+}
+
+/** A value of RFC 8187 in UTF-8, without control characters. */
+function decodeExtended(value: string): string {
+  const encoded = EXTENDED.exec(value)?.[1];
+  try {
+    if (encoded !== undefined) return decodeURIComponent(encoded);
+  } catch {
+    // Its bytes are not UTF-8.
+  }
+  throw new HttpError(400, 'The filename* of a part is not UTF-8 as RFC 8187 has it.');
 }
 
 /** Undoes exactly what browsers do to names (WHATWG HTML, multipart/form-data encoding algorithm). */
