@@ -1605,6 +1605,16 @@ export const MUTATIONS: Mutation[] = [
     name: 'the data folder is made for the hub alone, and what is written there too',
   },
 
+  // What the hub is told is true, or refused.
+  {
+    promise: 'the hub is not its own source, by whatever address',
+    file: 'src/platform/net/outbound-fetch.ts',
+    from: 'assertWanted(url, addresses.map(({ address }) => address), request);',
+    to: '',
+    test: 'test/own-feeds.test.ts',
+    name: 'an address that leads to the hub itself is refused as a source, also by a redirect or a page, and never asked',
+  },
+
   // Confinement.
   {
     promise: 'of /proc only single files are readable',

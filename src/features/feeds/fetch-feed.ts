@@ -6,6 +6,7 @@ import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { Validators } from '../sources/sync-state-store.ts';
+import { leadsHere } from './own-address.ts';
 import { findFeedLinks, isHtmlPage, parseFeed } from './parse-feed.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
 
@@ -62,14 +63,16 @@ export async function fetchFeed(
 }
 
 function request(
-  { outbound }: Hub, url: string, { etag, lastModified }: Validators, signal?: AbortSignal,
+  { outbound, config }: Hub, url: string, { etag, lastModified }: Validators, signal?: AbortSignal,
 ): Promise<OutboundResponse> {
   const headers = {
     accept: ACCEPT,
     ...(etag ? { 'if-none-match': etag } : {}),
     ...(lastModified ? { 'if-modified-since': lastModified } : {}),
   };
-  return outbound({ url, headers, maxBytes: MAX_BYTES, ...(signal ? { signal } : {}) });
+  const refuse = (to: URL, addresses: readonly string[]): string | null =>
+    leadsHere(config, to, addresses) ? `${to.host} is this hub itself, which cannot be its own source` : null;
+  return outbound({ url, headers, maxBytes: MAX_BYTES, refuse, ...(signal ? { signal } : {}) });
 }
 
 function requireSuccess({ status, url, headers }: OutboundResponse, now: number): void {

@@ -11,9 +11,16 @@ export { OutboundError };
 /**
  * Of the headers only Accept, Accept-Language, If-None-Match and If-Modified-Since are sent, along all redirects
  * (validators belong to the answer at their end); Authorization and Cookie never are.
- * `maxBytes` limits the body both as it comes and unpacked.
+ * `maxBytes` limits the body both as it comes and unpacked. `refuse` may say why a URL is not to be fetched, also one
+ * that a redirect leads to: asked before its name is looked up (then without addresses), and again after.
  */
-type OutboundRequest = { url: string; headers?: Record<string, string>; maxBytes: number; signal?: AbortSignal };
+type OutboundRequest = {
+  url: string;
+  headers?: Record<string, string>;
+  maxBytes: number;
+  signal?: AbortSignal;
+  refuse?: (url: URL, addresses: readonly string[]) => string | null;
+};
 
 /**
  * The last answer of the chain, of any status that is not a redirect; `url` is where it came from. The body is
@@ -88,11 +95,18 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
 
   function ask(url: URL, who: string, request: OutboundRequest, signal: AbortSignal): Promise<Answer> {
     return inLane(url.host, signal, async () => {
+      assertWanted(url, [], request);
       const addresses = await resolveTarget(url, who, guard, signal);
+      assertWanted(url, addresses.map(({ address }) => address), request);
       const headers = headersFor(request.headers ?? {}, userAgent);
       return exchange({ url, who, addresses, headers, maxBytes: request.maxBytes, headerMs, idleMs, signal });
     });
   }
+}
+
+function assertWanted(url: URL, addresses: readonly string[], { refuse }: OutboundRequest): void {
+  const reason = refuse?.(url, addresses) ?? null;
+  if (reason !== null) throw new OutboundError('blocked', reason);
 }
 
 /** A signal that aborts after the time limit or with the caller's own; `stop` releases both. */

@@ -51,7 +51,7 @@ export function parseTarget(text: string, redirectedFrom?: URL): URL {
 }
 
 /** The port a connection goes to, the scheme's own where none is named. */
-function portOf(url: URL): number {
+export function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);
   return url.protocol === 'https:' ? 443 : 80;
 }
