@@ -27,6 +27,7 @@ async function hubWithPosts(t: TestContext, items: Item[]) {
   const ada = await hub.person('ada');
   const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
   assert.equal(added.status, 201, added.text);
+  await hub.work(); // which reads a large feed
   return { hub, ada, sourceId: added.json<{ id: number }>().id };
 }
 

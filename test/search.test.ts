@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { searchIndex } from '../src/features/posts/search-index-store.ts';
 import type { Client } from './support/client.ts';
 import { hubWithOwnPosts, ownSource } from './support/own-posts.ts';
 import type { Hub } from './support/hub.ts';
@@ -105,13 +106,19 @@ test('a large source changes its readers at once, and its posts follow in steps 
     const put = hub.db.prepare<[number, string, number]>('post', `
       INSERT INTO posts (source_id, guid, is_public, owner_id, title, summary, content_hash, published_at, updated_at,
                          created_at, content_html) VALUES (?, ?, 1, 1, 'Old', '', 'hash', ?, 0, 0, 'an owl')`);
-    for (let index = 0; index < 300; index++) put.run(sourceId, `g${index}`, index);
+    for (let id = 1; id <= 300; id++) {
+      put.run(sourceId, `g${id}`, id);
+      const terms = { searchTitle: 'Old', searchText: 'an owl' };
+      const row = { id, sourceId, publishedAt: id, searchKey: null, isPublic: 1, ownerId: 1, ...terms };
+      searchIndex(hub.handle).put(row);
+    }
   });
   const shown = async (client: Client) => (await search(client, '')).length;
 
   await ada.patch(path, { visibility: 'private' });
   assert.equal(count('WHERE is_public = 1'), 250, 'the newest ones at once');
   assert.deepEqual([await shown(hub.anybody), await shown(ben)], [0, 0], 'nobody sees what does not follow yet');
+  assert.deepEqual([await search(ben, 'owl'), (await search(ada, 'owl')).length], [[], 30], 'nor finds it');
   assert.equal((await ben.get('/api/posts/1')).status, 404);
   assert.equal(await shown(ada), 30, 'a page of those that follow');
   assert.equal((await ada.get('/api/posts/1')).status, 200);

@@ -379,6 +379,7 @@ test('what a publisher makes very long is cut: titles, authors, addresses, conte
   const item = { guid: 'a', title: long, content: `<p>${long}</p>`.repeat(10), link: `https://blog.test/${long.replaceAll(' ', '')}`, extra: enclosures.join('') };
   const origin = await startOrigin(t, { '/feed': serving(() => rss(long, [item])) });
   const id = await follow(await hub.person('ada'), `${origin.url}/feed`);
+  await hub.work();
   const post = (await hub.anybody.get('/api/posts')).json<{ items: { title: string; url: null; contentHtml: string; attachments: [] }[] }>().items[0];
 
   assert.ok(source(hub, id).title.length <= 200);

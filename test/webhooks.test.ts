@@ -274,7 +274,7 @@ test('ids of events are forgotten after 7 days, and those of younger ones are no
 
 test('a long post that is repeated or beyond the rate limit is not sanitised first', async (t) => {
   const { hub, hook } = await hubWithWebhook(t);
-  const prepared = await countCalls(t, '/posts/ingest-posts.ts', 'preparePosts');
+  const prepared = await countCalls(t, '/posts/ingest-posts.ts', 'hashOf');
   const content_html = 'long '.repeat(1_000);
   const first = eventOf(hub, hook.secret, 'post.published', { id: 'a', title: 'A', content_html });
   const receive = ({ rawHeaders, body }: typeof first): Promise<void> =>

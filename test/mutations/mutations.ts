@@ -204,7 +204,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'posts of private sources are in nobody else’s lists',
     file: 'src/features/posts/post-store.ts',
-    from: 'WHERE p.is_public = 1 AND ${AFTER}',
+    from: 'WHERE p.is_public = 1 AND ${IN_ITS_LIST} AND ${AFTER}',
     to: 'WHERE p.is_public >= 0 AND ${AFTER}',
     test: 'test/sources.test.ts',
     name: 'a private source and its posts exist for nobody but its owner and administrators, wherever one looks',
@@ -212,10 +212,10 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'posts of private sources are found by nobody else',
     file: 'src/features/posts/post-store.ts',
-    from: '(p.is_public = 1 OR p.owner_id = ?)',
-    to: '(p.is_public >= 0 OR p.owner_id = ?)',
-    test: 'test/sources.test.ts',
-    name: 'a private source and its posts exist for nobody but its owner and administrators, wherever one looks',
+    from: "(s.visibility = 'public' OR s.owner_id = ?)",
+    to: "(s.visibility <> '' OR s.owner_id = ?)",
+    test: 'test/search.test.ts',
+    name: 'a large source changes its readers at once, and its posts follow in steps that a stop only puts off',
   },
   {
     promise: 'a private source exists for nobody else',
@@ -488,7 +488,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'content of feeds is sanitised before it is stored',
     file: 'src/features/posts/ingest-posts.ts',
-    from: 'sanitizeHtml(contentHtml.slice(0, MAX.content), { baseUrl })',
+    from: 'await inSteps(sanitizingHtml(contentHtml.slice(0, MAX.content), { baseUrl }))',
     to: 'contentHtml.slice(0, MAX.content)',
     test: 'test/posts.test.ts',
     name: 'content is sanitised before anybody sees it, titles and summaries are text',
@@ -1740,5 +1740,21 @@ export const MUTATIONS: Mutation[] = [
     to: 'LIMIT',
     test: 'test/server.test.ts',
     name: 'who is not signed in may send 16 KiB of JSON or of a form, members a megabyte',
+  },
+  {
+    promise: 'a long text is sanitised in steps, between which others are answered',
+    file: 'src/platform/markup/in-steps.ts',
+    from: 'while (read(STEP)) await setImmediate();',
+    to: 'while (read(STEP));',
+    test: 'test/long-posts.test.ts',
+    name: 'a long post is read in steps, between which everybody else has a turn',
+  },
+  {
+    promise: 'web leaves the posts of a large feed to the worker',
+    file: 'src/features/feeds/fetch-feed.ts',
+    from: 'const isPartial = recognise === true && response.body.length > LARGE;',
+    to: 'const isPartial = false;',
+    test: 'test/long-posts.test.ts',
+    name: 'a large feed is recognised by its beginning, and the worker reads it at once',
   },
 ];

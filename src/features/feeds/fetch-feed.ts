@@ -7,10 +7,13 @@ import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshn
 import type { Hub } from '../hub/hub.ts';
 import type { Validators } from '../sources/sync-state-store.ts';
 import { leadsHere } from './own-address.ts';
+import { LARGE, parseBeginning } from './parse-beginning.ts';
 import { findFeedLinks, isHtmlPage, parseFeed } from './parse-feed.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
+/** Of a web page, whose feeds are named at its beginning. */
+const PAGE_BYTES = 512 * 1024;
 const VALIDATOR_MAX = 1_000; // characters
 const DEFAULT_RETRY_AFTER = 60 * SECOND;
 const ACCEPT = 'application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, ' +
@@ -26,20 +29,22 @@ export type FetchedFeed = {
   validators: Validators;
   /** Milliseconds that the headers ask to wait before the next request; 0 for nothing said. */
   askedFor: number;
+  /** Where only the beginning of a large document was read: `feed` has its title, but not all its posts. */
+  isPartial?: boolean;
 };
 
 /** The publisher says that the feed is gone for good (410). */
 export class FeedGoneError extends Error {}
 
-/** `discover`: a web page is answered with the feed that it advertises. */
-type FetchOptions = { discover: boolean; signal?: AbortSignal };
+/** `discover`: a web page is answered with the feed that it advertises. `recognise`: of a large one only its title. */
+type FetchOptions = { discover: boolean; recognise?: boolean; signal?: AbortSignal };
 
 /**
  * Fetches and reads one feed. Every error's message is for the owner of the source; it is a FeedGoneError after 410, a
  * RetryLaterError where the publisher asks to be left alone (429, or 503 with Retry-After).
  */
 export async function fetchFeed(
-  hub: Hub, url: string, validators: Validators, { discover, signal }: FetchOptions,
+  hub: Hub, url: string, validators: Validators, { discover, recognise, signal }: FetchOptions,
 ): Promise<FetchedFeed> {
   const response = await request(hub, url, validators, signal);
   const { headers } = response;
@@ -53,12 +58,16 @@ export async function fetchFeed(
   const stays = permanentAddress(url, response);
   if (bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
   try {
-    const feed = parseFeed(response.body, { url: response.url, contentType: contentTypeOf(response) });
-    return { feed, url: stays, validators: fresh, askedFor };
+    const isPartial = recognise === true && response.body.length > LARGE;
+    const parse = isPartial ? parseBeginning : parseFeed;
+    const feed = parse(response.body, { url: response.url, contentType: contentTypeOf(response) });
+    return { feed, url: stays, validators: fresh, askedFor, isPartial };
   } catch (error) {
     const advertised = discover && error instanceof NotAFeedError ? advertisedFeed(response) : undefined;
     if (!advertised) throw error;
-    return fetchFeed(hub, advertised, NO_VALIDATORS, { discover: false, ...(signal ? { signal } : {}) });
+    return fetchFeed(hub, advertised, NO_VALIDATORS, {
+      discover: false, ...(recognise && { recognise }), ...(signal && { signal }),
+    });
   }
 }
 
@@ -109,7 +118,7 @@ function usable(validator: string | undefined): string | null {
 }
 
 function advertisedFeed(response: OutboundResponse): string | undefined {
-  const page = decodeText(response.body, contentTypeOf(response));
+  const page = decodeText(response.body.subarray(0, PAGE_BYTES), contentTypeOf(response));
   return isHtmlPage(page) ? findFeedLinks(page, response.url)[0]?.url : undefined;
 }
 

@@ -38,7 +38,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
         countRun(hub, job, 'error');
       };
     }
-    const store = prepareSync(hub, source, fetched);
+    const store = await prepareSync(hub, source, fetched);
     return () => countRun(hub, job, store(sourceId) > 0 ? 'changed' : 'unchanged');
   },
 
@@ -67,9 +67,11 @@ type FetchedSource = Pick<SyncState, 'url' | 'ttl'> & { sourceId: number | null 
  * Prepares what a fetched feed leaves behind, which includes sanitising its posts. The function that it returns stores
  * it, in the caller's transaction, and says how many posts changed.
  */
-function prepareSync(hub: Hub, source: FetchedSource, fetched: FetchedFeed): (sourceId: number) => number {
+async function prepareSync(
+  hub: Hub, source: FetchedSource, fetched: FetchedFeed,
+): Promise<(sourceId: number) => number> {
   const { feed, url, validators, askedFor } = fetched;
-  const prepared = feed ? preparePosts(hub, source.sourceId, feed.items) : [];
+  const prepared = feed ? await preparePosts(hub, source.sourceId, feed.items) : [];
   const wait = Math.max(askedFor, (feed ? feed.ttl : source.ttl) ?? 0);
 
   return (sourceId) => {
@@ -85,14 +87,22 @@ function prepareSync(hub: Hub, source: FetchedSource, fetched: FetchedFeed): (so
   };
 }
 
-/** A feed that was fetched, read and sanitised; `store` leaves its posts with a source, in the caller's transaction. */
+/** Storing more of them would keep others waiting. */
+const MANY_ITEMS = 150;
+
+/**
+ * A feed that was fetched and read; `store` leaves its posts with a source, in the caller's transaction. Those of a
+ * large feed are left to the worker: the source is due as soon as it is there.
+ */
 export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
 
 /** Opens the feed at an address, or the one that a page there advertises. Errors are for whoever named it. */
 export async function openFeed(hub: Hub, address: string): Promise<OpenedFeed> {
-  const fetched = await fetchFeed(hub, address, NO_VALIDATORS, { discover: true });
-  const { url, feed } = fetched;
-  return { url, title: feed?.title ?? '', store: prepareSync(hub, { sourceId: null, url, ttl: null }, fetched) };
+  const fetched = await fetchFeed(hub, address, NO_VALIDATORS, { discover: true, recognise: true });
+  const { url, feed, isPartial } = fetched;
+  const title = feed?.title ?? '';
+  if (isPartial || (feed?.items.length ?? 0) > MANY_ITEMS) return { url, title, store: () => {} }; // it is due at once
+  return { url, title, store: await prepareSync(hub, { sourceId: null, url, ttl: null }, fetched) };
 }
 
 /** The publisher took the feed away. */

@@ -11,6 +11,7 @@ export const LIMITS = {
   'join': [429, 'Attempts to join from one address: 20 at once, then one a minute.'],
   'add-source': [429, 'Feeds that one account adds: 30 at once, then one every 20 seconds.'],
   'add-source-at-once': [503, 'Feeds that are opened at once in order to be added, with those that wait.'],
+  'long-posts': [503, 'Posts of more than 20,000 characters that are read at once, with those that wait.'],
   'sync-now': [429, 'Synchronisations that one account asks for: 10 at once, then one a minute.'],
   'webhook-rate': [429, 'Events of one webhook: 10,000 at once, then 100 a second.'],
   'cache-fetches': [503, 'Remote files that are fetched at once, of one host and of all.'],

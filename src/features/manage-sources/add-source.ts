@@ -16,7 +16,7 @@ import { createWebhook, type WebhookAccess } from '../webhooks/manage-webhooks.t
 /** Each look at an address is a request to somebody else's server. */
 const ADD_LIMIT: NamedLimit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
 
-/** Reading a large feed takes the processor for up to a second: others are served in between. */
+/** Each may be of 10 MiB, in memory until it is recognised. */
 const OPENED_AT_ONCE = 2;
 const WAITING = 50;
 

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
-import { plainText } from '../../platform/markup/plain-text.ts';
+import { setImmediate } from 'node:timers/promises';
+import { createSlots } from '../../platform/limit-concurrency.ts';
+import { inSteps, STEP } from '../../platform/markup/in-steps.ts';
+import { plainText, readingText } from '../../platform/markup/plain-text.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
-import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
+import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
-import { counts, type Hub } from '../hub/hub.ts';
+import { counts, metLimit, once, type Hub } from '../hub/hub.ts';
 import {
   posts, type IncomingFile, type IncomingPost, type Post, type PreparedPost, type SearchTerms,
 } from './post-store.ts';
@@ -30,11 +33,32 @@ export type PreparedPosts = { position: number; prepared: PreparedPost }[];
  * Sanitises what is new or changed: the slow part, outside any transaction. `sourceId` is null where it is not known
  * yet what is new.
  */
-export function preparePosts(hub: Hub, sourceId: number | null, items: IncomingPost[]): PreparedPosts {
-  return items
+export async function preparePosts(
+  hub: Hub, sourceId: number | null, items: IncomingPost[],
+): Promise<PreparedPosts> {
+  const wanted = items
     .map((post, position) => ({ post, position, contentHash: hashOf(post) }))
-    .filter(({ post, contentHash }) => sourceId === null || !posts(hub).isSettled(sourceId, post.guid, contentHash))
-    .map(({ post, position, contentHash }) => ({ position, prepared: preparePost(sanitized(post), contentHash) }));
+    .filter(({ post, contentHash }) => sourceId === null || !posts(hub).isSettled(sourceId, post.guid, contentHash));
+  const ready: PreparedPosts = [];
+  let sincePause = 0;
+  for (const { post, position, contentHash } of wanted) {
+    ready.push({ position, prepared: await preparePost(await sanitized(post), contentHash) });
+    sincePause += MAX.title + post.contentHtml.length;
+    if (sincePause > STEP) await setImmediate();
+    if (sincePause > STEP) sincePause = 0;
+  }
+  return ready;
+}
+
+/** Long posts that wait at once while one is being read. */
+const WAITING = 40;
+
+const slots = once((hub: Hub) => createSlots(1, WAITING,
+  () => metLimit(hub, 'long-posts', 10, 'Too many long posts are being read at once.')));
+
+/** Does work with a text of that length; with a long one when no other is being worked with, or throws 503. */
+export async function inTurn<Result>(hub: Hub, length: number, work: () => Promise<Result>): Promise<Result> {
+  return length > STEP ? slots(hub)(work) : work();
 }
 
 /**
@@ -56,10 +80,10 @@ export function storePosts(hub: Hub, sourceId: number, kind: string, items: Prep
 }
 
 /** What is stored of a post whose markup is sanitised: within the limits, with its summary, search text and files. */
-export function preparePost(post: IncomingPost, contentHash: string): PreparedPost {
+export async function preparePost(post: IncomingPost, contentHash: string): Promise<PreparedPost> {
   const { contentHtml } = post;
-  const content = plainText(contentHtml);
-  const summary = post.summary ? plainText(post.summary.slice(0, MAX.content)) : content;
+  const content = await inSteps(readingText(contentHtml));
+  const summary = post.summary ? await inSteps(readingText(post.summary.slice(0, MAX.content))) : content;
   const author = post.author && excerpt(post.author, MAX.author);
   const title = excerpt(post.title, MAX.title) || excerpt(content, 80);
   return {
@@ -89,9 +113,9 @@ function hashOf(post: IncomingPost): string {
   return createHash('sha256').update(JSON.stringify(post)).digest('base64url');
 }
 
-function sanitized(post: IncomingPost): IncomingPost {
+async function sanitized(post: IncomingPost): Promise<IncomingPost> {
   const { contentHtml, baseUrl } = post;
-  return { ...post, contentHtml: sanitizeHtml(contentHtml.slice(0, MAX.content), { baseUrl }) };
+  return { ...post, contentHtml: await inSteps(sanitizingHtml(contentHtml.slice(0, MAX.content), { baseUrl })) };
 }
 
 /** The files beside a post, each address once, and the images within it that are not among them. */

@@ -206,9 +206,9 @@ export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
     writePost(hub, { ...values, sourceId: String(source.id) }, files, req));
 }
 
-export function showChangePost(hub: Hub, { params, viewer }: MemberRequest): Reply {
+export async function showChangePost(hub: Hub, { params, viewer }: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(params), viewer);
-  return page(changePostPage(post, formOf(hub, valuesOf(post))));
+  return page(changePostPage(post, formOf(hub, await valuesOf(post))));
 }
 
 export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -244,8 +244,8 @@ function formOf({ config }: Hub, values: Values, problem?: HttpError): PostForm 
 }
 
 /** The post as its form shows it: as text where it was written as text, else as markup. */
-function valuesOf({ title, contentHtml, url }: WholePost): Values {
-  const text = paragraphsToText(contentHtml);
+async function valuesOf({ title, contentHtml, url }: WholePost): Promise<Values> {
+  const text = await paragraphsToText(contentHtml);
   const content = text ?? contentHtml;
   return { title, content, contentType: text === undefined ? 'text/html' : 'text/plain', url: url ?? '' };
 }

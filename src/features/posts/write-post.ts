@@ -3,20 +3,23 @@ import { createInput, type Input } from '../../platform/http/input.ts';
 import { invalid, notFound } from '../../platform/http/reply.ts';
 import { decodeEntities } from '../../platform/markup/entities.ts';
 import { escapeHtml } from '../../platform/markup/escape-html.ts';
-import { sanitizeHtml } from '../../platform/markup/sanitize-html.ts';
+import { inSteps, type Reading } from '../../platform/markup/in-steps.ts';
+import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import { attachFiles, keepFiles, type ReceivedFile } from '../attachments/receive-upload.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, type Hub } from '../hub/hub.ts';
-import { preparePost } from './ingest-posts.ts';
+import { inTurn, preparePost } from './ingest-posts.ts';
 import { changeablePost, writableSource } from './post-access.ts';
 import { posts, type WholePost, type PreparedPost } from './post-store.ts';
 
 const MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
 
-/** What somebody wrote, checked and sanitised. */
-type Draft = { title: string; contentHtml: string; url: string | null; publishedAt: number };
+/** What somebody wrote, checked. The markup is sanitised where it is that of a stored post. */
+type Draft = { title: string; contentHtml: string; isSanitized: boolean; url: string | null; publishedAt: number };
+
+const NOTHING: Omit<Draft, 'publishedAt'> = { title: '', contentHtml: '', isSanitized: true, url: null };
 
 /** What was sent of a post, by member. */
 type Values = Record<string, unknown>;
@@ -28,7 +31,7 @@ type Values = Record<string, unknown>;
 export async function writePost(hub: Hub, values: Values, files: ReceivedFile[], by: By): Promise<WholePost> {
   const { sourceId, draft } = readNewPost(values, hub.clock());
   writableSource(hub, sourceId, by.viewer);
-  const prepared = prepare(`urn:uuid:${randomUUID()}`, draft, hub.clock());
+  const prepared = await prepare(hub, `urn:uuid:${randomUUID()}`, draft);
   await keepFiles(hub, files);
   return hub.db.write('create post', () => {
     const source = writableSource(hub, sourceId, by.viewer);
@@ -47,8 +50,8 @@ export async function rewritePost(
   hub: Hub, id: number, values: Values, files: ReceivedFile[], by: By,
 ): Promise<WholePost> {
   const before = changeablePost(hub, id, by.viewer);
-  const draft = readChangedPost(values, before, hub.clock());
-  const prepared = prepare(before.guid, draft, hub.clock());
+  const draft = readChangedPost(values, { ...before, isSanitized: true }, hub.clock());
+  const prepared = await prepare(hub, before.guid, draft);
   await keepFiles(hub, files);
   return hub.db.write('change post', () => {
     const { sourceId, ownerId } = changeablePost(hub, id, by.viewer);
@@ -80,10 +83,14 @@ function find(hub: Hub, id: number): WholePost {
 }
 
 /** Its hash includes the time, so that whatever somebody writes is stored anew. */
-function prepare(guid: string, draft: Draft, now: number): PreparedPost {
-  const contentHash = createHash('sha256').update(JSON.stringify({ ...draft, now })).digest('base64url');
-  const rest = { author: null, baseUrl: '', summary: null, updatedAt: now, attachments: [] };
-  return preparePost({ guid, ...draft, ...rest }, contentHash);
+function prepare(hub: Hub, guid: string, { isSanitized, ...draft }: Draft): Promise<PreparedPost> {
+  return inTurn(hub, draft.contentHtml.length, async () => {
+    const contentHtml = isSanitized ? draft.contentHtml : await inSteps(sanitizing(draft.contentHtml));
+    const now = hub.clock();
+    const contentHash = createHash('sha256').update(JSON.stringify({ ...draft, contentHtml, now })).digest('base64url');
+    const rest = { author: null, baseUrl: '', summary: null, updatedAt: now, attachments: [] };
+    return preparePost({ guid, ...draft, contentHtml, ...rest }, contentHash);
+  });
 }
 
 /** A new post as it was sent: source and draft. 422 with every mistake. */
@@ -91,7 +98,7 @@ function readNewPost(values: Values, now: number): { sourceId: number; draft: Dr
   const input = createInput(values);
   const sourceId = input.optionalInteger('sourceId', 1, Number.MAX_SAFE_INTEGER) ?? 0;
   if (values['sourceId'] === undefined || values['sourceId'] === '') input.refuse('sourceId', 'is required.');
-  const draft = readDraft(input, values, { title: '', contentHtml: '', url: null, publishedAt: now }, now);
+  const draft = readDraft(input, values, { ...NOTHING, publishedAt: now }, now);
   input.done();
   return { sourceId, draft };
 }
@@ -104,42 +111,47 @@ function readChangedPost(values: Values, before: Draft, now: number): Draft {
   return draft;
 }
 
-/** Plain text as markup: blank lines part paragraphs, line ends stay. */
-export function textToParagraphs(text: string): string {
+/** Plain text as markup, still to be sanitised: blank lines part paragraphs, line ends stay. */
+function textToParagraphs(text: string): string {
   const blocks = text.replace(/\r\n?/g, '\n').split(/\n\s*\n/).map((block) => block.trim()).filter(Boolean);
   const paragraphs = blocks.map((block) => `<p>${escapeHtml(block).replaceAll('\n', '<br>')}</p>`);
-  return sanitize(paragraphs.join('\n'));
+  return paragraphs.join('\n');
 }
 
 /** The plain text that `textToParagraphs` makes this markup of, or undefined where there is none. */
-export function paragraphsToText(contentHtml: string): string | undefined {
+export async function paragraphsToText(contentHtml: string): Promise<string | undefined> {
+  if (/<(?!\/?p>|br>)/.test(contentHtml)) return undefined;
   const blocks = contentHtml.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
   const text = decodeEntities(blocks);
-  return textToParagraphs(text) === contentHtml ? text : undefined;
+  return await inSteps(sanitizing(textToParagraphs(text))) === contentHtml ? text : undefined;
 }
 
 function readDraft(input: Input, values: Values, before: Draft, now: number): Draft {
+  const title = input.text('title', { max: MAX.title });
+  const { contentHtml, isSanitized } = readContent(input, values) ?? before;
   return {
-    title: input.text('title', { max: MAX.title }),
-    contentHtml: readContent(input, values) ?? before.contentHtml,
+    title,
+    contentHtml,
+    isSanitized,
     url: readUrl(input) ?? (values['url'] === null || values['url'] === '' ? null : before.url),
     publishedAt: readTime(input, now) ?? before.publishedAt,
   };
 }
 
-function readContent(input: Input, values: Values): string | undefined {
+function readContent(input: Input, values: Values): Pick<Draft, 'contentHtml' | 'isSanitized'> | undefined {
   const contentType = input.optionalChoice('contentType', ['text/plain', 'text/html']) ?? 'text/plain';
   const content = values['content'];
   if (content === undefined) return undefined;
   if (typeof content !== 'string' || content.length > MAX.content) {
     return input.refuse('content', `must be text of at most ${MAX.content} characters.`);
   }
-  return contentType === 'text/html' ? sanitize(content) : textToParagraphs(content);
+  const contentHtml = contentType === 'text/html' ? content : textToParagraphs(content);
+  return { contentHtml, isSanitized: false };
 }
 
 /** Links have to be whole: a post of the hub's own has no page that they could be relative to. */
-function sanitize(html: string): string {
-  return sanitizeHtml(html, { baseUrl: 'about:blank' });
+function sanitizing(html: string): Reading<string> {
+  return sanitizingHtml(html, { baseUrl: 'about:blank' });
 }
 
 function readUrl(input: Input): string | undefined {

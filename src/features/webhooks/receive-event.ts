@@ -5,7 +5,7 @@ import { HttpError, invalid, notFound } from '../../platform/http/reply.ts';
 import { SealedSecretError } from '../../platform/secrets.ts';
 import { bufferedCounts, counts, metLimit, once, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
-import { preparePosts, storePosts } from '../posts/ingest-posts.ts';
+import { inTurn, preparePosts, storePosts } from '../posts/ingest-posts.ts';
 import { posts } from '../posts/post-store.ts';
 import { sources } from '../sources/source-store.ts';
 import { liveSecrets } from './manage-webhooks.ts';
@@ -36,7 +36,7 @@ export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<v
   const event = read(hub, incoming, verified);
   try {
     if (event.kind === 'publish' && incoming.body.length > QUICK_BYTES) refuseEarly(hub, sourceId, verified);
-    const apply = applying(hub, sourceId, event);
+    const apply = await applying(hub, sourceId, event, incoming.body.length);
     await batched(hub)({ sourceId, ...verified, ...subjectOf(event), apply });
   } catch (error) {
     if (!(error instanceof KnownEvent)) throw error;
@@ -85,10 +85,12 @@ function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void 
 }
 
 /** Does the slow part, and returns what is to be done in the transaction. */
-function applying(hub: Hub, sourceId: number, event: WebhookEvent): (() => void) | null {
+async function applying(
+  hub: Hub, sourceId: number, event: WebhookEvent, length: number,
+): Promise<(() => void) | null> {
   if (event.kind === 'other') return null;
   if (event.kind === 'delete') return () => posts(hub).remove(sourceId, event.guid);
-  const prepared = preparePosts(hub, null, [event.item]);
+  const prepared = await inTurn(hub, length, () => preparePosts(hub, null, [event.item]));
   return () => {
     if (webhookEvents(hub).isOutdated(sourceId, event.item.guid, event.at)) return;
     storePosts(hub, sourceId, 'webhook', prepared);

@@ -1,3 +1,4 @@
+import type { Reading } from './in-steps.ts';
 import { decodeAttributeEntities, decodeEntities } from './entities.ts';
 
 /** A tag's attributes: lower-case names, decoded values; the first of a repeated name wins. */
@@ -41,13 +42,17 @@ const GREATER = 0x3e;
 const QUESTION = 0x3f;
 
 /** Reads markup the way browsers do (HTML Standard, 13.2.5): every string is readable, in one pass. */
-export function tokenizeHtml(html: string, reader: TokenReader): void {
+export function tokenizingHtml(html: string, reader: TokenReader): Reading<void>['read'] {
   let at = 0;
-  while (at < html.length) {
-    const open = endOfText(html, at);
-    if (open > at) reader.text(decodeEntities(html.slice(at, open)));
-    at = open < html.length ? readMarkup(html, open, reader) : open;
-  }
+  return (characters) => {
+    const until = Math.min(html.length, at + characters);
+    while (at < until) {
+      const open = endOfText(html, at);
+      if (open > at) reader.text(decodeEntities(html.slice(at, open)));
+      at = open < html.length ? readMarkup(html, open, reader) : open;
+    }
+    return at < html.length;
+  };
 }
 
 /** The index of the next `<` that begins a tag or a comment; any other `<` is text. */

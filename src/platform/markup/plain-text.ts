@@ -1,4 +1,5 @@
-import { FOREIGN_ELEMENTS, tokenizeHtml } from './html-tokenizer.ts';
+import { FOREIGN_ELEMENTS, tokenizingHtml } from './html-tokenizer.ts';
+import { atOnce, type Reading } from './in-steps.ts';
 import { withoutControls } from './tidy-text.ts';
 
 // Elements that begin and end a line, `br` and `hr` among them.
@@ -15,9 +16,14 @@ const INVISIBLE_ELEMENTS = new Set(
 
 /** The visible text of HTML, sanitised or not: lines where elements make lines, single spaces, nothing at the ends. */
 export function plainText(html: string): string {
+  return atOnce(readingText(html));
+}
+
+/** The same, for long markup that is read in steps. */
+export function readingText(html: string): Reading<string> {
   const pieces: string[] = [];
   let hidden: { name: string; depth: number } | undefined;
-  tokenizeHtml(html.toWellFormed(), {
+  const read = tokenizingHtml(html.toWellFormed(), {
     startTag(name, _attributes, selfClosing) {
       if (hidden !== undefined) hidden.depth += name === hidden.name && !selfClosing ? 1 : 0;
       else if (INVISIBLE_ELEMENTS.has(name) && !selfClosing) hidden = { name, depth: 1 };
@@ -32,7 +38,7 @@ export function plainText(html: string): string {
     },
     inForeignContent: () => hidden !== undefined && FOREIGN_ELEMENTS.has(hidden.name),
   });
-  return collapse(withoutControls(pieces.join('')));
+  return { read, end: () => collapse(withoutControls(pieces.join(''))) };
 }
 
 /** A line break, a space, or nothing, for where an element begins or ends. */

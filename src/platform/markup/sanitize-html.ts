@@ -2,7 +2,8 @@ import { allowedAttributes, attribute, ELEMENT_RULES, type ElementKind, type Ele
 import { withoutControls } from './tidy-text.ts';
 import { closeNamed, closeTo, enterCell, makeRoomFor } from './element-nesting.ts';
 import { escapeHtml } from './escape-html.ts';
-import { FOREIGN_ELEMENTS, VOID_ELEMENTS, tokenizeHtml } from './html-tokenizer.ts';
+import { FOREIGN_ELEMENTS, VOID_ELEMENTS, tokenizingHtml } from './html-tokenizer.ts';
+import { atOnce, type Reading } from './in-steps.ts';
 import { createDraft, element, isSilent, open, writeFile, writeSeparator, writeVisible } from './markup-draft.ts';
 import { framePage, givenLabel, imageCandidates, isTracker, largestImage, LINK_TAIL } from './remote-media.ts';
 import { safeLink, webUrl } from './safe-url.ts';
@@ -44,15 +45,23 @@ const START_HANDLERS: Record<ElementKind, (draft: MarkupDraft, tag: StartTag) =>
  * attributes escaped, links absolute, and nothing in it that a browser loads. Sanitising the result changes nothing.
  */
 export function sanitizeHtml(html: string, base: { baseUrl: string }): string {
+  return atOnce(sanitizingHtml(html, base));
+}
+
+/** The same, for long markup that is read in steps. */
+export function sanitizingHtml(html: string, base: { baseUrl: string }): Reading<string> {
   const draft = createDraft(base.baseUrl);
-  tokenizeHtml(html.slice(0, MAX_INPUT_LENGTH).toWellFormed(), {
+  const read = tokenizingHtml(html.slice(0, MAX_INPUT_LENGTH).toWellFormed(), {
     startTag: (name, attributes, selfClosing) => readStartTag(draft, name, attributes, selfClosing),
     endTag: (name) => readEndTag(draft, name),
     text: (text) => readText(draft, text),
     inForeignContent: () => FOREIGN_ELEMENTS.has(draft.stack[draft.droppedFrom]?.name ?? ''),
   });
-  closeTo(draft, 0);
-  return draft.chunks.join('');
+  const end = (): string => {
+    closeTo(draft, 0);
+    return draft.chunks.join('');
+  };
+  return { read, end };
 }
 
 function readStartTag(draft: MarkupDraft, name: string, attributes: Attributes, selfClosing: boolean): void {

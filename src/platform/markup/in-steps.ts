@@ -1,0 +1,18 @@
+import { setImmediate } from 'node:timers/promises';
+
+/** Work on a text that can pause: `read` goes on for about so many characters and tells whether there is more. */
+export type Reading<Result> = { read(characters: number): boolean; end(): Result };
+
+/** Characters. The most laborious markup takes about 5 ms for so many. */
+export const STEP = 20_000;
+
+export function atOnce<Result>({ read, end }: Reading<Result>): Result {
+  while (read(Infinity));
+  return end();
+}
+
+/** The same with a pause after each step of a long text, in which the process does what others wait for. */
+export async function inSteps<Result>({ read, end }: Reading<Result>): Promise<Result> {
+  while (read(STEP)) await setImmediate();
+  return end();
+}

@@ -1,0 +1,107 @@
+// Protects everybody else from one member's long posts and large feeds: they are read in steps, or by the worker.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sanitizeHtml, sanitizingHtml } from '../src/platform/markup/sanitize-html.ts';
+import { inSteps } from '../src/platform/markup/in-steps.ts';
+import { plainText, readingText } from '../src/platform/markup/plain-text.ts';
+import { inTurn } from '../src/features/posts/ingest-posts.ts';
+import { rss, serving } from './support/feeds.ts';
+import { startHub } from './support/hub.ts';
+import { hubWithOwnPosts } from './support/own-posts.ts';
+import { startOrigin } from './support/origin.ts';
+import { randomMarkup } from './support/random-markup.ts';
+
+const LONG = '<p>some <b>bold</b> text</p>'.repeat(400_000 / 28);
+
+/** How often others have a turn while the work goes on. */
+async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    if (isOver) return;
+    turns++;
+    setImmediate(count);
+  };
+  setImmediate(count);
+  await work();
+  isOver = true;
+  return turns;
+}
+
+test('a long post is read in steps, between which everybody else has a turn', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const base = { baseUrl: 'https://example.org/' };
+
+  assert.ok(await turnsDuring(() => inSteps(sanitizingHtml(LONG, base))) >= 15);
+  assert.ok(await turnsDuring(() => inSteps(readingText(LONG))) >= 15);
+  const post = { sourceId, title: 'T', content: LONG, contentType: 'text/html' };
+  assert.ok(await turnsDuring(() => ada.post('/api/posts', post)) >= 30);
+  assert.equal((await hub.anybody.get('/api/posts/1')).json<{ contentHtml: string }>().contentHtml, LONG);
+});
+
+test('what is read in steps is what is read at once', async () => {
+  const markup = Array.from({ length: 2_000 }, (_, seed) => randomMarkup(seed)).join('');
+  const base = { baseUrl: 'https://example.org/' };
+
+  assert.ok(markup.length > 60_000);
+  assert.equal(await inSteps(sanitizingHtml(markup, base)), sanitizeHtml(markup, base));
+  assert.equal(await inSteps(readingText(markup)), plainText(markup));
+  const byCharacter = sanitizingHtml(markup.slice(0, 20_000), base);
+  while (byCharacter.read(1));
+  assert.equal(byCharacter.end(), sanitizeHtml(markup.slice(0, 20_000), base));
+});
+
+test('one long post is read at a time, 40 wait, another is refused; short ones wait for nobody', async (t) => {
+  const { handle } = await startHub(t);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let reading = 0;
+  const work = async (): Promise<void> => {
+    assert.equal(++reading, 1);
+    await promise;
+    reading--;
+  };
+  const all = Array.from({ length: 41 }, () => inTurn(handle, 20_001, work));
+
+  await assert.rejects(inTurn(handle, 20_001, work), { status: 503 });
+  assert.equal(await inTurn(handle, 20_000, async () => 'done'), 'done');
+  resolve();
+  await Promise.all(all);
+});
+
+test('a large feed is recognised by its beginning, and the worker reads it at once', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const items = (n: number, content: string) =>
+    Array.from({ length: n }, (_, id) => ({ guid: `${id}`, title: 'I', content }));
+  const json = (first: object, last: object) => JSON.stringify({
+    ...first, items: items(100, 'x').map(({ guid }) => ({ id: guid, content_text: 'x'.repeat(2_000) })), ...last,
+  });
+  const about = { version: 'https://jsonfeed.org/version/1.1', title: 'Of JSON' };
+  const page = `<!doctype html><link rel="alternate" type="application/rss+xml" href="/rss"><p>${'x'.repeat(900_000)}`;
+  const origin = await startOrigin(t, {
+    '/rss': serving(() => rss('Of “RSS”', items(100, 'x'.repeat(2_000)))),
+    '/many': serving(() => rss('Of many', items(151, 'x'))),
+    '/json': serving(() => json(about, {})),
+    '/sorted': serving(() => json({}, about)),
+    '/page': serving(() => page, { 'content-type': 'text/html' }),
+    '/data': serving(() => JSON.stringify({ data: 'x'.repeat(200_000) })),
+    '/text': serving(() => `<x>${'x'.repeat(200_000)}</x>`),
+  });
+  const add = async (path: string) => {
+    const answer = await ada.post('/api/sources', { kind: 'feed', url: origin.url + path });
+    return answer.status === 201 ? answer.json<{ title: string }>().title : answer.text;
+  };
+
+  assert.equal(await add('/page'), 'Of “RSS”', 'which it advertises');
+  assert.match(await add('/rss'), /already follow/);
+  assert.deepEqual([await add('/many'), await add('/json')], ['Of many', 'Of JSON']);
+  assert.equal(await add('/sorted'), new URL(origin.url).host, 'until the worker knows better');
+  assert.match(await add('/data'), /not a JSON feed/);
+  assert.match(await add('/text'), /neither RSS nor Atom/);
+  const count = () => hub.db.prepare<[], { n: number }>('n', 'SELECT COUNT(*) AS n FROM posts').get()?.n;
+  assert.equal(count(), 0);
+  await hub.work();
+  assert.equal(count(), 100 + 151 + 100 + 100);
+  const { items: sources } = (await ada.get('/api/sources')).json<{ items: { title: string }[] }>();
+  assert.deepEqual(sources.map(({ title }) => title), ['Of “RSS”', 'Of many', 'Of JSON', 'Of JSON']);
+});
