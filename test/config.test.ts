@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { ConfigError, loadConfig, readConfig, type Config } from '../src/features/hub/read-config.ts';
+import { test, type TestContext } from 'node:test';
+import { readBridgeConfig } from '../src/app/clamd-bridge/bridge-settings.ts';
+import { ConfigError, loadConfig, readConfig, settingsSource, type Config } from '../src/features/hub/read-config.ts';
 import { deriveSealingKey } from '../src/platform/secrets.ts';
 import { parseCidrs } from '../src/platform/net/address-guard.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
@@ -22,15 +23,57 @@ function read(env: Record<string, string>, files: Record<string, string> = {}): 
   return readConfig(env, { projectRoot: ROOT, readFile });
 }
 
-function problems(env: Record<string, string>, files: Record<string, string> = {}): string[] {
+function catchConfigError(work: () => unknown): { problems: string[] } {
   try {
-    read(env, files);
+    work();
   } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
+    if (error instanceof ConfigError) return error;
     throw error;
   }
-  return [];
+  return { problems: [] };
 }
+
+function problems(env: Record<string, string>, files: Record<string, string> = {}): string[] {
+  return catchConfigError(() => read(env, files)).problems;
+}
+
+/** A folder with that .env. */
+function withEnvFile(t: TestContext, text: string): string {
+  const folder = temporaryFolder(t);
+  writeFiles(folder, { 'package.json': '{"version":"0.0.1"}', '.env': text });
+  return folder;
+}
+
+test('a name in .env that looks like a setting is an error that names the nearest one, with all other mistakes', (t) => {
+  for (const [name, nearest] of [
+    ['NOTIFICATION_RETENTION_DAY', 'NOTIFICATION_RETENTION_DAYS'], ['port', 'PORT'], ['HSOT', 'HOST'],
+    ['LOGLEVEL', 'LOG_LEVEL'], ['HUB_SECRET_KEY', 'HUB_SECRET_KEY_FILE'], ['PORT_FILE', 'PORT'],
+    ['METRICS_TOKEN_FIEL', 'METRICS_TOKEN_FILE'], ['UPLOADS_MAX_BYTES', 'UPLOAD_MAX_BYTES'],
+  ]) {
+    const folder = withEnvFile(t, `${name}=1\nHOST=999.1.1.1\n`);
+    const { problems } = catchConfigError(() => loadConfig({}, folder));
+    assert.equal(problems.length, 2, name);
+    assert.equal(problems[1], `${name} in .env is not a setting; did you mean ${nearest}?`);
+  }
+});
+
+test("names in .env that look like none of ours, and those of the clamd bridge, are other programs' business", (t) => {
+  const lines = ['RCLONE_CONFIG', 'AWS_ACCESS_KEY_ID', 'TZ', 'HOME', 'HOSTNAME', 'HUB_NODE', 'NODE_OPTIONS', 'CONFIRM_RESTORE',
+    'CLAMD_ADDRESS', 'CLAMD_BRIDGE_PORT', 'CLAMD_STREAM_MAX_BYTES', 'GOTIFY_TOKEN', 'RESTIC_PASSWORD'];
+  assert.equal(loadConfig({}, withEnvFile(t, lines.map((name) => `${name}=1\n`).join(''))).port, 8080);
+
+  const bridge = settingsSource({}, withEnvFile(t, 'CLAMD_ADRESS=x\nPORT=80\n'));
+  assert.deepEqual(catchConfigError(() => readBridgeConfig(bridge)).problems,
+    ['CLAMD_ADRESS in .env is not a setting; did you mean CLAMD_ADDRESS?']);
+});
+
+test('in the environment, which others share, only long names that are hardly another one are doubted, and hold nothing up', () => {
+  const env = { NOTIFICATION_RETENTION_DAY: '0', HUB_SECRETKEY_FILE: 'x', LOGLEVEL: 'debug', POST: '1', HOSTNAME: 'x' };
+  assert.deepEqual(read(env).doubtfulNames, [
+    'NOTIFICATION_RETENTION_DAY in the environment is not a setting; did you mean NOTIFICATION_RETENTION_DAYS?',
+    'HUB_SECRETKEY_FILE in the environment is not a setting; did you mean HUB_SECRET_KEY_FILE?',
+  ]);
+});
 
 test('an empty environment gives the documented defaults', () => {
   assert.deepEqual(read({}), {
@@ -43,6 +86,7 @@ test('an empty environment gives the documented defaults', () => {
     baseUrl: 'http://127.0.0.1:8080',
     secure: false,
     hostNames: [],
+    doubtfulNames: [],
     trustedProxies: [],
     logLevel: 'info',
     uploadMaxBytes: 25 * 1024 * 1024,
@@ -147,7 +191,8 @@ test('BASE_URL is kept as an origin', () => {
 });
 
 const INVALID: Record<string, string[]> = {
-  HOST: ['', 'a b', '[::1]', 'http://a', '-a', 'fe80::1%eth0', '127.0.0.1:80'],
+  HOST: ['', 'a b', '[::1]', 'http://a', '-a', 'fe80::1%eth0', '127.0.0.1:80', '999.1.1.1',
+    '127.0.0.256', '1', 'hub.0x7f'],
   PORT: ['', '-1', '65536', '80a', '0x50', '8.5', ' 80', '1e3'],
   BASE_URL: [
     '', 'hub.example.org', 'ftp://a', 'http:a', 'https:\\\\a', ' https://a', 'https://u:p@a', 'https://u@a',

@@ -26,6 +26,13 @@ test('settings in effect are printed one a line in the order asked, empty where 
     ['', '81', '/mnt/a disk', '', '7', '127.0.0.1', '/srv/data', '81', 'http://127.0.0.1:81', '']);
 });
 
+test('a name in the environment that is nearly a setting is told beside the values, on standard error', async () => {
+  const { status, stdout, stderr } = await config(['PORT'], { NOTIFICATION_RETENTION_DAY: '0' });
+
+  assert.deepEqual([status, stdout], [0, '8080\n']);
+  assert.match(stderr, /^hubctl: NOTIFICATION_RETENTION_DAY in the .* did you mean NOTIFICATION_RETENTION_DAYS\?\n$/);
+});
+
 test('secrets, unknown names and no name at all are wrong usage, and nothing is printed', async () => {
   for (const names of [[], ['METRICS_TOKEN'], ['PORT', 'METRICS_TOKEN'], ['VIRUS_SCAN_URL'], ['port'], ['toString']]) {
     const { status, stdout, stderr } = await config(names, { METRICS_TOKEN: 'hunter2' });

@@ -35,6 +35,16 @@ async function hubToExamine(t: TestContext) {
   return { hub, doctor, examine, pathOf: (content: string) => uploadPath(hub.dataDir, hashOf(content)) };
 }
 
+test('a name in the environment that is nearly a setting is among the findings', async (t) => {
+  const { hub } = await hubToExamine(t);
+  let stdout = '';
+  const env = hubEnvironment(hub.dataDir, { NOTIFICATION_RETENTION_DAY: '0' });
+  const status = await runHubctl(['doctor'], { env, out: (text) => void (stdout += text), err: () => {} });
+
+  assert.equal(status, 1);
+  assert.match(stdout, /^BAD settings: check the names\n {5}NOTIFICATION_RETENTION_DAY .* NOTIFICATION_RETENTION_DAYS\?\n/m);
+});
+
 function overwriteByte(path: string): void {
   const file = openSync(path, 'r+');
   writeSync(file, Buffer.from('X'), 0, 1, 0);

@@ -7,6 +7,7 @@ export const configCommand: Command = {
   options: {},
 
   run(names, _values, { config, out, err }) {
+    for (const problem of config.doubtfulNames) err(`hubctl: ${problem}\n`);
     if (names.length === 0) throw new UsageError('name at least one variable');
     const values = names.map((name) => shown(name, config));
     const torn = names.find((_, index) => values[index]?.includes('\n'));

@@ -24,6 +24,7 @@ export const doctorCommand: Command = {
       ...await checkUploads(hub, values['hashes'] === true),
       checkWorker(hub),
       checkSpace(hub),
+      ...hub.config.doubtfulNames.map((problem) => ({ subject: 'settings', state: 'check the names', problem })),
     ];
     const isWell = findings.every(({ problem }) => problem === null);
     out(values['json'] ? `${JSON.stringify({ ok: isWell, findings })}\n` : findings.map(line).join(''));

@@ -1614,6 +1614,14 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/own-feeds.test.ts',
     name: 'an address that leads to the hub itself is refused as a source, also by a redirect or a page, and never asked',
   },
+  {
+    promise: 'a misspelt setting in .env stops the start',
+    file: 'src/features/hub/read-config.ts',
+    from: ', ...misspeltNames(fileNames, known)',
+    to: '',
+    test: 'test/config.test.ts',
+    name: 'a name in .env that looks like a setting is an error that names the nearest one, with all other mistakes',
+  },
 
   // Confinement.
   {

@@ -29,6 +29,7 @@ export function startProcess(program: 'web' | 'worker', self: NodeJS.Process): H
   const log = createLog(program, config.logLevel, Date.now, (text) => void self.stderr.write(text));
   self.on('exit', log.flush);
   self.stderr.on('error', () => {}); // whoever read the log is gone: the hub goes on without
+  if (program === 'web') for (const problem of config.doubtfulNames) log.warn('check the settings', { problem });
   const { db, schemaChange, lock } = openOrExit(program, config, log, self);
   const hub = hubOf(program, config, db, log);
   openStores(hub);

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { join, resolve } from 'node:path';
 import { codeOf } from '../../platform/error-code.ts';
+import { doubtfulNames, misspeltNames, namesOf } from './nearest-name.ts';
 import {
   isInside, problemsTogether, SETTINGS, type Setting, type SettingList, type Settings, type SettingValues,
 } from './settings.ts';
@@ -20,6 +21,7 @@ export type Config = Omit<Settings, 'baseUrl'> & {
   readonly databasePath: string;
   readonly migrationsDir: string;
   readonly version: string;
+  readonly doubtfulNames: readonly string[]; // names in the environment that look like settings, and what is meant
   readonly readPaths: readonly string[]; // secret files outside the project, to which processes need access
 };
 
@@ -36,6 +38,7 @@ export class ConfigError extends Error {
 
 export type SettingsSource = {
   env: Record<string, string | undefined>;
+  fileNames?: readonly string[]; // the names that .env sets
   projectRoot: string;
   /** Each byte becomes a character with 'latin1'; UTF-8 otherwise. */
   readFile: (path: string, encoding?: 'latin1') => string;
@@ -65,11 +68,12 @@ export function configOrExit<Value>(load: () => Value): Value {
 
 /** The configuration, checked and frozen. Throws ConfigError with every mistake. */
 export function readConfig(
-  env: Record<string, string | undefined>, files: Pick<SettingsSource, 'projectRoot' | 'readFile'>,
+  env: Record<string, string | undefined>, files: Omit<SettingsSource, 'env'>,
 ): Config {
-  const { projectRoot, readFile } = files;
+  const { projectRoot, readFile, fileNames = [] } = files;
   const { values, problems, secretFiles } = readSettings(SETTINGS, { env, ...files });
-  problems.push(...problemsTogether(values, projectRoot));
+  const known = namesOf(SETTINGS);
+  problems.push(...problemsTogether(values, projectRoot), ...misspeltNames(fileNames, known));
   if (problems.length > 0) throw new ConfigError(problems);
   const baseUrl = values.baseUrl ?? httpAddress(values.host, values.port);
   return deepFreeze({
@@ -81,6 +85,7 @@ export function readConfig(
     databasePath: join(values.dataDir, 'hub.db'),
     migrationsDir: join(projectRoot, 'migrations'),
     version: packageVersion(readFile(join(projectRoot, 'package.json'))),
+    doubtfulNames: doubtfulNames(Object.keys(env).filter((name) => !fileNames.includes(name)), known),
     readPaths: secretFiles.filter((path) => !isInside(projectRoot, path)),
   });
 }
@@ -131,7 +136,8 @@ export function settingsSource(
 ): SettingsSource {
   const readFile = (path: string, encoding: BufferEncoding = 'utf8'): string => readFileSync(path, encoding);
   try {
-    return { env: readEnvironment(env, readFile(join(projectRoot, '.env'))), projectRoot, readFile };
+    const text = readFile(join(projectRoot, '.env'));
+    return { env: readEnvironment(env, text), fileNames: Object.keys(parseEnvFile(text)), projectRoot, readFile };
   } catch (error) {
     if (error instanceof EnvFileError) throw new ConfigError(error.problems.map((problem) => `.env ${problem}`));
     if (codeOf(error) === 'ENOENT') return { env, projectRoot, readFile };

@@ -12,6 +12,7 @@ import { deriveSealingKey, SealedSecretError, TOKEN_PREFIX } from '../../platfor
 export type Parse<Value> = (text: string, projectRoot: string) => Value;
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/i;
+const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i; // as the URL standard has it
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const CONTROL = /[\x00-\x1f\x7f]/;
 const AGE_RECIPIENT = /^age1[a-z0-9+._-]+$/; // of age itself and of its plugins
@@ -38,9 +39,9 @@ export function oneOf<Word extends string>(...words: Word[]): Parse<Word> {
 /** The lowest level of the lines that are logged. */
 export const logLevel: Parse<LogLevel> = oneOf('debug', 'info', 'warn', 'error');
 
-/** A host name or an address, IPv6 without brackets. */
+/** A host name or an address, IPv6 without brackets. What ends in a number is an address (RFC 1123), or wrong. */
 export function host(text: string): string {
-  if ((isIP(text) !== 0 && !text.includes('%')) || HOST_NAME.test(text)) return text;
+  if ((isIP(text) !== 0 && !text.includes('%')) || (HOST_NAME.test(text) && !ENDS_IN_NUMBER.test(text))) return text;
   throw new Error('must be a host name or an IP address (IPv6 without brackets), for example 127.0.0.1');
 }
 
