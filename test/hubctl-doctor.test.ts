@@ -42,7 +42,7 @@ test('a name in the environment that is nearly a setting is among the findings',
   const status = await runHubctl(['doctor'], { env, out: (text) => void (stdout += text), err: () => {} });
 
   assert.equal(status, 1);
-  assert.match(stdout, /^BAD settings: check the names\n {5}NOTIFICATION_RETENTION_DAY .* NOTIFICATION_RETENTION_DAYS\?\n/m);
+  assert.match(stdout, /^BAD {2}settings: check the names\n {5}NOTIFICATION_RETENTION_DAY .* NOTIFICATION_RETENTION_DAYS\?\n/m);
 });
 
 function overwriteByte(path: string): void {

@@ -1,6 +1,6 @@
 import type { SettingList } from './settings.ts';
 
-/** How many names of the environment, which other programs share, are looked at: those long enough to be no accident. */
+/** Of the environment, which other programs share, names so long that a likeness is hardly an accident. */
 const LONG = 10;
 const SLIPS = 2;
 
@@ -11,7 +11,7 @@ export function namesOf(list: SettingList): string[] {
 }
 
 /**
- * What is wrong with names in .env that look like ones of ours. The file is the hub's own, so these are mistakes: the
+ * What is wrong with names in .env that look like ours. The file is the hub's own, so these are mistakes: the
  * default that would hold instead may remove what was to be kept.
  */
 export function misspeltNames(names: readonly string[], known: readonly string[]): string[] {
