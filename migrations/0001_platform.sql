@@ -15,6 +15,9 @@ CREATE TABLE jobs (
   payload          TEXT    NOT NULL CHECK (json_valid(payload)),
   dedupe_key       TEXT,                            -- at most one live job per kind and key
   lane             TEXT,                            -- at most one running job per lane, such as a host
+  owner            INTEGER,                         -- on whose account; owners take turns
+  rank             INTEGER NOT NULL DEFAULT 1       -- of jobs with an owner: 0 asked for, 1 usual, 2 doubtful
+                   CHECK (rank BETWEEN 0 AND 2),
   state            TEXT    NOT NULL DEFAULT 'queued'
                    CHECK (state IN ('queued', 'running', 'retrying', 'failed', 'done', 'discarded')),
   run_at           INTEGER NOT NULL,                -- unix ms; not before
@@ -29,6 +32,8 @@ CREATE TABLE jobs (
 ) STRICT;
 
 CREATE INDEX jobs_due ON jobs (kind, run_at, id) WHERE state IN ('queued', 'retrying');
+CREATE INDEX jobs_turns ON jobs (kind, rank, owner, run_at, id)
+  WHERE owner IS NOT NULL AND state IN ('queued', 'retrying');
 CREATE INDEX jobs_leased ON jobs (lease_expires_at) WHERE state = 'running';
 CREATE UNIQUE INDEX jobs_live ON jobs (kind, dedupe_key)
   WHERE dedupe_key IS NOT NULL AND state IN ('queued', 'retrying', 'running');

@@ -35,6 +35,7 @@ CREATE TABLE feeds (
   etag          TEXT,
   last_modified TEXT,
   ttl           INTEGER,             -- ms; what the document itself asks to wait between requests
+  timed_out     INTEGER NOT NULL DEFAULT 0 CHECK (timed_out IN (0, 1)), -- the last try ran out of time
   body_hash     TEXT                 -- SHA-256 of the last body, for servers without validators
 ) STRICT;
 

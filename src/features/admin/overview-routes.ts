@@ -12,7 +12,7 @@ type Fact = { subject: string; state: Html | string; isBad?: boolean };
 export function showOverview(hub: Hub): Reply {
   const kept = counts(hub).read();
   const health = readHealth(hub);
-  const facts = [...healthFacts(health), ...backupFacts(hub), ...storageFacts(hub, kept.value('uploads_bytes'))];
+  const facts = [...healthFacts(health, kept.value('sources', 'feed,failing')), ...backupFacts(hub), ...storageFacts(hub, kept.value('uploads_bytes'))];
   const jobs = kept.labels('jobs').filter((label) => kept.value('jobs', label) > 0);
   const main = html`
 <header class="page-head">
@@ -25,12 +25,13 @@ ${jobs.length > 0 ? jobTable(kept, jobs) : html`<p class="empty">The queue is em
   return page({ title: 'Overview', main, section: 'admin/' });
 }
 
-function healthFacts({ worker, failedJobs, oldestDueJobSeconds }: Health): Fact[] {
+function healthFacts({ worker, failedJobs, oldestDueJobSeconds }: Health, failing: number): Fact[] {
   const seen = worker.lastSeenSeconds === null ? 'never seen' : `last seen ${worker.lastSeenSeconds} s ago`;
-  const failed = html`<a href="/admin/jobs">${failedJobs} failed</a>`;
+  const troubles = html`${failing} failing${failedJobs > 0 && html`, <a href="/admin/jobs">${failedJobs} failed</a>`}`;
+  const isBad = failing + failedJobs > 0;
   return [
     { subject: 'Worker', state: `${worker.ok ? 'running' : 'not running'}, ${seen}`, isBad: !worker.ok },
-    { subject: 'Synchronisation', state: failedJobs > 0 ? failed : 'ok', isBad: failedJobs > 0 },
+    { subject: 'Synchronisation', state: isBad ? troubles : 'ok', isBad },
     { subject: 'Oldest due job', state: `${oldestDueJobSeconds} s`, isBad: oldestDueJobSeconds > 3600 },
   ];
 }

@@ -36,17 +36,21 @@ export type FetchedFeed = {
 /** The publisher says that the feed is gone for good (410). */
 export class FeedGoneError extends Error {}
 
-/** `discover`: a web page is answered with the feed that it advertises. `recognise`: of a large one only its title. */
-type FetchOptions = { discover: boolean; recognise?: boolean; signal?: AbortSignal };
+/**
+ * `discover`: a web page is answered with the feed that it advertises. `recognise`: of a large one only its title.
+ * `totalMs`: less time than usual.
+ */
+type FetchOptions = Within & { discover: boolean; recognise?: boolean };
+type Within = { totalMs?: number; signal?: AbortSignal };
 
 /**
  * Fetches and reads one feed. Every error's message is for the owner of the source; it is a FeedGoneError after 410, a
  * RetryLaterError where the publisher asks to be left alone (429, or 503 with Retry-After).
  */
 export async function fetchFeed(
-  hub: Hub, url: string, validators: Validators, { discover, recognise, signal }: FetchOptions,
+  hub: Hub, url: string, validators: Validators, { discover, recognise = false, ...within }: FetchOptions,
 ): Promise<FetchedFeed> {
-  const response = await request(hub, url, validators, signal);
+  const response = await request(hub, url, validators, within);
   const { headers } = response;
   const askedFor = freshnessMs(headers, hub.clock()) ?? 0;
   // Without validators nobody asked whether anything changed, and 304 answers nothing.
@@ -58,21 +62,19 @@ export async function fetchFeed(
   const stays = permanentAddress(url, response);
   if (bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
   try {
-    const isPartial = recognise === true && response.body.length > LARGE;
+    const isPartial = recognise && response.body.length > LARGE;
     const parse = isPartial ? parseBeginning : parseFeed;
     const feed = parse(response.body, { url: response.url, contentType: contentTypeOf(response) });
     return { feed, url: stays, validators: fresh, askedFor, isPartial };
   } catch (error) {
     const advertised = discover && error instanceof NotAFeedError ? advertisedFeed(response) : undefined;
     if (!advertised) throw error;
-    return fetchFeed(hub, advertised, NO_VALIDATORS, {
-      discover: false, ...(recognise && { recognise }), ...(signal && { signal }),
-    });
+    return fetchFeed(hub, advertised, NO_VALIDATORS, { discover: false, recognise, ...within });
   }
 }
 
 function request(
-  { outbound, config }: Hub, url: string, { etag, lastModified }: Validators, signal?: AbortSignal,
+  { outbound, config }: Hub, url: string, { etag, lastModified }: Validators, within: Within,
 ): Promise<OutboundResponse> {
   const headers = {
     accept: ACCEPT,
@@ -81,7 +83,7 @@ function request(
   };
   const refuse = (to: URL, addresses: readonly string[]): string | null =>
     leadsHere(config, to, addresses) ? `${to.host} is this hub itself, which cannot be its own source` : null;
-  return outbound({ url, headers, maxBytes: MAX_BYTES, refuse, ...(signal ? { signal } : {}) });
+  return outbound({ url, headers, maxBytes: MAX_BYTES, refuse, ...within });
 }
 
 function requireSuccess({ status, url, headers }: OutboundResponse, now: number): void {

@@ -1,6 +1,8 @@
 import { DAY, HOUR, MINUTE, SECOND, type Random } from '../../platform/clock.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
 import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
+import { RANKS } from '../../platform/jobs/take-turns.ts';
+import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { audit, THE_HUB } from '../audit/audit.ts';
 import { counts, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
@@ -10,6 +12,10 @@ import { posts } from '../posts/post-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState, type SyncState } from '../sources/sync-state-store.ts';
 import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
+
+/** For a host that ran out of time at the last try, so that those who hang keep nobody long. */
+const SLOW_HOST_MS = 5 * SECOND;
+const SLOWNESS = new Set(['timeout', 'idle']);
 
 const GONE = 'The publisher reports that this feed is permanently gone (410).';
 
@@ -31,7 +37,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
     const source = syncState(hub).find(sourceId);
     if (!source || source.state === 'paused') return; // deleted or paused while the job waited
     started.set(job, performance.now());
-    const fetched = await fetchUnlessGone(hub, source, signal);
+    const fetched = await fetchUnlessGone(hub, source, job, signal);
     if (!fetched) {
       return () => {
         pauseGone(hub, sourceId);
@@ -46,14 +52,22 @@ export const syncSource: JobKind<{ sourceId: number }> = {
     countRun(hub, job, 'error');
     const source = syncState(hub).find(sourceId);
     if (!source) return;
-    syncState(hub).recordFailure(sourceId, error.message, fate === 'failed');
+    const timedOut = error instanceof OutboundError && SLOWNESS.has(error.reason);
+    syncState(hub).recordFailure(sourceId, error.message, { isFinal: fate === 'failed', timedOut });
+    const retryAt = jobs(hub).find(job.id)?.runAt;
     if (fate === 'failed') failedForGood(hub, source, error);
+    else if (retryAt !== undefined) syncState(hub).planNext(sourceId, retryAt); // the job is there already
   },
 };
 
-async function fetchUnlessGone(hub: Hub, source: SyncState, signal: AbortSignal): Promise<FetchedFeed | undefined> {
+async function fetchUnlessGone(
+  hub: Hub, source: SyncState, job: Job, signal: AbortSignal,
+): Promise<FetchedFeed | undefined> {
+  // The last try of a job is given its whole time: a host that is only slow is not lost.
+  const isShort = source.timedOut === 1 && job.attempts < job.maxAttempts;
+  const within = { signal, ...(isShort && { totalMs: SLOW_HOST_MS }) };
   try {
-    return await fetchFeed(hub, source.url, source, { discover: source.lastSuccessAt === null, signal });
+    return await fetchFeed(hub, source.url, source, { discover: source.lastSuccessAt === null, ...within });
   } catch (error) {
     if (error instanceof FeedGoneError) return undefined;
     throw error;
@@ -75,12 +89,13 @@ async function prepareSync(
   const wait = Math.max(askedFor, (feed ? feed.ttl : source.ttl) ?? 0);
 
   return (sourceId) => {
-    if (url !== source.url && !syncState(hub).move(sourceId, url)) return 0;
+    if (url !== source.url && !moveFeed(hub, sourceId, url)) return 0;
     const changed = storePosts(hub, sourceId, 'feed', prepared);
     if (feed) syncState(hub).keepFacts(sourceId, feed);
     syncState(hub).keepValidators(sourceId, validators);
     const publishedAt = posts(hub).newestPublishedAt(sourceId);
     const pause = planNextSync({ publishedAt, askedFor: wait }, hub.clock(), hub.random);
+    tellRecovered(hub, sourceId);
     syncState(hub).recordSuccess(sourceId, hub.clock() + pause);
     settleFailedSyncs(hub, sourceId);
     return changed;
@@ -107,12 +122,32 @@ export async function openFeed(hub: Hub, address: string): Promise<OpenedFeed> {
 
 /** The publisher took the feed away. */
 function pauseGone(hub: Hub, sourceId: number): void {
+  pause(hub, sourceId, GONE, 'gone', 'has been paused: its publisher says that it is permanently gone');
+}
+
+/** The feed lives at another address from now on. False, and the source paused, when its owner follows that too. */
+function moveFeed(hub: Hub, sourceId: number, url: string): boolean {
+  if (syncState(hub).move(sourceId, url)) return true;
+  const { host } = new URL(url);
+  const reason = `This feed moved to ${host}, where you already follow it.`;
+  pause(hub, sourceId, reason, 'duplicate', `has been paused: it moved to ${host}, where you already follow it`);
+  return false;
+}
+
+function pause(hub: Hub, sourceId: number, reason: string, event: OwnerEvent, what: string): void {
   const source = sources(hub).find(sourceId);
   if (!source) return;
-  sources(hub).pause(sourceId, GONE);
+  sources(hub).pause(sourceId, reason);
   settleFailedSyncs(hub, sourceId);
-  audit(hub, 'source.paused', THE_HUB, { kind: 'source', id: sourceId, name: source.title }, { reason: GONE });
-  notifyOwner(hub, source, 'gone', 'has been paused: its publisher says that it is permanently gone');
+  audit(hub, 'source.paused', THE_HUB, { kind: 'source', id: sourceId, name: source.title }, { reason });
+  notifyOwner(hub, source, event, what);
+}
+
+/** Before a success is recorded: whoever was told that the source fails hears that it works again. */
+function tellRecovered(hub: Hub, sourceId: number): void {
+  if (!syncState(hub).find(sourceId)?.failures) return;
+  const source = sources(hub).find(sourceId);
+  if (source) notifyOwner(hub, source, 'recovered', 'can be synchronised again');
 }
 
 /** The last attempt has failed: the source is planned again, and those whom it concerns are told. */
@@ -126,7 +161,9 @@ function failedForGood(hub: Hub, { sourceId, failures }: SyncState, error: Error
   raiseSourceAlert(hub, 'sync-failed', source, error.message);
 }
 
-function notifyOwner(hub: Hub, { id, ownerId, title }: Source, event: 'failing' | 'gone', what: string): void {
+type OwnerEvent = 'failing' | 'recovered' | 'gone' | 'duplicate';
+
+function notifyOwner(hub: Hub, { id, ownerId, title }: Source, event: OwnerEvent, what: string): void {
   const path = `/sources/${id}`;
   notifications(hub).add({ accountId: ownerId, kind: `source.${event}`, title: `“${title}” ${what}`, path });
 }
@@ -140,16 +177,17 @@ function countRun(hub: Hub, job: Job, result: 'changed' | 'unchanged' | 'error')
 
 /** Enqueues a job for every source that is due. */
 export async function planDueSyncs(hub: Hub, stopping: AbortSignal): Promise<void> {
-  const take = (limit: number): number => syncState(hub).takeDue(limit, ({ sourceId, host }) => {
-    enqueue(hub, syncSource, { sourceId }, { lane: host });
+  const take = (limit: number): number => syncState(hub).takeDue(limit, ({ sourceId, ownerId, host, isWell }) => {
+    const rank = isWell === 1 ? RANKS.usual : RANKS.doubtful;
+    enqueue(hub, syncSource, { sourceId }, { lane: host, owner: ownerId, rank });
   });
   await throttled(hub)('plan due syncs', take, () => stopping.aborted);
 }
 
 /** A job for the feed is due now: a new one, or the one that waits for its next try. */
-export function syncSoon(hub: Hub, { id: sourceId, feedUrl }: Source): void {
-  const lane = new URL(feedUrl ?? '').host;
-  if (!enqueue(hub, syncSource, { sourceId }, { lane })) jobs(hub).hurry(syncSource.name, keyOf(sourceId));
+export function syncSoon(hub: Hub, { id: sourceId, ownerId, feedUrl }: Source): void {
+  const turn = { lane: new URL(feedUrl ?? '').host, owner: ownerId, rank: RANKS.asked };
+  if (!enqueue(hub, syncSource, { sourceId }, turn)) jobs(hub).hurry(syncSource.name, keyOf(sourceId));
 }
 
 /** Whether a job for the source waits or runs. */

@@ -5,6 +5,7 @@ import { createRateLimitStore } from '../../platform/db/rate-limit-store.ts';
 import { tryLater, type HttpError } from '../../platform/http/reply.ts';
 import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
 import { createJobQueue, type Job } from '../../platform/jobs/job-queue.ts';
+import type { Rank } from '../../platform/jobs/take-turns.ts';
 import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
 import type { JobHandler, JobHandlers } from '../../platform/jobs/worker.ts';
 import type { Log } from '../../platform/log.ts';
@@ -111,8 +112,11 @@ export type JobKind<Payload> = {
   failed?(hub: Hub, payload: Payload, error: Error, fate: Fate, job: Job): void;
 };
 
-/** `lane`: at most one job runs per lane, such as a host. `runAt`: unix ms, now when absent. */
-type EnqueueOptions = { lane?: string; runAt?: number };
+/**
+ * `lane`: at most one job runs per lane, such as a host. `owner`: accounts take turns, and of each those of a lower
+ * rank come first. `runAt`: unix ms, now when absent.
+ */
+type EnqueueOptions = { lane?: string; owner?: number; rank?: Rank; runAt?: number };
 
 /** False where a live job of that kind and key exists. Within a transaction it is part of it. */
 export function enqueue<Payload>(

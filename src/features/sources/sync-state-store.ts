@@ -18,6 +18,7 @@ export type SyncState = Validators & {
   lastSuccessAt: number | null;
   url: string;
   ttl: number | null; // ms; what the feed itself last asked to wait
+  timedOut: number; // 1: the last try ran out of time
 };
 
 /** What a feed says about itself. */
@@ -29,7 +30,8 @@ export type FeedFacts = {
   ttl: number | null;
 };
 
-export type DueSource = { sourceId: number; host: string };
+/** `isWell`: the last try went well. */
+export type DueSource = { sourceId: number; ownerId: number; host: string; isWell: number };
 
 /**
  * When a source comes back if nothing else is ever heard of the job that was made for it. The job's end, good or bad,
@@ -46,10 +48,12 @@ const DESCRIPTION_MAX = 1_000;
 export const syncState = store(({ db, clock }) => {
   const select = db.prepare<[number], SyncState>('sync state', `
     SELECT s.id AS sourceId, s.state, s.failures, s.last_success_at AS lastSuccessAt,
-           f.url, f.etag, f.last_modified AS lastModified, f.body_hash AS bodyHash, f.ttl
+           f.url, f.etag, f.last_modified AS lastModified, f.body_hash AS bodyHash, f.ttl, f.timed_out AS timedOut
       FROM sources s JOIN feeds f ON f.source_id = s.id WHERE s.id = ? AND s.removed_at IS NULL`);
   const selectDue = db.prepare<[number, number], DueSource>('due sources', `
-    SELECT s.id AS sourceId, f.host FROM sources s JOIN feeds f ON f.source_id = s.id
+    SELECT s.id AS sourceId, s.owner_id AS ownerId, f.host,
+           s.state = 'active' AND s.last_success_at IS NOT NULL AS isWell
+      FROM sources s JOIN feeds f ON f.source_id = s.id
      WHERE s.next_sync_at <= ?
      ORDER BY s.next_sync_at LIMIT ?`);
   const postpone = db.prepare<[number, number]>('postpone source', 'UPDATE sources SET next_sync_at = ? WHERE id = ?');
@@ -60,6 +64,8 @@ export const syncState = store(({ db, clock }) => {
   const markFailing = db.prepare<[string, number, number, number]>('record failed try', `
     UPDATE sources SET state = 'failing', state_reason = ?, last_sync_at = ?, failures = failures + ?
      WHERE id = ? AND state <> 'paused'`);
+  const setTimedOut = db.prepare<[number, number, number]>('note whether time ran out',
+    'UPDATE feeds SET timed_out = ? WHERE source_id = ? AND timed_out <> ?');
   const plan = db.prepare<[number, number]>('plan next sync',
     `UPDATE sources SET next_sync_at = ? WHERE id = ? AND state <> 'paused'`);
   const setValidators = db.prepare<[string | null, string | null, string | null, number]>('keep validators',
@@ -72,8 +78,6 @@ export const syncState = store(({ db, clock }) => {
     SELECT other.id FROM sources s JOIN sources other ON other.owner_id = s.owner_id AND other.id <> s.id
       JOIN feeds f ON f.source_id = other.id
      WHERE s.id = ? AND f.url = ? AND other.removed_at IS NULL`);
-  const pauseDuplicate = db.prepare<[string, number]>('pause duplicate source',
-    `UPDATE sources SET state = 'paused', state_reason = ?, next_sync_at = NULL WHERE id = ?`);
   const move = db.prepare<[string, string, number]>('move feed',
     'UPDATE feeds SET url = ?, host = ?, etag = NULL, last_modified = NULL, body_hash = NULL WHERE source_id = ?');
   // Left to itself, SQLite sorts the whole table once ANALYZE has told it that nearly every row is in the index.
@@ -98,11 +102,13 @@ export const syncState = store(({ db, clock }) => {
 
     recordSuccess(sourceId: number, nextSyncAt: number): void {
       markSuccess.run(clock(), clock(), nextSyncAt, sourceId);
+      setTimedOut.run(0, sourceId, 0);
     },
 
-    /** A try that failed; `final` when its job has no attempts left. */
-    recordFailure(sourceId: number, reason: string, final: boolean): void {
-      markFailing.run(reason, clock(), final ? 1 : 0, sourceId);
+    /** A try that failed; `isFinal` when its job has no attempts left, `timedOut` when it ran out of time. */
+    recordFailure(sourceId: number, reason: string, { isFinal, timedOut }: { isFinal: boolean; timedOut: boolean }): void {
+      markFailing.run(reason, clock(), isFinal ? 1 : 0, sourceId);
+      setTimedOut.run(timedOut ? 1 : 0, sourceId, timedOut ? 1 : 0);
     },
 
     /** When the feed that is most behind and not paused last succeeded, or was added; undefined without feeds. */
@@ -119,12 +125,9 @@ export const syncState = store(({ db, clock }) => {
       if (short) setTitle.run(short, sourceId, short);
     },
 
-    /** The feed lives at another address from now on. False, and the source paused, when its owner follows that too. */
+    /** The feed lives at another address from now on. False, and nothing changed, when its owner follows that too. */
     move(sourceId: number, url: string): boolean {
-      if (selectSame.get(sourceId, url)) {
-        pauseDuplicate.run(`This feed moved to ${new URL(url).host}, where you already follow it.`, sourceId);
-        return false;
-      }
+      if (selectSame.get(sourceId, url)) return false;
       move.run(url, new URL(url).host, sourceId);
       return true;
     },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SECOND, type Clock } from '../clock.ts';
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
+import { createTurns } from './take-turns.ts';
 
 /** A claimed job. The token is the worker's right to finish it. */
 export type Job = {
@@ -14,17 +15,18 @@ export type Job = {
   leaseToken: string;
 };
 
-type JobColumns = Omit<Job, 'payload' | 'leaseToken'> & { payload: string };
+export type JobColumns = Omit<Job, 'payload' | 'leaseToken'> & { payload: string };
 type DueColumns = JobColumns & { runAt: number };
 type LeasedColumns = JobColumns & { leaseToken: string };
-type Outlook = { due: number; expired: number; farOff: number };
+type Outlook = { due: number; owned: number; expired: number; farOff: number };
 
 /** Called for each job that is dead-lettered because its last worker died, in the transaction that does it. */
 type OnDeadLettered = (job: Job, error: Error) => void;
 
 export type Claim = {
   /**
-   * Takes up to `limit` due jobs for the length of a lease, those of dead workers first; never two of one lane.
+   * Takes up to `limit` due jobs for the length of a lease, those of dead workers first; never two of one lane. Where
+   * jobs of the kind have owners, these take turns (`take-turns.ts`).
    * A job whose lease ran out in its last attempt is dead-lettered. Throws what `onDeadLettered` throws.
    * A lease further off than any can be (the clock was set back) is cut to the usual length.
    */
@@ -34,6 +36,7 @@ export type Claim = {
 /** How jobs are claimed by a worker. */
 export function createClaim(db: Db, clock: Clock, lease: number): Claim {
   const sql = prepareClaim(db);
+  const takeTurns = createTurns(db);
   const claimDue = db.transaction('claim jobs', claimInTransaction);
   const deadLetterAbandoned = createDeadLettering(db, clock, lease);
 
@@ -43,7 +46,12 @@ export function createClaim(db: Db, clock: Clock, lease: number): Claim {
     if (outlook.farOff) sql.shorten.run(now + lease, now + lease + SECOND);
     const expired = outlook.expired ? sql.expired.all(kind, now, limit) : [];
     const claimed = expired.map((row) => take(row, token, now + lease));
-    return outlook.due ? [...claimed, ...takeDue(kind, limit - claimed.length, now, token)] : claimed;
+    const room = limit - claimed.length;
+    if (!outlook.due || room <= 0) return claimed;
+    const due = outlook.owned
+      ? takeTurns(kind, room, now, (row) => take(row, token, now + lease))
+      : takeDue(kind, room, now, token);
+    return [...claimed, ...due];
   }
 
   /** A page may hold several jobs of one lane; the next page skips the lanes that this one made busy. */
@@ -72,7 +80,7 @@ export function createClaim(db: Db, clock: Clock, lease: number): Claim {
     claim(kind, limit, onDeadLettered = () => {}) {
       if (limit <= 0) return [];
       const now = clock();
-      const outlook = sql.outlook.get(kind, now, kind, now, now + lease + SECOND);
+      const outlook = sql.outlook.get(kind, now, kind, kind, now, now + lease + SECOND);
       if (!outlook || (!outlook.due && !outlook.expired && !outlook.farOff)) return [];
       if (outlook.expired) deadLetterAbandoned(kind, onDeadLettered);
       return claimDue(kind, limit, outlook);
@@ -116,8 +124,9 @@ const COLUMNS = 'id, kind, payload, dedupe_key AS dedupeKey, lane, attempts, max
 function prepareClaim(db: Db) {
   return {
     // Read without the write lock, so that an idle worker never blocks a writer.
-    outlook: db.prepare<[string, number, string, number, number], Outlook>('outlook of jobs', `
+    outlook: db.prepare<[string, number, string, string, number, number], Outlook>('outlook of jobs', `
       SELECT EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND state IN ('queued', 'retrying') AND run_at <= ?) AS due,
+             EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND state IN ('queued', 'retrying') AND owner > 0) AS owned,
              EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND state = 'running' AND lease_expires_at <= ?) AS expired,
              EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_expires_at > ?) AS farOff`),
     expired: db.prepare<[string, number, number], JobColumns>('expired leases', `

@@ -136,8 +136,10 @@ function prepareStatements(db: Db) {
     complete: db.prepare<[number, number, string]>('complete job', `
       UPDATE jobs SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?`),
+    // Ranks: 2 is doubtful (take-turns.ts).
     reschedule: db.prepare<[string, number, number, string]>('reschedule job', `
-      UPDATE jobs SET state = 'retrying', last_error = ?, run_at = ?, lease_token = NULL, lease_expires_at = NULL
+      UPDATE jobs SET state = 'retrying', rank = 2, last_error = ?, run_at = ?, lease_token = NULL,
+             lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?`),
     deadLetter: db.prepare<[string, number, number, string]>('dead-letter job', `
       UPDATE jobs SET state = 'failed', last_error = ?, finished_at = ?, lease_token = NULL, lease_expires_at = NULL

@@ -3,6 +3,7 @@ import type { Db } from '../db/open-database.ts';
 import { createTimeRepair, type StoredTime } from './scheduler.ts';
 import { createClaim, type Claim } from './claim-jobs.ts';
 import { createFinish, type Finish } from './finish-jobs.ts';
+import { RANKS, type Rank } from './take-turns.ts';
 
 export type { Job } from './claim-jobs.ts';
 export type { Effects, Fate } from './finish-jobs.ts';
@@ -17,6 +18,8 @@ export type NewJob = {
   payload: unknown;
   dedupeKey?: string; // at most one live job per kind and key; blocks also while that job runs
   lane?: string; // at most one running job per lane, whatever its kind
+  owner?: number; // an account: owners take turns; of a kind, all jobs have one or none has
+  rank?: Rank; // usual when absent
   runAt?: number; // unix ms; now when absent
   maxAttempts?: number; // 5 when absent
 };
@@ -44,11 +47,12 @@ export function createJobQueue(db: Db, clock: Clock, random: Random = Math.rando
   return {
     lease,
 
-    enqueue({ kind, payload, dedupeKey, lane, runAt, maxAttempts = MAX_ATTEMPTS }) {
+    enqueue({ kind, payload, dedupeKey, lane, owner, rank = RANKS.usual, runAt, maxAttempts = MAX_ATTEMPTS }) {
       const now = clock();
       const json = JSON.stringify(payload ?? null);
-      const due = Math.ceil(runAt ?? now);
-      return announce(insert.run(kind, json, dedupeKey ?? null, lane ?? null, due, maxAttempts, now).changes === 1);
+      const whose = [owner ?? null, rank] as const;
+      const times = [Math.ceil(runAt ?? now), maxAttempts, now] as const;
+      return announce(insert.run(kind, json, dedupeKey ?? null, lane ?? null, ...whose, ...times).changes === 1);
     },
 
     ...createClaim(db, clock, lease),
@@ -65,9 +69,10 @@ export function createJobQueue(db: Db, clock: Clock, random: Random = Math.rando
 }
 
 function prepareInsert(db: Db) {
-  return db.prepare<[string, string, string | null, string | null, number, number, number]>('enqueue job', `
-    INSERT INTO jobs (kind, payload, dedupe_key, lane, run_at, max_attempts, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?)
+  type Values = [string, string, string | null, string | null, number | null, Rank, number, number, number];
+  return db.prepare<Values>('enqueue job', `
+    INSERT INTO jobs (kind, payload, dedupe_key, lane, owner, rank, run_at, max_attempts, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (kind, dedupe_key)
       WHERE dedupe_key IS NOT NULL AND state IN ('queued', 'retrying', 'running') DO NOTHING`);
 }
@@ -153,14 +158,16 @@ function prepareStatements(db: Db) {
     list: prepareList(db, 'list jobs', 'id < ? ORDER BY id DESC'),
     listState: prepareListsByState(db),
     find: db.prepare<[number], JobColumns>('find job', `SELECT ${COLUMNS} FROM jobs WHERE id = ?`),
+    // Rank 0 is what somebody asked for (take-turns.ts).
     retry: db.prepare<[number, number]>('retry failed job', `
-      UPDATE jobs SET state = 'queued', run_at = ?, attempts = 0, finished_at = NULL
+      UPDATE jobs SET state = 'queued', rank = 0, run_at = ?, attempts = 0, finished_at = NULL
        WHERE id = ? AND state = 'failed'
          AND NOT EXISTS (SELECT 1 FROM jobs AS live
                           WHERE live.kind = jobs.kind AND live.dedupe_key = jobs.dedupe_key
                             AND live.state IN ('queued', 'retrying', 'running'))`),
     hurry: db.prepare<[number, string, string]>('hurry job', `
-      UPDATE jobs SET run_at = MIN(run_at, ?) WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying')`),
+      UPDATE jobs SET rank = 0, run_at = MIN(run_at, ?)
+       WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying')`),
     discard: db.prepare<[number, number]>('discard job', `
       UPDATE jobs SET state = 'discarded', finished_at = ?
        WHERE id = ? AND state IN ('queued', 'retrying', 'failed')`),

@@ -12,12 +12,14 @@ export { OutboundError };
  * Of the headers only Accept, Accept-Language, If-None-Match and If-Modified-Since are sent, along all redirects
  * (validators belong to the answer at their end); Authorization and Cookie never are.
  * `maxBytes` limits the body both as it comes and unpacked. `refuse` may say why a URL is not to be fetched, also one
- * that a redirect leads to: asked before its name is looked up (then without addresses), and again after.
+ * that a redirect leads to: asked before its name is looked up (then without addresses), and again after. `totalMs`
+ * can only make the usual time shorter.
  */
 type OutboundRequest = {
   url: string;
   headers?: Record<string, string>;
   maxBytes: number;
+  totalMs?: number; // less than usual
   signal?: AbortSignal;
   refuse?: (url: URL, addresses: readonly string[]) => string | null;
 };
@@ -67,7 +69,7 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
 
   return async (request) => {
     const url = parseTarget(request.url);
-    const deadline = startDeadline(url, totalMs, request.signal);
+    const deadline = startDeadline(url, Math.min(request.totalMs ?? totalMs, totalMs), request.signal);
     try {
       return await follow(url, request, deadline.signal);
     } finally {

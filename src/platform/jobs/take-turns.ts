@@ -1,0 +1,114 @@
+import type { Db } from '../db/open-database.ts';
+import type { Job, JobColumns } from './claim-jobs.ts';
+
+/**
+ * Which of the jobs with an owner come first: what somebody has just asked for, then what is likely to go well, then
+ * what failed last time or was never tried.
+ */
+export const RANKS = { asked: 0, usual: 1, doubtful: 2 } as const;
+
+export type Rank = (typeof RANKS)[keyof typeof RANKS];
+
+/** Every so many jobs one is looked for among the doubtful first, so that these are never without hope. */
+const DOUBTFUL_EVERY = 4;
+
+/** Of the places of a kind; the rest is free for what is likely to be quick, however many hosts hang. */
+const DOUBTFUL_SHARE = 3 / 4;
+
+type OwnedColumns = JobColumns & { owner: number };
+type Held = { owner: number; rank: Rank; n: number };
+
+/** Takes up to `limit` due jobs of the kind, within the caller's transaction. */
+type TakeTurns = (kind: string, limit: number, now: number, take: (row: JobColumns) => Job) => Job[];
+
+/**
+ * How jobs with an owner are claimed: by rank, and within a rank one of each owner in turn, those first whose jobs hold
+ * the fewest places. However many jobs one owner has, another's next one waits for one place only.
+ */
+export function createTurns(db: Db): TakeTurns {
+  const sql = prepareTurns(db);
+  const last = new Map<string, number>(); // kind → the owner whose turn was last
+  let taken = 0;
+
+  return function takeTurns(kind, limit, now, take) {
+    const held = sql.held.all(kind);
+    const holds = new Map<number, number>();
+    for (const { owner, n } of held) holds.set(owner, (holds.get(owner) ?? 0) + n);
+    const places = limit + held.reduce((sum, { n }) => sum + n, 0);
+    let doubtful = held.reduce((sum, { rank, n }) => sum + (rank === RANKS.doubtful ? n : 0), 0);
+    const mostDoubtful = Math.max(1, Math.floor(places * DOUBTFUL_SHARE));
+    const jobs: Job[] = [];
+
+    /** One job of each owner who holds the fewest places of all that have one; returns how many. */
+    function takeRound(rank: Rank, room: number): number {
+      const first = firstOfOwners(kind, rank, now, room + holds.size);
+      const least = Math.min(...first.map(({ owner }) => holds.get(owner) ?? 0));
+      const lanes = new Set<string>();
+      const free = first
+        .filter(({ owner }) => (holds.get(owner) ?? 0) === least)
+        .filter(({ lane }) => lane === null || (!lanes.has(lane) && lanes.add(lane)))
+        .slice(0, room);
+      for (const row of free) {
+        jobs.push(take(row));
+        holds.set(row.owner, least + 1);
+        last.set(kind, row.owner);
+      }
+      return free.length;
+    }
+
+    function takeSome(): number {
+      const untilDoubtful = DOUBTFUL_EVERY - 1 - taken % DOUBTFUL_EVERY;
+      const { asked, usual } = RANKS;
+      const order = untilDoubtful === 0 ? [RANKS.doubtful, asked, usual] : [asked, usual, RANKS.doubtful];
+      for (const rank of order) {
+        const left = Math.min(limit - jobs.length, Math.max(1, untilDoubtful));
+        const room = rank === RANKS.doubtful ? Math.min(left, mostDoubtful - doubtful) : left;
+        const some = room > 0 ? takeRound(rank, room) : 0;
+        if (rank === RANKS.doubtful) doubtful += some;
+        taken += some;
+        if (some > 0) return some;
+      }
+      return 0;
+    }
+
+    while (jobs.length < limit && takeSome() > 0);
+    return jobs;
+  };
+
+  /** The first due job of each owner, beginning after the one whose turn was last. */
+  function firstOfOwners(kind: string, rank: Rank, now: number, limit: number): OwnedColumns[] {
+    const after = last.get(kind) ?? 0;
+    const rest = sql.first.all(kind, rank, after, kind, rank, kind, rank, now, limit);
+    if (rest.length === limit || after === 0) return rest;
+    const known = new Set(rest.map(({ owner }) => owner));
+    const wrapped = sql.first.all(kind, rank, 0, kind, rank, kind, rank, now, limit);
+    return [...rest, ...wrapped.filter(({ owner }) => !known.has(owner))];
+  }
+}
+
+function prepareTurns(db: Db) {
+  return {
+    held: db.prepare<[string], Held>('places held', `
+      SELECT owner, rank, COUNT(*) AS n FROM jobs WHERE kind = ? AND state = 'running' AND owner IS NOT NULL
+       GROUP BY owner, rank`),
+    // From owner to owner by index, however many jobs each of them has.
+    first: db.prepare<[string, Rank, number, string, Rank, string, Rank, number, number], OwnedColumns>('whose turn', `
+      WITH RECURSIVE owners (owner) AS (
+        SELECT (SELECT MIN(j.owner) FROM jobs AS j
+                 WHERE j.kind = +? AND j.rank = +? AND j.owner > +? AND j.state IN ('queued', 'retrying'))
+        UNION ALL
+        SELECT (SELECT MIN(j.owner) FROM jobs AS j
+                 WHERE j.kind = +? AND j.rank = +? AND j.owner > owners.owner AND j.state IN ('queued', 'retrying'))
+          FROM owners WHERE owner IS NOT NULL)
+      SELECT jobs.id, jobs.kind, payload, dedupe_key AS dedupeKey, lane, attempts, max_attempts AS maxAttempts,
+             jobs.owner
+        FROM owners CROSS JOIN jobs ON jobs.id = (
+          SELECT j.id FROM jobs AS j
+           WHERE j.kind = +? AND j.rank = +? AND j.owner = owners.owner AND j.state IN ('queued', 'retrying')
+             AND j.run_at <= +?
+             AND (j.lane IS NULL OR NOT EXISTS
+                   (SELECT 1 FROM jobs AS busy WHERE busy.lane = j.lane AND busy.state = 'running'))
+           ORDER BY j.run_at, j.id LIMIT 1)
+       LIMIT +?`),
+  };
+}
