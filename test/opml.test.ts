@@ -8,7 +8,7 @@ import { startHub, type Hub } from './support/hub.ts';
 import { reply, startOrigin } from './support/origin.ts';
 
 type SourceList = { items: { id: number; kind: string; title: string; url?: string }[] };
-type Imported = { added: number; alreadyFollowed: number; refused: { url: string; reason: string }[] };
+type Imported = { added: number; alreadyFollowed: number; leftOut: number; refused: { url: string; reason: string }[] };
 
 const XML = 'text/x-opml';
 
@@ -53,14 +53,14 @@ test('what one hub exports as OPML another imports: the same feeds with the same
   assert.match(exported.text, /^<\?xml version="1\.0"[\s\S]*<opml version="2\.0">/);
   assert.deepEqual(
     (await importOpml(bob, exported.text)).json<Imported>(),
-    { added: 4, alreadyFollowed: 0, refused: [] },
+    { added: 4, alreadyFollowed: 0, leftOut: 0, refused: [] },
   );
   const listed = async (client: Client) => (await client.get('/api/sources')).json<SourceList>().items
     .filter(({ kind }) => kind === 'feed').map(({ url, title }) => [url, title]);
   assert.deepEqual(await listed(bob), await listed(ada));
   assert.deepEqual(
     (await importOpml(bob, exported.text)).json<Imported>(),
-    { added: 0, alreadyFollowed: 4, refused: [] },
+    { added: 0, alreadyFollowed: 4, leftOut: 0, refused: [] },
   );
 });
 
@@ -104,7 +104,7 @@ test('an OPML document is read as other programs write it', async (t) => {
 
   assert.deepEqual(
     (await importOpml(ada, document, 'text/xml; charset=utf-8')).json<Imported>(),
-    { added: 4, alreadyFollowed: 1, refused: [] },
+    { added: 4, alreadyFollowed: 1, leftOut: 0, refused: [] },
   );
   const items = (await ada.get('/api/sources')).json<SourceList>().items;
   assert.deepEqual(items.map(({ title, url }) => [title, url]), [
@@ -172,7 +172,7 @@ test('hostile OPML adds nothing and harms nothing', async (t) => {
 });
 
 test('as many feeds as one import takes are taken, one more is none', async (t) => {
-  const hub = await startHub(t);
+  const hub = await startHub(t, { SOURCES_MAX: '10000' });
   const ada = await hub.person('ada');
   const outlines = Array.from(
     { length: MAX_OUTLINES + 1 },
@@ -242,4 +242,36 @@ test('the import form shows what became of the feeds, and keeps a document that 
   const again = await ada.form('/sources/import', { opml: 'no <opml> "at" all' });
   assert.equal(again.status, 422);
   assert.match(again.text, /role="alert"[\s\S]*no &lt;opml&gt; &quot;at&quot; all/);
+});
+
+test('an account has at most SOURCES_MAX sources: what is beyond is refused, and an import says how many it left out', async (t) => {
+  const hub = await startHub(t, { SOURCES_MAX: '3' });
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  await native(ada, 'One');
+  const outlines = [1, 2, 3, 4].map((n) => `<outline xmlUrl="https://${n}.example/"/>`).join('');
+  const imported = (await importOpml(ada, opml(outlines))).json<Imported>();
+  assert.deepEqual(imported, { added: 2, alreadyFollowed: 0, leftOut: 2, refused: [] });
+  const room = 'An account may have at most 3 sources on this hub. Delete some first.';
+
+  const origin = await startOrigin(t, {});
+  const beyond = [
+    await importOpml(ada, opml(outlines)),
+    await ada.post('/api/sources', { kind: 'native', title: 'Four' }),
+    await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` }),
+    await ada.form('/sources', { kind: 'native', title: 'Four' }),
+  ];
+  for (const answer of beyond) {
+    assert.equal(answer.status, 422);
+    assert.ok(answer.text.includes(room), answer.text);
+  }
+  assert.equal(origin.requests.length, 0, 'nothing is fetched for nothing');
+  const page = await bob.form('/sources/import', { opml: opml(outlines) });
+  assert.match(page.text, /3 added[^]*1 left out/);
+
+  const [one] = (await ada.get('/api/sources')).json<SourceList>().items;
+  const given = await ada.post(`/api/sources/${one?.id}/transfer`, { username: 'bob' });
+  assert.equal(given.status, 422, 'nor by giving');
+  await ada.delete(`/api/sources/${one?.id}`);
+  await native(ada, 'Four');
 });

@@ -12,7 +12,10 @@ type Fact = { subject: string; state: Html | string; isBad?: boolean };
 export function showOverview(hub: Hub): Reply {
   const kept = counts(hub).read();
   const health = readHealth(hub);
-  const facts = [...healthFacts(health, kept.value('sources', 'feed,failing')), ...backupFacts(hub), ...storageFacts(hub, kept.value('uploads_bytes'))];
+  const failing = kept.value('sources', 'feed,failing');
+  const facts = [
+    ...healthFacts(health, failing), ...backupFacts(hub), ...storageFacts(hub, kept.value('uploads_bytes')),
+  ];
   const jobs = kept.labels('jobs').filter((label) => kept.value('jobs', label) > 0);
   const main = html`
 <header class="page-head">
@@ -27,7 +30,8 @@ ${jobs.length > 0 ? jobTable(kept, jobs) : html`<p class="empty">The queue is em
 
 function healthFacts({ worker, failedJobs, oldestDueJobSeconds }: Health, failing: number): Fact[] {
   const seen = worker.lastSeenSeconds === null ? 'never seen' : `last seen ${worker.lastSeenSeconds} s ago`;
-  const troubles = html`${failing} failing${failedJobs > 0 && html`, <a href="/admin/jobs">${failedJobs} failed</a>`}`;
+  const failed = html`<a href="/admin/jobs">${failedJobs} failed</a>`;
+  const troubles = html`${failing} failing${failedJobs > 0 && html`, ${failed}`}`;
   const isBad = failing + failedJobs > 0;
   return [
     { subject: 'Worker', state: `${worker.ok ? 'running' : 'not running'}, ${seen}`, isBad: !worker.ok },

@@ -2,7 +2,7 @@ import { SECOND, type Clock, type Random } from '../../platform/clock.ts';
 import { createThrottledWrites } from '../../platform/db/batched-writes.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { createRateLimitStore } from '../../platform/db/rate-limit-store.ts';
-import { tryLater, type HttpError } from '../../platform/http/reply.ts';
+import { HttpError, tryLater } from '../../platform/http/reply.ts';
 import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
 import { createJobQueue, type Job } from '../../platform/jobs/job-queue.ts';
 import type { Rank } from '../../platform/jobs/take-turns.ts';
@@ -80,7 +80,8 @@ export function takeTurn(hub: StoreHub, limit: NamedLimit, who: string): void {
 /** Counts a request that meets a limit and returns its refusal; `seconds` until it is worth trying again. */
 export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reason = 'Too many attempts.'): HttpError {
   bufferedCounts(hub).add('limits_refused_total', limit);
-  return tryLater(LIMITS[limit][0], seconds, reason);
+  const [status] = LIMITS[limit];
+  return status === 422 ? new HttpError(status, reason) : tryLater(status, seconds, reason);
 }
 
 /** Large changes in transactions so short that others hardly wait; what is asked for at once takes turns. */

@@ -1,8 +1,8 @@
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 
 /**
- * Every limit that a client can meet, by its label in `service_limits_refused_total`: the status of a refusal, and what
- * is bounded. The handbook's table is held against this list.
+ * Every limit that a client can meet, by its label in `service_limits_refused_total`: the status of a refusal (422
+ * where waiting is no help), and what is bounded. The handbook's table is held against this list.
  */
 export const LIMITS = {
   'sign-in': [429, 'Sign-ins from one address: 10 at once, then one a minute.'],
@@ -12,12 +12,13 @@ export const LIMITS = {
   'add-source': [429, 'Feeds that one account adds: 30 at once, then one every 20 seconds.'],
   'add-source-at-once': [503, 'Feeds that are opened at once in order to be added, with those that wait.'],
   'long-posts': [503, 'Posts of more than 20,000 characters that are read at once, with those that wait.'],
+  'sources-max': [422, 'Sources of one account: `SOURCES_MAX`.'],
   'sync-now': [429, 'Synchronisations that one account asks for: 10 at once, then one a minute.'],
   'webhook-rate': [429, 'Events of one webhook: 10,000 at once, then 100 a second.'],
   'cache-fetches': [503, 'Remote files that are fetched at once, of one host and of all.'],
   'connections': [503, 'Connections that are open at once: 2,000, and 100 from one address.'],
   'bodies': [503, 'Bodies that wait in memory: 48 MiB, and 16 MiB of one account or address.'],
-} as const satisfies Record<string, readonly [status: 429 | 503, meaning: string]>;
+} as const satisfies Record<string, readonly [status: 422 | 429 | 503, meaning: string]>;
 
 export type LimitName = keyof typeof LIMITS;
 

@@ -92,6 +92,10 @@ export const SETTINGS = {
     name: 'SYNC_MAX_ATTEMPTS', parse: integer(1, 100), default: '5',
     meaning: 'attempts at a synchronisation before it counts as failed (1 to 100)',
   },
+  sourcesMax: {
+    name: 'SOURCES_MAX', parse: integer(1, 100_000), default: '1000',
+    meaning: 'sources that one account may have (1 to 100000)',
+  },
   outboundAllow: {
     name: 'OUTBOUND_ALLOW', parse: cidrs, default: '',
     meaning: 'comma-separated private networks, such as `192.168.1.0/24`, that feeds and their images may be fetched ' +

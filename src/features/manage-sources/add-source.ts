@@ -32,10 +32,22 @@ const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
  */
 export async function addSource(hub: Hub, values: Record<string, unknown>, by: By): Promise<AddedSource> {
   const { kind, url, title, visibility } = readNewSource(values);
+  if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // before anything is fetched
   const opened = url === null ? null : await openWanted(hub, url, by.viewer.id);
   const named = { title: title ?? opened?.title ?? '', titleIsOwn: title !== undefined };
   const source = { ownerId: by.viewer.id, kind, visibility, ...named };
   return hub.db.write('add source', () => storeSource(hub, source, opened, by));
+}
+
+/** How many sources an account may still add. */
+export function sourcesLeft(hub: Hub, ownerId: number): number {
+  return Math.max(0, hub.config.sourcesMax - (sources(hub).countOwned([ownerId]).get(ownerId) ?? 0));
+}
+
+/** 422: the account has as many sources as it may have. */
+export function tooManySources(hub: Hub): HttpError {
+  const reason = `An account may have at most ${hub.config.sourcesMax} sources on this hub. Delete some first.`;
+  return metLimit(hub, 'sources-max', 0, reason);
 }
 
 async function openWanted(hub: Hub, url: string, ownerId: number): Promise<OpenedFeed> {
@@ -48,6 +60,7 @@ async function openWanted(hub: Hub, url: string, ownerId: number): Promise<Opene
 /** In a transaction. */
 function storeSource(hub: Hub, source: NewSource, opened: OpenedFeed | null, by: By): AddedSource {
   if (opened) refuseDuplicate(hub, opened.url, source.ownerId);
+  if (sourcesLeft(hub, source.ownerId) === 0) throw tooManySources(hub);
   const id = sources(hub).create(source, opened && { url: opened.url, nextSyncAt: hub.clock() });
   opened?.store(id);
   const webhook = source.kind === 'webhook' ? createWebhook(hub, id) : null;

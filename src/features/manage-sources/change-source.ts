@@ -14,6 +14,7 @@ import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { changingReaders } from '../posts/update-readers.ts';
 import { manageableSource, sources, TITLE_MAX, VISIBILITIES, type Source } from '../sources/source-store.ts';
+import { sourcesLeft } from './add-source.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 
 const SYNC_LIMIT: NamedLimit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
@@ -126,6 +127,7 @@ function newOwner(hub: Hub, source: Source, username: string, viewer: Viewer): n
   if (source.feedUrl !== null && sources(hub).idOfFeed(source.feedUrl, id) !== undefined) {
     throw refused(409, 'This account already has a source of the same feed.');
   }
+  if (sourcesLeft(hub, id) === 0) throw refused(422, 'This account already has as many sources as it may have.');
   const missing = bytesMissing(hub, source, id);
   if (missing > 0) throw noRoom(viewer.role === 'admin' ? missing : null);
   return id;

@@ -7,7 +7,7 @@ import { attributeOf, childOf, parseXmlTree, type XmlElement } from '../../platf
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
-import { ADDRESS_MAX, feedAddress } from './add-source.ts';
+import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-source.ts';
 
 /** Bytes of one document. */
 export const OPML_LIMIT = 4 * 1024 * 1024;
@@ -18,7 +18,13 @@ export const MAX_OUTLINES = 5_000;
 /** Sources that are read at once for an export. */
 const EXPORT_BATCH = 1_000;
 
-export type ImportResult = { added: number; alreadyFollowed: number; refused: { url: string; reason: string }[] };
+/** `leftOut`: feeds for which the account has no room (`SOURCES_MAX`). */
+export type ImportResult = {
+  added: number;
+  alreadyFollowed: number;
+  leftOut: number;
+  refused: { url: string; reason: string }[];
+};
 
 /** A feed that can be added, or the reason why it cannot. */
 type Candidate = { url: string; title: string } | { refused: string; reason: string };
@@ -52,19 +58,24 @@ function toCandidate({ url: typed, title }: Outline): Candidate {
 
 /** In a transaction. */
 function addCandidates(hub: Hub, candidates: Candidate[], ownerId: number): ImportResult {
-  const result: ImportResult = { added: 0, alreadyFollowed: 0, refused: [] };
+  const result: ImportResult = { added: 0, alreadyFollowed: 0, leftOut: 0, refused: [] };
+  let left = sourcesLeft(hub, ownerId);
   for (const candidate of candidates) {
     if ('refused' in candidate) {
       result.refused.push({ url: candidate.refused, reason: candidate.reason });
     } else if (sources(hub).idOfFeed(candidate.url, ownerId) !== undefined) {
       result.alreadyFollowed++;
+    } else if (left === 0) {
+      result.leftOut++;
     } else {
       const { url, title } = candidate;
       const source = { ownerId, kind: 'feed', visibility: 'public', title, titleIsOwn: false } as const;
       sources(hub).create(source, { url, nextSyncAt: hub.clock() });
       result.added++;
+      left--;
     }
   }
+  if (result.leftOut > 0 && result.added === 0) throw tooManySources(hub);
   return result;
 }
 

@@ -238,12 +238,14 @@ function refusedItem({ url, reason }: ImportResult['refused'][number]): Html {
 }
 
 /** What became of the feeds of an OPML document. */
-export function importedPage({ added, alreadyFollowed, refused }: ImportResult): Page {
+export function importedPage({ added, alreadyFollowed, leftOut, refused }: ImportResult): Page {
   const main = html`
 <section class="narrow">
   <h1>Feeds imported</h1>
   <p class="lead">${added} added${alreadyFollowed > 0 && `, ${alreadyFollowed} already followed`}.
     Their posts will arrive within minutes.</p>
+  ${leftOut > 0 && html`
+  <p class="problem">${leftOut} left out: an account may have only so many sources on this hub.</p>`}
   ${refused.length > 0 && html`<h2>Not imported</h2><ul>${refused.map(refusedItem)}</ul>`}
   <p><a class="button" href="/sources">Go to sources</a></p>
 </section>`;

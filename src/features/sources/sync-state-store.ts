@@ -30,6 +30,8 @@ export type FeedFacts = {
   ttl: number | null;
 };
 
+type FailedTry = { isFinal: boolean; timedOut: boolean };
+
 /** `isWell`: the last try went well. */
 export type DueSource = { sourceId: number; ownerId: number; host: string; isWell: number };
 
@@ -106,7 +108,7 @@ export const syncState = store(({ db, clock }) => {
     },
 
     /** A try that failed; `isFinal` when its job has no attempts left, `timedOut` when it ran out of time. */
-    recordFailure(sourceId: number, reason: string, { isFinal, timedOut }: { isFinal: boolean; timedOut: boolean }): void {
+    recordFailure(sourceId: number, reason: string, { isFinal, timedOut }: FailedTry): void {
       markFailing.run(reason, clock(), isFinal ? 1 : 0, sourceId);
       setTimedOut.run(timedOut ? 1 : 0, sourceId, timedOut ? 1 : 0);
     },

@@ -1,21 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { SECOND, type Clock } from '../clock.ts';
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
-import { createTurns } from './take-turns.ts';
+import { createTurns, type JobColumns } from './take-turns.ts';
 
 /** A claimed job. The token is the worker's right to finish it. */
-export type Job = {
-  id: number;
-  kind: string;
+export type Job = Omit<JobColumns, 'payload'> & {
   payload: unknown;
-  dedupeKey: string | null;
-  lane: string | null;
   attempts: number; // counts this one
-  maxAttempts: number;
   leaseToken: string;
 };
 
-export type JobColumns = Omit<Job, 'payload' | 'leaseToken'> & { payload: string };
 type DueColumns = JobColumns & { runAt: number };
 type LeasedColumns = JobColumns & { leaseToken: string };
 type Outlook = { due: number; owned: number; expired: number; farOff: number };

@@ -1,5 +1,15 @@
 import type { Db } from '../db/open-database.ts';
-import type { Job, JobColumns } from './claim-jobs.ts';
+
+/** What a claim reads of a job. */
+export type JobColumns = {
+  id: number;
+  kind: string;
+  payload: string;
+  dedupeKey: string | null;
+  lane: string | null;
+  attempts: number;
+  maxAttempts: number;
+};
 
 /**
  * Which of the jobs with an owner come first: what somebody has just asked for, then what is likely to go well, then
@@ -19,7 +29,7 @@ type OwnedColumns = JobColumns & { owner: number };
 type Held = { owner: number; rank: Rank; n: number };
 
 /** Takes up to `limit` due jobs of the kind, within the caller's transaction. */
-type TakeTurns = (kind: string, limit: number, now: number, take: (row: JobColumns) => Job) => Job[];
+type TakeTurns = <Job>(kind: string, limit: number, now: number, take: (row: JobColumns) => Job) => Job[];
 
 /**
  * How jobs with an owner are claimed: by rank, and within a rank one of each owner in turn, those first whose jobs hold
@@ -30,7 +40,7 @@ export function createTurns(db: Db): TakeTurns {
   const last = new Map<string, number>(); // kind → the owner whose turn was last
   let taken = 0;
 
-  return function takeTurns(kind, limit, now, take) {
+  return function takeTurns<Job>(kind: string, limit: number, now: number, take: (row: JobColumns) => Job): Job[] {
     const held = sql.held.all(kind);
     const holds = new Map<number, number>();
     for (const { owner, n } of held) holds.set(owner, (holds.get(owner) ?? 0) + n);

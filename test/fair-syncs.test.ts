@@ -1,0 +1,160 @@
+// Protects synchronisation from one member's dead hosts, and tells owners the truth about what fails.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { planDueSyncs } from '../src/features/feeds/sync-source.ts';
+import { jobs } from '../src/features/hub/hub.ts';
+import { sources } from '../src/features/sources/source-store.ts';
+import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
+import { rss, serving } from './support/feeds.ts';
+import { startHub, type Hub } from './support/hub.ts';
+import { reply, startOrigin, type OriginHandler } from './support/origin.ts';
+import type { Client } from './support/client.ts';
+
+/** A port to each: hosts of their own, which never answer. */
+async function hangingHosts(t: TestContext, many: number, onAsked = () => {}): Promise<string[]> {
+  const origins = Array.from({ length: many }, () => startOrigin(t, onAsked));
+  return (await Promise.all(origins)).map(({ url }) => `${url}/feed`);
+}
+
+async function importFeeds(client: Client, urls: string[]): Promise<void> {
+  const body = `<opml version="2.0"><body>${urls.map((url) => `<outline xmlUrl="${url}"/>`).join('')}</body></opml>`;
+  const headers = { 'content-type': 'text/x-opml' };
+  assert.equal((await client.send('POST', '/api/sources/import', { body, headers })).status, 200);
+}
+
+async function follow(client: Client, url: string): Promise<number> {
+  const added = await client.post('/api/sources', { kind: 'feed', url });
+  assert.equal(added.status, 201, added.text);
+  return added.json<{ id: number }>().id;
+}
+
+async function told(client: Client): Promise<string[]> {
+  return (await client.get('/api/notifications')).json<{ items: { title: string }[] }>().items.map(({ title }) => title);
+}
+
+async function followedFeed(t: TestContext, env: Record<string, string> = {}) {
+  const hub = await startHub(t, env);
+  const feed = { handler: serving(() => rss('Owls', [])) as OriginHandler };
+  const origin = await startOrigin(t, (request, response) => feed.handler(request, response));
+  const ada = await hub.person('ada');
+  const id = await follow(ada, `${origin.url}/feed`);
+  return { hub, feed, origin, ada, id };
+}
+
+const shown = (hub: Hub, id: number) => sources(hub.handle).find(id);
+
+test('what another member asks for is fetched while hosts that hang hold all they may', async (t) => {
+  const hub = await startHub(t, { SYNC_CONCURRENCY: '4' }, { totalMs: 1_000 });
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const order: string[] = [];
+  const origin = await startOrigin(t, (request, response) => {
+    order.push('wanted');
+    serving(() => rss('Owls', []))(request, response);
+  });
+  const id = await follow(bob, `${origin.url}/feed`);
+  order.length = 0;
+  await importFeeds(ada, await hangingHosts(t, 12, () => order.push('hangs')));
+  await planDueSyncs(hub.handle, new AbortController().signal); // hers are in the queue before his
+  await bob.post(`/api/sources/${id}/sync`);
+
+  await hub.work();
+  assert.equal(order.length, 13);
+  assert.ok(order.indexOf('wanted') < 4, `asked as number ${order.indexOf('wanted')}`);
+});
+
+test('sources that worked last time come before those that failed or were never tried', async (t) => {
+  const hub = await startHub(t, { SYNC_CONCURRENCY: '1' });
+  const ada = await hub.person('ada');
+  const order: string[] = [];
+  const good = await startOrigin(t, (request, response) => {
+    order.push('works');
+    serving(() => rss('Owls', []))(request, response);
+  });
+  const bad = await startOrigin(t, (request, response) => {
+    order.push('fails');
+    reply(500, {})(request, response);
+  });
+  await importFeeds(ada, ['a', 'b'].map((name) => `${bad.url}/${name}`));
+  for (const name of ['a', 'b', 'c']) await follow(ada, `${good.url}/${name}`);
+  order.length = 0;
+  hub.passTime(DAY);
+
+  await hub.work();
+  assert.deepEqual(order, ['works', 'works', 'works', 'fails', 'fails']);
+});
+
+test('a host that ran out of time gets less the next time, but all of it at the last try of a job', async (t) => {
+  const hub = await startHub(t, { SYNC_MAX_ATTEMPTS: '3' }, { totalMs: 50 });
+  const given: (number | undefined)[] = [];
+  const { outbound } = hub.handle;
+  hub.handle.outbound = (request) => {
+    given.push(request.totalMs);
+    return outbound(request);
+  };
+  await importFeeds(await hub.person('ada'), await hangingHosts(t, 1));
+  for (let time = 0; time < 3; time++) {
+    await hub.work();
+    hub.passTime(HOUR);
+  }
+  assert.deepEqual(given, [undefined, 5_000, undefined]);
+});
+
+test('“Next” is when the next try really is', async (t) => {
+  const { hub, feed, ada, id } = await followedFeed(t);
+  feed.handler = reply(429, { 'retry-after': '7200' });
+  hub.passTime(DAY);
+  await hub.work();
+
+  const [job] = jobs(hub.handle).list({ state: 'retrying' });
+  assert.equal(shown(hub, id)?.nextSyncAt, hub.now() + 2 * HOUR);
+  assert.equal(job?.runAt, shown(hub, id)?.nextSyncAt);
+  assert.match((await ada.page(`/sources/${id}`)).text, /<dt>Next<\/dt><dd><time datetime="2030-01-16T14:00:00/);
+  const asked = async () => (hub.passTime(HOUR + MINUTE), hub.work());
+  assert.deepEqual([await asked(), await asked()], [0, 1], 'one try, at that time');
+});
+
+test('the overview says that a source fails at its first failure', async (t) => {
+  const { hub, feed, ada } = await followedFeed(t);
+  const synchronisation = async () => /Synchronisation<\/dt><dd>(.*?)<\/dd>/.exec((await ada.page('/admin')).text)?.[1];
+  assert.equal(await synchronisation(), 'ok');
+  feed.handler = reply(500, {});
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal(await synchronisation(), '<strong class="bad">1 failing</strong>');
+});
+
+test('an owner hears that a source fails, once, and that it works again, if told before', async (t) => {
+  const { hub, feed, ada } = await followedFeed(t, { SYNC_MAX_ATTEMPTS: '2' });
+  const fails = reply(500, {});
+  const works = feed.handler;
+  for (const handler of [fails, works]) {
+    feed.handler = handler;
+    hub.passTime(DAY);
+    await hub.work();
+  }
+  assert.deepEqual(await told(ada), [], 'a retry that helped is nothing to tell');
+
+  for (const handler of [fails, fails, fails, fails, works, works]) {
+    feed.handler = handler;
+    hub.passTime(DAY);
+    await hub.work();
+  }
+  assert.deepEqual(await told(ada), [
+    '“Owls” can be synchronised again', '“Owls” cannot be synchronised; the hub keeps trying',
+  ]);
+});
+
+test('an owner hears that a source was paused because it moved to where another one is', async (t) => {
+  const { hub, feed, origin, ada, id } = await followedFeed(t);
+  await follow(ada, `${origin.url}/new`);
+  const works = feed.handler;
+  feed.handler = (request, response) =>
+    request.path === '/new' ? works(request, response) : reply(301, { location: '/new' })(request, response);
+  hub.passTime(DAY);
+  await hub.work();
+
+  assert.equal(shown(hub, id)?.state, 'paused');
+  assert.match(shown(hub, id)?.stateReason ?? '', /where you already follow it/);
+  const [notice = ''] = await told(ada);
+  assert.match(notice, /^“Owls” has been paused: it moved to 127\.0\.0\.1:\d+, where you already follow it$/);
+});
