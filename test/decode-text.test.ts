@@ -74,6 +74,26 @@ test('declared single- and multi-byte encodings are used', () => {
   }
 });
 
+/** Bytes in hex, made by another program. */
+const IN_ENCODINGS = `
+  ibm866 8fe0a8a2a5e2 Привет · iso-8859-2 ae6c75bb6f75e86bfd Žluťoučký · iso-8859-5 bfe0d8d2d5e2 Привет
+  iso-8859-7 c5ebebdce4e120a4 Ελλάδα € · iso-8859-15 a475726f20bd €uro œ · koi8-r f0d2c9d7c5d4 Привет
+  koi8-u f0d2c9d7a6d4 Привіт · macintosh d24869d320b7 “Hi” ∑ · windows-874 e4b7c22093a194 ไทย “ก”
+  windows-1250 8e6c759d20937894 Žluť “x” · windows-1251 abcff0e8e2e5f2bb «Привет» · windows-1252 934869942080e9 “Hi” €é
+  windows-1253 c5ebebdce4e12092 Ελλάδα ’ · windows-1254 93fdfefd6b94 “ışık” · windows-1255 f9ece5ed2092 שלום ’
+  windows-1256 d3e1c7e32094 سلام ” · windows-1257 93c0fe756f6c617394 “Ąžuolas” · gbk d6d0cec4a1b0d7d6a1b1 中文“字”
+  gb18030 d6d0cec4a2e39439fc36 中文€😀 · big5 a4a4a4e5a672 中文字 · euc-jp c6fccbdcb8eca5aba5ca 日本語カナ
+  iso-2022-jp 1b2442467c4b5c386c1b2842 日本語 · shift_jis 93fa967b8ceab6c5 日本語ｶﾅ · euc-kr c7d1b1b9beee 한국어
+  shift_jis 93fa93 日\ufffd · big5 a4a4a4 中\ufffd · gb18030 d6d094 中\ufffd · euc-kr c7d1c7 한\ufffd
+`.trim().split(/ · |\n/).map((one) => /^\s*(\S+) (\S+) (.+)$/.exec(one)?.slice(1) ?? []);
+
+test('each encoding becomes the text that its bytes mean, also where the last one is cut', () => {
+  assert.equal(IN_ENCODINGS.length, 28);
+  for (const [encoding = '', hex = '', text] of IN_ENCODINGS) {
+    assert.equal(decodeText(Buffer.from(hex, 'hex'), `text/xml; charset=${encoding}`), text, encoding);
+  }
+});
+
 test('seven-bit ISO-2022-JP is not mistaken for UTF-8', () => {
   const bytes = Buffer.from([0x1b, 0x24, 0x42, 0x46, 0x7c, 0x4b, 0x5c, 0x1b, 0x28, 0x42]);
   assert.equal(decodeText(bytes, 'text/xml; charset=ISO-2022-JP'), '日本');

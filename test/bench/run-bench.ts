@@ -8,6 +8,7 @@ const CORPUS = `${import.meta.dirname}/../../../shared/corpora/feeds`;
 /** npm run bench [-- name…]: each figure beside its peer's, from the same run; without names all of them. */
 const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   feeds: async () => (await import('./bench-feeds.ts')).benchFeeds(CORPUS),
+  encodings: async () => (await import('./bench-encodings.ts')).benchEncodings(),
   multipart: async () => (await import('./bench-multipart.ts')).benchMultipart(),
   attachments: async () => (await import('./bench-attachments.ts')).benchAttachments(),
   reading: async () => (await import('./bench-reading.ts')).benchReading(),

@@ -6,7 +6,7 @@ type Utf32 = 'utf-32le' | 'utf-32be';
 /** How far into a document an XML declaration is looked for, in bytes. */
 const DECLARATION_REACH = 1024;
 const ESCAPE = 0x1b;
-const REPLACEMENT = '\ufffd';
+const REPLACEMENT_CODE = 0xfffd;
 const CONTROL = /[\x80-\x9f]/;
 
 /**
@@ -88,34 +88,35 @@ function decodeDamaged(bytes: Buffer, declared: string | null): string {
 
 /** Whether more characters above 127 were decoded than replaced. */
 function isMostlyUtf8(text: string): boolean {
-  let replaced = 0;
-  let decoded = 0;
-  for (const run of text.match(/[^\x00-\x7f]+/g) ?? []) {
-    const bad = run.split(REPLACEMENT).length - 1;
-    replaced += bad;
-    decoded += run.length - bad;
+  let balance = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit > 0x7f) balance += unit === REPLACEMENT_CODE ? -1 : 1;
   }
-  return decoded > replaced;
+  return balance > 0;
 }
 
 function decodeAs(bytes: Buffer, encoding: string): string {
   if (encoding === 'utf-8') return withoutMark(bytes.toString('utf8'));
   if (encoding === 'utf-32le' || encoding === 'utf-32be') return decodeUtf32(bytes, encoding);
-  // Without `stream` some versions of Node (24.7) leave 0x80 to 0x9F of windows-1252 as control characters.
-  return new TextDecoder(encoding).decode(bytes, { stream: encoding === 'windows-1252' });
+  // In one call some versions of Node (24.7) leave 0x80 to 0x9F of windows-1252 as control characters.
+  const decoder = new TextDecoder(encoding);
+  return decoder.decode(bytes, { stream: true }) + decoder.decode();
 }
 
 /** TextDecoder has no UTF-32. Surrogates, numbers beyond Unicode and a cut last character become U+FFFD. */
 function decodeUtf32(bytes: Buffer, encoding: Utf32): string {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const parts: string[] = [];
+  const units = Buffer.alloc(bytes.length + 2);
+  let end = 0;
+  const write = (unit: number): void => void (end = units.writeUInt16LE(unit, end));
   for (let at = 0; at + 4 <= bytes.length; at += 4) {
-    const code = view.getUint32(at, encoding === 'utf-32le');
-    const valid = code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-    parts.push(valid ? String.fromCodePoint(code) : REPLACEMENT);
+    const code = encoding === 'utf-32le' ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at);
+    const isValid = code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+    if (code > 0xffff && isValid) write(0xd7c0 + (code >> 10));
+    write(!isValid ? REPLACEMENT_CODE : code > 0xffff ? 0xdc00 + (code & 0x3ff) : code);
   }
-  if (bytes.length % 4 !== 0) parts.push(REPLACEMENT);
-  return withoutMark(parts.join(''));
+  if (bytes.length % 4 !== 0) write(REPLACEMENT_CODE);
+  return withoutMark(units.toString('utf16le', 0, end));
 }
 
 function withoutMark(text: string): string {
