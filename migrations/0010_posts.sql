@@ -5,6 +5,7 @@ CREATE TABLE posts (
   source_id    INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
   guid         TEXT    NOT NULL,     -- the publisher's id, unique within its source
   -- Its source's visibility and owner, copied for the indexes. They follow in steps: the source's say who may read.
+  first_guid   TEXT,                 -- the one before its publisher changed it: its id in feeds is made of that
   is_public    INTEGER NOT NULL CHECK (is_public IN (0, 1)),
   owner_id     INTEGER NOT NULL REFERENCES accounts (id),
   title        TEXT    NOT NULL,

@@ -9,6 +9,7 @@ import '../features/follows/follow-store.ts';
 import '../features/health/read-health.ts';
 import '../features/hub/hub-seed-store.ts';
 import '../features/notifications/notification-store.ts';
+import '../features/posts/feed-posts-store.ts';
 import '../features/posts/post-store.ts';
 import '../features/posts/reading-history-store.ts';
 import '../features/posts/search-index-store.ts';

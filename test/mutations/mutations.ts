@@ -202,8 +202,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a success settles what failed before',
     file: 'src/features/feeds/sync-source.ts',
-    from: "syncState(hub).recordSuccess(sourceId, hub.clock() + pause);\n    settleFailedSyncs(hub, sourceId);",
-    to: "syncState(hub).recordSuccess(sourceId, hub.clock() + pause);",
+    from: "syncState(hub).recordSuccess(sourceId, hub.clock() + pause, feed?.cut ? cutOff(items.length) : null);\n    settleFailedSyncs(hub, sourceId);",
+    to: "syncState(hub).recordSuccess(sourceId, hub.clock() + pause, feed?.cut ? cutOff(items.length) : null);",
     test: 'test/sync-source.test.ts',
     name: 'a source whose server fails is retried with backoff, fails for good, and is tried again within a day for ever',
   },
@@ -1662,6 +1662,7 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/config.test.ts',
     name: 'a name in .env that looks like a setting is an error that names the nearest one, with all other mistakes',
   },
+
 
   // Confinement.
   {

@@ -6,6 +6,7 @@ import { plainText } from '../../platform/markup/plain-text.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { webAddress } from '../../platform/markup/safe-url.ts';
 import { attributeOf, textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import type { DeletedPost } from '../posts/feed-posts-store.ts';
 import type { IncomingPost } from '../posts/post-store.ts';
 import type { FeedFacts } from '../sources/sync-state-store.ts';
 import { parseDate } from './parse-date.ts';
@@ -153,13 +154,11 @@ const MAX_GUID_LENGTH = 1024;
 
 export type ParsedFeed = FeedFacts & {
   items: IncomingPost[];
-  /** What the publisher says is gone (RFC 6721); the time in unix ms. */
-  deleted: DeletedItem[];
+  /** What the publisher says is gone (RFC 6721). */
+  deleted: DeletedPost[];
   /** Set for a document that ended too early; `lastIsSure`: the last item was whole, or its id and what is before. */
   cut: { lastIsSure: boolean } | null;
 };
-
-export type DeletedItem = { guid: string; deletedAt: number | null };
 
 /** The document is no feed; the message tells a person what was found instead. */
 export class NotAFeedError extends Error {
@@ -205,6 +204,14 @@ export function newestItems<T>(items: T[], dateOf: (item: T) => number | null): 
   const dated = ends.map((item, place) => ({ item, place, date: dateOf(item) ?? 0 }));
   const newest = dated.sort((a, b) => b.date - a.date || a.place - b.place).slice(0, MAX_ITEMS);
   return newest.sort((a, b) => a.place - b.place).map(({ item }) => item);
+}
+
+/** The items that can be stored: those that were not taken back later, and of a cut one only what is known again. */
+export function lastingItems({ items, deleted, cut }: ParsedFeed): IncomingPost[] {
+  const sure = cut && !cut.lastIsSure ? items.slice(0, -1) : items;
+  const gone = new Map(deleted.map(({ guid, deletedAt }) => [guid, deletedAt ?? Infinity]));
+  return sure.filter(({ guid, updatedAt, publishedAt }) =>
+    (updatedAt ?? publishedAt ?? 0) > (gone.get(guid) ?? -Infinity));
 }
 
 /** Whether the document was cut off, and if so, whether the item that was cut has its id. */

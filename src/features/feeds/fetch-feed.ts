@@ -55,11 +55,11 @@ export async function fetchFeed(
   const askedFor = freshnessMs(headers, hub.clock()) ?? 0;
   // Without validators nobody asked whether anything changed, and 304 answers nothing.
   const isConditional = validators.etag !== null || validators.lastModified !== null;
-  if (response.status === 304 && isConditional) return { feed: null, url, validators, askedFor };
+  const stays = permanentAddress(url, response);
+  if (response.status === 304 && isConditional) return { feed: null, url: stays, validators, askedFor };
   requireSuccess(response, hub.clock());
   const bodyHash = createHash('sha256').update(response.body).digest('hex');
   const fresh = { etag: usable(headers.etag), lastModified: usable(headers['last-modified']), bodyHash };
-  const stays = permanentAddress(url, response);
   if (bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
   try {
     const isPartial = recognise && response.body.length > LARGE;

@@ -5,11 +5,12 @@ import { singleLine } from '../../platform/markup/tidy-text.ts';
 import {
   attributeOf, childOf, childrenOf, innerHtml, textOf, type XmlElement,
 } from '../../platform/markup/xml-tree.ts';
+import type { DeletedPost } from '../posts/feed-posts-store.ts';
 import type { IncomingFile } from '../posts/post-store.ts';
 import { addAttachment, collectAttachments, mediaTypeOf } from './collect-attachments.ts';
 import {
   absoluteUrl, baseInside, cutOf, firstDate, firstLine, htmlToText, identifyItems, keptGuid, looksLikeHtml, MAX_ITEMS,
-  newestItems, personNames, publishedInterval, titleText, undeclaredToHtml, type DeletedItem, type LinkBase,
+  newestItems, personNames, publishedInterval, titleText, undeclaredToHtml, type LinkBase,
   type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
@@ -42,7 +43,7 @@ export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
 }
 
 /** RFC 6721. */
-function deletedEntry(element: XmlElement): DeletedItem[] {
+function deletedEntry(element: XmlElement): DeletedPost[] {
   const guid = singleLine(attributeOf(element, 'ref') ?? '');
   return guid === '' ? [] : [{ guid: keptGuid(guid), deletedAt: parseDate(attributeOf(element, 'when') ?? '') }];
 }

@@ -8,10 +8,12 @@ import { audit, THE_HUB } from '../audit/audit.ts';
 import { counts, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { preparePosts, storePosts } from '../posts/ingest-posts.ts';
+import { feedPosts } from '../posts/feed-posts-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState, type SyncState } from '../sources/sync-state-store.ts';
 import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
+import { lastingItems } from './feed-values.ts';
 
 /** For a host that ran out of time at the last try, so that those who hang keep nobody long. */
 const SLOW_HOST_MS = 5 * SECOND;
@@ -85,21 +87,30 @@ async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed,
 ): Promise<(sourceId: number) => number> {
   const { feed, url, validators, askedFor } = fetched;
-  const prepared = feed ? await preparePosts(hub, source.sourceId, feed.items) : [];
+  const items = feed ? lastingItems(feed) : [];
+  const prepared = await preparePosts(hub, source.sourceId, items);
   const wait = Math.max(askedFor, (feed ? feed.ttl : source.ttl) ?? 0);
 
   return (sourceId) => {
     if (url !== source.url && !moveFeed(hub, sourceId, url)) return 0;
-    const changed = storePosts(hub, sourceId, 'feed', prepared);
+    if (prepared.length === items.length) feedPosts(hub).followNewGuids(sourceId, prepared);
+    const stored = storePosts(hub, sourceId, 'feed', prepared);
+    const changed = stored + feedPosts(hub).takeBack(sourceId, feed?.deleted ?? []);
     if (feed) syncState(hub).keepFacts(sourceId, feed);
-    syncState(hub).keepValidators(sourceId, validators);
+    // A part must never be taken for the whole that 304 would speak of.
+    syncState(hub).keepValidators(sourceId, feed?.cut ? NO_VALIDATORS : validators);
     const publishedAt = posts(hub).newestPublishedAt(sourceId);
     const pause = planNextSync({ publishedAt, askedFor: wait }, hub.clock(), hub.random);
     tellRecovered(hub, sourceId);
-    syncState(hub).recordSuccess(sourceId, hub.clock() + pause);
+    syncState(hub).recordSuccess(sourceId, hub.clock() + pause, feed?.cut ? cutOff(items.length) : null);
     settleFailedSyncs(hub, sourceId);
     return changed;
   };
+}
+
+/** What the owner of a feed whose document ended too early reads. */
+function cutOff(items: number): string {
+  return `The feed was cut off by its publisher: the ${items} posts before the cut were read.`;
 }
 
 /** Storing more of them would keep others waiting. */

@@ -146,8 +146,8 @@ export function sourceFeedId({ idSeed }: Pick<Source, 'idSeed'>): string {
 }
 
 /** The same when a post was lost with a restore and is fetched once more: readers have it already. */
-export function postFeedId({ sourceIdSeed, guid }: Pick<Post, 'sourceIdSeed' | 'guid'>): string {
-  return urnOf(sourceIdSeed, `post ${guid}`);
+export function postFeedId({ sourceIdSeed, firstGuid }: Pick<Post, 'sourceIdSeed' | 'firstGuid'>): string {
+  return urnOf(sourceIdSeed, `post ${firstGuid}`);
 }
 
 /** A UUID of version 8 (RFC 9562), made of the SHA-256 of both. */

@@ -46,6 +46,7 @@ export const CONTENT_COLUMNS = {
 /** A post as it is listed, with what its source is called and who may see it. Times in unix ms. */
 export type Post = Omit<Pick<PreparedPost, 'guid' | keyof typeof CONTENT_COLUMNS>, 'contentHtml'> & {
   id: number;
+  firstGuid: string;
   sourceId: number;
   sourceTitle: string;
   sourceKind: string;
@@ -95,7 +96,8 @@ const ACCESS = `
 
 // SQLite knows how long a content is without reading it, also where it fills pages of its own.
 const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind, s.id_seed AS sourceIdSeed,
-  p.guid, ${listed.join(', ')}, p.published_at AS publishedAt, p.updated_at AS updatedAt, p.search_key AS searchKey,
+  p.guid, COALESCE(p.first_guid, p.guid) AS firstGuid, ${listed.join(', ')},
+  p.published_at AS publishedAt, p.updated_at AS updatedAt, p.search_key AS searchKey,
   octet_length(p.content_html) AS contentBytes`;
 
 /** Posts as they are listed, without those of sources that are being removed. */

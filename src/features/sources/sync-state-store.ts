@@ -59,8 +59,8 @@ export const syncState = store(({ db, clock }) => {
      WHERE s.next_sync_at <= ?
      ORDER BY s.next_sync_at LIMIT ?`);
   const postpone = db.prepare<[number, number]>('postpone source', 'UPDATE sources SET next_sync_at = ? WHERE id = ?');
-  const markSuccess = db.prepare<[number, number, number, number]>('record sync', `
-    UPDATE sources SET state = 'active', state_reason = NULL, failures = 0,
+  const markSuccess = db.prepare<[string | null, number, number, number, number]>('record sync', `
+    UPDATE sources SET state = 'active', state_reason = ?, failures = 0,
            last_sync_at = ?, last_success_at = ?, next_sync_at = ?
      WHERE id = ? AND state <> 'paused'`);
   const markFailing = db.prepare<[string, number, number, number]>('record failed try', `
@@ -102,8 +102,9 @@ export const syncState = store(({ db, clock }) => {
       return due.length;
     }),
 
-    recordSuccess(sourceId: number, nextSyncAt: number): void {
-      markSuccess.run(clock(), clock(), nextSyncAt, sourceId);
+    /** `note`: what its owner should know of it all the same. */
+    recordSuccess(sourceId: number, nextSyncAt: number, note: string | null): void {
+      markSuccess.run(note, clock(), clock(), nextSyncAt, sourceId);
       setTimedOut.run(0, sourceId, 0);
     },
 

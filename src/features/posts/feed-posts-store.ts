@@ -1,0 +1,50 @@
+import { store } from '../hub/hub.ts';
+import type { PreparedPosts } from './ingest-posts.ts';
+import type { PreparedPost } from './post-store.ts';
+
+/** What a publisher has taken back: the id of a post, and when (unix ms). */
+export type DeletedPost = { guid: string; deletedAt: number | null };
+
+type Likeness = Pick<PreparedPost, 'guid' | 'url' | 'title' | 'publishedAt'> & { sourceId: number };
+
+/** What feeds do with posts that they have brought: they give them other ids, and they take them back. */
+export const feedPosts = store(({ db }) => {
+  const selectKnown = db.prepare<[number, string, number, string], { known: number }>('known ids of a feed', `
+    SELECT EXISTS (SELECT 1 FROM posts WHERE source_id = ? AND guid IN (SELECT value FROM json_each(?)))
+        OR EXISTS (SELECT 1 FROM post_tombstones WHERE source_id = ? AND guid IN (SELECT value FROM json_each(?)))
+        AS known`);
+  const rename = db.prepare<[Likeness]>('give post another guid', `
+    UPDATE posts SET first_guid = COALESCE(first_guid, guid), guid = @guid
+     WHERE id = (SELECT CASE COUNT(*) WHEN 1 THEN MIN(id) END FROM posts
+                  WHERE source_id = @sourceId AND published_at = @publishedAt AND url = @url AND title = @title)`);
+  const removeUnchanged = db.prepare<[number, string, number]>('take back post',
+    'DELETE FROM posts WHERE source_id = ? AND guid = ? AND updated_at <= ?');
+
+  return {
+    /**
+     * Some publishers give all their posts new ids at once. Where none of a feed's ids is known, a post with the same
+     * link, title and date as exactly one that is there is that one; its id in the hub's own feeds stays. In the
+     * caller's transaction, before they are stored.
+     */
+    followNewGuids(sourceId: number, items: PreparedPosts): void {
+      const all = items.map(({ prepared }) => prepared);
+      const guids = JSON.stringify(all.map(({ guid }) => guid));
+      if (all.length === 0 || selectKnown.get(sourceId, guids, sourceId, guids)?.known === 1) return;
+      for (const alike of Map.groupBy(all, likenessOf).values()) {
+        const [post, another] = alike;
+        if (!post?.url || !post.title || post.publishedAt === null || another) continue;
+        const { guid, url, title, publishedAt } = post;
+        rename.run({ guid, url, title, publishedAt, sourceId });
+      }
+    },
+
+    /** Removes posts that have not changed since, in the caller's transaction. Returns how many. */
+    takeBack: (sourceId: number, deleted: DeletedPost[]): number => deleted
+      .map(({ guid, deletedAt }) => removeUnchanged.run(sourceId, guid, deletedAt ?? Number.MAX_SAFE_INTEGER).changes)
+      .reduce((sum, one) => sum + one, 0),
+  };
+});
+
+function likenessOf({ url, title, publishedAt }: PreparedPost): string {
+  return JSON.stringify([url, title, publishedAt]);
+}
