@@ -26,7 +26,7 @@ const PROBE = `
   const attempts = {
     readProject: () => fs.readFileSync(project + '/package.json'),
     readSecret: () => fs.readFileSync(secret),
-    readSelf: () => ['status', 'limits'].map((name) => fs.readFileSync('/proc/self/' + name)),
+    readSelf: () => ['status', 'limits', 'mountinfo'].map((name) => fs.readFileSync('/proc/self/' + name)),
     countDescriptors: () => fs.readdirSync('/proc/self/fd'),
     readPasswd: passwd(''),
     readByRoot: passwd('/proc/self/root'),
@@ -138,6 +138,7 @@ test('every path has a flag of its own, because a path may hold a comma', () => 
     '--allow-fs-read=/proc/self/status',
     '--allow-fs-read=/proc/self/limits',
     '--allow-fs-read=/proc/self/fd',
+    '--allow-fs-read=/proc/self/mountinfo',
     '--allow-fs-read=/run/a, b',
     '--allow-fs-write=/srv/hub/data',
   ]);

@@ -27,8 +27,8 @@ const MEMORY_FLAGS: Record<string, string[]> = {
   worker: ['--max-old-space-size=512', '--max-semi-space-size=1'],
 };
 
-/** What the metrics read of /proc. Never the folder: /proc/self/root is the whole disk. */
-const OWN_FACTS = ['/proc/self/status', '/proc/self/limits', '/proc/self/fd'];
+/** What metrics and a restore (mount points) read of /proc. Never the folder: /proc/self/root is the whole disk. */
+const OWN_FACTS = ['/proc/self/status', '/proc/self/limits', '/proc/self/fd', '/proc/self/mountinfo'];
 
 /** The commands of hubctl that send or ask something; the others have no network where Node can close it. */
 const ONLINE_COMMANDS = ['alerts', 'rehearse'];
@@ -82,7 +82,7 @@ export function watchedCommand({ projectRoot }: Config, name: string, node: Node
 
 /**
  * The flags that confine a process of the hub (Node's permission model): it reads the project, DATA_DIR and
- * what the kernel says about itself (for the metrics), writes DATA_DIR, and starts no other process. They bind
+ * what the kernel says about it (`OWN_FACTS`), writes DATA_DIR, and starts no other process. They bind
  * JavaScript, not SQLite, whose ATTACH opens what the account may: SQL is constant text, and the units bind both.
  */
 export function permissionFlags({ projectRoot, dataDir, readPaths, ...node }: Access): string[] {
