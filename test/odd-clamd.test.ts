@@ -168,7 +168,7 @@ test('a file declared too large is refused without asking clamd, also when the c
 
   const { status, body } = await answer();
   assert.equal(status, 503);
-  assert.match(body, /larger than the 1048576 bytes/);
+  assert.match(body, /larger than the scan limit of 1048576 bytes/);
   assert.equal(clamd.connections(), 0);
 });
 

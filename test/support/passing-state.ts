@@ -1,14 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { once } from 'node:events';
 import { writeRestoreState, type Phase } from '../../src/features/backups/restore-state.ts';
 
-/** node passing-state.ts <DATA_DIR>: has the state of a restore pass to probation and back, again and again. */
+/**
+ * node passing-state.ts <DATA_DIR>: has the state of a restore pass to probation or back for each byte of input, and
+ * says a byte of output when it has.
+ */
 const [dataDir = ''] = process.argv.slice(2);
-async function write(phase: Phase): Promise<void> {
-  await writeRestoreState(dataDir, { phase, id: '20260131-031500', backup: '/b', startedAt: 0, old: [] });
-  await sleep(5); // as a disk does: in memory it would pass there and back within one look
-}
+const PHASES: Phase[] = ['undoing', 'probation'];
 
-for (let n = 0; n < 400; n++) {
-  await write('undoing');
-  await write('probation');
+for (let n = 0; ; n++) {
+  const phase = PHASES[n % 2] ?? 'undoing';
+  await writeRestoreState(dataDir, { phase, id: '20260131-031500', backup: '/b', startedAt: 0, old: [] });
+  process.stdout.write('.');
+  await once(process.stdin, 'data');
 }
