@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { createHostLanes } from '../src/platform/limit-concurrency.ts';
+import { createLanes } from '../src/platform/limit-concurrency.ts';
 import { fakeLookup } from './support/fake-lookup.ts';
 import { startOrigin, type OriginHandler } from './support/origin.ts';
 import { failure, openFetch } from './support/outbound.ts';
@@ -109,7 +109,7 @@ test('waiting for a host counts towards the time of a fetch', async (t) => {
 });
 
 test('work that fails frees its host, and so does work that was called off as its turn came', async () => {
-  const inLane = createHostLanes();
+  const inLane = createLanes();
   const { signal } = new AbortController();
   const order: string[] = [];
 

@@ -22,44 +22,49 @@ export function createSlots(atOnce: number, waiting: number, busy: () => Error):
   };
 }
 
-/** Runs work on a host once no other work on it is in progress. */
-type HostLanes = <T>(host: string, signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
+/** Runs work under a key, such as a host, once there is room for it there. */
+type Lanes = <T>(key: string | number, signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
 
 /**
- * Runs one piece of work per host at a time, in the order of the calls. Throws the signal's reason when that is aborted
- * before the work's turn has come. Web and worker each have lanes of their own.
+ * Runs at most `atOnce` pieces of work per key at a time, in the order of the calls. Throws the signal's reason when
+ * that is aborted before the work's turn has come. Web and worker each have lanes of their own.
  */
-export function createHostLanes(): HostLanes {
-  const busy = new Map<string, Set<() => void>>(); // host → who waits for it, in order
+export function createLanes(atOnce = 1): Lanes {
+  const lanes = new Map<string | number, { taken: number; waiting: Set<() => void> }>(); // who waits, in order
 
-  return async (host, signal, work) => {
-    await turn(host, signal);
+  return async (key, signal, work) => {
+    await turn(key, signal);
     try {
       return await work();
     } finally {
-      leave(host);
+      leave(key);
     }
   };
 
-  async function turn(host: string, signal: AbortSignal): Promise<void> {
+  async function turn(key: string | number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const waiting = busy.get(host);
-    if (!waiting) return void busy.set(host, new Set());
+    const lane = lanes.get(key) ?? { taken: 0, waiting: new Set() };
+    lanes.set(key, lane);
+    if (lane.taken < atOnce) return void lane.taken++;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onAbort = (): void => {
-      waiting.delete(resolve);
+      lane.waiting.delete(resolve);
       reject(signal.reason);
     };
     signal.addEventListener('abort', onAbort, { once: true });
-    waiting.add(resolve);
+    lane.waiting.add(resolve);
     await promise.finally(() => signal.removeEventListener('abort', onAbort));
   }
 
-  function leave(host: string): void {
-    const waiting = busy.get(host);
-    const [next] = waiting ?? [];
-    if (!next) return void busy.delete(host);
-    waiting?.delete(next);
-    next();
+  /** Whoever is next takes over the place. */
+  function leave(key: string | number): void {
+    const lane = lanes.get(key);
+    const [next] = lane?.waiting ?? [];
+    if (next) {
+      lane?.waiting.delete(next);
+      next();
+    } else if (lane && --lane.taken === 0) {
+      lanes.delete(key);
+    }
   }
 }

@@ -152,6 +152,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a handler is told to stop, and then given up, before its lease ends',
   },
   {
+    promise: 'remote files of one owner leave places for those of others',
+    file: 'src/features/attachments/remote-cache.ts',
+    from: 'ofOwner: createLanes(OF_OWNER_AT_ONCE)',
+    to: 'ofOwner: createLanes(99)',
+    test: 'test/remote-cache.test.ts',
+    name: 'images on hosts that hang keep those of other sources and owners from nothing',
+  },
+  {
     promise: 'owners take turns',
     file: 'src/platform/jobs/take-turns.ts',
     from: 'holds.set(row.owner, least + 1);',
@@ -1265,8 +1273,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'one slow publisher keeps no others waiting',
     file: 'src/features/attachments/remote-cache.ts',
-    from: 'inLane(host, FOREVER, () => inSlot(() => fetchAndKeep(hub, urlHash, url)))',
-    to: 'inSlot(() => inLane(host, FOREVER, () => fetchAndKeep(hub, urlHash, url)))',
+    from: 'atHost(`${sourceId} ${host}`, FOREVER, () => ofSource(sourceId, FOREVER, () =>',
+    to: 'ofSource(sourceId, FOREVER, () => atHost(`${sourceId} ${host}`, FOREVER, () =>',
     test: 'test/remote-cache.test.ts',
     name: 'files that wait for one slow publisher keep no others waiting',
   },
@@ -1801,7 +1809,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'web leaves the posts of a large feed to the worker',
     file: 'src/features/feeds/fetch-feed.ts',
-    from: 'const isPartial = recognise === true && response.body.length > LARGE;',
+    from: 'const isPartial = recognise && response.body.length > LARGE;',
     to: 'const isPartial = false;',
     test: 'test/long-posts.test.ts',
     name: 'a large feed is recognised by its beginning, and the worker reads it at once',

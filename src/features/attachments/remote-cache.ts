@@ -5,7 +5,7 @@ import { HOUR, MINUTE } from '../../platform/clock.ts';
 import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { createFile } from '../../platform/files/durable-file.ts';
 import { HttpError } from '../../platform/http/reply.ts';
-import { createHostLanes, createSlots } from '../../platform/limit-concurrency.ts';
+import { createLanes, createSlots } from '../../platform/limit-concurrency.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { bufferedCounts, metLimit, once, type Hub } from '../hub/hub.ts';
 import { RefusedFile } from './recognise-images.ts';
@@ -18,10 +18,13 @@ const SLOWNESS_KEPT = MINUTE;
 const SLOWNESS = new Set(['timeout', 'idle']);
 
 /** Each file is in memory while it is fetched. */
-const FETCHED_AT_ONCE = 4;
-const MAX_UNDER_WAY = 200;
+const FETCHED_AT_ONCE = 6;
+const OF_OWNER_AT_ONCE = FETCHED_AT_ONCE / 2;
+const OF_SOURCE_AT_ONCE = 2;
 
-/** Of those, so many of one host: a publisher that never answers leaves room for the others. */
+/** With those that wait. One account's sources take up half of it at most, and one host has a part of that. */
+const MAX_UNDER_WAY = 200;
+const MAX_OF_OWNER = MAX_UNDER_WAY / 2;
 const MAX_OF_HOST = 40;
 
 const FOREVER = new AbortController().signal;
@@ -34,28 +37,34 @@ const ROWS_AT_ONCE = 200;
 /** A publisher's file as the hub keeps it. */
 export type CachedContent = { path: string; bytes: number; mediaType: string; sha256: string };
 
-/** Fetches that are under way, by the hash of their URL. */
+/** Whose post names a file. */
+type Naming = { sourceId: number; ownerId: number };
+
+type UnderWay = { ownerId: number; host: string; fetching: Promise<CachedContent> };
+
+/** Fetches that are under way, by source and hash of the URL. */
 const fetches = once((hub: Hub) => ({
-  underWay: new Map<string, { host: string; fetching: Promise<CachedContent> }>(),
-  inLane: createHostLanes(),
+  underWay: new Map<string, UnderWay>(),
+  atHost: createLanes(),
+  ofSource: createLanes(OF_SOURCE_AT_ONCE),
+  ofOwner: createLanes(OF_OWNER_AT_ONCE),
+  ofHost: createLanes(),
   inSlot: createSlots(FETCHED_AT_ONCE, MAX_UNDER_WAY, () => tooMany(hub)),
 }));
 
 /**
  * A publisher's file, fetched when a reader first asks and kept, so that readers never talk to publishers. One fetch
  * however many ask. 404 when the file cannot be had or is of no type that the hub shows, which is remembered for a
- * while; 503 when too many are being fetched, of its host or of all.
+ * while; 503 when too many are being fetched, of its host, for its owner or of all.
  */
-export async function openRemoteFile(hub: Hub, url: string): Promise<CachedContent> {
+export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Promise<CachedContent> {
   if (hub.config.attachmentCacheMaxBytes === 0) {
     throw new HttpError(404, 'The hub keeps no copies of publishers’ files.');
   }
   const urlHash = hash('sha256', url);
-  const failure = cachedFiles(hub).failureOf(urlHash);
   try {
-    if (failure !== undefined) throw unavailable(failure);
     const kept = await findKept(hub, urlHash);
-    const content = kept ?? await fetchOnce(hub, urlHash, url);
+    const content = kept ?? await fetchOnce(hub, urlHash, url, naming);
     countRequest(hub, kept ? 'hit' : 'miss');
     return content;
   } catch (error) {
@@ -72,28 +81,48 @@ export async function tidyCache(hub: Hub): Promise<void> {
   await removeStrays(hub);
 }
 
+/** Throws where it could not be had lately. */
 async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | undefined> {
+  const failure = cachedFiles(hub).failureOf(urlHash);
+  if (failure !== undefined) throw unavailable(failure);
   const known = cachedFiles(hub).find(urlHash);
   if (!known || (await sizeOf(hub, urlHash)) !== known.bytes) return undefined;
   ignoringFullDisk(() => cachedFiles(hub).noteUse(known));
   return { ...known, path: pathOf(hub, urlHash) };
 }
 
-function fetchOnce(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
-  const { underWay, inLane, inSlot } = fetches(hub);
-  const found = underWay.get(urlHash);
+function fetchOnce(hub: Hub, urlHash: string, url: string, naming: Naming): Promise<CachedContent> {
+  const { underWay } = fetches(hub);
+  const key = `${naming.sourceId} ${urlHash}`; // a source waits for its own turns only
+  const found = underWay.get(key);
   if (found) return found.fetching;
   const { host } = new URL(url);
-  const ofHost = [...underWay.values()].filter((one) => one.host === host);
-  if (underWay.size >= MAX_UNDER_WAY || ofHost.length >= MAX_OF_HOST) return Promise.reject(tooMany(hub));
-  // A turn at the host comes before a slot: files that wait for one slow host keep no others from being fetched.
-  const fetching = inLane(host, FOREVER, () => inSlot(() => fetchAndKeep(hub, urlHash, url)))
-    .finally(() => underWay.delete(urlHash));
-  underWay.set(urlHash, { host, fetching });
+  const { ownerId } = naming;
+  const ofOwner = [...underWay.values()].filter((one) => one.ownerId === ownerId);
+  const ofHost = ofOwner.filter((one) => one.host === host);
+  const isFull = underWay.size >= MAX_UNDER_WAY || ofOwner.length >= MAX_OF_OWNER || ofHost.length >= MAX_OF_HOST;
+  if (isFull) return Promise.reject(tooMany(hub));
+  const fetching = inTurn(hub, host, naming, () => fetchAndKeep(hub, urlHash, url))
+    .finally(() => underWay.delete(key));
+  underWay.set(key, { ownerId, host, fetching });
   return fetching;
 }
 
+/**
+ * Whoever waits for one slow host, or for a source or owner with many of them, holds no place that others need: the
+ * narrower turn comes first, and only what is fetched next waits for a place among all.
+ */
+function inTurn(
+  hub: Hub, host: string, { sourceId, ownerId }: Naming, work: () => Promise<CachedContent>,
+): Promise<CachedContent> {
+  const { atHost, ofSource, ofOwner, ofHost, inSlot } = fetches(hub);
+  return atHost(`${sourceId} ${host}`, FOREVER, () => ofSource(sourceId, FOREVER, () =>
+    ofOwner(ownerId, FOREVER, () => ofHost(host, FOREVER, () => inSlot(work)))));
+}
+
 async function fetchAndKeep(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
+  const kept = await findKept(hub, urlHash); // by another source's post, while this one waited
+  if (kept) return kept;
   const { body, mediaType } = await fetchContent(hub, url).catch((error: unknown) => remember(hub, urlHash, error));
   const content = { bytes: body.length, mediaType, sha256: hash('sha256', body) };
   await writeFile(hub, urlHash, body);

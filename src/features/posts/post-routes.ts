@@ -23,7 +23,7 @@ import type { Hub } from '../hub/hub.ts';
 import {
   changeablePost, deletablePost, deletePostForGood, mayManagePost, maySeePost, queryPosts, visiblePost, writableSource,
 } from './post-access.ts';
-import { posts, type WholePost } from './post-store.ts';
+import { posts, type PostAccess, type WholePost } from './post-store.ts';
 import {
   changePostPage, confirmDeletePage, postList, postPage, timelinePage, writePostPage, type PostForm,
 } from './post-views.ts';
@@ -86,7 +86,7 @@ export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> 
   const { attachment, post } = visible(hub, addressed(hub, req), req);
   const isPublic = post.isPublic === 1;
   const { remoteUrl, sha256, mediaType, bytes, filename, scan } = attachment;
-  if (remoteUrl !== null) return serveRemote(hub, remoteUrl, { filename, isPublic }, req);
+  if (remoteUrl !== null) return serveRemote(hub, remoteUrl, post, { filename, isPublic }, req);
   if (scan === 'infected') throw new HttpError(410, 'This file is infected and has been quarantined.');
   if (sha256 === null || mediaType === null || bytes === null) throw notFound('file');
   return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, filename, isPublic }, req);
@@ -129,12 +129,12 @@ function visible(hub: Hub, attachment: Attachment | undefined, { viewer }: HubRe
 
 /** Once more where the copy makes room for others just before it is opened. */
 async function serveRemote(
-  hub: Hub, url: string, about: Pick<ServedFile, 'filename' | 'isPublic'>, req: HubRequest,
+  hub: Hub, url: string, post: PostAccess, about: Pick<ServedFile, 'filename' | 'isPublic'>, req: HubRequest,
 ): Promise<Reply> {
-  const content = await openRemoteFile(hub, url);
+  const content = await openRemoteFile(hub, url, post);
   return serveFile({ ...content, ...about }, req).catch(async (error: unknown) => {
     if (!(error instanceof HttpError && error.status === 404)) throw error;
-    return serveFile({ ...await openRemoteFile(hub, url), ...about }, req);
+    return serveFile({ ...await openRemoteFile(hub, url, post), ...about }, req);
   });
 }
 

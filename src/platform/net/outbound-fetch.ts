@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { SECOND } from '../clock.ts';
 import type { Cidr } from './address-guard.ts';
 import { ACCEPT_ENCODING, type Answer, exchange } from './outbound-exchange.ts';
-import { createHostLanes } from '../limit-concurrency.ts';
+import { createLanes } from '../limit-concurrency.ts';
 import { type Lookup, OutboundError, parseTarget, resolveTarget } from './outbound-target.ts';
 
 export { OutboundError };
@@ -65,7 +65,7 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
   const { userAgent, allow, lookup = dns.lookup, totalMs = 30 * SECOND } = options;
   const { dnsMs = 5 * SECOND, headerMs = 15 * SECOND, idleMs = 10 * SECOND } = options;
   const guard = { allow, lookup, dnsMs };
-  const inLane = createHostLanes();
+  const inLane = createLanes();
 
   return async (request) => {
     const url = parseTarget(request.url);
