@@ -8,6 +8,7 @@ CREATE TABLE accounts (
   password_hash TEXT    NOT NULL,    -- PHC string
   created_at    INTEGER NOT NULL,
   updated_at    INTEGER NOT NULL,
+  disabled_at   INTEGER,             -- unix ms; it can neither sign in nor do anything, its sources go on
   left_at       INTEGER              -- unix ms; nobody sees it, it can do nothing, a job removes it
 ) STRICT;
 
@@ -16,7 +17,9 @@ CREATE TABLE sessions (
   account_id INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
   token_hash TEXT    NOT NULL UNIQUE, -- SHA-256 of the cookie's value, hex
   created_at INTEGER NOT NULL,
-  expires_at INTEGER NOT NULL
+  seen_at    INTEGER NOT NULL,        -- unix ms; last use, to within ten minutes
+  address    TEXT,                    -- of the client, then
+  expires_at INTEGER NOT NULL         -- moves on while the session is used
 ) STRICT;
 
 CREATE INDEX sessions_account ON sessions (account_id);
@@ -27,10 +30,30 @@ CREATE TABLE api_tokens (
   account_id INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
   name       TEXT    NOT NULL,
   token_hash TEXT    NOT NULL UNIQUE, -- SHA-256 of the token, hex
-  created_at INTEGER NOT NULL
+  scope      TEXT    NOT NULL CHECK (scope IN ('read', 'write', 'admin')),
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,                 -- NULL: never
+  seen_at    INTEGER                  -- unix ms; last use, to within ten minutes
 ) STRICT;
 
 CREATE INDEX api_tokens_account ON api_tokens (account_id);
+
+-- Where an account has signed in: who guesses passwords elsewhere keeps nobody out there.
+CREATE TABLE sign_in_networks (
+  account_id INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  network    TEXT    NOT NULL,        -- an IPv4 address, or the /64 of an IPv6 one
+  seen_at    INTEGER NOT NULL,        -- unix ms
+  PRIMARY KEY (account_id, network)
+) STRICT, WITHOUT ROWID;
+
+-- A link by which somebody chooses a new password: one for each account, until it is used or has expired.
+CREATE TABLE password_links (
+  account_id INTEGER PRIMARY KEY REFERENCES accounts (id) ON DELETE CASCADE,
+  token_hash TEXT    NOT NULL UNIQUE, -- SHA-256 of the link's token, hex
+  expires_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX password_links_expired ON password_links (expires_at);
 
 -- A row is a link that still works or has just expired; using it removes it.
 CREATE TABLE invitations (

@@ -106,7 +106,7 @@ test('of two who want one name at once, one gets it and the other keeps the invi
 test('an expired invitation is gone, for the API, the page, the list and soon the database', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.newcomer('ada');
-  const { url } = (await ada.post('/api/invitations', { hours: 2 })).json<Made>();
+  const { url } = (await ada.post('/api/invitations', { hours: 2, currentPassword: hub.password })).json<Made>();
   const token = url.slice(url.lastIndexOf('/') + 1);
   hub.passTime(2 * HOUR - 1);
   assert.equal((await hub.anybody.page(`/join/${token}`)).status, 200);
@@ -139,13 +139,13 @@ test('administrators make, list and withdraw invitations; the link is in the fir
   const hub = await startHub(t);
   const ada = await hub.newcomer('ada');
 
-  const answer = await ada.post('/api/invitations', { role: 'admin', hours: 24 });
+  const answer = await ada.post('/api/invitations', { role: 'admin', hours: 24, currentPassword: hub.password });
   assert.equal(answer.status, 201);
   const made = answer.json<Made>();
   assert.deepEqual(Object.keys(made).sort(), ['expiresAt', 'id', 'role', 'url']);
   assert.equal(made.expiresAt, '2030-01-16T12:00:00.000Z');
   assert.ok(made.url.startsWith(`${hub.config.baseUrl}/join/`));
-  const standard = (await ada.post('/api/invitations')).json<Made>();
+  const standard = (await ada.post('/api/invitations', { currentPassword: hub.password })).json<Made>();
   assert.deepEqual([standard.role, standard.expiresAt], ['member', '2030-01-18T12:00:00.000Z']);
   const list = await ada.get('/api/invitations');
   assert.deepEqual(
@@ -159,7 +159,8 @@ test('administrators make, list and withdraw invitations; the link is in the fir
 });
 
 test('what is wrong with an invitation is said by pointer', async (t) => {
-  const ada = await (await startHub(t)).person('ada');
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
   const cases: [values: object, wrong: string[]][] = [
     [{ role: 'root' }, ['/role']],
     [{ hours: 0 }, ['/hours']],
@@ -168,7 +169,7 @@ test('what is wrong with an invitation is said by pointer', async (t) => {
     [{ hours: 'soon' }, ['/hours']],
   ];
   for (const [values, wrong] of cases) {
-    const answer = await ada.post('/api/invitations', values);
+    const answer = await ada.post('/api/invitations', { ...values, currentPassword: hub.password });
     assert.equal(answer.status, 422, JSON.stringify(values));
     assert.deepEqual(pointers(answer), wrong);
   }
@@ -276,7 +277,7 @@ test('the session cookie is closed to scripts, and on https bound to its host', 
   }
 
   assert.equal(cookies.length, 2);
-  assert.match(cookies[0] ?? '', /^hub_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=2592000$/);
+  assert.match(cookies[0] ?? '', /^hub_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=15552000$/);
   assert.match(cookies[1] ?? '', /^__Host-hub_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; .*Secure$/);
   const out = await (await plain.person('bob')).delete('/api/session');
   assert.match(out.headers.get('set-cookie') ?? '', /^hub_session=; .*Max-Age=0/);
@@ -294,11 +295,13 @@ test('on https a cookie without the prefix of https is nobody\'s', async (t) => 
 test('a session ends after thirty days and is then removed', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.newcomer('ada');
+  const cookie = [...ada.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   hub.passTime(30 * DAY - 1);
-  assert.equal((await ada.get('/api/account')).status, 200);
+  const sessions = 'SELECT COUNT(*) AS n FROM sessions WHERE expires_at > ';
+  assert.equal(hub.db.prepare<[], { n: number }>('t', `${sessions} ${hub.now()}`).get()?.n, 1);
 
   hub.passTime(1);
-  assert.equal((await ada.get('/api/account')).status, 401);
+  assert.equal((await hub.anybody.get('/api/account', { cookie })).status, 401);
   await hub.work();
   assert.equal(hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM sessions').get()?.n, 0);
 });
@@ -344,11 +347,12 @@ test('an API token is shown once, works like its owner, and not at all when it w
   const hub = await startHub(t);
   const ada = await hub.newcomer('ada');
 
-  const answer = await ada.post('/api/tokens', { name: 'script' });
+  const answer = await ada.post('/api/tokens', { name: 'script', currentPassword: hub.password });
   assert.equal(answer.status, 201);
   const { id, token, ...rest } = answer.json<{ id: number; token: string }>();
   assert.match(token, /^hub_[\w-]{43}$/);
-  assert.deepEqual(rest, { name: 'script', createdAt: '2030-01-15T12:00:00.000Z' });
+  const times = { createdAt: '2030-01-15T12:00:00.000Z', expiresAt: null, lastUsedAt: null };
+  assert.deepEqual(rest, { name: 'script', scope: 'write', ...times });
   const list = await ada.get('/api/tokens');
   assert.deepEqual(list.json(), { items: [{ id, ...rest }], next: null });
   const bearer = { authorization: `Bearer ${token}` };
@@ -381,12 +385,12 @@ test('an unknown API token is refused even where nobody needs one', async (t) =>
 test('tokens and sessions are their owner\'s alone', async (t) => {
   const hub = await startHub(t);
   const [ada, bob] = [await hub.newcomer('ada'), await hub.person('bob')];
-  const { id } = (await ada.post('/api/tokens', { name: 'script' })).json<{ id: number }>();
+  const { id } = (await ada.post('/api/tokens', { name: 'script', currentPassword: hub.password })).json<{ id: number }>();
 
   assert.deepEqual((await bob.get('/api/tokens')).json()['items'], []);
   assert.equal((await bob.delete(`/api/tokens/${id}`)).status, 404);
   assert.equal((await ada.get('/api/tokens')).json<{ items: unknown[] }>().items.length, 1);
-  assert.deepEqual(pointers(await bob.post('/api/tokens', { name: '' })), ['/name']);
+  assert.deepEqual(pointers(await bob.post('/api/tokens', { name: '', currentPassword: hub.password })), ['/name']);
 });
 
 test('what is for administrators is refused to members with 403 and to everybody else with 401', async (t) => {
@@ -410,8 +414,8 @@ test('no secret stands in the database, in none of its files, nor in the log', a
   const link = setUpLink(hub) ?? '';
   const ada = createClient(hub.address);
   await joinAs(hub, invitation, 'ada', ada);
-  const { token } = (await ada.post('/api/tokens', { name: 'findme-name' })).json<{ token: string }>();
-  const { url } = (await ada.post('/api/invitations')).json<Made>();
+  const { token } = (await ada.post('/api/tokens', { name: 'findme-name', currentPassword: hub.password })).json<{ token: string }>();
+  const { url } = (await ada.post('/api/invitations', { currentPassword: hub.password })).json<Made>();
   await ada.patch('/api/account', { currentPassword: hub.password, newPassword: 'another password' });
   await ada.page(url.slice(url.indexOf('/join')));
   const secrets = [
@@ -438,9 +442,9 @@ test('what people do to accounts is recorded: act, who, from where, and never a 
     method, path, { body: JSON.stringify(value), headers: from },
   );
   await act('POST', '/api/accounts', { invitation: invite(hub), username: 'ada', password: hub.password });
-  const { id } = (await act('POST', '/api/tokens', { name: 'script' })).json<{ id: number }>();
+  const { id } = (await act('POST', '/api/tokens', { name: 'script', currentPassword: hub.password })).json<{ id: number }>();
   await act('DELETE', `/api/tokens/${id}`);
-  const made = (await act('POST', '/api/invitations')).json<Made>();
+  const made = (await act('POST', '/api/invitations', { currentPassword: hub.password })).json<Made>();
   await act('DELETE', `/api/invitations/${made.id}`);
   await act('PATCH', '/api/account', { displayName: 'Ada' });
   await act('PATCH', '/api/account', { currentPassword: hub.password, newPassword: 'another password' });

@@ -39,7 +39,7 @@ test('everything under admin is for administrators: others learn nothing, not ev
     assert.equal((await bob.delete(`/api/admin/jobs/${id}`)).status, 403);
     assert.equal((await bob.form(`/admin/jobs/${id}/discard`)).status, 403);
   }
-  assert.equal((await bob.form('/admin/invitations', { role: 'admin', hours: '1' })).status, 403);
+  assert.equal((await bob.form('/admin/invitations', { role: 'admin', hours: '1', currentPassword: hub.password })).status, 403);
   assert.equal(jobs(hub.handle).find(jobId)?.state, 'failed');
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM invitations'), 0);
 });
@@ -121,12 +121,12 @@ test('an invitation made on the page shows its link once, works, and can be with
   const hub = await startHub(t);
   const ada = await hub.newcomer('ada');
 
-  const made = await ada.form('/admin/invitations', { role: 'admin', hours: '5' });
+  const made = await ada.form('/admin/invitations', { role: 'admin', hours: '5', currentPassword: hub.password });
   assert.equal(made.status, 200);
   const link = /(\/join\/[\w-]+)</.exec(made.text)?.[1] ?? '';
   assert.equal(made.headers.get('cache-control'), 'no-store');
   assert.doesNotMatch((await ada.page('/admin/invitations')).text, /\/join\//);
-  await ada.form('/admin/invitations', { role: 'member', hours: '5' });
+  await ada.form('/admin/invitations', { role: 'member', hours: '5', currentPassword: hub.password });
   assert.equal((await ada.form('/admin/invitations/3/withdraw')).headers.get('location'), '/admin/invitations');
   assert.equal((await ada.form('/admin/invitations/3/withdraw')).status, 404);
   const eve = createClient(hub.address);
@@ -134,11 +134,11 @@ test('an invitation made on the page shows its link once, works, and can be with
   assert.equal((await eve.get('/api/account')).json()['role'], 'admin');
 
   for (const hours of ['0', '721', 'many', '1.5']) {
-    const refused = await ada.form('/admin/invitations', { role: 'member', hours });
+    const refused = await ada.form('/admin/invitations', { role: 'member', hours, currentPassword: hub.password });
     assert.equal(refused.status, 422, hours);
     assert.match(refused.text, /role="alert"/);
   }
-  assert.equal((await ada.form('/admin/invitations', { role: 'owner', hours: '1' })).status, 422);
+  assert.equal((await ada.form('/admin/invitations', { role: 'owner', hours: '1', currentPassword: hub.password })).status, 422);
   hub.passTime(6 * HOUR);
   assert.match((await ada.page('/admin/invitations')).text, /No open invitations/);
 });

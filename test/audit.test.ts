@@ -25,10 +25,10 @@ async function busyHub(t: TestContext) {
   const bob = await hub.newcomer('bob');
   const secrets: string[] = [hub.password, 'another long password'];
 
-  const { id: invitation, url } = (await ada.post('/api/invitations', {})).json<{ id: number; url: string }>();
+  const { id: invitation, url } = (await ada.post('/api/invitations', { currentPassword: hub.password })).json<{ id: number; url: string }>();
   secrets.push(url.slice(url.lastIndexOf('/') + 1));
   await ada.delete(`/api/invitations/${invitation}`);
-  const made = (await bob.post('/api/tokens', { name: 'phone' })).json<{ id: number; token: string }>();
+  const made = (await bob.post('/api/tokens', { name: 'phone', currentPassword: hub.password })).json<{ id: number; token: string }>();
   secrets.push(made.token);
   await bob.delete(`/api/tokens/${made.id}`);
   await bob.patch('/api/account', { displayName: 'Bobby' });
@@ -36,7 +36,7 @@ async function busyHub(t: TestContext) {
   const elsewhere = createClient(hub.address);
   await elsewhere.post('/api/session', { username: 'bob', password: 'another long password' });
   secrets.push(...elsewhere.cookies.values(), ...bob.cookies.values());
-  await bob.form('/settings/sessions');
+  await bob.form('/settings/sessions', { session: 'others', currentPassword: 'another long password' });
   const sourceId = await addNotes(bob);
   await bob.patch(`/api/sources/${sourceId}`, { title: 'New title', visibility: 'private', paused: true });
   await bob.patch(`/api/sources/${sourceId}`, { paused: false });
@@ -98,8 +98,8 @@ test('an act and its record are written together or not at all', async (t) => {
   const ada = await hub.person('ada');
   hub.db.exec(`CREATE TRIGGER fault BEFORE INSERT ON audit_records BEGIN SELECT RAISE(ABORT, 'fault'); END`);
 
-  assert.equal((await ada.post('/api/tokens', { name: 'phone' })).status, 500);
-  assert.equal((await ada.post('/api/invitations', {})).status, 500);
+  assert.equal((await ada.post('/api/tokens', { name: 'phone', currentPassword: hub.password })).status, 500);
+  assert.equal((await ada.post('/api/invitations', { currentPassword: hub.password })).status, 500);
   assert.equal((await ada.post('/api/sources', { kind: 'native', title: 'Notes' })).status, 500);
   assert.equal((await ada.patch('/api/account', { displayName: 'Eve' })).status, 500);
 

@@ -51,7 +51,7 @@ test('accounts, tokens and invitations have new ids after a deletion as well', a
   const ada = await hub.person('ada');
   const made = async (client: Client): Promise<number[]> => [
     (await client.post('/api/tokens', { name: 'a', password: hub.password })).json<{ id: number }>().id,
-    (await client.post('/api/invitations', {})).json<{ id: number }>().id,
+    (await client.post('/api/invitations', { currentPassword: hub.password })).json<{ id: number }>().id,
   ];
   const [token = NaN, invitation = NaN] = await made(ada);
   assert.equal((await ada.delete(`/api/tokens/${token}`)).status, 204);

@@ -19,7 +19,7 @@ async function personWithEverything(hub: Hub): Promise<{ bob: Client; token: str
   const bob = await hub.newcomer(NAME);
   await bob.patch('/api/account', { displayName: `Dr. ${NAME}` });
   await bob.patch('/api/account', { displayName: `Prof. ${NAME}` });
-  const { token } = (await bob.post('/api/tokens', { name: `${NAME}’s phone` })).json<{ token: string }>();
+  const { token } = (await bob.post('/api/tokens', { name: `${NAME}’s phone`, currentPassword: hub.password })).json<{ token: string }>();
   const elsewhere = createClient(hub.address);
   await elsewhere.post('/api/session', { username: NAME, password: hub.password });
   const sourceId = await addNotes(bob, `Diary of ${NAME}`);
@@ -66,10 +66,10 @@ test('leaving needs the password and the word DELETE, each told apart', async (t
 test('what was asked for before leaving, and comes to be done after it, is not done', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
-  const { url } = (await ada.post('/api/invitations', { role: 'admin' })).json<{ url: string }>();
+  const { url } = (await ada.post('/api/invitations', { role: 'admin', currentPassword: hub.password })).json<{ url: string }>();
   const zeb = createClient(hub.address);
   await zeb.post('/api/accounts', { invitation: url, username: NAME, password: hub.password });
-  const { token } = (await zeb.post('/api/tokens', { name: 'phone' })).json<{ token: string }>();
+  const { token } = (await zeb.post('/api/tokens', { name: 'phone', scope: 'admin', currentPassword: hub.password })).json<{ token: string }>();
   const later: [ClientRequest, object][] = [
     [await begin(hub, 'POST', '/api/invitations', token), { role: 'admin' }],
     [await begin(hub, 'POST', '/api/tokens', token), { name: 'another' }],
@@ -106,7 +106,7 @@ test('nothing is recorded under the name of somebody who has left, nor once the 
 test('an administrator may leave while there is another', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
-  const { url } = (await ada.post('/api/invitations', { role: 'admin' })).json<{ url: string }>();
+  const { url } = (await ada.post('/api/invitations', { role: 'admin', currentPassword: hub.password })).json<{ url: string }>();
   const eve = createClient(hub.address);
   await eve.post('/api/accounts', { invitation: url, username: 'eve', password: hub.password });
 
@@ -142,7 +142,8 @@ test('wrong passwords are limited as those of signing in are, right ones are not
   const limited = await leave(hub, bob);
   assert.equal(limited.status, 429);
   assert.ok(Number(limited.headers.get('retry-after')) > 0);
-  assert.equal((await bob.post('/api/session', { username: 'bob', password: hub.password })).status, 429);
+  const elsewhere = createClient(hub.address);
+  assert.equal((await elsewhere.post('/api/session', { username: 'bob', password: hub.password })).status, 200);
 });
 
 test('sessions and tokens end at once, and the name is free again', async (t) => {
@@ -377,14 +378,14 @@ test('the export holds everything of a person, nothing of others, and no secrets
   const ada = await hub.person('ada');
   const bob = await hub.person('bob');
   await addPost(ada, await addNotes(ada, 'Ada’s'), 'Ada wrote this');
-  const token = (await bob.post('/api/tokens', { name: 'phone' })).json<{ token: string }>().token;
+  const token = (await bob.post('/api/tokens', { name: 'phone', currentPassword: hub.password })).json<{ token: string }>().token;
   const sourceId = await addNotes(bob, 'Bob’s', 'private');
   const postIds: number[] = [];
   for (let n = 0; n < 45; n++) postIds.push(await addPost(bob, sourceId, `Post ${n}`));
   await sendJson(bob, 'PUT', '/api/sources/1/follow', {});
   for (const id of [1, ...postIds]) await sendJson(bob, 'PUT', `/api/posts/${id}/read`, {});
   await addPost(ada, 1, 'One more');
-  await ada.post('/api/invitations', { role: 'admin' });
+  await ada.post('/api/invitations', { role: 'admin', currentPassword: hub.password });
 
   const answer = await bob.get('/api/account/export');
   assert.equal(answer.status, 200);

@@ -175,7 +175,7 @@ async function useSecrets(hub: HubProcess): Promise<Record<string, string>> {
   const [session = ''] = client.cookies.values();
   assert.equal((await client.post('/api/session', { username: 'ada', password: WRONG })).status, 401);
   assert.equal((await client.form('/sign-in', { username: 'ada', password: WRONG })).status, 401);
-  const made = await client.post('/api/tokens', { name: 'script' });
+  const made = await client.post('/api/tokens', { name: 'script', currentPassword: PASSWORD });
   const { token: apiToken } = made.json<{ token: string }>();
   const another = createClient(address);
   const as = (bearer: string) => ({ authorization: `Bearer ${bearer}` });

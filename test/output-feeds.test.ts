@@ -297,7 +297,7 @@ test('thirty posts are in a feed, the newest', async (t) => {
 
 test('the feeds of a private source are for its owner, kept by nobody', async (t) => {
   const { hub, ada, sourceId } = await hubWithFeed(t, ITEMS, 'private');
-  const { token } = (await ada.post('/api/tokens', { name: 'reader' })).json<{ token: string }>();
+  const { token } = (await ada.post('/api/tokens', { name: 'reader', currentPassword: hub.password })).json<{ token: string }>();
 
   for (const path of [`/sources/${sourceId}.atom`, `/sources/${sourceId}.json`]) {
     assert.equal((await hub.anybody.get(path)).status, 404);

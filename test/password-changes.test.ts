@@ -93,7 +93,7 @@ test('of two password changes at once the second is refused, since it did not kn
 
 test('an API token outlives a password change, and may not make one', async (t) => {
   const { hub, ada, changePassword, signsIn } = await hubOfAda(t);
-  const { token } = (await ada.post('/api/tokens', { name: 'script' })).json<{ token: string }>();
+  const { token } = (await ada.post('/api/tokens', { name: 'script', currentPassword: hub.password })).json<{ token: string }>();
   const byToken = (method: string, value?: object) => hub.anybody.send(method, '/api/account', {
     headers: { 'authorization': `Bearer ${token}`, 'content-type': 'application/json' },
     ...(value ? { body: JSON.stringify(value) } : {}),

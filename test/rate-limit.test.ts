@@ -176,7 +176,8 @@ test('reading writes nothing, for anybody and for who is signed in, but that a m
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: 'a' }])) });
   const ada = await hub.person('ada');
   await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
-  const { token } = (await ada.post('/api/tokens', { name: 'reader' })).json<{ token: string }>();
+  const { token } = (await ada.post('/api/tokens', { name: 'reader', currentPassword: hub.password })).json<{ token: string }>();
+  await hub.anybody.get('/api/account', { authorization: `Bearer ${token}` }); // the last use is noted now and then
   const changes = hub.db.prepare<[], { n: number }>('t', 'SELECT total_changes() AS n');
   await ada.get('/posts/1'); // noted once, in the reading history
   const walBefore = [hub.db.pragma('data_version'), changes.get()?.n];

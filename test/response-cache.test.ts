@@ -177,7 +177,7 @@ test('what people do by themselves is seen by everybody\'s next request', async 
 test('nothing that a signed-in person sees is ever given to anybody else', async (t) => {
   const { hub, ada, sourceId } = await hubWithPost(t);
   await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' });
-  const { token } = (await ada.post('/api/tokens', { name: 'reader' })).json<{ token: string }>();
+  const { token } = (await ada.post('/api/tokens', { name: 'reader', currentPassword: hub.password })).json<{ token: string }>();
 
   for (const path of ANONYMOUS_READS) {
     for (const answer of [await ada.get(path), await hub.anybody.get(path, { authorization: `Bearer ${token}` })]) {

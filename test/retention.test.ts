@@ -201,7 +201,7 @@ test('a preview counts and changes nothing', async (t) => {
 test('what expires by itself is gone within minutes: invitations, sessions, rate limits, finished jobs', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
-  await ada.post('/api/invitations', { hours: 1 });
+  await ada.post('/api/invitations', { hours: 1, currentPassword: hub.password });
   await hub.anybody.post('/api/session', { username: 'ada', password: 'wrong password' });
   jobs(hub.handle).enqueue({ kind: 'remove-account', payload: { accountId: 99 } });
   await hub.work();

@@ -28,8 +28,8 @@ async function browserOf(hub: Hub, username: string): Promise<Client> {
   return browser;
 }
 
-async function tokenOf(client: Client): Promise<{ id: number; token: string }> {
-  return (await client.post('/api/tokens', { name: 'program' })).json<{ id: number; token: string }>();
+async function tokenOf(hub: Hub, client: Client): Promise<{ id: number; token: string }> {
+  return (await client.post('/api/tokens', { name: 'program', scope: 'admin', currentPassword: hub.password })).json<{ id: number; token: string }>();
 }
 
 function multipart(sourceId: number): string {
@@ -56,7 +56,8 @@ function askedByMember(sourceId: number): Asked[] {
     json('PATCH', `/api/sources/${sourceId}`, { title: 'New' }, `SELECT COUNT(*) FROM sources WHERE title = 'New'`),
     json('POST', `/api/sources/${sourceId}/transfer`, { username: 'ada' },
       'SELECT COUNT(*) FROM sources WHERE owner_id = 1'),
-    json('POST', '/api/tokens', { name: 'another' }, `SELECT COUNT(*) FROM api_tokens WHERE name = 'another'`),
+    json('POST', '/api/tokens', { name: 'another', currentPassword: 'correct horse battery' },
+      `SELECT COUNT(*) FROM api_tokens WHERE name = 'another'`),
     json('PATCH', '/api/account', { displayName: 'B' }, `SELECT COUNT(*) FROM accounts WHERE display_name = 'B'`),
     json('POST', '/api/notifications/read', { all: true },
       'SELECT COUNT(*) FROM notifications WHERE read_at IS NOT NULL'),
@@ -104,7 +105,7 @@ test('a session that is ended from elsewhere while a body is still coming does n
   const { hub, bob, sourceId } = await hubWithBob(t);
   const other = await browserOf(hub, 'bob');
 
-  await assertRefused(hub, bob, askedByMember(sourceId), () => other.form('/settings/sessions'), 401);
+  await assertRefused(hub, bob, askedByMember(sourceId), () => other.form('/settings/sessions', { session: 'others', currentPassword: hub.password }), 401);
 
   assert.equal((await other.get('/api/account')).status, 200, 'the other one goes on');
   assert.deepEqual(filesIn(hub.dataDir), { uploads: [], tmp: [] });
@@ -120,7 +121,7 @@ test('a password changed elsewhere ends what other sessions have begun', async (
 
 test('a token that is revoked, and a session that signs out, end what they have begun', async (t) => {
   const { hub, bob, sourceId } = await hubWithBob(t);
-  const { id, token } = await tokenOf(bob);
+  const { id, token } = await tokenOf(hub, bob);
   const other = await browserOf(hub, 'bob');
 
   await assertRefused(hub, token, askedByMember(sourceId), () => bob.delete(`/api/tokens/${id}`), 401);
@@ -160,7 +161,7 @@ test('a session that ends while the hub fetches a feed for it adds no source, no
     const [one, other] = [await browserOf(hub, 'bob'), await browserOf(hub, 'bob')];
     const sent = add(one);
     await waitUntil('the feed is asked for', () => waiting.length > 0);
-    await other.form('/settings/sessions');
+    await other.form('/settings/sessions', { session: 'others', currentPassword: hub.password });
     waiting.splice(0).forEach((answer) => answer());
     const { status, text } = await sent;
     assert.equal(status, 401);
@@ -180,7 +181,7 @@ test('a session that ends while a scanner looks at its file leaves no post and n
   const other = await browserOf(hub, 'bob');
   const sent = end(await begin(hub, 'POST', '/api/posts', bob, headersOf(MULTIPART)), multipart(sourceId));
   await waitUntil('the scanner is asked', () => isAsked);
-  await other.form('/settings/sessions');
+  await other.form('/settings/sessions', { session: 'others', currentPassword: hub.password });
   answer();
 
   assert.equal((await sent).status, 401);
@@ -202,7 +203,7 @@ test('a file that is found to be infected is on record and kept from readers, th
   const other = await browserOf(hub, 'bob');
   const sent = end(await upload(), multipart(sourceId));
   await waitUntil('the scanner is asked again', () => asked === 2);
-  await other.form('/settings/sessions');
+  await other.form('/settings/sessions', { session: 'others', currentPassword: hub.password });
   answer();
 
   assert.equal((await sent).status, 422);
@@ -213,7 +214,7 @@ test('a file that is found to be infected is on record and kept from readers, th
 
 test('signing out and revoking the token that asks for it work, and are on record', async (t) => {
   const { hub, ada, bob } = await hubWithBob(t);
-  const { id, token } = await tokenOf(bob);
+  const { id, token } = await tokenOf(hub, bob);
 
   const headers = { authorization: `Bearer ${token}` };
   assert.equal((await hub.anybody.send('DELETE', `/api/tokens/${id}`, { headers })).status, 204);
@@ -228,7 +229,7 @@ test('a page whose session has ended meanwhile answers as to somebody who is sig
   await addNotes(bob, 'A secret place', 'private');
   const other = await browserOf(hub, 'bob');
   const begun = await begin(hub, 'POST', '/sources', bob, { 'content-type': FORM, accept: 'text/html' });
-  await other.form('/settings/sessions');
+  await other.form('/settings/sessions', { session: 'others', currentPassword: hub.password });
   const { status, text } = await end(begun, 'kind=native&title=');
 
   assert.equal(status, 401);

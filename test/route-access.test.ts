@@ -12,6 +12,7 @@ const PUBLIC = [
   'GET /api/posts', 'GET /api/posts/:id', 'GET /api/sources', 'GET /api/sources/:id',
   'GET /sign-in', 'POST /sign-in', 'POST /api/session', 'GET /goodbye',
   'GET /join/:token', 'POST /join/:token', 'POST /api/accounts', // who has an invitation
+  'GET /new-password/:token', 'POST /new-password/:token', // who has a link for it
   'POST /api/webhooks/:id', // who signs
   'GET /api/health', 'GET /api/metrics', // who knows METRICS_TOKEN, where there is one
   'GET /api/openapi.json',

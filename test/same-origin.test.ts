@@ -85,7 +85,7 @@ test('links from other sites lead to pages as usual', async (t) => {
 test('a program with an API token need not say where it comes from, and may come from anywhere', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
-  const { token } = (await ada.post('/api/tokens', { name: 'script' })).json<{ token: string }>();
+  const { token } = (await ada.post('/api/tokens', { name: 'script', currentPassword: hub.password })).json<{ token: string }>();
   const authorization = `Bearer ${token}`;
 
   assert.equal(await bare(hub, 'POST', '/api/sources', { authorization }), 201);

@@ -95,7 +95,7 @@ test('only owner and administrator add and remove files', async (t) => {
 test('an API token uploads like its owner', async (t) => {
   const hub = await startHub(t);
   const { client, sourceId } = await writer(hub, 'ada');
-  const { token } = (await client.post('/api/tokens', { name: 'ci' })).json<{ token: string }>();
+  const { token } = (await client.post('/api/tokens', { name: 'ci', currentPassword: hub.password })).json<{ token: string }>();
   const form = new FormData();
   form.append('title', 'By a program');
   form.append('attachments', new Blob(['report']), 'report.txt');

@@ -18,11 +18,11 @@ const accounts = handlersOf(() => import('../features/accounts/account-routes.ts
 const webhooks = handlersOf(() => import('../features/webhooks/webhook-routes.ts'));
 const history = handlersOf(() => import('../features/history/history-list.ts'));
 const notifications = handlersOf(() => import('../features/notifications/notification-store.ts'));
-const changes = handlersOf(() => import('../features/accounts/change-account.ts'));
-const joining = handlersOf(() => import('../features/accounts/join-hub.ts'));
+const inviting = handlersOf(() => import('../features/accounts/invitation-list.ts'));
 const leaving = handlersOf(() => import('../features/leaving/leaving-routes.ts'));
 const overview = handlersOf(() => import('../features/admin/overview-routes.ts'));
 const metrics = handlersOf(() => import('../features/health/metrics-routes.ts'));
+const governing = handlersOf(() => import('../features/admin/account-list.ts'));
 const jobs = handlersOf(() => import('../features/admin/job-list.ts'));
 
 /** Every address of the hub: method and path, who may call it, what it does, and the function that answers. */
@@ -38,6 +38,8 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/session', 'member', 'Sign out', accounts.deleteSession),
   at('GET /join/:token', 'public', 'Page: join by an invitation', accounts.showJoin),
   at('POST /join/:token', 'public', 'Form: join', accounts.submitJoin),
+  at('GET /new-password/:token', 'public', 'Page: choose a new password by a link', accounts.showNewPassword),
+  at('POST /new-password/:token', 'public', 'Form: choose a new password', accounts.submitNewPassword),
   at('GET /sign-in', 'public', 'Page: sign in', accounts.showSignIn),
   at('POST /sign-in', 'public', 'Form: sign in', accounts.submitSignIn),
   at('POST /sign-out', 'member', 'Form: sign out', accounts.submitSignOut),
@@ -49,14 +51,20 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     accounts.changeAccountJson,
   ),
   at('GET /api/tokens', 'member', 'Your API tokens, without their values', accounts.listTokens),
-  at('POST /api/tokens', 'member', 'Create an API token; its value is shown only once', accounts.createToken),
+  at(
+    'POST /api/tokens', 'member',
+    'Create an API token; its value is shown only once: {name, scope?, expiresAt?, currentPassword}',
+    accounts.createToken,
+  ),
   at('DELETE /api/tokens/:id', 'member', 'Revoke an API token', accounts.deleteToken),
   at('GET /settings', 'member', 'Page: account settings', accounts.showSettings),
   at('POST /settings/name', 'member', 'Form: change the display name', accounts.submitName),
   at('POST /settings/password', 'member', 'Form: change the password', accounts.submitPassword),
-  at(
-    'POST /settings/sessions', 'member', 'Form: end all other sessions', thenSee(changes.endOtherSessions, '/settings'),
-  ),
+  at('GET /api/sessions', 'member', 'Your sessions: made, last used, address', accounts.listSessions),
+  at('DELETE /api/sessions', 'member', 'End all your other sessions: {currentPassword}', accounts.deleteOtherSessions),
+  at('GET /api/sessions/:id', 'member', 'One of your sessions', accounts.showSession),
+  at('DELETE /api/sessions/:id', 'member', 'End one of your sessions: {currentPassword}', accounts.deleteSessionById),
+  at('POST /settings/sessions', 'member', 'Form: end a session, or all others', accounts.submitEndSessions),
   at('POST /settings/tokens', 'member', 'Form: create an API token', accounts.submitToken),
   at(
     'POST /settings/tokens/:id/revoke', 'member', 'Form: revoke an API token',
@@ -69,9 +77,12 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /settings/delete', 'member', 'Form: delete the account', leaving.submitLeave),
   at('GET /goodbye', 'public', 'Page: the account is deleted', leaving.showGoodbye),
 
-  at('POST /api/invitations', 'admin', 'Create an invitation link', accounts.createInvitation),
+  at(
+    'POST /api/invitations', 'admin', 'Create an invitation link: {role?, hours?, currentPassword}',
+    accounts.createInvitation,
+  ),
   at('DELETE /api/invitations/:id', 'admin', 'Withdraw an invitation', accounts.deleteInvitation),
-  at('POST /admin/invitations', 'admin', 'Form: create an invitation', joining.submitInvitation),
+  at('POST /admin/invitations', 'admin', 'Form: create an invitation', inviting.submitInvitation),
   at(
     'POST /admin/invitations/:id/withdraw', 'admin', 'Form: withdraw an invitation',
     thenSee(accounts.deleteInvitation, '/admin/invitations'),
@@ -175,6 +186,20 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     { checksBearer: true, anyHost: true },
   ),
 
+  at('GET /api/admin/accounts/:id', 'admin', 'One account', governing.showAccountOf),
+  at(
+    'PATCH /api/admin/accounts/:id', 'admin',
+    'Give an account another role or state: {role?, disabled?, currentPassword}', governing.changeAccountOf,
+  ),
+  at(
+    'POST /api/admin/accounts/:id/reset-password', 'admin',
+    'Make a link for a new password, which is shown only once: {currentPassword}', governing.createPasswordLink,
+  ),
+  at('GET /admin/accounts/:id', 'admin', 'Page: one account', governing.showAccountPage),
+  at(
+    'POST /admin/accounts/:id', 'admin', 'Form: change role or state of an account, or make a link for its password',
+    governing.submitAccount,
+  ),
   at('GET /admin', 'admin', 'Page: overview', overview.showOverview),
   at('POST /api/admin/jobs/:id/retry', 'admin', 'Run a failed job again', jobs.retryJobJson),
   at('DELETE /api/admin/jobs/:id', 'admin', 'Discard a failed or waiting job', jobs.deleteJob),

@@ -1,3 +1,5 @@
+import { accountJson, accounts, type Role } from '../features/accounts/account-store.ts';
+import { makePasswordLink, setState, type PasswordLink } from '../features/accounts/govern-account.ts';
 import { INVITATION_HOURS, joinUrl, makeInvitation } from '../features/accounts/join-hub.ts';
 import { discardJob, retryJob } from '../features/admin/job-list.ts';
 import { deliveryJson } from '../features/alerts/alert-list.ts';
@@ -8,8 +10,57 @@ import { jobs } from '../features/hub/hub.ts';
 import { previewRetention, removeOldRowsNow, type ExpiredRows } from '../features/retention/retention-store.ts';
 import { DAY, HOUR, isoTime } from '../platform/clock.ts';
 import { parseId } from '../platform/http/input.ts';
+import { HttpError } from '../platform/http/reply.ts';
 import { JOB_STATES, type JobRow } from '../platform/jobs/job-queue.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
+
+/** Lists accounts, or changes the one of a name: its role, its state, or by a link its password. */
+export const accountCommand: Command = {
+  options: { json: { type: 'boolean' } },
+  operands: 3,
+
+  async run([act, name, role], { json }, context): Promise<ExitCode> {
+    if (act === 'list' && name === undefined) return listAccounts(json, context);
+    if (!['reset-password', 'disable', 'enable', 'role'].includes(act ?? '') || name === undefined) {
+      throw new UsageError('expected list, reset-password <name>, disable <name>, enable <name> or role <name> <role>');
+    }
+    if (act === 'role' ? role !== 'admin' && role !== 'member' : role !== undefined) {
+      throw new UsageError(act === 'role' ? 'the role must be admin or member' : `unexpected argument ${role}`);
+    }
+    const hub = await context.openHub();
+    const account = accounts(hub).findByName(name);
+    if (!account) return refused(`there is no account ${name}`, context);
+    try {
+      if (act === 'reset-password') return showLink(makePasswordLink(hub, account.id, COMMAND_LINE), json, context);
+      const change = act === 'role' ? { role: role as Role } : { disabled: act === 'disable' };
+      setState(hub, account.id, change, COMMAND_LINE);
+    } catch (error) {
+      if (error instanceof HttpError) return refused(error.message, context);
+      throw error;
+    }
+    return 0;
+  },
+};
+
+function refused(reason: string, { err }: CommandContext): ExitCode {
+  err(`${reason}\n`);
+  return 1;
+}
+
+/** Prints the link for a new password, and nothing else, on standard output. */
+function showLink({ url, expiresAt }: PasswordLink, json: unknown, { out }: CommandContext): ExitCode {
+  out(json ? `${JSON.stringify({ url, expiresAt: isoTime(expiresAt) })}\n` : `${url}\n`);
+  return 0;
+}
+
+async function listAccounts(json: unknown, { out, openHub }: CommandContext): Promise<ExitCode> {
+  const all = accounts(await openHub()).list(0, Number.MAX_SAFE_INTEGER).map((account) =>
+    ({ ...accountJson(account), disabled: account.disabledAt !== null }));
+  const line = ({ id, username, role, disabled, createdAt, displayName }: (typeof all)[number]): string =>
+    `${[id, username, role, disabled ? 'disabled' : 'active', createdAt, displayName].join('\t')}\n`;
+  out(json ? `${JSON.stringify(all)}\n` : all.map(line).join(''));
+  return 0;
+}
 
 /** Sends a test alert to the operator's receiver, or lists the alerts that were sent to it. */
 export const alertsCommand: Command = {

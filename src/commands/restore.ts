@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { kindsToRunAgain } from '../app/job-kinds.ts';
 import { askReadiness } from '../app/processes/readiness.ts';
-import { credentials as credentialsOf } from '../features/accounts/account-store.ts';
+import { accounts, credentials } from '../features/accounts/account-store.ts';
 import { largestUploads } from '../features/attachments/attachment-store.ts';
 import { servedPath } from '../features/attachments/serve-file.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';
@@ -185,8 +185,10 @@ function pickFile({ databasePath, dataDir }: Config) {
   const db: Db = openDatabase(databasePath);
   try {
     const files = largestUploads({ db }, FILES_TO_TRY);
-    const file = files.find(({ sha256 }) => existsSync(join(dataDir, uploadPath(sha256))));
-    return file && { file, token: credentialsOf({ db, clock: Date.now }).createToken(file.ownerId, 'rehearsal').token };
+    const hub = { db, clock: Date.now };
+    const file = files.find(({ ownerId, sha256 }) =>
+      existsSync(join(dataDir, uploadPath(sha256))) && accounts(hub).find(ownerId)?.disabledAt === null);
+    return file && { file, token: credentials(hub).createToken(file.ownerId, 'rehearsal', 'read', null).token };
   } finally {
     db.close();
   }

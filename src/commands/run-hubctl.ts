@@ -9,6 +9,13 @@ type ListedCommand = { name: string; usage: string; summary: string; load(): Pro
 /** Every command of hubctl. Each is loaded only when it is run. */
 export const COMMANDS: ListedCommand[] = [
   {
+    name: 'account',
+    usage: 'account list [--json] | account reset-password <name> [--json] | account disable <name> | ' +
+      'account enable <name> | account role <name> admin|member',
+    summary: 'List accounts, print a link for a new password (works once, for an hour), or change state or role.',
+    load: async () => (await import('./administer.ts')).accountCommand,
+  },
+  {
     name: 'alerts', usage: 'alerts test | alerts list [--state STATE] [--json]',
     summary: 'Send a test alert and print the result, or list the newest alerts (--state failed|pending|delivered).',
     load: async () => (await import('./administer.ts')).alertsCommand,

@@ -115,7 +115,7 @@ async function useEverything(hub: HubWithSecrets, address: string): Promise<{ ad
   assert.equal((await anybody.post('/api/session', mistyped)).status, 401);
   for (const [name, value] of ada.cookies) secrets[`cookie ${name}`] = value;
 
-  secrets['API token'] = (await ada.post('/api/tokens', { name: 'script' })).json<{ token: string }>().token;
+  secrets['API token'] = (await ada.post('/api/tokens', { name: 'script', currentPassword: secrets['password'] })).json<{ token: string }>().token;
   const asScript = await anybody.get('/api/account', { authorization: `Bearer ${secrets['API token']}` });
   assert.equal(asScript.status, 200, asScript.text);
   const metrics = await anybody.get('/api/metrics', { authorization: `Bearer ${secrets['METRICS_TOKEN']}` });

@@ -170,8 +170,8 @@ test('the pages have no faults, stand out in light and dark, and are no wider th
   await addPost(ada, sourceId, LONG);
   await sendJson(ada, 'PUT', '/api/posts/1/read', {});
   await ada.post('/api/sources', { kind: 'webhook', title: LONG });
-  await ada.post('/api/tokens', { name: LONG.slice(0, 80) });
-  await ada.post('/api/invitations', {});
+  await ada.post('/api/tokens', { name: LONG.slice(0, 80), currentPassword: hub.password });
+  await ada.post('/api/invitations', { currentPassword: hub.password });
   notifications(hub.handle).add({ accountId: 1, kind: 'test', title: LONG, path: '/' });
   noteError(hub.handle, new Error(LONG));
   jobs(hub.handle).enqueue({ kind: 'sync-source', payload: {}, dedupeKey: LONG, maxAttempts: 1 });

@@ -1,4 +1,4 @@
-import { invitationList } from '../../features/accounts/join-hub.ts';
+import { invitationList } from '../../features/accounts/invitation-list.ts';
 import { accountList } from '../../features/admin/account-list.ts';
 import { jobList } from '../../features/admin/job-list.ts';
 import { alertList } from '../../features/alerts/alert-list.ts';

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { once, type Hub } from '../../features/hub/hub.ts';
+import { signInAgain } from '../../features/accounts/sign-in-again.ts';
 import { notifications } from '../../features/notifications/notification-store.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { type HttpError, page, type Page, type Reply, seeOther, statusTitle, text } from '../../platform/http/reply.ts';
+import type { RefusedPage } from '../../platform/http/answer-request.ts';
 import { route, type Route, type Viewer } from '../../platform/http/router.ts';
 import { ADMIN_LISTS } from './admin-lists.ts';
 
@@ -71,8 +73,9 @@ function unreadMark(unread: number): Html {
 }
 
 /** What a person sees of a refused request; who is not signed in is asked to, and then led back. */
-export function errorPage(problem: HttpError, { method, target }: { method: string; target: string }): Reply {
+export function errorPage(hub: Hub, problem: HttpError, { method, target, headers }: RefusedPage): Reply {
   if (problem.status === 401 && method === 'GET') return seeOther(`/sign-in?next=${encodeURIComponent(target)}`);
+  if (problem.status === 401) return signInAgain(hub, headers, problem);
   const title = statusTitle(problem.status);
   const main = html`
 <section class="narrow">

@@ -26,7 +26,7 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     discardBytes: 8 * config.uploadMaxBytes, // twice what a request may have
     authenticate: (req) => authenticate(hub, req),
     renderPage: (page, viewer) => renderPage(hub, page, viewer),
-    errorPage,
+    errorPage: (problem, request) => errorPage(hub, problem, request),
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
     onError: (error) => noteError(hub, error),
   });

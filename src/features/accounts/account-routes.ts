@@ -1,13 +1,19 @@
-import { isoTime } from '../../platform/clock.ts';
+import { DAY, isoTime } from '../../platform/clock.ts';
 import { readForm, readJson } from '../../platform/http/body.ts';
 import { createInput, pathId } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import {
+  HttpError, json, noContent, notFound, page, seeOther, type Page, type Reply,
+} from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
-import { accountJson, credentials, type ApiToken } from './account-store.ts';
-import { invitationGonePage, joinPage, settingsPage, signInPage, type SentForm } from './account-views.ts';
-import { changeAccount, makeToken, ownAccount, revokeToken } from './change-account.ts';
+import { accountJson, credentials, type ApiToken, type Session } from './account-store.ts';
+import {
+  invitationGonePage, joinPage, newPasswordPage, passwordLinkGonePage, settingsPage, signInPage, type SentForm,
+} from './account-views.ts';
+import { changeAccount, endSessions, makeToken, ownAccount, revokeToken } from './change-account.ts';
+import { accountOfLink, choosePassword } from './govern-account.ts';
 import { findInvitation, invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
+import { hasCookie, localPath } from './sign-in-again.ts';
 import { endedSession, sessionCookie, signIn, signOut, type SignedIn } from './sign-in.ts';
 
 export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -46,7 +52,7 @@ export function listTokens(hub: Hub, { viewer }: MemberRequest): Reply {
 }
 
 export async function createToken(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const made = makeToken(hub, await readJson(req), req);
+  const made = await makeToken(hub, await readJson(req), req);
   return json({ ...tokenJson(made), token: made.token }, 201);
 }
 
@@ -56,7 +62,7 @@ export function deleteToken(hub: Hub, req: MemberRequest): Reply {
 }
 
 export async function createInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { id, role, token, expiresAt } = invite(hub, await readJson(req), req);
+  const { id, role, token, expiresAt } = await invite(hub, await readJson(req), req);
   return json({ id, url: joinUrl(hub.config, token), role, expiresAt: isoTime(expiresAt) }, 201);
 }
 
@@ -65,8 +71,52 @@ export function deleteInvitation(hub: Hub, req: MemberRequest): Reply {
   return noContent();
 }
 
-function tokenJson({ id, name, createdAt }: ApiToken) {
-  return { id, name, createdAt: isoTime(createdAt) };
+/** A token without its value. */
+export function tokenJson({ id, name, scope, createdAt, expiresAt, seenAt }: ApiToken) {
+  return {
+    id, name, scope, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt), lastUsedAt: isoTime(seenAt),
+  };
+}
+
+/** A session as the API shows it to its owner. */
+export function sessionJson({ id, createdAt, seenAt, expiresAt, address }: Session) {
+  return { id, createdAt: isoTime(createdAt), lastUsedAt: isoTime(seenAt), expiresAt: isoTime(expiresAt), address };
+}
+
+/** Those of the viewer; `current` is the one by which this is asked. */
+export function listSessions(hub: Hub, { viewer }: MemberRequest): Reply {
+  return json({ items: ownSessions(hub, viewer), next: null });
+}
+
+export function showSession(hub: Hub, { viewer, params }: MemberRequest): Reply {
+  const session = ownSessions(hub, viewer).find(({ id }) => id === pathId(params));
+  if (!session) throw notFound('session');
+  return json(session);
+}
+
+function ownSessions(hub: Hub, { id, via, credentialId }: Viewer) {
+  const own = credentials(hub).sessionsOf(id);
+  return own.map((session) => ({ ...sessionJson(session), current: via === 'session' && session.id === credentialId }));
+}
+
+export async function deleteSessionById(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const id = pathId(req.params);
+  await endSessions(hub, await readJson(req), req, id);
+  return noContent(id === req.viewer.credentialId ? endedSession(hub) : {});
+}
+
+export async function deleteOtherSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
+  await endSessions(hub, await readJson(req), req);
+  return noContent();
+}
+
+/** The form's button names one session, or `others`. */
+export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return answerForm(hub, req, 'sessions', async (values) => {
+    const id = values['session'] === 'others' ? undefined : pathId({ id: values['session'] ?? '' });
+    await endSessions(hub, values, req, id);
+    return seeOther('/settings#sessions', id === req.viewer.credentialId ? endedSession(hub) : {});
+  });
 }
 
 const NO_STORE = { 'cache-control': 'no-store' };
@@ -90,9 +140,32 @@ export async function submitJoin(hub: Hub, req: HubRequest): Promise<Reply> {
   }
 }
 
-export function showSignIn(_hub: Hub, { query, viewer }: HubRequest): Reply {
+export function showSignIn(hub: Hub, { query, viewer, headers }: HubRequest): Reply {
   const next = localPath(query.get('next'));
-  return viewer ? seeOther(next) : page(signInPage({ next }), 200, NO_STORE);
+  return viewer ? seeOther(next) : page(signInPage({ next, isEnded: hasCookie(hub, headers) }), 200, NO_STORE);
+}
+
+export function showNewPassword(hub: Hub, { params }: HubRequest): Reply {
+  return newPasswordForm(hub, params['token'] ?? '');
+}
+
+export async function submitNewPassword(hub: Hub, req: HubRequest): Promise<Reply> {
+  const values = await readForm(req);
+  const token = req.params['token'] ?? '';
+  try {
+    const { session } = await choosePassword(hub, token, values, req.address);
+    return seeOther('/', sessionCookie(hub, session));
+  } catch (problem) {
+    if (!(problem instanceof HttpError)) throw problem;
+    return newPasswordForm(hub, token, problem);
+  }
+}
+
+function newPasswordForm(hub: Hub, token: string, problem?: HttpError): Reply {
+  const account = accountOfLink(hub, token);
+  if (!account) return page(passwordLinkGonePage(), 410, NO_STORE);
+  const form = newPasswordPage({ username: account.username, ...(problem && { problem }) });
+  return page(form, problem?.status, { ...NO_STORE, ...problem?.headers });
 }
 
 export async function submitSignIn(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -102,7 +175,7 @@ export async function submitSignIn(hub: Hub, req: HubRequest): Promise<Reply> {
     const { session } = await signIn(hub, values, req.address);
     return seeOther(next, sessionCookie(hub, session));
   } catch (error) {
-    return formAgain(error, (problem) => signInPage({ next, values, problem }));
+    return formAgain(error, (problem) => signInPage({ next, isEnded: false, values, problem }));
   }
 }
 
@@ -116,16 +189,12 @@ function formAgain(error: unknown, view: (problem: HttpError) => Page): Reply {
   return page(view(error), error.status, error.headers);
 }
 
-/** Only paths of the hub itself: `//host` and `/\host` would lead elsewhere. In ASCII, as headers have to be. */
-function localPath(next: string | null | undefined): string {
-  if (!next || !/^\/(?![/\\])[^\u0000-\u001f]*$/.test(next)) return '/';
-  return next.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
-}
-
 export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentForm): Reply {
   const account = ownAccount(hub, viewer);
   const { tokensOf, sessionsOf } = credentials(hub);
-  const shown = settingsPage(account, tokensOf(viewer.id), sessionsOf(viewer.id), sent);
+  const own = { tokens: tokensOf(viewer.id), sessions: sessionsOf(viewer.id) };
+  const current = viewer.via === 'session' ? viewer.credentialId : 0;
+  const shown = settingsPage({ account, ...own, current, now: hub.clock(), sent });
   return page(shown, sent?.problem?.status, sent?.problem?.headers);
 }
 
@@ -145,7 +214,9 @@ async function change(hub: Hub, req: MemberRequest, values: Record<string, unkno
 
 export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'token', async (values) => {
-    const { token } = makeToken(hub, values, req);
+    const days = values['days'] ?? '';
+    const expiresAt = /^\d{1,4}$/.test(days) ? { expiresAt: isoTime(hub.clock() + Number(days) * DAY) } : {};
+    const { token } = await makeToken(hub, { ...values, ...expiresAt }, req);
     return showSettings(hub, req, { form: 'token', newToken: token });
   });
 }

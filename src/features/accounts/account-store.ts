@@ -1,10 +1,19 @@
-import { DAY, isoTime } from '../../platform/clock.ts';
+import { DAY, hasPassed, HOUR, isoTime, MINUTE } from '../../platform/clock.ts';
 import type { Viewer } from '../../platform/http/router.ts';
+import { isStorageTrouble } from '../../platform/db/open-database.ts';
+import { networksOf } from '../../platform/http/call-handler.ts';
 import { hashSecret, newSecret, TOKEN_PREFIX } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 
 export type Role = Viewer['role'];
-export type Account = { id: number; username: string; displayName: string; role: Role; createdAt: number };
+export type Account = {
+  id: number;
+  username: string;
+  displayName: string;
+  role: Role;
+  createdAt: number;
+  disabledAt: number | null;
+};
 export type AccountWithHash = Account & { passwordHash: string };
 type Pseudonym = { name: string };
 type NewAccount = { username: string; displayName: string; role: Role; passwordHash: string };
@@ -16,7 +25,7 @@ export function accountJson({ id, username, displayName, role, createdAt }: Acco
 
 /** Of accounts that have not left. */
 const PRESENT = 'left_at IS NULL';
-const COLUMNS = 'id, username, display_name AS displayName, role, created_at AS createdAt';
+const COLUMNS = 'id, username, display_name AS displayName, role, created_at AS createdAt, disabled_at AS disabledAt';
 
 /** SQL: whether the account of an id has not left. */
 export const isPresent = (id: string): string => `EXISTS (SELECT 1 FROM accounts WHERE id = ${id} AND ${PRESENT})`;
@@ -39,10 +48,12 @@ export const accounts = store(({ db, clock }) => {
   const updatePassword = db.prepare<[string, number, number]>('set password',
     'UPDATE accounts SET password_hash = ?, updated_at = ? WHERE id = ?');
 
+  const updateState = db.prepare<[Role, number | null, number, number]>('change account',
+    'UPDATE accounts SET role = ?, disabled_at = ?, updated_at = ? WHERE id = ?');
   const selectPage = db.prepare<[number, number], Account>('accounts',
     `SELECT ${COLUMNS} FROM accounts WHERE id > ? AND ${PRESENT} ORDER BY id LIMIT ?`);
   const selectOtherAdmin = db.prepare<[number], { id: number }>('another admin',
-    `SELECT id FROM accounts WHERE role = 'admin' AND id <> ? AND ${PRESENT} LIMIT 1`);
+    `SELECT id FROM accounts WHERE role = 'admin' AND id <> ? AND disabled_at IS NULL AND ${PRESENT} LIMIT 1`);
   const depart = db.prepare<[Pseudonym & { id: number; now: number }]>('account leaves', `
     UPDATE accounts SET username = @name, display_name = @name, role = 'member', password_hash = '', left_at = @now,
            created_at = @now, updated_at = @now
@@ -63,6 +74,7 @@ export const accounts = store(({ db, clock }) => {
 
     /** By id. */
     list: (after: number, limit: number): Account[] => selectPage.all(after, limit),
+    /** Whether somebody else administers the hub, and can sign in. */
     hasOtherAdmin: (id: number): boolean => selectOtherAdmin.get(id) !== undefined,
     /** From now on nobody can be this account; `name` stands where its names stood. */
     depart: (id: number, name: string): void => void depart.run({ id, name, now: clock() }),
@@ -71,13 +83,15 @@ export const accounts = store(({ db, clock }) => {
     /** The row of an account that has left. */
     delete: (id: number): void => void remove.run(id),
     setDisplayName: (id: number, displayName: string): void => void updateName.run(displayName, clock(), id),
+    setState: (id: number, role: Role, disabledAt: number | null): void =>
+      void updateState.run(role, disabledAt, clock(), id),
     setPasswordHash: (id: number, hash: string): void => void updatePassword.run(hash, clock(), id),
   };
 });
 
 /** An account without its password's hash. */
-export function publicPart({ id, username, displayName, role, createdAt }: Account): Account {
-  return { id, username, displayName, role, createdAt };
+export function publicPart({ id, username, displayName, role, createdAt, disabledAt }: Account): Account {
+  return { id, username, displayName, role, createdAt, disabledAt };
 }
 
 /** For backups, whose databases are no running hubs'. */
@@ -87,59 +101,124 @@ export function countAccounts({ db }: Pick<StoreHub, 'db'>): { accounts: number;
     ?? { accounts: 0, admins: 0 };
 }
 
+/** A session ends when it is not used for so long, and after the longer time in any case. */
 export const SESSION_LIFETIME = 30 * DAY;
+export const SESSION_MAX = 180 * DAY;
 
-export type ApiToken = { id: number; name: string; createdAt: number };
+/** Uses are noted once in so long. */
+const USE_NOTED = 10 * MINUTE;
+/** Networks that are remembered of an account. */
+const NETWORKS = 20;
+export const PASSWORD_LINK_LIFETIME = HOUR;
 
-export type Session = { id: number; createdAt: number; expiresAt: number };
+export const TOKEN_SCOPES = ['read', 'write', 'admin'] as const;
+export type TokenScope = (typeof TOKEN_SCOPES)[number];
+type Used = { createdAt: number; seenAt: number | null };
+export type ApiToken = Used & { id: number; name: string; scope: TokenScope; expiresAt: number | null };
+export type Session = Used & { id: number; expiresAt: number; address: string | null };
 
-type ViewerRow = Omit<Viewer, 'via'>;
-const VIEWER = 'a.id, a.username, a.display_name AS displayName, a.role';
+type ViewerRow = Omit<Viewer, 'via'> & { seenAt: number | null };
+const VIEWER = 'a.id, a.username, a.display_name AS displayName';
+const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
+const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
 
 /** What proves who is asking: sessions of browsers and tokens of programs. Reading one never writes. */
 export const credentials = store(({ db, clock }) => {
   const selectSession = db.prepare<[string, number], ViewerRow>('session', `
-    SELECT ${VIEWER}, s.id AS credentialId FROM sessions s JOIN accounts a ON a.id = s.account_id
-     WHERE s.token_hash = ? AND s.expires_at > ? AND a.left_at IS NULL`);
-  const selectToken = db.prepare<[string], ViewerRow>('api token', `
-    SELECT ${VIEWER}, t.id AS credentialId FROM api_tokens t JOIN accounts a ON a.id = t.account_id
-     WHERE t.token_hash = ? AND a.left_at IS NULL`);
-  const insertSession = db.prepare<[number, string, number, number]>('create session',
-    'INSERT INTO sessions (account_id, token_hash, created_at, expires_at) VALUES (?, ?, ?, ?)');
+    SELECT ${VIEWER}, a.role, s.id AS credentialId, s.seen_at AS seenAt
+      FROM sessions s JOIN accounts a ON a.id = s.account_id
+     WHERE s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`);
+  const selectToken = db.prepare<[string, number], ViewerRow>('api token', `
+    SELECT ${VIEWER}, iif(t.scope = 'admin', a.role, 'member') AS role, t.scope, t.id AS credentialId,
+           t.seen_at AS seenAt
+      FROM api_tokens t JOIN accounts a ON a.id = t.account_id
+     WHERE t.token_hash = ? AND (t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`);
+  const insertSession = db.prepare<[number, string, number, number, string | null, number]>('create session', `
+    INSERT INTO sessions (account_id, token_hash, created_at, seen_at, address, expires_at) VALUES (?, ?, ?, ?, ?, ?)`);
+  const renewSession = db.prepare<[{ id: number; now: number; address: string }]>('renew session', `
+    UPDATE sessions SET seen_at = @now, address = @address,
+           expires_at = min(@now + ${SESSION_LIFETIME}, created_at + ${SESSION_MAX}) WHERE id = @id`);
+  const noteToken = db.prepare<[number, number]>('note api token', 'UPDATE api_tokens SET seen_at = ? WHERE id = ?');
   const deleteSession = db.prepare<[number]>('end session', 'DELETE FROM sessions WHERE id = ?');
   const deleteOthers = db.prepare<[number, number]>('end other sessions',
     'DELETE FROM sessions WHERE account_id = ? AND id <> ?');
   const deleteExpired = db.prepare<[number, number]>('remove expired sessions',
     'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)');
   const selectSessions = db.prepare<[number, number], Session>('sessions of account', `
-    SELECT id, created_at AS createdAt, expires_at AS expiresAt FROM sessions
-     WHERE account_id = ? AND expires_at > ? ORDER BY id`);
-  const insertToken = db.prepare<[number, string, string, number], ApiToken>('create api token', `
-    INSERT INTO api_tokens (account_id, name, token_hash, created_at) VALUES (?, ?, ?, ?)
-    RETURNING id, name, created_at AS createdAt`);
+    SELECT id, address, ${USED} FROM sessions WHERE account_id = ? AND expires_at > ? ORDER BY id`);
+  const insertToken = db.prepare<[number, string, string, TokenScope, number, number | null], ApiToken>(
+    'create api token', `
+    INSERT INTO api_tokens (account_id, name, token_hash, scope, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)
+    RETURNING id, name, scope, ${USED}`);
   const selectTokens = db.prepare<[number], ApiToken>('api tokens',
-    'SELECT id, name, created_at AS createdAt FROM api_tokens WHERE account_id = ? ORDER BY id');
+    `SELECT id, name, scope, ${USED} FROM api_tokens WHERE account_id = ? ORDER BY id`);
   const deleteToken = db.prepare<[number, number]>('revoke api token',
     'DELETE FROM api_tokens WHERE id = ? AND account_id = ?');
   const deleteTokens = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
 
+  const selectNetwork = db.prepare<[number, string], { seenAt: number }>('known network',
+    'SELECT seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? AND network = ?');
+  const upsertNetwork = db.prepare<[number, string, number]>('remember network', `
+    INSERT INTO sign_in_networks (account_id, network, seen_at) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET seen_at = excluded.seen_at`);
+  const forgetNetworks = db.prepare<[{ id: number; kept: number }]>('forget networks', `
+    DELETE FROM sign_in_networks WHERE account_id = @id AND network NOT IN
+      (SELECT network FROM sign_in_networks WHERE account_id = @id ORDER BY seen_at DESC LIMIT @kept)`);
+  const selectNetworks = db.prepare<[number], { network: string; seenAt: number }>('networks of account',
+    'SELECT network, seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? ORDER BY seen_at');
+
+  const upsertLink = db.prepare<[number, string, number]>('create password link', `
+    INSERT INTO password_links (account_id, token_hash, expires_at) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET token_hash = excluded.token_hash, expires_at = excluded.expires_at`);
+  const selectLink = db.prepare<[string, number], { accountId: number }>('password link',
+    'SELECT account_id AS accountId FROM password_links WHERE token_hash = ? AND expires_at > ?');
+  const deleteLink = db.prepare<[number]>('remove password link', 'DELETE FROM password_links WHERE account_id = ?');
+  const deleteExpiredLinks = db.prepare<[number, number]>('remove expired password links', `
+    DELETE FROM password_links WHERE account_id IN
+      (SELECT account_id FROM password_links WHERE expires_at <= ? LIMIT ?)`);
+
+  /** The viewer of a row; a use that is worth noting is, with the address that `from` tells. */
+  function viewerOf({ seenAt, ...row }: ViewerRow, via: Viewer['via'], from: () => string): Viewer {
+    const now = clock();
+    if (seenAt === null || hasPassed(seenAt, USE_NOTED, now)) noteUse(via, row.credentialId, now, from());
+    return { ...row, via };
+  }
+
+  /** A disk that cannot be written keeps nobody out. */
+  function noteUse(via: Viewer['via'], id: number, now: number, address: string): void {
+    try {
+      if (via === 'session') renewSession.run({ id, now, address });
+      else noteToken.run(now, id);
+    } catch (error) {
+      if (!isStorageTrouble(error)) throw error;
+    }
+  }
+
   return {
-    viewerOfSession(secret: string): Viewer | null {
+    /** Null where there is none. `from`: the client's address, asked for when it is to be noted. */
+    viewerOfSession(secret: string, from: () => string): Viewer | null {
       const row = selectSession.get(hashSecret(secret), clock());
-      return row ? { ...row, via: 'session' } : null;
+      return row ? viewerOf(row, 'session', from) : null;
     },
 
-    viewerOfToken(token: string): Viewer | null {
-      const row = selectToken.get(hashSecret(token));
-      return row ? { ...row, via: 'token' } : null;
+    viewerOfToken(token: string, from: () => string): Viewer | null {
+      const row = selectToken.get(hashSecret(token), clock());
+      return row ? viewerOf(row, 'token', from) : null;
     },
 
-    /** The secret for the cookie; it is not kept. */
-    startSession(accountId: number): string {
+    /** The secret for the cookie; it is not kept. The network of the address is remembered as the account's. */
+    startSession(accountId: number, address: string | null = null): string {
       const secret = newSecret();
-      insertSession.run(accountId, hashSecret(secret), clock(), clock() + SESSION_LIFETIME);
+      const now = clock();
+      insertSession.run(accountId, hashSecret(secret), now, now, address, now + SESSION_LIFETIME);
+      if (address) upsertNetwork.run(accountId, networksOf(address)[0], now);
+      forgetNetworks.run({ id: accountId, kept: NETWORKS });
       return secret;
     },
+
+    /** Whether the account has signed in from that network. */
+    knows: (accountId: number, network: string): boolean => selectNetwork.get(accountId, network) !== undefined,
+    networksOf: (accountId: number): { network: string; seenAt: number }[] => selectNetworks.all(accountId),
 
     /** Those that have not expired. */
     sessionsOf: (accountId: number): Session[] => selectSessions.all(accountId, clock()),
@@ -147,23 +226,38 @@ export const credentials = store(({ db, clock }) => {
     removeAllOf(accountId: number): void {
       deleteOthers.run(accountId, 0);
       deleteTokens.run(accountId);
+      deleteLink.run(accountId);
     },
+    forgetNetworks: (accountId: number): void => void forgetNetworks.run({ id: accountId, kept: 0 }),
 
     endSession: (sessionId: number): void => void deleteSession.run(sessionId),
     /** Ends all sessions of the account but this one, and says how many. */
     endOtherSessions: (accountId: number, sessionId: number): number => deleteOthers.run(accountId, sessionId).changes,
-    removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
+    /** Sessions and links for new passwords. */
+    removeExpired: (batch: number): number =>
+      Math.max(deleteExpired.run(clock(), batch).changes, deleteExpiredLinks.run(clock(), batch).changes),
 
     /** The token's value is in the answer and nowhere else. */
-    createToken(accountId: number, name: string): ApiToken & { token: string } {
+    createToken(
+      accountId: number, name: string, scope: TokenScope, expiresAt: number | null,
+    ): ApiToken & { token: string } {
       const token = TOKEN_PREFIX + newSecret();
-      const row = insertToken.get(accountId, name, hashSecret(token), clock());
+      const row = insertToken.get(accountId, name, hashSecret(token), scope, clock(), expiresAt);
       if (!row) throw new Error('api token was not created');
       return { ...row, token };
     },
 
     tokensOf: (accountId: number): ApiToken[] => selectTokens.all(accountId),
     revokeToken: (id: number, accountId: number): void => void deleteToken.run(id, accountId),
+
+    /** A new link for a new password, in the place of an older one; its token is not kept. */
+    createPasswordLink(accountId: number): { token: string; expiresAt: number } {
+      const [token, expiresAt] = [newSecret(), clock() + PASSWORD_LINK_LIFETIME];
+      upsertLink.run(accountId, hashSecret(token), expiresAt);
+      return { token, expiresAt };
+    },
+    /** The id of the account that a link is for; undefined for an unknown, used or expired one. */
+    accountOfPasswordLink: (token: string): number | undefined => selectLink.get(hashSecret(token), clock())?.accountId,
   };
 });
 

@@ -4,6 +4,13 @@ import type { Account, ApiToken, Session } from './account-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
 type FormState = { values?: Record<string, string>; problem?: HttpError };
+type SignIn = FormState & { next: string; isEnded: boolean; note?: string | undefined };
+
+/** The current password, which certain acts ask for again. */
+export function passwordField(): Html {
+  return html`<label>Your password
+    <input name="currentPassword" type="password" required autocomplete="current-password"></label>`;
+}
 
 /** The form by which somebody who was invited joins; the first one sets the hub up. */
 export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirst: boolean }): Page {
@@ -33,11 +40,33 @@ export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirs
   return { title: heading, main };
 }
 
-/** The form for signing in; `next` is the path to go to then. */
-export function signInPage({ next, values = {}, problem }: FormState & { next: string }): Page {
+/** The form by which the owner of an account chooses a new password. */
+export function newPasswordPage({ username, problem }: FormState & { username: string }): Page {
   const main = html`
 <section class="narrow">
-  <h1>Sign in</h1>
+  <h1>Choose a new password</h1>
+  <p class="lead">For the account ${username}. Its other sessions and all its API tokens end.</p>
+  ${problem && formProblem(problem)}
+  <form method="post" class="stack">
+    <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
+      aria-label="Sign-in name">
+    <label>New password
+      <input name="password" type="password" required minlength="${PASSWORD_MIN}" autocomplete="new-password" autofocus>
+      <small>At least ${PASSWORD_MIN} characters. A few words are easier to remember than random characters.</small>
+      </label>
+    <button>Save and sign in</button>
+  </form>
+</section>`;
+  return { title: 'Choose a new password', main };
+}
+
+/** The form for signing in; `next` is the path to go to then. `isEnded`: a session was there before. */
+export function signInPage({ next, isEnded, values = {}, problem, note }: SignIn): Page {
+  const main = html`
+<section class="narrow">
+  <h1>${isEnded ? 'Your session has ended' : 'Sign in'}</h1>
+  ${isEnded && html`<p class="lead">Sign in again, and you are back where you were.</p>`}
+  ${note && html`<div class="done" role="status"><p>${note}</p></div>`}
   ${problem && formProblem(problem)}
   <form method="post" action="/sign-in" class="stack">
     <input type="hidden" name="next" value="${next}">
@@ -49,10 +78,21 @@ export function signInPage({ next, values = {}, problem }: FormState & { next: s
     <button>Sign in</button>
   </form>
 </section>`;
-  return { title: 'Sign in', main, section: 'sign-in' };
+  return { title: isEnded ? 'Your session has ended' : 'Sign in', main, section: 'sign-in' };
 }
 
-/** For a link that was used, has expired or never was. */
+/** For a link for a new password that was used, has expired or never was. */
+export function passwordLinkGonePage(): Page {
+  const main = html`
+<section class="narrow">
+  <h1>This link is no longer valid</h1>
+  <p class="lead">It has been used or has expired. Ask an administrator for a new one.</p>
+  <p>If you run this hub, <code>./scripts/hubctl account reset-password NAME</code> prints a new link.</p>
+</section>`;
+  return { title: 'Link no longer valid', main };
+}
+
+/** For an invitation that was used, has expired or never was. */
 export function invitationGonePage(): Page {
   const main = html`
 <section class="narrow">
@@ -64,10 +104,20 @@ export function invitationGonePage(): Page {
 }
 
 /** The form that was sent last, and what is wrong with it or came of it. */
-export type SentForm = { form: 'name' | 'password' | 'token'; problem?: HttpError; newToken?: string };
+export type SentForm = { form: 'name' | 'password' | 'token' | 'sessions'; problem?: HttpError; newToken?: string };
+
+/** `current`: the id of the session that asks. */
+type Settings = {
+  account: Account;
+  tokens: ApiToken[];
+  sessions: Session[];
+  current: number;
+  now: number;
+  sent?: SentForm | undefined;
+};
 
 /** Everything about one's own account. */
-export function settingsPage(account: Account, tokens: ApiToken[], sessions: Session[], sent?: SentForm): Page {
+export function settingsPage({ account, tokens, sessions, current, now, sent }: Settings): Page {
   const problemOf = (form: SentForm['form']): HttpError | undefined => (sent?.form === form ? sent.problem : undefined);
   const main = html`
 <header class="page-head">
@@ -77,8 +127,8 @@ export function settingsPage(account: Account, tokens: ApiToken[], sessions: Ses
 </header>
 ${nameSection(account, problemOf('name'))}
 ${passwordSection(account, problemOf('password'))}
-${sessionSection(sessions)}
-${tokenSection(tokens, sent?.newToken, problemOf('token'))}
+${sessionSection(sessions, current, problemOf('sessions'))}
+${tokenSection(tokens, now, sent?.newToken, problemOf('token'))}
 <section class="panel">
   <h2>Your data</h2>
   <p>One JSON file with everything the hub keeps about you: sources, posts, follows, reading history,
@@ -121,38 +171,65 @@ function passwordSection({ username }: Account, problem: HttpError | undefined):
 </section>`;
 }
 
-function sessionSection(sessions: Session[]): Html {
-  const others = sessions.length - 1;
+function sessionSection(sessions: Session[], current: number, problem: HttpError | undefined): Html {
+  const others = sessions.filter(({ id }) => id !== current);
+  const own = sessions.find(({ id }) => id === current);
   return html`
-<section class="panel">
+<section class="panel" id="sessions">
   <h2>Sessions</h2>
-  <p>${others <= 0 ? 'You are signed in only in this browser.'
-    : `You are also signed in in ${others} other ${others === 1 ? 'browser' : 'browsers'}.`}</p>
-  ${others > 0 && html`
-  <form method="post" action="/settings/sessions"><button class="secondary">Sign out everywhere else</button></form>`}
+  <form method="post" action="/settings/sessions" class="stack">
+    ${problem && formProblem(problem)}
+    ${others.length > 0 && html`
+    ${passwordField()}
+    <button name="session" value="others" class="secondary">Sign out everywhere else</button>`}
+    <ul class="rows">${own && sessionItem(own, true)}${others.map((session) => sessionItem(session, false))}</ul>
+  </form>
 </section>`;
 }
 
-function tokenSection(tokens: ApiToken[], newToken: string | undefined, problem: HttpError | undefined): Html {
+function sessionItem({ id, createdAt, seenAt, address }: Session, isCurrent: boolean): Html {
+  return html`
+  <li><div><p class="title">${isCurrent ? 'This browser' : 'Another browser or app'}</p>
+    <p class="meta"><span>signed in ${moment(createdAt)}</span> <span>last used ${moment(seenAt ?? createdAt)}</span>
+      ${address && html`<span>from ${address}</span>`}</p></div>
+    ${!isCurrent && html`
+    <button name="session" value="${id}" class="link" aria-label="End session ${id}">End</button>`}</li>`;
+}
+
+function tokenSection(
+  tokens: ApiToken[], now: number, newToken: string | undefined, problem: HttpError | undefined,
+): Html {
   return html`
 <section class="panel" id="tokens">
   <h2>API tokens</h2>
   ${newToken !== undefined && html`
   <div class="done" role="status"><p>The new token is shown only once. Copy it now:</p>
     <p><code class="secret">${newToken}</code></p></div>`}
-  ${tokens.length > 0 && html`<ul class="rows">${tokens.map(tokenItem)}</ul>`}
+  ${tokens.length > 0 && html`<ul class="rows">${tokens.map((token) => tokenItem(token, now))}</ul>`}
   <form method="post" action="/settings/tokens" class="stack">
     ${problem && formProblem(problem)}
     <label>Name of the new token, for example the program that will use it
       <input name="name" required maxlength="80" autocomplete="off"></label>
+    <label>What it may do
+      <select name="scope"><option value="read">read</option>
+        <option value="write" selected>read and write, as a member</option>
+        <option value="admin">everything, as an administrator too where you are one</option></select></label>
+    <label>Ends
+      <select name="days"><option value="">never</option><option value="30">in 30 days</option>
+        <option value="90" selected>in 90 days</option><option value="365">in a year</option></select></label>
+    ${passwordField()}
     <button>Create token</button>
   </form>
 </section>`;
 }
 
-function tokenItem({ id, name, createdAt }: ApiToken): Html {
+function tokenItem({ id, name, scope, createdAt, expiresAt, seenAt }: ApiToken, now: number): Html {
   return html`
-  <li><div><p class="title">${name}</p><p class="meta"><span>created ${moment(createdAt)}</span></p></div>
+  <li><div><p class="title">${name} <span class="tag">${scope}</span></p>
+    <p class="meta"><span>created ${moment(createdAt)}</span>
+      <span>${seenAt === null ? 'never used' : html`last used ${moment(seenAt)}`}</span>
+      <span>${expiresAt === null ? 'never ends'
+    : html`${expiresAt <= now ? 'ended' : 'ends'} ${moment(expiresAt)}`}</span></p></div>
     <form method="post" action="/settings/tokens/${id}/revoke">
       <button class="link" aria-label="Revoke ${name}">Revoke</button></form></li>`;
 }

@@ -4,10 +4,12 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
-  accounts, credentials, publicPart, type Account, type AccountWithHash, type ApiToken,
+  accounts, credentials, publicPart, TOKEN_SCOPES, type Account, type AccountWithHash, type ApiToken,
 } from './account-store.ts';
 import { DISPLAY_NAME_MAX } from './join-hub.ts';
-import { checkPassword, PASSWORD_MAX, PASSWORD_MIN, passwords } from './passwords.ts';
+import {
+  checkPassword, confirmation, confirmed, PASSWORD_MAX, PASSWORD_MIN, passwords, readConfirmation,
+} from './passwords.ts';
 
 type Change = { displayName: string | undefined; password: { current: string; next: string } | undefined };
 
@@ -16,7 +18,7 @@ type Change = { displayName: string | undefined; password: { current: string; ne
  * go on working, but none of them may change it. 401, 403 for a wrong current password or a token, 422, 429.
  */
 export async function changeAccount(hub: Hub, values: Record<string, unknown>, by: By): Promise<Account> {
-  const { displayName, password } = readChange(values);
+  const { displayName, password } = readChange(values, by);
   if (password) await changePassword(hub, password, displayName, by);
   else if (displayName) rename(hub, displayName, by);
   return ownAccount(hub, by.viewer);
@@ -39,10 +41,7 @@ function rename(hub: Hub, displayName: string, by: By): void {
 async function changePassword(
   hub: Hub, { current, next }: NonNullable<Change['password']>, displayName: string | undefined, by: By,
 ): Promise<void> {
-  const { viewer, address } = by;
-  if (viewer.via === 'token') throw new HttpError(403, 'An API token cannot change the password. Sign in to do that.');
-  const attempt = { username: viewer.username, password: current, address };
-  const done = await checkPassword(hub, attempt, async ({ account }) =>
+  const done = await checkPassword(hub, confirmation(current, by), async ({ account }) =>
     applyChange(hub, account, { displayName, passwordHash: await passwords(hub).hash(next) }, by));
   if (!done) throw new HttpError(403, 'The current password is wrong.');
 }
@@ -62,34 +61,56 @@ function applyChange(
   });
 }
 
-function readChange(values: Record<string, unknown>): Change {
+function readChange(values: Record<string, unknown>, by: By): Change {
   const input = createInput(values);
   const displayName = input.optionalText('displayName', { max: DISPLAY_NAME_MAX });
   const wantsPassword = values['newPassword'] !== undefined;
   const next = wantsPassword ? input.secret('newPassword', PASSWORD_MIN, PASSWORD_MAX) : '';
-  const current = wantsPassword ? input.secret('currentPassword', 1, PASSWORD_MAX) : '';
+  const current = wantsPassword ? readConfirmation(input, by) : '';
   if (displayName === undefined && !wantsPassword) input.refuse('displayName', 'or newPassword is required.');
   input.done();
   return { displayName, password: wantsPassword ? { current, next } : undefined };
 }
 
-/** Ends all sessions of the viewer but the one by which this is asked for. */
-export function endOtherSessions(hub: Hub, by: By): void {
-  const { id, via, credentialId } = by.viewer;
-  hub.db.write('end other sessions', () => {
-    const sessions = credentials(hub).endOtherSessions(id, via === 'session' ? credentialId : 0);
-    audit(hub, 'session.others-ended', by, undefined, { sessions });
+/**
+ * Ends one session of the viewer, or all but the one by which this is asked for. 403 without the password, 404 for one
+ * that is not the viewer's, 422.
+ */
+export async function endSessions(
+  hub: Hub, values: Record<string, unknown>, by: By, sessionId?: number,
+): Promise<void> {
+  const input = createInput(values);
+  const password = readConfirmation(input, by);
+  input.done();
+  const { id, credentialId } = by.viewer;
+  await confirmed(hub, password, by, () => {
+    if (sessionId === undefined) {
+      const sessions = credentials(hub).endOtherSessions(id, credentialId);
+      return audit(hub, 'session.others-ended', by, undefined, { sessions });
+    }
+    if (!credentials(hub).sessionsOf(id).some((session) => session.id === sessionId)) throw notFound('session');
+    audit(hub, 'session.ended', by, { kind: 'session', id: sessionId, name: '' });
+    credentials(hub).endSession(sessionId);
   });
 }
 
-/** A new token under the `name` in `values`, up to 80 characters; 422. Its value is in the answer and nowhere else. */
-export function makeToken(hub: Hub, values: Record<string, unknown>, by: By): ApiToken & { token: string } {
+/**
+ * A new token with the `name` in `values`, up to 80 characters, their `scope` (`write` where they name none) and
+ * `expiresAt`. 403 without the password of a session, 422. Its value is in the answer and nowhere else.
+ */
+export async function makeToken(
+  hub: Hub, values: Record<string, unknown>, by: By,
+): Promise<ApiToken & { token: string }> {
   const input = createInput(values);
   const name = input.text('name', { max: 80 });
+  const scope = input.optionalChoice('scope', TOKEN_SCOPES) ?? 'write';
+  const expiresAt = input.time('expiresAt') ?? null;
+  if (expiresAt !== null && expiresAt <= hub.clock()) input.refuse('expiresAt', 'must be a time to come.');
+  const password = readConfirmation(input, by);
   input.done();
-  return hub.db.write('create api token', () => {
-    const made = credentials(hub).createToken(by.viewer.id, name);
-    audit(hub, 'token.created', by, { kind: 'token', id: made.id, name });
+  return confirmed(hub, password, by, () => {
+    const made = credentials(hub).createToken(by.viewer.id, name, scope, expiresAt);
+    audit(hub, 'token.created', by, { kind: 'token', id: made.id, name }, { scope });
     return made;
   });
 }

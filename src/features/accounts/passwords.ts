@@ -1,12 +1,15 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { MINUTE, SECOND } from '../../platform/clock.ts';
-import { addressGroup } from '../../platform/http/call-handler.ts';
+import { networksOf } from '../../platform/http/call-handler.ts';
+import type { Input } from '../../platform/http/input.ts';
+import { HttpError } from '../../platform/http/reply.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { hashSecret } from '../../platform/secrets.ts';
+import type { By } from '../audit/audit.ts';
 import { limits, metLimit, once, takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
-import { accounts, type AccountWithHash } from './account-store.ts';
+import { accounts, credentials, type AccountWithHash } from './account-store.ts';
 
 /** Bytes of UTF-8. */
 export const PASSWORD_MIN = 10;
@@ -29,6 +32,10 @@ const OF_NOBODY: Parsed = { parameters: CURRENT, salt: Buffer.alloc(16), tag: Bu
 const derive = promisify(argon2);
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
+/** Of a session, which knew the password once: nobody else's failures count. */
+const SESSION_LIMIT: NamedLimit = { name: 'sign-in-session', burst: 10, everyMs: MINUTE };
+/** For one name from a network where it has signed in before: nobody's failures elsewhere count. */
+const KNOWN_LIMIT: NamedLimit = { name: 'sign-in-known', burst: 10, everyMs: MINUTE };
 /** From one address, whatever name is tried: ten failures, then one a minute. */
 const ADDRESS_LIMIT: NamedLimit = { name: 'sign-in', burst: 10, everyMs: MINUTE };
 /** For one name from everywhere: wide, so that a stranger can hardly lock its owner out. */
@@ -37,7 +44,8 @@ const NAME_LIMIT: NamedLimit = { name: 'sign-in-name', burst: 100, everyMs: 10 *
 /** One more than the first, since only a hash that changed in between is worth another look. */
 const ROUNDS = 2;
 
-type Attempt = { username: string; password: string; address: string };
+/** `sessionId`: of the session in which the password is asked for again. */
+type Attempt = { username: string; password: string; address: string; sessionId?: number };
 
 /** An account whose password fitted its hash; `isOutdated`: the hash was made with weaker parameters than today's. */
 export type Checked = { account: AccountWithHash; isOutdated: boolean };
@@ -65,12 +73,44 @@ export async function checkPassword<T>(
 }
 
 /** Counts the attempt against its limits, or throws 429. What it returns takes that back. */
-function admit(hub: Hub, { username, address }: Attempt): () => void {
-  const taken: [NamedLimit, string][] = [
-    [ADDRESS_LIMIT, addressGroup(address)], [NAME_LIMIT, hashSecret(username.toLowerCase())],
-  ];
+function admit(hub: Hub, attempt: Attempt): () => void {
+  const taken = limitsOf(hub, attempt);
   for (const [limit, who] of taken) takeTurn(hub, limit, who);
   return () => taken.forEach(([limit, who]) => limits(hub).refund(limit, who));
+}
+
+function limitsOf(hub: Hub, { username, address, sessionId }: Attempt): [NamedLimit, string][] {
+  if (sessionId !== undefined) return [[SESSION_LIMIT, String(sessionId)]];
+  const account = accounts(hub).findByName(username);
+  const [network] = networksOf(address);
+  if (account && credentials(hub).knows(account.id, network)) return [[KNOWN_LIMIT, `${account.id}:${network}`]];
+  return [...byNetwork(ADDRESS_LIMIT, address), [NAME_LIMIT, hashSecret(username.toLowerCase())]];
+}
+
+/** A limit of an address and, twice and four times as wide, of the larger networks that an IPv6 one belongs to. */
+export function byNetwork({ name, burst, everyMs }: NamedLimit, address: string): [NamedLimit, string][] {
+  return networksOf(address).map((network, n) => [{ name, burst: burst * 2 ** n, everyMs: everyMs / 2 ** n }, network]);
+}
+
+/** The viewer's password, which certain acts ask for again: `currentPassword`, or `password`. 403 for an API token. */
+export function readConfirmation(input: Input, { viewer }: By, missing = 'currentPassword'): string {
+  const name = ['currentPassword', 'password'].find((one) => input.value(one) !== undefined) ?? missing;
+  if (viewer.via === 'session') return input.secret(name, 1, PASSWORD_MAX);
+  throw new HttpError(403, 'An API token cannot do this: it takes a session, and its password again.');
+}
+
+/** Does in one transaction what asks for the viewer's password again. 403 where that is wrong, 429. */
+export async function confirmed<T>(hub: Hub, password: string, by: By, act: () => T): Promise<T> {
+  const done = await checkPassword(hub, confirmation(password, by), async ({ account: { id, passwordHash } }) =>
+    hub.db.write('confirmed act', () =>
+      accounts(hub).find(id)?.passwordHash === passwordHash ? { result: act() } : undefined));
+  if (!done) throw new HttpError(403, 'The current password is wrong.');
+  return done.result;
+}
+
+/** The attempt to confirm with a password who one is. */
+export function confirmation(password: string, { viewer, address }: By): Attempt {
+  return { username: viewer.username, password, address, sessionId: viewer.credentialId };
 }
 
 /** Hashes and verifies passwords with argon2id (RFC 9106), as PHC strings. Throws 503 when too many wait. */

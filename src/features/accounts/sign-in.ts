@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
-import type { Caller } from '../../platform/http/call-handler.ts';
+import { clientAddress, type Caller } from '../../platform/http/call-handler.ts';
 import { cookieName, readCookie, setCookie } from '../../platform/http/headers.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
@@ -9,7 +9,7 @@ import { TOKEN_PREFIX } from '../../platform/secrets.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
-  accounts, credentials, publicPart, SESSION_LIFETIME, type Account, type AccountWithHash,
+  accounts, credentials, publicPart, SESSION_MAX, type Account, type AccountWithHash,
 } from './account-store.ts';
 import { checkPassword, PASSWORD_MAX, passwords } from './passwords.ts';
 
@@ -19,25 +19,26 @@ export const SESSION_COOKIE = 'hub_session';
  * Who sent a request: by API token (401 when it is unknown, so that a program learns of it at once) or by session
  * cookie (an ended session is nobody). A bearer that is no API token belongs to another surface, such as metrics.
  */
-export function authenticate(hub: Hub, { headers }: IncomingMessage): Caller {
+export function authenticate(hub: Hub, { headers, socket }: IncomingMessage): Caller {
+  const from = (): string => clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies);
   const bearer = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
-  if (bearer?.startsWith(TOKEN_PREFIX)) return { viewer: requireToken(hub, bearer), hasCookie: false };
+  if (bearer?.startsWith(TOKEN_PREFIX)) return { viewer: requireToken(hub, bearer, from), hasCookie: false };
   const secret = readCookie(headers.cookie, cookieName(SESSION_COOKIE, hub.config.secure));
-  return { viewer: secret ? credentials(hub).viewerOfSession(secret) : null, hasCookie: secret !== undefined };
+  return { viewer: secret ? credentials(hub).viewerOfSession(secret, from) : null, hasCookie: secret !== undefined };
 }
 
-function requireToken(hub: Hub, token: string): Viewer {
-  const viewer = credentials(hub).viewerOfToken(token);
+function requireToken(hub: Hub, token: string, from: () => string): Viewer {
+  const viewer = credentials(hub).viewerOfToken(token, from);
   if (!viewer) {
     const headers = { 'www-authenticate': 'Bearer realm="Content Hub", error="invalid_token"' };
-    throw new HttpError(401, 'This API token is unknown or was revoked.', { headers });
+    throw new HttpError(401, 'This API token is unknown, has expired or was revoked.', { headers });
   }
   return viewer;
 }
 
-/** The header that keeps a browser signed in. */
+/** The header that keeps a browser signed in; when the session ends is up to the hub, which tells the browser then. */
 export function sessionCookie({ config: { secure } }: Hub, session: string): { 'set-cookie': string } {
-  return { 'set-cookie': setCookie(SESSION_COOKIE, session, { secure, maxAge: SESSION_LIFETIME / SECOND }) };
+  return { 'set-cookie': setCookie(SESSION_COOKIE, session, { secure, maxAge: SESSION_MAX / SECOND }) };
 }
 
 /** The header that makes a browser forget its session. */
@@ -48,7 +49,10 @@ export function endedSession({ config: { secure } }: Hub): { 'set-cookie': strin
 /** An account and the secret of a new session of it, for the cookie. */
 export type SignedIn = { account: Account; session: string };
 
-/** Checks name and password: 401 where they do not fit, without saying which; 429 after repeated failures. */
+/**
+ * Checks name and password: 401 where they do not fit, without saying which, 403 where they do but the account is
+ * disabled; 429 after repeated failures.
+ */
 export async function signIn(hub: Hub, values: Record<string, unknown>, address: string): Promise<SignedIn> {
   const { username, password } = readCredentials(values);
   const signedIn = await checkPassword(hub, { username, password, address }, async ({ account, isOutdated }) => {
@@ -64,10 +68,12 @@ function startSession(
   hub: Hub, { id, username, passwordHash }: AccountWithHash, newHash: string | null, address: string,
 ): string | undefined {
   return hub.db.write('sign in', () => {
-    if (accounts(hub).find(id)?.passwordHash !== passwordHash) return undefined;
+    const account = accounts(hub).find(id);
+    if (account?.passwordHash !== passwordHash) return undefined;
+    if (account.disabledAt !== null) throw new HttpError(403, 'This account is disabled. Ask an administrator.');
     if (newHash) accounts(hub).setPasswordHash(id, newHash);
     audit(hub, 'session.created', { id, name: username, address });
-    return credentials(hub).startSession(id);
+    return credentials(hub).startSession(id, address);
   });
 }
 

@@ -1,6 +1,14 @@
-import { day, html, type Html } from '../../platform/http/html.ts';
+import { readForm, readJson } from '../../platform/http/body.ts';
+import { day, html, moment, type Html } from '../../platform/http/html.ts';
+import { pathId } from '../../platform/http/input.ts';
+import { formProblem, HttpError, json, notFound, page, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import { isoTime } from '../../platform/clock.ts';
 import { accountJson, accounts, type Account } from '../accounts/account-store.ts';
+import { passwordField } from '../accounts/account-views.ts';
+import { governAccount, linkForPassword } from '../accounts/govern-account.ts';
 import { adminList } from '../hub/admin-list.ts';
+import type { Hub } from '../hub/hub.ts';
 import { sources } from '../sources/source-store.ts';
 
 /** `sources`: how many it owns. */
@@ -12,12 +20,8 @@ export const accountList = adminList<ListedAccount>({
   title: 'Accounts',
   summary: 'All accounts',
   key: ['id'],
-  select(hub, after, limit) {
-    const rows = accounts(hub).list(after?.id ?? 0, limit);
-    const owned = sources(hub).countOwned(rows.map(({ id }) => id));
-    return rows.map((account) => ({ ...account, sources: owned.get(account.id) ?? 0 }));
-  },
-  toJson: (account) => ({ ...accountJson(account), sources: account.sources }),
+  select: (hub, after, limit) => withSources(hub, accounts(hub).list(after?.id ?? 0, limit)),
+  toJson: listedJson,
   lead: () => html`<p class="meta"><a href="/admin/invitations">Invite someone</a></p>`,
   view: (items) => html`
 <div class="wide"><table>
@@ -28,8 +32,105 @@ export const accountList = adminList<ListedAccount>({
   more: 'More accounts',
 });
 
-function accountRow({ username, displayName, role, sources, createdAt }: ListedAccount): Html {
+function withSources(hub: Hub, rows: Account[]): ListedAccount[] {
+  const owned = sources(hub).countOwned(rows.map(({ id }) => id));
+  return rows.map((account) => ({ ...account, sources: owned.get(account.id) ?? 0 }));
+}
+
+function listedJson(account: ListedAccount) {
+  return { ...accountJson(account), disabled: account.disabledAt !== null, sources: account.sources };
+}
+
+function accountRow({ id, username, displayName, role, sources, createdAt, disabledAt }: ListedAccount): Html {
   return html`
-  <tr><td>${username}</td><td>${displayName}</td><td>${role}</td><td class="number">${sources}</td>
-    <td>${day(createdAt)}</td></tr>`;
+  <tr><td><a href="/admin/accounts/${id}">${username}</a>
+      ${disabledAt !== null && html`<span class="tag">disabled</span>`}</td>
+    <td>${displayName}</td><td>${role}</td><td class="number">${sources}</td><td>${day(createdAt)}</td></tr>`;
+}
+
+function find(hub: Hub, { params }: MemberRequest): ListedAccount {
+  const account = accounts(hub).find(pathId(params));
+  const [listed] = account ? withSources(hub, [account]) : [];
+  if (!listed) throw notFound('account');
+  return listed;
+}
+
+export function showAccountOf(hub: Hub, req: MemberRequest): Reply {
+  return json(listedJson(find(hub, req)));
+}
+
+export async function changeAccountOf(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { id } = find(hub, req);
+  await governAccount(hub, id, await readJson(req), req);
+  return showAccountOf(hub, req);
+}
+
+export async function createPasswordLink(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { id } = find(hub, req);
+  const { url, expiresAt } = await linkForPassword(hub, id, await readJson(req), req);
+  return json({ url, expiresAt: isoTime(expiresAt) }, 201);
+}
+
+/** What came of the form that was sent. */
+type Sent = { problem?: HttpError; url?: string; done?: string };
+
+export function showAccountPage(hub: Hub, req: MemberRequest, sent: Sent = {}): Reply {
+  return page(accountPage(find(hub, req), sent), sent.problem?.status, sent.problem?.headers);
+}
+
+/** What each button of the form asks for. */
+const CHANGES: Record<string, { role: string } | { disabled: boolean }> = {
+  'make-admin': { role: 'admin' },
+  'make-member': { role: 'member' },
+  'disable': { disabled: true },
+  'enable': { disabled: false },
+};
+
+export async function submitAccount(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { id } = find(hub, req);
+  const { act = '', currentPassword } = await readForm(req);
+  try {
+    if (act === 'reset-password') {
+      return showAccountPage(hub, req, { url: (await linkForPassword(hub, id, { currentPassword }, req)).url });
+    }
+    await governAccount(hub, id, { ...CHANGES[act], currentPassword }, req);
+  } catch (problem) {
+    if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
+    return showAccountPage(hub, req, { problem });
+  }
+  return showAccountPage(hub, req, { done: 'The account was changed.' });
+}
+
+/** One account, and what an administrator may do about it. */
+function accountPage(account: ListedAccount, sent: Sent): Page {
+  const { id, username, displayName, role, sources, createdAt, disabledAt } = account;
+  const button = (act: string, label: string): Html =>
+    html`<button name="act" value="${act}" class="secondary">${label}</button>`;
+  const main = html`
+<header class="page-head">
+  <h1>${username} ${disabledAt !== null && html`<span class="tag">disabled</span>`}</h1>
+  <p class="meta"><span>${displayName}</span> <span>${role === 'admin' ? 'administrator' : 'member'}</span>
+    <span>${sources} ${sources === 1 ? 'source' : 'sources'}</span> <span>joined ${moment(createdAt)}</span></p>
+</header>
+${sent.url && html`
+<div class="done" role="status">
+  <p>This link is shown only once, works once and for one hour. Send it to ${username}:</p>
+  <p><code class="secret">${sent.url}</code></p></div>`}
+${sent.done && html`<div class="done" role="status"><p>${sent.done}</p></div>`}
+<form method="post" action="/admin/accounts/${id}" class="panel stack">
+  <h2>Change this account</h2>
+  ${sent.problem && formProblem(sent.problem)}
+  <p class="hint">${disabledAt === null
+    ? 'A disabled account cannot sign in; its sessions and tokens end at once. Its sources go on.'
+    : 'This account cannot sign in. Its sources go on.'}
+    A link for a new password ends sessions and tokens when it is used.</p>
+  ${passwordField()}
+  <div class="actions">
+    ${disabledAt === null && button('reset-password', 'Link for a new password')}
+    ${role === 'admin' ? button('make-member', 'Make a member') : button('make-admin', 'Make an administrator')}
+    ${disabledAt === null ? button('disable', 'Disable') : button('enable', 'Enable')}
+  </div>
+</form>
+<p><a class="quiet" href="/admin/accounts">All accounts</a></p>`;
+  return { title: username, main, section: 'admin/accounts' };
 }

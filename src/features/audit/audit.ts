@@ -9,6 +9,7 @@ const AUDIT_EVENTS = {
   'account.exported': 'A person downloaded their data',
   'account.joined': 'A person joined by a link',
   'account.password-changed': 'A password was changed',
+  'account.password-link-made': 'A link for a new password was made',
   'attachment.deleted': 'A file was removed from a post',
   'attachment.quarantined': 'A stored file was found to be infected',
   'attachment.refused': 'An infected upload was refused',

@@ -5,10 +5,12 @@ import type { Limit } from '../../platform/db/rate-limit-store.ts';
  * where waiting is no help), and what is bounded. The handbook's table is held against this list.
  */
 export const LIMITS = {
-  'sign-in': [429, 'Sign-ins from one address: 10 at once, then one a minute.'],
-  'sign-in-name': [429, 'Sign-ins to one account from anywhere: 100 at once, then one every 10 seconds.'],
+  'sign-in': [429, 'Wrong passwords from one address: 10 at once, then one a minute; from an IPv6 /56 twice as many.'],
+  'sign-in-known': [429, 'The same for one account from an address where it has signed in before.'],
+  'sign-in-session': [429, 'The same for one session that is asked for its password again.'],
+  'sign-in-name': [429, 'Wrong passwords for one account from anywhere else: 100 at once, then one every 10 seconds.'],
   'passwords': [503, 'Passwords that are checked at once, with those that wait.'],
-  'join': [429, 'Attempts to join from one address: 20 at once, then one a minute.'],
+  'join': [429, 'Uses of links to join or for a new password from one address: 20 at once, then one a minute.'],
   'add-source': [429, 'Feeds that one account adds: 30 at once, then one every 20 seconds.'],
   'add-source-at-once': [503, 'Feeds that are opened at once in order to be added, with those that wait.'],
   'long-posts': [503, 'Posts of more than 20,000 characters that are read at once, with those that wait.'],

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
 import { isoTime } from '../../platform/clock.ts';
 import { inBatches } from '../../platform/db/batched-writes.ts';
+import { sessionJson, tokenJson } from '../accounts/account-routes.ts';
 import { accountJson, credentials, invitations, type Account } from '../accounts/account-store.ts';
 import { ownAccount } from '../accounts/change-account.ts';
-import { invitationJson } from '../accounts/join-hub.ts';
+import { invitationJson } from '../accounts/invitation-list.ts';
 import { auditJson, auditRecords, type AuditRecord } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
@@ -23,10 +24,10 @@ const POST_BATCH = 20;
 
 /** What the hub keeps of an account, by its name in the export; read by and by as it is asked for. */
 const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = {
-  sessions: (hub, { id }) => credentials(hub).sessionsOf(id).map(({ createdAt, expiresAt }) =>
-    ({ createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt) })),
-  tokens: (hub, { id }) => credentials(hub).tokensOf(id).map(({ name, createdAt }) =>
-    ({ name, createdAt: isoTime(createdAt) })),
+  sessions: (hub, { id }) => credentials(hub).sessionsOf(id).map(sessionJson),
+  signInNetworks: (hub, { id }) => credentials(hub).networksOf(id).map(({ network, seenAt }) =>
+    ({ network, lastUsedAt: isoTime(seenAt) })),
+  tokens: (hub, { id }) => credentials(hub).tokensOf(id).map(tokenJson),
   invitations: (hub, { id }) => invitations(hub).listOf(id).map(invitationJson),
   sources: (hub, { id }) =>
     ownSources(hub, id).map((source) => sourceJson(hub, source, { isOwner: true, isFollowed: null })),

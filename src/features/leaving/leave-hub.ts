@@ -6,7 +6,7 @@ import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
 import { accounts, credentials, invitations, type AccountWithHash } from '../accounts/account-store.ts';
-import { checkPassword, PASSWORD_MAX } from '../accounts/passwords.ts';
+import { checkPassword, confirmation, readConfirmation } from '../accounts/passwords.ts';
 import { leavers, type Leaver, type Thing } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
@@ -26,9 +26,8 @@ export type OwnedSource = Pick<Source, 'id' | 'title'>;
  * a wrong password, 429 after repeated ones, 409 while it owns sources (named in `sources`) or is the last
  * administrator.
  */
-export async function leaveHub(hub: Hub, values: Record<string, unknown>, { viewer, address }: By): Promise<void> {
-  const attempt = { username: viewer.username, password: readLeave(values), address };
-  const outcome = await checkPassword(hub, attempt, async ({ account }) => {
+export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By): Promise<void> {
+  const outcome = await checkPassword(hub, confirmation(readLeave(values, by), by), async ({ account }) => {
     const obstacle = overwritingDeleted(hub.db, () => depart(hub, account));
     return obstacle === undefined ? undefined : { obstacle };
   });
@@ -45,6 +44,7 @@ function depart(hub: Hub, checked: AccountWithHash): HttpError | null | undefine
     if (obstacle) return obstacle;
     const name = `left:${randomBytes(4).toString('hex')}`; // nobody can join under a name with a colon
     credentials(hub).removeAllOf(id);
+    credentials(hub).forgetNetworks(id);
     invitations(hub).removeOf(id);
     accounts(hub).depart(id, name);
     beginRemoval(hub, id);
@@ -70,9 +70,9 @@ export function ownedSources(hub: Hub, accountId: number): OwnedSource[] {
   return sources(hub).listOwned(accountId, 0, Number.MAX_SAFE_INTEGER).map(({ id, title }) => ({ id, title }));
 }
 
-function readLeave(values: Record<string, unknown>): string {
+function readLeave(values: Record<string, unknown>, by: By): string {
   const input = createInput(values);
-  const password = input.secret('password', 1, PASSWORD_MAX);
+  const password = readConfirmation(input, by, 'password');
   if (values['confirmation'] !== LEAVE_CONFIRMATION) input.refuse('confirmation', `must be ${LEAVE_CONFIRMATION}.`);
   input.done();
   return password;

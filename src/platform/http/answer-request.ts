@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isStorageTrouble } from '../db/open-database.ts';
 import { isDiskFull } from '../error-code.ts';
 import { createCallHandler, isAnonymousRead, isRead, type CallHandlerOptions, type Exchange } from './call-handler.ts';
@@ -9,6 +9,9 @@ import { isCacheable, type ResponseCache } from './response-cache.ts';
 import type { Viewer } from './router.ts';
 import { flatten, sendReply, toCached, type RenderedReply } from './send-reply.ts';
 
+/** A request for a page that was refused; `target` is its path with its query. */
+export type RefusedPage = { method: string; target: string; headers: IncomingHttpHeaders };
+
 /** The whole document of a page. */
 type RenderPage = (page: Page, viewer: Viewer | null) => string;
 
@@ -18,7 +21,7 @@ export type AnswerOptions = CallHandlerOptions & {
   security: Record<string, string>;
   renderPage: RenderPage;
   /** The answer to a refused request that asked for a page. */
-  errorPage(error: HttpError, request: { method: string; target: string }): Reply;
+  errorPage(error: HttpError, request: RefusedPage): Reply;
   /** Bytes of a body that a member may go on sending after it was refused; others 4 MiB. */
   discardBytes?: number;
   /** Told of errors that are the hub's own fault. */
@@ -76,7 +79,8 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     const { path, search, req } = exchange;
     const wantsPage = !path.startsWith('/api/') && String(req.headers.accept ?? '').includes('text/html');
     const method = isRead(req) ? 'GET' : req.method ?? '';
-    return wantsPage ? errorPage(problem, { method, target: path + search }) : problemReply(problem);
+    const { headers } = req;
+    return wantsPage ? errorPage(problem, { method, target: path + search, headers }) : problemReply(problem);
   }
 
   /** For an error page that fails itself, or a header that cannot be written: nobody is left waiting. */

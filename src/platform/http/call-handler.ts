@@ -79,7 +79,7 @@ export function createCallHandler(options: CallHandlerOptions) {
       throw new HttpError(405, `${method} is not allowed here.`, { headers: { allow: found.allow.join(', ') } });
     }
     requireSameOrigin(req, method, caller);
-    requireAccess(found.route, caller.viewer);
+    requireAccess(found.route, caller, req);
     return found.route.handler(requestFor(exchange, found.route, found.params) as MemberRequest);
   };
 
@@ -109,19 +109,22 @@ export function createCallHandler(options: CallHandlerOptions) {
   /** Sessions and tokens end, and roles change, while a body is still coming. */
   function requireUnchanged(exchange: Exchange, route: Route, before: Viewer | null): void {
     if (route.access === 'public') return;
-    const { viewer } = authenticate(exchange.req);
+    const caller = authenticate(exchange.req);
+    const { viewer } = caller;
     exchange.viewer = viewer;
-    requireAccess(route, viewer);
+    requireAccess(route, caller, exchange.req);
     if (viewer?.id !== before?.id || viewer?.role !== before?.role) {
       throw new HttpError(403, 'Your permissions have changed in the meantime. Nothing was done.');
     }
   }
 }
 
-function requireAccess(route: Route, viewer: Viewer | null): void {
+function requireAccess(route: Route, { viewer, hasCookie }: Caller, req: IncomingMessage): void {
+  if (viewer?.scope === 'read' && !isRead(req)) throw new HttpError(403, 'This API token may only read.');
   if (route.access === 'public') return;
   if (!viewer) {
-    throw new HttpError(401, 'Sign in first.', { headers: { 'www-authenticate': 'Bearer realm="Content Hub"' } });
+    const detail = hasCookie ? 'Your session has ended. Sign in again.' : 'Sign in first.';
+    throw new HttpError(401, detail, { headers: { 'www-authenticate': 'Bearer realm="Content Hub"' } });
   }
   if (route.access === 'admin' && viewer.role !== 'admin') {
     throw new HttpError(403, 'Only an administrator may do this.');
@@ -188,14 +191,23 @@ export function clientScheme(peer: string | undefined, headers: Headers, trusted
   return told === 'https' && peer !== undefined && cidrContains(trusted, plain(peer)) ? 'https' : 'http';
 }
 
-/** What a rate limit counts: one IPv4 address, or an IPv6 /64, since a single host commands a whole one. */
+/** What is counted as one client: an IPv4 address, or an IPv6 /64, since a single host commands a whole one. */
 export function addressGroup(address: string): string {
-  const parsed = parseIpAddress(address.split('%', 1)[0] ?? '');
-  return parsed?.bits === 128 ? `${network64(parsed)}::/64` : address;
+  return networksOf(address)[0];
 }
 
-function network64({ value }: IpAddress): string {
-  return [112n, 96n, 80n, 64n].map((shift) => ((value >> shift) & 0xffffn).toString(16)).join(':');
+/**
+ * What rate limits count: one IPv4 address, or of an IPv6 one the /64, since a single host commands a whole one, then
+ * the /56 and the /48 that a customer of a provider may have.
+ */
+export function networksOf(address: string): [string, ...string[]] {
+  const parsed = parseIpAddress(address.split('%', 1)[0] ?? '');
+  return parsed?.bits === 128 ? [network(parsed, 64n), network(parsed, 56n), network(parsed, 48n)] : [address];
+}
+
+function network({ value }: IpAddress, length: bigint): string {
+  const start = (value >> (128n - length)) << (64n - length);
+  return `${[48n, 32n, 16n, 0n].map((shift) => ((start >> shift) & 0xffffn).toString(16)).join(':')}::/${length}`;
 }
 
 /** An IPv4-mapped address (::ffff:192.0.2.1), however it is written, as the IPv4 address it is. */

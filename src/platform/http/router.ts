@@ -8,6 +8,8 @@ export type Viewer = {
   displayName: string;
   role: 'admin' | 'member';
   via: 'session' | 'token';
+  /** Of a token: one for reading may not ask for anything else. */
+  scope?: 'read' | 'write' | 'admin';
   /** Of the session or token, so that signing out ends just this one. */
   credentialId: number;
 };

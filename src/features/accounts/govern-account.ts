@@ -1,0 +1,112 @@
+import { createInput } from '../../platform/http/input.ts';
+import { HttpError, notFound } from '../../platform/http/reply.ts';
+import { actorOf, audit, type Actor, type By } from '../audit/audit.ts';
+import { takeTurn, type Hub } from '../hub/hub.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import { accounts, credentials, invitations, publicPart, type Account, type Role } from './account-store.ts';
+import { JOIN_LIMIT } from './join-hub.ts';
+import { byNetwork, confirmed, PASSWORD_MAX, PASSWORD_MIN, passwords, readConfirmation } from './passwords.ts';
+import type { SignedIn } from './sign-in.ts';
+
+type Values = Record<string, unknown>;
+type Change = { role?: Role | undefined; disabled?: boolean | undefined };
+
+/** An administrator gives somebody another role, disables or enables them. 403 without their own password, 404, 409. */
+export async function governAccount(hub: Hub, id: number, values: Values, by: By): Promise<Account> {
+  const input = createInput(values);
+  const change = { role: input.optionalChoice('role', ['admin', 'member']), disabled: input.optionalFlag('disabled') };
+  const isNothing = change.role === undefined && change.disabled === undefined;
+  if (isNothing) input.refuse('role', 'or disabled is required.');
+  const password = readConfirmation(input, by);
+  input.done();
+  return confirmed(hub, password, by, () => setState(hub, id, change, actorOf(by)));
+}
+
+/**
+ * Changes role and state. Whoever is disabled has no session, token or link any more; neither they nor who is no
+ * administrator any more keep invitations that they made. 409 for the last administrator.
+ */
+export function setState(hub: Hub, id: number, change: Change, actor: Actor): Account {
+  return hub.db.write('change account', () => {
+    const before = requireAccount(hub, id);
+    const role = change.role ?? before.role;
+    const isDisabled = change.disabled ?? before.disabledAt !== null;
+    const isAdmin = role === 'admin' && !isDisabled;
+    if (before.role === 'admin' && !isAdmin && !accounts(hub).hasOtherAdmin(id)) {
+      throw new HttpError(409, 'This is the last administrator, who can be neither disabled nor made a member.');
+    }
+    audit(hub, 'account.changed', actor, targetOf(before), { role, disabled: isDisabled });
+    accounts(hub).setState(id, role, isDisabled ? before.disabledAt ?? hub.clock() : null);
+    if (isDisabled) credentials(hub).removeAllOf(id);
+    if (!isAdmin) invitations(hub).removeOf(id);
+    return requireAccount(hub, id);
+  });
+}
+
+/** An administrator's link for somebody's new password. 403 without their own, 404, 409 where that one is disabled. */
+export async function linkForPassword(hub: Hub, id: number, values: Values, by: By): Promise<PasswordLink> {
+  const input = createInput(values);
+  const password = readConfirmation(input, by);
+  input.done();
+  return confirmed(hub, password, by, () => makePasswordLink(hub, id, actorOf(by)));
+}
+
+/** The address to be sent to its owner, and until when it is good (unix ms). */
+export type PasswordLink = { url: string; expiresAt: number };
+
+/** The link takes the place of an older one. Its owner is told. */
+export function makePasswordLink(hub: Hub, id: number, actor: Actor): PasswordLink {
+  return hub.db.write('make password link', () => {
+    const account = requireAccount(hub, id);
+    if (account.disabledAt !== null) throw new HttpError(409, 'This account is disabled. Enable it first.');
+    audit(hub, 'account.password-link-made', actor, targetOf(account));
+    tell(hub, id, 'An administrator made a link with which the password of your account can be changed.');
+    const { token, expiresAt } = credentials(hub).createPasswordLink(id);
+    return { url: `${hub.config.baseUrl}/new-password/${token}`, expiresAt };
+  });
+}
+
+/** The account that a link is for; undefined where it was used, has expired or never was. */
+export function accountOfLink(hub: Hub, token: string): Account | undefined {
+  const id = credentials(hub).accountOfPasswordLink(token);
+  return id === undefined ? undefined : accounts(hub).find(id);
+}
+
+function requireLink(hub: Hub, token: string): Account {
+  const account = accountOfLink(hub, token);
+  if (account) return publicPart(account);
+  throw new HttpError(410, 'This link was used or has expired. Ask an administrator for a new one.');
+}
+
+/** Sets the new password and signs in; every other session, all tokens and the link itself end. 410, 422, 429. */
+export async function choosePassword(hub: Hub, token: string, values: Values, address: string): Promise<SignedIn> {
+  for (const [limit, network] of byNetwork(JOIN_LIMIT, address)) takeTurn(hub, limit, network);
+  requireLink(hub, token);
+  const input = createInput(values);
+  const password = input.secret('password', PASSWORD_MIN, PASSWORD_MAX);
+  input.done();
+  const hash = await passwords(hub).hash(password);
+  return hub.db.write('choose password', () => {
+    const account = requireLink(hub, token); // again: it may have been used while the password was hashed
+    const { id, username } = account;
+    accounts(hub).setPasswordHash(id, hash);
+    credentials(hub).removeAllOf(id);
+    audit(hub, 'account.password-changed', { id, name: username, address }, targetOf(account), { byLink: true });
+    tell(hub, id, 'The password of your account was changed by a link. Sessions and API tokens have ended.');
+    return { account, session: credentials(hub).startSession(id, address) };
+  });
+}
+
+function requireAccount(hub: Hub, id: number): Account {
+  const account = accounts(hub).find(id);
+  if (!account) throw notFound('account');
+  return publicPart(account);
+}
+
+function targetOf({ id, username }: Account) {
+  return { kind: 'account', id, name: username };
+}
+
+function tell(hub: Hub, accountId: number, title: string): void {
+  notifications(hub).add({ accountId, kind: 'account', title, path: '/settings' });
+}

@@ -1,0 +1,71 @@
+import { isoTime } from '../../platform/clock.ts';
+import { readForm } from '../../platform/http/body.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
+import { formProblem, HttpError, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import { adminList } from '../hub/admin-list.ts';
+import type { Hub } from '../hub/hub.ts';
+import { invitations, type Invitation } from './account-store.ts';
+import { passwordField } from './account-views.ts';
+import { INVITATION_HOURS, invite, joinUrl } from './join-hub.ts';
+
+/** Links that can still be used, with the form for a new one. */
+export const invitationList = adminList<Invitation>({
+  name: 'invitations',
+  api: '/api/invitations',
+  title: 'Invitations',
+  summary: 'Invitations that can still be used',
+  key: ['id'],
+  select: (hub, after, limit) => invitations(hub).list(after?.id ?? 0, limit),
+  toJson: invitationJson,
+  above: () => inviteForm({}),
+  view: (items) => html`<ul class="rows">${items.map(invitationItem)}</ul>`,
+  empty: 'No open invitations.',
+  more: 'More invitations',
+});
+
+export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const values = await readForm(req);
+  try {
+    const { token } = await invite(hub, values, req);
+    return invitationList.show(hub, req, { above: inviteForm({ url: joinUrl(hub.config, token) }) });
+  } catch (problem) {
+    if (!(problem instanceof HttpError)) throw problem;
+    return invitationList.show(hub, req, { above: inviteForm({ values, problem }), status: problem.status });
+  }
+}
+
+/** An invitation without its link. */
+export function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {
+  return { id, role, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt) };
+}
+
+/** `url`: the link that was just made. */
+type InviteForm = { values?: Record<string, string>; problem?: HttpError; url?: string };
+
+function inviteForm({ values = {}, problem, url }: InviteForm): Html {
+  return html`
+${url && html`
+<div class="done" role="status"><p>This link is shown only once. Send it to one person:</p>
+  <p><code class="secret">${url}</code></p></div>`}
+<form method="post" action="/admin/invitations" class="panel stack">
+  <h2>Invite someone</h2>
+  ${problem && formProblem(problem)}
+  <label>Role
+    <select name="role"><option value="member">member</option>
+      <option value="admin" ${values['role'] === 'admin' && html`selected`}>administrator</option></select></label>
+  <label>Valid for how many hours
+    <input name="hours" type="number" min="1" max="${INVITATION_HOURS.max}" required
+      value="${values['hours'] ?? INVITATION_HOURS.standard}"></label>
+  ${passwordField()}
+  <button>Create link</button>
+</form>`;
+}
+
+function invitationItem({ id, role, createdAt, expiresAt }: Invitation): Html {
+  return html`
+  <li><div><p class="title">${role === 'admin' ? 'An administrator' : 'A member'}</p>
+      <p class="meta"><span>created ${moment(createdAt)}</span> <span>valid until ${moment(expiresAt)}</span></p></div>
+    <form method="post" action="/admin/invitations/${id}/withdraw">
+      <button class="link" aria-label="Withdraw invitation ${id}">Withdraw</button></form></li>`;
+}
