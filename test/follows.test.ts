@@ -130,7 +130,7 @@ test('posts and their notification are stored together or not at all', async (t)
   assert.deepEqual(await titles(bob), ['3 new posts in “Owls”']);
 });
 
-test('an owner is told once that a source fails for good, and again only after it went well in between', async (t) => {
+test('an owner is told once that a source fails for good, that it works again, and of failing again only after that', async (t) => {
   const { hub, ada, bob, posts, sourceId } = await hubWithFeed(t, { SYNC_MAX_ATTEMPTS: '1' });
   await follow(bob, sourceId);
   const failing = '“Owls” cannot be synchronised; the hub keeps trying';
@@ -147,7 +147,7 @@ test('an owner is told once that a source fails for good, and again only after i
   posts.status = 500;
   hub.passTime(2 * DAY);
   await hub.work();
-  assert.deepEqual(await titles(ada), [failing, failing]);
+  assert.deepEqual(await titles(ada), [failing, '“Owls” can be synchronised again', failing]);
   assert.deepEqual(await titles(bob), [], 'it is the owner’s affair');
 });
 

@@ -80,7 +80,7 @@ test('when a private source goes over to somebody else, its files do, and count 
   const sourceId = await ownSource(bob, 'private');
   const { path } = await attachOne(hub, bob, sourceId, 'a.txt', 'four');
   assert.deepEqual(await statuses(hub, path, [bob, carol, undefined]), [200, 404, 404]);
-  hub.db.prepare<[number]>('t', 'UPDATE sources SET owner_id = 3 WHERE id = ?').run(sourceId);
+  assert.equal((await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'carol' })).status, 200);
 
   const { usageOf } = uploads(hub.handle);
   assert.deepEqual(await statuses(hub, path, [bob, carol, undefined]), [404, 200, 404]);
