@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { notifications } from '../src/features/notifications/notification-store.ts';
 import { audit } from '../src/features/audit/audit.ts';
 import { MINUTE } from '../src/platform/clock.ts';
+import { openDatabase } from '../src/platform/db/open-database.ts';
 import { addNotes, addPost, leave, numberIn, sendJson } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -268,6 +269,44 @@ test('without a VACUUM, too, what leaving removes is overwritten', async (t) => 
   await hub.work();
 
   assert.equal(isInFiles(hub, NAME), false);
+});
+
+/** How often the name stands in each of the database's files as they lie on the disk, with nothing done to them first. */
+function occurrences(hub: Hub, name: string): number[] {
+  return ['', '-wal'].map((suffix) =>
+    readFileSync(hub.config.databasePath + suffix, 'latin1').toLowerCase().split(name).length - 1);
+}
+
+test('the job has ended only when the name is in no byte of the files, while the hub runs and others read', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  await addPost(ada, await addNotes(ada), 'Barn owls');
+  const { bob } = await personWithEverything(hub);
+  for (let n = 0; n < 25; n++) {
+    const { id } = (await bob.post('/api/tokens', { name: `${NAME} ${n}` })).json<{ id: number }>();
+    await bob.delete(`/api/tokens/${id}`);
+    notifications(hub.handle).add({ accountId: 2, kind: 'test', title: `For ${NAME} ${n}`, path: '/' });
+    await bob.patch('/api/account', { displayName: `${NAME} the ${n}th` });
+  }
+  const reader = openDatabase(hub.config.databasePath, { readonly: true });
+  t.after(() => reader.close());
+  const stateOf = (): string | undefined => hub.db.prepare<[], { state: string }>('state',
+    `SELECT state FROM jobs WHERE kind = 'remove-account'`).get()?.state;
+  reader.exec('BEGIN');
+  reader.prepare<[], object>('read', 'SELECT * FROM accounts').all();
+
+  assert.equal((await leave(hub, bob)).status, 204);
+  await hub.work();
+  assert.equal(stateOf(), 'retrying', 'an old snapshot is still read');
+  assert.notDeepEqual(occurrences(hub, NAME), [0, 0]);
+
+  reader.exec('COMMIT');
+  hub.passTime(MINUTE);
+  const reading = Array.from({ length: 5 }, () => ada.get('/api/posts'));
+  await hub.work();
+  assert.deepEqual((await Promise.all(reading)).map(({ status }) => status), [200, 200, 200, 200, 200]);
+  assert.equal(stateOf(), 'done');
+  assert.deepEqual(occurrences(hub, NAME), [0, 0]);
 });
 
 test('what was deleted in order to leave is overwritten, too', async (t) => {

@@ -13,6 +13,7 @@ const SETTINGS = {
   busy_timeout: 5_000,
   trusted_schema: 0,
   cell_size_check: 1,
+  secure_delete: 1,
   temp_store: 2, // MEMORY
   cache_size: -16_000,
   journal_size_limit: 67_108_864,

@@ -51,6 +51,14 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/leaving.test.ts',
     name: 'without a VACUUM, too, what leaving removes is overwritten',
   },
+  {
+    promise: 'an account is removed only when the log of the database is empty of it',
+    file: 'src/features/leaving/leave-hub.ts',
+    from: 'if (!emptyLog(hub.db)) throw',
+    to: 'if (!emptyLog(hub.db) && signal.aborted) throw',
+    test: 'test/leaving.test.ts',
+    name: 'the job has ended only when the name is in no byte of the files, while the hub runs and others read',
+  },
 
   // Database and attachments never disagree.
   {

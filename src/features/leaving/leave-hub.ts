@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { SECOND } from '../../platform/clock.ts';
-import { overwritingDeleted } from '../../platform/db/open-database.ts';
+import { emptyLog } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
@@ -10,7 +10,7 @@ import { checkPassword, confirmation, readConfirmation } from '../accounts/passw
 import { leavers, type Leaver, type Thing } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
-import { enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
+import { once, enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { readingHistory } from '../posts/reading-history-store.ts';
@@ -28,7 +28,7 @@ export type OwnedSource = Pick<Source, 'id' | 'title'>;
  */
 export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By): Promise<void> {
   const outcome = await checkPassword(hub, confirmation(readLeave(values, by), by), async ({ account }) => {
-    const obstacle = overwritingDeleted(hub.db, () => depart(hub, account));
+    const obstacle = depart(hub, account);
     return obstacle === undefined ? undefined : { obstacle };
   });
   if (!outcome) throw new HttpError(403, 'The password is wrong.');
@@ -80,6 +80,12 @@ function readLeave(values: Record<string, unknown>, by: By): string {
 
 const WAIT_FOR_SOURCES = 10 * SECOND;
 
+/** For who reads, as a backup does: until then the log of the database still holds what was overwritten. */
+const WAIT_FOR_READERS = 5 * SECOND;
+
+/** Accounts of which only the log still holds something. After a restart of the worker their words are sought again. */
+const forgotten = once((_hub: Hub) => new Set<number>());
+
 /** Rows of each kind that are removed when an account leaves: for most people that is all. */
 const FIRST_BATCH = 200;
 
@@ -87,7 +93,7 @@ const FIRST_BATCH = 200;
 export const removeAccount: JobKind<{ accountId: number }> = {
   name: 'remove-account',
   key: ({ accountId }) => String(accountId),
-  attempts: 1_000_000, // sources that are being removed themselves are waited for as long as it takes
+  attempts: 1_000_000, // sources that are being removed, and readers, are waited for as long as it takes
   concurrency: 1,
   afterRestore: 'run',
   async run(hub, { accountId }, signal) {
@@ -95,15 +101,22 @@ export const removeAccount: JobKind<{ accountId: number }> = {
     if (sources(hub).ownsAny(accountId) || posts(hub).ownsAny(accountId)) {
       throw new RetryLaterError('its sources are being removed or given to others', hub.clock() + WAIT_FOR_SOURCES);
     }
-    overwritingDeleted(hub.db, () => accounts(hub).delete(accountId));
-    let isFirst = true;
-    await inSteps(hub, 'forget words, some steps', signal, (limit) => {
-      const isMore = searchIndex(hub).forgetRemoved(isFirst);
-      isFirst = false;
-      return isMore ? limit : 0;
-    });
+    accounts(hub).delete(accountId);
+    if (!forgotten(hub).has(accountId)) await forgetWords(hub, signal);
+    forgotten(hub).add(accountId);
+    if (!emptyLog(hub.db)) throw new RetryLaterError('others read the database', hub.clock() + WAIT_FOR_READERS);
+    forgotten(hub).delete(accountId);
   },
 };
+
+async function forgetWords(hub: Hub, signal: AbortSignal): Promise<void> {
+  let isFirst = true;
+  await inSteps(hub, 'forget words, some steps', signal, (limit) => {
+    const isMore = searchIndex(hub).forgetRemoved(isFirst);
+    isFirst = false;
+    return isMore ? limit : 0;
+  });
+}
 
 /** In the transaction in which the account leaves: removes a first part of what it had and enqueues the rest. */
 export function beginRemoval(hub: Hub, accountId: number): void {
@@ -111,12 +124,9 @@ export function beginRemoval(hub: Hub, accountId: number): void {
   enqueue(hub, removeAccount, { accountId });
 }
 
-/** Repeats `some` until less than it may is left; what it deletes is overwritten in the file. */
+/** Repeats `some` until less than it may is left. */
 async function inSteps(hub: Hub, name: string, signal: AbortSignal, some: (limit: number) => number): Promise<void> {
-  // A savepoint for each step: when it ends the search index writes, and so overwrites, what it frees.
-  const overwriting = (limit: number): number =>
-    overwritingDeleted(hub.db, () => hub.db.write(name, () => some(limit)));
-  await throttled(hub)(name, overwriting, () => signal.aborted);
+  await throttled(hub)(name, some, () => signal.aborted);
   signal.throwIfAborted();
 }
 

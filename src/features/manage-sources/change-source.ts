@@ -1,5 +1,4 @@
 import { MINUTE } from '../../platform/clock.ts';
-import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { byteSize } from '../../platform/http/html.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
@@ -186,11 +185,10 @@ export const removeSource: JobKind<{ sourceId: number }> = {
 
 /**
  * Removes up to `limit` rows of each kind that a deleted source has, and when none are left the source itself. Returns
- * whether all of it is gone. What is removed is overwritten in the file too; the savepoint sees to it that the search
- * index, which is written when a savepoint ends, is written while `secure_delete` is on.
+ * whether all of it is gone.
  */
 function removeSome(hub: Hub, sourceId: number, limit: number): boolean {
-  return overwritingDeleted(hub.db, () => hub.db.write('remove source, a step', () => {
+  return hub.db.write('remove source, a step', () => {
     const removed = [
       () => posts(hub).removeOfSource(sourceId, limit),
       () => webhookEvents(hub).removeOfSource(sourceId, limit),
@@ -199,5 +197,5 @@ function removeSome(hub: Hub, sourceId: number, limit: number): boolean {
     if (!removed.every((remove) => remove() < limit)) return false;
     sources(hub).delete(sourceId);
     return true;
-  }));
+  });
 }

@@ -1,4 +1,3 @@
-import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { cursorOf, isUnreadOnly, pageOf, readAfter, readCursor, readLimit } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { HubRequest, Viewer } from '../../platform/http/router.ts';
@@ -53,10 +52,10 @@ export function changeablePost(hub: Hub, id: number, viewer: Viewer): WholePost 
  */
 export function deletePostForGood(hub: Hub, id: number, by: By): Post {
   const post = deletablePost(hub, id, by.viewer);
-  overwritingDeleted(hub.db, () => hub.db.write('delete post', () => {
+  hub.db.write('delete post', () => {
     posts(hub).remove(post.sourceId, post.guid);
     audit(hub, 'post.deleted', by, { kind: 'post', id, name: post.title });
-  }));
+  });
   return post;
 }
 

@@ -1,5 +1,4 @@
 import { DAY, SECOND } from '../../platform/clock.ts';
-import { overwritingDeleted } from '../../platform/db/open-database.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { isSealed, openSecret, PLAIN, sealSecret } from '../../platform/secrets.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
@@ -72,21 +71,19 @@ function readSecrets(hub: Hub, sourceId: number, now: number): SigningKeys[] | u
 export function sealSecrets(hub: Hub, limit: number): number {
   if (hub.config.hubSecretKey === null) return 0;
   const plain = webhooks(hub).secretsBeginningWith(PLAIN, limit);
-  overwritingDeleted(hub.db, () => {
-    for (const { sourceId, secret, previousSecret } of plain) {
-      const sealAnew = (stored: string): string =>
-        isSealed(stored) ? stored : seal(hub, sourceId, open(hub, sourceId, stored));
-      webhooks(hub).replaceSecrets({
-        sourceId, secret: sealAnew(secret), previousSecret: previousSecret && sealAnew(previousSecret),
-      });
-    }
-  });
+  for (const { sourceId, secret, previousSecret } of plain) {
+    const sealAnew = (stored: string): string =>
+      isSealed(stored) ? stored : seal(hub, sourceId, open(hub, sourceId, stored));
+    webhooks(hub).replaceSecrets({
+      sourceId, secret: sealAnew(secret), previousSecret: previousSecret && sealAnew(previousSecret),
+    });
+  }
   return plain.length;
 }
 
 /** Forgets up to `limit` secrets that are valid no longer, in the caller's transaction. Returns how many. */
 export function removeExpiredSecrets(hub: Hub, limit: number): number {
-  return overwritingDeleted(hub.db, () => webhooks(hub).removePreviousSecrets(hub.clock(), limit));
+  return webhooks(hub).removePreviousSecrets(hub.clock(), limit);
 }
 
 function seal({ config }: Hub, sourceId: number, secret: string): string {

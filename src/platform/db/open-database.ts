@@ -60,6 +60,7 @@ function configure(file: Database.Database, readonly: boolean): void {
   file.pragma('foreign_keys = ON');
   file.pragma('trusted_schema = OFF');
   file.pragma('cell_size_check = ON');
+  file.pragma('secure_delete = ON'); // what is deleted, moved or replaced is overwritten, not only left out
   file.pragma('temp_store = MEMORY');
   file.pragma('cache_size = -16000'); // KiB
   file.pragma('journal_size_limit = 67108864'); // bytes; the WAL shrinks to this after a checkpoint
@@ -135,12 +136,12 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error) ?? '');
 }
 
-/** Does the work so that what it deletes is overwritten in the file too, not only left out of it. */
-export function overwritingDeleted<Result>(db: Db, work: () => Result): Result {
-  db.pragma('secure_delete = ON');
+/** Moves the log into the file and empties it. Waits for nobody: false while others read or write. */
+export function emptyLog(db: Db): boolean {
+  db.pragma('busy_timeout = 0');
   try {
-    return work();
+    return db.pragma('wal_checkpoint(TRUNCATE)') === 0;
   } finally {
-    db.pragma('secure_delete = OFF');
+    db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
   }
 }
