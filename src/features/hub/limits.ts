@@ -17,7 +17,9 @@ export const LIMITS = {
   'sources-max': [422, 'Sources of one account: `SOURCES_MAX`.'],
   'sync-now': [429, 'Synchronisations that one account asks for: 10 at once, then one a minute.'],
   'webhook-rate': [429, 'Events of one webhook: 10,000 at once, then 100 a second.'],
-  'cache-fetches': [503, 'Remote files that are fetched or wait for it: 200, of one account’s sources 100, of one host 40.'],
+  'cache-fetches': [
+    503, 'Remote files that are fetched or wait for it: 200, of one account’s sources 100, of one host 40.',
+  ],
   'connections': [503, 'Connections that are open at once: 2,000, and 100 from one address.'],
   'bodies': [503, 'Bodies that wait in memory: 48 MiB, and 16 MiB of one account or address.'],
 } as const satisfies Record<string, readonly [status: 422 | 429 | 503, meaning: string]>;
