@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { addPost, backupHub, verify, type BackupHub } from '../support/backup-hub.ts';
+import { filledHub, verify, type BackupHub } from '../support/backup-hub.ts';
 import { hubEnvironment } from '../support/hub-process.ts';
 import { mayMountSmallDisk } from '../support/private-mounts.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
@@ -14,11 +14,8 @@ const HUBCTL = [process.execPath, join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubc
 
 /** A hub of about 3 MB of database and that many MB of uploads. */
 function largeHub(t: TestContext, megabytes: number): BackupHub {
-  const hub = backupHub(t);
-  hub.db.transaction('posts', () => {
-    for (let id = 2; id < 300; id++) addPost(hub.db, id, randomBytes(1_500).toString('hex'));
-  })();
-  for (let n = 0; n < megabytes; n++) hub.upload(randomBytes(1_000_000));
+  const hub = filledHub(t, 300, 3);
+  for (let n = 3; n < megabytes; n++) hub.upload(randomBytes(1_000_000));
   return hub;
 }
 

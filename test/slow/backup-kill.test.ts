@@ -8,29 +8,15 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backupLock, isFileLocked } from '../../src/features/hub/data-locks.ts';
 import { readBackupStatus } from '../../src/features/backups/backup-status.ts';
-import { addPost, backupHub, copiedHub, sha256Of, verify, type BackupHub } from '../support/backup-hub.ts';
+import { backupHub, filledHub, sha256Of, verify, type BackupHub } from '../support/backup-hub.ts';
 import { hubEnvironment } from '../support/hub-process.ts';
 import { randomBelow } from '../support/random.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
-import { UNTIL_EXIT } from '../support/temporary-project.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-let filled: string | undefined;
-
-/** A hub whose backup takes about half a second: filled once, and then copied. */
+/** A hub whose backup takes about half a second. */
 function largeHub(t: TestContext): BackupHub {
-  filled ??= fillHub();
-  return copiedHub(t, filled);
-}
-
-function fillHub(): string {
-  const hub = backupHub(UNTIL_EXIT);
-  hub.db.transaction('posts', () => {
-    for (let id = 2; id < 1_500; id++) addPost(hub.db, id, randomBytes(1_500).toString('hex'));
-  })();
-  for (let n = 0; n < 12; n++) hub.upload(randomBytes(1_000_000));
-  hub.db.close();
-  return hub.dataDir;
+  return filledHub(t, 1_500, 12);
 }
 
 type Running = { child: ChildProcess; said(): string; ended: Promise<number | NodeJS.Signals | null> };
@@ -124,25 +110,20 @@ function finishedIn(folder: string): string[] {
 
 /**
  * Kills so many backups that run, each at a random moment of what one takes; everything that has a final name has to be
- * whole. How long one takes is learnt from those that end before they are killed: others may use this machine.
+ * whole. What one takes is measured again from time to time: others may use this machine.
  */
 async function killAtRandom(t: TestContext, kills: number, hub: BackupHub, start: () => Running, folders: string[]) {
   const seed = randomInt(2 ** 31);
   const below = randomBelow(seed);
-  const spans: number[] = [];
-  for (let n = 0; n < 3; n++) spans.push(await timeOf(start));
+  let span = NaN;
   let finished = folders.map(finishedIn);
   let over = 0;
   for (let n = 0; n - over < kills; n++) {
-    const span = spans.slice(-3).sort((a, b) => a - b)[1] ?? NaN;
+    if (n % 10 === 0) span = await timeOf(start);
     const after = (below(1_001) / 1_000) * span * 1.1;
-    const began = performance.now();
     const run = start();
     await Promise.race([sleep(after), run.ended]);
-    if (run.child.exitCode !== null) {
-      over++;
-      spans.push(performance.now() - began);
-    }
+    if (run.child.exitCode !== null) over++;
     await killSession(run);
     const context = `seed ${seed}, run ${n}, after ${after.toFixed(1)} ms`;
     assert.ok(over <= 2 * kills, `they end before they are killed; ${context}`);

@@ -12,7 +12,7 @@ import { hubEnvironment } from './hub-process.ts';
 import { MIGRATIONS, putDatabase } from './migrated-database.ts';
 import { hubctlProcess } from './hubctl.ts';
 import type { Outcome } from './run-program.ts';
-import { copyFolder, temporaryFolder, type Lifetime } from './temporary-project.ts';
+import { copyFolder, temporaryFolder, UNTIL_EXIT, type Lifetime } from './temporary-project.ts';
 
 export type BackupHub = ReturnType<typeof backupHub>;
 
@@ -24,6 +24,26 @@ export function backupHub(t: Lifetime) {
   const hub = hubIn(t, dataDir);
   writePeople(hub.db);
   return hub;
+}
+
+const filled = new Map<string, string>();
+
+/** Such a hub with so many posts of 3 kB and megabytes of uploads: filled once in a process, and then copied. */
+export function filledHub(t: Lifetime, posts: number, megabytes: number): BackupHub {
+  const size = `${posts} ${megabytes}`;
+  const from = filled.get(size) ?? fill(posts, megabytes);
+  filled.set(size, from);
+  return copiedHub(t, from);
+}
+
+function fill(posts: number, megabytes: number): string {
+  const hub = backupHub(UNTIL_EXIT);
+  hub.db.transaction('posts', () => {
+    for (let id = 2; id <= posts; id++) addPost(hub.db, id, randomBytes(1_500).toString('hex'));
+  })();
+  for (let n = 0; n < megabytes; n++) hub.upload(randomBytes(1_000_000));
+  hub.db.close();
+  return hub.dataDir;
 }
 
 /** A copy of such a hub, of which only the DATA_DIR is left. */

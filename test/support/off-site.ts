@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
-import { writeFiles } from './temporary-project.ts';
+import { copyFolder, temporaryFolder, UNTIL_EXIT, writeFiles } from './temporary-project.ts';
 
 export const SCRIPT = join(PROJECT_ROOT, 'scripts/off-site.sh');
 export const NAME = '20260101-031500';
@@ -36,7 +38,8 @@ export function offSite(t: TestContext): OffSite {
   const backup = join(dataDir, 'backups', NAME);
   mkdirSync(far);
   mkdirSync(bin);
-  writeBackup(backup);
+  mkdirSync(dirname(backup), { recursive: true });
+  copyFolder((readyBackup ??= writeBackup()), backup);
   const env: Record<string, string> = {
     PATH: `${bin}:/usr/bin:/bin`, HOME: folder, DATA_DIR: dataDir, HUB_NODE: process.execPath,
     RCLONE_CONFIG: join(folder, 'rclone.conf'),
@@ -52,17 +55,20 @@ export function offSite(t: TestContext): OffSite {
   };
 }
 
-/** Random bytes between what can be searched for: compressing them gains nothing. */
-function writeBackup(folder: string): void {
+let readyBackup: string | undefined;
+
+/** Random bytes between what can be searched for: compressing them gains nothing. Written once, and then copied. */
+function writeBackup(): string {
+  const folder = temporaryFolder(UNTIL_EXIT);
   const noise = (seed: string): Buffer =>
     Buffer.concat(Array.from({ length: 6_000 }, (_, part) => createHash('sha256').update(seed + part).digest()));
-  mkdirSync(folder, { recursive: true });
   const database = Buffer.concat([Buffer.from(`SQLite format 3\0${KNOWN_ROW}`), noise('database')]);
   const files = { 'hub.db': database, 'uploads.tar.gz': noise('archive') };
   const sums = Object.entries(files).map(([name, bytes]) => `${sha256(bytes)}  ${name}\n`).join('');
   for (const [name, bytes] of Object.entries({ ...files, SHA256SUMS: Buffer.from(sums) })) {
-    execFileSync('tee', [join(folder, name)], { input: bytes, stdio: ['pipe', 'ignore', 'inherit'] });
+    writeFileSync(join(folder, name), bytes);
   }
+  return folder;
 }
 
 export function sha256(bytes: Buffer): string {
