@@ -1,12 +1,16 @@
 // Protects the quota for files: exact to the byte, also with many uploads at once.
 import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Answer } from './support/client.ts';
+import type { Answer, Client } from './support/client.ts';
+import { rawConnection } from './support/raw-exchange.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import {
-  addFiles, addNativeSource, assertFilesMatchRows, assertNothingKept, filesIn, formWith, numberOf, sendForm,
-  writePost, writer,
+  addFiles, addNativeSource, assertFilesMatchRows, assertNothingKept, cookieOf, filesIn, FORM_TYPE, formWith, numberOf,
+  sendForm, writePost, writer,
 } from './support/uploads.ts';
+import { waitUntil } from './support/wait-until.ts';
 
 const QUOTA = 100_000;
 const hubWithQuota = { UPLOAD_QUOTA_BYTES: String(QUOTA) };
@@ -109,6 +113,53 @@ test('of uploads at once that fit one by one but not together one is taken, and 
     await hub.work();
     assert.deepEqual(filesIn(hub.dataDir).uploads, []);
   }
+});
+
+/** Uploads that were begun and never end, of so many bytes each. */
+async function leaveOpen({ address }: Hub, client: Client, sourceId: number, many: number, bytes: number) {
+  const form = formWith({ sourceId: String(sourceId), title: 'x' }, [text('a.txt', bytes)]);
+  const head = [`Content-Type: ${FORM_TYPE}`, `Content-Length: ${form.length + 1}`, `Cookie: ${cookieOf(client)}`,
+    'Sec-Fetch-Site: same-origin', 'Host: localhost'];
+  const connections = await Promise.all(Array.from({ length: many }, () => rawConnection(address)));
+  for (const { write } of connections) {
+    write(`POST /api/posts HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`);
+    write(form.subarray(0, -20)); // so that the last file is still coming
+  }
+  return connections;
+}
+
+test('what comes in counts before it has come: uploads left open take no more than the quota', async (t) => {
+  const hub = await startHub(t, hubWithQuota);
+  const root = await writer(hub, 'root');
+  const ada = await writer(hub, 'ada');
+  const taken = () => filesIn(hub.dataDir).tmp.map((name) => statSync(join(hub.dataDir, 'tmp', name)).size);
+  const open = await leaveOpen(hub, ada.client, ada.sourceId, 4, 40_000);
+  const refused = await Promise.race(open.map(({ answer }) => answer()));
+  assert.equal(refused.status, 422);
+  assert.match(refused.body, /would exceed the file quota/);
+  await waitUntil('two are left', () => taken().length === 2);
+  assert.ok(taken().reduce((sum, bytes) => sum + bytes, 0) <= QUOTA);
+  assertOverQuota(await addFiles(hub, ada.client, (await writePost(hub, ada)).id, [text('b.txt', 40_000)]), 20_000);
+  await writePost(hub, root, [text('c.txt', QUOTA)]);
+
+  for (const { socket } of open) socket.destroy();
+  await waitUntil('they are gone', () => taken().length === 0);
+  await writePost(hub, ada, [text('d.txt', QUOTA)]);
+});
+
+test('six uploads of an account may come in at once; another one is told to come again, those of others are taken', async (t) => {
+  const hub = await startHub(t);
+  const [ada, bob] = [await writer(hub, 'ada'), await writer(hub, 'bob')];
+  const { id } = await writePost(hub, ada);
+  const open = await leaveOpen(hub, ada.client, ada.sourceId, 6, 1_000);
+  await waitUntil('all are coming', () => filesIn(hub.dataDir).tmp.length === 6);
+  const refused = await addFiles(hub, ada.client, id, [text('a.txt', 1)]);
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '5']);
+  await writePost(hub, bob, [text('b.txt', 1)]);
+
+  open[0]?.socket.destroy();
+  await waitUntil('one is gone', () => filesIn(hub.dataDir).tmp.length === 5);
+  await waitUntil('its place is free', async () => (await addFiles(hub, ada.client, id, [text('a.txt', 1)])).status === 201);
 });
 
 test('files that an administrator adds count for the owner of the source', async (t) => {

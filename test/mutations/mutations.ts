@@ -168,6 +168,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'images on hosts that hang keep those of other sources and owners from nothing',
   },
   {
+    promise: 'bytes that are coming in count for the quota',
+    file: 'src/features/attachments/receive-upload.ts',
+    from: 'if (bytesInFlight(hub, id) <= left) return;',
+    to: 'if (total <= left) return;',
+    test: 'test/upload-quota.test.ts',
+    name: 'what comes in counts before it has come: uploads left open take no more than the quota',
+  },
+  {
+    promise: 'few uploads of an account come in at once',
+    file: 'src/features/attachments/upload-share.ts',
+    from: 'ofAccount.size >= AT_ONCE',
+    to: 'false',
+    test: 'test/upload-quota.test.ts',
+    name: 'six uploads of an account may come in at once; another one is told to come again, those of others are taken',
+  },
+  {
     promise: 'owners take turns',
     file: 'src/platform/jobs/take-turns.ts',
     from: 'holds.set(row.owner, least + 1);',

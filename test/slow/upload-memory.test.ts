@@ -6,7 +6,7 @@ import { request } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
-import type { Client } from '../support/client.ts';
+import { createClient, type Client } from '../support/client.ts';
 import { temporaryDataDir } from '../support/hub-process.ts';
 import { BOUNDARY, fieldHeaders, fileHeaders } from '../support/multipart.ts';
 import { addNativeSource, cookieOf, FORM_TYPE, uploadPath, type PostAnswer } from '../support/uploads.ts';
@@ -33,6 +33,18 @@ function* form(sourceId: number, n: number): Generator<Buffer> {
   yield Buffer.from(part(fileHeaders('attachments', `${n}.txt`)));
   yield* content(n);
   yield Buffer.from(`\r\n--${BOUNDARY}--\r\n`);
+}
+
+let joined = 0;
+
+/** Somebody whom the administrator invites. */
+async function anotherWriter(address: string, admin: Client) {
+  const { url } = (await admin.post('/api/invitations', {})).json<{ url: string }>();
+  const client = createClient(address);
+  const person = { invitation: url.split('/').at(-1), username: `writer-${joined++}`, password: 'correct horse battery' };
+  const answer = await client.post('/api/accounts', person);
+  assert.equal(answer.status, 201, answer.text);
+  return { client, sourceId: await addNativeSource(client) };
 }
 
 /** Sends one form as fast as it is taken. */
@@ -62,13 +74,17 @@ async function hashOfFile(path: string): Promise<string> {
 
 test('a hundred uploads of 20 MB at once need less than 200 MB of memory, and all arrive whole', async (t) => {
   const dataDir = temporaryDataDir(t);
-  const { web, address, client } = await startWebWithAccount(t, dataDir, { UPLOAD_QUOTA_BYTES: String(3 * 1024 ** 3) });
-  const sourceId = await addNativeSource(client);
+  const { web, address, client } = await startWebWithAccount(t, dataDir);
+  const writers = await Promise.all(Array.from({ length: 17 }, () => anotherWriter(address, client))); // six of each
   const same: Hash = createHash('sha256');
   for (let block = 0; block < BLOCKS; block++) same.update(BLOCK);
 
+  const uploadOf = (n: number): Promise<PostAnswer> => {
+    const one = writers[n % writers.length] ?? assert.fail();
+    return upload(address, one.client, one.sourceId, n);
+  };
   const numbers = Array.from({ length: UPLOADS }, (_, n) => n);
-  const posts = await Promise.all(numbers.map((n) => upload(address, client, sourceId, n)));
+  const posts = await Promise.all(numbers.map((n) => uploadOf(n)));
   const peak = peakMemory(web.child.pid);
   t.diagnostic(`at most ${Math.round(peak / 1e6)} MB resident`);
 

@@ -9,6 +9,7 @@ import { RefusedFile } from './recognise-images.ts';
 import { cleanFilename, startRecognition } from './recognise-file.ts';
 import { noteScan, scanFile, scanLater, scannerOf, type ScannerOptions } from './scan-file.ts';
 import { uploadFiles } from './upload-files.ts';
+import { bytesInFlight, NO_SPACE, openShare, type UploadShare } from './upload-share.ts';
 
 /** The name of the form's parts that hold files. */
 export const FILE_FIELD = 'attachments';
@@ -24,20 +25,22 @@ export type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[
 
 /**
  * Receives a multipart form for `use`: counts, hashes and recognises each file while it is written to tmp/, then has
- * them scanned. 413, 415 for another type, 422 for damaged or infected files or a full quota, 503 when a required
- * scanner is away, 507 when the disk is full. One bad file refuses the whole request. Whatever happens, files that
- * were not kept, or kept without a row that names them, are gone in the end. `typed` gets the form's fields as they
- * come, for a form that is shown again after a refusal.
+ * them scanned. 413, 415 for another type, 422 for damaged or infected files or a full quota, 429 for too many forms at
+ * once, 503 when a required scanner is away, 507 when the disk is full. One bad file refuses the whole request. Whatever
+ * happens, files that were not kept, or kept without a row that names them, are gone in the end. `typed` gets the form's
+ * fields as they come, for a form that is shown again after a refusal.
  */
 export async function receiveUpload<Result>(
   hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,
 ): Promise<Result> {
   const files: ReceivedFile[] = [];
+  const share = openShare(hub, req.viewer.id);
   try {
-    const fields = await readForm(hub, req, files, typed).catch(refuse);
+    const fields = await readForm(hub, req, share, files, typed).catch(refuse);
     await scanAll(hub, files, req);
     return await use({ fields, files });
   } finally {
+    share.release(); // at once: rows count for the quota by now, or nothing does
     await Promise.all(files.map(uploadFiles(hub).discard));
     for (const { sha256, isKept } of files) if (isKept) dropUnnamed(hub, sha256);
   }
@@ -63,18 +66,23 @@ export function firstValues(fields: Map<string, string[]>): Record<string, strin
 
 /** Fills `files` as they come, so that those of a form that breaks off are known. */
 function readForm(
-  hub: Hub, req: MemberRequest, files: ReceivedFile[], typed?: Map<string, string[]>,
+  hub: Hub, req: MemberRequest, share: UploadShare, files: ReceivedFile[], typed?: Map<string, string[]>,
 ): Promise<Map<string, string[]>> {
   const fileBytes = hub.config.uploadMaxBytes;
   const maxTotal = 4 * fileBytes;
   // Texts are counted beside the files: where files may only be small, texts may still be long.
   const limits = { ...MULTIPART_SHAPE, bytes: maxTotal + MULTIPART_SHAPE.fieldBytes, fileBytes, files: MAX_FILES };
   // The quota of an administrator says nothing: the post may be somebody else's. Attaching the files will tell.
-  const left = req.viewer.role === 'admin' ? Infinity : bytesLeft(hub, req.viewer.id);
-  const requireRoom = (size: number): void => {
-    const total = files.reduce((sum, { bytes }) => sum + bytes, size);
+  const { id, role } = req.viewer;
+  let total = 0;
+  const requireRoom = (bytes: number): void => {
+    total += bytes;
     if (total > maxTotal) throw new HttpError(413, `The files together may have at most ${maxTotal} bytes.`);
-    if (total > left) throw overQuota(left);
+    share.take(bytes);
+    const left = role === 'admin' ? Infinity : bytesLeft(hub, id);
+    if (bytesInFlight(hub, id) <= left) return;
+    share.release(); // at once, so that of several only as many are refused as must be
+    throw overQuota(left - bytesInFlight(hub, id));
   };
   return readMultipart(req, limits, async ({ field, filename }, chunks) => {
     if (field !== FILE_FIELD) throw new HttpError(400, `Files must be in the field ${FILE_FIELD}.`);
@@ -87,10 +95,8 @@ async function receiveFile(
 ): Promise<ReceivedFile> {
   const filename = cleanFilename(sentName, 'attachment');
   const recognition = startRecognition(sentName);
-  let bytes = 0;
   const received = await uploadFiles(hub).receive(chunks, (chunk) => {
-    bytes += chunk.length;
-    requireRoom(bytes);
+    requireRoom(chunk.length);
     recognition.push(chunk);
   });
   try {
@@ -127,7 +133,7 @@ function refuse(error: unknown): never {
     const errors = [{ pointer: `/${FILE_FIELD}`, detail: error.message }];
     throw new HttpError(error.kind === 'type' ? 415 : 422, error.message, { errors });
   }
-  throw isDiskFull(error) ? new HttpError(507, 'There is no space left on the hub’s disk for this file.') : error;
+  throw isDiskFull(error) ? new HttpError(507, NO_SPACE) : error;
 }
 
 /** How many bytes an account may still upload; negative where its quota was made smaller. */

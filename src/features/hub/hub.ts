@@ -81,7 +81,7 @@ export function takeTurn(hub: StoreHub, limit: NamedLimit, who: string): void {
 export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reason = 'Too many attempts.'): HttpError {
   bufferedCounts(hub).add('limits_refused_total', limit);
   const [status] = LIMITS[limit];
-  return status === 422 ? new HttpError(status, reason) : tryLater(status, seconds, reason);
+  return status === 429 || status === 503 ? tryLater(status, seconds, reason) : new HttpError(status, reason);
 }
 
 /** Large changes in transactions so short that others hardly wait; what is asked for at once takes turns. */
