@@ -8,10 +8,12 @@ import { handlersOf } from './handlers-of.ts';
 import { withOpenApi } from './openapi.ts';
 
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
+type Options = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut'> & { signedOut?: Handler<'public'> };
 type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | Promise<Reply>;
 
 // Files of handlers, in the order in which web loads them once it listens.
 const posts = handlersOf(() => import('../features/posts/post-routes.ts'));
+const writing = handlersOf(() => import('../features/posts/write-routes.ts'));
 const sources = handlersOf(() => import('../features/manage-sources/source-routes.ts'));
 const feeds = handlersOf(() => import('../features/posts/output-feed-routes.ts'));
 const accounts = handlersOf(() => import('../features/accounts/account-routes.ts'));
@@ -150,10 +152,20 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('GET /', 'public', 'Page: the timeline, and searching it', posts.showPosts, { cached: true }),
   at('GET /posts/:id', 'public', 'Page: one post', posts.showPost, { cached: true }),
-  at('GET /sources/:id/write', 'member', 'Page: write a post', posts.showWritePost),
-  at('POST /sources/:id/posts', 'member', 'Form: write a post, with files', posts.submitPost),
-  at('GET /posts/:id/edit', 'member', 'Page: change a post', posts.showChangePost),
-  at('POST /posts/:id/edit', 'member', 'Form: change a post and add files', posts.submitPostChange),
+  at('GET /sources/:id/write', 'member', 'Page: write a post', writing.showWritePost),
+  at(
+    'POST /sources/:id/posts', 'member', 'Form: write a post, with files', writing.submitPost,
+    { signedOut: writing.submitSignedOut },
+  ),
+  at(
+    'POST /sources/:id/write/discard', 'member', 'Form: discard the draft of a post', writing.submitDiscardDraft,
+  ),
+  at('POST /posts/:id/edit/discard', 'member', 'Form: discard the draft of a change', writing.submitDiscardDraft),
+  at('GET /posts/:id/edit', 'member', 'Page: change a post', writing.showChangePost),
+  at(
+    'POST /posts/:id/edit', 'member', 'Form: change a post and add files', writing.submitPostChange,
+    { signedOut: writing.submitSignedOut },
+  ),
   at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', posts.confirmDeletePost),
   at('POST /posts/:id/delete', 'member', 'Form: delete a post', posts.submitDeletePost),
 
@@ -219,9 +231,11 @@ export function hubRoutes(hub: Hub): Route[] {
 /** One line of the list. Its handler is given the hub that `hubRoutes` binds. */
 function at<A extends Access>(
   pattern: Parameters<typeof route>[0], access: A, summary: string, handler: Handler<A>,
-  options?: Parameters<typeof route>[4],
+  { signedOut, ...options }: Options = {},
 ): (hub: Hub) => Route {
-  return (hub) => route(pattern, access, summary, (request) => handler(hub, request as RequestFor<A>), options);
+  return (hub) => route(pattern, access, summary, (request) => handler(hub, request as RequestFor<A>), {
+    ...options, ...(signedOut && { signedOut: (request: HubRequest) => signedOut(hub, request) }),
+  });
 }
 
 /** A form that does what an act or the API does, and leads to a page then; `:id` in its path is the request's. */

@@ -7,6 +7,7 @@ import { removeAbandonedUploads, sweepUploads } from '../features/attachments/up
 import { planDueSyncs } from '../features/feeds/sync-source.ts';
 import { watchBackups, watchEnds, watchErrors, watchSpace, watchWorker } from '../features/health/watch-troubles.ts';
 import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
+import { drafts } from '../features/posts/draft-store.ts';
 import { removeOldRows } from '../features/retention/retention-store.ts';
 import { syncState } from '../features/sources/sync-state-store.ts';
 import { findSilentWebhooks, removeExpiredSecrets, sealSecrets } from '../features/webhooks/manage-webhooks.ts';
@@ -29,6 +30,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   inSteps('remove finished jobs', MINUTE, (hub, limit) => jobs(hub).prune(hub.clock() - FINISHED_JOBS_KEPT, limit)),
   inSteps('remove idle rate limits', MINUTE, (hub, limit) => limits(hub).prune(limit)),
   inSteps('remove expired sessions', MINUTE, (hub, limit) => credentials(hub).removeExpired(limit)),
+  inSteps('remove old drafts', HOUR, (hub, limit) => drafts(hub).removeOld(limit)),
   inSteps('remove expired invitations', MINUTE, (hub, limit) => invitations(hub).removeExpired(limit)),
   { name: 'remove old rows', everyMs: 5 * SECOND, run: removeOldRows },
 

@@ -11,6 +11,7 @@ import '../features/hub/hub-seed-store.ts';
 import '../features/notifications/notification-store.ts';
 import '../features/posts/feed-posts-store.ts';
 import '../features/posts/post-store.ts';
+import '../features/posts/draft-store.ts';
 import '../features/posts/reading-history-store.ts';
 import '../features/posts/search-index-store.ts';
 import '../features/retention/retention-store.ts';

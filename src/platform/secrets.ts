@@ -1,5 +1,5 @@
 import {
-  createCipheriv, createDecipheriv, createHash, createSecretKey, hkdfSync, randomBytes, type KeyObject,
+  createCipheriv, createDecipheriv, createHash, createHmac, createSecretKey, hkdfSync, randomBytes, type KeyObject,
 } from 'node:crypto';
 
 /** Every API token begins with this, so that one that leaked into a text can be found and revoked. */
@@ -13,6 +13,11 @@ export function newSecret(): string {
 /** SHA-256, hex: enough for secrets that are random themselves. */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
+}
+
+/** Proof that the hub itself has written a text, for as long as `seed` is kept to it: an HMAC with SHA-256. */
+export function signText(text: string, seed: string): string {
+  return createHmac('sha256', seed).update(text).digest('base64url');
 }
 
 /** A stored secret that cannot be read, or a key file that cannot be used; the message is for the operator. */

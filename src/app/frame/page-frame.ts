@@ -75,7 +75,7 @@ function unreadMark(unread: number): Html {
 /** What a person sees of a refused request; who is not signed in is asked to, and then led back. */
 export function errorPage(hub: Hub, problem: HttpError, { method, target, headers }: RefusedPage): Reply {
   if (problem.status === 401 && method === 'GET') return seeOther(`/sign-in?next=${encodeURIComponent(target)}`);
-  if (problem.status === 401) return signInAgain(hub, headers, problem);
+  if (problem.status === 401) return signInAgain(hub, headers, problem.status);
   const title = statusTitle(problem.status);
   const main = html`
 <section class="narrow">

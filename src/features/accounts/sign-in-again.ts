@@ -1,17 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { cookieName, readCookie } from '../../platform/http/headers.ts';
-import { page, type HttpError, type Reply } from '../../platform/http/reply.ts';
+import { page, type Reply } from '../../platform/http/reply.ts';
 import type { Hub } from '../hub/hub.ts';
 import { signInPage } from './account-views.ts';
 import { SESSION_COOKIE } from './sign-in.ts';
 
 /**
  * In the place of what somebody who is not signed in (any more) sent by a form: the form for signing in, which leads
- * back to where they were, or to `next`.
+ * back to where they were. `kept`: what became of that, and where it is found again.
  */
-export function signInAgain(hub: Hub, headers: IncomingHttpHeaders, { status }: HttpError, next?: string): Reply {
+export function signInAgain(
+  hub: Hub, headers: IncomingHttpHeaders, status: number, kept?: { next: string; note: string },
+): Reply {
   const { pathname = '/', search = '' } = URL.parse(headers.referer ?? '') ?? {};
-  const form = { next: localPath(next ?? pathname + search), isEnded: hasCookie(hub, headers) };
+  const form = { next: localPath(pathname + search), isEnded: kept !== undefined || hasCookie(hub, headers), ...kept };
   return page(signInPage(form), status, { 'cache-control': 'no-store' });
 }
 

@@ -11,6 +11,7 @@ export const LIMITS = {
   'sign-in-name': [429, 'Wrong passwords for one account from anywhere else: 100 at once, then one every 10 seconds.'],
   'passwords': [503, 'Passwords that are checked at once, with those that wait.'],
   'join': [429, 'Uses of links to join or for a new password from one address: 20 at once, then one a minute.'],
+  'late-forms': [429, 'Forms of one account that came after its session ended: 10 at once, then one a minute.'],
   'add-source': [429, 'Feeds that one account adds: 30 at once, then one every 20 seconds.'],
   'add-source-at-once': [503, 'Feeds that are opened at once in order to be added, with those that wait.'],
   'long-posts': [503, 'Posts of more than 20,000 characters that are read at once, with those that wait.'],

@@ -12,6 +12,7 @@ import { historyJson } from '../history/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
 import { notificationJson, notifications, type Notification } from '../notifications/notification-store.ts';
+import { drafts, type Draft } from '../posts/draft-store.ts';
 import { postJson } from '../posts/post-routes.ts';
 import { posts, type Post } from '../posts/post-store.ts';
 import { readingHistory, type ReadPost } from '../posts/reading-history-store.ts';
@@ -21,6 +22,7 @@ const BATCH = 200;
 
 /** Rows of posts are heavy. */
 const POST_BATCH = 20;
+const DRAFT_BATCH = 1;
 
 /** What the hub keeps of an account, by its name in the export; read by and by as it is asked for. */
 const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = {
@@ -32,6 +34,8 @@ const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = 
   sources: (hub, { id }) =>
     ownSources(hub, id).map((source) => sourceJson(hub, source, { isOwner: true, isFollowed: null })),
   posts: (hub, { id }) => ownPosts(hub, id),
+  drafts: (hub, { id }) => inBatches<Draft>((last) => drafts(hub).listOf(id, last?.id ?? 0, DRAFT_BATCH)).map(
+    ({ form, fields, savedAt }) => ({ form, ...fields, savedAt: isoTime(savedAt) })),
   follows: (hub, account) => ownFollows(hub, account),
   history: (hub, { id }) => inBatches<ReadPost>((last) => readingHistory(hub).list(id, last, BATCH)).map(historyJson),
   notifications: (hub, { id }) => inBatches<Notification>((last) => notifications(hub).list({

@@ -12,6 +12,7 @@ import { audit, type By } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
 import { once, enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
+import { drafts } from '../posts/draft-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { readingHistory } from '../posts/reading-history-store.ts';
 import { searchIndex } from '../posts/search-index-store.ts';
@@ -135,6 +136,7 @@ function removeSome(hub: Hub, id: number, limit: number): number {
   const name = accounts(hub).pseudonymOf(id);
   if (name === undefined) return 0;
   return Math.max(
+    drafts(hub).removeOf(id, limit),
     follows(hub).removeOf(id, limit),
     readingHistory(hub).removeOf(id, limit),
     notifications(hub).removeOf(id, limit),

@@ -1,34 +1,27 @@
 import { isoTime } from '../../platform/clock.ts';
-import { toHttpError } from '../../platform/http/answer-request.ts';
 import { readJson } from '../../platform/http/body.ts';
-import { byteSize, type Html } from '../../platform/http/html.ts';
+import type { Html } from '../../platform/http/html.ts';
 import { isUnreadOnly, nextLink, parseId, pathId } from '../../platform/http/input.ts';
 import {
-  HttpError, json, noContent, notFound, page, seeOther, type Page, type Reply,
+  HttpError, json, noContent, notFound, page, seeOther, type Reply,
 } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { errorFields } from '../../platform/log.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
-import {
-  firstValues, isMultipart, MAX_FILES, receiveUpload, type ReceivedFile,
-} from '../attachments/receive-upload.ts';
+import { firstValues, isMultipart, receiveUpload } from '../attachments/receive-upload.ts';
 import { openRemoteFile } from '../attachments/remote-cache.ts';
 import {
   attachmentJson, contentWithImages, listedAttachments, serveFile, type LinkHub, type ServedFile,
 } from '../attachments/serve-file.ts';
 import { uploadFiles } from '../attachments/upload-files.ts';
 import { audit } from '../audit/audit.ts';
-import { noteError } from '../errors/error-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import {
-  changeablePost, deletablePost, deletePostForGood, mayManagePost, maySeePost, queryPosts, visiblePost, writableSource,
+  changeablePost, deletablePost, deletePostForGood, mayManagePost, maySeePost, queryPosts, visiblePost,
 } from './post-access.ts';
 import { posts, type PostAccess, type WholePost } from './post-store.ts';
-import {
-  changePostPage, confirmDeletePage, postList, postPage, timelinePage, writePostPage, type PostForm,
-} from './post-views.ts';
+import { confirmDeletePage, postList, postPage, timelinePage } from './post-views.ts';
 import { noteOpened, readAmong } from './reading-history-store.ts';
-import { addFilesToPost, paragraphsToText, rewritePost, writePost } from './write-post.ts';
+import { addFilesToPost, rewritePost, writePost } from './write-post.ts';
 
 /** Bytes. 400,000 characters of a post, each written as \u…, and its other members. */
 const JSON_LIMIT = 2.5 * 1024 * 1024;
@@ -191,61 +184,4 @@ export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
 /** Not when a browser only fetches ahead what might be opened (Sec-Purpose), or asks for the head. */
 function isOpening({ method, headers }: HubRequest): boolean {
   return method === 'GET' && !String(headers['sec-purpose'] ?? '').includes('prefetch');
-}
-
-type Values = Record<string, string>;
-
-export function showWritePost(hub: Hub, { params, viewer }: MemberRequest): Reply {
-  const source = writableSource(hub, pathId(params), viewer);
-  return page(writePostPage(source, formOf(hub, {})));
-}
-
-export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const source = writableSource(hub, pathId(req.params), req.viewer);
-  return submitted(hub, req, (form) => writePostPage(source, form), (values, files) =>
-    writePost(hub, { ...values, sourceId: String(source.id) }, files, req));
-}
-
-export async function showChangePost(hub: Hub, { params, viewer }: MemberRequest): Promise<Reply> {
-  const post = changeablePost(hub, pathId(params), viewer);
-  return page(changePostPage(post, formOf(hub, await valuesOf(post))));
-}
-
-export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const post = changeablePost(hub, pathId(req.params), req.viewer);
-  return submitted(hub, req, (form) => changePostPage(post, form), (values, files) =>
-    rewritePost(hub, post.id, values, files, req));
-}
-
-/** Does what the form asks for and leads to the post; on a refusal the form comes again with what was typed. */
-async function submitted(
-  hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
-  act: (values: Values, files: ReceivedFile[]) => Promise<WholePost>,
-): Promise<Reply> {
-  const typed = new Map<string, string[]>();
-  try {
-    const post = await receiveUpload(hub, req, ({ files }) => act(firstValues(typed), files), typed);
-    return seeOther(`/posts/${post.id}`);
-  } catch (error) {
-    const problem = toHttpError(error);
-    if (problem.status === 500 || typed.size === 0) throw error;
-    if (problem !== error) { // trouble of the hub's own, such as a full disk, that the form survives
-      hub.log.error('post not stored', errorFields(error));
-      noteError(hub, error);
-    }
-    return page(again(formOf(hub, firstValues(typed), problem)), problem.status, problem.headers);
-  }
-}
-
-function formOf({ config }: Hub, values: Values, problem?: HttpError): PostForm {
-  const size = byteSize(config.uploadMaxBytes);
-  const filesHint = `up to ${MAX_FILES}: images, PDF, plain text or Markdown, ${size} each`;
-  return { values, filesHint, ...(problem && { problem }) };
-}
-
-/** The post as its form shows it: as text where it was written as text, else as markup. */
-async function valuesOf({ title, contentHtml, url }: WholePost): Promise<Values> {
-  const text = await paragraphsToText(contentHtml);
-  const content = text ?? contentHtml;
-  return { title, content, contentType: text === undefined ? 'text/html' : 'text/plain', url: url ?? '' };
 }

@@ -1,11 +1,9 @@
 import { byteSize, day, duration, html, type Html } from '../../platform/http/html.ts';
-import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
+import type { Page } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { attachmentPath, contentOnPage, listedAttachments, type LinkHub } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
-import { FILE_EXTENSIONS } from '../attachments/recognise-file.ts';
-import type { Source } from '../sources/source-store.ts';
 import type { Post, WholePost } from './post-store.ts';
 
 type Timeline = {
@@ -60,7 +58,7 @@ function postItem(post: Post, withSource: boolean, isRead: boolean): Html {
 const PRIVATE = html`<span class="tag">private</span>`;
 
 /** Stands beside a file that is kept away from readers. */
-const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
+export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
 /** One post, whole. */
 export function postPage(hub: LinkHub, post: WholePost, may: { delete: boolean; change: boolean }): Page {
@@ -159,70 +157,4 @@ function nothingHere({ typed, next, isFirstPage, viewer, unreadOnly }: Timeline)
   if (!isFirstPage) return html`<p class="empty">There are no older posts. <a href="/">Newest posts</a></p>`;
   const hint = viewer && html`<a href="/sources">Add a source</a>, and its posts will appear here.`;
   return html`<p class="empty">There are no posts yet. ${hint}</p>`;
-}
-
-/** What was typed before and what is wrong with it. */
-export type PostForm = { values: Record<string, string>; filesHint: string; problem?: HttpError };
-
-/** A form for a new post. */
-export function writePostPage(source: Source, form: PostForm): Page {
-  const main = html`
-<header class="page-head"><h1>Write a post</h1><p class="meta">for ${source.title}</p></header>
-<form method="post" action="/sources/${source.id}/posts" enctype="multipart/form-data" class="stack">
-  ${fields(form)}
-  <div class="actions"><button>Publish</button> <a class="quiet" href="/sources/${source.id}">Cancel</a></div>
-</form>`;
-  return { title: 'Write a post', main };
-}
-
-/** The same for a post that is there, with its files. */
-export function changePostPage(post: WholePost, form: PostForm): Page {
-  const files = post.attachments.filter(({ kind }) => kind === 'native');
-  const main = html`
-<header class="page-head"><h1>Edit post</h1></header>
-<form method="post" action="/posts/${post.id}/edit" enctype="multipart/form-data" class="stack">
-  ${fields(form)}
-  <div class="actions"><button>Save</button> <a class="quiet" href="/posts/${post.id}">Cancel</a></div>
-</form>
-${files.length > 0 && html`
-<section class="attachments"><h2>Files</h2><ul class="files">${files.map(removableFile)}</ul></section>`}`;
-  return { title: 'Edit post', main };
-}
-
-const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');
-
-function fields({ values, filesHint, problem }: PostForm): Html {
-  const isHtml = values['contentType'] === 'text/html';
-  return html`
-  ${problem && formProblem(problem)}
-  ${problem && html`<p class="hint">What you typed is still here. Please choose the files again.</p>`}
-  <label>Title <input name="title" value="${values['title']}" required maxlength="500"></label>
-  <label>Text
-    <textarea name="content" rows="12" class="text" maxlength="400000">
-${values['content']}</textarea></label>
-  <details ${(isHtml || values['url']) && html`open`}>
-    <summary>Format and link</summary>
-    <div class="stack">
-      <label>Format
-        <select name="contentType">
-          <option value="text/plain">plain text</option>
-          <option value="text/html" ${isHtml && html`selected`}>HTML</option>
-        </select></label>
-      <label>Link to a page <span class="optional">optional</span>
-        <input name="url" value="${values['url']}" maxlength="2000" inputmode="url" autocapitalize="none"
-          spellcheck="false" placeholder="https://"></label>
-    </div>
-  </details>
-  <label>Files <span class="optional">${filesHint}</span>
-    <input type="file" name="attachments" multiple accept="${EXTENSIONS}"></label>`;
-}
-
-function removableFile({ id, filename, bytes, scan }: Attachment): Html {
-  return html`
-  <li>
-    <form method="post" action="/attachments/${id}/delete">
-      ${filename} <small>${byteSize(bytes ?? 0)}</small> ${scan === 'infected' && INFECTED}
-      <button class="link" aria-label="Remove ${filename}">Remove</button>
-    </form>
-  </li>`;
 }

@@ -79,6 +79,8 @@ export function createCallHandler(options: CallHandlerOptions) {
       throw new HttpError(405, `${method} is not allowed here.`, { headers: { allow: found.allow.join(', ') } });
     }
     requireSameOrigin(req, method, caller);
+    const { signedOut } = found.route;
+    if (signedOut && !caller.viewer) return signedOut(requestFor(exchange, found.route, found.params));
     requireAccess(found.route, caller, req);
     return found.route.handler(requestFor(exchange, found.route, found.params) as MemberRequest);
   };

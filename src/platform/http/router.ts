@@ -46,6 +46,8 @@ type RouteOptions = {
   cached?: boolean;
   /** The handler checks a bearer token that is none of the hub's API tokens. Its viewer is always nobody. */
   checksBearer?: boolean;
+  /** What answers in the place of 401 where nobody is signed in: a form whose words are not to be lost. */
+  signedOut?: Handler<HubRequest>;
   /** Answered under any host name: for those who look after the hub, and know it by names of their own. */
   anyHost?: boolean;
 };
@@ -57,6 +59,7 @@ export type Route = {
   summary: string;
   handler: Handler<MemberRequest>;
   cached: boolean;
+  signedOut?: Handler<HubRequest>;
   checksBearer: boolean;
   anyHost: boolean;
 };
@@ -74,11 +77,12 @@ export function route<A extends Access>(
   access: A,
   summary: string,
   handler: Handler<RequestFor<A>>,
-  { cached = false, checksBearer = false, anyHost = false }: RouteOptions = {},
+  { cached = false, checksBearer = false, anyHost = false, signedOut }: RouteOptions = {},
 ): Route {
   const [method = '', path = ''] = pattern.split(' ');
   // A handler for anybody takes any request; one for members is called only after the viewer has been checked.
-  return { method, path, access, summary, handler: handler as Handler<MemberRequest>, cached, checksBearer, anyHost };
+  const own = { handler: handler as Handler<MemberRequest>, ...(signedOut && { signedOut }) };
+  return { method, path, access, summary, ...own, cached, checksBearer, anyHost };
 }
 
 export type Match = { route: Route; params: Record<string, string> } | { allow: string[] } | undefined;

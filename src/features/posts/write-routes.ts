@@ -1,0 +1,159 @@
+import { DAY, MINUTE } from '../../platform/clock.ts';
+import { toHttpError } from '../../platform/http/answer-request.ts';
+import { byteSize } from '../../platform/http/html.ts';
+import { pathId } from '../../platform/http/input.ts';
+import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
+import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import { errorFields } from '../../platform/log.ts';
+import { hashSecret, signText } from '../../platform/secrets.ts';
+import { accounts } from '../accounts/account-store.ts';
+import { signInAgain } from '../accounts/sign-in-again.ts';
+import { firstValues, MAX_FILES, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
+import { noteError } from '../errors/error-store.ts';
+import { hubSeed } from '../hub/hub-seed-store.ts';
+import { takeTurn, type Hub } from '../hub/hub.ts';
+import type { NamedLimit } from '../hub/limits.ts';
+import { drafts, type Draft, type DraftFields } from './draft-store.ts';
+import { changeablePost, writableSource } from './post-access.ts';
+import type { WholePost } from './post-store.ts';
+import { paragraphsToText, rewritePost, writePost } from './write-post.ts';
+import { changePostPage, writePostPage, type PostForm } from './write-views.ts';
+
+/** How long a form can be sent by somebody whose session has ended: longer than most sessions. */
+const PROOF_LIFETIME = 60 * DAY;
+/** Of an account, by forms that came after its session ended. */
+const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };
+
+export function showWritePost(hub: Hub, req: MemberRequest): Reply {
+  const source = writableSource(hub, pathId(req.params), req.viewer);
+  const draft = openDraft(hub, req);
+  return page(writePostPage(source, formOf(hub, req, draft?.fields ?? {}, { savedAt: draft?.savedAt })));
+}
+
+export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const source = writableSource(hub, pathId(req.params), req.viewer);
+  return submitted(hub, req, (form) => writePostPage(source, form), (values, files) =>
+    writePost(hub, { ...values, sourceId: String(source.id) }, files, req));
+}
+
+export async function showChangePost(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const post = changeablePost(hub, pathId(req.params), req.viewer);
+  const draft = openDraft(hub, req);
+  const values = draft?.fields ?? await valuesOf(post);
+  return page(changePostPage(post, formOf(hub, req, values, { savedAt: draft?.savedAt })));
+}
+
+export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const post = changeablePost(hub, pathId(req.params), req.viewer);
+  return submitted(hub, req, (form) => changePostPage(post, form), (values, files) =>
+    rewritePost(hub, post.id, values, files, req));
+}
+
+export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {
+  const form = pageOf(req);
+  drafts(hub).remove(req.viewer.id, form);
+  return seeOther(form);
+}
+
+/**
+ * Does what the form asks for and leads to the post. On a refusal what was typed is kept as a draft, and the form comes
+ * again with it; where the session ended meanwhile, once the same account has signed in.
+ */
+async function submitted(
+  hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
+  act: (values: DraftFields, files: ReceivedFile[]) => Promise<WholePost>,
+): Promise<Reply> {
+  const typed = new Map<string, string[]>();
+  try {
+    const post = await receiveUpload(hub, req, ({ files }) => act(firstValues(typed), files), typed);
+    drafts(hub).remove(req.viewer.id, pageOf(req));
+    return seeOther(`/posts/${post.id}`);
+  } catch (error) {
+    const problem = toHttpError(error);
+    if (problem.status === 500 || typed.size === 0) throw error;
+    if (problem.status === 401) return keptUntilSignIn(hub, req, req.viewer.id, firstValues(typed));
+    if (problem !== error) { // trouble of the hub's own, such as a full disk, that the form survives
+      hub.log.error('post not stored', errorFields(error));
+      noteError(hub, error);
+    }
+    keepDraft(hub, req, firstValues(typed));
+    return page(again(formOf(hub, req, firstValues(typed), { problem })), problem.status, problem.headers);
+  }
+}
+
+/** The form holds the words too: trouble with the disk is not made worse. */
+function keepDraft(hub: Hub, req: MemberRequest, typed: DraftFields): void {
+  try {
+    drafts(hub).save(req.viewer.id, pageOf(req), fieldsOf(typed));
+  } catch (error) {
+    hub.log.warn('draft not kept', errorFields(error));
+  }
+}
+
+/** What came after the session had ended. Its words are read only where the form proves whom it was shown to. */
+export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply> {
+  const accountId = provenAccount(hub, req);
+  if (accountId === undefined) throw new HttpError(401, 'Sign in first.');
+  takeTurn(hub, LATE_FORMS, String(accountId));
+  const fileBytes = hub.config.uploadMaxBytes;
+  const limits = { ...MULTIPART_SHAPE, bytes: 4 * fileBytes + MULTIPART_SHAPE.fieldBytes, fileBytes, files: MAX_FILES };
+  const skipFile = async (): Promise<void> => {};
+  return keptUntilSignIn(hub, req, accountId, firstValues(await readMultipart(req, limits, skipFile)));
+}
+
+/** Keeps the words for nobody but that account, and answers with the form for signing in, which leads back to them. */
+function keptUntilSignIn(hub: Hub, req: HubRequest, accountId: number, typed: DraftFields): Reply {
+  const form = pageOf(req);
+  const secret = hub.db.write('keep late form', () => accounts(hub).find(accountId)?.disabledAt === null
+    ? drafts(hub).savePending(accountId, form, fieldsOf(typed)) : undefined);
+  if (secret === undefined) throw new HttpError(401, 'Sign in first.');
+  const note = 'What you wrote has been kept for a day. Sign in with the same account, and it is in the form again. ' +
+    'Please choose the files again.';
+  return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note });
+}
+
+/** The draft of a form, if there is one; one that waited for its account to sign in is made one. */
+function openDraft(hub: Hub, req: MemberRequest): Draft | undefined {
+  const [form, kept] = [pageOf(req), req.query.get('kept')];
+  if (kept) hub.db.write('adopt draft', () => drafts(hub).adopt(req.viewer.id, form, kept));
+  return drafts(hub).find(req.viewer.id, form);
+}
+
+/** The path of the form's page, by that or by where it is sent. */
+function pageOf({ path, params }: HubRequest): string {
+  return path.startsWith('/sources/') ? `/sources/${pathId(params)}/write` : `/posts/${pathId(params)}/edit`;
+}
+
+function fieldsOf({ title = '', content = '', contentType = '', url = '' }: DraftFields): DraftFields {
+  return { title, content, contentType, url };
+}
+
+/** Proves for a while to whom the hub has shown a form: all that it allows is to keep words for that account. */
+function proofFor(hub: Hub, accountId: number, form: string, until: number): string {
+  return `${accountId}.${until}.${signText(`draft ${accountId} ${form} ${until}`, hubSeed(hub))}`;
+}
+
+function provenAccount(hub: Hub, req: HubRequest): number | undefined {
+  const proof = req.query.get('draft') ?? '';
+  const [accountId = NaN, until = NaN] = proof.split('.', 2).map(Number);
+  if (!Number.isSafeInteger(accountId) || !(until > hub.clock())) return undefined;
+  return hashSecret(proof) === hashSecret(proofFor(hub, accountId, pageOf(req), until)) ? accountId : undefined;
+}
+
+function formOf(
+  hub: Hub, req: MemberRequest, values: DraftFields,
+  about: { savedAt?: number | undefined; problem?: HttpError },
+): PostForm {
+  const size = byteSize(hub.config.uploadMaxBytes);
+  const filesHint = `up to ${MAX_FILES}: images, PDF, plain text or Markdown, ${size} each`;
+  const proof = proofFor(hub, req.viewer.id, pageOf(req), hub.clock() + PROOF_LIFETIME);
+  return { values, filesHint, proof, ...about };
+}
+
+/** The post as its form shows it: as text where it was written as text, else as markup. */
+async function valuesOf({ title, contentHtml, url }: WholePost): Promise<DraftFields> {
+  const text = await paragraphsToText(contentHtml);
+  const content = text ?? contentHtml;
+  return { title, content, contentType: text === undefined ? 'text/html' : 'text/plain', url: url ?? '' };
+}

@@ -1,0 +1,163 @@
+// Protects what somebody is writing: neither a refusal nor the end of a session loses it, and nobody else gets it.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { DAY } from '../src/platform/clock.ts';
+import { addPost, itemsAt, leave, numberIn } from './support/accounts.ts';
+import { createClient, type Client } from './support/client.ts';
+import type { Hub } from './support/hub.ts';
+import { hubWithOwnPosts, ownSource, sendForm } from './support/own-posts.ts';
+
+const TYPED = { title: 'Owls at dusk', content: 'Five of them.\n<Two> young.', contentType: 'text/plain', url: '' };
+
+async function hubOfWriters(t: TestContext, env: Record<string, string> = {}) {
+  const { hub, ada } = await hubWithOwnPosts(t, env);
+  const bob = await hub.person('bob');
+  const sourceId = await ownSource(bob);
+  return { hub, ada, bob, sourceId, write: `/sources/${sourceId}/write` };
+}
+
+/** Where the form on that page is sent. */
+async function actionOf(client: Client, path: string): Promise<string> {
+  const { status, text } = await client.page(path);
+  assert.equal(status, 200);
+  const action = /<form method="post" action="([^"]+)" enctype/.exec(text)?.[1];
+  assert.ok(action, 'a form with files');
+  return action.replaceAll('&amp;', '&');
+}
+
+/** The address behind the sign-in of that page, which the person goes through. */
+async function signInOn(hub: Hub, page: string, username: string): Promise<{ browser: Client; next: string }> {
+  const next = /name="next" value="([^"]*)"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
+  assert.ok(next);
+  const browser = createClient(hub.address);
+  const signedIn = await browser.form('/sign-in', { username, password: hub.password, next });
+  assert.equal(signedIn.status, 303);
+  return { browser, next: signedIn.headers.get('location') ?? '' };
+}
+
+const drafts = (hub: Hub) => numberIn(hub, 'SELECT COUNT(*) FROM drafts WHERE pending_hash IS NULL');
+
+test('a post that was refused is there when the form is opened again, until it is published', async (t) => {
+  const { hub, ada, bob, sourceId, write } = await hubOfWriters(t);
+  const action = await actionOf(bob, write);
+  const refused = await sendForm(hub, bob, action, { ...TYPED, url: 'no address' }, []);
+  assert.equal(refused.status, 422);
+
+  const again = await bob.page(write);
+  assert.match(again.text, /value="Owls at dusk"/);
+  assert.match(again.text, /Five of them\.\r?\n&lt;Two(?:>|&gt;) young/);
+  assert.match(again.text, /choose (?:the )?files again/i);
+  assert.doesNotMatch((await ada.page(write)).text, /Owls at dusk/, 'an administrator is somebody else');
+  assert.equal((await sendForm(hub, bob, action, TYPED, [])).status, 303);
+  assert.equal(drafts(hub), 0);
+  assert.doesNotMatch((await bob.page(write)).text, /Owls at dusk/);
+  assert.equal((await itemsAt(bob, `/api/posts?source=${sourceId}`)).length, 1);
+});
+
+test('a changed post is kept likewise, and may be discarded', async (t) => {
+  const { hub, bob, sourceId } = await hubOfWriters(t);
+  const edit = `/posts/${await addPost(bob, sourceId, 'As it was')}/edit`;
+  await sendForm(hub, bob, await actionOf(bob, edit), { ...TYPED, url: 'no address' }, []);
+  assert.match((await bob.page(edit)).text, /value="Owls at dusk"/);
+  const discarded = await bob.form(`${edit}/discard`);
+  assert.deepEqual([discarded.status, discarded.headers.get('location')], [303, edit]);
+  assert.match((await bob.page(edit)).text, /value="As it was"/);
+  assert.equal(drafts(hub), 0);
+});
+
+test('what is sent after the session ended is in the form again once the same account has signed in', async (t) => {
+  const { hub, bob, sourceId, write } = await hubOfWriters(t);
+  const action = await actionOf(bob, write);
+  hub.passTime(31 * DAY);
+  const answer = await sendForm(hub, bob, action, TYPED, [{ name: 'a.txt', content: 'a file' }]);
+  assert.equal(answer.status, 401);
+  assert.match(answer.text, /<h1>Your session has ended<\/h1>/);
+  assert.match(answer.text, /files again/);
+  assert.doesNotMatch(answer.text, /Five of them/, 'whoever sits there next reads nothing');
+  assert.equal(drafts(hub), 0, 'not before somebody has signed in');
+
+  const { browser, next } = await signInOn(hub, answer.text, 'bob');
+  const form = await browser.page(next);
+  assert.match(form.text, /value="Owls at dusk"/);
+  assert.match(form.text, /files again/);
+  assert.match((await browser.page(write)).text, /value="Owls at dusk"/, 'from now on it is a draft like any other');
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 1);
+  assert.equal((await sendForm(hub, browser, await actionOf(browser, write), TYPED, [])).status, 303);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
+  assert.equal((await itemsAt(browser, `/api/posts?source=${sourceId}`)).length, 1);
+});
+
+test('who signs in as somebody else gets nothing of it, and the owner still does', async (t) => {
+  const { hub, bob, write } = await hubOfWriters(t);
+  const action = await actionOf(bob, write);
+  await bob.delete('/api/session');
+  const answer = await sendForm(hub, bob, action, TYPED, []);
+  assert.equal(answer.status, 401);
+
+  const { browser: ada, next } = await signInOn(hub, answer.text, 'ada');
+  assert.doesNotMatch((await ada.page(next)).text, /Owls at dusk/);
+  assert.doesNotMatch((await ada.get('/api/account/export')).text, /Owls at dusk/);
+  const { browser } = await signInOn(hub, answer.text, 'bob');
+  assert.match((await browser.page(next)).text, /value="Owls at dusk"/);
+});
+
+test('only who was shown the form can have words kept, for a while, and not at other forms', async (t) => {
+  const { hub, ada, bob, sourceId, write } = await hubOfWriters(t);
+  const action = await actionOf(bob, write);
+  const other = await ownSource(ada);
+  await bob.delete('/api/session');
+  const [, proof = ''] = action.split('?');
+  const forged = [
+    `/sources/${sourceId}/posts`, `/sources/${other}/posts?${proof}`, `/posts/1/edit?${proof}`,
+    action.replace(/draft=\d+/, 'draft=1'), `${action}0`, `/sources/${sourceId}/posts?draft=2.9999999999999.x`,
+  ];
+  for (const path of forged) {
+    const answer = await sendForm(hub, bob, path, TYPED, []);
+    assert.equal(answer.status, 401, path);
+    assert.doesNotMatch(answer.text, /files again/, path);
+  }
+  const elsewhere = await fetch(hub.address + action, { method: 'POST', headers: { 'sec-fetch-site': 'cross-site' } });
+  assert.equal(elsewhere.status, 403);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
+  hub.passTime(60 * DAY);
+  await sendForm(hub, bob, action, TYPED, []);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0, 'the form is two months old');
+});
+
+test('words that wait for somebody to sign in are few, take turns, and are gone after a day', async (t) => {
+  const { hub, bob, write } = await hubOfWriters(t);
+  const action = await actionOf(bob, write);
+  await bob.delete('/api/session');
+  const statuses: number[] = [];
+  for (let n = 0; n < 12; n++) statuses.push((await sendForm(hub, bob, action, TYPED, [])).status);
+  assert.deepEqual(statuses, [...Array(10).fill(401), 429, 429]);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 3);
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
+});
+
+test('nothing is kept for an account that is disabled or has left', async (t) => {
+  const { hub, ada, bob, write } = await hubOfWriters(t);
+  const action = await actionOf(bob, write);
+  await ada.patch('/api/admin/accounts/2', { disabled: true, currentPassword: hub.password });
+  assert.equal((await sendForm(hub, bob, action, TYPED, [])).status, 401);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
+});
+
+test('an account has ten drafts at most, in its export, and they go with it', async (t) => {
+  const { hub, bob, sourceId } = await hubOfWriters(t);
+  for (let n = 0; n < 12; n++) {
+    const edit = `/posts/${await addPost(bob, sourceId, `Post ${n}`)}/edit`;
+    const { status } = await sendForm(hub, bob, edit, { ...TYPED, title: `Draft ${n}`, url: 'no address' }, []);
+    assert.equal(status, 422);
+    hub.passTime(1000);
+  }
+  assert.equal(drafts(hub), 10);
+  const data = (await bob.get('/api/account/export')).json<{ drafts: { form: string; title: string; savedAt: string }[] }>();
+  assert.deepEqual(data.drafts.map(({ title }) => title), Array.from({ length: 10 }, (_, n) => `Draft ${n + 2}`));
+  await bob.delete(`/api/sources/${sourceId}`);
+  await hub.work();
+  assert.equal((await leave(hub, bob)).status, 204);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
+});
