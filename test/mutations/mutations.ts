@@ -1131,8 +1131,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'ids of posts are not given again',
     file: 'migrations/0010_posts.sql',
-    from: 'INTEGER PRIMARY KEY AUTOINCREMENT',
-    to: 'INTEGER PRIMARY KEY',
+    from: 'CREATE TABLE posts (\n  id           INTEGER PRIMARY KEY AUTOINCREMENT',
+    to: 'CREATE TABLE posts (\n  id           INTEGER PRIMARY KEY',
     test: 'test/ids.test.ts',
     name: 'the newest source, post and attachment are deleted, and the next ones have new ids',
   },
