@@ -32,6 +32,7 @@ CREATE TABLE feeds (
   host          TEXT    NOT NULL,    -- of the URL; never two requests to one host at once
   site_url      TEXT,
   description   TEXT,
+  credentials   TEXT,                -- its origin and what to tell it (HTTP Basic), sealed; NULL: no password
   etag          TEXT,
   last_modified TEXT,
   ttl           INTEGER,             -- ms; what the document itself asks to wait between requests

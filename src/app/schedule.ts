@@ -4,6 +4,7 @@ import { tellTroubles } from '../features/alerts/raise-alerts.ts';
 import { tidyCache } from '../features/attachments/remote-cache.ts';
 import { scanUnscanned } from '../features/attachments/scan-file.ts';
 import { removeAbandonedUploads, sweepUploads } from '../features/attachments/upload-files.ts';
+import { sealFeedPasswords } from '../features/feeds/feed-passwords.ts';
 import { planDueSyncs } from '../features/feeds/sync-source.ts';
 import { watchBackups, watchEnds, watchErrors, watchSpace, watchWorker } from '../features/health/watch-troubles.ts';
 import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
@@ -43,6 +44,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   inSteps('forget old webhook events', MINUTE, removeOldEvents),
   inSteps('forget replaced webhook secrets', HOUR, removeExpiredSecrets),
   inSteps('seal webhook secrets', HOUR, sealSecrets),
+  inSteps('seal passwords of feeds', HOUR, sealFeedPasswords),
 
   { name: 'watch errors', everyMs: MINUTE, run: watchErrors },
   { name: 'watch free space', everyMs: MINUTE, run: watchSpace },

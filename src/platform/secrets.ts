@@ -61,9 +61,9 @@ export function sealSecret(secret: string, key: KeyObject | null, context: strin
 /** The secret; also one stored without a key while there is one now. Throws SealedSecretError. */
 export function openSecret(stored: string, key: KeyObject | null, context: string): string {
   if (stored.startsWith(PLAIN)) return stored.slice(PLAIN.length);
-  if (!stored.startsWith(SEALED)) throw new SealedSecretError('a stored webhook secret has an unknown format');
+  if (!stored.startsWith(SEALED)) throw new SealedSecretError('a stored secret has an unknown format');
   if (key === null) {
-    throw new SealedSecretError('webhook secrets are stored encrypted, and there is no key to decrypt them: '
+    throw new SealedSecretError('secrets are stored encrypted, and there is no key to decrypt them: '
       + 'set HUB_SECRET_KEY_FILE to the file they were encrypted with');
   }
   return decrypt(bytesOf(stored.slice(SEALED.length)), key, context);
@@ -84,7 +84,7 @@ function decrypt(sealed: Buffer, key: KeyObject, context: string): string {
   try {
     decipher.final();
   } catch (cause) {
-    throw new SealedSecretError('a webhook secret cannot be decrypted: HUB_SECRET_KEY_FILE holds another key than the '
+    throw new SealedSecretError('a stored secret cannot be decrypted: HUB_SECRET_KEY_FILE holds another key than the '
       + 'one it was encrypted with, or the stored text was changed', { cause });
   }
   return opened.toString('utf8');
@@ -94,7 +94,7 @@ function decrypt(sealed: Buffer, key: KeyObject, context: string): string {
 function bytesOf(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.toString('base64url') === text && bytes.length >= NONCE_BYTES + TAG_BYTES) return bytes;
-  throw new SealedSecretError('a stored webhook secret is damaged');
+  throw new SealedSecretError('a stored secret is damaged');
 }
 
 function boundTo(context: string): Buffer {

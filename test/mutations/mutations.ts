@@ -1808,6 +1808,7 @@ export const MUTATIONS: Mutation[] = [
   },
 
 
+
   // Confinement.
   {
     promise: 'of /proc only single files are readable',

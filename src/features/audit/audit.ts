@@ -29,6 +29,7 @@ const AUDIT_EVENTS = {
   'set-up-link.created': 'A link for the first account was printed',
   'source.created': 'A source was added',
   'source.deleted': 'A source was deleted',
+  'source.password-changed': 'The password of a feed was given, replaced or taken back',
   'source.paused': 'A source was paused',
   'source.renamed': 'A source was given another title',
   'source.resumed': 'A source was resumed',

@@ -38,10 +38,10 @@ export class FeedGoneError extends Error {}
 
 /**
  * `discover`: a web page is answered with the feed that it advertises. `recognise`: of a large one only its title.
- * `totalMs`: less time than usual.
+ * `totalMs`: less time than usual. `authorization`: for the origin of the address, and no other one.
  */
 type FetchOptions = Within & { discover: boolean; recognise?: boolean };
-type Within = { totalMs?: number; signal?: AbortSignal };
+type Within = { authorization?: string | undefined; totalMs?: number; signal?: AbortSignal };
 
 /**
  * Fetches and reads one feed. Every error's message is for the owner of the source; it is a FeedGoneError after 410, a
@@ -55,9 +55,9 @@ export async function fetchFeed(
   const askedFor = freshnessMs(headers, hub.clock()) ?? 0;
   // Without validators nobody asked whether anything changed, and 304 answers nothing.
   const isConditional = validators.etag !== null || validators.lastModified !== null;
-  const stays = permanentAddress(url, response);
+  const stays = permanentAddress(url, response, within);
   if (response.status === 304 && isConditional) return { feed: null, url: stays, validators, askedFor };
-  requireSuccess(response, hub.clock());
+  requireSuccess(response, hub.clock(), within);
   const bodyHash = createHash('sha256').update(response.body).digest('hex');
   const fresh = { etag: usable(headers.etag), lastModified: usable(headers['last-modified']), bodyHash };
   if (bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
@@ -69,6 +69,7 @@ export async function fetchFeed(
   } catch (error) {
     const advertised = discover && error instanceof NotAFeedError ? advertisedFeed(response) : undefined;
     if (!advertised) throw error;
+    requireSameOrigin(url, advertised, within);
     return fetchFeed(hub, advertised, NO_VALIDATORS, { discover: false, recognise, ...within });
   }
 }
@@ -86,7 +87,7 @@ function request(
   return outbound({ url, headers, maxBytes: MAX_BYTES, refuse, ...within });
 }
 
-function requireSuccess({ status, url, headers }: OutboundResponse, now: number): void {
+function requireSuccess({ status, url, headers }: OutboundResponse, now: number, { authorization }: Within): void {
   if (status >= 200 && status < 300) return;
   const host = new URL(url).host;
   if (status === 410) throw new FeedGoneError(`${host} reports that this feed is permanently gone (410).`);
@@ -95,11 +96,22 @@ function requireSuccess({ status, url, headers }: OutboundResponse, now: number)
     const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // no source is put off for longer
     throw new RetryLaterError(`${host} asks the hub to wait (${status}).`, at);
   }
-  throw new Error(`${host} answered ${status}${MEANINGS[status] ?? ''}.`);
+  const known = authorization !== undefined && status === 401;
+  throw new Error(`${host} answered ${status}${known ? WRONG_PASSWORD : MEANINGS[status] ?? ''}.`);
 }
 
+/** A password is for the server that its owner has named. */
+function requireSameOrigin(url: string, advertised: string, { authorization }: Within): void {
+  const [asked, other] = [new URL(url), new URL(advertised)];
+  if (authorization === undefined || asked.origin === other.origin) return;
+  throw new Error(`The page at ${asked.host} names a feed at another address, ${other.host}, which is not told the `
+    + 'password. Give the address of that feed itself.');
+}
+
+const WRONG_PASSWORD = ': it does not accept the user name and password';
+
 const MEANINGS: Record<number, string> = {
-  401: ': it requires signing in, which the hub cannot do',
+  401: ': it requires a user name and password',
   403: ': it refuses access',
   404: ': there is nothing at this address',
   500: ': it has an internal error',
@@ -108,9 +120,13 @@ const MEANINGS: Record<number, string> = {
   504: ': the server behind it is too slow',
 };
 
-/** Where to ask from now on. A move from https to http is followed, but not remembered. */
-function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse): string {
+/**
+ * Where to ask from now on. A move from https to http is followed, but not remembered; nor is one to where the password
+ * of a feed does not belong.
+ */
+function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse, { authorization }: Within): string {
   if (movedPermanentlyTo === null) return url;
+  if (authorization !== undefined && new URL(url).origin !== new URL(movedPermanentlyTo).origin) return url;
   return url.startsWith('https:') && !movedPermanentlyTo.startsWith('https:') ? url : movedPermanentlyTo;
 }
 

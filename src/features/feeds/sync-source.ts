@@ -13,6 +13,7 @@ import { posts } from '../posts/post-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState, type SyncState } from '../sources/sync-state-store.ts';
 import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
+import { authorizationFor } from './feed-passwords.ts';
 import { lastingItems } from './feed-values.ts';
 
 /** For a host that ran out of time at the last try, so that those who hang keep nobody long. */
@@ -67,7 +68,8 @@ async function fetchUnlessGone(
 ): Promise<FetchedFeed | undefined> {
   // The last try of a job is given its whole time: a host that is only slow is not lost.
   const isShort = source.timedOut === 1 && job.attempts < job.maxAttempts;
-  const within = { signal, ...(isShort && { totalMs: SLOW_HOST_MS }) };
+  const authorization = authorizationFor(hub, source);
+  const within = { signal, authorization, ...(isShort && { totalMs: SLOW_HOST_MS }) };
   try {
     return await fetchFeed(hub, source.url, source, { discover: source.lastSuccessAt === null, ...within });
   } catch (error) {
@@ -123,8 +125,8 @@ const MANY_ITEMS = 150;
 export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
 
 /** Opens the feed at an address, or the one that a page there advertises. Errors are for whoever named it. */
-export async function openFeed(hub: Hub, address: string): Promise<OpenedFeed> {
-  const fetched = await fetchFeed(hub, address, NO_VALIDATORS, { discover: true, recognise: true });
+export async function openFeed(hub: Hub, address: string, authorization: string | undefined): Promise<OpenedFeed> {
+  const fetched = await fetchFeed(hub, address, NO_VALIDATORS, { discover: true, recognise: true, authorization });
   const { url, feed, isPartial } = fetched;
   const title = feed?.title ?? '';
   if (isPartial || (feed?.items.length ?? 0) > MANY_ITEMS) return { url, title, store: () => {} }; // it is due at once

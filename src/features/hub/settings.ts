@@ -128,7 +128,8 @@ export const SETTINGS = {
   },
   hubSecretKey: {
     name: 'HUB_SECRET_KEY', parse: sealingKey, default: null, secret: 'bytes', seeHandbook: 'webhook-secrets',
-    meaning: 'file of 32 to 4096 random bytes, the key that encrypts webhook secrets in the database',
+    meaning: 'file of 32 to 4096 random bytes, the key that encrypts webhook secrets and passwords of feeds in the ' +
+      'database',
   },
   hubStopCommand: {
     name: 'HUB_STOP_COMMAND', parse: shellCommand, default: null,

@@ -5,6 +5,7 @@ import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { audit, type By } from '../audit/audit.ts';
+import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
 import { metLimit, once, takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
@@ -31,12 +32,12 @@ const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
  * feed that this owner follows already, 422 for what is no readable feed, 429 when asked too often.
  */
 export async function addSource(hub: Hub, values: Record<string, unknown>, by: By): Promise<AddedSource> {
-  const { kind, url, title, visibility } = readNewSource(values);
+  const { kind, url, title, visibility, password } = readNewSource(values);
   if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // before anything is fetched
-  const opened = url === null ? null : await openWanted(hub, url, by.viewer.id);
+  const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);
   const named = { title: title ?? opened?.title ?? '', titleIsOwn: title !== undefined };
   const source = { ownerId: by.viewer.id, kind, visibility, ...named };
-  return hub.db.write('add source', () => storeSource(hub, source, opened, by));
+  return hub.db.write('add source', () => storeSource(hub, source, opened, password, by));
 }
 
 /** How many sources an account may still add. */
@@ -50,18 +51,24 @@ export function tooManySources(hub: Hub): HttpError {
   return metLimit(hub, 'sources-max', 0, reason);
 }
 
-async function openWanted(hub: Hub, url: string, ownerId: number): Promise<OpenedFeed> {
+async function openWanted(
+  hub: Hub, url: string, ownerId: number, password: FeedPassword | null,
+): Promise<OpenedFeed> {
   refuseDuplicate(hub, url, ownerId);
   takeTurn(hub, ADD_LIMIT, String(ownerId));
-  const opened = await slots(hub)(() => openFeed(hub, url).catch(refuseUnreadable));
+  const authorization = password ? basicAuthorization(password) : undefined;
+  const opened = await slots(hub)(() => openFeed(hub, url, authorization).catch(refuseUnreadable));
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
 }
 
 /** In a transaction. */
-function storeSource(hub: Hub, source: NewSource, opened: OpenedFeed | null, by: By): AddedSource {
+function storeSource(
+  hub: Hub, source: NewSource, opened: OpenedFeed | null, password: FeedPassword | null, by: By,
+): AddedSource {
   if (opened) refuseDuplicate(hub, opened.url, source.ownerId);
   if (sourcesLeft(hub, source.ownerId) === 0) throw tooManySources(hub);
   const id = sources(hub).create(source, opened && { url: opened.url, nextSyncAt: hub.clock() });
+  if (password) keepPassword(hub, id, password);
   opened?.store(id);
   const webhook = source.kind === 'webhook' ? createWebhook(hub, id) : null;
   audit(hub, 'source.created', by, { kind: 'source', id, name: source.title });
@@ -89,11 +96,20 @@ function sentence(message: string): string {
   return /[.!?]$/.test(capital) ? capital : `${capital}.`;
 }
 
+/** Bytes, of the user name of a feed too. */
+const PASSWORD_MAX = 1_024;
+
 /** Characters. What is longer is refused before any expression or parser looks at it. */
 export const ADDRESS_MAX = 2_000;
 
 /** A source as somebody asks for it. `url` is null for kinds that are not fetched; they have a title. */
-export type WantedSource = { kind: SourceKind; url: string | null; title: string | undefined; visibility: Visibility };
+export type WantedSource = {
+  kind: SourceKind;
+  url: string | null;
+  title: string | undefined;
+  visibility: Visibility;
+  password: FeedPassword | null;
+};
 
 /** A source to be added, out of a JSON object or form; 422 with all that is wrong with it. */
 export function readNewSource(values: Record<string, unknown>): WantedSource {
@@ -102,9 +118,29 @@ export function readNewSource(values: Record<string, unknown>): WantedSource {
   const url = kind === 'feed' ? readAddress(input) : null;
   const rule = { max: TITLE_MAX };
   const title = kind === 'feed' ? input.optionalText('title', rule) : input.text('title', rule);
-  const visibility = input.optionalChoice('visibility', VISIBILITIES) ?? 'public';
+  const password = readPassword(input) ?? null;
+  if (password && kind !== 'feed') input.refuse('username', 'is for feeds alone.');
+  const visibility = readVisibility(input, password !== null);
   input.done();
-  return { kind, url, title, visibility };
+  return { kind, url, title, visibility: visibility ?? 'public', password };
+}
+
+/** User name and password of a feed; null where both are empty or null, undefined where there is nothing of them. */
+export function readPassword(input: Input): FeedPassword | null | undefined {
+  const given = ['username', 'password'].map((name) => input.value(name));
+  if (given.every((value) => value === undefined || value === '')) return input.has('username') ? null : undefined;
+  const [username, password] = ['username', 'password'].map((name) => input.secret(name, 1, PASSWORD_MAX));
+  if (/[:\p{Cc}]/u.test(username ?? '')) input.refuse('username', 'must not contain colons or control characters.');
+  if (/\p{Cc}/u.test(password ?? '')) input.refuse('password', 'must not contain control characters.');
+  return { username: username ?? '', password: password ?? '' };
+}
+
+/** Who may see it; what is behind a password never is for everyone. */
+export function readVisibility(input: Input, hasPassword: boolean): Visibility | undefined {
+  const visibility = input.optionalChoice('visibility', VISIBILITIES);
+  const isOpen = hasPassword && visibility === 'public';
+  if (isOpen) input.refuse('visibility', 'must be private: the feed is behind a password.');
+  return hasPassword ? 'private' : visibility;
 }
 
 function readKind(values: Record<string, unknown>): SourceKind {

@@ -6,24 +6,31 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { bytesLeft } from '../attachments/receive-upload.ts';
 import { audit, type AuditDetail, type AuditEvent, type By } from '../audit/audit.ts';
+import { keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
 import { settleFailedSyncs, syncSoon } from '../feeds/sync-source.ts';
 import { enqueue, takeTurn, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { changingReaders } from '../posts/update-readers.ts';
-import { manageableSource, sources, TITLE_MAX, VISIBILITIES, type Source } from '../sources/source-store.ts';
-import { sourcesLeft } from './add-source.ts';
+import { manageableSource, sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
+import { readPassword, readVisibility, sourcesLeft } from './add-source.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 
 const SYNC_LIMIT: NamedLimit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
 
-type Change = { title: string | undefined; visibility: Source['visibility'] | undefined; paused: boolean | undefined };
+type Change = {
+  title: string | undefined;
+  visibility: Source['visibility'] | undefined;
+  paused: boolean | undefined;
+  /** Null takes it back. */
+  password: FeedPassword | null | undefined;
+};
 
-/** Changes title or visibility, pauses or resumes. The source as it is then. */
+/** Changes title, visibility or a feed's password, pauses or resumes. The source as it is then. */
 export function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Source {
   const source = manageableSource(hub, id, by.viewer);
-  const change = readChange(values);
+  const change = readChange(source, values);
   const apply = (): Source => {
     applyChange(hub, source, change, by);
     return sources(hub).find(id) ?? source;
@@ -33,11 +40,15 @@ export function changeSource(hub: Hub, id: number, values: Record<string, unknow
 }
 
 /** What is to be changed; what is absent stays. 422 with all that is wrong. */
-function readChange(values: Record<string, unknown>): Change {
+function readChange(source: Source, values: Record<string, unknown>): Change {
   const input = createInput(values);
+  const password = readPassword(input);
+  if (password && source.kind !== 'feed') input.refuse('username', 'is for feeds alone.');
+  const hasPassword = password === undefined ? source.hasPassword === 1 : password !== null;
   const change = {
+    password,
     title: values['title'] === undefined ? undefined : input.text('title', { max: TITLE_MAX }),
-    visibility: input.optionalChoice('visibility', VISIBILITIES),
+    visibility: readVisibility(input, hasPassword),
     paused: input.optionalFlag('paused'),
   };
   input.done();
@@ -45,7 +56,7 @@ function readChange(values: Record<string, unknown>): Change {
 }
 
 /** In a transaction. */
-function applyChange(hub: Hub, source: Source, { title, visibility, paused }: Change, by: By): void {
+function applyChange(hub: Hub, source: Source, { title, visibility, paused, password }: Change, by: By): void {
   const record = (event: AuditEvent, detail?: AuditDetail): void =>
     audit(hub, event, by, { kind: 'source', id: source.id, name: source.title }, detail);
 
@@ -56,6 +67,11 @@ function applyChange(hub: Hub, source: Source, { title, visibility, paused }: Ch
   if (visibility !== undefined && visibility !== source.visibility) {
     sources(hub).setVisibility(source.id, visibility);
     record('source.visibility-changed', { visibility });
+  }
+  if (password !== undefined && (password || source.hasPassword)) {
+    keepPassword(hub, source.id, password);
+    record('source.password-changed');
+    if (source.state !== 'paused') syncSoon(hub, source);
   }
   if (paused !== undefined && paused !== (source.state === 'paused')) {
     if (paused) pause(hub, source);

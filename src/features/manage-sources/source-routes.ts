@@ -106,6 +106,7 @@ export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: As
     state: source.state,
     paused: source.state === 'paused',
     ...(isFollowed === null ? {} : { followed: isFollowed }),
+    ...(isOwner && kind === 'feed' ? { hasPassword: source.hasPassword === 1 } : {}),
     // The address of a feed may hold a secret in its query.
     ...(isOwner ? { url: feedUrl, stateReason: source.stateReason, nextSyncAt: isoTime(source.nextSyncAt) } : {}),
     ...(webhook ? { webhook: { state: webhook.state, lastEventAt: isoTime(webhook.lastEventAt) } } : {}),
@@ -151,12 +152,18 @@ function listing(hub: Hub, viewer: Viewer | null, query: URLSearchParams, form: 
 export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   try {
-    const { source, webhook } = await addSource(hub, { kind: 'feed', ...values }, req);
+    const { source, webhook } = await addSource(hub, { kind: 'feed', ...withPassword(values) }, req);
     if (webhook) return page(newWebhookPage(source, webhook), 201, { 'cache-control': 'no-store' });
     return seeOther(`/sources/${source.id}`);
   } catch (problem) {
     return listingAgain(hub, req, problem, { values });
   }
+}
+
+/** What a form says of a feed's password: nothing where its fields are empty. With one a feed is private. */
+function withPassword({ username, password, ...values }: Record<string, string>): Record<string, string> {
+  return username || password ? { ...values, username: username ?? '', password: password ?? '', visibility: 'private' }
+    : values;
 }
 
 export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -195,9 +202,10 @@ function webhookOf(hub: Hub, { id, kind }: Source): Html | null {
 
 export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
-  const { title, visibility } = await readForm(req);
+  const { title, visibility, username, password, forget } = withPassword(await readForm(req));
+  const forgotten = forget ? { username: null, password: null } : {};
   try {
-    changeSource(hub, id, { title, visibility }, req);
+    changeSource(hub, id, { title, visibility, username, password, ...forgotten }, req);
     return seeOther(`/sources/${id}`);
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;

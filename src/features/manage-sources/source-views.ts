@@ -39,11 +39,12 @@ function addForm({ values = {}, opml, problem }: AddForm): Html {
   <label>Address of a feed, or of a site that has one
     <input name="url" value="${values['url']}" required maxlength="2000" inputmode="url" autocapitalize="none"
       spellcheck="false" placeholder="https://example.org/feed.xml"></label>
-  <details ${(values['title'] || values['visibility'] === 'private') && html`open`}>
-    <summary>Title and visibility</summary>
+  <details ${(values['title'] || values['visibility'] === 'private' || values['username']) && html`open`}>
+    <summary>Title, visibility and password</summary>
     <label>Title <span class="optional">optional, else the feed’s own</span>
       <input name="title" value="${values['title']}" maxlength="200"></label>
     ${visibilityChoice(values['visibility'] ?? 'public')}
+    ${passwordFields(values['username'], 'if the feed wants one; its posts are then for you alone')}
   </details>
   <button>Follow</button>
 </form>`;
@@ -73,6 +74,16 @@ function visibilityChoice(chosen: string): Html {
         <option value="public" ${chosen === 'public' && html`selected`}>everyone</option>
         <option value="private" ${chosen === 'private' && html`selected`}>only you</option>
       </select></label>`;
+}
+
+/** A password is never shown, not even the one that was just typed. */
+function passwordFields(username: string | undefined, when: string): Html {
+  return html`
+    <label>User name at the publisher <span class="optional">${when}</span>
+      <input name="username" value="${username}" maxlength="1024" autocomplete="off" autocapitalize="none"
+        spellcheck="false"></label>
+    <label>Password at the publisher
+      <input name="password" type="password" maxlength="1024" autocomplete="new-password"></label>`;
 }
 
 function opmlSection({ opml, problem }: AddForm): Html {
@@ -168,15 +179,27 @@ function ownerPanel({ source, isSyncing, webhook, problem }: SourceDetail): Html
     <a class="quiet" href="/sources/${source.id}/delete">Delete</a>
   </div>
   <details ${problem && html`open`}>
-    <summary>Title and visibility</summary>
+    <summary>Title and ${source.kind === 'feed' ? 'access' : 'visibility'}</summary>
     <form method="post" action="/sources/${source.id}" class="stack">
       ${problem && formProblem(problem)}
       <label>Title <input name="title" value="${source.title}" required maxlength="200"></label>
-      ${visibilityChoice(source.visibility)}
+      ${source.hasPassword ? keptPassword() : visibilityChoice(source.visibility)}
+      ${source.kind === 'feed' && passwordFields('', source.hasPassword
+        ? 'leave empty to keep the one that the hub has' : 'if the feed wants one; its posts are then for you alone')}
       <button>Save</button>
     </form>
+    ${source.hasPassword === 1 && html`
+    <form method="post" action="/sources/${source.id}">
+      <input type="hidden" name="forget" value="1">
+      <button class="secondary">Forget user name and password</button>
+    </form>`}
   </details>
 </section>`;
+}
+
+function keptPassword(): Html {
+  return html`
+      <p>The hub tells the publisher a user name and password, therefore only you can read these posts.</p>`;
 }
 
 function syncFacts({ feedUrl, state, lastSuccessAt, nextSyncAt }: Source, isSyncing: boolean): Html {
@@ -221,6 +244,9 @@ export function transferPage(source: Source, { values = {}, problem }: AddForm):
   ${source.kind === 'webhook' && html`
   <p>You still know its secret. The new owner is asked to create a new one; yours stays valid for 24 hours after that,
     or until another one is created.</p>`}
+  ${source.hasPassword === 1 && html`
+  <p>The hub goes on using the user name and password that you gave it for this feed. The new owner cannot see them, but
+    profits from them: make the hub forget them first if that is not what you want.</p>`}
   ${problem && formProblem(problem)}
   <form method="post" class="stack">
     <label>Sign-in name of the new owner

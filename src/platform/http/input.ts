@@ -22,6 +22,8 @@ export type Input = {
   optionalInteger(name: string, min: number, max: number): number | undefined;
   /** Text taken as it is: no trimming, any characters; `min` and `max` are UTF-8 bytes. */
   secret(name: string, min: number, max: number): string;
+  /** Whether there is such a member, whatever it holds. */
+  has(name: string): boolean;
   /** A member of any kind; undefined for null too. */
   value(name: string): unknown;
   /** Text taken as it is, of at most `max` characters (UTF-16 units); lone surrogates become U+FFFD. */
@@ -73,6 +75,7 @@ export function createInput(values: JsonObject, { pointer = '', label = labelOf,
     optionalFlag: (name) => readFlag(values[name], refusing(name)),
     optionalInteger: (name, min, max) => readInteger(values[name], min, max, refusing(name)),
     secret: (name, min, max) => readSecret(values[name], min, max, refusing(name)) ?? '',
+    has: (name) => values[name] !== undefined,
     value: (name) => values[name] ?? undefined,
     prose: (name, max) => readProse(values[name], max, refusing(name)),
     amount: (name) => readAmount(values[name], refusing(name)),

@@ -10,7 +10,7 @@ export { OutboundError };
 
 /**
  * Of the headers only Accept, Accept-Language, If-None-Match and If-Modified-Since are sent, along all redirects
- * (validators belong to the answer at their end); Authorization and Cookie never are.
+ * (validators belong to the answer at their end); Cookie never is, and `authorization` to the origin of `url` alone.
  * `maxBytes` limits the body both as it comes and unpacked. `refuse` may say why a URL is not to be fetched, also one
  * that a redirect leads to: asked before its name is looked up (then without addresses), and again after. `totalMs`
  * can only make the usual time shorter.
@@ -18,6 +18,7 @@ export { OutboundError };
 type OutboundRequest = {
   url: string;
   headers?: Record<string, string>;
+  authorization?: string | undefined;
   maxBytes: number;
   totalMs?: number; // less than usual
   signal?: AbortSignal;
@@ -100,7 +101,7 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
       assertWanted(url, [], request);
       const addresses = await resolveTarget(url, who, guard, signal);
       assertWanted(url, addresses.map(({ address }) => address), request);
-      const headers = headersFor(request.headers ?? {}, userAgent);
+      const headers = headersFor(url, request, userAgent);
       return exchange({ url, who, addresses, headers, maxBytes: request.maxBytes, headerMs, idleMs, signal });
     });
   }
@@ -129,9 +130,13 @@ function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined
   };
 }
 
-function headersFor(given: Record<string, string>, userAgent: string): Record<string, string> {
-  const sent = Object.entries(given).filter(([name]) => HEADERS_SENT_ON.has(name.toLowerCase()));
-  return { 'User-Agent': userAgent, 'Accept-Encoding': ACCEPT_ENCODING, ...Object.fromEntries(sent) };
+function headersFor(url: URL, request: OutboundRequest, userAgent: string): Record<string, string> {
+  const given = Object.entries(request.headers ?? {}).filter(([name]) => HEADERS_SENT_ON.has(name.toLowerCase()));
+  const isAsked = url.origin === new URL(request.url).origin;
+  return {
+    'User-Agent': userAgent, 'Accept-Encoding': ACCEPT_ENCODING, ...Object.fromEntries(given),
+    ...(isAsked && request.authorization !== undefined && { Authorization: request.authorization }),
+  };
 }
 
 /** Where a redirect leads, or undefined when the answer is not one. */
