@@ -1,37 +1,44 @@
 import { SESSION_COOKIE } from '../features/accounts/sign-in.ts';
+import type { Config } from '../features/hub/read-config.ts';
 import { cookieName } from '../platform/http/headers.ts';
-import { json, type Reply } from '../platform/http/reply.ts';
-import { route, type Access, type Route } from '../platform/http/router.ts';
+import { json, statusTitle, type Reply } from '../platform/http/reply.ts';
+import { route, type Route } from '../platform/http/router.ts';
+import type { ApiOperation } from './api-operations.ts';
 
-const PROBLEM = { $ref: '#/components/responses/Problem' };
+type Info = Pick<Config, 'version' | 'baseUrl' | 'metricsToken'>;
 
-/** The answer of a method that did what it should, as far as the method tells. */
-const SUCCESS: Record<string, string> = { GET: '200', POST: '2XX', PUT: '2XX', PATCH: '200', DELETE: '204' };
+/** What is known of operations, by route; and the schemas that they name. */
+type Contents = { operations: Readonly<Record<string, ApiOperation>>; schemas: object };
+
+type Requirement = Record<string, string[]>;
 
 /** The routes and one more, which describes those under /api as OpenAPI 3.1. */
-export function withOpenApi(routes: Route[], { version, baseUrl }: { version: string; baseUrl: string }): Route[] {
+export function withOpenApi(routes: Route[], info: Info): Route[] {
   const own = route('GET /api/openapi.json', 'public', 'This description, as OpenAPI 3.1', describe, { cached: true });
   const all = [...routes, own];
   let reply: Reply | undefined;
   return all;
 
-  function describe(): Reply {
-    return (reply ??= json(openApi(all, { version, baseUrl })));
+  async function describe(): Promise<Reply> {
+    const [{ API }, { SCHEMAS }] = await Promise.all([import('./api-operations.ts'), import('./api-schemas.ts')]);
+    return (reply ??= json(openApi(all, { operations: API, schemas: SCHEMAS }, info)));
   }
 }
 
 /** An OpenAPI 3.1 document of the routes under /api. */
-export function openApi(routes: Route[], { version, baseUrl }: { version: string; baseUrl: string }) {
+export function openApi(routes: Route[], { operations, schemas }: Contents, info: Info) {
+  const { version, baseUrl } = info;
   const byPath = Map.groupBy(routes.filter(({ path }) => path.startsWith('/api/')), ({ path }) => template(path));
-  const paths = [...byPath].map(([path, group]) => [path, Object.fromEntries(group.map(operation))]);
+  const described = (one: Route) => describeOperation(one, operations[`${one.method} ${one.path}`], info);
   return {
     openapi: '3.1.1',
     info: { title: 'Content Hub', version },
     servers: [{ url: baseUrl }],
-    paths: Object.fromEntries(paths),
+    paths: Object.fromEntries([...byPath].map(([path, group]) => [path, Object.fromEntries(group.map(described))])),
     components: {
-      responses: { Problem: problemResponse },
-      schemas: { Problem: problemSchema },
+      responses: { Problem: problem('Refused, for a reason that any request may meet (406, 421, 429), or trouble of ' +
+        'the hub’s own (500, 503, 507). 429 and 503 say in Retry-After when to come again.') },
+      schemas,
       securitySchemes: securitySchemes(baseUrl.startsWith('https:')),
     },
   };
@@ -42,15 +49,19 @@ function template(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-function operation({ method, path, access, summary }: Route) {
-  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name);
-  const parameters = names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
+function describeOperation(of: Route, operation: ApiOperation = { answers: {} }, info: Info) {
+  const { method, path, access, summary } = of;
+  const { query = {}, body } = operation;
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) =>
+    ({ name, in: 'path', required: true, schema: { type: 'string' } }));
+  const inQuery = Object.entries(query).map(([name, schema]) => ({ name, in: 'query', schema }));
   return [method.toLowerCase(), {
     operationId: operationId(method, path),
     summary: access === 'admin' ? `${summary} (administrators)` : summary,
-    ...(parameters.length > 0 ? { parameters } : {}),
-    security: securityOf(access),
-    responses: { [SUCCESS[method] ?? '2XX']: { description: 'Done.' }, default: PROBLEM },
+    parameters: [...inPath, ...inQuery],
+    ...(body && { requestBody: { required: true, content: contentOf(body) } }),
+    security: securityOf(of, operation, info),
+    responses: { ...answersOf(of, operation, info), default: PROBLEM },
   }];
 }
 
@@ -61,38 +72,62 @@ function operationId(method: string, path: string): string {
 }
 
 /** Any one of the ways to prove who one is; the empty one where anybody may call. */
-function securityOf(access: Access): Record<string, string[]>[] {
-  const proofs = [{ session: [] }, { token: [] }];
+function securityOf({ access }: Route, { proof }: ApiOperation, { metricsToken }: Info): Requirement[] {
+  if (proof === 'none') return [{}];
+  if (proof === 'metrics') return metricsToken === null ? [{}] : [{ metrics: [] }];
+  if (proof === 'signature') return [{ signature: [] }, { githubSignature: [] }];
+  const roles = access === 'admin' ? ['admin'] : [];
+  const proofs = proof === 'session' ? [{ session: roles }] : [{ session: roles }, { token: roles }];
   return access === 'public' ? [{}, ...proofs] : proofs;
 }
 
 function securitySchemes(secure: boolean) {
+  const header = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description });
   return {
     session: { type: 'apiKey', in: 'cookie', name: cookieName(SESSION_COOKIE, secure) },
     token: { type: 'http', scheme: 'bearer', description: 'An API token, hub_…' },
+    metrics: { type: 'http', scheme: 'bearer', description: 'METRICS_TOKEN' },
+    signature: header('webhook-signature', 'Standard Webhooks 1.0, with webhook-id and webhook-timestamp'),
+    githubSignature: header('X-Hub-Signature-256', 'As GitHub signs, with X-GitHub-Delivery'),
   };
 }
 
-const problemSchema = {
-  type: 'object',
-  required: ['type', 'title', 'status', 'detail'],
-  properties: {
-    type: { type: 'string' },
-    title: { type: 'string' },
-    status: { type: 'integer' },
-    detail: { type: 'string' },
-    errors: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['pointer', 'detail'],
-        properties: { pointer: { type: 'string' }, detail: { type: 'string' } },
-      },
-    },
-  },
-};
+/** The answers of an operation: to what was done, and to what was refused for a reason of its own. */
+function answersOf(of: Route, operation: ApiOperation, info: Info): Record<string, object> {
+  const done = Object.entries(operation.answers).map(([status, body]) =>
+    [status, { description: statusTitle(Number(status)), ...(body && { content: contentOf(body) }) }]);
+  const refused = refusalsOf(of, operation, info).map((status) => [status, { ...PROBLEM, description: statusTitle(status) }]);
+  return Object.fromEntries([...done, ...refused]);
+}
 
-const problemResponse = {
-  description: 'The request was refused (RFC 9457).',
-  content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
-};
+/** Statuses that the route, the query or the body brings with it, and those named in the operation. */
+function refusalsOf(
+  { method, path, access, checksBearer }: Route, operation: ApiOperation, { metricsToken }: Info,
+): number[] {
+  const { query, body, answers, refusals = [], proof } = operation;
+  const isRead = method === 'GET';
+  const isForMetrics = proof === 'metrics' && metricsToken !== null;
+  const isForm = body !== undefined && ('application/json' in body || 'multipart/form-data' in body);
+  const isJson = answers[200] && 'application/json' in answers[200];
+  return [
+    ...(query || isForm ? [400] : []),
+    ...(!checksBearer || isForMetrics ? [401] : []), // an unknown API token, on public routes too
+    ...(!isRead || access === 'admin' ? [403] : []), // sent from another site, or by somebody who may not
+    ...(path.includes(':') ? [404] : []),
+    ...(isRead && isJson ? [406] : []),
+    ...(body ? [413, 415] : []),
+    ...(body && proof !== 'signature' ? [422] : []),
+    ...refusals,
+  ];
+}
+
+function contentOf(body: Readonly<Record<string, object>>): Record<string, object> {
+  return Object.fromEntries(Object.entries(body).map(([mediaType, schema]) => [mediaType, { schema }]));
+}
+
+const PROBLEM = { $ref: '#/components/responses/Problem' };
+
+/** An answer that says why (RFC 9457). */
+function problem(description: string) {
+  return { description, content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } };
+}

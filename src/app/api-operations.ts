@@ -1,0 +1,166 @@
+import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hub.ts';
+import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
+import { JOB_STATES } from '../platform/jobs/job-queue.ts';
+import {
+  anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
+} from './api-schemas.ts';
+
+/** A body by its media types. */
+export type Content = Readonly<Record<string, Schema>>;
+
+/** What is known of an operation beside its route; `refusals` are those that do not follow from the rest. */
+export type ApiOperation = {
+  query?: Record<string, Schema>;
+  body?: Content;
+  /** What it answers when it did what it should, by status; null where that has no body. */
+  answers: Record<number, Content | null>;
+  refusals?: number[];
+  /** What its handler asks for in the place of session or token. */
+  proof?: 'none' | 'session' | 'metrics' | 'signature';
+};
+
+const SHORT = { ...integer, minimum: 1, maximum: 100, default: 30 };
+const PAGE = { limit: SHORT, cursor: { ...text, description: 'The `next` of the page before' } };
+
+const as = (mediaType: string, schema: Schema = text): Content => ({ [mediaType]: schema });
+const json = (schema: Schema): Content => as('application/json', schema);
+const done = (name: string): Record<number, Content> => ({ 200: json(named(name)) });
+const created = (name: string): Record<number, Content> => ({ 201: json(named(name)) });
+const NOTHING = { 204: null };
+const UNCHANGED = { 304: null };
+
+const list = (name: string, query: Record<string, Schema> = {}): ApiOperation =>
+  ({ query: { ...PAGE, ...query }, answers: { 200: json(listOf(name)) } });
+
+const LOGIN = { username: text, password: { ...text, format: 'password' } };
+const PASSWORD = LOGIN.password;
+const UPLOAD = [404, 409, 503, 507];
+const FILES = { attachments: array({ ...text, format: 'binary' }) };
+
+const POST = {
+  title: text, content: text, contentType: { ...choice(['text/plain', 'text/html']), default: 'text/plain' },
+  url: orNull(text), publishedAt: time,
+};
+const TITLED = { title: text, visibility };
+const NEW_POST = { sourceId: id, title: POST.title };
+
+/** Every operation of the API by its route. */
+export const API: Readonly<Record<string, ApiOperation>> = {
+  'POST /api/accounts': {
+    body: json(object({ invitation: text, ...LOGIN }, { displayName: { ...text, maxLength: DISPLAY_NAME_MAX } })),
+    answers: created('Account'), refusals: [409, 410, 429], proof: 'none',
+  },
+  'POST /api/session': { body: json(object(LOGIN)), answers: done('Account'), refusals: [429], proof: 'none' },
+  'DELETE /api/session': { answers: NOTHING, proof: 'session' },
+  'GET /api/account': { answers: done('Account') },
+  'PATCH /api/account': {
+    body: json(object({}, { displayName: text, currentPassword: PASSWORD, newPassword: PASSWORD })),
+    answers: done('Account'), refusals: [429],
+  },
+  'DELETE /api/account': {
+    body: json(object({ password: PASSWORD, confirmation: { ...text, const: 'DELETE' } })),
+    answers: NOTHING, refusals: [409, 429],
+  },
+  'GET /api/account/export': { answers: done('AccountExport') },
+  'GET /api/tokens': { answers: { 200: json(listOf('Token')) } },
+  'POST /api/tokens': { body: json(object({ name: { ...text, maxLength: 80 } })), answers: created('NewToken') },
+  'DELETE /api/tokens/:id': { answers: NOTHING },
+
+  'GET /api/invitations': list('Invitation'),
+  'POST /api/invitations': {
+    body: json(object({}, {
+      role, hours: { ...integer, minimum: 1, maximum: INVITATION_HOURS.max, default: INVITATION_HOURS.standard },
+    })),
+    answers: created('NewInvitation'),
+  },
+  'DELETE /api/invitations/:id': { answers: NOTHING },
+
+  'GET /api/notifications': list('Notification', { unread: choice(['0', '1']) }),
+  'POST /api/notifications/read': {
+    body: json(object({}, { ids: array(id), all: { ...flag, const: true } })), answers: NOTHING,
+  },
+
+  'GET /api/sources': { ...list('Source'), answers: { 200: json(listOf('Source')), ...UNCHANGED } },
+  'POST /api/sources': {
+    body: json({ anyOf: [
+      object({ kind: choice(['feed']), url: { ...text, description: 'Of a feed, or of a page that names one' } }, TITLED),
+      object({ kind: choice(['webhook', 'native']), title: text }, { visibility }),
+    ] }),
+    answers: created('Source'), refusals: [409, 429],
+  },
+  'GET /api/sources.opml': { answers: { 200: as('text/x-opml') } },
+  'POST /api/sources/import': {
+    body: { ...as('text/x-opml'), ...as('application/xml') }, answers: done('Imported'),
+  },
+  'GET /api/sources/:id': { answers: { ...done('Source'), ...UNCHANGED } },
+  'PATCH /api/sources/:id': {
+    body: json(object({}, { ...TITLED, paused: flag })), answers: done('Source'),
+  },
+  'DELETE /api/sources/:id': { answers: NOTHING },
+  'POST /api/sources/:id/sync': { answers: { 202: json(named('Source')) }, refusals: [409, 429] },
+  'POST /api/sources/:id/transfer': {
+    body: json(object({ username: text })), answers: done('Source'), refusals: [409],
+  },
+  'POST /api/sources/:id/webhook/rotate': { answers: done('WebhookAccess'), refusals: [409] },
+  'PUT /api/sources/:id/follow': { answers: NOTHING },
+  'DELETE /api/sources/:id/follow': { answers: NOTHING },
+
+  'GET /api/posts': {
+    query: {
+      ...PAGE, source: { ...id, description: 'Its posts alone' }, q: { ...text, description: 'Words to search for' },
+      unread: choice(['0', '1']),
+    },
+    answers: { 200: json(listOf('Post')), ...UNCHANGED }, refusals: [404],
+  },
+  'GET /api/posts/:id': { answers: { ...done('Post'), ...UNCHANGED } },
+  'POST /api/posts': {
+    body: {
+      ...json(object(NEW_POST, POST)), ...as('multipart/form-data', object(NEW_POST, { ...POST, ...FILES })),
+    },
+    answers: created('Post'), refusals: UPLOAD,
+  },
+  'PATCH /api/posts/:id': { body: json(object({}, POST)), answers: done('Post'), refusals: [409] },
+  'DELETE /api/posts/:id': { answers: NOTHING },
+  'POST /api/posts/:id/attachments': {
+    body: as('multipart/form-data', object(FILES)),
+    answers: { 201: json(object({ items: array(named('Attachment')) })) }, refusals: UPLOAD,
+  },
+  'DELETE /api/attachments/:id': { answers: NOTHING, refusals: [409] },
+  'PUT /api/posts/:id/read': { answers: NOTHING },
+  'DELETE /api/posts/:id/read': { answers: NOTHING },
+  'GET /api/history': list('HistoryEntry'),
+  'DELETE /api/history': { answers: NOTHING },
+
+  'POST /api/webhooks/:id': {
+    body: json(named('WebhookEvent')), answers: { 202: json(object({ accepted: flag })) },
+    refusals: [401, 410, 429, 503], proof: 'signature',
+  },
+  'GET /api/health': {
+    query: { probe: { ...choice(['live', 'ready']), default: 'ready' } },
+    answers: {
+      200: json({ anyOf: [named('Health'), named('Alive')] }), 503: json(named('Unready')),
+    },
+    proof: 'none',
+  },
+  'GET /api/metrics': {
+    answers: { 200: { ...as('text/plain'), ...as('application/openmetrics-text') } }, proof: 'metrics',
+  },
+  'GET /api/openapi.json': { answers: { 200: json(anything), ...UNCHANGED }, proof: 'none' },
+
+  'GET /api/admin/accounts': list('ListedAccount'),
+  'GET /api/admin/alerts': list('AlertDelivery', { state: choice(DELIVERY_STATES) }),
+  'GET /api/admin/audit': {
+    query: {
+      ...PAGE, act: { ...text, description: 'Such as post.created' },
+      actor: { ...text, description: 'A name' }, target: { ...text, description: 'A kind, or kind:id' },
+      from: { ...text, description: 'A day, or a time' }, to: { ...text, description: 'A day, which counts, or a time' },
+      format: { ...choice(['json', 'jsonl', 'csv']), default: 'json' },
+    },
+    answers: { 200: { ...json(listOf('AuditRecord')), ...as('application/x-ndjson'), ...as('text/csv') } },
+  },
+  'GET /api/admin/errors': list('ErrorEvent'),
+  'GET /api/admin/jobs': list('Job', { state: choice(JOB_STATES) }),
+  'POST /api/admin/jobs/:id/retry': { answers: done('Job'), refusals: [409] },
+  'DELETE /api/admin/jobs/:id': { answers: NOTHING, refusals: [409] },
+  'GET /api/admin/webhooks': list('Webhook'),
+};

@@ -1,0 +1,136 @@
+import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
+import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
+import { JOB_STATES } from '../platform/jobs/job-queue.ts';
+
+/** A schema as in JSON Schema 2020-12. */
+export type Schema = { readonly [keyword: string]: unknown };
+
+export const text: Schema = { type: 'string' };
+export const integer: Schema = { type: 'integer' };
+export const flag: Schema = { type: 'boolean' };
+export const anything: Schema = { type: 'object', additionalProperties: true };
+export const id: Schema = { type: 'integer', minimum: 1 };
+export const time: Schema = { type: 'string', format: 'date-time' };
+export const role: Schema = choice(['admin', 'member']);
+export const visibility: Schema = choice(VISIBILITIES);
+
+/** One of these words. */
+export function choice(values: readonly string[]): Schema {
+  return { type: 'string', enum: values };
+}
+
+/** That type, or null. */
+export function orNull(schema: Schema): Schema {
+  return { ...schema, type: [schema['type'], 'null'] };
+}
+
+/** An object with these members, and perhaps those others. */
+export function object(required: Record<string, Schema>, optional: Record<string, Schema> = {}): Schema {
+  return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } };
+}
+
+export function array(items: Schema): Schema {
+  return { type: 'array', items };
+}
+
+/** The schema of that name in SCHEMAS. */
+export function named(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** One page of a list; `next` is the cursor of the page after it. */
+export function listOf(name: string): Schema {
+  return object({ items: array(named(name)), next: orNull(text) });
+}
+
+const account = { id, username: text, displayName: text, role, createdAt: time };
+const token = { id, name: text, createdAt: time };
+const titled = object({ id, title: text });
+const age = { ageSeconds: integer };
+const webhookState = choice(['active', 'silent', 'disabled']);
+
+/** What the API takes and gives, by name. */
+export const SCHEMAS: Record<string, Schema> = {
+  Problem: object({ type: text, title: text, status: integer, detail: text }, {
+    errors: array(object({ pointer: text, detail: text })),
+    sources: { ...array(titled), description: 'Those that stand in the way of deleting an account' },
+    sourceId: { ...id, description: 'Your source of the same feed' },
+    bytesLeft: { ...integer, description: 'What is left of the quota' },
+    bytesMissing: { ...integer, description: 'What the new owner’s quota is short of, for administrators' },
+  }),
+  Account: object(account),
+  ListedAccount: object({ ...account, sources: integer }),
+  Token: object(token),
+  NewToken: object({ ...token, token: { ...text, description: 'Shown only once' } }),
+  Invitation: object({ id, role, createdAt: time, expiresAt: time }),
+  NewInvitation: object({ id, role, expiresAt: time, url: { ...text, description: 'Shown only once' } }),
+  Notification: object({ id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time) }),
+  Source: object({
+    id, kind: choice(SOURCE_KINDS), title: text, visibility, owner: object({ id, displayName: text }),
+    state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
+    createdAt: time, updatedAt: time,
+  }, {
+    siteUrl: orNull(text), description: orNull(text), // of feeds
+    followed: flag, // for who is signed in
+    url: orNull(text), stateReason: orNull(text), nextSyncAt: orNull(time), // for the owner
+    webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {
+      url: text, secret: { ...text, description: 'Shown only once' },
+    }),
+  }),
+  WebhookAccess: object({ webhook: object({ url: text, secret: text }) }),
+  WebhookEvent: object({
+    type: { ...text, description: 'post.published, post.updated, post.deleted, or another that is only noted' },
+    timestamp: time,
+    data: { ...anything, description: 'An item of JSON Feed 1.1; of a deleted post its id' },
+  }),
+  Imported: object({
+    added: integer, alreadyFollowed: integer, leftOut: integer, refused: array(object({ url: text, reason: text })),
+  }),
+  Attachment: object({
+    id, kind: choice(['native', 'remote']), filename: text, mediaType: orNull(text), bytes: orNull(integer),
+    sha256: orNull(text), url: text, scan: choice(['clean', 'unscanned']),
+  }),
+  Post: object({
+    id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }), title: text, url: orNull(text),
+    author: orNull(text), contentHtml: text, summary: text, publishedAt: time, updatedAt: time, visibility,
+    attachments: array(named('Attachment')),
+  }, { read: { ...flag, description: 'For who is signed in' } }),
+  HistoryEntry: object({ postId: id, title: text, source: titled, readAt: time }),
+  AccountExport: object({
+    exportedAt: time, account: named('Account'),
+    sessions: array(object({ createdAt: time, expiresAt: time })),
+    tokens: array(object({ name: text, createdAt: time })), invitations: array(named('Invitation')),
+    sources: array(named('Source')), posts: array(named('Post')),
+    follows: array(object({ sourceId: id, title: orNull(text), since: time })),
+    history: array(named('HistoryEntry')), notifications: array(named('Notification')),
+    acts: array(named('AuditRecord')),
+  }),
+  AuditRecord: object({
+    id, at: time, act: text, actor: object({ id: orNull(id), name: text }),
+    target: orNull(object({ kind: text, id: orNull(id), name: orNull(text) })),
+    address: orNull(text), detail: anything,
+  }),
+  ErrorEvent: object({
+    id, program: text, message: text, stack: text, count: integer, firstAt: time, lastAt: time,
+  }),
+  Job: object({
+    id, kind: text, subject: orNull(text), lane: orNull(text), state: choice(JOB_STATES), attempts: integer,
+    maxAttempts: integer, lastError: orNull(text), runAt: time, createdAt: time, finishedAt: orNull(time),
+  }),
+  AlertDelivery: object({
+    id, event: text, title: text, body: text, severity: text, suppressed: integer, state: choice(DELIVERY_STATES),
+    attempts: integer, createdAt: time, nextAt: orNull(time), finishedAt: orNull(time), lastError: orNull(text),
+  }),
+  Webhook: object({
+    source: titled, ownerId: id, state: webhookState, lastEventAt: orNull(time), previousSecretUntil: orNull(time),
+    createdAt: time,
+  }),
+  Health: object({
+    ok: flag, failedJobs: integer, database: text, worker: object({ ok: flag, lastSeenSeconds: orNull(integer) }),
+    schemaVersion: integer, oldestDueJobSeconds: integer,
+    lastBackup: orNull(object({ ...age, verified: flag })),
+    lastVerifiedBackup: orNull(object(age)),
+  }),
+  Alive: object({ ok: flag }),
+  Unready: object({ ok: flag, database: text, error: text }),
+};
