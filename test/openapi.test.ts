@@ -27,8 +27,8 @@ test('routes under /api are described with their parameters, access and summary,
     [['id', 'path', true], ['part', 'path', true]],
   );
   assert.match(add?.summary ?? '', /^Add a part/);
-  assert.deepEqual(paths['/api/things/{id}']?.['get']?.security, [{}, { session: [] }, { token: [] }]);
-  assert.deepEqual(paths['/api/things/{id}']?.['delete']?.security, [{ session: [] }, { token: [] }]);
+  assert.deepEqual(paths['/api/things/{id}']?.['get']?.security, [{}, { session: [] }, { token: ['read'] }]);
+  assert.deepEqual(paths['/api/things/{id}']?.['delete']?.security, [{ session: [] }, { token: ['write'] }]);
 });
 
 test('the description lists itself and keeps the other routes as they are', () => {

@@ -1,3 +1,4 @@
+import { TOKEN_SCOPES } from '../features/accounts/account-store.ts';
 import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hub.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { JOB_STATES } from '../platform/jobs/job-queue.ts';
@@ -34,8 +35,17 @@ const list = (name: string, query: Record<string, Schema> = {}): ApiOperation =>
 
 const LOGIN = { username: text, password: { ...text, format: 'password' } };
 const PASSWORD = LOGIN.password;
-const UPLOAD = [404, 409, 503, 507];
+const UPLOAD = [404, 409, 429, 503, 507];
 const FILES = { attachments: array({ ...text, format: 'binary' }) };
+
+/** What takes a session, and its password again. */
+function confirmed(
+  answers: ApiOperation['answers'], required: Record<string, Schema> = {}, optional: Record<string, Schema> = {},
+  refusals: number[] = [],
+): ApiOperation {
+  const body = json(object({ ...required, currentPassword: PASSWORD }, optional));
+  return { body, answers, refusals: [...refusals, 429], proof: 'session' };
+}
 
 const POST = {
   title: text, content: text, contentType: { ...choice(['text/plain', 'text/html']), default: 'text/plain' },
@@ -51,7 +61,11 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     answers: created('Account'), refusals: [409, 410, 429], proof: 'none',
   },
   'POST /api/session': { body: json(object(LOGIN)), answers: done('Account'), refusals: [429], proof: 'none' },
-  'DELETE /api/session': { answers: NOTHING, proof: 'session' },
+  'DELETE /api/session': { answers: NOTHING, refusals: [409], proof: 'session' },
+  'GET /api/sessions': { answers: { 200: json(listOf('Session')) } },
+  'DELETE /api/sessions': confirmed(NOTHING),
+  'GET /api/sessions/:id': { answers: done('Session') },
+  'DELETE /api/sessions/:id': confirmed(NOTHING),
   'GET /api/account': { answers: done('Account') },
   'PATCH /api/account': {
     body: json(object({}, { displayName: text, currentPassword: PASSWORD, newPassword: PASSWORD })),
@@ -59,20 +73,19 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   },
   'DELETE /api/account': {
     body: json(object({ password: PASSWORD, confirmation: { ...text, const: 'DELETE' } })),
-    answers: NOTHING, refusals: [409, 429],
+    answers: NOTHING, refusals: [409, 429], proof: 'session',
   },
   'GET /api/account/export': { answers: done('AccountExport') },
   'GET /api/tokens': { answers: { 200: json(listOf('Token')) } },
-  'POST /api/tokens': { body: json(object({ name: { ...text, maxLength: 80 } })), answers: created('NewToken') },
+  'POST /api/tokens': confirmed(created('NewToken'), { name: { ...text, maxLength: 80 } }, {
+    scope: { ...choice(TOKEN_SCOPES), default: 'write' }, expiresAt: time,
+  }),
   'DELETE /api/tokens/:id': { answers: NOTHING },
 
   'GET /api/invitations': list('Invitation'),
-  'POST /api/invitations': {
-    body: json(object({}, {
-      role, hours: { ...integer, minimum: 1, maximum: INVITATION_HOURS.max, default: INVITATION_HOURS.standard },
-    })),
-    answers: created('NewInvitation'),
-  },
+  'POST /api/invitations': confirmed(created('NewInvitation'), {}, {
+    role, hours: { ...integer, minimum: 1, maximum: INVITATION_HOURS.max, default: INVITATION_HOURS.standard },
+  }),
   'DELETE /api/invitations/:id': { answers: NOTHING },
 
   'GET /api/notifications': list('Notification', { unread: choice(['0', '1']) }),
@@ -83,7 +96,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/sources': { ...list('Source'), answers: { 200: json(listOf('Source')), ...UNCHANGED } },
   'POST /api/sources': {
     body: json({ anyOf: [
-      object({ kind: choice(['feed']), url: { ...text, description: 'Of a feed, or of a page that names one' } }, TITLED),
+      object({ kind: choice(['feed']), url: { ...text, description: 'Of a feed, or of a page with one' } }, TITLED),
       object({ kind: choice(['webhook', 'native']), title: text }, { visibility }),
     ] }),
     answers: created('Source'), refusals: [409, 429],
@@ -148,12 +161,16 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/openapi.json': { answers: { 200: json(anything), ...UNCHANGED }, proof: 'none' },
 
   'GET /api/admin/accounts': list('ListedAccount'),
+  'GET /api/admin/accounts/:id': { answers: done('ListedAccount') },
+  'PATCH /api/admin/accounts/:id': confirmed(done('ListedAccount'), {}, { role, disabled: flag }, [409]),
+  'POST /api/admin/accounts/:id/reset-password': confirmed(created('PasswordLink'), {}, {}, [409]),
   'GET /api/admin/alerts': list('AlertDelivery', { state: choice(DELIVERY_STATES) }),
   'GET /api/admin/audit': {
     query: {
       ...PAGE, act: { ...text, description: 'Such as post.created' },
       actor: { ...text, description: 'A name' }, target: { ...text, description: 'A kind, or kind:id' },
-      from: { ...text, description: 'A day, or a time' }, to: { ...text, description: 'A day, which counts, or a time' },
+      from: { ...text, description: 'A day, or a time' },
+      to: { ...text, description: 'A day, which counts in full, or a time' },
       format: { ...choice(['json', 'jsonl', 'csv']), default: 'json' },
     },
     answers: { 200: { ...json(listOf('AuditRecord')), ...as('application/x-ndjson'), ...as('text/csv') } },

@@ -1,3 +1,4 @@
+import { TOKEN_SCOPES } from '../features/accounts/account-store.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { JOB_STATES } from '../platform/jobs/job-queue.ts';
@@ -44,7 +45,9 @@ export function listOf(name: string): Schema {
 }
 
 const account = { id, username: text, displayName: text, role, createdAt: time };
-const token = { id, name: text, createdAt: time };
+const used = { createdAt: time, lastUsedAt: orNull(time) };
+const token = { id, name: text, scope: choice(TOKEN_SCOPES), ...used, expiresAt: orNull(time) };
+const session = { id, ...used, expiresAt: time, address: orNull(text) };
 const titled = object({ id, title: text });
 const age = { ageSeconds: integer };
 const webhookState = choice(['active', 'silent', 'disabled']);
@@ -59,7 +62,9 @@ export const SCHEMAS: Record<string, Schema> = {
     bytesMissing: { ...integer, description: 'What the new owner’s quota is short of, for administrators' },
   }),
   Account: object(account),
-  ListedAccount: object({ ...account, sources: integer }),
+  ListedAccount: object({ ...account, disabled: flag, sources: integer }),
+  PasswordLink: object({ url: { ...text, description: 'Shown only once' }, expiresAt: time }),
+  Session: object({ ...session, current: { ...flag, description: 'The one by which this is asked' } }),
   Token: object(token),
   NewToken: object({ ...token, token: { ...text, description: 'Shown only once' } }),
   Invitation: object({ id, role, createdAt: time, expiresAt: time }),
@@ -98,8 +103,8 @@ export const SCHEMAS: Record<string, Schema> = {
   HistoryEntry: object({ postId: id, title: text, source: titled, readAt: time }),
   AccountExport: object({
     exportedAt: time, account: named('Account'),
-    sessions: array(object({ createdAt: time, expiresAt: time })),
-    tokens: array(object({ name: text, createdAt: time })), invitations: array(named('Invitation')),
+    sessions: array(object(session)), signInNetworks: array(object({ network: text, lastUsedAt: time })),
+    tokens: array(named('Token')), invitations: array(named('Invitation')),
     sources: array(named('Source')), posts: array(named('Post')),
     follows: array(object({ sourceId: id, title: orNull(text), since: time })),
     history: array(named('HistoryEntry')), notifications: array(named('Notification')),

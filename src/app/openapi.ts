@@ -72,12 +72,13 @@ function operationId(method: string, path: string): string {
 }
 
 /** Any one of the ways to prove who one is; the empty one where anybody may call. */
-function securityOf({ access }: Route, { proof }: ApiOperation, { metricsToken }: Info): Requirement[] {
+function securityOf({ method, access }: Route, { proof }: ApiOperation, { metricsToken }: Info): Requirement[] {
   if (proof === 'none') return [{}];
   if (proof === 'metrics') return metricsToken === null ? [{}] : [{ metrics: [] }];
   if (proof === 'signature') return [{ signature: [] }, { githubSignature: [] }];
-  const roles = access === 'admin' ? ['admin'] : [];
-  const proofs = proof === 'session' ? [{ session: roles }] : [{ session: roles }, { token: roles }];
+  const session = { session: access === 'admin' ? ['admin'] : [] };
+  const scope = access === 'admin' ? 'admin' : method === 'GET' ? 'read' : 'write';
+  const proofs = proof === 'session' ? [session] : [session, { token: [scope] }];
   return access === 'public' ? [{}, ...proofs] : proofs;
 }
 
@@ -85,7 +86,7 @@ function securitySchemes(secure: boolean) {
   const header = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description });
   return {
     session: { type: 'apiKey', in: 'cookie', name: cookieName(SESSION_COOKIE, secure) },
-    token: { type: 'http', scheme: 'bearer', description: 'An API token, hub_…' },
+    token: { type: 'http', scheme: 'bearer', description: 'An API token, hub_…, of this scope or a wider one' },
     metrics: { type: 'http', scheme: 'bearer', description: 'METRICS_TOKEN' },
     signature: header('webhook-signature', 'Standard Webhooks 1.0, with webhook-id and webhook-timestamp'),
     githubSignature: header('X-Hub-Signature-256', 'As GitHub signs, with X-GitHub-Delivery'),
@@ -96,7 +97,8 @@ function securitySchemes(secure: boolean) {
 function answersOf(of: Route, operation: ApiOperation, info: Info): Record<string, object> {
   const done = Object.entries(operation.answers).map(([status, body]) =>
     [status, { description: statusTitle(Number(status)), ...(body && { content: contentOf(body) }) }]);
-  const refused = refusalsOf(of, operation, info).map((status) => [status, { ...PROBLEM, description: statusTitle(status) }]);
+  const refused = refusalsOf(of, operation, info).map((status) =>
+    [status, { ...PROBLEM, description: statusTitle(status) }]);
   return Object.fromEntries([...done, ...refused]);
 }
 
