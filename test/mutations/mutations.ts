@@ -1936,6 +1936,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'who is not signed in may send 16 KiB of JSON or of a form, members a megabyte',
   },
   {
+    promise: 'no regular expression takes longer than its text is long',
+    file: 'src/features/hub/read-config.ts',
+    from: '/\\s#.*$/',
+    to: '/\\s+#.*$/',
+    test: 'test/linear-regex.test.ts',
+    name: 'every regular expression that stands in src is linear',
+  },
+  {
     promise: 'a long text is sanitised in steps, between which others are answered',
     file: 'src/platform/markup/in-steps.ts',
     from: 'while (read(STEP)) await setImmediate();',

@@ -157,5 +157,5 @@ function isWeaker({ memory, passes }: Parameters): boolean {
 }
 
 function unpadded(bytes: Buffer): string {
-  return bytes.toString('base64').replace(/=+$/, '');
+  return bytes.toString('base64').replace(/={1,2}$/, '');
 }

@@ -115,8 +115,8 @@ export function personNames(written: Iterable<string>): string | null {
 /** The name beside an address, as in `a@example.org (Ann)`, `Ann (a@example.org)` or `Ann <a@example.org>`, or that. */
 function personName(text: string): string {
   if (text.length > MAX_NAME_LENGTH) return excerpt(text, MAX_NAME_LENGTH);
-  const inBrackets = /^\S+@\S+\s*\(([^()]+)\)$/.exec(text)?.[1];
-  const beforeAddress = /^"?([^"<>]+?)"?\s*<[^<>\s]+@[^<>\s]+>$/.exec(text)?.[1];
+  const inBrackets = /^[^\s@]+@[^\s@()]+\s*\(([^()]+)\)$/.exec(text)?.[1];
+  const beforeAddress = /^"?([^"<>]+)(?:"\s*)?<[^<>\s@]+@[^<>\s@]+>$/.exec(text)?.[1];
   const beforeBrackets = /^([^()]+)\((?:mailto:)?[^()@\s]+@[^()@\s]+\)$/i.exec(text)?.[1];
   return (inBrackets ?? beforeAddress ?? beforeBrackets ?? text.replace(/^mailto:/i, '')).trim();
 }

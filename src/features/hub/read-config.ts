@@ -241,7 +241,7 @@ function parseValue(text: string): string {
   const trimmed = text.trimStart();
   if (trimmed.startsWith("'")) return quoted(trimmed, /^'([^']*)'/);
   if (trimmed.startsWith('"')) return quoted(trimmed, /^"((?:[^"\\]|\\.)*)"/).replace(/\\(["\\])/g, '$1');
-  return text.replace(/\s+#.*$/, '').trim();
+  return text.replace(/\s#.*$/, '').trim();
 }
 
 function quoted(text: string, form: RegExp): string {

@@ -51,7 +51,7 @@ const TRANSACTION = /^(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b/i;
 /** As SQLite reads them: comments (the last may be open), strings, names in any of its quotes, space, the rest. */
 const TOKEN = new RegExp([
   /--[^\n]*|\/\*[^]*?(?:\*\/|$)/,
-  /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]/,
+  /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^[\]]*\]/,
   /\s+|[^\s;'"`[/-]+|[^]/,
 ].map(({ source }) => source).join('|'), 'g');
 
