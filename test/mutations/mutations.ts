@@ -1809,6 +1809,16 @@ export const MUTATIONS: Mutation[] = [
 
 
 
+  // A first start says what it lacks.
+  {
+    promise: 'a first start without a network says so while npm still tries',
+    file: 'scripts/set-up.sh',
+    from: 'tell_if_offline 9>&- &',
+    to: 'sleep 0 &',
+    test: 'test/set-up.test.ts',
+    name: 'while npm is still trying, a registry that does not answer is told, and a slow network goes on',
+  },
+
   // Confinement.
   {
     promise: 'of /proc only single files are readable',
