@@ -1,20 +1,17 @@
 // Protects compressed archives: written so that gzip reads them, and refused when damaged.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { ArchiveError, gunzipFile, gzipFile } from '../src/platform/archive/gzip-file.ts';
+import { sha256 } from './support/sha256.ts';
 import { temporaryFolder } from './support/temporary-project.ts';
 
 const CONTENT = Buffer.concat([randomBytes(700_000), Buffer.alloc(700_000, 'text ')]);
-
-function sha256(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex');
-}
 
 /** The content of a file of these bytes; `seen` gets the bytes themselves. */
 async function gunzip(t: TestContext, bytes: Buffer, seen: Buffer[] = []): Promise<Buffer> {

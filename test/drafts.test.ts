@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { DAY } from '../src/platform/clock.ts';
-import { addPost, itemsAt, leave, numberIn } from './support/accounts.ts';
+import { addNotes, addPost, itemsAt, leave, numberIn } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';
 import type { Hub } from './support/hub.ts';
-import { hubWithOwnPosts, ownSource, sendForm } from './support/own-posts.ts';
+import { hubWithOwnPosts, sendForm } from './support/own-posts.ts';
 
 const TYPED = { title: 'Owls at dusk', content: 'Five of them.\n<Two> young.', contentType: 'text/plain', url: '' };
 
 async function hubOfWriters(t: TestContext, env: Record<string, string> = {}) {
   const { hub, ada } = await hubWithOwnPosts(t, env);
   const bob = await hub.person('bob');
-  const sourceId = await ownSource(bob);
+  const sourceId = await addNotes(bob);
   return { hub, ada, bob, sourceId, write: `/sources/${sourceId}/write` };
 }
 
@@ -104,7 +104,7 @@ test('who signs in as somebody else gets nothing of it, and the owner still does
 test('only who was shown the form can have words kept, for a while, and not at other forms', async (t) => {
   const { hub, ada, bob, sourceId, write } = await hubOfWriters(t);
   const action = await actionOf(bob, write);
-  const other = await ownSource(ada);
+  const other = await addNotes(ada);
   await bob.delete('/api/session');
   const [, proof = ''] = action.split('?');
   const forged = [

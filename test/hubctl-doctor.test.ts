@@ -7,7 +7,8 @@ import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';
 import { startHub } from './support/hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';
-import { hashOf, uploadPath, writePost, writer } from './support/uploads.ts';
+import { sha256 } from './support/sha256.ts';
+import { uploadPath, writePost, writer } from './support/uploads.ts';
 
 type Finding = { subject: string; state: string; problem: string | null };
 type Report = { ok: boolean; findings: Finding[] };
@@ -32,7 +33,7 @@ async function hubToExamine(t: TestContext) {
     return { status, report, bad: report.findings.filter(({ problem }) => problem !== null) };
   }
 
-  return { hub, doctor, examine, pathOf: (content: string) => uploadPath(hub.dataDir, hashOf(content)) };
+  return { hub, doctor, examine, pathOf: (content: string) => uploadPath(hub.dataDir, sha256(content)) };
 }
 
 test('a name in the environment that is nearly a setting is among the findings', async (t) => {
@@ -76,7 +77,7 @@ test('a missing and a shortened file are found, and named: 1', async (t) => {
   const { status, report, bad } = await examine();
 
   assert.deepEqual([status, report.ok, bad.map(({ subject }) => subject)], [1, false, ['uploads']]);
-  assert.deepEqual(bad[0]?.problem?.split(' ').sort(), [hashOf('a'), hashOf('b')].sort());
+  assert.deepEqual(bad[0]?.problem?.split(' ').sort(), [sha256('a'), sha256('b')].sort());
   assert.match(bad[0]?.state ?? '', /^2 missing/);
   const { stdout } = await doctor();
   assert.match(stdout, new RegExp(`^BAD  uploads: 2 missing.*\\n {5}[0-9a-f ]+$`, 'm'));
@@ -89,7 +90,7 @@ test('one flipped byte is found when every file is read, and only then', async (
 
   const { status, bad } = await examine('--hashes');
   assert.equal(status, 1);
-  assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]), [['contents of uploads', hashOf('c')]]);
+  assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]), [['contents of uploads', sha256('c')]]);
 });
 
 test('a missing file does not keep the others from being read', async (t) => {
@@ -98,7 +99,7 @@ test('a missing file does not keep the others from being read', async (t) => {
   overwriteByte(pathOf('c'));
   const { bad } = await examine('--hashes');
   assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]),
-    [['uploads', hashOf('a')], ['contents of uploads', hashOf('c')]]);
+    [['uploads', sha256('a')], ['contents of uploads', sha256('c')]]);
 });
 
 test('a file that cannot be read is found when every file is read, and keeps no others from being read', async (t) => {
@@ -106,12 +107,12 @@ test('a file that cannot be read is found when every file is read, and keeps no 
   rmSync(pathOf('a'));
   mkdirSync(pathOf('a')); // a folder opens and cannot be read, as a file on a broken disk
   hub.db.prepare<[number, string]>('size of upload', 'UPDATE uploads SET bytes = ? WHERE sha256 = ?')
-    .run(statSync(pathOf('a')).size, hashOf('a'));
+    .run(statSync(pathOf('a')).size, sha256('a'));
   overwriteByte(pathOf('c'));
 
   const { status, bad } = await examine('--hashes');
   assert.deepEqual([status, bad.map(({ subject }) => subject)], [1, ['contents of uploads']]);
-  assert.deepEqual(bad[0]?.problem?.split(' ').sort(), [hashOf('a'), hashOf('c')].sort());
+  assert.deepEqual(bad[0]?.problem?.split(' ').sort(), [sha256('a'), sha256('c')].sort());
 });
 
 test('a file without a row is found once it is a day old: a fresh one may be of an upload under way', async (t) => {
@@ -123,7 +124,7 @@ test('a file without a row is found once it is a day old: a fresh one may be of 
     utimesSync(pathOf(content), then, then);
   }
   const { bad } = await examine();
-  assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]), [['strays', hashOf('old')]]);
+  assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]), [['strays', sha256('old')]]);
 });
 
 test('a worker that was not seen for long is found', async (t) => {

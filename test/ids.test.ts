@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { swapRestored } from '../src/features/backups/restore-steps.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
+import { addNotes } from './support/accounts.ts';
 import { addPost } from './support/backup-hub.ts';
 import type { Client } from './support/client.ts';
 import { startHub } from './support/hub.ts';
 import { migratedDatabase } from './support/migrated-database.ts';
 import { begin, query, restorableHub, restore } from './support/restore-hub.ts';
-import { addFiles, addNativeSource, writePost, writer, type Attachment } from './support/uploads.ts';
+import { addFiles, writePost, writer, type Attachment } from './support/uploads.ts';
 
 const START_OF_2026 = Date.UTC(2026, 0);
 
@@ -43,7 +44,7 @@ test('the newest source, post and attachment are deleted, and the next ones have
 
   assert.equal((await client.delete(`/api/sources/${sourceId}`)).status, 204);
   await hub.work();
-  assert.ok(await addNativeSource(client) > sourceId);
+  assert.ok(await addNotes(client) > sourceId);
 });
 
 test('accounts, tokens and invitations have new ids after a deletion as well', async (t) => {

@@ -1,6 +1,5 @@
 // Protects the schema: migrations apply once, in order and whole, and nothing runs on a schema that is not known.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -8,6 +7,7 @@ import { migrate, pendingMigrations, schemaVersion } from '../src/platform/db/mi
 import { readMigrations, SchemaError } from '../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../src/platform/db/open-database.ts';
 import { startProgram } from './support/child-program.ts';
+import { sha256 } from './support/sha256.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 import { waitUntil } from './support/wait-until.ts';
 
@@ -56,10 +56,6 @@ function contents(db: Db): unknown {
   const people = db.prepare<[], { name: string }>('people', 'SELECT id, name FROM people').all();
   const letters = db.prepare<[], { id: number }>('letters', 'SELECT id, person_id FROM letters').all();
   return { schema, people, letters, history: history(db), integrity: db.pragma('integrity_check') };
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }
 
 function refuses(work: () => unknown, message: RegExp): void {

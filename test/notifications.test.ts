@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { notifications } from '../src/features/notifications/notification-store.ts';
 import type { Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
-import { numberOf } from './support/uploads.ts';
+import { number } from './support/migrated-database.ts';
 import { waitUntil } from './support/wait-until.ts';
 
 type Item = { id: number; kind: string; title: string; path: string; createdAt: string; readAt: string | null };
@@ -15,7 +15,7 @@ async function hubWithNotifications(t: TestContext, count: number) {
   const hub = await startHub(t);
   const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
   const tell = (username: string, title: string): void => notifications(hub.handle).add({
-    accountId: numberOf(hub.db, `SELECT id FROM accounts WHERE username = '${username}'`),
+    accountId: number(hub.db, `SELECT id FROM accounts WHERE username = '${username}'`),
     kind: 'test.told', title, path: '/posts/1',
   });
   tell('bob', 'For Bob');
@@ -107,7 +107,7 @@ function tellMany({ db }: Hub, count: number): void {
 test('many are marked in small transactions: what was marked before trouble stays, and the rest can be asked for again', async (t) => {
   const { hub, ada } = await hubWithNotifications(t, 0);
   tellMany(hub, 1700);
-  const unread = (): number => numberOf(hub.db, 'SELECT COUNT(*) FROM notifications WHERE account_id = 1 AND read_at IS NULL');
+  const unread = (): number => number(hub.db, 'SELECT COUNT(*) FROM notifications WHERE account_id = 1 AND read_at IS NULL');
   hub.db.exec(`CREATE TRIGGER fault BEFORE UPDATE ON notifications WHEN OLD.id = 100 BEGIN SELECT RAISE(ABORT, 'fault'); END`);
 
   assert.equal((await ada.post('/api/notifications/read', { all: true })).status, 500);
@@ -122,7 +122,7 @@ test('others are served while many are marked, and what comes meanwhile stays un
   tellMany(hub, 20_000);
   let isMarked = false;
   const marking = ada.post('/api/notifications/read', { all: true }).then(() => void (isMarked = true));
-  const marked = (): number => numberOf(hub.db, 'SELECT COUNT(*) FROM notifications WHERE read_at IS NOT NULL');
+  const marked = (): number => number(hub.db, 'SELECT COUNT(*) FROM notifications WHERE read_at IS NOT NULL');
   await waitUntil('the marking has begun', async () => (await bob.get('/api/account')).status === 200 && marked() > 0);
   assert.equal(isMarked, false, 'he was served before that was over');
   tell('ada', 'Just now');
@@ -162,5 +162,5 @@ test('the page shows them, leads to what they speak of and marks all read', asyn
 test('they go with their account', async (t) => {
   const { hub } = await hubWithNotifications(t, 2);
   hub.db.exec(`DELETE FROM accounts WHERE username = 'bob'`);
-  assert.equal(numberOf(hub.db, 'SELECT COUNT(*) FROM notifications'), 2);
+  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM notifications'), 2);
 });

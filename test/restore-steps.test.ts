@@ -10,13 +10,14 @@ import { setImmediate } from 'node:timers/promises';
 import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../src/features/backups/restore-state.ts';
 import { finishRestore, openRestored, removeStaged, swapRestored, undoRestore } from '../src/features/backups/restore-steps.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
-import { changeDatabase, copyOf, optionsFor, rewriteSums, sha256Of, verify } from './support/backup-hub.ts';
+import { changeDatabase, copyOf, optionsFor, rewriteSums, verify } from './support/backup-hub.ts';
 import { MIGRATIONS } from './support/migrated-database.ts';
 import { startProgram } from './support/child-program.ts';
 import {
   begin, keptIn, leftovers, postsIn, query, restorableHub, restore, stateOf, uploadsIn, worldIn,
 } from './support/restore-hub.ts';
 import { makeBackup } from '../src/features/backups/make-backup.ts';
+import { sha256Of } from './support/sha256.ts';
 import { temporaryFolder } from './support/temporary-project.ts';
 import { watchSyncs } from './support/watched-syncs.ts';
 import { waitUntil } from './support/wait-until.ts';

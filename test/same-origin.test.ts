@@ -2,14 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isSameOrigin } from '../src/platform/http/call-handler.ts';
+import { cookieOf } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
-import type { Client } from './support/client.ts';
 
 const OWN = ['http://hub.example'];
-
-function cookieOf(client: Client): string {
-  return [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-}
 
 /** As a browser or program that says nothing but these headers. */
 async function bare(

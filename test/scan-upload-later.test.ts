@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
+import { addNotes } from './support/accounts.ts';
 import { startHub, type Hub } from './support/hub.ts';
+import { number } from './support/migrated-database.ts';
 import { reply } from './support/origin.ts';
 import { CLEAN, fileActs, INFECTED, scanCounts, startScanner } from './support/scanner.ts';
-import {
-  addFiles, addNativeSource, filesIn, hashOf, numberOf, uploadPath, uploadRows, writePost, writer, type PostAnswer,
-} from './support/uploads.ts';
+import { sha256 } from './support/sha256.ts';
+import { addFiles, filesIn, uploadPath, uploadRows, writePost, writer, type PostAnswer } from './support/uploads.ts';
 
 const FILE = { filename: 'report.txt', data: 'Words of which nobody knows yet.' };
 const AWAY = reply(503, {}, '{"detail":"starting"}');
@@ -58,7 +59,7 @@ test('a late verdict of infected quarantines the file for everybody and tells it
   const { hub, scanner, ada, post, path } = await hubWithUnscanned(t);
   const admin = ada.client; // who joins first
   const bob = await writer(hub, 'bob');
-  const his = await writePost(hub, { client: bob.client, sourceId: await addNativeSource(bob.client, 'private') },
+  const his = await writePost(hub, { client: bob.client, sourceId: await addNotes(bob.client, 'Notes', 'private') },
     [{ ...FILE, filename: 'copy.txt' }]);
   assert.match((await hub.anybody.get('/posts.json')).text, /report\.txt/);
   const cached = (await hub.anybody.get(path)).headers.get('etag') ?? '';
@@ -90,7 +91,7 @@ test('a late verdict of infected quarantines the file for everybody and tells it
   }
   assert.equal((await scanCounts(hub))['infected'], 1);
   // What was found is kept for whoever looks into it, and still counts and can be removed.
-  assert.deepEqual(filesIn(hub.dataDir).uploads, [hashOf(FILE.data)]);
+  assert.deepEqual(filesIn(hub.dataDir).uploads, [sha256(FILE.data)]);
   assert.equal((await ada.client.delete(`/api/attachments/${post.attachments[0]?.id}`)).status, 204);
 });
 
@@ -104,9 +105,9 @@ test('bytes known to be infected are refused also while the scanner is away', as
   const again = await addFiles(hub, ada.client, post.id, [{ filename: 'good.txt', data: 'good' }, FILE]);
   assert.equal(again.status, 422, again.text);
   assert.deepEqual(uploadRows(hub.db), [
-    { sha256: hashOf(FILE.data), bytes: FILE.data.length, scan: 'infected', attachments: 1 },
+    { sha256: sha256(FILE.data), bytes: FILE.data.length, scan: 'infected', attachments: 1 },
   ]);
-  assert.deepEqual(filesIn(hub.dataDir), { uploads: [hashOf(FILE.data)], tmp: [] });
+  assert.deepEqual(filesIn(hub.dataDir), { uploads: [sha256(FILE.data)], tmp: [] });
 });
 
 test('a quarantine stays, whatever the scanner says of the same bytes later, until nobody has named them for a day', async (t) => {
@@ -132,7 +133,7 @@ test('a quarantine stays, whatever the scanner says of the same bytes later, unt
 
 test('a file that is cut off on the disk gets its verdict when it is whole again', async (t) => {
   const { hub, scanner, post } = await hubWithUnscanned(t);
-  const onDisk = uploadPath(hub.dataDir, hashOf(FILE.data));
+  const onDisk = uploadPath(hub.dataDir, sha256(FILE.data));
   truncateSync(onDisk, 5);
   scanner.answers = CLEAN;
   const before = scanner.requests.length;
@@ -149,7 +150,7 @@ test('a file that is cut off on the disk gets its verdict when it is whole again
 test('the same file in the hands of two people has one job and one verdict', async (t) => {
   const { hub, scanner, ada } = await hubWithUnscanned(t);
   const second = await writePost(hub, ada, [FILE]);
-  assert.equal(numberOf(hub.db, `SELECT COUNT(*) FROM jobs WHERE kind = 'scan-upload'`), 1);
+  assert.equal(number(hub.db, `SELECT COUNT(*) FROM jobs WHERE kind = 'scan-upload'`), 1);
   scanner.answers = CLEAN;
   const before = scanner.requests.length;
   hub.passTime(HOUR);
@@ -180,7 +181,7 @@ test('a file that was deleted meanwhile is not scanned for ever', async (t) => {
   hub.passTime(25 * HOUR);
   await hub.work();
   assert.equal(scanner.requests.length, before);
-  assert.equal(numberOf(hub.db, `SELECT COUNT(*) FROM jobs WHERE kind = 'scan-upload' AND state <> 'done'`), 0);
+  assert.equal(number(hub.db, `SELECT COUNT(*) FROM jobs WHERE kind = 'scan-upload' AND state <> 'done'`), 0);
 });
 
 test('files from before there was a scanner are scanned once there is one, all of them', async (t) => {
@@ -197,5 +198,5 @@ test('files from before there was a scanner are scanned once there is one, all o
   for (const [n, post] of posts.entries()) {
     assert.deepEqual(await shownScan(hub, post), n === 7 ? [] : ['clean'], `${n}`);
   }
-  assert.equal(readFileSync(uploadPath(old.dataDir, hashOf('number 7')), 'utf8'), 'number 7');
+  assert.equal(readFileSync(uploadPath(old.dataDir, sha256('number 7')), 'utf8'), 'number 7');
 });

@@ -5,9 +5,9 @@ import { startHub } from './support/hub.ts';
 import { reply, type OriginHandler } from './support/origin.ts';
 import { freePort } from './support/ports.ts';
 import { CLEAN, fileActs, INFECTED, scanCounts, startScanner } from './support/scanner.ts';
+import { sha256 } from './support/sha256.ts';
 import {
-  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, formWith, hashOf, sendForm, writePost, writer,
-  type Attachment,
+  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, formWith, sendForm, writePost, writer, type Attachment,
 } from './support/uploads.ts';
 
 const FILE = { filename: 'a report.txt', data: 'Nothing but words.' };
@@ -41,7 +41,7 @@ test('an infected file is refused with its whole request, recorded and counted; 
   assertNothingKept(hub);
   assert.deepEqual(fileActs(hub), [{
     act: 'attachment.refused', actor: 'ada', name: 'other.txt',
-    detail: { sha256: hashOf(OTHER.data), signature: 'Test.Virus' },
+    detail: { sha256: sha256(OTHER.data), signature: 'Test.Virus' },
   }]);
   assert.deepEqual(await scanCounts(hub), { clean: 1, infected: 1, unavailable: 0 });
   assert.deepEqual((await ada.client.get('/api/notifications')).json()['items'], []); // who uploads has the answer

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { searchIndex } from '../src/features/posts/search-index-store.ts';
+import { addNotes } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
-import { hubWithOwnPosts, ownSource } from './support/own-posts.ts';
+import { hubWithOwnPosts } from './support/own-posts.ts';
 import type { Hub } from './support/hub.ts';
 
 type Found = { items: { title: string }[] };
@@ -66,7 +67,7 @@ for (const visibility of ['public', 'private']) {
 test('the index holds words of private posts under their owner only, however they are written', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const [ben, eve] = [await hub.person('ben'), await hub.person('eve')];
-  const bens = await ownSource(ben, 'private');
+  const bens = await addNotes(ben, 'Notes', 'private');
   await write(ada, sourceId, 'Open', 'an owl');
   for (const title of ['One', 'Two', 'Three']) await write(ben, bens, title, 'an owl');
 

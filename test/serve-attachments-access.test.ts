@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { uploads } from '../src/features/attachments/attachment-store.ts';
+import { addNotes } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
 import type { Hub } from './support/hub.ts';
-import { attachOne, getFile, hubWithOwnPosts, ownSource } from './support/own-posts.ts';
+import { attachOne, getFile, hubWithOwnPosts } from './support/own-posts.ts';
 import { png } from './support/sample-files.ts';
 
 /** With which status each of them gets the file, now as before whatever they asked under another validator. */
@@ -24,7 +25,7 @@ async function statuses(hub: Hub, path: string, people: (Client | undefined)[], 
 test('files of a private post are for those who see it, its owner and administrators, and no shared cache keeps them', async (t) => {
   const { hub, ada } = await hubWithOwnPosts(t);
   const [bob, carol] = [await hub.person('bob'), await hub.person('carol')];
-  const sourceId = await ownSource(bob, 'private');
+  const sourceId = await addNotes(bob, 'Notes', 'private');
   const { path, attachment } = await attachOne(hub, bob, sourceId, 'a.txt', 'secret');
   const people = [bob, ada, carol, undefined];
 
@@ -40,7 +41,7 @@ test('files of a private post are for those who see it, its owner and administra
 
 test('pages elsewhere, such as readers of the hub\'s feeds, may show images of public posts and nothing else', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
-  const hidden = await ownSource(ada, 'private');
+  const hidden = await addNotes(ada, 'Notes', 'private');
   const image = png({ width: 3, height: 2 });
   const policy = async (path: string, headers: Record<string, string> = {}): Promise<string | null> =>
     (await getFile(hub, path, { as: ada, headers })).headers.get('cross-origin-resource-policy');
@@ -77,7 +78,7 @@ test('files follow their source when it becomes private, and public again', asyn
 test('when a private source goes over to somebody else, its files do, and count for the new owner\'s space', async (t) => {
   const { hub } = await hubWithOwnPosts(t);
   const [bob, carol] = [await hub.person('bob'), await hub.person('carol')];
-  const sourceId = await ownSource(bob, 'private');
+  const sourceId = await addNotes(bob, 'Notes', 'private');
   const { path } = await attachOne(hub, bob, sourceId, 'a.txt', 'four');
   assert.deepEqual(await statuses(hub, path, [bob, carol, undefined]), [200, 404, 404]);
   assert.equal((await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'carol' })).status, 200);
@@ -96,7 +97,7 @@ test('with its post, its source or by itself a file is gone at once, and its spa
     ['source', ({ source }) => `/api/sources/${source}`],
   ];
   for (const [what, remove] of removals) {
-    const source = await ownSource(ada);
+    const source = await addNotes(ada);
     const { path, attachment, post } = await attachOne(hub, ada, source, 'a.txt', `for ${what}`);
     assert.deepEqual(await statuses(hub, path, people), [200, 200], what);
 
@@ -112,7 +113,7 @@ test('who may not change a post may not remove its files, which stay', async (t)
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const bob = await hub.person('bob');
   const open = await attachOne(hub, ada, sourceId, 'a.txt', 'open');
-  const hidden = await attachOne(hub, ada, await ownSource(ada, 'private'), 'b.txt', 'hidden');
+  const hidden = await attachOne(hub, ada, await addNotes(ada, 'Notes', 'private'), 'b.txt', 'hidden');
 
   assert.equal((await bob.delete(`/api/attachments/${open.attachment.id}`)).status, 403);
   assert.equal((await bob.form(`/attachments/${open.attachment.id}/delete`)).status, 403);

@@ -5,8 +5,9 @@ import { test, type TestContext } from 'node:test';
 import { sweepUploads, uploadFiles } from '../src/features/attachments/upload-files.ts';
 import { HOUR } from '../src/platform/clock.ts';
 import { startHub, type Hub } from './support/hub.ts';
+import { sha256 } from './support/sha256.ts';
 import {
-  addFiles, assertFilesMatchRows, filesIn, hashOf, uploadPath, uploadRows, writePost, writer,
+  addFiles, assertFilesMatchRows, filesIn, uploadPath, uploadRows, writePost, writer,
 } from './support/uploads.ts';
 
 const FILE = { filename: 'a.txt', data: 'Bytes that come twice.' };
@@ -95,14 +96,14 @@ test('an upload that is refused late takes no file from another one that was jus
   assert.ok(answer.status === 201 || answer.status === 503, answer.text);
   for (const { sha256 } of uploadRows(hub.db)) assert.ok(filesIn(hub.dataDir).uploads.includes(sha256));
   assert.equal((await addFiles(hub, root.client, his.id, [same])).status, 201);
-  assert.ok(filesIn(hub.dataDir).uploads.includes(hashOf(same.data)));
+  assert.ok(filesIn(hub.dataDir).uploads.includes(sha256(same.data)));
 });
 
 test('a sweep that cannot write removes no file whose row stays named', async (t) => {
   const { hub, ada, id, sweep } = await hubWithUnnamed(t);
   hub.db.exec(`CREATE TRIGGER broken BEFORE DELETE ON uploads BEGIN SELECT RAISE(ABORT, 'no'); END`);
   await assert.rejects(sweep());
-  assert.deepEqual(filesIn(hub.dataDir).uploads, [hashOf(FILE.data)]);
+  assert.deepEqual(filesIn(hub.dataDir).uploads, [sha256(FILE.data)]);
   hub.db.exec('DROP TRIGGER broken');
   assert.equal((await addFiles(hub, ada.client, id, [FILE])).status, 201);
   assertFilesMatchRows(hub);
@@ -110,7 +111,7 @@ test('a sweep that cannot write removes no file whose row stays named', async (t
 
 test('a row whose file went before a crash undid its removal is taken by the next sweep', async (t) => {
   const { hub, ada, id, sweep } = await hubWithUnnamed(t);
-  rmSync(uploadPath(hub.dataDir, hashOf(FILE.data)));
+  rmSync(uploadPath(hub.dataDir, sha256(FILE.data)));
   await sweep();
   assert.deepEqual(uploadRows(hub.db), []);
   assert.deepEqual(hub.logged().filter(({ event }) => event === 'uploads missing'), []);

@@ -6,11 +6,11 @@ import { test } from 'node:test';
 import { uploadFiles } from '../src/features/attachments/upload-files.ts';
 import { backupLock, takeFileLock } from '../src/features/hub/data-locks.ts';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
-import { leave } from './support/accounts.ts';
+import { addNotes, leave } from './support/accounts.ts';
 import { startHub, type Hub } from './support/hub.ts';
-import {
-  addNativeSource, assertFilesMatchRows, filesIn, hashOf, numberOf, uploadPath, uploadRows, writePost, writer,
-} from './support/uploads.ts';
+import { number } from './support/migrated-database.ts';
+import { sha256 } from './support/sha256.ts';
+import { assertFilesMatchRows, filesIn, uploadPath, uploadRows, writePost, writer } from './support/uploads.ts';
 
 const DAY_AND_HOUR = 25 * HOUR;
 
@@ -27,7 +27,7 @@ function file(name: string) {
 
 /** A file where uploads lie that no row names, as old as told by the hub's clock. */
 function strayFile(hub: Hub, content: string, age: number): string {
-  const path = uploadPath(hub.dataDir, hashOf(content));
+  const path = uploadPath(hub.dataDir, sha256(content));
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, content);
   setAge(hub, path, age);
@@ -46,7 +46,7 @@ for (const [what, remove] of [
   test(`deleting ${what} takes its rows at once and its files after a day in which nobody named them`, async (t) => {
     const hub = await startHub(t);
     const ada = await writer(hub, 'ada');
-    const other = { client: ada.client, sourceId: await addNativeSource(ada.client) };
+    const other = { client: ada.client, sourceId: await addNotes(ada.client) };
     await hub.work();
     const post = await writePost(hub, ada, [file('gone'), file('shared')].slice(0, what === 'an attachment' ? 1 : 2));
     await writePost(hub, other, [file('shared')]);
@@ -60,9 +60,9 @@ for (const [what, remove] of [
     await daysPass(hub, 1); // notices
     assert.deepEqual(filesIn(hub.dataDir).uploads, all);
     await daysPass(hub, 1);
-    assert.deepEqual(filesIn(hub.dataDir).uploads, [hashOf('shared')]);
+    assert.deepEqual(filesIn(hub.dataDir).uploads, [sha256('shared')]);
     assert.deepEqual(uploadRows(hub.db).map(({ sha256, attachments }) => [sha256, attachments]),
-      [[hashOf('shared'), 1]]);
+      [[sha256('shared'), 1]]);
     await daysPass(hub, 2);
     assertFilesMatchRows(hub);
   });
@@ -78,9 +78,9 @@ test('of an account that is deleted no file is left, and of its place for files 
   assert.equal((await leave(hub, bob.client)).status, 204);
 
   await daysPass(hub, 3);
-  assert.deepEqual(filesIn(hub.dataDir).uploads, [hashOf('shared')]);
+  assert.deepEqual(filesIn(hub.dataDir).uploads, [sha256('shared')]);
   assertFilesMatchRows(hub);
-  assert.equal(numberOf(hub.db, 'SELECT COUNT(*) FROM upload_usage'), 1);
+  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM upload_usage'), 1);
 });
 
 test('a file stays for 24 hours after it was found unnamed, also across a restart', async (t) => {
@@ -179,19 +179,19 @@ test('files without a row are removed once they are a day old; whatever else lie
   const ada = await writer(hub, 'ada');
   await writePost(hub, ada, [file('named')]);
   const [old, young] = [strayFile(hub, 'old', 24 * HOUR + MINUTE), strayFile(hub, 'young', 23 * HOUR)];
-  const names = ['README', 'zz/file', 'ab/notes.txt', `ab/${hashOf('old')}`];
+  const names = ['README', 'zz/file', 'ab/notes.txt', `ab/${sha256('old')}`];
   const foreign = names.map((name) => join(hub.dataDir, 'uploads', name));
   for (const path of foreign) {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, 'mine');
     setAge(hub, path, 9 * DAY_AND_HOUR);
   }
-  setAge(hub, uploadPath(hub.dataDir, hashOf('named')), 9 * DAY_AND_HOUR);
+  setAge(hub, uploadPath(hub.dataDir, sha256('named')), 9 * DAY_AND_HOUR);
 
   await hub.work();
   assert.deepEqual([existsSync(old), existsSync(young)], [false, true]);
   assert.deepEqual(foreign.map((path) => existsSync(path)), [true, true, true, true]);
-  assert.ok(existsSync(uploadPath(hub.dataDir, hashOf('named'))));
+  assert.ok(existsSync(uploadPath(hub.dataDir, sha256('named'))));
   const [line] = hub.logged().filter(({ event }) => event === 'uploads swept');
   assert.deepEqual([line?.['removed'], line?.['strays']], [0, 1]);
 });
@@ -219,12 +219,12 @@ test('missing and shortened files are reported in the log each day, and their ro
   const hub = await startHub(t);
   const ada = await writer(hub, 'ada');
   await writePost(hub, ada, ['a', 'b', 'c'].map(file));
-  rmSync(uploadPath(hub.dataDir, hashOf('a')));
-  truncateSync(uploadPath(hub.dataDir, hashOf('b')), 0);
+  rmSync(uploadPath(hub.dataDir, sha256('a')));
+  truncateSync(uploadPath(hub.dataDir, sha256('b')), 0);
 
   await daysPass(hub, 2);
   const lines = hub.logged().filter(({ event }) => event === 'uploads missing');
   assert.deepEqual(lines.map(({ level, count }) => [level, count]), [['error', 2], ['error', 2]]);
-  assert.ok([hashOf('a'), hashOf('b')].includes(String(lines[0]?.['first'])));
+  assert.ok([sha256('a'), sha256('b')].includes(String(lines[0]?.['first'])));
   assert.equal(uploadRows(hub.db).length, 3);
 });

@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { addNotes } from './support/accounts.ts';
 import type { Answer, Client } from './support/client.ts';
+import { cookieOf } from './support/client.ts';
+import { number } from './support/migrated-database.ts';
 import { rawConnection } from './support/raw-exchange.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import {
-  addFiles, addNativeSource, assertFilesMatchRows, assertNothingKept, cookieOf, filesIn, FORM_TYPE, formWith, numberOf,
-  sendForm, writePost, writer,
+  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, FORM_TYPE, formWith, sendForm, writePost, writer,
 } from './support/uploads.ts';
 import { waitUntil } from './support/wait-until.ts';
 
@@ -20,7 +22,7 @@ function text(filename: string, bytes: number) {
 }
 
 function usage({ db }: Hub, username: string): number {
-  return numberOf(db, `SELECT COALESCE(SUM(bytes), 0) FROM upload_usage WHERE account_id =
+  return number(db, `SELECT COALESCE(SUM(bytes), 0) FROM upload_usage WHERE account_id =
     (SELECT id FROM accounts WHERE username = '${username}')`);
 }
 
@@ -29,7 +31,7 @@ function assertUsageIsRight({ db }: Hub): void {
   const wrong = `SELECT COUNT(*) FROM accounts a WHERE
     COALESCE((SELECT bytes FROM upload_usage WHERE account_id = a.id), 0) <>
     COALESCE((SELECT SUM(bytes) FROM attachments WHERE owner_id = a.id), 0)`;
-  assert.equal(numberOf(db, wrong), 0);
+  assert.equal(number(db, wrong), 0);
 }
 
 function assertOverQuota(answer: Answer, bytesLeft: number): void {
@@ -74,7 +76,7 @@ test('what is deleted is free again: a file, a post, a source', async (t) => {
   const hub = await startHub(t, hubWithQuota);
   await hub.person('root');
   const ada = await writer(hub, 'ada');
-  const other = { client: ada.client, sourceId: await addNativeSource(ada.client) };
+  const other = { client: ada.client, sourceId: await addNotes(ada.client) };
   const post = await writePost(hub, ada, [text('a.txt', 10_000), text('b.txt', 20_000)]);
   await writePost(hub, other, [text('c.txt', 30_000)]);
   assert.equal(usage(hub, 'ada'), 60_000);

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
+import { cookieOf } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { fieldHeaders, fileHeaders, writeForm } from './support/multipart.ts';
 import {
   animatedWebp, avif, box, gif, jpeg, longBox, pdf, png, pngChunk, pngHeader, webp, zip,
 } from './support/sample-files.ts';
 import {
-  addFiles, assertNothingKept, cookieOf, FORM_TYPE, formWith, sendForm, writePost, writer, type SentFile,
+  addFiles, assertNothingKept, FORM_TYPE, formWith, sendForm, writePost, writer, type SentFile,
 } from './support/uploads.ts';
 
 const SIZE = { width: 3, height: 2 };

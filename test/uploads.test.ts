@@ -2,13 +2,15 @@
 import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
+import { addNotes } from './support/accounts.ts';
 import { startHub } from './support/hub.ts';
+import { number } from './support/migrated-database.ts';
 import { withoutKeys } from './support/own-posts.ts';
 import { gif, jpeg, pdf, png, webp, avif } from './support/sample-files.ts';
+import { sha256 } from './support/sha256.ts';
 import {
-  addFiles, addNativeSource, assertFilesMatchRows, filesIn, formWith, hashOf, numberOf, openFilesIn, sendForm,
-  uploadPath,
-  uploadRows, writePost, writer, type Attachment, type PostAnswer,
+  addFiles, assertFilesMatchRows, filesIn, formWith, openFilesIn, sendForm, uploadPath, uploadRows, writePost,
+  writer, type Attachment, type PostAnswer,
 } from './support/uploads.ts';
 
 const SIZE = { width: 3, height: 2 };
@@ -38,14 +40,14 @@ test('a form with one file of each admitted type makes a post with them, in thei
     const { filename = '', data = '', mediaType } = SAMPLES[index] ?? {};
     const url = `${hub.config.baseUrl}/attachments/${id}-KEY/${filename}`;
     return {
-      id, kind: 'native', filename, mediaType, bytes: data.length, sha256: hashOf(data), url, scan: 'unscanned',
+      id, kind: 'native', filename, mediaType, bytes: data.length, sha256: sha256(data), url, scan: 'unscanned',
     };
   }));
   assert.equal(post.attachments.length, SAMPLES.length);
   assert.deepEqual((await hub.anybody.get(`/api/posts/${post.id}`)).json(), post);
   assertFilesMatchRows(hub);
   assert.deepEqual([filesIn(hub.dataDir).tmp, openFilesIn(hub.dataDir)], [[], []]);
-  assert.equal(statSync(uploadPath(hub.dataDir, hashOf(png(SIZE)))).mode & 0o777, 0o600);
+  assert.equal(statSync(uploadPath(hub.dataDir, sha256(png(SIZE)))).mode & 0o777, 0o600);
 });
 
 test('files are added to a post and taken off again, the others keep their place', async (t) => {
@@ -67,7 +69,7 @@ test('files are added to a post and taken off again, the others keep their place
   assert.equal((await hub.anybody.get(new URL(items[0]?.url ?? '').pathname)).status, 404);
   assert.deepEqual((await shown()).map(({ filename }) => filename), ['a.txt', 'c.txt']);
   const acts = ['post.files-added', 'attachment.deleted'].map((act) =>
-    numberOf(hub.db, `SELECT COUNT(*) FROM audit_records WHERE act = '${act}'`));
+    number(hub.db, `SELECT COUNT(*) FROM audit_records WHERE act = '${act}'`));
   assert.deepEqual(acts, [1, 1]);
 });
 
@@ -75,7 +77,7 @@ test('only owner and administrator add and remove files', async (t) => {
   const hub = await startHub(t);
   const admin = await hub.person('root');
   const ada = await writer(hub, 'ada');
-  const hidden = { client: ada.client, sourceId: await addNativeSource(ada.client, 'private') };
+  const hidden = { client: ada.client, sourceId: await addNotes(ada.client, 'Notes', 'private') };
   const eve = await hub.person('eve');
   const file = { filename: 'a.txt', data: 'a' };
   const [open, secret] = [await writePost(hub, ada, [file]), await writePost(hub, hidden, [file])];
@@ -105,7 +107,7 @@ test('an API token uploads like its owner', async (t) => {
   });
 
   assert.equal(answer.status, 201, await answer.clone().text());
-  assert.equal((await answer.json() as PostAnswer).attachments[0]?.sha256, hashOf('report'));
+  assert.equal((await answer.json() as PostAnswer).attachments[0]?.sha256, sha256('report'));
 });
 
 test('the same bytes are stored once, under whatever names and by whomever', async (t) => {
@@ -113,14 +115,14 @@ test('the same bytes are stored once, under whatever names and by whomever', asy
   const [ada, bob] = [await writer(hub, 'ada'), await writer(hub, 'bob')];
   const data = png(SIZE);
   const first = await writePost(hub, ada, [{ filename: 'one.png', data }, { filename: 'two.png', data }]);
-  const kept = uploadPath(hub.dataDir, hashOf(data));
+  const kept = uploadPath(hub.dataDir, sha256(data));
   const second = await writePost(hub, bob, [{ filename: 'three.png', data }]);
 
   const names = [...first.attachments, ...second.attachments].map(({ filename, sha256 }) => [filename, sha256]);
-  assert.deepEqual(names, ['one.png', 'two.png', 'three.png'].map((name) => [name, hashOf(data)]));
+  assert.deepEqual(names, ['one.png', 'two.png', 'three.png'].map((name) => [name, sha256(data)]));
   assert.deepEqual(uploadRows(hub.db),
-    [{ sha256: hashOf(data), bytes: data.length, scan: 'unscanned', attachments: 3 }]);
-  assert.deepEqual(filesIn(hub.dataDir), { uploads: [hashOf(data)], tmp: [] });
+    [{ sha256: sha256(data), bytes: data.length, scan: 'unscanned', attachments: 3 }]);
+  assert.deepEqual(filesIn(hub.dataDir), { uploads: [sha256(data)], tmp: [] });
   await ada.client.delete(`/api/posts/${first.id}`);
   assert.deepEqual(readFileSync(kept), data);
   assert.equal((await hub.anybody.get(new URL(second.attachments[0]?.url ?? '').pathname)).status, 200);
@@ -145,7 +147,7 @@ for (const [sent, shown] of [
     const path = withoutKeys(new URL(attachment.url).pathname);
     assert.equal(path, `/attachments/${attachment.id}-KEY/${encodeURIComponent(shown)}`);
     assert.equal((await hub.anybody.get(new URL(attachment.url).pathname)).text, 'x');
-    assert.deepEqual(filesIn(hub.dataDir), { uploads: [hashOf('x')], tmp: [] });
+    assert.deepEqual(filesIn(hub.dataDir), { uploads: [sha256('x')], tmp: [] });
   });
 }
 

@@ -1,11 +1,13 @@
 // Protects own posts by the API: who may write, change and delete them, and every mistake named at once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { addNotes } from './support/accounts.ts';
 import type { Answer } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
+import { number } from './support/migrated-database.ts';
 import { startOrigin } from './support/origin.ts';
-import { addNativeSource, formWith, numberOf, sendForm, writer, type PostAnswer } from './support/uploads.ts';
+import { formWith, sendForm, writer, type PostAnswer } from './support/uploads.ts';
 
 type FullPost = PostAnswer & Record<string, unknown>;
 type Problem = { status: number; detail: string; errors?: { pointer: string; detail: string }[] };
@@ -45,7 +47,7 @@ test('a post written as JSON is answered whole, and is where its Location says',
   assert.match(String(post['summary']), /^They see\sin the dark\.\sA <b>second<\/b> paragraph & more$/);
   const location = new URL(answer.headers.get('location') ?? '');
   assert.deepEqual((await hub.anybody.get(location.pathname)).json(), post);
-  assert.equal(numberOf(hub.db, `SELECT COUNT(*) FROM audit_records WHERE act = 'post.created'`), 1);
+  assert.equal(number(hub.db, `SELECT COUNT(*) FROM audit_records WHERE act = 'post.created'`), 1);
 });
 
 test('markup is sanitised, and what is left out has its default', async (t) => {
@@ -91,7 +93,7 @@ test('every mistake is named at once, in JSON and in a form, and nothing is writ
   assert.deepEqual(pointersOf(await client.post('/api/posts', {})), ['/sourceId', '/title']);
   assert.deepEqual(pointersOf(await sendForm(hub, client, '/api/posts', formWith({ sourceId: '', title: ' ' }))),
     ['/sourceId', '/title']);
-  assert.equal(numberOf(hub.db, 'SELECT COUNT(*) FROM posts'), 0);
+  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM posts'), 0);
 });
 
 for (const [what, pointer, value] of [
@@ -123,7 +125,7 @@ test('owner and administrator may write; another member may not, and does not le
   const hub = await startHub(t);
   const admin = await hub.person('root');
   const { client: ada, sourceId } = await writer(hub, 'ada');
-  const hidden = await addNativeSource(ada, 'private');
+  const hidden = await addNotes(ada, 'Notes', 'private');
   const eve = await hub.person('eve');
   const write = (client: typeof ada, id: number) =>
     client.post('/api/posts', { sourceId: id, title: 'T', content: 'c' });
@@ -175,7 +177,7 @@ test('others may neither change nor delete a post; once deleted it is gone for a
   const hub = await startHub(t);
   const admin = await hub.person('root');
   const { client: ada, sourceId } = await writer(hub, 'ada');
-  const hidden = await addNativeSource(ada, 'private');
+  const hidden = await addNotes(ada, 'Notes', 'private');
   const eve = await hub.person('eve');
   const write = async (id: number) =>
     (await ada.post('/api/posts', { sourceId: id, title: 'T', content: 'c' })).json<FullPost>().id;

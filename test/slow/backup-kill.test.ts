@@ -8,10 +8,11 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backupLock, isFileLocked } from '../../src/features/hub/data-locks.ts';
 import { readBackupStatus } from '../../src/features/backups/backup-status.ts';
-import { backupHub, filledHub, sha256Of, verify, type BackupHub } from '../support/backup-hub.ts';
+import { backupHub, filledHub, verify, type BackupHub } from '../support/backup-hub.ts';
 import { hubEnvironment } from '../support/hub-process.ts';
 import { randomBelow } from '../support/random.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
+import { sha256Of } from '../support/sha256.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** A hub whose backup takes about half a second. */

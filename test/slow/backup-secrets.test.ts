@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { addNotes } from '../support/accounts.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir, type HubProcess } from '../support/hub-process.ts';
 import { reply, startOrigin } from '../support/origin.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { CLEAN } from '../support/scanner.ts';
 import { standardEvent } from '../support/signed-events.ts';
-import { addNativeSource, writePost } from '../support/uploads.ts';
+import { writePost } from '../support/uploads.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { makeWebhook, sendEvent, type Hook } from '../support/webhooks.ts';
 
@@ -120,7 +121,7 @@ async function useEverything(hub: HubWithSecrets, address: string): Promise<{ ad
   assert.equal(asScript.status, 200, asScript.text);
   const metrics = await anybody.get('/api/metrics', { authorization: `Bearer ${secrets['METRICS_TOKEN']}` });
   assert.equal(metrics.status, 200, metrics.text);
-  const writer = { client: ada, sourceId: await addNativeSource(ada) };
+  const writer = { client: ada, sourceId: await addNotes(ada) };
   await writePost({ address }, writer, [{ filename: 'owls.txt', data: KNOWN }]);
   const hook = await makeWebhook(ada);
   secrets['webhook secret before there was a key'] = hook.secret;

@@ -6,6 +6,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { addNotes } from '../support/accounts.ts';
 import { freePort } from '../support/ports.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { bootSystem } from '../support/booted-system.ts';
@@ -18,7 +19,7 @@ import { operator, type InForeground, type Operator } from '../support/operator.
 import { PROJECT_ROOT, type Outcome } from '../support/run-program.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 import { requireTool } from '../support/tools.ts';
-import { addNativeSource, uploadPath, writePost } from '../support/uploads.ts';
+import { uploadPath, writePost } from '../support/uploads.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const HANDBOOK = readHandbook();
@@ -128,7 +129,7 @@ const STEPS: Record<string, Step[]> = {
   ],
   Restoring: [
     async (walk, text) => {
-      await writePost(walk, { client: walk.ada, sourceId: await addNativeSource(walk.ada) });
+      await writePost(walk, { client: walk.ada, sourceId: await addNotes(walk.ada) });
       assert.equal(postsIn(walk), 2);
       await done(walk, text);
       assert.equal(postsIn(walk), 1);
@@ -204,7 +205,7 @@ async function begin(t: TestContext): Promise<Walk> {
   const ada = createClient(place.address);
   const joined = await ada.post('/api/accounts', { invitation: link, username: 'ada', password: PASSWORD });
   assert.equal(joined.status, 201, joined.text);
-  const writer = { client: ada, sourceId: await addNativeSource(ada) };
+  const writer = { client: ada, sourceId: await addNotes(ada) };
   const { attachments: [sent] } = await writePost(place, writer, [{ filename: 'owls.txt', data: OWLS }]);
   assert.ok(sent);
   const file = { sha256: sent.sha256, path: new URL(sent.url).pathname };
@@ -282,7 +283,7 @@ async function scanUploads(t: TestContext, walk: Walk): Promise<void> {
     for (const line of text.trim().split('\n')) walk.settle('hub', line.replace(':3311', `:${port}`));
   }
   await restart(walk);
-  const writer = { client: walk.ada, sourceId: await addNativeSource(walk.ada) };
+  const writer = { client: walk.ada, sourceId: await addNotes(walk.ada) };
   const { attachments } = await writePost(walk, writer, [{ filename: 'bats.txt', data: 'Bats do so as well.' }]);
   assert.deepEqual(attachments.map(({ scan }) => scan), ['clean']);
 }

@@ -5,14 +5,16 @@ import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { addNotes } from '../support/accounts.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { temporaryDataDir } from '../support/hub-process.ts';
 import { freePort } from '../support/ports.ts';
 import { query, uploadsIn } from '../support/restore-hub.ts';
 import { restoreEnvironment, runRestore, startHub } from '../support/restore-script.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { sha256 } from '../support/sha256.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { addNativeSource, hashOf, writePost } from '../support/uploads.ts';
+import { writePost } from '../support/uploads.ts';
 
 /** What a restore changes by itself. */
 const CHANGED = new Set(['sessions', 'audit_records', 'jobs', 'heartbeats', 'counts', 'rate_limits']);
@@ -43,7 +45,7 @@ test('case 77: known data, a backup, everything destroyed, a restore, and all of
   await waitUntil('the link is printed', () => running.stdout().includes('/join/'));
   const [link = ''] = /http\S+\/join\/\S+/.exec(running.stdout()) ?? [];
   const client = await joinFirst(running.url, link);
-  const sourceId = await addNativeSource(client);
+  const sourceId = await addNotes(client);
   const files = Array.from({ length: 4 }, (_, n) => ({ filename: `file ${n}.txt`, data: `text ${randomBytes(20_000).toString('hex')}` }));
   const written = await writePost({ address: running.url }, { client, sourceId }, files);
   await writePost({ address: running.url }, { client, sourceId });
@@ -55,7 +57,7 @@ test('case 77: known data, a backup, everything destroyed, a restore, and all of
   mkdirSync(copy); // opening the backup itself would change it
   copyFileSync(join(backup, 'hub.db'), join(copy, 'hub.db'));
   const dump = dumpOf(copy);
-  const hashes = files.map(({ data }) => hashOf(data)).sort();
+  const hashes = files.map(({ data }) => sha256(data)).sort();
   assert.deepEqual(uploadsIn(dataDir), hashes);
 
   // Everything is changed or deleted, by the hub, past it, and on the disk.
@@ -75,9 +77,9 @@ test('case 77: known data, a backup, everything destroyed, a restore, and all of
   assert.equal((await signedIn.post('/api/session', { username: 'ada', password: 'correct horse battery' })).status, 200);
   const post = (await signedIn.get(`/api/posts/${written.id}`)).json<typeof written>();
   assert.equal(post.attachments.length, files.length);
-  for (const { url, sha256 } of post.attachments) {
+  for (const { url, ...attachment } of post.attachments) {
     const bytes = Buffer.from(await (await fetch(new URL(url, running.url))).arrayBuffer());
-    assert.equal(hashOf(bytes), sha256);
+    assert.equal(sha256(bytes), attachment.sha256);
   }
   assert.match((await createClient(running.url).page('/')).text, /A post/);
 

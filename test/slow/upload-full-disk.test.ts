@@ -4,12 +4,13 @@ import { copyFileSync, existsSync, readFileSync, rmSync, truncateSync, statSync 
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import { addNotes } from '../support/accounts.ts';
 import { temporaryDataDir } from '../support/hub-process.ts';
+import { sha256 } from '../support/sha256.ts';
 import { fillDisk, startOnSmallDisk } from '../support/small-disk.ts';
 import { startHub } from '../support/hub.ts';
 import {
-  addFiles, addNativeSource, assertFilesMatchRows, assertNothingKept, filesIn, hashOf, uploadPath, uploadRows,
-  writePost, writer,
+  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, uploadPath, uploadRows, writePost, writer,
 } from '../support/uploads.ts';
 
 const MEGABYTE = 1_000_000;
@@ -29,7 +30,7 @@ test('on a full disk uploads are refused without a trace, reading goes on, and w
   const hub = await startOnSmallDisk(t, 16);
   if (!hub) return;
   const { client, folder } = hub;
-  const sourceId = await addNativeSource(client);
+  const sourceId = await addNotes(client);
   const kept = { filename: 'kept.txt', data: 'k'.repeat(MEGABYTE) };
   const post = await writePost(hub, { client, sourceId }, [kept]);
   const path = new URL(post.attachments[0]?.url ?? '').pathname;
@@ -44,8 +45,8 @@ test('on a full disk uploads are refused without a trace, reading goes on, and w
     assert.equal(refused.status, 507, refused.text);
     assert.equal(refused.headers.get('content-type'), 'application/problem+json');
     assert.match(refused.text, /no space left/);
-    assert.deepEqual(filesIn(folder), { uploads: [hashOf(kept.data)], tmp: [] });
-    assert.deepEqual(uploadRows(copyDatabase(t, folder)).map(({ sha256 }) => sha256), [hashOf(kept.data)]);
+    assert.deepEqual(filesIn(folder), { uploads: [sha256(kept.data)], tmp: [] });
+    assert.deepEqual(uploadRows(copyDatabase(t, folder)).map(({ sha256 }) => sha256), [sha256(kept.data)]);
     assert.equal((await client.get(path)).text.length, MEGABYTE);
     assert.equal((await client.get('/api/health')).json()['ok'], true);
     fillDisk(filler);
@@ -55,21 +56,21 @@ test('on a full disk uploads are refused without a trace, reading goes on, and w
   assert.equal((await addFiles(hub, client, post.id, small)).status, 507);
   truncateSync(filler, statSync(filler).size - 500_000); // which is kept for the database
   assert.equal((await addFiles(hub, client, post.id, small)).status, 507);
-  assert.deepEqual(filesIn(folder), { uploads: [hashOf(kept.data)], tmp: [] });
+  assert.deepEqual(filesIn(folder), { uploads: [sha256(kept.data)], tmp: [] });
 
   rmSync(filler);
   assert.equal((await addFiles(hub, client, post.id, small)).status, 201);
-  const files = [hashOf(kept.data), hashOf('small')].sort();
+  const files = [sha256(kept.data), sha256('small')].sort();
   assert.deepEqual(filesIn(folder), { uploads: files, tmp: [] });
   assert.deepEqual(uploadRows(copyDatabase(t, folder)).map(({ sha256 }) => sha256), files);
-  assert.equal(readFileSync(uploadPath(folder, hashOf('small')), 'utf8'), 'small');
+  assert.equal(readFileSync(uploadPath(folder, sha256('small')), 'utf8'), 'small');
   assert.equal(await hub.web.end('SIGTERM'), 0);
 });
 
 test('uploads leave the database room on a disk that they would fill', async (t) => {
   const hub = await startOnSmallDisk(t, 32);
   if (!hub) return;
-  const writer = { client: hub.client, sourceId: await addNativeSource(hub.client) };
+  const writer = { client: hub.client, sourceId: await addNotes(hub.client) };
   const { id } = await writePost(hub, writer);
   const statuses: number[] = [];
   for (let n = 0; n < 20 && statuses.at(-1) !== 507; n++) {

@@ -1,16 +1,18 @@
 // Protects the pair of row and file when web is killed in an upload.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import { readdirSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { addNotes } from '../support/accounts.ts';
+import { cookieOf } from '../support/client.ts';
 import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
+import { number } from '../support/migrated-database.ts';
 import { randomBelow } from '../support/random.ts';
 import { rawConnection } from '../support/raw-exchange.ts';
-import {
-  addNativeSource, cookieOf, filesIn, FORM_TYPE, formWith, hashOf, numberOf, uploadPath, uploadRows, writePost,
-} from '../support/uploads.ts';
+import { sha256, sha256Of } from '../support/sha256.ts';
+import { filesIn, FORM_TYPE, formWith, uploadPath, uploadRows, writePost } from '../support/uploads.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { startWebWithAccount } from '../support/web-with-account.ts';
 
@@ -53,7 +55,7 @@ const MOMENTS: [string, Moment][] = [
 test('kill -9 in an upload leaves no row without its file, and after a day no file without a row', async (t) => {
   const dataDir = temporaryDataDir(t);
   const { web, client } = await startWebWithAccount(t, dataDir);
-  const sourceId = await addNativeSource(client);
+  const sourceId = await addNotes(client);
   const { id } = await writePost({ address: await web.address() }, { client, sourceId });
   await web.end('SIGKILL');
   const acknowledged: string[] = [];
@@ -66,7 +68,7 @@ test('kill -9 in an upload leaves no row without its file, and after a day no fi
     const status = await uploadUntil(await hub.address(), cookieOf(client), id, formWith({}, files),
       (answered) => wait(dataDir, seen, answered));
     await hub.end('SIGKILL');
-    if (status() === 201) acknowledged.push(...files.map(({ data }) => hashOf(data)));
+    if (status() === 201) acknowledged.push(...files.map(({ data }) => sha256(data)));
     assertRowsHaveFiles(dataDir, acknowledged, moment);
   }
   assert.ok(acknowledged.length > 0);
@@ -98,11 +100,11 @@ function assertRowsHaveFiles(dataDir: string, acknowledged: string[], moment: st
   const db = openDatabase(join(dataDir, 'hub.db'));
   try {
     const rows = uploadRows(db);
-    for (const { sha256 } of rows) assert.equal(hashOf(readFileSync(uploadPath(dataDir, sha256))), sha256, moment);
+    for (const { sha256 } of rows) assert.equal(sha256Of(uploadPath(dataDir, sha256)), sha256, moment);
     const named = new Set(rows.filter(({ attachments }) => attachments > 0).map(({ sha256 }) => sha256));
     for (const sha256 of acknowledged) assert.ok(named.has(sha256), `${moment}: an acknowledged file has no row`);
     const orphans = 'SELECT COUNT(*) FROM attachments WHERE sha256 NOT IN (SELECT sha256 FROM uploads)';
-    assert.deepEqual([numberOf(db, orphans), db.pragma('integrity_check')], [0, 'ok'], moment);
+    assert.deepEqual([number(db, orphans), db.pragma('integrity_check')], [0, 'ok'], moment);
   } finally {
     db.close();
   }

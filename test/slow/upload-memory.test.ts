@@ -6,10 +6,11 @@ import { request } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
-import { createClient, type Client } from '../support/client.ts';
+import { addNotes } from '../support/accounts.ts';
+import { cookieOf, createClient, type Client } from '../support/client.ts';
 import { temporaryDataDir } from '../support/hub-process.ts';
 import { BOUNDARY, fieldHeaders, fileHeaders } from '../support/multipart.ts';
-import { addNativeSource, cookieOf, FORM_TYPE, uploadPath, type PostAnswer } from '../support/uploads.ts';
+import { FORM_TYPE, uploadPath, type PostAnswer } from '../support/uploads.ts';
 import { startWebWithAccount } from '../support/web-with-account.ts';
 
 const UPLOADS = 100;
@@ -44,7 +45,7 @@ async function anotherWriter(address: string, admin: Client) {
   const person = { invitation: url.split('/').at(-1), username: `writer-${joined++}`, password: 'correct horse battery' };
   const answer = await client.post('/api/accounts', person);
   assert.equal(answer.status, 201, answer.text);
-  return { client, sourceId: await addNativeSource(client) };
+  return { client, sourceId: await addNotes(client) };
 }
 
 /** Sends one form as fast as it is taken. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Client } from './client.ts';
 import type { Hub } from './hub.ts';
+import { number } from './migrated-database.ts';
 
 /** Sends a JSON body with a method that seldom has one. */
 export function sendJson(client: Client, method: string, path: string, value: unknown) {
@@ -35,5 +36,5 @@ export async function itemsAt<Item = Record<string, unknown>>(client: Client, pa
 
 /** What the database says to a question with one number as its answer. */
 export function numberIn({ db }: Pick<Hub, 'db'>, sql: string): number {
-  return db.prepare<[], { n: number }>('number', `SELECT (${sql}) AS n`).get()?.n ?? NaN;
+  return number(db, sql);
 }

@@ -12,6 +12,7 @@ import { hubEnvironment } from './hub-process.ts';
 import { MIGRATIONS, putDatabase } from './migrated-database.ts';
 import { hubctlProcess } from './hubctl.ts';
 import type { Outcome } from './run-program.ts';
+import { sha256Of } from './sha256.ts';
 import { copyFolder, temporaryFolder, UNTIL_EXIT, type Lifetime } from './temporary-project.ts';
 
 export type BackupHub = ReturnType<typeof backupHub>;
@@ -147,10 +148,6 @@ export function rewriteSums(backup: string, change: (text: string) => string): v
   const text = change(readFileSync(path, 'utf8')).replace(/^# lines .*\n/m, '');
   const hash = createHash('sha256').update(text.trimEnd()).digest('hex');
   writeFileSync(path, text.startsWith('#') ? text.replace(/^(?=[^#])/m, `# lines ${hash}\n`) : text);
-}
-
-export function sha256Of(path: string): string {
-  return createHash('sha256').update(readFileSync(path)).digest('hex');
 }
 
 /**

@@ -10,7 +10,7 @@ export function createClient(address: string) {
   const cookies = new Map<string, string>();
 
   async function send(method: string, path: string, { body, headers = {} }: Send = {}): Promise<Answer> {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const cookie = cookieOf({ cookies });
     const response = await fetch(address + path, {
       method,
       redirect: 'manual',
@@ -46,4 +46,9 @@ export function createClient(address: string) {
     form: (path: string, fields: Record<string, string> = {}) =>
       send('POST', path, { body: new URLSearchParams(fields), headers: { accept: 'text/html' } }),
   };
+}
+
+/** What a browser would send in its header. */
+export function cookieOf({ cookies }: { cookies: Map<string, string> }): string {
+  return [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
 }

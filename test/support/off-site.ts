@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+import { sha256 } from './sha256.ts';
 import { copyFolder, temporaryFolder, UNTIL_EXIT, writeFiles } from './temporary-project.ts';
 
 export const SCRIPT = join(PROJECT_ROOT, 'scripts/off-site.sh');
@@ -69,10 +70,6 @@ function writeBackup(): string {
     writeFileSync(join(folder, name), bytes);
   }
   return folder;
-}
-
-export function sha256(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }
 
 /** A new key: where the secret half lies, and the recipient. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { addNotes } from './accounts.ts';
 import type { Client } from './client.ts';
+import { cookieOf } from './client.ts';
 import { startHub, type Hub } from './hub.ts';
 
 export type SentFile = { name: string; content: Buffer | string };
@@ -25,14 +27,7 @@ export type Served = { status: number; headers: Headers; body: Buffer };
 export async function hubWithOwnPosts(t: TestContext, env: Record<string, string> = {}, visibility = 'public') {
   const hub = await startHub(t, env);
   const ada = await hub.person('ada');
-  return { hub, ada, sourceId: await ownSource(ada, visibility) };
-}
-
-/** The id of a new source of own posts. */
-export async function ownSource(client: Client, visibility = 'public'): Promise<number> {
-  const added = await client.post('/api/sources', { kind: 'native', title: 'Notes', visibility });
-  assert.equal(added.status, 201, added.text);
-  return added.json<{ id: number }>().id;
+  return { hub, ada, sourceId: await addNotes(ada, 'Notes', visibility) };
 }
 
 /** Sends a form with files as the person's browser would. */
@@ -44,7 +39,7 @@ export async function sendForm(
   for (const { name, content } of files) {
     body.append('attachments', new Blob([new Uint8Array(Buffer.from(content))]), name);
   }
-  const headers = { 'sec-fetch-site': 'same-origin', cookie: cookiesOf(client), accept: 'text/html' };
+  const headers = { 'sec-fetch-site': 'same-origin', cookie: cookieOf(client), accept: 'text/html' };
   const response = await fetch(hub.address + path, { method: 'POST', headers, body, redirect: 'manual' });
   return { status: response.status, text: await response.text(), headers: response.headers };
 }
@@ -85,11 +80,7 @@ export async function getFile(
   hub: Hub, path: string, { headers = {}, as, method = 'GET' }:
   { headers?: Record<string, string>; as?: Client; method?: string } = {},
 ): Promise<Served> {
-  const cookie = as ? { cookie: cookiesOf(as) } : {};
+  const cookie = as ? { cookie: cookieOf(as) } : {};
   const response = await fetch(hub.address + path, { method, headers: { ...cookie, ...headers }, redirect: 'manual' });
   return { status: response.status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) };
-}
-
-function cookiesOf(client: Client): string {
-  return [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
 }

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Db } from '../../src/platform/db/open-database.ts';
+import { addNotes } from './accounts.ts';
 import type { Answer, Client } from './client.ts';
+import { cookieOf } from './client.ts';
 import type { Hub } from './hub.ts';
+import { number } from './migrated-database.ts';
 import { BOUNDARY, fieldHeaders, fileHeaders, writeForm } from './multipart.ts';
+import { sha256Of } from './sha256.ts';
 
 export type SentFile = { filename: string; data: string | Buffer };
 export type Attachment = {
@@ -25,13 +28,7 @@ export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
 /** Somebody with a source of own posts. */
 export async function writer(hub: Hub, username: string, visibility = 'public') {
   const client = await hub.person(username);
-  return { client, sourceId: await addNativeSource(client, visibility) };
-}
-
-export async function addNativeSource(client: Client, visibility = 'public'): Promise<number> {
-  const answer = await client.post('/api/sources', { kind: 'native', title: 'Notes', visibility });
-  assert.equal(answer.status, 201, answer.text);
-  return answer.json<{ id: number }>().id;
+  return { client, sourceId: await addNotes(client, 'Notes', visibility) };
 }
 
 export function formWith(fields: Record<string, string>, files: SentFile[] = []): Buffer {
@@ -52,10 +49,6 @@ export async function sendForm(hub: { address: string }, client: Client, path: s
   return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) };
 }
 
-export function cookieOf({ cookies }: Client): string {
-  return [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-}
-
 /** Writes a post with files, which must be taken. */
 export async function writePost(
   hub: { address: string }, { client, sourceId }: { client: Client; sourceId: number }, files: SentFile[] = [],
@@ -68,10 +61,6 @@ export async function writePost(
 
 export function addFiles(hub: { address: string }, client: Client, postId: number, files: SentFile[]): Promise<Answer> {
   return sendForm(hub, client, `/api/posts/${postId}/attachments`, formWith({}, files));
-}
-
-export function hashOf(data: string | Buffer): string {
-  return createHash('sha256').update(data).digest('hex');
 }
 
 export function uploadPath(dataDir: string, sha256: string): string {
@@ -107,23 +96,19 @@ export function uploadRows(db: Db): { sha256: string; bytes: number; scan: strin
       FROM uploads ORDER BY sha256`).all();
 }
 
-export function numberOf(db: Db, sql: string): number {
-  return db.prepare<[], { n: number }>('number', `SELECT (${sql}) AS n`).get()?.n ?? NaN;
-}
-
 /** No file, no row of one, nothing open: as before anybody sent a file. */
 export function assertNothingKept({ db, dataDir }: Pick<Hub, 'db' | 'dataDir'>, posts = 0): void {
   assert.deepEqual(filesIn(dataDir), { uploads: [], tmp: [] });
   assert.deepEqual(openFilesIn(dataDir), []);
   assert.deepEqual(uploadRows(db), []);
-  assert.equal(numberOf(db, 'SELECT COUNT(*) FROM attachments'), 0);
-  assert.equal(numberOf(db, 'SELECT COUNT(*) FROM posts'), posts);
-  assert.equal(numberOf(db, 'SELECT COALESCE(SUM(bytes), 0) FROM upload_usage'), 0);
+  assert.equal(number(db, 'SELECT COUNT(*) FROM attachments'), 0);
+  assert.equal(number(db, 'SELECT COUNT(*) FROM posts'), posts);
+  assert.equal(number(db, 'SELECT COALESCE(SUM(bytes), 0) FROM upload_usage'), 0);
 }
 
 /** Every row has its file with the right bytes, and every file in its place a row. */
 export function assertFilesMatchRows({ db, dataDir }: Pick<Hub, 'db' | 'dataDir'>): void {
   const rows = uploadRows(db);
   assert.deepEqual(filesIn(dataDir).uploads, rows.map(({ sha256 }) => sha256));
-  for (const { sha256 } of rows) assert.equal(hashOf(readFileSync(uploadPath(dataDir, sha256))), sha256);
+  for (const { sha256 } of rows) assert.equal(sha256Of(uploadPath(dataDir, sha256)), sha256);
 }
