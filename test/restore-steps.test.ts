@@ -196,7 +196,8 @@ test('case 73, 74: jobs that had their chance are discarded, sessions end, and t
       db.exec(`INSERT INTO jobs (kind, payload, lane, state, run_at, max_attempts, lease_token, lease_expires_at, created_at)
         VALUES ('${kind}', '{}', 'lane ${index}', '${state}', 5, 3, ${lease}, 1)`);
     }
-    db.exec(`INSERT INTO sessions (account_id, token_hash, created_at, expires_at) VALUES (1, 'a', 1, 9e12), (1, 'b', 1, 9e12);
+    db.exec(`INSERT INTO sessions (account_id, token_hash, created_at, seen_at, expires_at)
+        VALUES (1, 'a', 1, 1, 9e12), (1, 'b', 1, 1, 9e12);
       INSERT OR REPLACE INTO heartbeats (program, started_at, seen_at) VALUES ('worker', 1, 1)`);
   });
   const said = await hub.hubctlWith({ CONFIRM_RESTORE: 'YES' }, 'restore', 'begin', hub.backup);

@@ -112,8 +112,8 @@ function prepare(folder: string): string {
   db.exec(`
     INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
       VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
-    INSERT INTO api_tokens (account_id, name, token_hash, created_at)
-      VALUES (1, 'bench', '${createHash('sha256').update(TOKEN).digest('hex')}', 0);
+    INSERT INTO api_tokens (account_id, name, token_hash, scope, created_at)
+      VALUES (1, 'bench', '${createHash('sha256').update(TOKEN).digest('hex')}', 'write', 0);
     INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) VALUES (1, 1, 'native', 'Notes', 0, 0);
     INSERT INTO posts (id, source_id, owner_id, guid, is_public, title, content_html, summary, content_hash,
                        published_at, updated_at, created_at)
