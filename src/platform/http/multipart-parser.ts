@@ -278,30 +278,24 @@ function readHeaders(block: Buffer, limit: number): Map<string, string> {
 }
 
 function readDisposition(header: string | undefined): { name: string; filename: string | null } {
-  const disposition = readParameters(withoutLastSemicolon(header ?? ''));
+  const disposition = readParameters((header ?? '').replace(/;$/, '').trimEnd());
   if (disposition?.value.toLowerCase() !== 'form-data') {
     throw new HttpError(400, 'A part has no proper Content-Disposition (quotation marks in names are written %22).');
   }
   const { parameters } = disposition;
   const name = parameters.get('name');
-  const [filename, extended] = [parameters.get('filename'), parameters.get('filename*')];
   if (name === undefined) throw new HttpError(400, 'A part has no name.');
-  if (extended !== undefined) return { name: unescapeName(name), filename: decodeExtended(extended) };
-  return { name: unescapeName(name), filename: filename === undefined ? null : unescapeName(filename) };
-}
-
-function withoutLastSemicolon(header: string): string {
-  return header.endsWith(';') ? header.slice(0, -1).trimEnd() : header;
+  const [plain, extended] = [parameters.get('filename'), parameters.get('filename*')];
+  const filename = extended === undefined ? plain && unescapeName(plain) : decodeExtended(extended);
+  return { name: unescapeName(name), filename: filename ?? null };
 }
 
 /** A value of RFC 8187 in UTF-8, without control characters. */
 function decodeExtended(value: string): string {
-  const encoded = EXTENDED.exec(value)?.[1];
   try {
+    const encoded = EXTENDED.exec(value)?.[1];
     if (encoded !== undefined) return decodeURIComponent(encoded);
-  } catch {
-    // Its bytes are not UTF-8.
-  }
+  } catch { /* its bytes are not UTF-8 */ }
   throw new HttpError(400, 'The filename* of a part is not UTF-8 as RFC 8187 has it.');
 }
 

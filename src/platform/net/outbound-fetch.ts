@@ -132,11 +132,9 @@ function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined
 
 function headersFor(url: URL, request: OutboundRequest, userAgent: string): Record<string, string> {
   const given = Object.entries(request.headers ?? {}).filter(([name]) => HEADERS_SENT_ON.has(name.toLowerCase()));
-  const isAsked = url.origin === new URL(request.url).origin;
-  return {
-    'User-Agent': userAgent, 'Accept-Encoding': ACCEPT_ENCODING, ...Object.fromEntries(given),
-    ...(isAsked && request.authorization !== undefined && { Authorization: request.authorization }),
-  };
+  const headers = { 'User-Agent': userAgent, 'Accept-Encoding': ACCEPT_ENCODING, ...Object.fromEntries(given) };
+  const told = url.origin === new URL(request.url).origin ? request.authorization : undefined;
+  return told === undefined ? headers : { ...headers, Authorization: told };
 }
 
 /** Where a redirect leads, or undefined when the answer is not one. */
