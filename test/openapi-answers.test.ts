@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { noteRun } from '../src/features/backups/backup-status.ts';
 import { noteError } from '../src/features/errors/error-store.ts';
+import { drafts } from '../src/features/posts/draft-store.ts';
 import { DAY } from '../src/platform/clock.ts';
 import { documentedApi, type ApiDocument, type ApiRequest, type DocumentedApi } from './support/api-document.ts';
 import { createClient, type Answer, type Client } from './support/client.ts';
@@ -130,7 +131,11 @@ async function useSources({ hub, ada, bob, feedUrl, call }: Used) {
   await call(ada, 'GET /api/sources');
   for (const client of [hub.anybody, bob]) await call(client, 'GET /api/sources/{id}', { id: feed.id });
   await call(ada, 'GET /api/sources/{id}', { id: hook.id });
-  await call(ada, 'PATCH /api/sources/{id}', { id: feed.id, body: { title: 'A blog', visibility: 'public', paused: false } });
+  const change = { title: 'A blog', paused: false };
+  const known = { username: 'ada', password: 'secret', visibility: 'private' };
+  await call(ada, 'PATCH /api/sources/{id}', { id: feed.id, body: { ...change, ...known } });
+  const unknown = { username: null, password: null, visibility: 'public' };
+  await call(ada, 'PATCH /api/sources/{id}', { id: feed.id, body: { ...change, ...unknown } });
   await call(ada, 'POST /api/sources/{id}/sync', { id: feed.id });
   await call(bob, 'PUT /api/sources/{id}/follow', { id: feed.id });
   await call(ada, 'POST /api/sources/{id}/webhook/rotate', { id: hook.id });
@@ -158,6 +163,7 @@ async function usePosts({ ada, bob, hub, call }: Used, notes: number) {
   await call(hub.anybody, 'GET /api/posts/{id}', { id: withFile.id });
   await call(bob, 'PUT /api/posts/{id}/read', { id: post.id });
   await call(bob, 'GET /api/history');
+  drafts(hub.handle).save(2, `/sources/${notes}/write`, { title: 'Not yet' });
   await call(bob, 'GET /api/account/export');
   await call(bob, 'DELETE /api/posts/{id}/read', { id: post.id });
   await call(bob, 'DELETE /api/history');

@@ -52,6 +52,8 @@ const POST = {
   url: orNull(text), publishedAt: time,
 };
 const TITLED = { title: text, visibility };
+/** For a feed that asks for them, which is private then; null takes them back. */
+const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
 const NEW_POST = { sourceId: id, title: POST.title };
 
 /** Every operation of the API by its route. */
@@ -96,7 +98,9 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/sources': { ...list('Source'), answers: { 200: json(listOf('Source')), ...UNCHANGED } },
   'POST /api/sources': {
     body: json({ anyOf: [
-      object({ kind: choice(['feed']), url: { ...text, description: 'Of a feed, or of a page with one' } }, TITLED),
+      object({ kind: choice(['feed']), url: { ...text, description: 'Of a feed, or of a page with one' } }, {
+        ...TITLED, ...AT_PUBLISHER,
+      }),
       object({ kind: choice(['webhook', 'native']), title: text }, { visibility }),
     ] }),
     answers: created('Source'), refusals: [409, 429],
@@ -107,7 +111,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   },
   'GET /api/sources/:id': { answers: { ...done('Source'), ...UNCHANGED } },
   'PATCH /api/sources/:id': {
-    body: json(object({}, { ...TITLED, paused: flag })), answers: done('Source'),
+    body: json(object({}, { ...TITLED, ...AT_PUBLISHER, paused: flag })), answers: done('Source'),
   },
   'DELETE /api/sources/:id': { answers: NOTHING },
   'POST /api/sources/:id/sync': { answers: { 202: json(named('Source')) }, refusals: [409, 429] },

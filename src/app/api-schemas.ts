@@ -77,7 +77,7 @@ export const SCHEMAS: Record<string, Schema> = {
   }, {
     siteUrl: orNull(text), description: orNull(text), // of feeds
     followed: flag, // for who is signed in
-    url: orNull(text), stateReason: orNull(text), nextSyncAt: orNull(time), // for the owner
+    url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time), // for the owner
     webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {
       url: text, secret: { ...text, description: 'Shown only once' },
     }),
@@ -106,6 +106,7 @@ export const SCHEMAS: Record<string, Schema> = {
     sessions: array(object(session)), signInNetworks: array(object({ network: text, lastUsedAt: time })),
     tokens: array(named('Token')), invitations: array(named('Invitation')),
     sources: array(named('Source')), posts: array(named('Post')),
+    drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }), // and its fields
     follows: array(object({ sourceId: id, title: orNull(text), since: time })),
     history: array(named('HistoryEntry')), notifications: array(named('Notification')),
     acts: array(named('AuditRecord')),

@@ -46,7 +46,7 @@ export function strictChecker(schemas: Record<string, Schema>) {
   /** Each mistake with its place; `name` is the schema's. */
   function mistakes(schema: Schema, value: unknown, name: string, at = ''): string[] {
     const found: string[] = [];
-    const wrong = (what: string): void => void found.push(`${at || '/'}: ${what}, but is ${JSON.stringify(value)}`);
+    const wrong = (what: string): void => void found.push(`${at || '/'}: ${what}, but is ${JSON.stringify(value).slice(0, 300)}`);
     const inside = (inner: Schema, part: unknown, member: string): void => {
       met.add(`${name}.${member}`);
       found.push(...mistakes(inner, part, `${name}.${member}`, `${at}/${member}`));
