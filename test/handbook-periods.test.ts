@@ -7,7 +7,8 @@ import { FINISHED_JOBS_KEPT } from '../src/app/schedule.ts';
 import { OLDEST_BACKUP } from '../src/features/backups/backup-status.ts';
 import { LEAST_FREE } from '../src/features/backups/backup-folder.ts';
 import { BURST, BURST_TIME, LONGEST_SILENCE, SPACE_HYSTERESIS } from '../src/features/health/watch-troubles.ts';
-import { SESSION_LIFETIME } from '../src/features/accounts/account-store.ts';
+import { PASSWORD_LINK_LIFETIME, SESSION_LIFETIME, SESSION_MAX } from '../src/features/accounts/account-store.ts';
+import { DRAFT_LIFETIME, PENDING_LIFETIME } from '../src/features/posts/draft-store.ts';
 import { INVITATION_HOURS } from '../src/features/accounts/join-hub.ts';
 import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../src/features/alerts/deliver-alert.ts';
 import { REMIND_EVERY, TELL_EVERY } from '../src/features/alerts/raise-alerts.ts';
@@ -65,7 +66,10 @@ test('what the daily removal covers is kept for as long as the handbook says, in
 
 const OWN_PERIODS: Record<string, string[]> = {
   invitations: [`${INVITATION_HOURS.standard} hours`, words(INVITATION_HOURS.max * HOUR), 'a minute'],
-  sessions: [words(SESSION_LIFETIME)],
+  sessions: [words(SESSION_LIFETIME), words(SESSION_MAX)],
+  'links for a new password': [words(PASSWORD_LINK_LIFETIME), 'a minute'],
+  'networks from which': [],
+  'drafts of posts': [words(DRAFT_LIFETIME), words(PENDING_LIFETIME)],
   'jobs that are done': [words(FINISHED_JOBS_KEPT)],
   'jobs that ran out of attempts': [],
   alerts: [words(DELIVERED_KEPT), words(FAILED_KEPT)],

@@ -1,6 +1,7 @@
 // Protects the pages of settings, notifications, leaving and administration in a browser without scripts.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { DAY } from '../../src/platform/clock.ts';
 import { notifications } from '../../src/features/notifications/notification-store.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { jobs } from '../../src/features/hub/hub.ts';
@@ -36,7 +37,9 @@ test('a person changes name and password, makes and revokes a token, and signs o
   await submit(browser, { displayName: 'Bob B.' }, 'form[action="/settings/name"] button');
   assert.match(await browser.text('header.site'), /Bob B\./);
 
-  await submit(browser, { name: 'my phone' }, 'form[action="/settings/tokens"] button');
+  const form = 'form[action="/settings/tokens"]';
+  await browser.type(`${form} [name=currentPassword]`, hub.password);
+  await submit(browser, { name: 'my phone' }, `${form} button`);
   const token = await browser.text('code.secret');
   assert.equal((await hub.anybody.get('/api/account', { authorization: `Bearer ${token}` })).status, 200);
   await browser.goto(`${hub.address}/settings`);
@@ -44,10 +47,11 @@ test('a person changes name and password, makes and revokes a token, and signs o
   await follow(browser, 'form[action$="/revoke"] button');
   assert.equal((await hub.anybody.get('/api/account', { authorization: `Bearer ${token}` })).status, 401);
 
-  assert.match(await browser.text(), /in 1 other browser/);
-  await follow(browser, 'form[action="/settings/sessions"] button');
+  assert.match(await browser.text('#sessions'), /This browser[^]*Another browser or app/);
+  await browser.type('#sessions [name=currentPassword]', hub.password);
+  await follow(browser, '#sessions .rows button');
   assert.equal((await bob.get('/api/account')).status, 401);
-  assert.match(await browser.text(), /only in this browser/);
+  assert.doesNotMatch(await browser.text('#sessions'), /Another browser/);
 
   const change = 'form[action="/settings/password"] button';
   await submit(browser, { currentPassword: 'not the password', newPassword: 'a new long password' }, change);
@@ -127,6 +131,31 @@ test('leaving by the page: sources first, then password and DELETE, and nobody i
   assert.equal((await itemsAt(ada, '/api/notifications')).length, 1);
 });
 
+test('a person whose session ended gets the text back, and a link leads to a new password, without scripts', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, ada, bob, browser } = await visit(t);
+  const sourceId = await addNotes(bob);
+  await signIn(browser, hub, 'bob');
+  await browser.goto(`${hub.address}/sources/${sourceId}/write`);
+  hub.passTime(31 * DAY);
+  await submit(browser, { title: 'Owls at dusk', content: 'Five of them.' }, 'form[enctype] button');
+  assert.equal(await browser.text('h1'), 'Your session has ended');
+  assert.match(await browser.text('[role=status]'), /choose the files again/);
+  await submit(browser, { username: 'bob', password: hub.password }, 'main form button');
+  assert.match(await path(browser), /^\/sources\/\d+\/write/);
+  assert.equal(await browser.run('return document.querySelector("[name=title]").value'), 'Owls at dusk');
+  await follow(browser, 'form[enctype] button');
+  assert.match(await path(browser), /^\/posts\//);
+
+  await ada.post('/api/session', { username: 'ada', password: hub.password });
+  const reset = { currentPassword: hub.password };
+  const { url } = (await ada.post('/api/admin/accounts/2/reset-password', reset)).json<{ url: string }>();
+  await browser.goto(hub.address + new URL(url).pathname);
+  await submit(browser, { password: 'a new long password' }, 'main form button');
+  assert.equal(await path(browser), '/');
+  assert.match(await browser.text('header.site'), /bob/);
+});
+
 test('an administrator invites, retries a job and looks through the audit, without scripts', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, browser } = await visit(t);
@@ -142,7 +171,7 @@ test('an administrator invites, retries a job and looks through the audit, witho
   await follow(browser, 'form[action$="/retry"] button');
   assert.match(await browser.text('main'), /No jobs in this state/);
   await follow(browser, 'nav.sub a[href="/admin/invitations"]');
-  await follow(browser, 'main form button');
+  await submit(browser, { currentPassword: hub.password }, 'main form button');
   assert.match(await browser.text('code.secret'), /\/join\//);
   await follow(browser, 'form[action$="/withdraw"] button');
   await follow(browser, 'nav.sub a[href="/admin/audit"]');
@@ -155,7 +184,7 @@ test('an administrator invites, retries a job and looks through the audit, witho
 const PAGES = [
   '/settings', '/settings/delete', '/notifications', '/history', '/?unread=1', '/sources/1', '/sources/1/transfer',
   '/goodbye', '/admin', '/admin/jobs?state=all', '/admin/errors', '/admin/alerts', '/admin/webhooks', '/admin/audit?actor=ada',
-  '/admin/accounts', '/admin/invitations',
+  '/admin/accounts', '/admin/accounts/1', '/admin/invitations', '/sign-in', '/new-password/gone',
 ];
 
 /** A word that no narrow window can hold on one line. */
