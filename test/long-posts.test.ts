@@ -105,3 +105,37 @@ test('a large feed is recognised by its beginning, and the worker reads it at on
   const { items: sources } = (await ada.get('/api/sources')).json<{ items: { title: string }[] }>();
   assert.deepEqual(sources.map(({ title }) => title), ['Of “RSS”', 'Of many', 'Of JSON', 'Of JSON']);
 });
+
+test('the posts of a large feed are stored in steps between which others write, once each and in their order', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const ben = await hub.person('ben');
+  const images = '<img src="https://example.org/1.png" alt="x">'.repeat(60);
+  const feed = Array.from({ length: 120 }, (_, id) => ({ guid: `${id}`, title: `Post ${id}`, content: images }));
+  const origin = await startOrigin(t, { '/rss': serving(() => rss('Large', feed)) });
+  const transactions: number[] = [];
+  const { write, transaction } = hub.db;
+  const counted = <Result>(work: () => Result): Result => {
+    const before = count();
+    const result = work();
+    if (count() > before) transactions.push(count() - before);
+    return result;
+  };
+  const count = () => hub.db.prepare<[], { n: number }>('n', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? 0;
+  hub.db.write = (name, work) => counted(() => write(name, work));
+  hub.db.transaction = (name, work) => {
+    const run = transaction(name, work);
+    return (...args) => counted(() => run(...args));
+  };
+
+  const { id } = (await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/rss` })).json<{ id: number }>();
+  await ben.send('PUT', `/api/sources/${id}/follow`);
+  await hub.work();
+  assert.equal(count(), 120);
+  assert.ok(Math.max(...transactions) <= 25, String(transactions));
+  const { items } = (await ada.get('/api/posts?limit=60')).json<{ items: { title: string }[] }>();
+  assert.deepEqual(items.map(({ title }) => title), feed.slice(0, 60).map(({ title }) => title));
+  const told = (await ben.get('/api/notifications')).json<{ items: { title: string }[] }>().items.map(({ title }) => title);
+  assert.equal(told.length, 1, told.join());
+  assert.match(told[0] ?? '', /120/);
+});

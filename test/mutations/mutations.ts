@@ -2050,6 +2050,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a long post is read in steps, between which everybody else has a turn',
   },
   {
+    promise: 'what is too much for one transaction is stored in steps',
+    file: 'src/features/posts/ingest-posts.ts',
+    from: 'const STEP_WORK = 10;',
+    to: 'const STEP_WORK = 10_000;',
+    test: 'test/long-posts.test.ts',
+    name: 'the posts of a large feed are stored in steps between which others write, once each and in their order',
+  },
+  {
     promise: 'web leaves the posts of a large feed to the worker',
     file: 'src/features/feeds/fetch-feed.ts',
     from: 'const isPartial = recognise && response.body.length > LARGE;',

@@ -7,7 +7,7 @@ import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { audit, THE_HUB } from '../audit/audit.ts';
 import { counts, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import { preparePosts, storePosts } from '../posts/ingest-posts.ts';
+import { preparePosts, storeMost, storePosts } from '../posts/ingest-posts.ts';
 import { feedPosts } from '../posts/feed-posts-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
@@ -47,7 +47,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
         countRun(hub, job, 'error');
       };
     }
-    const store = await prepareSync(hub, source, fetched);
+    const store = await prepareSync(hub, source, fetched, signal);
     return () => countRun(hub, job, store(sourceId) > 0 ? 'changed' : 'unchanged');
   },
 
@@ -86,18 +86,24 @@ type FetchedSource = Pick<SyncState, 'url' | 'ttl'> & { sourceId: number | null 
  * it, in the caller's transaction, and says how many posts changed.
  */
 async function prepareSync(
-  hub: Hub, source: FetchedSource, fetched: FetchedFeed,
+  hub: Hub, source: FetchedSource, fetched: FetchedFeed, signal?: AbortSignal,
 ): Promise<(sourceId: number) => number> {
   const { feed, url, validators, askedFor } = fetched;
   const items = feed ? lastingItems(feed) : [];
   const prepared = await preparePosts(hub, source.sourceId, items);
+  const isWhole = prepared.length === items.length;
+  const followNew = (id: number): void => void (isWhole && feedPosts(hub).followNewGuids(id, prepared));
+  const { sourceId: known } = source;
+  const { rest, stored } = known === null || !signal
+    ? { rest: prepared, stored: undefined } // few posts of a new source
+    : await storeMost(hub, known, 'feed', prepared, { before: () => followNew(known), signal });
   const wait = Math.max(askedFor, (feed ? feed.ttl : source.ttl) ?? 0);
 
   return (sourceId) => {
     if (url !== source.url && !moveFeed(hub, sourceId, url)) return 0;
-    if (prepared.length === items.length) feedPosts(hub).followNewGuids(sourceId, prepared);
-    const stored = storePosts(hub, sourceId, 'feed', prepared);
-    const changed = stored + feedPosts(hub).takeBack(sourceId, feed?.deleted ?? []);
+    followNew(sourceId);
+    const arrived = storePosts(hub, sourceId, 'feed', rest, stored);
+    const changed = arrived + feedPosts(hub).takeBack(sourceId, feed?.deleted ?? []);
     if (feed) syncState(hub).keepFacts(sourceId, feed);
     // A part must never be taken for the whole that 304 would speak of.
     syncState(hub).keepValidators(sourceId, feed?.cut ? NO_VALIDATORS : validators);

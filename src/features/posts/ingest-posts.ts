@@ -8,7 +8,7 @@ import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
-import { counts, metLimit, once, type Hub } from '../hub/hub.ts';
+import { counts, metLimit, once, throttled, type Hub } from '../hub/hub.ts';
 import {
   posts, type IncomingFile, type IncomingPost, type Post, type PreparedPost, type SearchTerms,
 } from './post-store.ts';
@@ -65,18 +65,67 @@ export async function inTurn<Result>(hub: Hub, length: number, work: () => Promi
  * Stores what was prepared and notifies the source's followers, in the caller's transaction. Returns how many posts
  * were added or updated.
  */
-export function storePosts(hub: Hub, sourceId: number, kind: string, items: PreparedPosts): number {
+export function storePosts(
+  hub: Hub, sourceId: number, kind: string, items: PreparedPosts, before: StoredPosts = NONE_STORED,
+): number {
+  const stored = putPosts(hub, sourceId, kind, items);
+  const added = before.added + stored.added;
+  if (added > 0) notifyFollowers(hub, sourceId, added);
+  return before.changed + stored.changed;
+}
+
+/** How many posts were added or updated, and how many of them were added. */
+type StoredPosts = { changed: number; added: number };
+
+const NONE_STORED: StoredPosts = { changed: 0, added: 0 };
+
+/** In milliseconds, about: what one transaction may write while others wait for it. */
+const STEP_WORK = 10;
+
+/** `before` is done in the first transaction, if there is any. */
+type Early = { before(): void; signal: AbortSignal };
+
+/**
+ * Stores more posts than one transaction should, the oldest first, in steps between which others write. A step that was
+ * done stays done. Returns what was stored and the rest, for `storePosts` and the transaction in which the job ends.
+ */
+export async function storeMost(
+  hub: Hub, sourceId: number, kind: string, items: PreparedPosts, { before, signal }: Early,
+): Promise<{ rest: PreparedPosts; stored: StoredPosts }> {
+  const stored = { ...NONE_STORED };
+  let rest = items;
+  for (let from = startOfStep(rest); from > 0; from = startOfStep(rest)) {
+    const step = rest.slice(from);
+    await throttled(hub)('store posts, a step', () => {
+      if (rest === items) before();
+      const { changed, added } = putPosts(hub, sourceId, kind, step);
+      stored.changed += changed;
+      stored.added += added;
+      return 0;
+    }, () => signal.aborted);
+    signal.throwIfAborted();
+    rest = rest.slice(0, from);
+  }
+  return { rest, stored };
+}
+
+/** Where the last posts begin that make one step; 0 where all of them do. */
+function startOfStep(items: PreparedPosts): number {
+  let work = 0;
+  const last = items.findLastIndex(({ prepared: { attachments, contentHtml } }) =>
+    (work += 0.4 + attachments.length / 40 + contentHtml.length / 50_000) > STEP_WORK);
+  return last < 0 ? 0 : Math.min(last + 1, items.length - 1);
+}
+
+function putPosts(hub: Hub, sourceId: number, kind: string, items: PreparedPosts): StoredPosts {
   const now = hub.clock();
   // Oldest first, a millisecond apart: what has no date of its own keeps the order of the feed.
   const stored = items.toReversed()
     .map(({ prepared, position }) => posts(hub).put(sourceId, prepared, now - position))
     .filter((one) => one !== undefined);
   const added = stored.filter(({ isNew }) => isNew).length;
-  if (added > 0) {
-    counts(hub).add('posts_ingested_total', kind, added);
-    notifyFollowers(hub, sourceId, added);
-  }
-  return stored.length;
+  if (added > 0) counts(hub).add('posts_ingested_total', kind, added);
+  return { changed: stored.length, added };
 }
 
 /** What is stored of a post whose markup is sanitised: within the limits, with its summary, search text and files. */
