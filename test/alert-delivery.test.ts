@@ -6,6 +6,7 @@ import { inspect } from 'node:util';
 import { ALERT_FORMATS, type AlertFormat } from '../src/features/hub/settings.ts';
 import { sendAlert, type SendResult } from '../src/features/alerts/send-alert.ts';
 import { addressFor, alertWith } from './support/alerts.ts';
+import { openHandles } from './support/open-handles.ts';
 import { rawReply, reply, startOrigin, startRawOrigin, type OriginHandler } from './support/origin.ts';
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
 import { makeSelfSigned } from './support/self-signed.ts';
@@ -236,13 +237,13 @@ test('no socket and no timer outlives an attempt, however it ended', async (t) =
     startRawOrigin(t, (socket) => void socket.destroy()),
     startRawOrigin(t, rawReply('HTTP/1.1 200 OK\r\n\r\no', { end: false })),
   ]);
-  await waitUntil('what earlier tests left is gone', () => held() === 0);
+  await waitUntil('what earlier tests left is gone', () => openHandles() === 0);
   const [first, ...others] = await Promise.all(origins.map(({ url }, index) =>
     send(url, { format: 'slack', timeoutMs: index < 2 ? 20_000 : 300, signal: stop.signal })));
 
   assert.equal(first?.outcome, 'delivered');
   assert.deepEqual(others.map(({ outcome }) => outcome), Array(4).fill('retry'));
-  await waitUntil('sockets and timers are gone', () => held() === 0, 3_000);
+  await waitUntil('sockets and timers are gone', () => openHandles() === 0, 3_000);
 });
 
 test('a proxy named in the environment does not see the address', async (t) => {
@@ -261,7 +262,3 @@ test('a proxy named in the environment does not see the address', async (t) => {
   assert.equal(proxy.requests.length, 0);
 });
 
-/** Open connections and armed timers of this process. */
-function held(): number {
-  return process.getActiveResourcesInfo().filter((kind) => /TCPSocket|TLS|Timeout/.test(kind)).length;
-}

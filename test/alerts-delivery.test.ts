@@ -6,13 +6,10 @@ import { jobs } from '../src/features/hub/hub.ts';
 import { alertDeliveries, type AlertDelivery } from '../src/features/alerts/alert-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import type { Hub } from './support/hub.ts';
-import { hubWithReceiver, raise } from './support/receiver.ts';
+import { answering, hubWithReceiver, raise } from './support/receiver.ts';
 import { metric } from './support/webhooks.ts';
 
 const SERIES = (state: string): string => `service_alert_deliveries{state="${state}"}`;
-
-const answering = (status: number, headers: Record<string, string> = {}, body = 'no') =>
-  (response: ServerResponse): void => void response.writeHead(status, headers).end(body);
 
 /** The oldest that is there. */
 function firstDelivery(hub: Hub): AlertDelivery {

@@ -7,7 +7,7 @@ import { alertDeliveries, type AlertDelivery } from '../src/features/alerts/aler
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { tellTroubles } from '../src/features/alerts/raise-alerts.ts';
 import type { Hub } from './support/hub.ts';
-import { hubWithReceiver, raise } from './support/receiver.ts';
+import { answering, hubWithReceiver, raise } from './support/receiver.ts';
 import { waitUntil } from './support/wait-until.ts';
 import { metric } from './support/webhooks.ts';
 
@@ -16,9 +16,6 @@ const PATIENCE = 100; // ms, instead of 15 s
 type Answer = (response: ServerResponse) => void;
 
 const hanging: Answer = () => {};
-const answering = (status: number, headers: Record<string, string> = {}): Answer =>
-  (response) => void response.writeHead(status, headers).end('no');
-
 /** `pauses`: seconds between the attempts, in the middle of their spread. */
 const RECEIVERS: { what: string; answer: Answer; pauses: number[]; reason: RegExp }[] = [
   { what: 'hangs', answer: hanging, pauses: [30, 120, 480, 1920], reason: /gave no answer within 0\.1 s$/ },

@@ -5,14 +5,11 @@ import { jobs } from '../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { raiseAlert, watchTrouble } from '../src/features/alerts/raise-alerts.ts';
 import { startHub, type Hub } from './support/hub.ts';
+import { number } from './support/migrated-database.ts';
 import { hubWithReceiver, passTime, raise, startReceiver } from './support/receiver.ts';
 import { hubWithWebhook, metric, publish } from './support/webhooks.ts';
 
 const FAILING = 10_000;
-
-function count(hub: Hub, table: string): number {
-  return hub.db.prepare<[], { n: number }>('count', `SELECT count(*) AS n FROM ${table}`).get()?.n ?? NaN;
-}
 
 test('a trouble is told within seconds, in words that say where, and what is told is stored', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t);
@@ -49,7 +46,7 @@ test('without a receiver nothing is stored, and the log tells', async (t) => {
   watchTrouble(hub.handle, 'space-low', 'nothing is left');
   await passTime(hub, MINUTE, 5 * SECOND);
 
-  assert.equal(count(hub, 'alert_events') + count(hub, 'alert_deliveries'), 0);
+  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM alert_events') + number(hub.db, 'SELECT COUNT(*) FROM alert_deliveries'), 0);
   assert.deepEqual(hub.logged().filter(({ event }) => event === 'trouble').map(({ trouble }) => trouble),
     ['sync-failed', 'space-low']);
 });

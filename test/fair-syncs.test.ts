@@ -5,9 +5,11 @@ import { planDueSyncs } from '../src/features/feeds/sync-source.ts';
 import { jobs } from '../src/features/hub/hub.ts';
 import { sources } from '../src/features/sources/source-store.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
+import { addFeed, notificationTitles } from './support/accounts.ts';
 import { rss, serving } from './support/feeds.ts';
+import { followedFeed } from './support/followed-feed.ts';
 import { startHub, type Hub } from './support/hub.ts';
-import { reply, startOrigin, type OriginHandler } from './support/origin.ts';
+import { reply, startOrigin } from './support/origin.ts';
 import type { Client } from './support/client.ts';
 
 /** A port to each: hosts of their own, which never answer. */
@@ -22,25 +24,6 @@ async function importFeeds(client: Client, urls: string[]): Promise<void> {
   assert.equal((await client.send('POST', '/api/sources/import', { body, headers })).status, 200);
 }
 
-async function follow(client: Client, url: string): Promise<number> {
-  const added = await client.post('/api/sources', { kind: 'feed', url });
-  assert.equal(added.status, 201, added.text);
-  return added.json<{ id: number }>().id;
-}
-
-async function told(client: Client): Promise<string[]> {
-  return (await client.get('/api/notifications')).json<{ items: { title: string }[] }>().items.map(({ title }) => title);
-}
-
-async function followedFeed(t: TestContext, env: Record<string, string> = {}) {
-  const hub = await startHub(t, env);
-  const feed = { handler: serving(() => rss('Owls', [])) as OriginHandler };
-  const origin = await startOrigin(t, (request, response) => feed.handler(request, response));
-  const ada = await hub.person('ada');
-  const id = await follow(ada, `${origin.url}/feed`);
-  return { hub, feed, origin, ada, id };
-}
-
 const shown = (hub: Hub, id: number) => sources(hub.handle).find(id);
 
 test('what another member asks for is fetched while hosts that hang hold all they may', async (t) => {
@@ -51,7 +34,7 @@ test('what another member asks for is fetched while hosts that hang hold all the
     order.push('wanted');
     serving(() => rss('Owls', []))(request, response);
   });
-  const id = await follow(bob, `${origin.url}/feed`);
+  const id = await addFeed(bob, `${origin.url}/feed`);
   order.length = 0;
   await importFeeds(ada, await hangingHosts(t, 12, () => order.push('hangs')));
   await planDueSyncs(hub.handle, new AbortController().signal); // hers are in the queue before his
@@ -75,7 +58,7 @@ test('sources that worked last time come before those that failed or were never 
     reply(500, {})(request, response);
   });
   await importFeeds(ada, ['a', 'b'].map((name) => `${bad.url}/${name}`));
-  for (const name of ['a', 'b', 'c']) await follow(ada, `${good.url}/${name}`);
+  for (const name of ['a', 'b', 'c']) await addFeed(ada, `${good.url}/${name}`);
   order.length = 0;
   hub.passTime(DAY);
 
@@ -100,7 +83,7 @@ test('a host that ran out of time gets less the next time, but all of it at the 
 });
 
 test('“Next” is when the next try really is', async (t) => {
-  const { hub, feed, ada, id } = await followedFeed(t);
+  const { hub, feed, ada, id } = await followedFeed(t, []);
   feed.handler = reply(429, { 'retry-after': '7200' });
   hub.passTime(DAY);
   await hub.work();
@@ -114,7 +97,7 @@ test('“Next” is when the next try really is', async (t) => {
 });
 
 test('the overview says that a source fails at its first failure', async (t) => {
-  const { hub, feed, ada } = await followedFeed(t);
+  const { hub, feed, ada } = await followedFeed(t, []);
   const synchronisation = async () => /Synchronisation<\/dt><dd>(.*?)<\/dd>/.exec((await ada.page('/admin')).text)?.[1];
   assert.equal(await synchronisation(), 'ok');
   feed.handler = reply(500, {});
@@ -124,7 +107,7 @@ test('the overview says that a source fails at its first failure', async (t) => 
 });
 
 test('an owner hears that a source fails, once, and that it works again, if told before', async (t) => {
-  const { hub, feed, ada } = await followedFeed(t, { SYNC_MAX_ATTEMPTS: '2' });
+  const { hub, feed, ada } = await followedFeed(t, [], { SYNC_MAX_ATTEMPTS: '2' });
   const fails = reply(500, {});
   const works = feed.handler;
   for (const handler of [fails, works]) {
@@ -132,21 +115,21 @@ test('an owner hears that a source fails, once, and that it works again, if told
     hub.passTime(DAY);
     await hub.work();
   }
-  assert.deepEqual(await told(ada), [], 'a retry that helped is nothing to tell');
+  assert.deepEqual(await notificationTitles(ada), [], 'a retry that helped is nothing to tell');
 
   for (const handler of [fails, fails, fails, fails, works, works]) {
     feed.handler = handler;
     hub.passTime(DAY);
     await hub.work();
   }
-  assert.deepEqual(await told(ada), [
+  assert.deepEqual(await notificationTitles(ada), [
     '“Owls” can be synchronised again', '“Owls” cannot be synchronised; the hub keeps trying',
   ]);
 });
 
 test('an owner hears that a source was paused because it moved to where another one is', async (t) => {
-  const { hub, feed, origin, ada, id } = await followedFeed(t);
-  await follow(ada, `${origin.url}/new`);
+  const { hub, feed, origin, ada, id } = await followedFeed(t, []);
+  await addFeed(ada, `${origin.url}/new`);
   const works = feed.handler;
   feed.handler = (request, response) =>
     request.path === '/new' ? works(request, response) : reply(301, { location: '/new' })(request, response);
@@ -155,6 +138,6 @@ test('an owner hears that a source was paused because it moved to where another 
 
   assert.equal(shown(hub, id)?.state, 'paused');
   assert.match(shown(hub, id)?.stateReason ?? '', /where you already follow it/);
-  const [notice = ''] = await told(ada);
+  const [notice = ''] = await notificationTitles(ada);
   assert.match(notice, /^“Owls” has been paused: it moved to 127\.0\.0\.1:\d+, where you already follow it$/);
 });

@@ -3,17 +3,11 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { notifications } from '../src/features/notifications/notification-store.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
-import { addNotes, addPost, itemsAt, numberIn, sendJson } from './support/accounts.ts';
+import { addNotes, addPost, notificationTitles, numberIn, sendJson } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
 import { reply, startOrigin } from './support/origin.ts';
-
-type Told = { kind: string; title: string; readAt: string | null };
-
-async function titles(client: Client): Promise<string[]> {
-  return (await itemsAt<Told>(client, '/api/notifications')).map(({ title }) => title);
-}
 
 function follow(client: Client, sourceId: number) {
   return sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, {});
@@ -41,16 +35,16 @@ test('new posts of one synchronisation make one notification with their number, 
   posts.count = 202;
   hub.passTime(DAY);
   await hub.work();
-  assert.deepEqual(await titles(bob), ['200 new posts in “Owls”']);
-  assert.deepEqual(await titles(ada), []);
+  assert.deepEqual(await notificationTitles(bob), ['200 new posts in “Owls”']);
+  assert.deepEqual(await notificationTitles(ada), []);
 
   posts.count = 203;
   hub.passTime(DAY);
   await hub.work();
-  assert.deepEqual(await titles(bob), ['1 new post in “Owls”', '200 new posts in “Owls”']);
+  assert.deepEqual(await notificationTitles(bob), ['1 new post in “Owls”', '200 new posts in “Owls”']);
   hub.passTime(DAY);
   await hub.work();
-  assert.equal((await titles(bob)).length, 2, 'nothing is new');
+  assert.equal((await notificationTitles(bob)).length, 2, 'nothing is new');
 });
 
 test('who no longer follows hears no more', async (t) => {
@@ -64,7 +58,7 @@ test('who no longer follows hears no more', async (t) => {
   hub.passTime(DAY);
   await hub.work();
 
-  assert.deepEqual(await titles(bob), []);
+  assert.deepEqual(await notificationTitles(bob), []);
 });
 
 test('only a source that one may see can be followed, and one that became private is silent', async (t) => {
@@ -82,8 +76,8 @@ test('only a source that one may see can be followed, and one that became privat
   await bob.patch(`/api/sources/${open}`, { visibility: 'private', title: 'Diary' });
   await addPost(bob, open, 'Secret');
 
-  assert.deepEqual(await titles(carol), []);
-  assert.deepEqual(await titles(ada), ['1 new post in “Diary”'], 'an administrator sees it all');
+  assert.deepEqual(await notificationTitles(carol), []);
+  assert.deepEqual(await notificationTitles(ada), ['1 new post in “Diary”'], 'an administrator sees it all');
   const followed = async (client: Client): Promise<(string | null)[]> => (await client.get('/api/account/export'))
     .json<{ follows: { title: string | null }[] }>().follows.map(({ title }) => title);
   assert.deepEqual([await followed(carol), await followed(ada)], [[null], ['Diary']], 'nor is its name told');
@@ -103,14 +97,14 @@ test('posts written here one after another are told of together, and their autho
     await addPost(ada, sourceId);
     hub.passTime(MINUTE);
   }
-  assert.deepEqual(await titles(bob), ['3 new posts in “Notes”']);
-  assert.deepEqual(await titles(ada), []);
+  assert.deepEqual(await notificationTitles(bob), ['3 new posts in “Notes”']);
+  assert.deepEqual(await notificationTitles(ada), []);
   await bob.post('/api/notifications/read', { all: true });
   await addPost(ada, sourceId);
-  assert.deepEqual(await titles(bob), ['1 new post in “Notes”', '3 new posts in “Notes”'], 'what was read is closed');
+  assert.deepEqual(await notificationTitles(bob), ['1 new post in “Notes”', '3 new posts in “Notes”'], 'what was read is closed');
   hub.passTime(HOUR);
   await addPost(ada, sourceId);
-  assert.equal((await titles(bob)).length, 3);
+  assert.equal((await notificationTitles(bob)).length, 3);
 });
 
 test('posts and their notification are stored together or not at all', async (t) => {
@@ -127,7 +121,7 @@ test('posts and their notification are stored together or not at all', async (t)
   await hub.work();
 
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 5);
-  assert.deepEqual(await titles(bob), ['3 new posts in “Owls”']);
+  assert.deepEqual(await notificationTitles(bob), ['3 new posts in “Owls”']);
 });
 
 test('an owner is told once that a source fails for good, that it works again, and of failing again only after that', async (t) => {
@@ -140,15 +134,15 @@ test('an owner is told once that a source fails for good, that it works again, a
     hub.passTime(DAY);
     await hub.work();
   }
-  assert.deepEqual(await titles(ada), [failing]);
+  assert.deepEqual(await notificationTitles(ada), [failing]);
   posts.status = 200;
   hub.passTime(2 * DAY);
   await hub.work();
   posts.status = 500;
   hub.passTime(2 * DAY);
   await hub.work();
-  assert.deepEqual(await titles(ada), [failing, '“Owls” can be synchronised again', failing]);
-  assert.deepEqual(await titles(bob), [], 'it is the owner’s affair');
+  assert.deepEqual(await notificationTitles(ada), [failing, '“Owls” can be synchronised again', failing]);
+  assert.deepEqual(await notificationTitles(bob), [], 'it is the owner’s affair');
 });
 
 test('an owner is told that a publisher has taken a feed away', async (t) => {
@@ -157,7 +151,7 @@ test('an owner is told that a publisher has taken a feed away', async (t) => {
   hub.passTime(DAY);
   await hub.work();
 
-  assert.deepEqual(await titles(ada), ['“Owls” has been paused: its publisher says that it is permanently gone']);
+  assert.deepEqual(await notificationTitles(ada), ['“Owls” has been paused: its publisher says that it is permanently gone']);
 });
 
 test('the number of unread notifications stands on every page of a member, and on none of anybody’s', async (t) => {
@@ -192,7 +186,7 @@ test('notifications that lead to a source go with it, however many there are, an
   await ada.delete(`/api/sources/${gone}`);
   await hub.work();
 
-  assert.deepEqual(await titles(bob), ['1 new post in “Other”']);
+  assert.deepEqual(await notificationTitles(bob), ['1 new post in “Other”']);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM notifications'), 1);
   assert.equal(numberIn(hub, `SELECT COUNT(*) FROM sources WHERE id = ${gone}`), 0);
 });

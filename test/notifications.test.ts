@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { notifications } from '../src/features/notifications/notification-store.ts';
+import { notificationTitles } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { number } from './support/migrated-database.ts';
@@ -32,10 +33,6 @@ async function list(client: Client, query = ''): Promise<List> {
   return answer.json<List>();
 }
 
-async function titles(client: Client, query = ''): Promise<string[]> {
-  return (await list(client, query)).items.map(({ title }) => title);
-}
-
 test('everybody sees their own, newest first, and nobody else', async (t) => {
   const { hub, ada, bob } = await hubWithNotifications(t, 2);
   const { items, next } = await list(ada);
@@ -46,7 +43,7 @@ test('everybody sees their own, newest first, and nobody else', async (t) => {
     { id: items[0]?.id, ...told, title: 'Number 2', createdAt: '2030-01-15T12:00:01.000Z' },
     { id: items[1]?.id, ...told, title: 'Number 1', createdAt: '2030-01-15T12:00:00.000Z' },
   ]);
-  assert.deepEqual(await titles(bob), ['For Bob']);
+  assert.deepEqual(await notificationTitles(bob), ['For Bob']);
   const anonymous = [await hub.anybody.get('/api/notifications'),
     await hub.anybody.post('/api/notifications/read', { all: true })];
   assert.deepEqual(anonymous.map(({ status }) => status), [401, 401]);
@@ -79,8 +76,8 @@ test('some are marked read by their ids, those of others are not, and a second t
   const mark = () => ada.post('/api/notifications/read', { ids: [two?.id, his?.id, 999] });
 
   assert.equal((await mark()).status, 204);
-  assert.deepEqual(await titles(ada, '?unread=1'), ['Number 3', 'Number 1']);
-  assert.deepEqual(await titles(bob, '?unread=1'), ['For Bob']);
+  assert.deepEqual(await notificationTitles(ada, '?unread=1'), ['Number 3', 'Number 1']);
+  assert.deepEqual(await notificationTitles(bob, '?unread=1'), ['For Bob']);
   const readAt = async () => (await list(ada)).items.map((item) => item.readAt);
   assert.deepEqual(await readAt(), [null, '2030-01-15T12:00:03.000Z', null]);
   hub.passTime(60_000);
@@ -92,9 +89,9 @@ test('all are marked read at once; what comes after is new', async (t) => {
   const { ada, bob, tell } = await hubWithNotifications(t, 3);
   assert.equal((await ada.post('/api/notifications/read', { all: true })).status, 204);
   tell('ada', 'Later');
-  assert.deepEqual(await titles(ada, '?unread=1'), ['Later']);
-  assert.equal((await titles(ada)).length, 4);
-  assert.deepEqual(await titles(bob, '?unread=1'), ['For Bob']);
+  assert.deepEqual(await notificationTitles(ada, '?unread=1'), ['Later']);
+  assert.equal((await notificationTitles(ada)).length, 4);
+  assert.deepEqual(await notificationTitles(bob, '?unread=1'), ['For Bob']);
 });
 
 /** So many more for ada, the oldest first, in one go. */
@@ -128,7 +125,7 @@ test('others are served while many are marked, and what comes meanwhile stays un
   tell('ada', 'Just now');
   await marking;
 
-  assert.deepEqual(await titles(ada, '?unread=1'), ['Just now']);
+  assert.deepEqual(await notificationTitles(ada, '?unread=1'), ['Just now']);
 });
 
 test('anything but ids or all is refused, and marks nothing', async (t) => {
@@ -141,7 +138,7 @@ test('anything but ids or all is refused, and marks nothing', async (t) => {
     assert.equal(answer.status, 422, JSON.stringify(body).slice(0, 80));
     assert.deepEqual(answer.json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer), ['/ids']);
   }
-  assert.equal((await titles(ada, '?unread=1')).length, 1);
+  assert.equal((await notificationTitles(ada, '?unread=1')).length, 1);
 });
 
 test('the page shows them, leads to what they speak of and marks all read', async (t) => {
@@ -154,7 +151,7 @@ test('the page shows them, leads to what they speak of and marks all read', asyn
 
   const marked = await ada.form('/notifications/read');
   assert.deepEqual([marked.status, marked.headers.get('location')], [303, '/notifications']);
-  assert.deepEqual(await titles(ada, '?unread=1'), []);
+  assert.deepEqual(await notificationTitles(ada, '?unread=1'), []);
   assert.match((await ada.page('/notifications?unread=1')).text, /No unread notifications/);
   assert.equal((await hub.anybody.page('/notifications')).status, 303); // to where one signs in
 });

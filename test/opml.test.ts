@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MAX_OUTLINES } from '../src/features/manage-sources/opml.ts';
+import { addFeed, addNotes } from './support/accounts.ts';
 import type { Answer, Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
-import { startHub, type Hub } from './support/hub.ts';
+import { startHub } from './support/hub.ts';
+import { number } from './support/migrated-database.ts';
 import { reply, startOrigin } from './support/origin.ts';
 
 type SourceList = { items: { id: number; kind: string; title: string; url?: string }[] };
@@ -12,26 +14,12 @@ type Imported = { added: number; alreadyFollowed: number; leftOut: number; refus
 
 const XML = 'text/x-opml';
 
-async function follow(client: Client, values: Record<string, unknown>): Promise<void> {
-  const added = await client.post('/api/sources', { kind: 'feed', ...values });
-  assert.equal(added.status, 201, added.text);
-}
-
-async function native(client: Client, title: string, visibility = 'public'): Promise<void> {
-  const added = await client.post('/api/sources', { kind: 'native', title, visibility });
-  assert.equal(added.status, 201, added.text);
-}
-
 function importOpml(client: Client, body: string, contentType = XML): Promise<Answer> {
   return client.send('POST', '/api/sources/import', { body, headers: { 'content-type': contentType } });
 }
 
 function opml(outlines: string): string {
   return `<?xml version="1.0"?><opml version="2.0"><head><title>x</title></head><body>${outlines}</body></opml>`;
-}
-
-function count(hub: Hub, table: string): number {
-  return hub.db.prepare<[], { n: number }>('t', `SELECT COUNT(*) AS n FROM ${table}`).get()?.n ?? -1;
 }
 
 test('what one hub exports as OPML another imports: the same feeds with the same titles', async (t) => {
@@ -42,9 +30,9 @@ test('what one hub exports as OPML another imports: the same feeds with the same
     t, (request, response) => serving(() => rss(`Feed ${request.path.slice(1)}`, []))(request, response),
   );
   for (const [n, title] of titles.entries()) {
-    await follow(ada, { url: `${origin.url}/${n}?a=1&b=2`, ...(title.trim() ? { title } : {}) });
+    await addFeed(ada, `${origin.url}/${n}?a=1&b=2`, title.trim() ? { title } : {});
   }
-  await native(ada, 'Own posts are no feed');
+  await addNotes(ada, 'Own posts are no feed');
 
   const exported = await ada.get('/api/sources.opml');
   assert.equal(exported.status, 200);
@@ -153,7 +141,7 @@ test('hostile OPML adds nothing and harms nothing', async (t) => {
   for (const [what, document, status] of cases) {
     const answer = await importOpml(ada, document);
     assert.equal(answer.status, status, `${what}: ${answer.text.slice(0, 200)}`);
-    assert.equal(count(hub, 'sources'), 0, what);
+    assert.equal(number(hub.db, 'SELECT COUNT(*) FROM sources'), 0, what);
   }
   assert.equal(
     (await importOpml(
@@ -182,7 +170,7 @@ test('as many feeds as one import takes are taken, one more is none', async (t) 
   const refused = await importOpml(ada, opml(outlines.join('')));
   assert.equal(refused.status, 422);
   assert.match(refused.json<{ detail: string }>().detail, new RegExp(`${MAX_OUTLINES + 1}.*${MAX_OUTLINES}`));
-  assert.equal(count(hub, 'sources'), 0);
+  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM sources'), 0);
   assert.equal((await importOpml(ada, opml(outlines.slice(1).join('')))).json<Imported>().added, MAX_OUTLINES);
   assert.equal(hub.logged().filter(({ event }) => event === 'request failed').length, 0);
 });
@@ -200,7 +188,7 @@ test('an import that fails half-way adds nothing', async (t) => {
     opml(['first', 'second', 'third', 'fourth'].map((name) => `<outline xmlUrl="https://${name}.test/"/>`).join('')),
   );
   assert.equal(answer.status, 500);
-  assert.deepEqual([count(hub, 'sources'), count(hub, 'feeds')], [0, 0]);
+  assert.deepEqual([number(hub.db, 'SELECT COUNT(*) FROM sources'), number(hub.db, 'SELECT COUNT(*) FROM feeds')], [0, 0]);
   assert.equal(
     hub.db.prepare<[],
     { n: number }>('t', `SELECT COUNT(*) AS n FROM audit_records WHERE act = 'sources.imported'`).get()?.n, 0,
@@ -248,7 +236,7 @@ test('an account has at most SOURCES_MAX sources: what is beyond is refused, and
   const hub = await startHub(t, { SOURCES_MAX: '3' });
   const ada = await hub.person('ada');
   const bob = await hub.person('bob');
-  await native(ada, 'One');
+  await addNotes(ada, 'One');
   const outlines = [1, 2, 3, 4].map((n) => `<outline xmlUrl="https://${n}.example/"/>`).join('');
   const imported = (await importOpml(ada, opml(outlines))).json<Imported>();
   assert.deepEqual(imported, { added: 2, alreadyFollowed: 0, leftOut: 2, refused: [] });
@@ -273,5 +261,5 @@ test('an account has at most SOURCES_MAX sources: what is beyond is refused, and
   const given = await ada.post(`/api/sources/${one?.id}/transfer`, { username: 'bob' });
   assert.equal(given.status, 422, 'nor by giving');
   await ada.delete(`/api/sources/${one?.id}`);
-  await native(ada, 'Four');
+  await addNotes(ada, 'Four');
 });

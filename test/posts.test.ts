@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { searchWords } from '../src/features/posts/search-words.ts';
+import { foundTitles } from './support/accounts.ts';
 import type { Answer, Client } from './support/client.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
 import { HOSTILE_MARKUP } from './support/hostile-markup.ts';
@@ -29,15 +30,6 @@ async function hubWithPosts(t: TestContext, items: Item[]) {
   assert.equal(added.status, 201, added.text);
   await hub.work(); // which reads a large feed
   return { hub, ada, sourceId: added.json<{ id: number }>().id };
-}
-
-function titlesOf(answer: Answer): string[] {
-  assert.equal(answer.status, 200, answer.text);
-  return answer.json<PostList>().items.map(({ title }) => title);
-}
-
-async function search(client: Client, typed: string): Promise<string[]> {
-  return titlesOf(await client.get(`/api/posts?${new URLSearchParams({ q: typed })}`)).sort();
 }
 
 /** All pages, followed by `next`; also checks that the Link header says the same. */
@@ -173,7 +165,7 @@ test('words are found in titles, texts and authors, in any case and with or with
     ['запи', ['Tawny owls']],
     ['東', ['Tawny owls']],
   ];
-  for (const [typed, found] of cases) assert.deepEqual(await search(hub.anybody, typed), found, typed);
+  for (const [typed, found] of cases) assert.deepEqual(await foundTitles(hub.anybody, typed), found, typed);
 });
 
 test('the last word may be the beginning of one while it is typed, quoted words stand together', async (t) => {
@@ -192,7 +184,7 @@ test('the last word may be the beginning of one while it is typed, quoted words 
     ['"barn ow', ['One', 'Two']],
     ['"barn ow"', []],
   ];
-  for (const [typed, found] of cases) assert.deepEqual(await search(hub.anybody, typed), found, typed);
+  for (const [typed, found] of cases) assert.deepEqual(await foundTitles(hub.anybody, typed), found, typed);
 });
 
 test('operators of the search engine that people type do no harm and have no meaning', async (t) => {
@@ -215,10 +207,10 @@ test('operators of the search engine that people type do no harm and have no mea
       assert.equal(answer.status, 200, `${JSON.stringify(text.slice(0, 60))}: ${answer.text.slice(0, 200)}`);
     }
   }
-  assert.deepEqual(await search(hub.anybody, 'title:owls'), []);
-  assert.deepEqual(await search(hub.anybody, 'owls AND'), ['Owls']);
-  assert.deepEqual(await search(hub.anybody, 'owls OR unicorns'), []);
-  assert.deepEqual(await search(hub.anybody, 'c++'), ['Owls']);
+  assert.deepEqual(await foundTitles(hub.anybody, 'title:owls'), []);
+  assert.deepEqual(await foundTitles(hub.anybody, 'owls AND'), ['Owls']);
+  assert.deepEqual(await foundTitles(hub.anybody, 'owls OR unicorns'), []);
+  assert.deepEqual(await foundTitles(hub.anybody, 'c++'), ['Owls']);
 });
 
 test('what a person typed becomes quoted words, or nothing to search for', () => {
@@ -234,9 +226,9 @@ test('what a person typed becomes quoted words, or nothing to search for', () =>
 test('a search for nothing that can be found finds nothing; an empty one is the whole list', async (t) => {
   const { hub } = await hubWithPosts(t, [{ guid: 'a', title: 'Owls' }]);
 
-  assert.deepEqual(await search(hub.anybody, '!!!'), []);
-  assert.deepEqual(await search(hub.anybody, ''), ['Owls']);
-  assert.deepEqual(await search(hub.anybody, '   '), ['Owls']);
+  assert.deepEqual(await foundTitles(hub.anybody, '!!!'), []);
+  assert.deepEqual(await foundTitles(hub.anybody, ''), ['Owls']);
+  assert.deepEqual(await foundTitles(hub.anybody, '   '), ['Owls']);
 });
 
 test('what was changed is found by its new words only, what was deleted by none', async (t) => {
@@ -246,10 +238,10 @@ test('what was changed is found by its new words only, what was deleted by none'
   hub.passTime(2 * 24 * 3_600_000);
   await hub.work();
 
-  assert.deepEqual(await search(hub.anybody, 'sparrows'), []);
-  assert.deepEqual(await search(hub.anybody, 'eagles large'), ['Eagles']);
+  assert.deepEqual(await foundTitles(hub.anybody, 'sparrows'), []);
+  assert.deepEqual(await foundTitles(hub.anybody, 'eagles large'), ['Eagles']);
   assert.equal((await ada.delete('/api/posts/1')).status, 204);
-  assert.deepEqual(await search(hub.anybody, 'eagles'), []);
+  assert.deepEqual(await foundTitles(hub.anybody, 'eagles'), []);
 });
 
 test('paging shows every post once, newest first, with equal times too, and while others come in', async (t) => {
@@ -303,8 +295,8 @@ test('own private posts stand among the public ones, page after page', async (t)
   assert.deepEqual(seen.slice(0, 4).map(({ title }) => title), ['own 9', 'open 9', 'own 8', 'open 8']);
   assert.equal(new Set(seen.map(({ id }) => id)).size, 20);
   assert.equal((await allPages(hub.anybody, 'limit=3')).length, 10);
-  assert.equal((await search(ada, 'own')).length, 10);
-  assert.equal((await search(hub.anybody, 'own')).length, 0);
+  assert.equal((await foundTitles(ada, 'own')).length, 10);
+  assert.equal((await foundTitles(hub.anybody, 'own')).length, 0);
 });
 
 test('a limit out of bounds, a cursor of one\'s own making or a source that is no id is 400', async (t) => {

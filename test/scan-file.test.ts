@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { scanFile, type FileToScan, type ScanResult } from '../src/features/attachments/scan-file.ts';
+import { openHandles } from './support/open-handles.ts';
 import { rawReply, reply, startOrigin, startRawOrigin } from './support/origin.ts';
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
 import { makeSelfSigned } from './support/self-signed.ts';
@@ -262,7 +263,7 @@ test('no socket, file or timer outlives a scan, however it ended', async (t) => 
     startOrigin(t, () => {}), startRawOrigin(t, (socket) => void paused.push(socket.pause())),
     startRawOrigin(t, rawReply('HTTP/1.1 200 OK\r\n\r\n{"clean":tr', { end: false })),
   ]);
-  await waitUntil('what earlier tests left is gone', () => held() === 0);
+  await waitUntil('what earlier tests left is gone', () => openHandles() === 0);
   const results = await Promise.all([
     ...quick.map(({ url }) => scan(url, file)), // a timer left behind would be there for 10 s or 20 s
     ...stuck.map(({ url }) => scan(url, file, { timeoutMs: 400, idleMs: 300 })),
@@ -271,7 +272,7 @@ test('no socket, file or timer outlives a scan, however it ended', async (t) => 
   assert.deepEqual(results.map(({ verdict }) => verdict), ['clean', ...Array(5).fill('unavailable')]);
   assert.equal(filesOpen(file.path), 0);
   for (const socket of paused) socket.resume(); // so that it sees its end
-  await waitUntil('sockets and timers are gone', () => held() === 0, 3_000);
+  await waitUntil('sockets and timers are gone', () => openHandles() === 0, 3_000);
 });
 
 test('a proxy named in the environment does not see the files', async (t) => {
@@ -289,11 +290,6 @@ test('a proxy named in the environment does not see the files', async (t) => {
   assert.equal(stdout, 'infected\n', stderr);
   assert.equal(proxy.requests.length, 0);
 });
-
-/** Open connections and armed timers of this process. */
-function held(): number {
-  return process.getActiveResourcesInfo().filter((kind) => /TCPSocket|TLS|Timeout/.test(kind)).length;
-}
 
 /** How many descriptors of this process lead to the file. */
 function filesOpen(path: string): number {

@@ -3,18 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { searchIndex } from '../src/features/posts/search-index-store.ts';
-import { addNotes } from './support/accounts.ts';
+import { addNotes, foundTitles } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
 import { hubWithOwnPosts } from './support/own-posts.ts';
 import type { Hub } from './support/hub.ts';
-
-type Found = { items: { title: string }[] };
-
-async function search(client: Client, typed: string, query = ''): Promise<string[]> {
-  const answer = await client.get(`/api/posts?${new URLSearchParams({ q: typed })}${query}`);
-  assert.equal(answer.status, 200, answer.text);
-  return answer.json<Found>().items.map(({ title }) => title).sort();
-}
 
 async function write(client: Client, sourceId: number, title: string, content: string): Promise<void> {
   const answer = await client.post('/api/posts', { sourceId, title, content });
@@ -58,8 +50,8 @@ for (const visibility of ['public', 'private']) {
     for (const [title, content] of Object.entries(TEXTS)) await write(ada, sourceId, title, content);
 
     for (const [typed, found] of CASES) {
-      assert.deepEqual(await search(ada, typed), found, typed);
-      assert.deepEqual(await search(ada, typed, `&source=${sourceId}`), found, typed);
+      assert.deepEqual(await foundTitles(ada, typed), found, typed);
+      assert.deepEqual(await foundTitles(ada, typed, `&source=${sourceId}`), found, typed);
     }
   });
 }
@@ -72,12 +64,12 @@ test('the index holds words of private posts under their owner only, however the
   for (const title of ['One', 'Two', 'Three']) await write(ben, bens, title, 'an owl');
 
   assert.deepEqual(indexed(hub, 'owl'), { open: 1, owners: { 2: 3 } });
-  assert.deepEqual(await search(eve, 'owl'), ['Open']);
-  assert.deepEqual(await search(ben, 'owl'), ['One', 'Open', 'Three', 'Two']);
-  assert.deepEqual(await search(ada, 'owl', `&source=${bens}`), ['One', 'Three', 'Two'], 'administrators see sources');
-  for (const typed of ['\ue0002\ue000owl', '"\ue0002\ue000owl"']) assert.deepEqual(await search(eve, typed), [], typed);
+  assert.deepEqual(await foundTitles(eve, 'owl'), ['Open']);
+  assert.deepEqual(await foundTitles(ben, 'owl'), ['One', 'Open', 'Three', 'Two']);
+  assert.deepEqual(await foundTitles(ada, 'owl', `&source=${bens}`), ['One', 'Three', 'Two'], 'administrators see sources');
+  for (const typed of ['\ue0002\ue000owl', '"\ue0002\ue000owl"']) assert.deepEqual(await foundTitles(eve, typed), [], typed);
   await write(ada, sourceId, 'Forged', '\ue0002\ue000newt');
-  assert.deepEqual(await search(eve, 'newt'), ['Forged'], 'no text can pretend to be private');
+  assert.deepEqual(await foundTitles(eve, 'newt'), ['Forged'], 'no text can pretend to be private');
 });
 
 test('what becomes private, public or another’s is found by its new readers and by nobody else', async (t) => {
@@ -85,7 +77,7 @@ test('what becomes private, public or another’s is found by its new readers an
   const ben = await hub.person('ben');
   await write(ada, sourceId, 'Post', 'an owl');
   const path = `/api/sources/${sourceId}`;
-  const everybody = () => Promise.all([ada, ben, hub.anybody].map((client) => search(client, 'owl')));
+  const everybody = () => Promise.all([ada, ben, hub.anybody].map((client) => foundTitles(client, 'owl')));
 
   await ada.patch(path, { visibility: 'private' });
   assert.deepEqual(await everybody(), [['Post'], [], []]);
@@ -114,12 +106,12 @@ test('a large source changes its readers at once, and its posts follow in steps 
       searchIndex(hub.handle).put(row);
     }
   });
-  const shown = async (client: Client) => (await search(client, '')).length;
+  const shown = async (client: Client) => (await foundTitles(client, '')).length;
 
   await ada.patch(path, { visibility: 'private' });
   assert.equal(count('WHERE is_public = 1'), 250, 'the newest ones at once');
   assert.deepEqual([await shown(hub.anybody), await shown(ben)], [0, 0], 'nobody sees what does not follow yet');
-  assert.deepEqual([await search(ben, 'owl'), (await search(ada, 'owl')).length], [[], 30], 'nor finds it');
+  assert.deepEqual([await foundTitles(ben, 'owl'), (await foundTitles(ada, 'owl')).length], [[], 30], 'nor finds it');
   assert.equal((await ben.get('/api/posts/1')).status, 404);
   assert.equal(await shown(ada), 30, 'a page of those that follow');
   assert.equal((await ada.get('/api/posts/1')).status, 200);

@@ -6,6 +6,7 @@ import { numberIn } from './support/accounts.ts';
 import type { Answer, Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub, type Hub } from './support/hub.ts';
+import { number } from './support/migrated-database.ts';
 import { reply, startOrigin } from './support/origin.ts';
 
 type Source = {
@@ -40,10 +41,6 @@ async function hubWithPeople(t: TestContext, visibility = 'public') {
   const [admin, owner, other] = [await hub.person('admin'), await hub.person('owner'), await hub.person('other')];
   const source = await follow(owner, { url: `${origin.url}/feed?key=s3cret`, visibility });
   return { hub, origin, admin, owner, other, source };
-}
-
-function count(hub: Hub, table: string): number {
-  return hub.db.prepare<[], { n: number }>('t', `SELECT COUNT(*) AS n FROM ${table}`).get()?.n ?? -1;
 }
 
 function publicPosts(hub: Hub): number {
@@ -139,7 +136,7 @@ test('a feed that cannot be read is refused with the reason, and nothing of it i
   assert.equal(
     (await ada.post('/api/sources', { kind: 'feed', url: 'http://127.0.0.1:1/feed' })).status, 422, 'nobody listens',
   );
-  assert.equal(count(hub, 'sources'), 0);
+  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM sources'), 0);
 });
 
 test('owner and administrators change and delete a source, nobody else does', async (t) => {
@@ -268,13 +265,13 @@ test('deleting a source takes its posts, attachments and words along', async (t)
   const { id } = await follow(ada, { url: `${origin.url}/feed` });
   assert.equal((await ada.delete('/api/posts/1')).status, 204);
   assert.deepEqual(
-    ['posts', 'attachments', 'posts_search', 'post_tombstones', 'feeds'].map((table) => count(hub, table)),
+    ['posts', 'attachments', 'posts_search', 'post_tombstones', 'feeds'].map((table) => number(hub.db, `SELECT COUNT(*) FROM ${table}`)),
     [1, 1, 1, 1, 1],
   );
 
   assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);
   for (const table of ['posts', 'attachments', 'posts_search', 'post_tombstones', 'feeds']) {
-    assert.equal(count(hub, table), 0, table);
+    assert.equal(number(hub.db, `SELECT COUNT(*) FROM ${table}`), 0, table);
   }
 });
 

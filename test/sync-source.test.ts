@@ -5,10 +5,11 @@ import { jobs } from '../src/features/hub/hub.ts';
 import { planDueSyncs } from '../src/features/feeds/sync-source.ts';
 import { sources } from '../src/features/sources/source-store.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
+import { addFeed } from './support/accounts.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
+import { followedFeed } from './support/followed-feed.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { reply, startOrigin, type OriginHandler } from './support/origin.ts';
-import type { Client } from './support/client.ts';
 
 type PostList = { items: { id: number; title: string; contentHtml: string; publishedAt: string; updatedAt: string }[] };
 
@@ -16,26 +17,10 @@ async function titles(hub: Hub): Promise<string[]> {
   return (await hub.anybody.get('/api/posts')).json<PostList>().items.map((post) => post.title);
 }
 
-async function follow(ada: Client, url: string): Promise<number> {
-  const added = await ada.post('/api/sources', { kind: 'feed', url });
-  assert.equal(added.status, 201, added.text);
-  return added.json<{ id: number }>().id;
-}
-
 function source(hub: Hub, id: number) {
   const found = sources(hub.handle).find(id);
   assert.ok(found);
   return found;
-}
-
-/** One followed feed whose answer the test changes. */
-async function followedFeed(t: Parameters<typeof startHub>[0], items: Item[] = [{ guid: 'a' }], env = {}) {
-  const hub = await startHub(t, env);
-  const feed = { handler: serving(() => rss('Owls', items)) as OriginHandler };
-  const origin = await startOrigin(t, (request, response) => feed.handler(request, response));
-  const ada = await hub.person('ada');
-  const id = await follow(ada, `${origin.url}/feed`);
-  return { hub, feed, origin, ada, id };
 }
 
 test('a feed that is added shows its title and its posts at once, newest first', async (t) => {
@@ -45,7 +30,7 @@ test('a feed that is added shows its title and its posts at once, newest first',
     { guid: 'new', date: 'Wed, 02 Jan 2030 10:00:00 GMT' },
   ];
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', items)) });
-  const id = await follow(await hub.person('ada'), `${origin.url}/feed`);
+  const id = await addFeed(await hub.person('ada'), `${origin.url}/feed`);
 
   assert.equal(source(hub, id).title, 'Owls');
   assert.deepEqual(await titles(hub), ['Post new', 'Post old']);
@@ -232,7 +217,7 @@ test('two feeds of one host are never fetched at the same time', async (t) => {
     }));
   });
   const ada = await hub.person('ada');
-  for (const name of ['a', 'b', 'c', 'd']) await follow(ada, `${origin.url}/${name}`);
+  for (const name of ['a', 'b', 'c', 'd']) await addFeed(ada, `${origin.url}/${name}`);
   most = 0;
   hub.passTime(2 * DAY);
 
@@ -330,7 +315,7 @@ test('failedJobs falls when the failing source is deleted, paused or gone', asyn
   assert.equal(await failedJobs(), 0, 'gone');
   await ada.delete(`/api/sources/${id}`);
   feed.handler = serving(() => rss('Owls', [{ guid: 'a' }]));
-  const again = await follow(ada, `${origin.url}/feed`);
+  const again = await addFeed(ada, `${origin.url}/feed`);
   await fail();
   await ada.delete(`/api/sources/${again}`);
   assert.equal(await failedJobs(), 0, 'deleted');
@@ -346,8 +331,8 @@ test('a clock that was years ahead for a while makes no source be forgotten', as
     handler(request, response);
   });
   const ada = await hub.person('ada');
-  await follow(ada, `${origin.url}/planned`);
-  await follow(ada, `${origin.url}/retrying`);
+  await addFeed(ada, `${origin.url}/planned`);
+  await addFeed(ada, `${origin.url}/retrying`);
   handler = reply(500, {});
   hub.passTime(2 * DAY);
   await hub.work(); // one of them, or both, now wait for a retry in the far future
@@ -378,7 +363,7 @@ test('what a publisher makes very long is cut: titles, authors, addresses, conte
   const enclosures = Array.from({ length: 300 }, (_, index) => `<enclosure url="https://blog.test/${index}.mp3" type="audio/mpeg"/>`);
   const item = { guid: 'a', title: long, content: `<p>${long}</p>`.repeat(10), link: `https://blog.test/${long.replaceAll(' ', '')}`, extra: enclosures.join('') };
   const origin = await startOrigin(t, { '/feed': serving(() => rss(long, [item])) });
-  const id = await follow(await hub.person('ada'), `${origin.url}/feed`);
+  const id = await addFeed(await hub.person('ada'), `${origin.url}/feed`);
   await hub.work();
   const post = (await hub.anybody.get('/api/posts')).json<{ items: { title: string; url: null; contentHtml: string; attachments: [] }[] }>().items[0];
 
@@ -421,7 +406,7 @@ test('numbers and dates that no publisher can mean do no harm', async (t) => {
     ],
   });
   const origin = await startOrigin(t, { '/feed': serving(() => feed, { 'content-type': 'application/feed+json' }) });
-  await follow(await hub.person('ada'), `${origin.url}/feed`);
+  await addFeed(await hub.person('ada'), `${origin.url}/feed`);
 
   assert.equal((await titles(hub)).length, 7);
   const found = (await hub.anybody.get('/api/posts?q=ancient')).json<PostList>().items;
@@ -453,8 +438,8 @@ test('a feed that moves to an address its owner follows already is paused, and i
     '/new': serving(() => rss('New', [{ guid: 'b', title: 'After' }])),
   });
   const ada = await hub.person('ada');
-  const id = await follow(ada, `${origin.url}/old`);
-  await follow(ada, `${origin.url}/new`);
+  const id = await addFeed(ada, `${origin.url}/old`);
+  await addFeed(ada, `${origin.url}/new`);
   old = reply(301, { location: '/new' });
   hub.passTime(DAY);
 

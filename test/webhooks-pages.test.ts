@@ -5,15 +5,11 @@ import { DAY, HOUR } from '../src/platform/clock.ts';
 import { webhookExample } from '../src/features/webhooks/webhook-routes.ts';
 import { createClient } from './support/client.ts';
 import { runProgram, type Outcome } from './support/run-program.ts';
+import { unescaped } from './support/sanitized-markup.ts';
 import { requireTool } from './support/tools.ts';
 import { startHubProcess, temporaryDataDir } from './support/hub-process.ts';
 import { waitUntil } from './support/wait-until.ts';
 import { hubWithWebhook, makeWebhook, publish } from './support/webhooks.ts';
-
-function unescaped(markup: string): string {
-  const entities: Record<string, string> = { '&#39;': '\'', '&quot;': '"', '&lt;': '<', '&gt;': '>', '&amp;': '&' };
-  return markup.replace(/&(?:#39|quot|lt|gt|amp);/g, (entity) => entities[entity] ?? entity);
-}
 
 /** The commands that a page shows. */
 function exampleOn(page: string): string {

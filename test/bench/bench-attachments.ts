@@ -9,6 +9,7 @@ import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import type { BenchRow } from './bench-row.ts';
 import { load, startPeer, startWeb, type RunningServer } from './bench-servers.ts';
+import { median } from './median.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const FILE = 20 * MEBIBYTE;
@@ -90,10 +91,6 @@ function empty(folder: string, keep: string): void {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (entry.isFile() && entry.name !== keep) rmSync(join(entry.parentPath, entry.name));
   }
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 }
 
 /** A hub with an account, its token, a post, and a file to serve, uploaded and cached; returns the file's path. */

@@ -9,6 +9,7 @@ import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { runProgram } from '../support/run-program.ts';
 import type { BenchRow } from './bench-row.ts';
 import { startWeb } from './bench-servers.ts';
+import { median } from './median.ts';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 const MB = 1_000_000;
@@ -191,6 +192,3 @@ function addFile(db: Db, dataDir: string): void {
     VALUES (1, 'native', 0, 'a.png', ?, ?, 1, 1)`).run(FILE_BYTES, sha256);
 }
 
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
-}

@@ -8,6 +8,7 @@ import {
   checkFields, comparableFeed, CORPUS_FEED_URL, readExpectations, type Expectation, type ReadFeed,
 } from './feed-expectations.ts';
 import { loadFeedPeers, type FeedPeer } from './feed-peers.ts';
+import { median } from './median.ts';
 
 type Document = { file: string; bytes: Buffer; text: string };
 type Timing = { file: string; bytes: number; ours: number; peer: number };
@@ -121,10 +122,6 @@ async function meanMs(run: () => unknown): Promise<number> {
     runs += 1;
   } while (performance.now() - started < ROUND_MS);
   return (performance.now() - started) / runs;
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 async function settle<T>(run: () => Promise<T>): Promise<T | null> {

@@ -6,6 +6,7 @@ import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import type { BenchRow } from './bench-row.ts';
 import { load, startPeer, startWeb, type RunningServer } from './bench-servers.ts';
+import { median } from './median.ts';
 
 const POSTS = 100_000;
 const ROUNDS = 5;
@@ -55,10 +56,6 @@ async function compare(servers: RunningServer[], path: string): Promise<number[]
     }
   }
   return rates.map(median);
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 }
 
 /** One answer of the hub as a file from which the bare server gives it again. */

@@ -7,6 +7,7 @@ import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import type { BenchRow } from './bench-row.ts';
 import { residentMiB, startPeer, startWeb, startWorker, stop, type RunningServer } from './bench-servers.ts';
+import { median } from './median.ts';
 
 const ROUNDS = 7;
 const IDLE_MS = 3_000;
@@ -69,6 +70,3 @@ async function idleMemory(folder: string, startEmpty: () => Promise<RunningServe
   return memory;
 }
 
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
-}

@@ -9,6 +9,7 @@ import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import type { BenchRow } from './bench-row.ts';
 import { startWeb, type RunningServer } from './bench-servers.ts';
+import { median } from './median.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../../migrations');
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
@@ -109,6 +110,3 @@ function prepare(folder: string): void {
   db.close();
 }
 
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
-}

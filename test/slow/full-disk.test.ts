@@ -1,17 +1,13 @@
 // Protects the hub on a full disk: writes are refused, reads go on, and it recovers by itself.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
-import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
-import { createClient, type Answer, type Client } from '../support/client.ts';
+import { test } from 'node:test';
+import { type Db } from '../../src/platform/db/open-database.ts';
+import { type Answer, type Client } from '../support/client.ts';
 import { startHub } from '../support/hub.ts';
-import { hubEnvironment, temporaryDataDir, watchHubProcess, type HubProcess } from '../support/hub-process.ts';
 import { number } from '../support/migrated-database.ts';
-import { mayMountSmallDisk } from '../support/private-mounts.ts';
-import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
-import { fillDisk } from '../support/small-disk.ts';
+import { copyDatabase, fillDisk, startOnSmallDisk } from '../support/small-disk.ts';
 
 const LONG_TITLE = 'A title of some length. '.repeat(8);
 
@@ -75,54 +71,22 @@ test('when the database cannot grow, writes are refused with 503, reads go on, a
   assertWhole(hub.db, added + 1);
 });
 
-const LAUNCH = join(PROJECT_ROOT, 'src/bin/launch.ts');
-
-/** A web process whose data are on a file system of 6 MB that only it has. */
-function startOnSmallDisk(t: TestContext, env: Record<string, string>): HubProcess {
-  const become = 'mount -t tmpfs -o size=6m tmpfs "$DATA_DIR" && exec "$0" "$@"';
-  const child = spawn('unshare', ['-m', 'sh', '-c', become, process.execPath, LAUNCH, 'web'], { env, stdio: 'pipe' });
-  return watchHubProcess(t, child);
-}
-
-/** The token of an invitation, made by the command line beside that process. */
-async function inviteBeside(web: HubProcess, env: Record<string, string>): Promise<string> {
-  const args = ['-m', '-t', String(web.child.pid), process.execPath, LAUNCH, 'hubctl', 'invite'];
-  const { stdout } = await runProgram('nsenter', args, { env });
-  return stdout.trim();
-}
-
-/** A copy of the database, taken while nobody writes, with its log. */
-function copyDatabase(t: TestContext, from: string): Db {
-  const folder = temporaryDataDir(t);
-  for (const file of ['hub.db', 'hub.db-wal']) copyFileSync(join(from, file), join(folder, file));
-  const db = openDatabase(join(folder, 'hub.db'));
-  t.after(() => db.close());
-  return db;
-}
-
 test('on a real full disk web refuses writes with 503, goes on reading, and works again when there is space', async (t) => {
-  const dataDir = join(temporaryDataDir(t), 'data');
-  mkdirSync(dataDir);
-  if (!mayMountSmallDisk(t, dataDir)) return;
-  const env = { ...hubEnvironment(dataDir), PATH: process.env.PATH ?? '' };
-  const web = startOnSmallDisk(t, env);
-  const ada = createClient(await web.address());
-  const invitation = await inviteBeside(web, env);
-  const person = { invitation, username: 'ada', password: 'correct horse battery' };
-  assert.equal((await ada.post('/api/accounts', person)).status, 201);
-  const seen = `/proc/${web.child.pid}/root${dataDir}`; // its folder as this process can see it
+  const hub = await startOnSmallDisk(t, 6);
+  if (!hub) return;
+  const { web, client: ada, folder } = hub;
   for (let n = 0; n < 3; n++) assert.equal((await addSource(ada, n)).status, 201);
-  fillDisk(join(seen, 'filler'));
+  fillDisk(join(folder, 'filler'));
 
   const { added, refusal } = await addUntilRefused(ada);
   assertStorageRefusal(refusal);
   assert.equal((await ada.get('/api/account')).status, 200);
   assert.equal((await ada.page('/')).status, 200);
   assert.equal((await ada.get('/api/health')).json()['ok'], true);
-  assertWhole(copyDatabase(t, seen), 3 + added);
+  assertWhole(copyDatabase(t, folder), 3 + added);
 
-  rmSync(join(seen, 'filler'));
+  rmSync(join(folder, 'filler'));
   assert.equal((await addSource(ada, added)).status, 201);
-  assertWhole(copyDatabase(t, seen), 3 + added + 1);
+  assertWhole(copyDatabase(t, folder), 3 + added + 1);
   assert.equal(await web.end('SIGTERM'), 0);
 });

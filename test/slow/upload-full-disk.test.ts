@@ -1,30 +1,17 @@
 // Protects uploads on a full disk: refused without a trace, and taken again when there is space.
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, readFileSync, rmSync, truncateSync, statSync } from 'node:fs';
+import { readFileSync, rmSync, truncateSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
-import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import { test } from 'node:test';
 import { addNotes } from '../support/accounts.ts';
-import { temporaryDataDir } from '../support/hub-process.ts';
 import { sha256 } from '../support/sha256.ts';
-import { fillDisk, startOnSmallDisk } from '../support/small-disk.ts';
+import { copyDatabase, fillDisk, startOnSmallDisk } from '../support/small-disk.ts';
 import { startHub } from '../support/hub.ts';
 import {
   addFiles, assertFilesMatchRows, assertNothingKept, filesIn, uploadPath, uploadRows, writePost, writer,
 } from '../support/uploads.ts';
 
 const MEGABYTE = 1_000_000;
-
-/** A copy of the database, taken while nobody writes, with its log. */
-function copyDatabase(t: TestContext, from: string): Db {
-  const folder = temporaryDataDir(t);
-  for (const file of ['hub.db', 'hub.db-wal']) {
-    if (existsSync(join(from, file))) copyFileSync(join(from, file), join(folder, file));
-  }
-  const db = openDatabase(join(folder, 'hub.db'));
-  t.after(() => db.close());
-  return db;
-}
 
 test('on a full disk uploads are refused without a trace, reading goes on, and with space they work', async (t) => {
   const hub = await startOnSmallDisk(t, 16);

@@ -27,11 +27,29 @@ export async function addPost(client: Client, sourceId: number, title = 'A post'
   return written.json<{ id: number }>().id;
 }
 
+/** The id of a new source that follows the feed at that address. */
+export async function addFeed(client: Client, url: string, values: Record<string, unknown> = {}): Promise<number> {
+  const added = await client.post('/api/sources', { kind: 'feed', url, ...values });
+  assert.equal(added.status, 201, added.text);
+  return added.json<{ id: number }>().id;
+}
+
 /** The members of a list of the API. */
 export async function itemsAt<Item = Record<string, unknown>>(client: Client, path: string): Promise<Item[]> {
   const answer = await client.get(path);
   assert.equal(answer.status, 200, answer.text);
   return answer.json<{ items: Item[] }>().items;
+}
+
+/** What somebody has been told, newest first. */
+export async function notificationTitles(client: Client, query = ''): Promise<string[]> {
+  return (await itemsAt<{ title: string }>(client, `/api/notifications${query}`)).map(({ title }) => title);
+}
+
+/** The titles of the posts that a search finds, in order of the alphabet. */
+export async function foundTitles(client: Client, typed: string, query = ''): Promise<string[]> {
+  const found = await itemsAt<{ title: string }>(client, `/api/posts?${new URLSearchParams({ q: typed })}${query}`);
+  return found.map(({ title }) => title).sort();
 }
 
 /** What the database says to a question with one number as its answer. */

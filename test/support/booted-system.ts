@@ -47,7 +47,7 @@ export function copyProject(folder: string): void {
   }
 }
 
-export type BootedSystem = {
+type BootedSystem = {
   /** Runs a line of shell in it, as root. */
   sh(script: string): Promise<Outcome>;
 };

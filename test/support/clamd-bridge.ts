@@ -11,8 +11,8 @@ type Body = string | Buffer | ReadableStream;
 type Answer = { status: number; type: string | null; body: Record<string, unknown> };
 type Post = (body: Body, headers?: Record<string, string>) => Promise<Answer>;
 
-export type Bridge = { url: string; server: Server; log(): string; post: Post };
-export type BridgeSettings = Omit<ClamdOptions, 'maxBytes'> & { maxBytes?: number };
+type Bridge = { url: string; server: Server; log(): string; post: Post };
+type BridgeSettings = Omit<ClamdOptions, 'maxBytes'> & { maxBytes?: number };
 
 /** The bridge in this process, in front of that clamd; files of up to 1 MiB unless told otherwise. */
 export async function startBridge(t: TestContext, settings: BridgeSettings): Promise<Bridge> {

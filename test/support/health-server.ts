@@ -16,7 +16,7 @@ import { handleOf } from './service-series.ts';
 
 export const START = Date.UTC(2026, 0, 15);
 
-export type HealthServer = {
+type HealthServer = {
   db: Db;
   path: string; // of the database
   address: string;
@@ -26,7 +26,7 @@ export type HealthServer = {
   unreadable: unknown[];
 };
 
-export type HealthOptions = { metricsToken?: string | null; extraFamilies?: Family[] };
+type HealthOptions = { metricsToken?: string | null; extraFamilies?: Family[] };
 
 /** Health and metrics alone, over HTTP, on a fresh database and a clock that the test moves. */
 export async function startHealth(

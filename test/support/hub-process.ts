@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { PROJECT_ROOT } from './run-program.ts';
 import { waitUntil } from './wait-until.ts';
 
-export type LogLine = Record<string, unknown>;
+type LogLine = Record<string, unknown>;
 
 export type HubProcess = {
   child: ChildProcess;

@@ -4,7 +4,7 @@ import { MULTIPART_SHAPE, type MultipartLimits } from '../../src/platform/http/r
 import { HttpError } from '../../src/platform/http/reply.ts';
 import { randomBelow } from './random.ts';
 
-export type ReadPart = { name: string; filename: string | null; type: string; data: Buffer };
+type ReadPart = { name: string; filename: string | null; type: string; data: Buffer };
 
 /** The whole parts of a body, and the refusal if it ended in one. */
 export type ReadForm = { parts: ReadPart[]; error: { status: number; message: string } | null };

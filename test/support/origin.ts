@@ -10,12 +10,12 @@ export type OriginRequest = { method: string; path: string; headers: IncomingHtt
 export type OriginHandler = (request: OriginRequest, response: ServerResponse) => void;
 
 /** One handler for everything, or one per path (query included); other paths answer 404. May be changed meanwhile. */
-export type OriginRoutes = OriginHandler | Record<string, OriginHandler>;
-export type OriginOptions = { host?: '127.0.0.1' | '::1'; tls?: { key: string; cert: string } };
+type OriginRoutes = OriginHandler | Record<string, OriginHandler>;
+type OriginOptions = { host?: '127.0.0.1' | '::1'; tls?: { key: string; cert: string } };
 
 /** `url` has no slash at the end; `requests` grows with each request once its body has come. */
 export type Origin = { url: string; port: number; requests: OriginRequest[]; close: () => Promise<void> };
-export type RawOrigin = { url: string; port: number; connections: () => number; close: () => Promise<void> };
+type RawOrigin = { url: string; port: number; connections: () => number; close: () => Promise<void> };
 
 /** A real server on a free loopback port that plays the remote; closed after the test with all its connections. */
 export async function startOrigin(t: TestContext, routes: OriginRoutes, options: OriginOptions = {}): Promise<Origin> {

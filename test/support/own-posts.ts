@@ -7,7 +7,7 @@ import { startHub, type Hub } from './hub.ts';
 
 export type SentFile = { name: string; content: Buffer | string };
 
-export type ShownAttachment = {
+type ShownAttachment = {
   id: number;
   kind: 'native' | 'remote';
   filename: string;

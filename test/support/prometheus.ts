@@ -9,7 +9,7 @@ import type { TestContext } from 'node:test';
 
 type QueryAnswer = { data: { result: { metric: Record<string, string>; value: [number, string] }[] } };
 
-export type QueryResult = { labels: Record<string, string>; value: string };
+type QueryResult = { labels: Record<string, string>; value: string };
 
 /**
  * Runs a Prometheus server that scrapes the targets (job name to address) with the token, and returns its query

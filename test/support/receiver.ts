@@ -11,7 +11,7 @@ import { startOrigin } from './origin.ts';
 import { startHub, type Hub } from './hub.ts';
 
 /** An alert as the plain JSON format has it. */
-export type ReceivedAlert = { event: string; severity: string; title: string; text: string; suppressed: number };
+type ReceivedAlert = { event: string; severity: string; title: string; text: string; suppressed: number };
 
 /** A receiver of alerts, which takes them until a test says otherwise. */
 export async function startReceiver(t: TestContext) {
@@ -25,6 +25,13 @@ export async function startReceiver(t: TestContext) {
     take: (): void => void (answer = taken),
     close: origin.close,
   };
+}
+
+/** What a receiver does that answers with that status. */
+export function answering(
+  status: number, headers: Record<string, string> = {}, body = 'no',
+): (response: ServerResponse) => void {
+  return (response) => void response.writeHead(status, headers).end(body);
 }
 
 function taken(response: ServerResponse): void {

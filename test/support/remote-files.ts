@@ -10,7 +10,7 @@ import { reply, startOrigin, type Origin, type OriginHandler } from './origin.ts
 import { pathOf, type ShownPost } from './own-posts.ts';
 
 /** What a publisher's server answers under each path. May be changed meanwhile. */
-export type Publisher = Origin & { routes: Record<string, OriginHandler> };
+type Publisher = Origin & { routes: Record<string, OriginHandler> };
 
 type Settings = { env?: Record<string, string>; limits?: Partial<OutboundOptions>; visibility?: string };
 

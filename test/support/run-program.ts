@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 export type Outcome = { status: number | null; stdout: string; stderr: string };
-export type RunOptions = { cwd?: string; env?: Record<string, string> };
+type RunOptions = { cwd?: string; env?: Record<string, string> };
 
 export const PROJECT_ROOT = resolve(import.meta.dirname, '../..');
 

@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-export type Size = { width: number; height: number };
+type Size = { width: number; height: number };
 
 const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 
@@ -127,7 +127,7 @@ export function riffChunk(type: string, data: Buffer): Buffer {
 // The sequence header and the one frame of a grey area of 16 × 8, as Chromium 156 encodes it in AV1.
 const AV1 = Buffer.from('0a0c0000000197f0068808680c20320a104a0008208210002414', 'hex');
 
-export type AvifParts = { brands?: string; size?: Size; properties?: Buffer[]; after?: Buffer[] };
+type AvifParts = { brands?: string; size?: Size; properties?: Buffer[]; after?: Buffer[] };
 
 /** An AVIF of 16 × 8; with another size it only claims to be that large. */
 export function avif({ brands, size, properties = [], after = [] }: AvifParts = {}): Buffer {

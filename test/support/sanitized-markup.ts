@@ -110,7 +110,8 @@ function readAttributes(element: string, attributes: string, context: string): s
   return names;
 }
 
-function unescaped(value: string): string {
+/** Text or an attribute's value as it was before it became markup. */
+export function unescaped(value: string): string {
   const characters: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
   return value.replace(/&([a-z#0-9]+);/g, (_, name: string) => characters[name] ?? '');
 }

@@ -6,7 +6,7 @@ export const CLEAN = reply(200, {}, '{"clean":true}');
 export const INFECTED = reply(200, {}, '{"clean":false,"signature":"Test.Virus"}');
 
 /** A scanner that answers as `answers` says at the time. */
-export type Scanner = Origin & { answers: OriginHandler };
+type Scanner = Origin & { answers: OriginHandler };
 
 export async function startScanner(t: TestContext, answers: OriginHandler): Promise<Scanner> {
   const origin = await startOrigin(t, (request, response) => scanner.answers(request, response));
@@ -21,7 +21,7 @@ export async function scanCounts(hub: Hub): Promise<Record<string, number>> {
   return Object.fromEntries([...found].map(([, result = '', count]) => [result, Number(count)]));
 }
 
-export type Act = { act: string; actor: string; name: string; detail: Record<string, unknown> };
+type Act = { act: string; actor: string; name: string; detail: Record<string, unknown> };
 
 /** Audit records about files. */
 export function fileActs({ db }: Hub): Act[] {

@@ -10,7 +10,7 @@ import { migratedDatabase, type MigratedDatabase } from './migrated-database.ts'
 export const NOW = Date.UTC(2026, 0, 15);
 const BUILD = { version: '1.2.3', node: 'v24.7.0', sqlite: '3.54.0' };
 
-export type MeasuredHub = MigratedDatabase & {
+type MeasuredHub = MigratedDatabase & {
   families(clock?: Clock): Family[];
   series(clock?: Clock): Map<string, number>;
 };
@@ -40,7 +40,7 @@ export function parseSeries(text: string): Map<string, number> {
   }));
 }
 
-export type SourceFields = { kind?: string; state?: string; createdAt?: number; lastSuccessAt?: number | null };
+type SourceFields = { kind?: string; state?: string; createdAt?: number; lastSuccessAt?: number | null };
 
 export function addSource(db: Db, fields: SourceFields = {}): number {
   const { kind = 'feed', state = 'active', createdAt = NOW, lastSuccessAt = null } = fields;

@@ -3,7 +3,7 @@ import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Client } from './client.ts';
 import type { Hub } from './hub.ts';
 
-export type SlowAnswer = { status: number | undefined; text: string };
+type SlowAnswer = { status: number | undefined; text: string };
 
 /** What proves who is asking: an API token, or a browser with its session. */
 export type Proof = string | Client;

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { createClient, type Client } from './client.ts';
 import { hubEnvironment, temporaryDataDir, watchHubProcess, type HubProcess } from './hub-process.ts';
 import { mayMountSmallDisk } from './private-mounts.ts';
@@ -10,7 +11,7 @@ import { PROJECT_ROOT, runProgram } from './run-program.ts';
 const LAUNCH = join(PROJECT_ROOT, 'src/bin/launch.ts');
 
 /** `folder` is its DATA_DIR as this process can see it. */
-export type HubOnSmallDisk = { web: HubProcess; address: string; client: Client; folder: string };
+type HubOnSmallDisk = { web: HubProcess; address: string; client: Client; folder: string };
 
 /**
  * A web process whose data are on a file system of that size that only it has, with somebody who has joined. The test
@@ -47,4 +48,15 @@ export function fillDisk(path: string): void {
       }
     }
   }
+}
+
+/** A copy of the database in that folder, taken while nobody writes, with its log. */
+export function copyDatabase(t: TestContext, from: string): Db {
+  const folder = temporaryDataDir(t);
+  for (const file of ['hub.db', 'hub.db-wal']) {
+    if (existsSync(join(from, file))) copyFileSync(join(from, file), join(folder, file));
+  }
+  const db = openDatabase(join(folder, 'hub.db'));
+  t.after(() => db.close());
+  return db;
 }

@@ -6,7 +6,7 @@ import { PROJECT_ROOT } from './run-program.ts';
 export type SourceFile = { name: string; text: string; code: string };
 
 /** One import of a source file; `target` is a path from the project's root, or a package's name. */
-export type Import = { file: string; target: string };
+type Import = { file: string; target: string };
 
 /** Every TypeScript file of `src`, by name. */
 export const SOURCES: SourceFile[] = readdirSync(join(PROJECT_ROOT, 'src'), { recursive: true })

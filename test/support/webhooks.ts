@@ -10,7 +10,7 @@ import { hubEnvironment } from './hub-process.ts';
 import { startHub, type Hub } from './hub.ts';
 import { standardEvent, type SignedEvent } from './signed-events.ts';
 
-export type Sent = { status: number; headers: Record<string, string | string[] | undefined>; text: string };
+type Sent = { status: number; headers: Record<string, string | string[] | undefined>; text: string };
 
 export type Hook = { id: number; url: string; secret: string };
 

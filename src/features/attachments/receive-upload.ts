@@ -26,9 +26,9 @@ export type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[
 /**
  * Receives a multipart form for `use`: counts, hashes and recognises each file while it is written to tmp/, then has
  * them scanned. 413, 415 for another type, 422 for damaged or infected files or a full quota, 429 for too many forms at
- * once, 503 when a required scanner is away, 507 when the disk is full. One bad file refuses the whole request. Whatever
- * happens, files that were not kept, or kept without a row that names them, are gone in the end. `typed` gets the form's
- * fields as they come, for a form that is shown again after a refusal.
+ * once, 503 when a required scanner is away, 507 when the disk is full. One bad file refuses the whole request.
+ * Whatever happens, files that were not kept, or kept without a row that names them, are gone in the end. `typed` gets
+ * the form's fields as they come, for a form that is shown again after a refusal.
  */
 export async function receiveUpload<Result>(
   hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,
