@@ -15,8 +15,9 @@ test('a second web on the same data is refused with 75 while the first runs, how
 
   const second = startHubProcess(t, 'web', dataDir);
 
+  const { error } = await second.logged('cannot use the database');
   assert.equal(await second.ended, 75);
-  assert.match(String(second.lines('cannot use the database')[0]?.['error']), /^another hub runs on \/.*: stop that one/);
+  assert.match(String(error), /^another hub runs on \/.*: stop that one/);
   assert.equal((await fetch(`${address}/api/health`)).status, 200);
 
   await first.end('SIGKILL');
@@ -33,8 +34,9 @@ test('web stops with the reason when another program changes the schema', async 
 
   db.exec(`INSERT INTO schema_migrations SELECT MAX(version) + 1, 1, 'newer', 'x' FROM schema_migrations`);
 
+  const { error } = await web.logged('stopping');
   assert.equal(await web.ended, 1);
-  assert.match(String(web.lines('stopping')[0]?.['error']), /^schema version \d+ became \d+ while this program ran$/);
+  assert.match(String(error), /^schema version \d+ became \d+ while this program ran$/);
   assert.equal(web.lines('stopped').length, 1);
 });
 

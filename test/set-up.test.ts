@@ -99,7 +99,7 @@ for (const [what, pong, said] of [
     machine.install('npm', `#!/bin/sh
       asked='${dirname(machine.folder)}/asked'
       if [ "$1" = ping ]; then (sleep 1; : >"$asked") >/dev/null 2>&1 & ${pong}; fi
-      while [ ! -e "$asked" ]; do sleep 0.1; done
+      for _ in $(seq 100); do [ -e "$asked" ] || sleep 0.1; done
       ${npm.replace(/^#!.*\n/, '')}`);
 
     const { status, stderr } = await machine.setUp();

@@ -1895,8 +1895,6 @@ export const MUTATIONS: Mutation[] = [
     name: 'a name in .env that looks like a setting is an error that names the nearest one, with all other mistakes',
   },
 
-
-
   // A first start says what it lacks.
   {
     promise: 'a first start without a network says so while npm still tries',
@@ -1907,7 +1905,7 @@ export const MUTATIONS: Mutation[] = [
     name: 'while npm is still trying, a registry that does not answer is told, and a slow network goes on',
   },
 
-  // Confinement.
+  // Confinement from within.
   {
     promise: 'of /proc only single files are readable',
     file: 'src/app/processes/confined-command.ts',
@@ -1958,7 +1956,6 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/search.test.ts',
     name: 'a large source changes its readers at once, and its posts follow in steps that a stop only puts off',
   },
-
 
   // One hub for each DATA_DIR.
   {
