@@ -9,12 +9,11 @@ import { addNotes, addPost, itemsAt, numberIn, sendJson } from '../support/accou
 import { openBrowser, type Browser } from '../support/browser.ts';
 import { createClient } from '../support/client.ts';
 import { startHub, type Hub } from '../support/hub.ts';
-import { FIND_FAINT_TEXT, FIND_FAULTS, follow, path, submit } from '../support/page-visits.ts';
+import { FIND_FAINT_TEXT, FIND_FAULTS, follow, path, signIn, submit } from '../support/page-visits.ts';
 import { requireTool } from '../support/tools.ts';
 
-async function signIn(browser: Browser, hub: Hub, username: string, password = hub.password): Promise<void> {
-  await browser.goto(`${hub.address}/sign-in?next=/settings`);
-  await submit(browser, { username, password });
+async function openSettings(browser: Browser, hub: Hub, username: string): Promise<void> {
+  await signIn(browser, hub.address, username, hub.password, '/settings');
   assert.equal(await path(browser), '/settings');
 }
 
@@ -31,7 +30,7 @@ async function visit(t: TestContext) {
 test('a person changes name and password, makes and revokes a token, and signs out elsewhere, all without scripts', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, bob, browser } = await visit(t);
-  await signIn(browser, hub, 'bob');
+  await openSettings(browser, hub, 'bob');
 
   await browser.run(`document.querySelector('[name=displayName]').value = ''`);
   await submit(browser, { displayName: 'Bob B.' }, 'form[action="/settings/name"] button');
@@ -66,7 +65,7 @@ test('a person follows a source, is notified, reads, finds it in the history and
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, ada, browser } = await visit(t);
   const sourceId = await addNotes(ada, 'Owls');
-  await signIn(browser, hub, 'bob');
+  await openSettings(browser, hub, 'bob');
 
   await browser.goto(`${hub.address}/sources/${sourceId}`);
   await follow(browser, 'form.follow button');
@@ -99,7 +98,7 @@ test('leaving by the page: sources first, then password and DELETE, and nobody i
   const { hub, ada, bob, browser } = await visit(t);
   await addNotes(bob, 'To give');
   await addNotes(bob, 'To delete');
-  await signIn(browser, hub, 'bob');
+  await openSettings(browser, hub, 'bob');
   await follow(browser, 'a[href="/settings/delete"]');
   assert.match(await browser.text('main'), /You own sources[^]*To give[^]*To delete/);
   assert.equal(await browser.run('return document.querySelectorAll("main form").length'), 0);
@@ -135,7 +134,7 @@ test('a person whose session ended gets the text back, and a link leads to a new
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, ada, bob, browser } = await visit(t);
   const sourceId = await addNotes(bob);
-  await signIn(browser, hub, 'bob');
+  await openSettings(browser, hub, 'bob');
   await browser.goto(`${hub.address}/sources/${sourceId}/write`);
   hub.passTime(31 * DAY);
   await submit(browser, { title: 'Owls at dusk', content: 'Five of them.' }, 'form[enctype] button');
@@ -163,7 +162,7 @@ test('an administrator invites, retries a job and looks through the audit, witho
   const [job] = jobs(hub.handle).claim('sync-source', 1);
   assert.ok(job);
   jobs(hub.handle).fail(job, new Error('it answered 500'));
-  await signIn(browser, hub, 'ada');
+  await openSettings(browser, hub, 'ada');
 
   await follow(browser, 'a[href="/admin"]');
   await follow(browser, 'nav.sub a[href="/admin/jobs"]');
@@ -206,7 +205,7 @@ test('the pages have no faults, stand out in light and dark, and are no wider th
   jobs(hub.handle).enqueue({ kind: 'sync-source', payload: {}, dedupeKey: LONG, maxAttempts: 1 });
   const [job] = jobs(hub.handle).claim('sync-source', 1);
   if (job) jobs(hub.handle).fail(job, new Error(LONG));
-  await signIn(browser, hub, 'ada');
+  await openSettings(browser, hub, 'ada');
 
   for (const page of PAGES) {
     await browser.setWindowSize(1000, 900);

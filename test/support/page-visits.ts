@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser } from './browser.ts';
+import { waitUntil } from './wait-until.ts';
 
 /** Faults of a page that a reader with an assistive program would trip over; what axe calls serious, in short. */
 export const FIND_FAULTS = `
@@ -54,11 +54,7 @@ export async function follow(browser: Browser, selector: string): Promise<void> 
   await browser.run(`document.documentElement.dataset.old = ''`);
   await browser.click(selector);
   const hasArrived = `return document.readyState === 'complete' && document.documentElement.dataset.old === undefined`;
-  const until = performance.now() + 10_000;
-  while (!(await browser.run<boolean>(hasArrived))) {
-    if (performance.now() > until) throw new Error(`${selector} leads nowhere`);
-    await sleep(5);
-  }
+  await waitUntil(`${selector} leads somewhere`, () => browser.run<boolean>(hasArrived), 30_000);
 }
 
 /** Fills in the form's fields and sends it. */
