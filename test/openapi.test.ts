@@ -4,8 +4,11 @@ import { test } from 'node:test';
 import { openApi, withOpenApi } from '../src/app/openapi.ts';
 import { noContent } from '../src/platform/http/reply.ts';
 import { route } from '../src/platform/http/router.ts';
+import { API } from '../src/app/api-operations.ts';
+import type { Schema } from '../src/app/api-schemas.ts';
 import type { ApiDocument } from './support/api-document.ts';
 import { startHub } from './support/hub.ts';
+import { SOURCES } from './support/source-tree.ts';
 
 const INFO = { version: '1.2.3', baseUrl: 'http://hub.example', metricsToken: null };
 const NOTHING_KNOWN = { operations: {}, schemas: {} };
@@ -104,3 +107,36 @@ test('on https the description names the cookie of https', () => {
     { type: 'apiKey', in: 'cookie', name: '__Host-hub_session' },
   );
 });
+
+test('metrics are for everybody, or for who has the token of their own', () => {
+  const scrape = route('GET /api/metrics', 'public', 'Metrics', nothing, { checksBearer: true });
+  const described = (metricsToken: string | null) =>
+    (openApi([scrape], { operations: API, schemas: {} }, { ...INFO, metricsToken }) as ApiDocument)
+      .paths['/api/metrics']?.['get'];
+
+  assert.deepEqual(described(null)?.security, [{}]);
+  assert.equal(described(null)?.responses['401'], undefined);
+  assert.deepEqual(described('secret')?.security, [{ metrics: [] }]);
+  assert.ok(described('secret')?.responses['401']);
+});
+
+/** What only forms and pages read. */
+const OF_PAGES = ['days', 'draft', 'kept', 'next', 'session'];
+
+/** Of an item of JSON Feed, whose own specification describes it. */
+const OF_ITEMS = 'src/features/webhooks/read-event.ts';
+
+test('each member of a body and each parameter of a query that a handler reads by its name is described', () => {
+  const read = /\b(?:input\.\w+\(|values\[|query\.get\(|\w+\(query, )'(\w+)'/g;
+  const names = SOURCES.filter(({ name }) => name.startsWith('src/features/') && name !== OF_ITEMS)
+    .flatMap(({ code }) => [...code.matchAll(read)].map(([, name = '']) => name));
+  const described = new Set(Object.values(API).flatMap(({ query = {}, body = {} }) =>
+    [...Object.keys(query), ...Object.values(body).flatMap(membersOf)]));
+
+  assert.ok(names.length > 50);
+  assert.deepEqual([...new Set(names)].filter((name) => !described.has(name) && !OF_PAGES.includes(name)), []);
+});
+
+function membersOf({ properties = {}, anyOf = [] }: Schema): string[] {
+  return [...Object.keys(properties as object), ...(anyOf as Schema[]).flatMap(membersOf)];
+}

@@ -2062,4 +2062,29 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/long-posts.test.ts',
     name: 'a large feed is recognised by its beginning, and the worker reads it at once',
   },
+  // The API is as it is described.
+  {
+    promise: 'what an answer holds is described',
+    file: 'src/app/api-schemas.ts',
+    from: 'hasPassword: flag, ',
+    to: '',
+    test: 'test/openapi-answers.test.ts',
+    name: 'every operation takes what is documented, gives what is documented, and refuses as documented',
+  },
+  {
+    promise: 'the scope that an API token needs is described',
+    file: 'src/app/openapi.ts',
+    from: "method === 'GET' ? 'read' : 'write'",
+    to: "'read'",
+    test: 'test/openapi-answers.test.ts',
+    name: 'every operation takes what is documented, gives what is documented, and refuses as documented',
+  },
+  {
+    promise: 'what a body may hold is described',
+    file: 'src/app/api-operations.ts',
+    from: 'role, hours: {',
+    to: 'role, days: {',
+    test: 'test/openapi.test.ts',
+    name: 'each member of a body and each parameter of a query that a handler reads by its name is described',
+  },
 ];
