@@ -60,7 +60,9 @@ test('who is no administrator any more leaves no invitations behind', async (t) 
 
 test('the last administrator who can sign in is neither disabled nor made a member', async (t) => {
   const { change, ada } = await hubOfTwo(t);
-  assert.equal((await change(1, { disabled: true })).status, 409);
+  for (let n = 0; n < 12; n++) {
+    assert.equal((await change(1, { disabled: true })).status, 409, 'the password was right, and so is never limited');
+  }
   assert.equal((await change(1, { role: 'member' })).status, 409);
   await change(2, { role: 'admin' });
   await change(2, { disabled: true });

@@ -40,6 +40,7 @@ const OURS: [theirs: RegExp, ours: string][] = [
   [/--state STATE/g, '--state failed'],
   [/retry <id>/g, 'retry 9001'],
   [/discard <id>/g, 'discard 9002'],
+  [/(disable|enable|role|reset-password) <name>/g, '$1 bob'],
   [/<VARIABLE>…/g, 'PORT DATA_DIR'],
   [/^sha256sum -c/g, 'cd data/backups/"$(ls data/backups | grep -xE "[0-9]{8}-[0-9]{6}" | tail -n 1)" && sha256sum -c'],
   [/^tar xzf /g, 'cd data && tar xzf '],
@@ -291,6 +292,8 @@ async function scanUploads(t: TestContext, walk: Walk): Promise<void> {
 /** What stands in the first table, in every form that its options allow, and what stands within sentences. */
 async function runEveryCommand(walk: Walk): Promise<void> {
   const db = openDatabase(walk.place('hub/data/hub.db'));
+  db.exec(`INSERT INTO accounts (username, display_name, role, password_hash, created_at, updated_at)
+    VALUES ('bob', 'Bob', 'member', '', 0, 0)`);
   for (const id of [9001, 9002]) {
     db.exec(`INSERT INTO jobs (id, kind, payload, state, run_at, max_attempts, created_at)
       VALUES (${id}, 'sync-source', '{"sourceId":0}', 'failed', 0, 1, 0)`);

@@ -7,12 +7,7 @@ import { store, type StoreHub } from '../hub/hub.ts';
 
 export type Role = Viewer['role'];
 export type Account = {
-  id: number;
-  username: string;
-  displayName: string;
-  role: Role;
-  createdAt: number;
-  disabledAt: number | null;
+  id: number; username: string; displayName: string; role: Role; createdAt: number; disabledAt: number | null;
 };
 export type AccountWithHash = Account & { passwordHash: string };
 type Pseudonym = { name: string };
@@ -179,19 +174,15 @@ export const credentials = store(({ db, clock }) => {
 
   /** The viewer of a row; a use that is worth noting is, with the address that `from` tells. */
   function viewerOf({ seenAt, ...row }: ViewerRow, via: Viewer['via'], from: () => string): Viewer {
-    const now = clock();
-    if (seenAt === null || hasPassed(seenAt, USE_NOTED, now)) noteUse(via, row.credentialId, now, from());
-    return { ...row, via };
-  }
-
-  /** A disk that cannot be written keeps nobody out. */
-  function noteUse(via: Viewer['via'], id: number, now: number, address: string): void {
+    const [now, id, viewer] = [clock(), row.credentialId, { ...row, via }];
+    if (seenAt !== null && !hasPassed(seenAt, USE_NOTED, now)) return viewer;
     try {
-      if (via === 'session') renewSession.run({ id, now, address });
+      if (via === 'session') renewSession.run({ id, now, address: from() });
       else noteToken.run(now, id);
     } catch (error) {
-      if (!isStorageTrouble(error)) throw error;
+      if (!isStorageTrouble(error)) throw error; // a disk that cannot be written keeps nobody out
     }
+    return viewer;
   }
 
   return {
@@ -261,8 +252,12 @@ export const credentials = store(({ db, clock }) => {
   };
 });
 
-/** In a database that was restored: whoever signed out since must not be signed in again. Returns how many ended. */
+/**
+ * In a database that was restored: whoever signed out since must not be signed in again, and no link for a password
+ * work twice. Returns how many sessions ended.
+ */
 export function endAllSessions({ db }: Pick<StoreHub, 'db'>): number {
+  db.exec('DELETE FROM password_links');
   return db.prepare<[]>('end all sessions', 'DELETE FROM sessions').run().changes;
 }
 

@@ -64,7 +64,10 @@ export async function checkPassword<T>(
     const account = accounts(hub).findByName(attempt.username);
     const { ok, outdated } = await passwords(hub).verify(attempt.password, account?.passwordHash);
     if (!ok || !account) return undefined;
-    const done = await act({ account, isOutdated: outdated });
+    const done = await act({ account, isOutdated: outdated }).catch((refusal: unknown) => {
+      refund(); // the password was right
+      throw refusal;
+    });
     if (done === undefined) continue;
     refund();
     return done;
