@@ -31,6 +31,7 @@ CREATE TABLE post_tombstones (
   source_id  INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
   guid       TEXT    NOT NULL,
   deleted_at INTEGER NOT NULL,       -- unix ms
+  likeness   TEXT,                   -- a hash of its link, title and date: its publisher may give it another guid
   PRIMARY KEY (source_id, guid)
 ) STRICT, WITHOUT ROWID;
 
@@ -47,6 +48,8 @@ CREATE TABLE drafts (
 CREATE UNIQUE INDEX drafts_form ON drafts (account_id, form) WHERE pending_hash IS NULL;
 CREATE INDEX drafts_account ON drafts (account_id, saved_at DESC);
 CREATE INDEX drafts_saved ON drafts (saved_at);
+
+CREATE INDEX post_tombstones_like ON post_tombstones (source_id, likeness) WHERE likeness IS NOT NULL;
 
 -- Posts that a person has opened, or marked as read.
 CREATE TABLE reading_history (

@@ -101,6 +101,19 @@ test('a publisher that changes all ids does not double its posts, and readers el
   assert.deepEqual(await titles(hub), ['one', 'three', 'two again'], 'the new id is the post’s from then on');
 });
 
+test('a post that was deleted here does not come back under another id', async (t) => {
+  const items = (mark: string): Item[] => ['one', 'two'].map((name) =>
+    ({ guid: mark + name, title: name, link: `https://blog.test/${name}`, date: at(1) }));
+  const { hub, feed, ada } = await followed(t, rss('Owls', items('a')));
+  const deleted = (await shown(hub)).find(({ title }) => title === 'one');
+  assert.equal((await ada.delete(`/api/posts/${deleted?.id}`)).status, 204);
+  for (const mark of ['b', 'c']) {
+    feed.document = rss('Owls', items(mark));
+    await sync(hub);
+    assert.deepEqual(await titles(hub), ['two'], mark);
+  }
+});
+
 test('posts that are only alike are not taken for one another', async (t) => {
   const alike = (guid: string, more: Partial<Item> = {}): Item =>
     ({ guid, title: 'Down', link: 'https://status.test/', date: at(1), ...more });

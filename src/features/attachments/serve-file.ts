@@ -65,7 +65,6 @@ function headersOf({ mediaType, filename, isPublic }: ServedFile, etag: string):
     'cross-origin-resource-policy': isImage && isPublic ? 'cross-origin' : 'same-origin',
     'accept-ranges': 'bytes',
     etag,
-    // Its bytes never change, but who may see them does: a private or infected file is asked for again in vain.
     'cache-control': isPublic ? 'public, max-age=0, must-revalidate' : 'private, no-cache',
   };
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { store } from '../hub/hub.ts';
 import type { PreparedPosts } from './ingest-posts.ts';
 import type { PreparedPost } from './post-store.ts';
@@ -5,37 +6,52 @@ import type { PreparedPost } from './post-store.ts';
 /** What a publisher has taken back: the id of a post, and when (unix ms). */
 export type DeletedPost = { guid: string; deletedAt: number | null };
 
-type Likeness = Pick<PreparedPost, 'guid' | 'url' | 'title' | 'publishedAt'> & { sourceId: number };
+type Likeness = Pick<PreparedPost, 'url' | 'title' | 'publishedAt'>;
+type Renamed = Likeness & { sourceId: number; guid: string };
 
 /** What feeds do with posts that they have brought: they give them other ids, and they take them back. */
-export const feedPosts = store(({ db }) => {
+export const feedPosts = store(({ db, clock }) => {
   const selectKnown = db.prepare<[number, string, number, string], { known: number }>('known ids of a feed', `
     SELECT EXISTS (SELECT 1 FROM posts WHERE source_id = ? AND guid IN (SELECT value FROM json_each(?)))
         OR EXISTS (SELECT 1 FROM post_tombstones WHERE source_id = ? AND guid IN (SELECT value FROM json_each(?)))
         AS known`);
-  const rename = db.prepare<[Likeness]>('give post another guid', `
+  const rename = db.prepare<[Renamed]>('give post another guid', `
     UPDATE posts SET first_guid = COALESCE(first_guid, guid), guid = @guid
      WHERE id = (SELECT CASE COUNT(*) WHEN 1 THEN MIN(id) END FROM posts
                   WHERE source_id = @sourceId AND published_at = @publishedAt AND url = @url AND title = @title)`);
+  const selectLikeness = db.prepare<[number, string], Likeness>('likeness of post',
+    'SELECT url, title, published_at AS publishedAt FROM posts WHERE source_id = ? AND guid = ?');
+  const entomb = db.prepare<[number, string, number, string | null]>('leave tombstone with likeness', `
+    INSERT INTO post_tombstones (source_id, guid, deleted_at, likeness) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`);
+  const renameTombstone = db.prepare<[string, number, string]>('give tombstone another guid', `
+    INSERT INTO post_tombstones (source_id, guid, deleted_at, likeness)
+    SELECT source_id, ?, deleted_at, likeness FROM post_tombstones WHERE source_id = ? AND likeness = ? LIMIT 1`);
   const removeUnchanged = db.prepare<[number, string, number]>('take back post',
     'DELETE FROM posts WHERE source_id = ? AND guid = ? AND updated_at <= ?');
 
   return {
     /**
      * Some publishers give all their posts new ids at once. Where none of a feed's ids is known, a post with the same
-     * link, title and date as exactly one that is there is that one; its id in the hub's own feeds stays. In the
-     * caller's transaction, before they are stored.
+     * link, title and date as exactly one that is there is that one; its id in the hub's own feeds stays. One that was
+     * deleted here stays deleted. In the caller's transaction, before they are stored.
      */
     followNewGuids(sourceId: number, items: PreparedPosts): void {
       const all = items.map(({ prepared }) => prepared);
       const guids = JSON.stringify(all.map(({ guid }) => guid));
       if (all.length === 0 || selectKnown.get(sourceId, guids, sourceId, guids)?.known === 1) return;
-      for (const alike of Map.groupBy(all, likenessOf).values()) {
+      for (const [likeness, alike] of Map.groupBy(all, likenessOf)) {
         const [post, another] = alike;
         if (!post?.url || !post.title || post.publishedAt === null || another) continue;
         const { guid, url, title, publishedAt } = post;
-        rename.run({ guid, url, title, publishedAt, sourceId });
+        const { changes } = rename.run({ guid, url, title, publishedAt, sourceId });
+        if (changes === 0) renameTombstone.run(guid, sourceId, likeness);
       }
+    },
+
+    /** Before a post is deleted for good, in the caller's transaction: under no other id does it come back. */
+    rememberDeleted(sourceId: number, guid: string): void {
+      const post = selectLikeness.get(sourceId, guid);
+      entomb.run(sourceId, guid, clock(), post ? likenessOf(post) : null);
     },
 
     /** Removes posts that have not changed since, in the caller's transaction. Returns how many. */
@@ -45,6 +61,6 @@ export const feedPosts = store(({ db }) => {
   };
 });
 
-function likenessOf({ url, title, publishedAt }: PreparedPost): string {
-  return JSON.stringify([url, title, publishedAt]);
+function likenessOf({ url, title, publishedAt }: Likeness): string {
+  return hash('sha256', JSON.stringify([url, title, publishedAt]));
 }

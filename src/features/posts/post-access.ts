@@ -4,6 +4,7 @@ import type { HubRequest, Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { mayManage, maySeeSource, visibleSource, type Source } from '../sources/source-store.ts';
+import { feedPosts } from './feed-posts-store.ts';
 import { posts, type Position, type Post, type PostAccess, type WholePost } from './post-store.ts';
 import { unreadPosts } from './reading-history-store.ts';
 
@@ -53,6 +54,7 @@ export function changeablePost(hub: Hub, id: number, viewer: Viewer): WholePost 
 export function deletePostForGood(hub: Hub, id: number, by: By): Post {
   const post = deletablePost(hub, id, by.viewer);
   hub.db.write('delete post', () => {
+    feedPosts(hub).rememberDeleted(post.sourceId, post.guid);
     posts(hub).remove(post.sourceId, post.guid);
     audit(hub, 'post.deleted', by, { kind: 'post', id, name: post.title });
   });
