@@ -141,3 +141,48 @@ test('an owner hears that a source was paused because it moved to where another 
   const [notice = ''] = await notificationTitles(ada);
   assert.match(notice, /^“Owls” has been paused: it moved to 127\.0\.0\.1:\d+, where you already follow it$/);
 });
+
+test('a worker that lost a large feed stores no more of it, and the next one goes on', async (t) => {
+  const { hub, feed, id } = await followedFeed(t, []);
+  const content = `<p>${'word '.repeat(600)}</p>`;
+  feed.handler = serving(() => rss('Owls', Array.from({ length: 400 }, (_, n) => ({ guid: `${n}`, content }))));
+  const stored = () => hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? 0;
+  hub.db.exec(`CREATE TRIGGER lose AFTER INSERT ON posts WHEN NEW.guid = '300' BEGIN
+    UPDATE jobs SET lease_token = 'another' WHERE state = 'running'; END`);
+  hub.passTime(DAY);
+  await hub.work();
+  const before = stored();
+  assert.ok(before > 0 && before < 400, `${before} stored`);
+  assert.equal(shown(hub, id)?.lastSuccessAt, hub.now() - DAY, 'it has not ended well');
+
+  hub.db.exec('DROP TRIGGER lose');
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal(stored(), 400);
+});
+
+test('small feeds do not wait for large ones, however many of these hang', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const large = `<p>${'word '.repeat(5_000)}</p>`;
+  const began: string[] = [];
+  const gates = [1, 2, 3, 4].map(() => Promise.withResolvers<void>());
+  const urls = await Promise.all(gates.map(async (gate, n) => {
+    const whole = rss('Large', Array.from({ length: 60 }, (_, i) => ({ guid: `${n}-${i}`, content: large })));
+    const origin = await startOrigin(t, (_request, response) => {
+      began.push(`large ${n}`);
+      response.write(whole.slice(0, 1_200_000));
+      void gate.promise.then(() => response.end(whole.slice(1_200_000)));
+    });
+    return `${origin.url}/feed`;
+  }));
+  const small = await startOrigin(t, (request, response) => {
+    serving(() => rss('Small', [{ guid: 's' }]))(request, response);
+    response.on('close', () => gates.forEach(({ resolve }) => resolve()));
+  });
+  await importFeeds(ada, [...urls, `${small.url}/feed`]);
+
+  await hub.work();
+  assert.equal(began.length, 4);
+  assert.equal(hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM posts').get()?.n, 241);
+});

@@ -1,9 +1,10 @@
 // Protects the hub's time and memory from slow, endless, packed or broken answers of other servers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import zlib from 'node:zlib';
 import { parseCidrs } from '../src/platform/net/address-guard.ts';
-import { createOutboundFetch, type OutboundOptions } from '../src/platform/net/outbound-fetch.ts';
+import { createOutboundFetch, OutboundError, type OutboundOptions } from '../src/platform/net/outbound-fetch.ts';
 import { rawReply, reply, startOrigin, startRawOrigin } from './support/origin.ts';
 import { failure } from './support/outbound.ts';
 
@@ -236,3 +237,24 @@ async function packZeros(packer: import('node:stream').Transform, mebibytes: num
   const [chunks] = await Promise.all([packer.toArray(), feed()]);
   return Buffer.concat(chunks);
 }
+
+test('a large body waits for its turn, as it comes or unpacked, and the wait does not count as time of the fetch', async (t) => {
+  const body = Buffer.alloc(3 * MIB, 'x');
+  const gzip = { 'content-encoding': 'gzip' };
+  const origin = await startOrigin(t, {
+    '/large': reply(200, {}, body), '/packed': reply(200, gzip, zlib.gzipSync(body)), '/small': reply(200, {}, 'small'),
+  });
+  const fetch = fetchWith({ totalMs: 200, idleMs: 200 });
+  let waits = 0;
+  const turn = async () => (waits++, sleep(500));
+  const get = (path: string) => fetch({ url: origin.url + path, maxBytes: 4 * MIB, large: { bytes: MIB, turn } });
+
+  assert.equal((await get('/small')).body.length, 5);
+  assert.equal(waits, 0);
+  for (const [n, path] of ['/large', '/packed'].entries()) {
+    assert.equal((await get(path)).body.length, body.length, path);
+    assert.equal(waits, n + 1);
+  }
+  const never = { bytes: MIB, turn: () => Promise.reject(new OutboundError('aborted', 'over')) };
+  assert.equal((await failure(fetch({ url: `${origin.url}/large`, maxBytes: 4 * MIB, large: never }))).message, 'over');
+});

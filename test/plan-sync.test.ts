@@ -1,7 +1,7 @@
 // Protects the rhythm of syncs: as often as a source is worth it, and ever less often while it fails.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { planAfterFailure, planNextSync } from '../src/features/feeds/sync-source.ts';
+import { planAfterFailure, planNextSync } from '../src/features/feeds/plan-sync.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 12);

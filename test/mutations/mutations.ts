@@ -184,6 +184,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'six uploads of an account may come in at once; another one is told to come again, those of others are taken',
   },
   {
+    promise: 'a worker that lost a large feed stores no more of it',
+    file: 'src/features/feeds/sync-source.ts',
+    from: 'holds();\n    if',
+    to: 'if',
+    test: 'test/fair-syncs.test.ts',
+    name: 'a worker that lost a large feed stores no more of it, and the next one goes on',
+  },
+  {
     promise: 'owners take turns',
     file: 'src/platform/jobs/take-turns.ts',
     from: 'holds.set(row.owner, least + 1);',
@@ -234,8 +242,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a success settles what failed before',
     file: 'src/features/feeds/sync-source.ts',
-    from: "syncState(hub).recordSuccess(sourceId, hub.clock() + pause, feed?.cut ? cutOff(items.length) : null);\n    settleFailedSyncs(hub, sourceId);",
-    to: "syncState(hub).recordSuccess(sourceId, hub.clock() + pause, feed?.cut ? cutOff(items.length) : null);",
+    from: 'hub.clock() + pause, problem);\n    settleFailedSyncs(hub, sourceId);',
+    to: 'hub.clock() + pause, problem);',
     test: 'test/sync-source.test.ts',
     name: 'a source whose server fails is retried with backoff, fails for good, and is tried again within a day for ever',
   },
@@ -819,8 +827,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a fetch ends at its deadline',
     file: 'src/platform/net/outbound-fetch.ts',
-    from: 'const timer = setTimeout(onTimeout, totalMs);',
-    to: 'const timer = setTimeout(() => {}, totalMs);',
+    from: 'let timer = setTimeout(onTimeout, totalMs);',
+    to: 'let timer = setTimeout(() => {}, totalMs);',
     test: 'test/outbound-limits.test.ts',
     name: 'a body that trickles within the idle limit is cut at the deadline',
   },
@@ -1667,7 +1675,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'posts whose publisher gives them other ids are the same posts',
     file: 'src/features/feeds/sync-source.ts',
-    from: "    followNew(sourceId);\n",
+    from: 'if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);',
     to: '',
     test: 'test/sync-odd-feeds.test.ts',
     name: 'a publisher that changes all ids does not double its posts, and readers elsewhere do not see them again',
@@ -1691,7 +1699,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a feed that was cut off is asked for whole again',
     file: 'src/features/feeds/sync-source.ts',
-    from: 'feed?.cut ? NO_VALIDATORS : validators',
+    from: 'problem === null ? validators : NO_VALIDATORS',
     to: 'validators',
     test: 'test/sync-odd-feeds.test.ts',
     name: 'a feed that was cut off gives what is there, its owner is told, and it is read whole as soon as it can be',
@@ -1754,7 +1762,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a source that fails is asked less and less often',
-    file: 'src/features/feeds/sync-source.ts',
+    file: 'src/features/feeds/plan-sync.ts',
     from: 'HOUR * 2 ** Math.min(failures, 10)',
     to: 'HOUR',
     test: 'test/plan-sync.test.ts',
@@ -1762,7 +1770,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a source is synchronised once a day at least and every 15 minutes at most',
-    file: 'src/features/feeds/sync-source.ts',
+    file: 'src/features/feeds/plan-sync.ts',
     from: 'LONGEST_INTERVAL = DAY',
     to: 'LONGEST_INTERVAL = 2 * DAY',
     test: 'test/plan-sync.test.ts',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { DAY, SECOND } from '../../platform/clock.ts';
 import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
+import type { LargeBody } from '../../platform/net/outbound-exchange.ts';
 import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -39,9 +40,16 @@ export class FeedGoneError extends Error {}
 /**
  * `discover`: a web page is answered with the feed that it advertises. `recognise`: of a large one only its title.
  * `totalMs`: less time than usual. `authorization`: for the origin of the address, and no other one.
+ * `toRead` is waited for before a body of so many bytes is parsed.
  */
 type FetchOptions = Within & { discover: boolean; recognise?: boolean };
-type Within = { authorization?: string | undefined; totalMs?: number; signal?: AbortSignal };
+type Within = {
+  authorization?: string | undefined;
+  totalMs?: number;
+  signal?: AbortSignal;
+  large?: LargeBody;
+  toRead?: (bytes: number) => Promise<void>;
+};
 
 /**
  * Fetches and reads one feed. Every error's message is for the owner of the source; it is a FeedGoneError after 410, a
@@ -61,6 +69,7 @@ export async function fetchFeed(
   const bodyHash = createHash('sha256').update(response.body).digest('hex');
   const fresh = { etag: usable(headers.etag), lastModified: usable(headers['last-modified']), bodyHash };
   if (bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
+  await within.toRead?.(response.body.length);
   try {
     const isPartial = recognise && response.body.length > LARGE;
     const parse = isPartial ? parseBeginning : parseFeed;
@@ -75,7 +84,7 @@ export async function fetchFeed(
 }
 
 function request(
-  { outbound, config }: Hub, url: string, { etag, lastModified }: Validators, within: Within,
+  { outbound, config }: Hub, url: string, { etag, lastModified }: Validators, { toRead: _, ...within }: Within,
 ): Promise<OutboundResponse> {
   const headers = {
     accept: ACCEPT,

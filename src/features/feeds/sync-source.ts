@@ -1,4 +1,4 @@
-import { DAY, HOUR, MINUTE, SECOND, type Random } from '../../platform/clock.ts';
+import { SECOND } from '../../platform/clock.ts';
 import type { Job } from '../../platform/jobs/job-queue.ts';
 import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
 import { RANKS } from '../../platform/jobs/take-turns.ts';
@@ -7,14 +7,16 @@ import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { audit, THE_HUB } from '../audit/audit.ts';
 import { counts, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import { preparePosts, storeMost, storePosts } from '../posts/ingest-posts.ts';
+import { preparePosts, storeMost, storePosts, type PreparedPosts } from '../posts/ingest-posts.ts';
 import { feedPosts } from '../posts/feed-posts-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState, type SyncState } from '../sources/sync-state-store.ts';
 import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
+import { largeFeedTurns, type LargeFeedTurns } from './large-feeds.ts';
 import { authorizationFor } from './feed-passwords.ts';
 import { lastingItems } from './feed-values.ts';
+import { planAfterFailure, planNextSync } from './plan-sync.ts';
 
 /** For a host that ran out of time at the last try, so that those who hang keep nobody long. */
 const SLOW_HOST_MS = 5 * SECOND;
@@ -40,15 +42,15 @@ export const syncSource: JobKind<{ sourceId: number }> = {
     const source = syncState(hub).find(sourceId);
     if (!source || source.state === 'paused') return; // deleted or paused while the job waited
     started.set(job, performance.now());
-    const fetched = await fetchUnlessGone(hub, source, job, signal);
-    if (!fetched) {
-      return () => {
-        pauseGone(hub, sourceId);
-        countRun(hub, job, 'error');
-      };
+    const turns = largeFeedTurns(hub, signal);
+    try {
+      const fetched = await fetchUnlessGone(hub, source, job, signal, turns);
+      if (!fetched) return () => (pauseGone(hub, sourceId), countRun(hub, job, 'error'));
+      const store = await prepareSync(hub, source, fetched, { signal, holds: () => requireLease(hub, job) });
+      return () => countRun(hub, job, store(sourceId) > 0 ? 'changed' : 'unchanged');
+    } finally {
+      turns.end();
     }
-    const store = await prepareSync(hub, source, fetched, signal);
-    return () => countRun(hub, job, store(sourceId) > 0 ? 'changed' : 'unchanged');
   },
 
   failed(hub, { sourceId }, error, fate, job) {
@@ -64,12 +66,13 @@ export const syncSource: JobKind<{ sourceId: number }> = {
 };
 
 async function fetchUnlessGone(
-  hub: Hub, source: SyncState, job: Job, signal: AbortSignal,
+  hub: Hub, source: SyncState, job: Job, signal: AbortSignal, turns: LargeFeedTurns,
 ): Promise<FetchedFeed | undefined> {
   // The last try of a job is given its whole time: a host that is only slow is not lost.
   const isShort = source.timedOut === 1 && job.attempts < job.maxAttempts;
   const authorization = authorizationFor(hub, source);
-  const within = { signal, authorization, ...(isShort && { totalMs: SLOW_HOST_MS }) };
+  const turn = { large: turns.body, toRead: turns.read };
+  const within = { signal, authorization, ...turn, ...(isShort && { totalMs: SLOW_HOST_MS }) };
   try {
     return await fetchFeed(hub, source.url, source, { discover: source.lastSuccessAt === null, ...within });
   } catch (error) {
@@ -82,38 +85,53 @@ async function fetchUnlessGone(
 type FetchedSource = Pick<SyncState, 'url' | 'ttl'> & { sourceId: number | null };
 
 /**
- * Prepares what a fetched feed leaves behind, which includes sanitising its posts. The function that it returns stores
- * it, in the caller's transaction, and says how many posts changed.
+ * Prepares what a fetched feed leaves behind, which includes sanitising its posts; of very many it stores most already,
+ * for a job that is asked in each step whether it may. The function that it returns stores the rest, in the caller's
+ * transaction, and says how many posts changed. Until then nothing is kept of what is stored: it may be large.
  */
 async function prepareSync(
-  hub: Hub, source: FetchedSource, fetched: FetchedFeed, signal?: AbortSignal,
+  hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
 ): Promise<(sourceId: number) => number> {
-  const { feed, url, validators, askedFor } = fetched;
-  const items = feed ? lastingItems(feed) : [];
+  const { url, validators, askedFor } = fetched;
+  const items = fetched.feed ? lastingItems(fetched.feed) : [];
   const prepared = await preparePosts(hub, source.sourceId, items);
   const isWhole = prepared.length === items.length;
-  const followNew = (id: number): void => void (isWhole && feedPosts(hub).followNewGuids(id, prepared));
-  const { sourceId: known } = source;
-  const { rest, stored } = known === null || !signal
-    ? { rest: prepared, stored: undefined } // few posts of a new source
-    : await storeMost(hub, known, 'feed', prepared, { before: () => followNew(known), signal });
-  const wait = Math.max(askedFor, (feed ? feed.ttl : source.ttl) ?? 0);
+  const { rest, stored } = early && source.sourceId !== null
+    ? await storeEarly(hub, source.sourceId, prepared, isWhole, early)
+    : { rest: prepared, stored: undefined }; // few posts of a new source
+  const isUntouched = rest.length === prepared.length;
+  const { items: _, ...feed } = fetched.feed ?? { items, deleted: [], ttl: source.ttl };
+  const problem = 'cut' in feed && feed.cut ? cutOff(items.length) : null;
+  const wait = Math.max(askedFor, feed.ttl ?? 0);
 
   return (sourceId) => {
     if (url !== source.url && !moveFeed(hub, sourceId, url)) return 0;
-    followNew(sourceId);
+    if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);
     const arrived = storePosts(hub, sourceId, 'feed', rest, stored);
-    const changed = arrived + feedPosts(hub).takeBack(sourceId, feed?.deleted ?? []);
-    if (feed) syncState(hub).keepFacts(sourceId, feed);
+    const changed = arrived + feedPosts(hub).takeBack(sourceId, feed.deleted);
+    if ('title' in feed) syncState(hub).keepFacts(sourceId, feed);
     // A part must never be taken for the whole that 304 would speak of.
-    syncState(hub).keepValidators(sourceId, feed?.cut ? NO_VALIDATORS : validators);
+    syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);
     const publishedAt = posts(hub).newestPublishedAt(sourceId);
     const pause = planNextSync({ publishedAt, askedFor: wait }, hub.clock(), hub.random);
     tellRecovered(hub, sourceId);
-    syncState(hub).recordSuccess(sourceId, hub.clock() + pause, feed?.cut ? cutOff(items.length) : null);
+    syncState(hub).recordSuccess(sourceId, hub.clock() + pause, problem);
     settleFailedSyncs(hub, sourceId);
     return changed;
   };
+}
+
+/** `holds` throws, in the transaction of each step, where the job is another worker's by now. */
+type EarlySteps = { signal: AbortSignal; holds(): void };
+
+function storeEarly(
+  hub: Hub, sourceId: number, prepared: PreparedPosts, isWhole: boolean, { signal, holds }: EarlySteps,
+) {
+  const before = (isFirst: boolean): void => {
+    holds();
+    if (isFirst && isWhole) feedPosts(hub).followNewGuids(sourceId, prepared);
+  };
+  return storeMost(hub, sourceId, 'feed', prepared, { before, signal });
 }
 
 /** What the owner of a feed whose document ended too early reads. */
@@ -187,6 +205,11 @@ function notifyOwner(hub: Hub, { id, ownerId, title }: Source, event: OwnerEvent
   notifications(hub).add({ accountId: ownerId, kind: `source.${event}`, title: `“${title}” ${what}`, path });
 }
 
+/** In a transaction: throws where the job is another worker's by now. */
+function requireLease(hub: Hub, job: Job): void {
+  if (jobs(hub).leaseEnd(job) === null) throw new Error('the job was lost to another worker');
+}
+
 /** A job that another worker began has no duration here. */
 function countRun(hub: Hub, job: Job, result: 'changed' | 'unchanged' | 'error'): void {
   const startedAt = started.get(job);
@@ -221,57 +244,4 @@ export function settleFailedSyncs(hub: Hub, sourceId: number): void {
 
 function keyOf(sourceId: number): string {
   return syncSource.key({ sourceId });
-}
-
-const SHORTEST_INTERVAL = 15 * MINUTE;
-const LONGEST_INTERVAL = DAY;
-
-/** Before a feed has shown how often it publishes. */
-const UNKNOWN_RHYTHM = HOUR;
-/** Polling at half the usual gap finds a post, on average, a quarter of a gap after it was published. */
-const SHARE_OF_GAP = 0.5;
-
-type Rhythm = {
-  /** Publishing times of the newest posts, unix ms, any order. */
-  publishedAt: number[];
-  /** What the publisher asks for (Cache-Control, Expires, RSS ttl), ms; 0 for nothing. */
-  askedFor: number;
-};
-
-/**
- * Milliseconds until the next sync of a source that answered: half the usual gap between its posts, growing while
- * it is silent, at least what the publisher asks for, from 15 minutes to 24 hours, with jitter.
- */
-export function planNextSync({ publishedAt, askedFor }: Rhythm, now: number, random: Random): number {
-  return jittered(usualGap(publishedAt, now) * SHARE_OF_GAP, clamp(askedFor), random);
-}
-
-/** Milliseconds until a source is tried again after a job for it failed for good: 1 h, doubling, at most 24 h. */
-export function planAfterFailure(failures: number, random: Random): number {
-  return jittered(HOUR * 2 ** Math.min(failures, 10), SHORTEST_INTERVAL, random);
-}
-
-function usualGap(publishedAt: number[], now: number): number {
-  const times = publishedAt.filter((at) => at <= now).sort((a, b) => b - a).slice(0, 10);
-  const newest = times[0];
-  const oldest = times.at(-1);
-  if (newest === undefined || oldest === undefined) return UNKNOWN_RHYTHM / SHARE_OF_GAP;
-  const average = (newest - oldest) / Math.max(1, times.length - 1);
-  const silence = now - newest;
-  return Math.max(average, silence / 4);
-}
-
-function clamp(interval: number): number {
-  return Math.min(Math.max(interval, SHORTEST_INTERVAL), LONGEST_INTERVAL);
-}
-
-/**
- * A tenth of the interval up or down, so that sources added together drift apart: less, but not less than
- * `shortest`, else more, but not more than a day.
- */
-function jittered(wanted: number, shortest: number, random: Random): number {
-  const interval = Math.max(clamp(wanted), shortest);
-  const earliest = Math.max(interval * 0.9, shortest);
-  const latest = Math.min(earliest + interval * 0.1, LONGEST_INTERVAL);
-  return Math.round(earliest + random() * (latest - earliest));
 }

@@ -1,8 +1,9 @@
-import { DAY, HOUR, MINUTE, SECOND, type Clock, type Random } from '../clock.ts';
+import { DAY, HOUR, MINUTE, type Clock, type Random } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { createTimeRepair, type StoredTime } from './scheduler.ts';
 import { createClaim, type Claim } from './claim-jobs.ts';
 import { createFinish, type Finish } from './finish-jobs.ts';
+import { createJobReadings, type JobReadings } from './job-readings.ts';
 import { RANKS, type Rank } from './take-turns.ts';
 
 export type { Job } from './claim-jobs.ts';
@@ -203,52 +204,6 @@ function prepareList(db: Db, name: string, condition: string) {
 
 function toRow(row: JobColumns): JobRow {
   return { ...row, payload: JSON.parse(row.payload) };
-}
-
-/** What health, metrics and the worker ask of the queue. No answer costs more as the table grows. */
-type JobReadings = {
-  /** Jobs of the kind that ran out of retries and that nobody has retried, discarded or settled. */
-  failedCount(kind: string): number;
-  /** Whether a job with that kind and key runs, or is about to. */
-  isUnderWay(kind: string, dedupeKey: string): boolean;
-  /** Whether a job with that kind and key waits or runs. */
-  isLive(kind: string, dedupeKey: string): boolean;
-  /** For how long the job of the kind that was due first has waited; 0 when none is due. */
-  oldestDueSeconds(kind: string): number;
-  /** The first moment later than `after` at which a job falls due or a lease ends; null when there is none. */
-  nextDueAt(kinds: string[], after?: number): number | null;
-};
-
-function createJobReadings(db: Db, clock: Clock): JobReadings {
-  const failed = db.prepare<[string], { value: number }>('failed jobs', `
-    SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'`);
-  const underWay = db.prepare<[string, string, number], { id: number }>('job under way', `
-    SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
-       AND (state = 'running' OR run_at <= ?)`);
-  const live = db.prepare<[string, string], { id: number }>('live job', `
-    SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')`);
-  // `+?`: see prepareClaim; a bare parameter is compiled anew each time.
-  const firstDue = db.prepare<[string, number], { at: number }>('first due job', `
-    SELECT run_at AS at FROM jobs WHERE kind = +? AND state IN ('queued', 'retrying') AND run_at > ?
-     ORDER BY run_at LIMIT 1`);
-  const firstLeaseEnd = db.prepare<[string, number], { at: number }>('first end of a lease', `
-    SELECT lease_expires_at AS at FROM jobs WHERE kind = +? AND state = 'running' AND lease_expires_at > ?
-     ORDER BY lease_expires_at LIMIT 1`);
-
-  return {
-    failedCount: (kind) => failed.get(kind)?.value ?? 0,
-    isUnderWay: (kind, dedupeKey) => underWay.get(kind, dedupeKey, clock()) !== undefined,
-    isLive: (kind, dedupeKey) => live.get(kind, dedupeKey) !== undefined,
-    oldestDueSeconds(kind) {
-      const first = firstDue.get(kind, -1);
-      return first ? Math.max(0, (clock() - first.at) / SECOND) : 0;
-    },
-    nextDueAt(kinds, after = -1) {
-      const moments = kinds.flatMap((kind) => [firstDue.get(kind, after), firstLeaseEnd.get(kind, after)]);
-      const times = moments.flatMap((moment) => (moment ? [moment.at] : []));
-      return times.length > 0 ? Math.min(...times) : null;
-    },
-  };
 }
 
 /**

@@ -19,7 +19,11 @@ export type Exchange = {
   headerMs: number;
   idleMs: number;
   signal: AbortSignal;
+  large?: LargeBody;
 };
+
+/** `turn` is waited for, and nothing is read, once a body as it comes or unpacked has more than so many bytes. */
+export type LargeBody = { bytes: number; turn(): Promise<void> };
 
 export type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer };
 
@@ -92,10 +96,23 @@ async function readBody(response: IncomingMessage, hop: Exchange): Promise<Buffe
   if (!decode) throw new OutboundError('bad-response', `${hop.who} answered in an encoding the hub cannot decode`);
   const packed = await readPacked(response, hop);
   try {
-    return await decode(packed, hop.maxBytes);
+    return await unpack(packed, decode, hop);
   } catch (cause) {
     if (codeOf(cause) === 'ERR_BUFFER_TOO_LARGE') throw tooLargeError(hop); // unpacked
+    if (hop.signal.aborted) throw cause;
     throw new OutboundError('bad-response', `the compressed answer of ${hop.who} is damaged or incomplete`, { cause });
+  }
+}
+
+/** What turns out to be large is unpacked when its turn has come. */
+async function unpack(packed: Buffer, decode: Decode, { maxBytes, large }: Exchange): Promise<Buffer> {
+  if (!large || packed.length > large.bytes) return decode(packed, maxBytes);
+  try {
+    return await decode(packed, large.bytes);
+  } catch (error) {
+    if (codeOf(error) !== 'ERR_BUFFER_TOO_LARGE') throw error;
+    await large.turn();
+    return decode(packed, maxBytes);
   }
 }
 
@@ -103,13 +120,19 @@ async function readPacked(response: IncomingMessage, hop: Exchange): Promise<Buf
   if (Number(response.headers['content-length']) > hop.maxBytes) throw tooLargeError(hop);
   const chunks: Buffer[] = [];
   let size = 0;
-  const idle = setTimeout(() => response.destroy(idleError(hop)), hop.idleMs);
+  const startIdle = () => setTimeout(() => response.destroy(idleError(hop)), hop.idleMs);
+  let idle = startIdle();
   try {
     for await (const chunk of response) {
       idle.refresh();
       size += chunk.length;
       if (size > hop.maxBytes) throw tooLargeError(hop);
       chunks.push(chunk);
+      const isLargeNow = hop.large && size > hop.large.bytes && size - chunk.length <= hop.large.bytes;
+      if (!isLargeNow) continue;
+      clearTimeout(idle);
+      await hop.large?.turn();
+      idle = startIdle();
     }
   } catch (cause) {
     if (cause instanceof OutboundError) throw cause;

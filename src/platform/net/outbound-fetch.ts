@@ -2,7 +2,7 @@ import dns from 'node:dns';
 import type { IncomingHttpHeaders } from 'node:http';
 import { SECOND } from '../clock.ts';
 import type { Cidr } from './address-guard.ts';
-import { ACCEPT_ENCODING, type Answer, exchange } from './outbound-exchange.ts';
+import { ACCEPT_ENCODING, type Answer, exchange, type LargeBody } from './outbound-exchange.ts';
 import { createLanes } from '../limit-concurrency.ts';
 import { type Lookup, OutboundError, parseTarget, resolveTarget } from './outbound-target.ts';
 
@@ -13,7 +13,7 @@ export { OutboundError };
  * (validators belong to the answer at their end); Cookie never is, and `authorization` to the origin of `url` alone.
  * `maxBytes` limits the body both as it comes and unpacked. `refuse` may say why a URL is not to be fetched, also one
  * that a redirect leads to: asked before its name is looked up (then without addresses), and again after. `totalMs`
- * can only make the usual time shorter.
+ * can only make the usual time shorter; waiting for the turn of a large body does not count.
  */
 type OutboundRequest = {
   url: string;
@@ -21,6 +21,7 @@ type OutboundRequest = {
   authorization?: string | undefined;
   maxBytes: number;
   totalMs?: number; // less than usual
+  large?: LargeBody;
   signal?: AbortSignal;
   refuse?: (url: URL, addresses: readonly string[]) => string | null;
 };
@@ -72,7 +73,9 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
     const url = parseTarget(request.url);
     const deadline = startDeadline(url, Math.min(request.totalMs ?? totalMs, totalMs), request.signal);
     try {
-      return await follow(url, request, deadline.signal);
+      const { large } = request;
+      const waiting = large && { large: { ...large, turn: () => deadline.without(large.turn) } };
+      return await follow(url, { ...request, ...waiting }, deadline.signal);
     } finally {
       deadline.stop();
     }
@@ -102,7 +105,8 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
       const addresses = await resolveTarget(url, who, guard, signal);
       assertWanted(url, addresses.map(({ address }) => address), request);
       const headers = headersFor(url, request, userAgent);
-      return exchange({ url, who, addresses, headers, maxBytes: request.maxBytes, headerMs, idleMs, signal });
+      const { maxBytes, large } = request;
+      return exchange({ url, who, addresses, headers, maxBytes, headerMs, idleMs, signal, ...(large && { large }) });
     });
   }
 }
@@ -118,11 +122,20 @@ function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined
   const onAbort = () => controller.abort(new OutboundError('aborted', `fetching from ${url.host} was cancelled`));
   const onTimeout = () =>
     controller.abort(new OutboundError('timeout', `${url.host} did not finish answering within ${totalMs / 1000} s`));
-  const timer = setTimeout(onTimeout, totalMs);
+  let timer = setTimeout(onTimeout, totalMs);
+  let endsAt = performance.now() + totalMs;
   outer?.addEventListener('abort', onAbort, { once: true });
   if (outer?.aborted) onAbort();
   return {
     signal: controller.signal,
+    /** Waits for something of the hub's own, which does not count. */
+    async without(wait: () => Promise<void>): Promise<void> {
+      const since = performance.now();
+      clearTimeout(timer);
+      await wait();
+      endsAt += performance.now() - since;
+      timer = setTimeout(onTimeout, endsAt - performance.now());
+    },
     stop() {
       clearTimeout(timer);
       outer?.removeEventListener('abort', onAbort);
