@@ -171,3 +171,22 @@ test('a file input left empty is no file; files of another field, or none at all
   assert.equal((await client.post(`/api/posts/${post.id}/attachments`, {})).status, 415);
   assert.deepEqual(filesIn(hub.dataDir), { uploads: [], tmp: [] });
 });
+
+test('a file whose name comes only as filename* is a file, and one whose name cannot be read refuses the request', async (t) => {
+  const { client: ada, sourceId } = await writer(await startHub(t), 'ada');
+  const send = (name: string) => ada.send('POST', '/api/posts', {
+    headers: { 'content-type': 'multipart/form-data; boundary=x' },
+    body: [
+      ...Object.entries({ sourceId, title: 'T', content: 'c' }).map(([field, value]) =>
+        `--x\r\nContent-Disposition: form-data; name="${field}"\r\n\r\n${value}\r\n`),
+      `--x\r\nContent-Disposition: form-data; name=attachments; ${name}\r\n\r\nHoot\r\n--x--`,
+    ].join(''),
+  });
+  const names = ["filename*=utf-8''%C3%B6wl.txt", "filename=_.txt; filename*=utf-8''%C3%B6wl.txt", 'filename="öwl.txt";'];
+  for (const name of names) {
+    const sent = await send(name);
+    const { attachments = [] } = sent.json<{ attachments?: { filename: string }[] }>();
+    assert.deepEqual([sent.status, attachments.map(({ filename }) => filename)], [201, ['öwl.txt']], name);
+  }
+  assert.equal((await send("filename*=utf-16''%00a")).status, 400);
+});

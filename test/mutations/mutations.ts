@@ -1745,6 +1745,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'the password is shown nowhere, logged nowhere and exported nowhere, not even to its owner',
   },
   {
+    promise: 'what was deleted here stays deleted under another id of its publisher',
+    file: 'src/features/posts/post-access.ts',
+    from: 'feedPosts(hub).rememberDeleted(post.sourceId, post.guid);',
+    to: '',
+    test: 'test/sync-odd-feeds.test.ts',
+    name: 'a post that was deleted here does not come back under another id',
+  },
+  {
     promise: 'a feed is asked for conditionally',
     file: 'src/features/feeds/fetch-feed.ts',
     from: "...(etag ? { 'if-none-match': etag } : {}),",
