@@ -46,6 +46,8 @@ test('an address where one has signed in opens nothing at others’ accounts, an
   assert.equal(await signIn('bob', hub.password, address), 200);
   for (let n = 0; n < 10; n++) assert.equal(await guess('ada', address), 401);
   assert.equal(await guess('ada', address), 429);
+  await hub.person('carol');
+  assert.equal(await guess('carol', address), 429, 'strangers share what an address may guess');
   assert.equal(await signIn('bob', hub.password, address), 200);
   assert.equal(await guess('ada', address), 429, 'signing in as oneself gives nothing back');
 
