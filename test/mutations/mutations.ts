@@ -1095,6 +1095,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record',
   },
   {
+    promise: 'after a restore no link for a password works again',
+    file: 'src/features/accounts/account-store.ts',
+    from: "db.exec('DELETE FROM password_links');",
+    to: '',
+    test: 'test/restore-steps.test.ts',
+    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record',
+  },
+  {
     promise: 'no backup is made while a restore is not over',
     file: 'src/features/backups/make-backup.ts',
     from: 'if (isRestoreOpen(dataDir)) throw new BackupBusy(RESTORING);',

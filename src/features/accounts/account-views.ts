@@ -131,8 +131,8 @@ ${sessionSection(sessions, current, problemOf('sessions'))}
 ${tokenSection(tokens, now, sent?.newToken, problemOf('token'))}
 <section class="panel">
   <h2>Your data</h2>
-  <p>One JSON file with everything the hub keeps about you: sources, posts, follows, reading history,
-    notifications, names of tokens, and your part of the audit log.</p>
+  <p>One JSON file with everything the hub keeps about you: sources, posts, drafts, follows, reading
+    history, notifications, sessions, names of tokens, and your part of the audit log.</p>
   <div class="actions"><a class="button" href="/api/account/export">Download your data</a>
     <a href="/history">Reading history</a> <a class="quiet" href="/settings/delete">Delete account</a></div>
 </section>`;
