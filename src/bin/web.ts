@@ -15,6 +15,9 @@ import { createScheduler } from '../platform/jobs/scheduler.ts';
 
 const GRACE = 8 * SECOND;
 
+/** Connections that wait to be accepted: beyond them TCP has a client try again a second later, and three after that. */
+const BACKLOG = 4096;
+
 const { hub, keepRunning } = startProcess('web', process);
 const { config, clock, log } = hub;
 const { server, release } = createWebServer(hub);
@@ -26,7 +29,7 @@ server.once('error', (error) => {
   tell({ failed: problem }, () => process.exit(1));
 });
 
-server.listen(config.port, config.host, () => {
+server.listen({ port: config.port, host: config.host, backlog: BACKLOG }, () => {
   const { address, port } = server.address() as AddressInfo;
   log.info('listening', { host: address, port });
   tell({ listening: { host: address, port } });

@@ -43,7 +43,8 @@ export async function benchFairness(): Promise<BenchRow[]> {
     await measure(web, probe, IDLE_MS); // warms up
     const idle = await measure(web, probe, IDLE_MS);
     const rows: BenchRow[] = [];
-    for (const attack of ATTACKS) rows.push(...await underAttack(web, probe, mallory, attack, idle));
+    const wanted = process.env['BENCH_FAIRNESS'] ?? '';
+    for (const attack of ATTACKS.filter((name) => name.includes(wanted))) rows.push(...await underAttack(web, probe, mallory, attack, idle));
     return [...rows, memoryRow('web', web.pid), memoryRow('worker', worker.pid ?? 0)];
   } finally {
     await stop(worker);

@@ -5,7 +5,7 @@ import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
 import { attributeOf, childOf, parseXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { audit, type By } from '../audit/audit.ts';
-import type { Hub } from '../hub/hub.ts';
+import { throttled, type Hub } from '../hub/hub.ts';
 import { sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
 import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-source.ts';
 
@@ -31,8 +31,11 @@ type Candidate = { url: string; title: string } | { refused: string; reason: str
 
 type Outline = { url: string; title: string | null };
 
-/** Adds all feeds of an OPML document in one transaction. They are fetched by the worker, so nothing waits for them. */
-export function importOpml(hub: Hub, document: string, by: By): ImportResult {
+/**
+ * Adds the feeds of an OPML document, some in a transaction, so that others can write meanwhile; importing it again adds
+ * what a crash has left out. The worker fetches them. 422 for what cannot be imported.
+ */
+export async function importOpml(hub: Hub, document: string, by: By): Promise<ImportResult> {
   const outlines = parseOpml(document);
   if (!outlines) throw new HttpError(422, 'This is not an OPML document.');
   if (outlines.length === 0) throw new HttpError(422, 'This OPML document contains no feeds.');
@@ -40,12 +43,17 @@ export function importOpml(hub: Hub, document: string, by: By): ImportResult {
     const detail = `This OPML document has ${outlines.length} feeds; at most ${MAX_OUTLINES} can be imported at once.`;
     throw new HttpError(422, detail);
   }
-  const candidates = outlines.map(toCandidate);
-  return hub.db.write('import opml', () => {
-    const result = addCandidates(hub, candidates, by.viewer.id);
-    audit(hub, 'sources.imported', by, undefined, { added: result.added });
-    return result;
+  const waiting = outlines.map(toCandidate);
+  const result: ImportResult = { added: 0, alreadyFollowed: 0, leftOut: 0, refused: [] };
+  await throttled(hub)('import opml', (limit) => {
+    by.recheck();
+    const some = waiting.splice(0, limit);
+    addCandidates(hub, some, by.viewer.id, result);
+    if (some.length < limit) audit(hub, 'sources.imported', by, undefined, { added: result.added });
+    return some.length;
   });
+  if (result.leftOut > 0 && result.added === 0) throw tooManySources(hub);
+  return result;
 }
 
 function toCandidate({ url: typed, title }: Outline): Candidate {
@@ -56,9 +64,8 @@ function toCandidate({ url: typed, title }: Outline): Candidate {
   return { url, title: excerpt(title ?? new URL(url).host, TITLE_MAX) };
 }
 
-/** In a transaction. */
-function addCandidates(hub: Hub, candidates: Candidate[], ownerId: number): ImportResult {
-  const result: ImportResult = { added: 0, alreadyFollowed: 0, leftOut: 0, refused: [] };
+/** In a transaction; counts in `result` what became of them. */
+function addCandidates(hub: Hub, candidates: Candidate[], ownerId: number, result: ImportResult): void {
   let left = sourcesLeft(hub, ownerId);
   for (const candidate of candidates) {
     if ('refused' in candidate) {
@@ -75,8 +82,6 @@ function addCandidates(hub: Hub, candidates: Candidate[], ownerId: number): Impo
       left--;
     }
   }
-  if (result.leftOut > 0 && result.added === 0) throw tooManySources(hub);
-  return result;
 }
 
 /** The feeds of an OPML document, groups flattened. Undefined when it is no OPML, or one beyond all reason. */

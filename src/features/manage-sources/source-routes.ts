@@ -79,7 +79,7 @@ export async function importOpmlJson(hub: Hub, req: MemberRequest): Promise<Repl
     throw new HttpError(415, 'The body must be an OPML document, as text/x-opml or application/xml.');
   }
   const document = decodeText(await readBody(req, OPML_LIMIT), contentType);
-  return json(importOpml(hub, document, req));
+  return json(await importOpml(hub, document, req));
 }
 
 function asJson(hub: Hub, source: Source, viewer: Viewer | null, followed = followedAmong(hub, viewer, [source])) {
@@ -169,7 +169,7 @@ function withPassword({ username, password, ...values }: Record<string, string>)
 export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { opml = '' } = await readForm(req, OPML_FORM_LIMIT);
   try {
-    return page(importedPage(importOpml(hub, opml, req)));
+    return page(importedPage(await importOpml(hub, opml, req)));
   } catch (problem) {
     return listingAgain(hub, req, problem, { opml });
   }

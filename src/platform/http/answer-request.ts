@@ -22,7 +22,7 @@ export type AnswerOptions = CallHandlerOptions & {
   renderPage: RenderPage;
   /** The answer to a refused request that asked for a page. */
   errorPage(error: HttpError, request: RefusedPage): Reply;
-  /** Bytes of a body that a member may go on sending after it was refused; others 4 MiB. */
+  /** Bytes of a body that a member may go on sending after it was refused; others 2 MiB. */
   discardBytes?: number;
   /** Told of errors that are the hub's own fault. */
   noteFault(exchange: Exchange, error: unknown): void;
@@ -31,7 +31,7 @@ export type AnswerOptions = CallHandlerOptions & {
 /** Stands for the version of content that is never cached. */
 const NOT_KEPT = -1;
 
-const DISCARD_BYTES = 4 * 1024 * 1024;
+const DISCARD_BYTES = 2 * 1024 * 1024;
 
 /**
  * Answers requests: calls the handler, renders what it returned or threw, keeps what may be kept, and sends it.
