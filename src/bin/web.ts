@@ -15,7 +15,7 @@ import { createScheduler } from '../platform/jobs/scheduler.ts';
 
 const GRACE = 8 * SECOND;
 
-/** Connections that wait to be accepted: beyond them TCP has a client try again a second later, and three after that. */
+/** Connections that wait to be accepted: beyond them TCP has a client try again after a second, then after three. */
 const BACKLOG = 4096;
 
 const { hub, keepRunning } = startProcess('web', process);

@@ -32,8 +32,8 @@ type Candidate = { url: string; title: string } | { refused: string; reason: str
 type Outline = { url: string; title: string | null };
 
 /**
- * Adds the feeds of an OPML document, some in a transaction, so that others can write meanwhile; importing it again adds
- * what a crash has left out. The worker fetches them. 422 for what cannot be imported.
+ * Adds the feeds of an OPML document, some in a transaction, so that others can write meanwhile; importing it again
+ * adds what a crash has left out. The worker fetches them. 422 for what cannot be imported.
  */
 export async function importOpml(hub: Hub, document: string, by: By): Promise<ImportResult> {
   const outlines = parseOpml(document);
