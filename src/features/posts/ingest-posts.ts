@@ -96,12 +96,12 @@ export async function storeMost(
   let rest = items;
   for (let from = startOfStep(rest); from > 0; from = startOfStep(rest)) {
     const step = rest.slice(from);
-    await throttled(hub)('store posts, a step', () => {
+    await throttled(hub)('store posts, a step', (limit) => {
       before(rest === items);
       const { changed, added } = putPosts(hub, sourceId, kind, step);
       stored.changed += changed;
       stored.added += added;
-      return 0;
+      return Math.min(step.length, limit - 1); // all of it; after no rows there would be no pause for others
     }, () => signal.aborted);
     signal.throwIfAborted();
     rest = rest.slice(0, from);
