@@ -124,6 +124,22 @@ test('only who was shown the form can have words kept, for a while, and not at o
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0, 'the form is two months old');
 });
 
+test('an API token is shown no proof, takes up no words that wait, and with scope read marks no post as read', async (t) => {
+  const { hub, bob, sourceId, write } = await hubOfWriters(t);
+  const postId = await addPost(bob, sourceId);
+  const made = await bob.post('/api/tokens', { name: 'p', scope: 'read', currentPassword: hub.password });
+  const bearer = { authorization: `Bearer ${made.json<{ token: string }>().token}` };
+  const action = await actionOf(bob, write);
+  assert.match((await hub.anybody.get(write, bearer)).text, /posts\?draft="/);
+  await bob.delete('/api/session');
+  const kept = /\?kept=[\w-]+/.exec((await sendForm(hub, bob, action, TYPED, [])).text)?.[0];
+  assert.ok(kept);
+  assert.doesNotMatch((await hub.anybody.get(write + kept, bearer)).text, /Owls at dusk/);
+  assert.equal(drafts(hub), 0);
+  assert.equal((await hub.anybody.get(`/posts/${postId}`, bearer)).status, 200);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM reading_history'), 0);
+});
+
 test('words that wait for somebody to sign in are few, take turns, and are gone after a day', async (t) => {
   const { hub, bob, write } = await hubOfWriters(t);
   const action = await actionOf(bob, write);

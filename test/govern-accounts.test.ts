@@ -2,10 +2,14 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { runHubctl } from '../src/commands/run-hubctl.ts';
+import { setState } from '../src/features/accounts/govern-account.ts';
+import { passwords } from '../src/features/accounts/passwords.ts';
+import { COMMAND_LINE } from '../src/features/audit/audit.ts';
 import { HOUR } from '../src/platform/clock.ts';
-import { addNotes, addPost, itemsAt, numberIn } from './support/accounts.ts';
+import { addNotes, addPost, itemsAt, leave, numberIn } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
+import { waitUntil } from './support/wait-until.ts';
 
 const NEW = 'another long password';
 
@@ -56,6 +60,44 @@ test('who is no administrator any more leaves no invitations behind', async (t) 
   await ada.post('/api/invitations', { currentPassword: hub.password });
   assert.equal((await change(2, { role: 'member' })).status, 200);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM invitations'), 1);
+});
+
+test('no link for a password outlives its maker’s role, or a new password', async (t) => {
+  const { hub, ada, bob, change, link } = await hubOfTwo(t);
+  const makeLink = async (by: Client, id: number): Promise<string> =>
+    (await by.post(`/api/admin/accounts/${id}/reset-password`, { currentPassword: hub.password }))
+      .json<{ url: string }>().url.replace(hub.config.baseUrl, '');
+  for (const lost of [{ role: 'member' }, { disabled: true }]) {
+    await change(2, { role: 'admin', disabled: false });
+    const browser = createClient(hub.address);
+    await browser.post('/api/session', { username: 'bob', password: hub.password });
+    const path = await makeLink(browser, 1);
+    assert.equal((await hub.anybody.page(path)).status, 200);
+    assert.equal((await change(2, lost)).status, 200);
+    assert.equal((await hub.anybody.form(path, { password: NEW })).status, 410, 'not even for another administrator');
+  }
+  await change(2, { disabled: false, role: 'admin' });
+  await bob.post('/api/session', { username: 'bob', password: hub.password });
+  const left = await makeLink(bob, 1);
+  assert.equal((await leave(hub, bob)).status, 204);
+  assert.equal((await hub.anybody.form(left, { password: NEW })).status, 410);
+
+  const own = await link(1);
+  assert.equal((await ada.patch('/api/account', { newPassword: NEW, currentPassword: hub.password })).status, 200);
+  assert.equal((await hub.anybody.form(own, { password: 'yet another password' })).status, 410);
+});
+
+test('who becomes the last administrator while their password is checked cannot leave', async (t) => {
+  const { hub, bob } = await hubOfTwo(t);
+  const busy = Array.from({ length: 6 }, () => passwords(hub.handle).hash('keeps the queue busy'));
+  const leaving = leave(hub, bob);
+  await waitUntil('the attempt is counted', () =>
+    numberIn(hub, `SELECT COUNT(*) FROM rate_limits WHERE key LIKE 'sign-in-session:%'`) === 1);
+  setState(hub.handle, 2, { role: 'admin' }, COMMAND_LINE);
+  setState(hub.handle, 1, { role: 'member' }, COMMAND_LINE);
+  assert.ok([403, 409].includes((await leaving).status));
+  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM accounts WHERE role = 'admin' AND left_at IS NULL`), 1);
+  await Promise.all(busy);
 });
 
 test('the last administrator who can sign in is neither disabled nor made a member', async (t) => {

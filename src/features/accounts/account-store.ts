@@ -168,6 +168,7 @@ export const credentials = store(({ db, clock }) => {
   const selectLink = db.prepare<[string, number], { accountId: number }>('password link',
     'SELECT account_id AS accountId FROM password_links WHERE token_hash = ? AND expires_at > ?');
   const deleteLink = db.prepare<[number]>('remove password link', 'DELETE FROM password_links WHERE account_id = ?');
+  const deleteLinks = db.prepare<[]>('remove all password links', 'DELETE FROM password_links');
   const deleteExpiredLinks = db.prepare<[number, number]>('remove expired password links', `
     DELETE FROM password_links WHERE account_id IN
       (SELECT account_id FROM password_links WHERE expires_at <= ? LIMIT ?)`);
@@ -247,6 +248,9 @@ export const credentials = store(({ db, clock }) => {
       upsertLink.run(accountId, hashSecret(token), expiresAt);
       return { token, expiresAt };
     },
+    removePasswordLink: (accountId: number): void => void deleteLink.run(accountId),
+    /** Whoever they are for. */
+    removeAllLinks: (): void => void deleteLinks.run(),
     /** The id of the account that a link is for; undefined for an unknown, used or expired one. */
     accountOfPasswordLink: (token: string): number | undefined => selectLink.get(hashSecret(token), clock())?.accountId,
   };

@@ -14,8 +14,9 @@ import {
 type Change = { displayName: string | undefined; password: { current: string; next: string } | undefined };
 
 /**
- * Changes the display name or, with the current one, the password. A new password ends all other sessions; API tokens
- * go on working, but none of them may change it. 401, 403 for a wrong current password or a token, 422, 429.
+ * Changes the display name or, with the current one, the password. A new password ends all other sessions and a link
+ * for another one; API tokens go on working, but none of them may change it. 401, 403 for a wrong current password or a
+ * token, 422, 429.
  */
 export async function changeAccount(hub: Hub, values: Record<string, unknown>, by: By): Promise<Account> {
   const { displayName, password } = readChange(values, by);
@@ -56,6 +57,7 @@ function applyChange(
     if (change.displayName) accounts(hub).setDisplayName(checked.id, change.displayName);
     accounts(hub).setPasswordHash(checked.id, change.passwordHash);
     credentials(hub).endOtherSessions(checked.id, by.viewer.credentialId);
+    credentials(hub).removePasswordLink(checked.id);
     audit(hub, 'account.password-changed', by);
     return true;
   });

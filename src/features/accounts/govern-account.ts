@@ -24,7 +24,8 @@ export async function governAccount(hub: Hub, id: number, values: Values, by: By
 
 /**
  * Changes role and state. Whoever is disabled has no session, token or link any more; neither they nor who is no
- * administrator any more keep invitations that they made. 409 for the last administrator.
+ * administrator any more keep invitations that they made, or a link for anybody's password. 409 for the last
+ * administrator.
  */
 export function setState(hub: Hub, id: number, change: Change, actor: Actor): Account {
   return hub.db.write('change account', () => {
@@ -39,6 +40,7 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
     accounts(hub).setState(id, role, isDisabled ? before.disabledAt ?? hub.clock() : null);
     if (isDisabled) credentials(hub).removeAllOf(id);
     if (!isAdmin) invitations(hub).removeOf(id);
+    if (before.role === 'admin' && !isAdmin) credentials(hub).removeAllLinks(); // which of them they know is not kept
     return requireAccount(hub, id);
   });
 }

@@ -29,7 +29,7 @@ export type OwnedSource = Pick<Source, 'id' | 'title'>;
  */
 export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By): Promise<void> {
   const outcome = await checkPassword(hub, confirmation(readLeave(values, by), by), async ({ account }) => {
-    const obstacle = depart(hub, account);
+    const obstacle = depart(hub, account, by);
     return obstacle === undefined ? undefined : { obstacle };
   });
   if (!outcome) throw new HttpError(403, 'The password is wrong.');
@@ -37,16 +37,18 @@ export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By
 }
 
 /** The obstacle, null when the account has left, undefined when its password is another one by now. */
-function depart(hub: Hub, checked: AccountWithHash): HttpError | null | undefined {
+function depart(hub: Hub, { id, passwordHash }: AccountWithHash, by: By): HttpError | null | undefined {
   return hub.db.write('leave the hub', () => {
-    const { id, passwordHash } = checked;
-    if (accounts(hub).find(id)?.passwordHash !== passwordHash) return undefined;
-    const obstacle = obstacleToLeaving(hub, checked);
+    const account = accounts(hub).find(id); // its role may be another one than when its password was looked at
+    if (account?.passwordHash !== passwordHash) return undefined;
+    by.recheck();
+    const obstacle = obstacleToLeaving(hub, account);
     if (obstacle) return obstacle;
     const name = `left:${randomBytes(4).toString('hex')}`; // nobody can join under a name with a colon
     credentials(hub).removeAllOf(id);
     credentials(hub).forgetNetworks(id);
     invitations(hub).removeOf(id);
+    if (account.role === 'admin') credentials(hub).removeAllLinks();
     accounts(hub).depart(id, name);
     beginRemoval(hub, id);
     audit(hub, 'account.deleted', { id: null, name, address: null }, { kind: 'account', id: null, name });

@@ -168,7 +168,7 @@ export function sourcePostList(
 export function showPost(hub: Hub, req: HubRequest): Reply {
   const { params, viewer } = req;
   const post = visiblePost(hub, pathId(params), viewer);
-  if (viewer && isOpening(req)) noteOpened(hub, viewer, post.id);
+  if (viewer && viewer.scope !== 'read' && isOpening(req)) noteOpened(hub, viewer, post.id);
   const may = mayManagePost(post, viewer);
   return page(postPage(hub, post, { delete: may, change: may && post.sourceKind === 'native' }));
 }

@@ -113,9 +113,9 @@ function keptUntilSignIn(hub: Hub, req: HubRequest, accountId: number, typed: Dr
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note });
 }
 
-/** The draft of a form, if there is one; one that waited for its account to sign in is made one. */
+/** The draft of a form, if there is one; one that waited for its account to sign in is made one, by no API token. */
 function openDraft(hub: Hub, req: MemberRequest): Draft | undefined {
-  const [form, kept] = [pageOf(req), req.query.get('kept')];
+  const [form, kept] = [pageOf(req), req.viewer.via === 'session' && req.query.get('kept')];
   if (kept) hub.db.write('adopt draft', () => drafts(hub).adopt(req.viewer.id, form, kept));
   return drafts(hub).find(req.viewer.id, form);
 }
@@ -147,7 +147,8 @@ function formOf(
 ): PostForm {
   const size = byteSize(hub.config.uploadMaxBytes);
   const filesHint = `up to ${MAX_FILES}: images, PDF, plain text or Markdown, ${size} each`;
-  const proof = proofFor(hub, req.viewer.id, pageOf(req), hub.clock() + PROOF_LIFETIME);
+  const { id, via } = req.viewer;
+  const proof = via === 'session' ? proofFor(hub, id, pageOf(req), hub.clock() + PROOF_LIFETIME) : '';
   return { values, filesHint, proof, ...about };
 }
 
