@@ -1,7 +1,7 @@
 // Protects the recognition of files by their content: every admitted type, and nothing else under its name.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { recogniseFile, startRecognition } from '../src/features/attachments/recognise-file.ts';
+import { startRecognition } from '../src/features/attachments/recognise-file.ts';
 import { assertRefused, numbers, outcome } from './support/recognition.ts';
 import { animatedWebp, avif, gif, jpeg, lossyWebp, pdf, png, webp, zip } from './support/sample-files.ts';
 
@@ -34,15 +34,6 @@ test('every admitted type is recognised, whole, byte by byte and cut in two anyw
       assert.equal(outcome(name, content.subarray(0, at), content.subarray(at)), expected, `${name} cut at ${at}`);
     }
   }
-});
-
-test('a file that is already there is recognised from its stream', async () => {
-  async function* chunks() {
-    yield sampleOf('a.png').subarray(0, 10);
-    yield sampleOf('a.png').subarray(10);
-  }
-
-  assert.deepEqual(await recogniseFile('a.png', chunks()), { mediaType: 'image/png', extension: 'png', ...SIZE });
 });
 
 test('an image or document that ends before its structure does is refused wherever it was cut', () => {

@@ -1,6 +1,6 @@
 import { isDiskFull } from '../../platform/error-code.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
-import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
+import { MULTIPART_SHAPE, readMultipart, type MultipartLimits } from '../../platform/http/read-multipart.ts';
 import { byteSize } from '../../platform/http/html.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -64,14 +64,17 @@ export function firstValues(fields: Map<string, string[]>): Record<string, strin
   return Object.fromEntries([...fields].map(([name, [value = '']]) => [name, value]));
 }
 
+/** What one form with files may hold. Texts are counted beside the files: these may have to be small, those long. */
+export function formLimits({ config: { uploadMaxBytes } }: Hub): MultipartLimits {
+  const bytes = 4 * uploadMaxBytes + MULTIPART_SHAPE.fieldBytes;
+  return { ...MULTIPART_SHAPE, bytes, fileBytes: uploadMaxBytes, files: MAX_FILES };
+}
+
 /** Fills `files` as they come, so that those of a form that breaks off are known. */
 function readForm(
   hub: Hub, req: MemberRequest, share: UploadShare, files: ReceivedFile[], typed?: Map<string, string[]>,
 ): Promise<Map<string, string[]>> {
-  const fileBytes = hub.config.uploadMaxBytes;
-  const maxTotal = 4 * fileBytes;
-  // Texts are counted beside the files: where files may only be small, texts may still be long.
-  const limits = { ...MULTIPART_SHAPE, bytes: maxTotal + MULTIPART_SHAPE.fieldBytes, fileBytes, files: MAX_FILES };
+  const maxTotal = 4 * hub.config.uploadMaxBytes;
   // The quota of an administrator says nothing: the post may be somebody else's. Attaching the files will tell.
   const { id, role } = req.viewer;
   let total = 0;
@@ -84,7 +87,7 @@ function readForm(
     share.release(); // at once, so that of several only as many are refused as must be
     throw overQuota(left - bytesInFlight(hub, id));
   };
-  return readMultipart(req, limits, async ({ field, filename }, chunks) => {
+  return readMultipart(req, formLimits(hub), async ({ field, filename }, chunks) => {
     if (field !== FILE_FIELD) throw new HttpError(400, `Files must be in the field ${FILE_FIELD}.`);
     files.push(await receiveFile(hub, filename, chunks, requireRoom));
   }, typed);

@@ -51,13 +51,6 @@ export function startRecognition(filename: string): FedWalk<RecognisedFile> {
   return startWalk((file) => recognise(file, expected));
 }
 
-/** The same for a file that is already there. */
-export async function recogniseFile(filename: string, chunks: AsyncIterable<Buffer>): Promise<RecognisedFile> {
-  const recognition = startRecognition(filename);
-  for await (const chunk of chunks) recognition.push(chunk);
-  return recognition.finish();
-}
-
 /** Recognises a file whose name says nothing, such as an image out of a feed. Throws RefusedFile. */
 export function recogniseContent(bytes: Buffer): RecognisedFile {
   for (const { begins, extensions } of FILE_TYPES) {

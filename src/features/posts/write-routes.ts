@@ -2,14 +2,14 @@ import { DAY, MINUTE } from '../../platform/clock.ts';
 import { toHttpError } from '../../platform/http/answer-request.ts';
 import { byteSize } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
-import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
+import { readMultipart } from '../../platform/http/read-multipart.ts';
 import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { errorFields } from '../../platform/log.ts';
 import { hashSecret, signText } from '../../platform/secrets.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { signInAgain } from '../accounts/sign-in-again.ts';
-import { firstValues, MAX_FILES, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
+import { firstValues, formLimits, MAX_FILES, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
 import { noteError } from '../errors/error-store.ts';
 import { hubSeed } from '../hub/hub-seed-store.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
@@ -96,10 +96,8 @@ export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply>
   const accountId = provenAccount(hub, req);
   if (accountId === undefined) throw new HttpError(401, 'Sign in first.');
   takeTurn(hub, LATE_FORMS, String(accountId));
-  const fileBytes = hub.config.uploadMaxBytes;
-  const limits = { ...MULTIPART_SHAPE, bytes: 4 * fileBytes + MULTIPART_SHAPE.fieldBytes, fileBytes, files: MAX_FILES };
   const skipFile = async (): Promise<void> => {};
-  return keptUntilSignIn(hub, req, accountId, firstValues(await readMultipart(req, limits, skipFile)));
+  return keptUntilSignIn(hub, req, accountId, firstValues(await readMultipart(req, formLimits(hub), skipFile)));
 }
 
 /** Keeps the words for nobody but that account, and answers with the form for signing in, which leads back to them. */
