@@ -28,11 +28,12 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   { name: 'bring back strayed times', everyMs: MINUTE, run: bringBackTimes },
   { name: 'plan due syncs', everyMs: SECOND, run: planDueSyncs },
 
-  inSteps('remove finished jobs', MINUTE, (hub, limit) => jobs(hub).prune(hub.clock() - FINISHED_JOBS_KEPT, limit)),
-  inSteps('remove idle rate limits', MINUTE, (hub, limit) => limits(hub).prune(limit)),
-  inSteps('remove expired sessions', MINUTE, (hub, limit) => credentials(hub).removeExpired(limit)),
-  inSteps('remove old drafts', HOUR, (hub, limit) => drafts(hub).removeOld(limit)),
-  inSteps('remove expired invitations', MINUTE, (hub, limit) => invitations(hub).removeExpired(limit)),
+  throttledTask('remove finished jobs', MINUTE, (hub, limit) =>
+    jobs(hub).prune(hub.clock() - FINISHED_JOBS_KEPT, limit)),
+  throttledTask('remove idle rate limits', MINUTE, (hub, limit) => limits(hub).prune(limit)),
+  throttledTask('remove expired sessions', MINUTE, (hub, limit) => credentials(hub).removeExpired(limit)),
+  throttledTask('remove old drafts', HOUR, (hub, limit) => drafts(hub).removeOld(limit)),
+  throttledTask('remove expired invitations', MINUTE, (hub, limit) => invitations(hub).removeExpired(limit)),
   { name: 'remove old rows', everyMs: 5 * SECOND, run: removeOldRows },
 
   { name: 'scan unscanned uploads', everyMs: HOUR, run: scanUnscanned },
@@ -40,11 +41,11 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   { name: 'remove abandoned uploads', everyMs: HOUR, run: removeAbandonedUploads },
   { name: 'tidy the cache', everyMs: HOUR, run: tidyCache },
 
-  inSteps('find silent webhooks', HOUR, findSilentWebhooks),
-  inSteps('forget old webhook events', MINUTE, removeOldEvents),
-  inSteps('forget replaced webhook secrets', HOUR, removeExpiredSecrets),
-  inSteps('seal webhook secrets', HOUR, sealSecrets),
-  inSteps('seal passwords of feeds', HOUR, sealFeedPasswords),
+  throttledTask('find silent webhooks', HOUR, findSilentWebhooks),
+  throttledTask('forget old webhook events', MINUTE, removeOldEvents),
+  throttledTask('forget replaced webhook secrets', HOUR, removeExpiredSecrets),
+  throttledTask('seal webhook secrets', HOUR, sealSecrets),
+  throttledTask('seal passwords of feeds', HOUR, sealFeedPasswords),
 
   { name: 'watch errors', everyMs: MINUTE, run: watchErrors },
   { name: 'watch free space', everyMs: MINUTE, run: watchSpace },
@@ -52,7 +53,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   { name: 'watch for ends of troubles', everyMs: MINUTE, run: watchEnds },
   { name: 'tell of troubles', everyMs: 5 * SECOND, run: tellTroubles },
   { name: 'tidy alerts', everyMs: MINUTE, run: tidyDeliveries },
-  inSteps('remove old alerts', HOUR, removeOldDeliveries),
+  throttledTask('remove old alerts', HOUR, removeOldDeliveries),
 ];
 
 /** What web does from time to time. */
@@ -85,7 +86,7 @@ function tasksOf(hub: Hub, schedule: ScheduledTask[]): Task[] {
  * A task that does all there is in short transactions, so that others can write in between; `some` does up to `limit`
  * rows and returns how many. What it has done stands in the log.
  */
-function inSteps(name: string, everyMs: number, some: (hub: Hub, limit: number) => number): ScheduledTask {
+function throttledTask(name: string, everyMs: number, some: (hub: Hub, limit: number) => number): ScheduledTask {
   return {
     name,
     everyMs,

@@ -1593,7 +1593,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'replaced secrets of webhooks are forgotten',
     file: 'src/app/schedule.ts',
-    from: "inSteps('forget replaced webhook secrets', HOUR, removeExpiredSecrets),",
+    from: "throttledTask('forget replaced webhook secrets', HOUR, removeExpiredSecrets),",
     to: '',
     test: 'test/webhooks-signed.test.ts',
     name: 'after a rotation both secrets are valid for 24 hours, and never more than two',
@@ -1601,7 +1601,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'ids of webhook events are forgotten after seven days',
     file: 'src/app/schedule.ts',
-    from: "inSteps('forget old webhook events', MINUTE, removeOldEvents),",
+    from: "throttledTask('forget old webhook events', MINUTE, removeOldEvents),",
     to: '',
     test: 'test/webhooks.test.ts',
     name: 'ids of events are forgotten after 7 days, and those of younger ones are not',

@@ -100,7 +100,7 @@ export const removeAccount: JobKind<{ accountId: number }> = {
   concurrency: 1,
   afterRestore: 'run',
   async run(hub, { accountId }, signal) {
-    await inSteps(hub, 'remove account, some steps', signal, (limit) => removeSome(hub, accountId, limit));
+    await repeatThrottled(hub, 'remove account, some steps', signal, (limit) => removeSome(hub, accountId, limit));
     if (sources(hub).ownsAny(accountId) || posts(hub).ownsAny(accountId)) {
       throw new RetryLaterError('its sources are being removed or given to others', hub.clock() + WAIT_FOR_SOURCES);
     }
@@ -114,7 +114,7 @@ export const removeAccount: JobKind<{ accountId: number }> = {
 
 async function forgetWords(hub: Hub, signal: AbortSignal): Promise<void> {
   let isFirst = true;
-  await inSteps(hub, 'forget words, some steps', signal, (limit) => {
+  await repeatThrottled(hub, 'forget words, some steps', signal, (limit) => {
     const isMore = searchIndex(hub).forgetRemoved(isFirst);
     isFirst = false;
     return isMore ? limit : 0;
@@ -127,8 +127,10 @@ export function beginRemoval(hub: Hub, accountId: number): void {
   enqueue(hub, removeAccount, { accountId });
 }
 
-/** Repeats `some` until less than it may is left. */
-async function inSteps(hub: Hub, name: string, signal: AbortSignal, some: (limit: number) => number): Promise<void> {
+/** Repeats `some` in short transactions until it does less than it may. */
+async function repeatThrottled(
+  hub: Hub, name: string, signal: AbortSignal, some: (limit: number) => number,
+): Promise<void> {
   await throttled(hub)(name, some, () => signal.aborted);
   signal.throwIfAborted();
 }
