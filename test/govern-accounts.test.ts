@@ -162,7 +162,7 @@ test('a link for a new password works once, for an hour, ends sessions and token
   assert.equal((await hub.anybody.get('/api/account', { authorization: `Bearer ${token}` })).status, 401);
   assert.equal((await signIn(hub, 'bob')).status, 401);
   assert.equal((await signIn(hub, 'bob', NEW)).status, 200);
-  assert.match((await itemsAt<{ title: string }>(browser, '/api/notifications'))[0]?.title ?? '', /was changed by a link/);
+  assert.match((await itemsAt<{ title: string }>(browser, '/api/notifications'))[0]?.title ?? '', /was changed through a link/);
   assert.equal((await browser.form(path, { password: NEW })).status, 410);
   assert.deepEqual(acts().map(({ act }) => act).filter((act) => act.startsWith('account.')),
     ['account.password-link-made', 'account.password-link-made', 'account.password-changed']);

@@ -109,10 +109,10 @@ function refusalsOf(
   const { query, body, answers, refusals = [], proof } = operation;
   const isRead = method === 'GET';
   const isForMetrics = proof === 'metrics' && metricsToken !== null;
-  const isForm = body !== undefined && ('application/json' in body || 'multipart/form-data' in body);
+  const hasMembers = body !== undefined && ('application/json' in body || 'multipart/form-data' in body);
   const isJson = answers[200] && 'application/json' in answers[200];
   return [
-    ...(query || isForm ? [400] : []),
+    ...(query || hasMembers ? [400] : []),
     ...(!checksBearer || isForMetrics ? [401] : []), // an unknown API token, on public routes too
     ...(!isRead || access === 'admin' ? [403] : []), // sent from another site, or by somebody who may not
     ...(path.includes(':') ? [404] : []),

@@ -268,7 +268,7 @@ export function endAllSessions({ db }: Pick<StoreHub, 'db'>): number {
 export type Invitation = { id: number; role: Role; purpose: 'set-up' | 'invite'; createdAt: number; expiresAt: number };
 type Wanted = { role: Role; purpose: Invitation['purpose']; createdBy: number | null; lifetime: number };
 
-/** `token` belongs into the link and is not kept. */
+/** `token` belongs in the link and is not kept. */
 export type NewInvitation = Invitation & { token: string };
 
 const INVITATION = 'id, role, purpose, created_at AS createdAt, expires_at AS expiresAt';

@@ -107,7 +107,7 @@ export async function makeToken(
   const name = input.text('name', { max: 80 });
   const scope = input.optionalChoice('scope', TOKEN_SCOPES) ?? 'write';
   const expiresAt = input.time('expiresAt') ?? null;
-  if (expiresAt !== null && expiresAt <= hub.clock()) input.refuse('expiresAt', 'must be a time to come.');
+  if (expiresAt !== null && expiresAt <= hub.clock()) input.refuse('expiresAt', 'must be in the future.');
   const password = readConfirmation(input, by);
   input.done();
   return confirmed(hub, password, by, () => {

@@ -94,7 +94,7 @@ export async function choosePassword(hub: Hub, token: string, values: Values, ad
     accounts(hub).setPasswordHash(id, hash);
     credentials(hub).removeAllOf(id);
     audit(hub, 'account.password-changed', { id, name: username, address }, targetOf(account), { byLink: true });
-    tell(hub, id, 'The password of your account was changed by a link. Sessions and API tokens have ended.');
+    tell(hub, id, 'The password of your account was changed through a link. Sessions and API tokens have ended.');
     return { account, session: credentials(hub).startSession(id, address) };
   });
 }

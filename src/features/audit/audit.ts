@@ -24,7 +24,7 @@ const AUDIT_EVENTS = {
   'post.files-added': 'Files were added to a post',
   'retention.applied': 'Rows past their retention period were removed',
   'session.created': 'Somebody signed in',
-  'session.ended': 'Somebody signed out',
+  'session.ended': 'Somebody signed out, or ended another of their sessions',
   'session.others-ended': 'Somebody ended all their other sessions',
   'set-up-link.created': 'A link for the first account was printed',
   'source.created': 'A source was added',

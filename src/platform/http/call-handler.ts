@@ -53,7 +53,6 @@ export type CallHandlerOptions = {
   bodyMemory(who: string): BodyShare;
 };
 
-
 const NOBODY: Caller = { viewer: null, hasCookie: false };
 
 /**
@@ -193,7 +192,7 @@ export function clientScheme(peer: string | undefined, headers: Headers, trusted
   return told === 'https' && peer !== undefined && cidrContains(trusted, plain(peer)) ? 'https' : 'http';
 }
 
-/** What is counted as one client: an IPv4 address, or an IPv6 /64, since a single host commands a whole one. */
+/** What is counted as one client: the smallest of `networksOf`. */
 export function addressGroup(address: string): string {
   return networksOf(address)[0];
 }

@@ -138,7 +138,6 @@ function takeDelays(delay: ELDHistogram): Delays | undefined {
   return { min, max, mean, stddev, p50, p90, p99 };
 }
 
-
 export type HttpMetrics = {
   /** `route` is the template, never the path: the number of series must not depend on what clients ask for. */
   observe(method: string, route: string | undefined, code: number, seconds: number): void;
