@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { bytesInFlight, openShare } from '../src/features/attachments/upload-share.ts';
 import { addNotes } from './support/accounts.ts';
 import type { Answer, Client } from './support/client.ts';
 import { cookieOf } from './support/client.ts';
@@ -190,6 +191,15 @@ test('who is over the quota, since it was lowered, goes on writing without files
   assert.equal((await sendForm(hub, ada.client, '/api/posts',
     formWith({ sourceId: String(ada.sourceId), title: 'T' }))).status, 201);
   assertOverQuota(await addFiles(hub, ada.client, id, [text('b.txt', 1)]), 0);
+});
+
+test('an upload that is released twice takes along none that began in between', async (t) => {
+  const { handle } = await startHub(t);
+  const first = openShare(handle, 1);
+  first.release();
+  openShare(handle, 1).take(1_000);
+  first.release();
+  assert.equal(bytesInFlight(handle, 1), 1_000);
 });
 
 test('a quota of nothing takes no file', async (t) => {

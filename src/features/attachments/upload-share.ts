@@ -49,7 +49,7 @@ export function openShare(hub: Hub, accountId: number): UploadShare {
     release() {
       share.bytes = 0;
       ofAccount.delete(share);
-      if (ofAccount.size === 0) all.delete(accountId);
+      if (ofAccount.size === 0 && all.get(accountId) === ofAccount) all.delete(accountId); // a later one stays
     },
   };
 }
