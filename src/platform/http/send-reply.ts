@@ -108,13 +108,31 @@ function withoutLength(headers: string[]): string[] {
   return headers.filter((_, index) => headers[index - (index % 2)] !== 'content-length');
 }
 
+/** Bodies that are read only to be discarded, at once: a thousand of them would fill each turn of the event loop. */
+const DISCARDED_AT_ONCE = 16;
+
+let discarding = 0;
+const waiting: (() => void)[] = [];
+
 /**
  * After an answer given before the body was read, the rest is read and discarded: a client whose connection is cut
- * while it sends may never see the answer. The connection then serves the next request.
+ * while it sends may never see the answer. The connection then serves the next request. Bodies take turns; one that
+ * waits is not read.
  */
 function discardRest(req: IncomingMessage, limit: number): void {
   if (req.complete || req.headers['transfer-encoding'] === undefined && !Number(req.headers['content-length'])) return;
+  if (discarding < DISCARDED_AT_ONCE) discard(req, limit);
+  else waiting.push(() => discard(req, limit));
+}
+
+function discard(req: IncomingMessage, limit: number): void {
+  if (req.destroyed || req.complete && req.readableEnded) return void waiting.shift()?.();
   let discarded = 0;
+  discarding++;
+  req.once('close', () => {
+    discarding--;
+    waiting.shift()?.();
+  });
   req.on('data', (chunk: Buffer) => {
     discarded += chunk.length;
     if (discarded > limit) req.destroy();
