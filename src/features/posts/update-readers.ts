@@ -37,8 +37,10 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
       const asOf = sources(hub).find(sourceId);
       const step = prepareStep(hub, posts(hub).outdated(sourceId, after, STEP));
       if (step.length === 0 && after === FROM_THE_TOP) return () => requireUnchanged(hub, sourceId, asOf?.updatedAt);
-      const store = (): number => (storeStep(hub, step), 0);
-      await throttled(hub)('update readers, a step', store, () => signal.aborted);
+      await throttled(hub)('update readers, a step', (limit) => {
+        storeStep(hub, step);
+        return Math.min(step.length, limit - 1); // all of it; after no rows there would be no pause for others
+      }, () => signal.aborted);
       signal.throwIfAborted();
       after = step.at(-1)?.post ?? FROM_THE_TOP;
     }
