@@ -3,7 +3,7 @@
  * Becomes that program, confined by Node's permission model: same process id, signals and standard streams.
  */
 import {
-  bridgeCommand, confinedCommand, folderToRead, verifyingCommand, type Command,
+  bridgeCommand, confinedCommand, FEW_ARENAS, folderToRead, verifyingCommand, type Command,
 } from '../app/processes/confined-command.ts';
 import { makeDataFolderOrExit } from '../app/processes/data-folder.ts';
 import { loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
@@ -21,7 +21,7 @@ const hasNetFlag = process.allowedNodeEnvironmentFlags.has('--allow-net');
 const node = { execPath: process.execPath, cwd: process.cwd(), hasNetFlag };
 const command = name === 'clamd-bridge' ? bridgeCommand(PROJECT_ROOT, args, node) : hubCommand();
 if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
-process.execve(command.file, [command.file, ...command.args], process.env);
+process.execve(command.file, [command.file, ...command.args], { ...FEW_ARENAS, ...process.env });
 
 function hubCommand(): Command {
   const folder = folderToRead(name, args);

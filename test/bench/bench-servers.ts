@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { confinedCommand, type NodeFacts } from '../../src/app/processes/confined-command.ts';
+import { confinedCommand, FEW_ARENAS, type NodeFacts } from '../../src/app/processes/confined-command.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 
 export type RunningServer = { name: string; port: number; pid: number; stop(): Promise<void> };
@@ -21,7 +21,7 @@ export function startWorker(dataDir: string): ChildProcess {
 }
 
 function hubEnvironment(dataDir: string): NodeJS.ProcessEnv {
-  return { ...process.env, DATA_DIR: dataDir, PORT: '0', HOST: '127.0.0.1', OUTBOUND_ALLOW: '127.0.0.0/8' };
+  return { ...FEW_ARENAS, ...process.env, DATA_DIR: dataDir, PORT: '0', HOST: '127.0.0.1', OUTBOUND_ALLOW: '127.0.0.0/8' };
 }
 
 function hubArguments(name: string, env: NodeJS.ProcessEnv): string[] {

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { SECOND } from '../../platform/clock.ts';
-import type { Command } from './confined-command.ts';
+import { FEW_ARENAS, type Command } from './confined-command.ts';
 
 export type Ending = {
   stopRequested: boolean;
@@ -71,7 +71,9 @@ export function supervise(commands: readonly Command[], options: SuperviseOption
 
 /** In a group of its own, so that Ctrl-C in a terminal reaches the supervisor alone, which then asks once. */
 function spawnChild({ file, args }: Command, { cwd, env }: SuperviseOptions): ChildProcess {
-  return spawn(file, args, { cwd, env, detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  return spawn(file, args, {
+    cwd, env: { ...FEW_ARENAS, ...env }, detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
 }
 
 function killGroup(child: ChildProcess): void {
