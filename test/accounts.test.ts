@@ -358,7 +358,8 @@ test('an API token is shown once, works like its owner, and not at all when it w
   const bearer = { authorization: `Bearer ${token}` };
   assert.equal((await hub.anybody.get('/api/account', bearer)).json()['username'], 'ada');
   assert.equal((await hub.anybody.get('/api/account', { authorization: `bearer ${token}` })).status, 200);
-  assert.equal((await hub.anybody.send('DELETE', '/api/session', { headers: bearer })).status, 409);
+  assert.equal((await hub.anybody.send('DELETE', '/api/session', { headers: bearer })).status, 403);
+  assert.equal((await hub.anybody.send('POST', '/sign-out', { headers: bearer })).status, 403);
   assert.equal((await ada.delete(`/api/tokens/${id}`)).status, 204);
   const refused = await hub.anybody.get('/api/account', bearer);
   assert.equal(refused.status, 401);

@@ -63,7 +63,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     answers: created('Account'), refusals: [409, 410, 429], proof: 'none',
   },
   'POST /api/session': { body: json(object(LOGIN)), answers: done('Account'), refusals: [429], proof: 'none' },
-  'DELETE /api/session': { answers: NOTHING, refusals: [409], proof: 'session' },
+  'DELETE /api/session': { answers: NOTHING, proof: 'session' },
   'GET /api/sessions': { answers: { 200: json(listOf('Session')) } },
   'DELETE /api/sessions': confirmed(NOTHING),
   'GET /api/sessions/:id': { answers: done('Session') },

@@ -34,7 +34,7 @@ function signedIn(hub: Hub, { account, session }: SignedIn, status: number): Rep
 }
 
 export function deleteSession(hub: Hub, req: MemberRequest): Reply {
-  if (req.viewer.via !== 'session') throw new HttpError(409, 'An API token has no session; revoke the token instead.');
+  if (req.viewer.via !== 'session') throw new HttpError(403, 'An API token has no session; revoke the token instead.');
   signOut(hub, req);
   return noContent(endedSession(hub));
 }
