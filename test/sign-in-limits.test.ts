@@ -90,3 +90,23 @@ test('the hub remembers the 20 addresses of an account where it signed in last',
   assert.deepEqual(rows.map(({ network }) => network), Array.from({ length: 20 }, (_, n) => `203.0.113.${n + 5}`));
   assert.ok(accounts(hub.handle).findByName('bob'));
 });
+
+test('one account that has its password checked all the time keeps nobody out, and whoever is told to wait has not guessed', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const signIn = () => createClient(hub.address).post('/api/session', { username: 'ada', password: hub.password });
+  const check = (who?: number) => Promise.allSettled(Array.from({ length: 40 }, () =>
+    passwords(hub.handle).verify('a wrong password', undefined, who)));
+
+  const ofOne = check(2);
+  assert.equal((await signIn()).status, 200);
+  await ofOne;
+  const ofMany = check();
+  const other = { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.9' };
+  const body = JSON.stringify({ username: 'ada', password: hub.password });
+  const all = await Promise.all(Array.from({ length: 12 }, () => hub.anybody.send('POST', '/api/session', { body, headers: other })));
+  assert.ok(all.some(({ status }) => status === 503));
+  assert.ok(all.every(({ status }) => status !== 429));
+  await ofMany;
+  assert.equal((await signIn()).status, 200);
+});

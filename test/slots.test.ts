@@ -22,6 +22,17 @@ test('so many works run at once, so many wait in order, and one more is refused'
   assert.deepEqual(begun, [0, 1, 2, 3]);
 });
 
+test('half of those who wait may be one and the same', async () => {
+  const slots = createSlots(1, 4, () => new Error('busy'));
+  const gate = Promise.withResolvers<void>();
+  const works = [1, 1, 1].map((who) => slots(() => gate.promise, who));
+  await assert.rejects(slots(() => gate.promise, 1), /busy/);
+  works.push(slots(() => gate.promise, 2), slots(() => gate.promise, 3));
+  await assert.rejects(slots(() => gate.promise, 4), /busy/);
+  gate.resolve();
+  await Promise.all(works);
+});
+
 test('a work that fails gives its place to the next', async () => {
   const slots = createSlots(1, 1, () => new Error('busy'));
   const failing = slots(() => Promise.reject(new Error('broken')));

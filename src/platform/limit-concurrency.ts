@@ -1,22 +1,28 @@
-type Slots = <T>(work: () => Promise<T>) => Promise<T>;
+type Slots = <T>(work: () => Promise<T>, who?: string | number) => Promise<T>;
 
-/** A semaphore: runs at most `atOnce` works at a time, lets `waiting` more queue, and refuses others with `busy()`. */
+/**
+ * A semaphore: runs at most `atOnce` works at a time, lets `waiting` more queue, and refuses others with `busy()`. Half
+ * of those who wait may be one `who`, so that nobody alone keeps all others out.
+ */
 export function createSlots(atOnce: number, waiting: number, busy: () => Error): Slots {
   let taken = 0;
-  const queue: (() => void)[] = [];
+  const queue: { who: string | number | undefined; start: () => void }[] = [];
 
-  return async (work) => {
+  const isTooMany = (who: string | number | undefined): boolean => queue.length >= waiting
+    || who !== undefined && queue.filter((one) => one.who === who).length >= Math.ceil(waiting / 2);
+
+  return async (work, who) => {
     if (taken < atOnce) {
       taken++;
     } else {
-      if (queue.length >= waiting) throw busy();
-      await new Promise<void>((resolve) => queue.push(resolve));
+      if (isTooMany(who)) throw busy();
+      await new Promise<void>((start) => queue.push({ who, start }));
     }
     try {
       return await work();
     } finally {
       const next = queue.shift();
-      if (next) next(); // it takes over the slot, which nobody else may get in between
+      if (next) next.start(); // it takes over the slot, which nobody else may get in between
       else taken--;
     }
   };

@@ -59,35 +59,38 @@ export type Checked = { account: AccountWithHash; isOutdated: boolean };
 export async function checkPassword<T>(
   hub: Hub, attempt: Attempt, act: (checked: Checked) => Promise<T | undefined>,
 ): Promise<T | undefined> {
-  const refund = admit(hub, attempt);
-  for (let round = 0; round < ROUNDS; round++) {
-    const account = accounts(hub).findByName(attempt.username);
-    const { ok, outdated } = await passwords(hub).verify(attempt.password, account?.passwordHash);
-    if (!ok || !account) return undefined;
-    const done = await act({ account, isOutdated: outdated }).catch((refusal: unknown) => {
-      refund(); // the password was right
-      throw refusal;
-    });
-    if (done === undefined) continue;
-    refund();
-    return done;
+  const { taken, who } = limitsOf(hub, attempt);
+  for (const [limit, key] of taken) takeTurn(hub, limit, key);
+  const refund = (): void => taken.forEach(([limit, key]) => limits(hub).refund(limit, key));
+  try {
+    for (let round = 0; round < ROUNDS; round++) {
+      const account = accounts(hub).findByName(attempt.username);
+      const { ok, outdated } = await passwords(hub).verify(attempt.password, account?.passwordHash, who);
+      if (!ok || !account) return undefined;
+      const done = await act({ account, isOutdated: outdated });
+      if (done === undefined) continue;
+      refund();
+      return done;
+    }
+    return undefined;
+  } catch (refusal) {
+    refund(); // the password was right, or nobody has looked at it
+    throw refusal;
   }
-  return undefined;
 }
 
-/** Counts the attempt against its limits, or throws 429. What it returns takes that back. */
-function admit(hub: Hub, attempt: Attempt): () => void {
-  const taken = limitsOf(hub, attempt);
-  for (const [limit, who] of taken) takeTurn(hub, limit, who);
-  return () => taken.forEach(([limit, who]) => limits(hub).refund(limit, who));
-}
-
-function limitsOf(hub: Hub, { username, address, sessionId }: Attempt): [NamedLimit, string][] {
-  if (sessionId !== undefined) return [[SESSION_LIMIT, String(sessionId)]];
+/** What an attempt counts against; `who` waits: an account, or a stranger's widest network. */
+function limitsOf(
+  hub: Hub, { username, address, sessionId }: Attempt,
+): { taken: [NamedLimit, string][]; who: string | number | undefined } {
   const account = accounts(hub).findByName(username);
-  const [network] = networksOf(address);
-  if (account && credentials(hub).knows(account.id, network)) return [[KNOWN_LIMIT, `${account.id}:${network}`]];
-  return [...byNetwork(ADDRESS_LIMIT, address), [NAME_LIMIT, hashSecret(username.toLowerCase())]];
+  if (sessionId !== undefined) return { taken: [[SESSION_LIMIT, String(sessionId)]], who: account?.id };
+  const networks = networksOf(address);
+  if (account && credentials(hub).knows(account.id, networks[0])) {
+    return { taken: [[KNOWN_LIMIT, `${account.id}:${networks[0]}`]], who: account.id };
+  }
+  const taken = [...byNetwork(ADDRESS_LIMIT, address), [NAME_LIMIT, hashSecret(username.toLowerCase())]] as const;
+  return { taken: taken.map(([limit, key]) => [limit, key]), who: networks.at(-1) };
 }
 
 /** A limit of an address and, twice and four times as wide, of the larger networks that an IPv6 one belongs to. */
@@ -130,12 +133,14 @@ export const passwords = once((hub: StoreHub) => {
      * Whether the password fits; `undefined` as stored hash (an unknown name) costs the same and never fits. `outdated`
      * tells that the hash was made with weaker parameters than today's.
      */
-    verify(password: string, stored: string | undefined): Promise<{ ok: boolean; outdated: boolean }> {
+    verify(
+      password: string, stored: string | undefined, who?: string | number,
+    ): Promise<{ ok: boolean; outdated: boolean }> {
       return queue(async () => {
         const { parameters, salt, tag } = stored === undefined ? OF_NOBODY : parse(stored);
         const fits = timingSafeEqual(await tagOf(password, salt, parameters), tag);
         return { ok: fits && stored !== undefined, outdated: isWeaker(parameters) };
-      });
+      }, who);
     },
   };
 });

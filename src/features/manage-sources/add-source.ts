@@ -57,7 +57,7 @@ async function openWanted(
   refuseDuplicate(hub, url, ownerId);
   takeTurn(hub, ADD_LIMIT, String(ownerId));
   const authorization = password ? basicAuthorization(password) : undefined;
-  const opened = await slots(hub)(() => openFeed(hub, url, authorization).catch(refuseUnreadable));
+  const opened = await slots(hub)(() => openFeed(hub, url, authorization).catch(refuseUnreadable), ownerId);
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
 }
 

@@ -56,9 +56,11 @@ const WAITING = 40;
 const slots = once((hub: Hub) => createSlots(1, WAITING,
   () => metLimit(hub, 'long-posts', 10, 'Too many long posts are being read at once.')));
 
-/** Does work with a text of that length; with a long one when no other is being worked with, or throws 503. */
-export async function inTurn<Result>(hub: Hub, length: number, work: () => Promise<Result>): Promise<Result> {
-  return length > STEP ? slots(hub)(work) : work();
+/** Does an account's work with a text of that length; with a long one when no other is worked with, or throws 503. */
+export async function inTurn<Result>(
+  hub: Hub, { length, accountId }: { length: number; accountId: number | undefined }, work: () => Promise<Result>,
+): Promise<Result> {
+  return length > STEP ? slots(hub)(work, accountId) : work();
 }
 
 /**

@@ -31,7 +31,7 @@ type Values = Record<string, unknown>;
 export async function writePost(hub: Hub, values: Values, files: ReceivedFile[], by: By): Promise<WholePost> {
   const { sourceId, draft } = readNewPost(values, hub.clock());
   writableSource(hub, sourceId, by.viewer);
-  const prepared = await prepare(hub, `urn:uuid:${randomUUID()}`, draft);
+  const prepared = await prepare(hub, `urn:uuid:${randomUUID()}`, draft, by);
   await keepFiles(hub, files);
   return hub.db.write('create post', () => {
     const source = writableSource(hub, sourceId, by.viewer);
@@ -51,7 +51,7 @@ export async function rewritePost(
 ): Promise<WholePost> {
   const before = changeablePost(hub, id, by.viewer);
   const draft = readChangedPost(values, { ...before, isSanitized: true }, hub.clock());
-  const prepared = await prepare(hub, before.guid, draft);
+  const prepared = await prepare(hub, before.guid, draft, by);
   await keepFiles(hub, files);
   return hub.db.write('change post', () => {
     const { sourceId, ownerId } = changeablePost(hub, id, by.viewer);
@@ -83,8 +83,8 @@ function find(hub: Hub, id: number): WholePost {
 }
 
 /** Its hash includes the time, so that whatever somebody writes is stored anew. */
-function prepare(hub: Hub, guid: string, { isSanitized, ...draft }: Draft): Promise<PreparedPost> {
-  return inTurn(hub, draft.contentHtml.length, async () => {
+function prepare(hub: Hub, guid: string, { isSanitized, ...draft }: Draft, { viewer }: By): Promise<PreparedPost> {
+  return inTurn(hub, { length: draft.contentHtml.length, accountId: viewer.id }, async () => {
     const contentHtml = isSanitized ? draft.contentHtml : await inSteps(sanitizing(draft.contentHtml));
     const now = hub.clock();
     const contentHash = createHash('sha256').update(JSON.stringify({ ...draft, contentHtml, now })).digest('base64url');
