@@ -34,7 +34,8 @@ function nearestName(name: string, known: readonly string[], slips: number): str
   if (known.includes(name)) return undefined;
   const asFile = known.find((one) => one === `${name}_FILE` || `${one}_FILE` === name);
   if (asFile !== undefined) return asFile;
-  const near = known.map((one) => ({ one, distance: distance(name.toUpperCase(), one) }))
+  const near = known.filter((one) => Math.abs(one.length - name.length) <= slips)
+    .map((one) => ({ one, distance: distance(name.toUpperCase(), one) }))
     .sort((a, b) => a.distance - b.distance)[0];
   return near && near.distance <= slips ? near.one : undefined;
 }
