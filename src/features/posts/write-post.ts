@@ -96,9 +96,8 @@ function prepare(hub: Hub, guid: string, { isSanitized, ...draft }: Draft, { vie
 /** A new post as it was sent: source and draft. 422 with every mistake. */
 function readNewPost(values: Values, now: number): { sourceId: number; draft: Draft } {
   const input = createInput(values);
-  const sourceId = input.optionalInteger('sourceId', 1, Number.MAX_SAFE_INTEGER) ?? 0;
-  if (values['sourceId'] === undefined || values['sourceId'] === '') input.refuse('sourceId', 'is required.');
-  const draft = readDraft(input, values, { ...NOTHING, publishedAt: now }, now);
+  const sourceId = input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
+  const draft = readDraft(input, { ...NOTHING, publishedAt: now }, now);
   input.done();
   return { sourceId, draft };
 }
@@ -106,7 +105,7 @@ function readNewPost(values: Values, now: number): { sourceId: number; draft: Dr
 /** A post as it becomes by the members that were sent; the others stay. 422 with every mistake. */
 function readChangedPost(values: Values, before: Draft, now: number): Draft {
   const input = createInput({ ...values, title: values['title'] ?? before.title });
-  const draft = readDraft(input, values, before, now);
+  const draft = readDraft(input, before, now);
   input.done();
   return draft;
 }
@@ -126,25 +125,17 @@ export async function paragraphsToText(contentHtml: string): Promise<string | un
   return await inSteps(sanitizing(textToParagraphs(text))) === contentHtml ? text : undefined;
 }
 
-function readDraft(input: Input, values: Values, before: Draft, now: number): Draft {
+function readDraft(input: Input, before: Draft, now: number): Draft {
   const title = input.text('title', { max: MAX.title });
-  const { contentHtml, isSanitized } = readContent(input, values) ?? before;
-  return {
-    title,
-    contentHtml,
-    isSanitized,
-    url: readUrl(input) ?? (values['url'] === null || values['url'] === '' ? null : before.url),
-    publishedAt: readTime(input, now) ?? before.publishedAt,
-  };
+  const { contentHtml, isSanitized } = readContent(input) ?? before;
+  const url = input.has('url') ? readUrl(input) : before.url;
+  return { title, contentHtml, isSanitized, url, publishedAt: readTime(input, now) ?? before.publishedAt };
 }
 
-function readContent(input: Input, values: Values): Pick<Draft, 'contentHtml' | 'isSanitized'> | undefined {
+function readContent(input: Input): Pick<Draft, 'contentHtml' | 'isSanitized'> | undefined {
   const contentType = input.optionalChoice('contentType', ['text/plain', 'text/html']) ?? 'text/plain';
-  const content = values['content'];
-  if (content === undefined) return undefined;
-  if (typeof content !== 'string' || content.length > MAX.content) {
-    return input.refuse('content', `must be text of at most ${MAX.content} characters.`);
-  }
+  if (!input.has('content')) return undefined;
+  const content = input.required('content', input.prose('content', MAX.content)) ?? '';
   const contentHtml = contentType === 'text/html' ? content : textToParagraphs(content);
   return { contentHtml, isSanitized: false };
 }
@@ -154,18 +145,17 @@ function sanitizing(html: string): Reading<string> {
   return sanitizingHtml(html, { baseUrl: 'about:blank' });
 }
 
-function readUrl(input: Input): string | undefined {
+/** Null where there is none. */
+function readUrl(input: Input): string | null {
   const typed = input.optionalText('url', { max: MAX.url });
-  if (typed === undefined) return undefined;
-  const url = /^https?:\/\//i.test(typed) && URL.canParse(typed) ? new URL(typed) : undefined;
+  if (typed === undefined) return null;
+  const url = /^https?:\/\//i.test(typed) ? URL.parse(typed) : null;
   if (url && url.username === '' && url.password === '') return url.href;
-  return input.refuse('url', 'must begin with http:// or https://.');
+  return input.refuse('url', 'must begin with http:// or https://.') ?? null;
 }
 
 function readTime(input: Input, now: number): number | undefined {
-  const typed = input.optionalText('publishedAt', { max: 40 });
-  if (typed === undefined) return undefined;
-  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/.test(typed);
-  const at = isTime ? Date.parse(typed) : NaN;
-  return at <= now ? at : input.refuse('publishedAt', 'must be a time in the past, such as 2026-01-31T12:00:00Z.');
+  const at = input.value('publishedAt') === '' ? undefined : input.time('publishedAt');
+  if (at === undefined || at <= now) return at;
+  return input.refuse('publishedAt', 'must be a time in the past, such as 2026-01-31T12:00:00Z.');
 }

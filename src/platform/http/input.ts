@@ -20,6 +20,7 @@ export type Input = {
   optionalChoice<Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined;
   optionalFlag(name: string): boolean | undefined;
   optionalInteger(name: string, min: number, max: number): number | undefined;
+  integer(name: string, min: number, max: number): number;
   /** Text taken as it is: no trimming, any characters; `min` and `max` are UTF-8 bytes. */
   secret(name: string, min: number, max: number): string;
   /** Whether there is such a member, whatever it holds. */
@@ -60,20 +61,23 @@ export function createInput(values: JsonObject, { pointer = '', label = labelOf,
   const refusing = (name: string): Refuse => (detail) => refuse(name, detail);
   const isRefused = (name: string): boolean => errors.some((error) => error.pointer === `${pointer}/${name}`);
   const optionalText = (name: string, rule: TextRule) => readText(values[name], rule, refusing(name));
+  const optionalInteger = (name: string, min: number, max: number) =>
+    readInteger(values[name], min, max, refusing(name));
   const inside = (path: string, inner: JsonObject): Input =>
     createInput(inner, { pointer: `${pointer}/${path}`, label, errors });
+
+  function needed<Value>(name: string, value: Value | undefined): Value | undefined {
+    return value ?? (isRefused(name) ? undefined : refuse(name, 'is required.'));
+  }
 
   return {
     errors,
     optionalText,
-    text(name, rule) {
-      const value = optionalText(name, rule);
-      if (value === undefined && !isRefused(name)) refuse(name, 'is required.');
-      return value ?? '';
-    },
+    text: (name, rule) => needed(name, optionalText(name, rule)) ?? '',
     optionalChoice: (name, choices) => readChoice(values[name], choices, refusing(name)),
     optionalFlag: (name) => readFlag(values[name], refusing(name)),
-    optionalInteger: (name, min, max) => readInteger(values[name], min, max, refusing(name)),
+    optionalInteger,
+    integer: (name, min, max) => needed(name, optionalInteger(name, min, max)) ?? 0,
     secret: (name, min, max) => readSecret(values[name], min, max, refusing(name)) ?? '',
     has: (name) => values[name] !== undefined,
     value: (name) => values[name] ?? undefined,
