@@ -364,8 +364,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a new password ends all other sessions',
     file: 'src/features/accounts/change-account.ts',
-    from: 'credentials(hub).endOtherSessions(checked.id, by.viewer.credentialId);',
-    to: '',
+    from: 'credentials(hub).endOtherSessions(id, credentialId);\n    credentials(hub).removePasswordLink',
+    to: 'credentials(hub).removePasswordLink',
     test: 'test/accounts.test.ts',
     name: 'a new password needs the current one, ends all other sessions and is the only one that works',
   },
@@ -416,6 +416,14 @@ export const MUTATIONS: Mutation[] = [
     to: 'if (!done) return act();',
     test: 'test/sessions.test.ts',
     name: 'sessions are listed, and ended one by one with the password',
+  },
+  {
+    promise: 'a password that was changed while it was checked fits no more',
+    file: 'src/features/accounts/passwords.ts',
+    from: 'if (account?.passwordHash !== passwordHash) return undefined;',
+    to: 'if (!account) return undefined;',
+    test: 'test/password-changes.test.ts',
+    name: 'of two password changes at once the second is refused, since it did not know the current one',
   },
   {
     promise: 'guesses elsewhere keep nobody out of a session',
@@ -605,9 +613,9 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'signing in renews an outdated hash',
-    file: 'src/features/accounts/sign-in.ts',
-    from: 'isOutdated ? await passwords(hub).hash(password) : null',
-    to: 'null',
+    file: 'src/features/accounts/passwords.ts',
+    from: '(outdated ? attempt.password : undefined)',
+    to: 'undefined',
     test: 'test/passwords.test.ts',
     name: 'signing in renews an outdated hash, a failed try does not',
   },

@@ -3,13 +3,9 @@ import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
-import {
-  accounts, credentials, publicPart, TOKEN_SCOPES, type Account, type AccountWithHash, type ApiToken,
-} from './account-store.ts';
+import { accounts, credentials, publicPart, TOKEN_SCOPES, type Account, type ApiToken } from './account-store.ts';
 import { DISPLAY_NAME_MAX } from './join-hub.ts';
-import {
-  checkPassword, confirmation, confirmed, PASSWORD_MAX, PASSWORD_MIN, passwords, readConfirmation,
-} from './passwords.ts';
+import { confirmed, PASSWORD_MAX, PASSWORD_MIN, readConfirmation } from './passwords.ts';
 
 type Change = { displayName: string | undefined; password: { current: string; next: string } | undefined };
 
@@ -42,25 +38,13 @@ function rename(hub: Hub, displayName: string, by: By): void {
 async function changePassword(
   hub: Hub, { current, next }: NonNullable<Change['password']>, displayName: string | undefined, by: By,
 ): Promise<void> {
-  const done = await checkPassword(hub, confirmation(current, by), async ({ account }) =>
-    applyChange(hub, account, { displayName, passwordHash: await passwords(hub).hash(next) }, by));
-  if (!done) throw new HttpError(403, 'The current password is wrong.');
-}
-
-/** Undefined where the hash that was checked is not the account's any more. */
-function applyChange(
-  hub: Hub, checked: AccountWithHash, change: { displayName: string | undefined; passwordHash: string },
-  by: By,
-): true | undefined {
-  return hub.db.write('change password', () => {
-    if (accounts(hub).find(checked.id)?.passwordHash !== checked.passwordHash) return undefined;
-    if (change.displayName) accounts(hub).setDisplayName(checked.id, change.displayName);
-    accounts(hub).setPasswordHash(checked.id, change.passwordHash);
-    credentials(hub).endOtherSessions(checked.id, by.viewer.credentialId);
-    credentials(hub).removePasswordLink(checked.id);
+  const { id, credentialId } = by.viewer;
+  await confirmed(hub, current, by, () => {
+    if (displayName) accounts(hub).setDisplayName(id, displayName);
+    credentials(hub).endOtherSessions(id, credentialId);
+    credentials(hub).removePasswordLink(id);
     audit(hub, 'account.password-changed', by);
-    return true;
-  });
+  }, next);
 }
 
 function readChange(values: Record<string, unknown>, by: By): Change {

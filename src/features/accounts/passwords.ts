@@ -9,7 +9,7 @@ import { hashSecret } from '../../platform/secrets.ts';
 import type { By } from '../audit/audit.ts';
 import { limits, metLimit, once, takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
-import { accounts, credentials, type AccountWithHash } from './account-store.ts';
+import { accounts, credentials, publicPart, type Account, type AccountWithHash } from './account-store.ts';
 
 /** Bytes of UTF-8. */
 export const PASSWORD_MIN = 10;
@@ -44,21 +44,26 @@ const NAME_LIMIT: NamedLimit = { name: 'sign-in-name', burst: 100, everyMs: 10 *
 /** One more than the first, since only a hash that changed in between is worth another look. */
 const ROUNDS = 2;
 
-/** `sessionId`: of the session in which the password is asked for again. */
-type Attempt = { username: string; password: string; address: string; sessionId?: number };
-
-/** An account whose password fitted its hash; `isOutdated`: the hash was made with weaker parameters than today's. */
-export type Checked = { account: AccountWithHash; isOutdated: boolean };
+type Attempt = {
+  username: string;
+  password: string;
+  address: string;
+  /** Of the session in which the password is asked for again. */
+  sessionId?: number;
+  /** Takes the password's place where it fits. */
+  newPassword?: string | undefined;
+};
 
 /**
- * Checks the password of a name and, where it fits, lets `act` use that. Checking takes a while, in which the password
- * may be changed or its hash renewed: `act` looks at the hash again, in its transaction, and answers undefined when it
- * is another one. Then the password is checked against that, once. Resolves to undefined where it does not fit; throws
- * 429 after repeated failures.
+ * Checks the password of a name and, where it fits, does `act` in a transaction, of which it resolves to the result.
+ * Checking takes a while, in which the password may be changed or its hash renewed: the transaction looks at the hash
+ * again, and where it is another one, the password is checked against that, once. A hash that was made with weaker
+ * parameters than today's is renewed. Resolves to undefined where the password does not fit; throws 429 after repeated
+ * failures.
  */
 export async function checkPassword<T>(
-  hub: Hub, attempt: Attempt, act: (checked: Checked) => Promise<T | undefined>,
-): Promise<T | undefined> {
+  hub: Hub, attempt: Attempt, act: (account: Account) => T,
+): Promise<{ result: T } | undefined> {
   const { taken, who } = limitsOf(hub, attempt);
   for (const [limit, key] of taken) takeTurn(hub, limit, key);
   const refund = (): void => taken.forEach(([limit, key]) => limits(hub).refund(limit, key));
@@ -67,7 +72,9 @@ export async function checkPassword<T>(
       const account = accounts(hub).findByName(attempt.username);
       const { ok, outdated } = await passwords(hub).verify(attempt.password, account?.passwordHash, who);
       if (!ok || !account) return undefined;
-      const done = await act({ account, isOutdated: outdated });
+      const toHash = attempt.newPassword ?? (outdated ? attempt.password : undefined);
+      const newHash = toHash === undefined ? undefined : await passwords(hub).hash(toHash);
+      const done = whileUnchanged(hub, account, newHash, act);
       if (done === undefined) continue;
       refund();
       return done;
@@ -77,6 +84,18 @@ export async function checkPassword<T>(
     refund(); // the password was right, or nobody has looked at it
     throw refusal;
   }
+}
+
+/** Undefined where the hash that was checked is not the account's any more. */
+function whileUnchanged<T>(
+  hub: Hub, { id, passwordHash }: AccountWithHash, newHash: string | undefined, act: (account: Account) => T,
+): { result: T } | undefined {
+  return hub.db.write('use password', () => {
+    const account = accounts(hub).find(id); // its role may be another one than when its password was looked at
+    if (account?.passwordHash !== passwordHash) return undefined;
+    if (newHash !== undefined) accounts(hub).setPasswordHash(id, newHash);
+    return { result: act(publicPart(account)) };
+  });
 }
 
 /** What an attempt counts against; `who` waits: an account, or a stranger's widest network. */
@@ -106,10 +125,10 @@ export function readConfirmation(input: Input, { viewer }: By, missing = 'curren
 }
 
 /** Does in one transaction what asks for the viewer's password again. 403 where that is wrong, 429. */
-export async function confirmed<T>(hub: Hub, password: string, by: By, act: () => T): Promise<T> {
-  const done = await checkPassword(hub, confirmation(password, by), async ({ account: { id, passwordHash } }) =>
-    hub.db.write('confirmed act', () =>
-      accounts(hub).find(id)?.passwordHash === passwordHash ? { result: act() } : undefined));
+export async function confirmed<T>(
+  hub: Hub, password: string, by: By, act: () => T, newPassword?: string,
+): Promise<T> {
+  const done = await checkPassword(hub, { ...confirmation(password, by), newPassword }, act);
   if (!done) throw new HttpError(403, 'The current password is wrong.');
   return done.result;
 }

@@ -8,10 +8,8 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { TOKEN_PREFIX } from '../../platform/secrets.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
-import {
-  accounts, credentials, publicPart, SESSION_MAX, type Account, type AccountWithHash,
-} from './account-store.ts';
-import { checkPassword, PASSWORD_MAX, passwords } from './passwords.ts';
+import { credentials, SESSION_MAX, type Account } from './account-store.ts';
+import { checkPassword, PASSWORD_MAX } from './passwords.ts';
 
 export const SESSION_COOKIE = 'hub_session';
 
@@ -55,26 +53,14 @@ export type SignedIn = { account: Account; session: string };
  */
 export async function signIn(hub: Hub, values: Record<string, unknown>, address: string): Promise<SignedIn> {
   const { username, password } = readCredentials(values);
-  const signedIn = await checkPassword(hub, { username, password, address }, async ({ account, isOutdated }) => {
-    const session = startSession(hub, account, isOutdated ? await passwords(hub).hash(password) : null, address);
-    return session === undefined ? undefined : { account: publicPart(account), session };
+  const signedIn = await checkPassword(hub, { username, password, address }, (account) => {
+    const { id, username: name, disabledAt } = account;
+    if (disabledAt !== null) throw new HttpError(403, 'This account is disabled. Ask an administrator.');
+    audit(hub, 'session.created', { id, name, address });
+    return { account, session: credentials(hub).startSession(id, address) };
   });
   if (!signedIn) throw new HttpError(401, 'Wrong name or password.');
-  return signedIn;
-}
-
-/** Undefined where the hash that was checked is not the account's any more. */
-function startSession(
-  hub: Hub, { id, username, passwordHash }: AccountWithHash, newHash: string | null, address: string,
-): string | undefined {
-  return hub.db.write('sign in', () => {
-    const account = accounts(hub).find(id);
-    if (account?.passwordHash !== passwordHash) return undefined;
-    if (account.disabledAt !== null) throw new HttpError(403, 'This account is disabled. Ask an administrator.');
-    if (newHash) accounts(hub).setPasswordHash(id, newHash);
-    audit(hub, 'session.created', { id, name: username, address });
-    return credentials(hub).startSession(id, address);
-  });
+  return signedIn.result;
 }
 
 /** Ends the session by which the viewer asks for it. */

@@ -5,7 +5,7 @@ import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
-import { accounts, credentials, invitations, type AccountWithHash } from '../accounts/account-store.ts';
+import { accounts, credentials, invitations, type Role } from '../accounts/account-store.ts';
 import { checkPassword, confirmation, readConfirmation } from '../accounts/passwords.ts';
 import { leavers, type Leaver, type Thing } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -28,32 +28,25 @@ export type OwnedSource = Pick<Source, 'id' | 'title'>;
  * administrator.
  */
 export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By): Promise<void> {
-  const outcome = await checkPassword(hub, confirmation(readLeave(values, by), by), async ({ account }) => {
-    const obstacle = depart(hub, account, by);
-    return obstacle === undefined ? undefined : { obstacle };
+  const done = await checkPassword(hub, confirmation(readLeave(values, by), by), ({ id, role }) => {
+    by.recheck();
+    const obstacle = obstacleToLeaving(hub, { id, role });
+    if (obstacle) throw obstacle;
+    depart(hub, id, role);
   });
-  if (!outcome) throw new HttpError(403, 'The password is wrong.');
-  if (outcome.obstacle) throw outcome.obstacle;
+  if (!done) throw new HttpError(403, 'The password is wrong.');
 }
 
-/** The obstacle, null when the account has left, undefined when its password is another one by now. */
-function depart(hub: Hub, { id, passwordHash }: AccountWithHash, by: By): HttpError | null | undefined {
-  return hub.db.write('leave the hub', () => {
-    const account = accounts(hub).find(id); // its role may be another one than when its password was looked at
-    if (account?.passwordHash !== passwordHash) return undefined;
-    by.recheck();
-    const obstacle = obstacleToLeaving(hub, account);
-    if (obstacle) return obstacle;
-    const name = `left:${randomBytes(4).toString('hex')}`; // nobody can join under a name with a colon
-    credentials(hub).removeAllOf(id);
-    credentials(hub).forgetNetworks(id);
-    invitations(hub).removeOf(id);
-    if (account.role === 'admin') credentials(hub).removeAllLinks();
-    accounts(hub).depart(id, name);
-    beginRemoval(hub, id);
-    audit(hub, 'account.deleted', { id: null, name, address: null }, { kind: 'account', id: null, name });
-    return null;
-  });
+/** In a transaction. */
+function depart(hub: Hub, id: number, role: Role): void {
+  const name = `left:${randomBytes(4).toString('hex')}`; // nobody can join under a name with a colon
+  credentials(hub).removeAllOf(id);
+  credentials(hub).forgetNetworks(id);
+  invitations(hub).removeOf(id);
+  if (role === 'admin') credentials(hub).removeAllLinks();
+  accounts(hub).depart(id, name);
+  beginRemoval(hub, id);
+  audit(hub, 'account.deleted', { id: null, name, address: null }, { kind: 'account', id: null, name });
 }
 
 /** What keeps an account from leaving, or undefined. */
