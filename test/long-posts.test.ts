@@ -60,10 +60,10 @@ test('one long post is read at a time, 40 wait, another is refused; short ones w
     await promise;
     reading--;
   };
-  const all = Array.from({ length: 41 }, () => inTurn(handle, { length: 20_001, accountId: undefined }, work));
+  const all = Array.from({ length: 41 }, () => inTurn(handle, { length: 20_001, accountOf: () => undefined }, work));
 
-  await assert.rejects(inTurn(handle, { length: 20_001, accountId: undefined }, work), { status: 503 });
-  assert.equal(await inTurn(handle, { length: 20_000, accountId: 1 }, async () => 'done'), 'done');
+  await assert.rejects(inTurn(handle, { length: 20_001, accountOf: () => undefined }, work), { status: 503 });
+  assert.equal(await inTurn(handle, { length: 20_000, accountOf: () => assert.fail() }, async () => 'done'), 'done');
   resolve();
   await Promise.all(all);
 });

@@ -56,11 +56,14 @@ const WAITING = 40;
 const slots = once((hub: Hub) => createSlots(1, WAITING,
   () => metLimit(hub, 'long-posts', 10, 'Too many long posts are being read at once.')));
 
-/** Does an account's work with a text of that length; with a long one when no other is worked with, or throws 503. */
+/**
+ * Does an account's work with a text of that length; with a long one when no other is worked with, or throws 503. Whose
+ * it is costs the database more than the work with a short one, and is not asked then.
+ */
 export async function inTurn<Result>(
-  hub: Hub, { length, accountId }: { length: number; accountId: number | undefined }, work: () => Promise<Result>,
+  hub: Hub, { length, accountOf }: { length: number; accountOf: () => number | undefined }, work: () => Promise<Result>,
 ): Promise<Result> {
-  return length > STEP ? slots(hub)(work, accountId) : work();
+  return length > STEP ? slots(hub)(work, accountOf()) : work();
 }
 
 /**

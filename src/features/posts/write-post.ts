@@ -84,7 +84,7 @@ function find(hub: Hub, id: number): WholePost {
 
 /** Its hash includes the time, so that whatever somebody writes is stored anew. */
 function prepare(hub: Hub, guid: string, { isSanitized, ...draft }: Draft, { viewer }: By): Promise<PreparedPost> {
-  return inTurn(hub, { length: draft.contentHtml.length, accountId: viewer.id }, async () => {
+  return inTurn(hub, { length: draft.contentHtml.length, accountOf: () => viewer.id }, async () => {
     const contentHtml = isSanitized ? draft.contentHtml : await inSteps(sanitizing(draft.contentHtml));
     const now = hub.clock();
     const contentHash = createHash('sha256').update(JSON.stringify({ ...draft, contentHtml, now })).digest('base64url');

@@ -90,8 +90,8 @@ async function applying(
 ): Promise<(() => void) | null> {
   if (event.kind === 'other') return null;
   if (event.kind === 'delete') return () => posts(hub).remove(sourceId, event.guid);
-  const accountId = sources(hub).find(sourceId)?.ownerId;
-  const prepared = await inTurn(hub, { length, accountId }, () => preparePosts(hub, null, [event.item]));
+  const accountOf = () => sources(hub).find(sourceId)?.ownerId;
+  const prepared = await inTurn(hub, { length, accountOf }, () => preparePosts(hub, null, [event.item]));
   return () => {
     if (webhookEvents(hub).isOutdated(sourceId, event.item.guid, event.at)) return;
     storePosts(hub, sourceId, 'webhook', prepared);
