@@ -202,7 +202,7 @@ test('case 12: rows without their parent are saved, but such a backup never coun
   const { path, verification } = await hub.backup();
 
   assert.equal(verification.verdict, 'degraded');
-  assert.match(verification.defects.join(), /1 row of posts lack their parent/);
+  assert.match(verification.defects.join(), /1 row of posts without a parent row/);
   assert.deepEqual([(await verify(path)).verdict, (await hub.hubctl('backup')).status], ['degraded', 1]);
 });
 
@@ -214,7 +214,7 @@ test('case 13: a search index that has drifted from its posts is told, both ways
   const { verification } = await hub.backup();
 
   assert.equal(verification.verdict, 'degraded');
-  assert.match(verification.defects.join('\n'), /1 post cannot be found by search\n1 row of the search index belong/);
+  assert.match(verification.defects.join('\n'), /1 post cannot be found by search\n1 row of the search index without a post/);
 });
 
 test('case 15: too little space is found before anything is copied', async (t) => {

@@ -96,7 +96,7 @@ test('a large feed is recognised by its beginning, and the worker reads it at on
   assert.match(await add('/rss'), /already follow/);
   assert.deepEqual([await add('/many'), await add('/json')], ['Of many', 'Of JSON']);
   assert.equal(await add('/sorted'), new URL(origin.url).host, 'until the worker knows better');
-  assert.match(await add('/data'), /not a JSON feed/);
+  assert.match(await add('/data'), /not a JSON Feed/);
   assert.match(await add('/text'), /neither RSS nor Atom/);
   const count = () => hub.db.prepare<[], { n: number }>('n', 'SELECT COUNT(*) AS n FROM posts').get()?.n;
   assert.equal(count(), 0);

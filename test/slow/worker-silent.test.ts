@@ -53,7 +53,7 @@ test('when a real worker is killed, health says so, a real web tells it after fi
   assert.deepEqual(told(), ['worker-silent error']);
   assert.ok(receiver.alerts()[0]?.text.includes(`last seen at ${new Date(lastSeen).toISOString()}`), receiver.alerts()[0]?.text);
   assert.equal((await health()).ok, true, 'web lives');
-  await waitUntil('the log says it', () => web.lines('web delivers alerts meanwhile').length === 1); // lines wait for 100 ms
+  await waitUntil('the log says it', () => web.lines('web delivers alerts while the worker is silent').length === 1); // lines wait for 100 ms
 
   const next = startHubProcess(t, 'worker', dataDir, env);
   await waitUntil('its end is told', () => told().length > 1, 60_000);

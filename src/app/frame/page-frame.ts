@@ -36,7 +36,7 @@ type Frame = {
   corner: Html;
 };
 
-/** Counted no further: a reader with more knows enough. */
+/** Unread notifications are counted up to this number, at which the page shows "99+". */
 const MOST_UNREAD = 100;
 
 /** Puts the hub's head and navigation around a page. */

@@ -18,10 +18,10 @@ export type RunHubOptions = {
 
 const POLL = 250; // ms
 
-/** By which restore.sh asks that the hub make room for it. */
+/** The signal with which restore.sh asks the hub to stop until the restore is done. */
 const PAUSE_SIGNAL = 'SIGUSR2';
 
-/** What runHub resolves to when it has. */
+/** What `runHub` resolves to when it has stopped for that signal. */
 const PAUSED = 'the hub has stopped for a restore';
 
 /**

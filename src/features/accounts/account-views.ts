@@ -45,7 +45,7 @@ export function newPasswordPage({ username, problem }: FormState & { username: s
   const main = html`
 <section class="narrow">
   <h1>Choose a new password</h1>
-  <p class="lead">For the account ${username}. Its other sessions and all its API tokens end.</p>
+  <p class="lead">For the account ${username}. All its current sessions and API tokens will end.</p>
   ${problem && formProblem(problem)}
   <form method="post" class="stack">
     <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
@@ -65,7 +65,7 @@ export function signInPage({ next, isEnded, values = {}, problem, note }: SignIn
   const main = html`
 <section class="narrow">
   <h1>${isEnded ? 'Your session has ended' : 'Sign in'}</h1>
-  ${isEnded && html`<p class="lead">Sign in again, and you are back where you were.</p>`}
+  ${isEnded && html`<p class="lead">Sign in again to continue where you left off.</p>`}
   ${note && html`<div class="done" role="status"><p>${note}</p></div>`}
   ${problem && formProblem(problem)}
   <form method="post" action="/sign-in" class="stack">
@@ -213,8 +213,8 @@ function tokenSection(
     <label>What it may do
       <select name="scope"><option value="read">read</option>
         <option value="write" selected>read and write, as a member</option>
-        <option value="admin">everything, as an administrator too where you are one</option></select></label>
-    <label>Ends
+        <option value="admin">everything, including administration if you are an administrator</option></select></label>
+    <label>Expires
       <select name="days"><option value="">never</option><option value="30">in 30 days</option>
         <option value="90" selected>in 90 days</option><option value="365">in a year</option></select></label>
     ${passwordField()}
@@ -228,8 +228,8 @@ function tokenItem({ id, name, scope, createdAt, expiresAt, seenAt }: ApiToken, 
   <li><div><p class="title">${name} <span class="tag">${scope}</span></p>
     <p class="meta"><span>created ${moment(createdAt)}</span>
       <span>${seenAt === null ? 'never used' : html`last used ${moment(seenAt)}`}</span>
-      <span>${expiresAt === null ? 'never ends'
-    : html`${expiresAt <= now ? 'ended' : 'ends'} ${moment(expiresAt)}`}</span></p></div>
+      <span>${expiresAt === null ? 'never expires'
+    : html`${expiresAt <= now ? 'expired' : 'expires'} ${moment(expiresAt)}`}</span></p></div>
     <form method="post" action="/settings/tokens/${id}/revoke">
       <button class="link" aria-label="Revoke ${name}">Revoke</button></form></li>`;
 }

@@ -114,15 +114,15 @@ function accountPage(account: ListedAccount, sent: Sent): Page {
 </header>
 ${sent.url && html`
 <div class="done" role="status">
-  <p>This link is shown only once, works once and for one hour. Send it to ${username}:</p>
+  <p>This link is shown only once. It works once and expires in an hour. Send it to ${username}:</p>
   <p><code class="secret">${sent.url}</code></p></div>`}
 ${sent.done && html`<div class="done" role="status"><p>${sent.done}</p></div>`}
 <form method="post" action="/admin/accounts/${id}" class="panel stack">
   <h2>Change this account</h2>
   ${sent.problem && formProblem(sent.problem)}
   <p class="hint">${disabledAt === null
-    ? 'A disabled account cannot sign in; its sessions and tokens end at once. Its sources go on.'
-    : 'This account cannot sign in. Its sources go on.'}
+    ? 'A disabled account cannot sign in; its sessions and tokens end at once. Its sources stay active.'
+    : 'This account cannot sign in. Its sources stay active.'}
     A link for a new password ends sessions and tokens when it is used.</p>
   ${passwordField()}
   <div class="actions">

@@ -81,7 +81,7 @@ export async function tidyCache(hub: Hub): Promise<void> {
   await removeStrays(hub);
 }
 
-/** Throws where it could not be had lately. */
+/** The copy that is kept of a file, if any. Throws 404 where fetching the file has failed lately. */
 async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | undefined> {
   const failure = cachedFiles(hub).failureOf(urlHash);
   if (failure !== undefined) throw unavailable(failure);
@@ -223,7 +223,7 @@ function countRequest(hub: Hub, result: 'hit' | 'miss' | 'error'): void {
   bufferedCounts(hub).add('attachment_cache_requests_total', result);
 }
 
-/** Reading goes on where nothing can be written. */
+/** On a full disk, files that are kept can still be read; only their last use is not noted. */
 function ignoringFullDisk(write: () => void): void {
   try {
     write();

@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { metLimit, once, type Hub } from '../hub/hub.ts';
 
-/** Forms of one account. */
+/** How many forms with files one account may send at once. */
 const AT_ONCE = 6;
 const RETRY_SECONDS = 5;
 

@@ -80,7 +80,7 @@ export const auditRecords = store(({ db }) => {
       selectFiltered(filter).all({ ...NOTHING_ASKED, ...filter, at, id, limit }),
     /** What an account itself did, oldest first. */
     listOf: (accountId: number, after: number, limit: number): AuditRecord[] => selectOf.all(accountId, after, limit),
-    /** All that were ever recorded. */
+    /** Every kind of event that the records hold, for the choice in the filter. */
     acts: (): string[] => selectActs.all().map(({ act }) => act),
     /** Up to `limit` older than that (unix ms), oldest first; returns how many. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,

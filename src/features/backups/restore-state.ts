@@ -30,7 +30,7 @@ export function statePath(dataDir: string): string {
   return join(dataDir, 'run', 'restore-state.json');
 }
 
-/** The same during probation, when they may. */
+/** Where the state is during probation, when web and worker may start. */
 function probationPath(dataDir: string): string {
   return join(dataDir, 'run', 'restore-probation.json');
 }

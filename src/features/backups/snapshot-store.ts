@@ -128,12 +128,12 @@ function compareHistory(db: Db, version: number, migrations: Migration[]): Datab
 function defects(db: Db): string[] {
   const orphans = db.prepare<[], { table: string; rows: number }>('check foreign keys',
     'SELECT "table", COUNT(*) AS rows FROM pragma_foreign_key_check GROUP BY "table"').all();
-  const found = orphans.map(({ table, rows }) => `${plural(rows, 'row')} of ${table} lack their parent`);
+  const found = orphans.map(({ table, rows }) => `${plural(rows, 'row')} of ${table} without a parent row`);
   const { unindexed, stray } = searchDrift({ db });
   if (unindexed > 0) found.push(`${plural(unindexed, 'post')} cannot be found by search`);
-  if (stray > 0) found.push(`${plural(stray, 'row')} of the search index belong to no post`);
+  if (stray > 0) found.push(`${plural(stray, 'row')} of the search index without a post`);
   const dangling = countDangling({ db });
-  if (dangling > 0) found.push(`${plural(dangling, 'attachment')} name a file that the hub does not know`);
+  if (dangling > 0) found.push(`${plural(dangling, 'attachment')} of a file that the hub does not know`);
   return found;
 }
 

@@ -84,7 +84,7 @@ async function stage(
 function requireRestorable({ verdict, problem, schema }: Verification): void {
   if (verdict === 'failed') throw new BackupError(`this backup cannot be restored: ${problem}`);
   if (schema === 'same' || schema === 'older') return;
-  throw new BackupError('this backup was made by a newer version of the hub, or by another program: restore it with ' +
+  throw new BackupError('this backup was made by another version of the hub, or by another program: restore it with ' +
     'the version that made it');
 }
 

@@ -5,7 +5,7 @@ import { syncState, type SyncState } from '../sources/sync-state-store.ts';
 /** What a publisher asks for before it gives out a feed (HTTP Basic, RFC 7617). */
 export type FeedPassword = { username: string; password: string };
 
-/** The Authorization header that tells it. */
+/** The value of the Authorization header with that user name and password (HTTP Basic). */
 export function basicAuthorization({ username, password }: FeedPassword): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }

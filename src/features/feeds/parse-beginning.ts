@@ -22,6 +22,6 @@ export function parseBeginning(bytes: Buffer, source: { url: string; contentType
       if (!(error instanceof NotAFeedError)) throw error;
     }
   }
-  if (items < 0 || !bytes.includes('"version"')) throw new NotAFeedError('the document is JSON, but not a JSON feed');
+  if (items < 0 || !bytes.includes('"version"')) throw new NotAFeedError('the document is JSON, but not a JSON Feed');
   return parseFeed(EMPTY_FEED, source);
 }

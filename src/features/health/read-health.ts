@@ -25,10 +25,10 @@ export type Health = {
 
 const schemaVersion = store(({ db }) => createSchemaVersion(db));
 
-/** The answers of this process. */
+/** Counts and durations of the answers that this process has given, for metrics. */
 export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
 
-/** This process itself, from the first call on. */
+/** Memory, CPU time and event loop lag of this process, for metrics. */
 export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ startedAtSeconds: clock() / SECOND }));
 
 /** The file that this process has opened. It goes on with that one when it is removed or replaced, alone. */

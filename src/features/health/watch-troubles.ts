@@ -13,7 +13,7 @@ import { readStorageSizes } from './read-health.ts';
 /** Space is low until so many times what is too little is free, so that the trouble does not come and go. */
 export const SPACE_HYSTERESIS = 1.1;
 
-/** So many unexpected errors within so long are told. */
+/** This many unexpected errors within this time raise the alert error-burst. */
 export const BURST = 20;
 export const BURST_TIME = 10 * MINUTE;
 
@@ -104,7 +104,7 @@ async function deliverWhile(hub: Hub, isNeeded: boolean): Promise<void> {
   const watch = watches(hub);
   if (isNeeded === watch.isDelivering) return;
   watch.isDelivering = isNeeded;
-  const event = isNeeded ? 'web delivers alerts meanwhile' : 'the worker delivers alerts again';
+  const event = isNeeded ? 'web delivers alerts while the worker is silent' : 'the worker delivers alerts again';
   hub.log.info(event, { kind: deliverAlert.name });
   if (isNeeded) watch.deliverer.start();
   else await watch.deliverer.stop(GRACE);

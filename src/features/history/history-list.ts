@@ -47,7 +47,7 @@ export function showHistory(hub: Hub, req: MemberRequest): Reply {
   return page(historyPage({ ...readHistoryPage(hub, req), isFirstPage: !req.query.get('cursor') }));
 }
 
-/** Of a post that is hidden by now, too. */
+/** Works also for a post that the reader may no longer see. */
 export function submitPostUnread(hub: Hub, { params, viewer }: MemberRequest): Reply {
   readingHistory(hub).markUnread(viewer.id, pathId(params));
   return seeOther('/history');

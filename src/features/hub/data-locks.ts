@@ -52,7 +52,7 @@ function gatePath(dataDir: string): string {
   return join(dataDir, 'run', 'verify-lock.db');
 }
 
-/** Of those who do the same at the same time; they are numbered from 1 without a gap. */
+/** The lock file of one of several verifications or workers that run at once; they are numbered from 1. */
 function placePath(dataDir: string, who: 'verify' | 'worker', place: number): string {
   return join(dataDir, 'run', `${who}-lock-${place}.db`);
 }

@@ -119,7 +119,7 @@ export type JobKind<Payload> = {
  */
 type EnqueueOptions = { lane?: string; owner?: number; rank?: Rank; runAt?: number };
 
-/** False where a live job of that kind and key exists. Within a transaction it is part of it. */
+/** False where a live job of that kind and key exists. Within a transaction the job is part of that. */
 export function enqueue<Payload>(
   hub: Hub, kind: JobKind<Payload>, payload: Payload, options: EnqueueOptions = {},
 ): boolean {

@@ -21,7 +21,7 @@ export function misspeltNames(names: readonly string[], known: readonly string[]
   });
 }
 
-/** The same of the environment, where a name may be another program's: worth a warning only. */
+/** What is wrong with names in the environment. They may be another program's: worth a warning only. */
 export function doubtfulNames(names: readonly string[], known: readonly string[]): string[] {
   return names.filter((name) => name.length >= LONG || name.startsWith('HUB_')).flatMap((name) => {
     const near = nearestName(name, known, SLIPS);

@@ -76,10 +76,10 @@ function readLeave(values: Record<string, unknown>, by: By): string {
 
 const WAIT_FOR_SOURCES = 10 * SECOND;
 
-/** For who reads, as a backup does: until then the log of the database still holds what was overwritten. */
+/** While others read the database, as a backup does, its log cannot be emptied of what was overwritten. */
 const WAIT_FOR_READERS = 5 * SECOND;
 
-/** Accounts of which only the log still holds something. After a restart of the worker their words are sought again. */
+/** Accounts whose words are out of the search index already. A restarted worker does not know, and merges again. */
 const forgotten = once((_hub: Hub) => new Set<number>());
 
 /** Rows of each kind that are removed when an account leaves: for most people that is all. */

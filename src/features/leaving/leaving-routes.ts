@@ -93,7 +93,7 @@ function goodbyePage(): Page {
   const main = html`
 <section class="narrow">
   <h1>Your account has been deleted</h1>
-  <p class="lead">You are signed out everywhere, and your personal data has been removed.</p>
+  <p class="lead">You are signed out everywhere. The hub is removing the rest of your personal data.</p>
   <p><a class="button" href="/">Newest posts</a></p>
 </section>`;
   return { title: 'Account deleted', main };

@@ -119,7 +119,7 @@ export function readNewSource(values: Record<string, unknown>): WantedSource {
   const rule = { max: TITLE_MAX };
   const title = kind === 'feed' ? input.optionalText('title', rule) : input.text('title', rule);
   const password = readPassword(input) ?? null;
-  if (password && kind !== 'feed') input.refuse('username', 'is for feeds alone.');
+  if (password && kind !== 'feed') input.refuse('username', 'applies only to feeds.');
   const visibility = readVisibility(input, password !== null);
   input.done();
   return { kind, url, title, visibility: visibility ?? 'public', password };

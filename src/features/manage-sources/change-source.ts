@@ -43,7 +43,7 @@ export function changeSource(hub: Hub, id: number, values: Record<string, unknow
 function readChange(source: Source, values: Record<string, unknown>): Change {
   const input = createInput(values);
   const password = readPassword(input);
-  if (password && source.kind !== 'feed') input.refuse('username', 'is for feeds alone.');
+  if (password && source.kind !== 'feed') input.refuse('username', 'applies only to feeds.');
   const hasPassword = password === undefined ? source.hasPassword === 1 : password !== null;
   const change = {
     password,

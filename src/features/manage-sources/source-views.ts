@@ -41,10 +41,10 @@ function addForm({ values = {}, opml, problem }: AddForm): Html {
       spellcheck="false" placeholder="https://example.org/feed.xml"></label>
   <details ${(values['title'] || values['visibility'] === 'private' || values['username']) && html`open`}>
     <summary>Title, visibility and password</summary>
-    <label>Title <span class="optional">optional, else the feed’s own</span>
+    <label>Title <span class="optional">optional; the feed’s own title by default</span>
       <input name="title" value="${values['title']}" maxlength="200"></label>
     ${visibilityChoice(values['visibility'] ?? 'public')}
-    ${passwordFields(values['username'], 'if the feed wants one; its posts are then for you alone')}
+    ${passwordFields(values['username'], 'if the feed requires one; only you can then read its posts')}
   </details>
   <button>Follow</button>
 </form>`;
@@ -185,13 +185,13 @@ function ownerPanel({ source, isSyncing, webhook, problem }: SourceDetail): Html
       <label>Title <input name="title" value="${source.title}" required maxlength="200"></label>
       ${source.hasPassword ? keptPassword() : visibilityChoice(source.visibility)}
       ${source.kind === 'feed' && passwordFields('', source.hasPassword
-        ? 'leave empty to keep the one that the hub has' : 'if the feed wants one; its posts are then for you alone')}
+        ? 'leave empty to keep the current one' : 'if the feed requires one; only you can then read its posts')}
       <button>Save</button>
     </form>
     ${source.hasPassword === 1 && html`
     <form method="post" action="/sources/${source.id}">
       <input type="hidden" name="forget" value="1">
-      <button class="secondary">Forget user name and password</button>
+      <button class="secondary">Remove user name and password</button>
     </form>`}
   </details>
 </section>`;
@@ -199,7 +199,7 @@ function ownerPanel({ source, isSyncing, webhook, problem }: SourceDetail): Html
 
 function keptPassword(): Html {
   return html`
-      <p>The hub tells the publisher a user name and password, therefore only you can read these posts.</p>`;
+      <p>The hub signs in to this feed with a user name and password, so only you can read its posts.</p>`;
 }
 
 function syncFacts({ feedUrl, state, lastSuccessAt, nextSyncAt }: Source, isSyncing: boolean): Html {
@@ -245,8 +245,8 @@ export function transferPage(source: Source, { values = {}, problem }: AddForm):
   <p>You still know its secret. The new owner is asked to create a new one; yours stays valid for 24 hours after that,
     or until another one is created.</p>`}
   ${source.hasPassword === 1 && html`
-  <p>The hub goes on using the user name and password that you gave it for this feed. The new owner cannot see them, but
-    profits from them: make the hub forget them first if that is not what you want.</p>`}
+  <p>The hub keeps using the user name and password that you entered for this feed. The new owner cannot see them, but
+    receives posts by means of them. Remove them first if you do not want that.</p>`}
   ${problem && formProblem(problem)}
   <form method="post" class="stack">
     <label>Sign-in name of the new owner
@@ -271,7 +271,7 @@ export function importedPage({ added, alreadyFollowed, leftOut, refused }: Impor
   <p class="lead">${added} added${alreadyFollowed > 0 && `, ${alreadyFollowed} already followed`}.
     Their posts will arrive within minutes.</p>
   ${leftOut > 0 && html`
-  <p class="problem">${leftOut} left out: an account may have only so many sources on this hub.</p>`}
+  <p class="problem">${leftOut} left out: your account has reached the maximum number of sources.</p>`}
   ${refused.length > 0 && html`<h2>Not imported</h2><ul>${refused.map(refusedItem)}</ul>`}
   <p><a class="button" href="/sources">Go to sources</a></p>
 </section>`;

@@ -10,10 +10,10 @@ export type Draft = { id: number; form: string; fields: DraftFields; savedAt: nu
 
 /** Drafts of one account; the oldest make room. */
 const MOST = 10;
-/** The same for those that wait until their owner has signed in, which they do for a day. */
+/** Pending drafts of one account: sent after its session ended, they wait a day for its owner to sign in. */
 const MOST_PENDING = 3;
 export const PENDING_LIFETIME = DAY;
-/** Drafts that nobody comes back to. */
+/** A draft is removed so long after it was saved. */
 export const DRAFT_LIFETIME = 90 * DAY;
 
 /** What people are writing and was not accepted. A pending draft is its account's too, but is shown to nobody. */

@@ -50,7 +50,7 @@ export async function preparePosts(
   return ready;
 }
 
-/** Long posts that wait at once while one is being read. */
+/** How many long posts may wait while another one is being read. */
 const WAITING = 40;
 
 const slots = once((hub: Hub) => createSlots(1, WAITING,

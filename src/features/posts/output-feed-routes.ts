@@ -22,7 +22,7 @@ export function showJsonFeed(hub: Hub, req: HubRequest): Reply {
   return text(JSON.stringify(jsonFeed(hub, requestedFeed(hub, req))), 'application/feed+json; charset=utf-8');
 }
 
-/** Of the source that the address names, else of the hub. */
+/** The feed of the source that the address names, or else of all public posts. */
 function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFeed {
   const { baseUrl } = hub.config;
   const source = params['id'] === undefined ? undefined : visibleSource(hub, pathId(params), viewer);

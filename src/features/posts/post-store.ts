@@ -223,7 +223,7 @@ export const posts = store((hub) => {
     toMove: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       reading.toMove.all(sourceId, publishedAt, id, limit),
 
-    /** Makes them true, unless the post itself has changed. In the caller's transaction. */
+    /** Copies from the source who may read the post, unless its content has changed. In the caller's transaction. */
     move({ id, sourceId, contentHash }: PostToMove, terms: SearchTerms | null): void {
       const row = writing.move.get(id, contentHash);
       if (row && terms) index.put({ ...row, ...terms, sourceId });

@@ -106,7 +106,7 @@ function keptUntilSignIn(hub: Hub, req: HubRequest, accountId: number, typed: Dr
   const secret = hub.db.write('keep late form', () => accounts(hub).find(accountId)?.disabledAt === null
     ? drafts(hub).savePending(accountId, form, fieldsOf(typed)) : undefined);
   if (secret === undefined) throw new HttpError(401, 'Sign in first.');
-  const note = 'What you wrote has been kept for a day. Sign in with the same account, and it is in the form again. ' +
+  const note = 'What you wrote is kept for a day. Sign in with the same account to find it in the form again. ' +
     'Please choose the files again.';
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note });
 }

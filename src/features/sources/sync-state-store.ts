@@ -109,7 +109,7 @@ export const syncState = store(({ db, clock }) => {
       return due.length;
     }),
 
-    /** `note`: what its owner should know of it all the same. */
+    /** `note`: what its owner should know although the synchronisation succeeded. */
     recordSuccess(sourceId: number, nextSyncAt: number, note: string | null): void {
       markSuccess.run(note, clock(), clock(), nextSyncAt, sourceId);
       setTimedOut.run(0, sourceId, 0);

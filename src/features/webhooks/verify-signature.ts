@@ -4,7 +4,7 @@ import { MINUTE, SECOND } from '../../platform/clock.ts';
 /** HMAC keys of one secret for each form. `standard` is null for a secret that serves GitHub's form only. */
 type SecretKeys = { standard: Buffer | null; github: Buffer };
 
-/** The same, as Node takes them three times as fast. */
+/** The keys of a secret as KeyObjects, with which Node computes an HMAC three times as fast. */
 export type SigningKeys = { standard: KeyObject | null; github: KeyObject };
 
 const PREFIX = 'whsec_';

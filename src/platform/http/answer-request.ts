@@ -100,7 +100,7 @@ function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedRe
   const type = headers['content-type'];
   const isPageOrJson = typeof type === 'string' && /^(?:text\/html|application\/json)\b/.test(type);
   if (status !== 200 || !isRead(req) || !isPageOrJson || accepts(req.headers.accept, type)) return;
-  throw new HttpError(406, `This address has ${type.split(';', 1)[0]} only.`);
+  throw new HttpError(406, `This address only offers ${type.split(';', 1)[0]}.`);
 }
 
 function mayKeep({ req, route }: Exchange, reply: RenderedReply): boolean {

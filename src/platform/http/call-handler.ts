@@ -135,7 +135,7 @@ function requireAccess(route: Route, { viewer, hasCookie }: Caller, req: Incomin
 /** 400 where the host is named twice; 421 for another name, whose page may have sent the request (DNS rebinding). */
 function requireHost(req: IncomingMessage, isAnswered: (req: IncomingMessage) => boolean): void {
   if (isAnswered(req)) return;
-  if (namesHostTwice(req)) throw new HttpError(400, 'A request may have one Host header.');
+  if (namesHostTwice(req)) throw new HttpError(400, 'A request may have only one Host header.');
   throw new HttpError(421, 'This hub is not reached under that host name. Its address is set by BASE_URL.');
 }
 
