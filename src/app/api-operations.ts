@@ -1,4 +1,4 @@
-import { TOKEN_SCOPES } from '../features/accounts/account-store.ts';
+import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hub.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { JOB_STATES } from '../platform/jobs/job-queue.ts';

@@ -1,4 +1,4 @@
-import { TOKEN_SCOPES } from '../features/accounts/account-store.ts';
+import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { JOB_STATES } from '../platform/jobs/job-queue.ts';

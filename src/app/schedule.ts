@@ -1,4 +1,5 @@
-import { credentials, invitations } from '../features/accounts/account-store.ts';
+import { invitations } from '../features/accounts/account-store.ts';
+import { passwordLinks, sessions } from '../features/accounts/credential-store.ts';
 import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/deliver-alert.ts';
 import { tellTroubles } from '../features/alerts/raise-alerts.ts';
 import { tidyCache } from '../features/attachments/remote-cache.ts';
@@ -31,7 +32,8 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   throttledTask('remove finished jobs', MINUTE, (hub, limit) =>
     jobs(hub).prune(hub.clock() - FINISHED_JOBS_KEPT, limit)),
   throttledTask('remove idle rate limits', MINUTE, (hub, limit) => limits(hub).prune(limit)),
-  throttledTask('remove expired sessions', MINUTE, (hub, limit) => credentials(hub).removeExpired(limit)),
+  throttledTask('remove expired sessions', MINUTE, (hub, limit) => sessions(hub).removeExpired(limit)),
+  throttledTask('remove expired password links', MINUTE, (hub, limit) => passwordLinks(hub).removeExpired(limit)),
   throttledTask('remove old drafts', HOUR, (hub, limit) => drafts(hub).removeOld(limit)),
   throttledTask('remove expired invitations', MINUTE, (hub, limit) => invitations(hub).removeExpired(limit)),
   { name: 'remove old rows', everyMs: 5 * SECOND, run: removeOldRows },

@@ -1,6 +1,7 @@
 // Every file that holds prepared statements: web and worker load all of them before anything else, so that a mistake
 // in SQL stops the start.
 import '../features/accounts/account-store.ts';
+import '../features/accounts/credential-store.ts';
 import '../features/alerts/alert-store.ts';
 import '../features/attachments/attachment-store.ts';
 import '../features/audit/audit-store.ts';

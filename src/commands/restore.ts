@@ -3,7 +3,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { kindsToRunAgain } from '../app/job-kinds.ts';
 import { askReadiness } from '../app/processes/readiness.ts';
-import { accounts, credentials } from '../features/accounts/account-store.ts';
+import { accounts } from '../features/accounts/account-store.ts';
+import { apiTokens } from '../features/accounts/credential-store.ts';
 import { largestUploads } from '../features/attachments/attachment-store.ts';
 import { servedPath } from '../features/attachments/serve-file.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';
@@ -188,7 +189,7 @@ function pickFile({ databasePath, dataDir }: Config) {
     const hub = { db, clock: Date.now };
     const file = files.find(({ ownerId, sha256 }) =>
       existsSync(join(dataDir, uploadPath(sha256))) && accounts(hub).find(ownerId)?.disabledAt === null);
-    return file && { file, token: credentials(hub).createToken(file.ownerId, 'rehearsal', 'read', null).token };
+    return file && { file, token: apiTokens(hub).create(file.ownerId, 'rehearsal', 'read', null).token };
   } finally {
     db.close();
   }

@@ -355,7 +355,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a session ends after its time',
-    file: 'src/features/accounts/account-store.ts',
+    file: 'src/features/accounts/credential-store.ts',
     from: 's.token_hash = ? AND s.expires_at > ?',
     to: 's.token_hash = ? AND s.expires_at > -?',
     test: 'test/accounts.test.ts',
@@ -364,8 +364,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a new password ends all other sessions',
     file: 'src/features/accounts/change-account.ts',
-    from: 'credentials(hub).endOtherSessions(id, credentialId);\n    credentials(hub).removePasswordLink',
-    to: 'credentials(hub).removePasswordLink',
+    from: 'sessions(hub).endOthers(id, credentialId);\n    passwordLinks(hub).removeOf',
+    to: 'passwordLinks(hub).removeOf',
     test: 'test/accounts.test.ts',
     name: 'a new password needs the current one, ends all other sessions and is the only one that works',
   },
@@ -387,7 +387,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a token is no administrator’s unless its scope says so',
-    file: 'src/features/accounts/account-store.ts',
+    file: 'src/features/accounts/credential-store.ts',
     from: "iif(t.scope = 'admin', a.role, 'member') AS role",
     to: 'a.role',
     test: 'test/sessions.test.ts',
@@ -395,7 +395,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a token ends at its time',
-    file: 'src/features/accounts/account-store.ts',
+    file: 'src/features/accounts/credential-store.ts',
     from: '(t.expires_at IS NULL OR t.expires_at > ?)',
     to: '(t.expires_at IS NULL OR t.expires_at > -?)',
     test: 'test/sessions.test.ts',
@@ -403,7 +403,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a session lasts half a year at most',
-    file: 'src/features/accounts/account-store.ts',
+    file: 'src/features/accounts/credential-store.ts',
     from: 'min(@now + ${SESSION_LIFETIME}, created_at + ${SESSION_MAX})',
     to: '@now + ${SESSION_LIFETIME}',
     test: 'test/sessions.test.ts',
@@ -435,7 +435,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'signing in as oneself opens nothing at others’ accounts',
-    file: 'src/features/accounts/account-store.ts',
+    file: 'src/features/accounts/credential-store.ts',
     from: 'FROM sign_in_networks WHERE account_id = ? AND network = ?',
     to: 'FROM sign_in_networks WHERE account_id + ? > 0 AND network = ?',
     test: 'test/sign-in-limits.test.ts',
@@ -484,7 +484,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'whoever is disabled can do nothing at once',
     file: 'src/features/accounts/govern-account.ts',
-    from: 'if (isDisabled) credentials(hub).removeAllOf(id);',
+    from: 'if (isDisabled) revokeCredentials(hub, id);',
     to: '',
     test: 'test/govern-accounts.test.ts',
     name: 'a disabled account can do nothing at once and cannot sign in; its sources go on',
@@ -492,7 +492,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a link for a new password works once',
     file: 'src/features/accounts/govern-account.ts',
-    from: 'credentials(hub).removeAllOf(id);\n    audit(',
+    from: 'revokeCredentials(hub, id);\n    audit(',
     to: 'audit(',
     test: 'test/govern-accounts.test.ts',
     name: 'a link for a new password works once, for an hour, ends sessions and tokens, and its owner is told',
@@ -1104,7 +1104,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'after a restore no link for a password works again',
-    file: 'src/features/accounts/account-store.ts',
+    file: 'src/features/accounts/credential-store.ts',
     from: "db.exec('DELETE FROM password_links');",
     to: '',
     test: 'test/restore-steps.test.ts',

@@ -7,7 +7,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
 import { hubOf, openHubDatabase } from '../../src/app/processes/open-hub.ts';
-import { accounts, credentials } from '../../src/features/accounts/account-store.ts';
+import { accounts } from '../../src/features/accounts/account-store.ts';
+import { sessions } from '../../src/features/accounts/credential-store.ts';
 import { sessionCookie } from '../../src/features/accounts/sign-in.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { createLog } from '../../src/platform/log.ts';
@@ -51,7 +52,7 @@ async function writersAt(dataDir: string, address: string, many: number): Promis
     const username = `writer-${n}`;
     const account = accounts(hub).create({ username, displayName: username, role: 'member', passwordHash: 'x' });
     const client = createClient(address);
-    client.keep(sessionCookie(hub, credentials(hub).startSession(account?.id ?? NaN))['set-cookie']);
+    client.keep(sessionCookie(hub, sessions(hub).start(account?.id ?? NaN))['set-cookie']);
     return client;
   });
   db.close();

@@ -7,7 +7,8 @@ import { JOB_KINDS } from '../../src/app/job-kinds.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { workerTasks } from '../../src/app/schedule.ts';
 import { createWebServer } from '../../src/app/processes/web-server.ts';
-import { accounts, credentials } from '../../src/features/accounts/account-store.ts';
+import { accounts } from '../../src/features/accounts/account-store.ts';
+import { sessions } from '../../src/features/accounts/credential-store.ts';
 import { sessionCookie } from '../../src/features/accounts/sign-in.ts';
 import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
 import { passwords } from '../../src/features/accounts/passwords.ts';
@@ -78,7 +79,7 @@ export async function startHub(
     const account = accounts(handle).create({ username, displayName: username, role, passwordHash: await passwordHash() });
     if (!account) throw new Error(`${username} is there already`);
     const client = createClient(address);
-    client.keep(sessionCookie(handle, credentials(handle).startSession(account.id))['set-cookie']);
+    client.keep(sessionCookie(handle, sessions(handle).start(account.id))['set-cookie']);
     return client;
   }
 

@@ -6,11 +6,12 @@ import {
 } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
-import { accountJson, credentials, type ApiToken, type Session } from './account-store.ts';
+import { accountJson } from './account-store.ts';
 import {
   invitationGonePage, joinPage, newPasswordPage, passwordLinkGonePage, settingsPage, signInPage, type SentForm,
 } from './account-views.ts';
 import { changeAccount, endSessions, makeToken, ownAccount, revokeToken } from './change-account.ts';
+import { apiTokens, sessions, type ApiToken, type Session } from './credential-store.ts';
 import { accountOfLink, choosePassword } from './govern-account.ts';
 import { findInvitation, invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
 import { hasCookie, localPath } from './sign-in-again.ts';
@@ -48,7 +49,7 @@ export async function changeAccountJson(hub: Hub, req: MemberRequest): Promise<R
 }
 
 export function listTokens(hub: Hub, { viewer }: MemberRequest): Reply {
-  return json({ items: credentials(hub).tokensOf(viewer.id).map(tokenJson), next: null });
+  return json({ items: apiTokens(hub).listOf(viewer.id).map(tokenJson), next: null });
 }
 
 export async function createToken(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -95,7 +96,7 @@ export function showSession(hub: Hub, { viewer, params }: MemberRequest): Reply 
 }
 
 function ownSessions(hub: Hub, { id, via, credentialId }: Viewer) {
-  const own = credentials(hub).sessionsOf(id);
+  const own = sessions(hub).listOf(id);
   return own.map((session) => ({ ...sessionJson(session), current: via === 'session' && session.id === credentialId }));
 }
 
@@ -191,8 +192,7 @@ function formAgain(error: unknown, view: (problem: HttpError) => Page): Reply {
 
 export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentForm): Reply {
   const account = ownAccount(hub, viewer);
-  const { tokensOf, sessionsOf } = credentials(hub);
-  const own = { tokens: tokensOf(viewer.id), sessions: sessionsOf(viewer.id) };
+  const own = { tokens: apiTokens(hub).listOf(viewer.id), sessions: sessions(hub).listOf(viewer.id) };
   const current = viewer.via === 'session' ? viewer.credentialId : 0;
   const shown = settingsPage({ account, ...own, current, now: hub.clock(), sent });
   return page(shown, sent?.problem?.status, sent?.problem?.headers);

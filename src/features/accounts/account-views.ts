@@ -1,6 +1,7 @@
 import { html, moment, type Html } from '../../platform/http/html.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
-import type { Account, ApiToken, Session } from './account-store.ts';
+import type { Account } from './account-store.ts';
+import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
 type FormState = { values?: Record<string, string>; problem?: HttpError };

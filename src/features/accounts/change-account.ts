@@ -3,7 +3,8 @@ import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
-import { accounts, credentials, publicPart, TOKEN_SCOPES, type Account, type ApiToken } from './account-store.ts';
+import { accounts, publicPart, type Account } from './account-store.ts';
+import { apiTokens, passwordLinks, sessions, TOKEN_SCOPES, type NewToken } from './credential-store.ts';
 import { DISPLAY_NAME_MAX } from './join-hub.ts';
 import { confirmed, PASSWORD_MAX, PASSWORD_MIN, readConfirmation } from './passwords.ts';
 
@@ -41,8 +42,8 @@ async function changePassword(
   const { id, credentialId } = by.viewer;
   await confirmed(hub, current, by, () => {
     if (displayName) accounts(hub).setDisplayName(id, displayName);
-    credentials(hub).endOtherSessions(id, credentialId);
-    credentials(hub).removePasswordLink(id);
+    sessions(hub).endOthers(id, credentialId);
+    passwordLinks(hub).removeOf(id);
     audit(hub, 'account.password-changed', by);
   }, next);
 }
@@ -71,12 +72,12 @@ export async function endSessions(
   const { id, credentialId } = by.viewer;
   await confirmed(hub, password, by, () => {
     if (sessionId === undefined) {
-      const sessions = credentials(hub).endOtherSessions(id, credentialId);
-      return audit(hub, 'session.others-ended', by, undefined, { sessions });
+      const ended = sessions(hub).endOthers(id, credentialId);
+      return audit(hub, 'session.others-ended', by, undefined, { sessions: ended });
     }
-    if (!credentials(hub).sessionsOf(id).some((session) => session.id === sessionId)) throw notFound('session');
+    if (!sessions(hub).listOf(id).some((session) => session.id === sessionId)) throw notFound('session');
     audit(hub, 'session.ended', by, { kind: 'session', id: sessionId, name: '' });
-    credentials(hub).endSession(sessionId);
+    sessions(hub).end(sessionId);
   });
 }
 
@@ -86,7 +87,7 @@ export async function endSessions(
  */
 export async function makeToken(
   hub: Hub, values: Record<string, unknown>, by: By,
-): Promise<ApiToken & { token: string }> {
+): Promise<NewToken> {
   const input = createInput(values);
   const name = input.text('name', { max: 80 });
   const scope = input.optionalChoice('scope', TOKEN_SCOPES) ?? 'write';
@@ -95,7 +96,7 @@ export async function makeToken(
   const password = readConfirmation(input, by);
   input.done();
   return confirmed(hub, password, by, () => {
-    const made = credentials(hub).createToken(by.viewer.id, name, scope, expiresAt);
+    const made = apiTokens(hub).create(by.viewer.id, name, scope, expiresAt);
     audit(hub, 'token.created', by, { kind: 'token', id: made.id, name }, { scope });
     return made;
   });
@@ -104,9 +105,9 @@ export async function makeToken(
 /** 404 for one that is not the viewer's. */
 export function revokeToken(hub: Hub, id: number, by: By): void {
   hub.db.write('revoke api token', () => {
-    const token = credentials(hub).tokensOf(by.viewer.id).find((one) => one.id === id);
+    const token = apiTokens(hub).listOf(by.viewer.id).find((one) => one.id === id);
     if (!token) throw notFound('token');
     audit(hub, 'token.revoked', by, { kind: 'token', id, name: token.name });
-    credentials(hub).revokeToken(id, by.viewer.id);
+    apiTokens(hub).revoke(id, by.viewer.id);
   });
 }

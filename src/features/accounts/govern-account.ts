@@ -3,7 +3,8 @@ import { HttpError, notFound } from '../../platform/http/reply.ts';
 import { actorOf, audit, type Actor, type By } from '../audit/audit.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import { accounts, credentials, invitations, publicPart, type Account, type Role } from './account-store.ts';
+import { accounts, invitations, publicPart, type Account, type Role } from './account-store.ts';
+import { passwordLinks, revokeCredentials, sessions } from './credential-store.ts';
 import { JOIN_LIMIT } from './join-hub.ts';
 import { byNetwork, confirmed, PASSWORD_MAX, PASSWORD_MIN, passwords, readConfirmation } from './passwords.ts';
 import type { SignedIn } from './sign-in.ts';
@@ -38,9 +39,9 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
     }
     audit(hub, 'account.changed', actor, targetOf(before), { role, disabled: isDisabled });
     accounts(hub).setState(id, role, isDisabled ? before.disabledAt ?? hub.clock() : null);
-    if (isDisabled) credentials(hub).removeAllOf(id);
+    if (isDisabled) revokeCredentials(hub, id);
     if (!isAdmin) invitations(hub).removeOf(id);
-    if (before.role === 'admin' && !isAdmin) credentials(hub).removeAllLinks(); // which of them they know is not kept
+    if (before.role === 'admin' && !isAdmin) passwordLinks(hub).removeAll(); // which of them they know is not kept
     return requireAccount(hub, id);
   });
 }
@@ -63,14 +64,14 @@ export function makePasswordLink(hub: Hub, id: number, actor: Actor): PasswordLi
     if (account.disabledAt !== null) throw new HttpError(409, 'This account is disabled. Enable it first.');
     audit(hub, 'account.password-link-made', actor, targetOf(account));
     tell(hub, id, 'An administrator made a link with which the password of your account can be changed.');
-    const { token, expiresAt } = credentials(hub).createPasswordLink(id);
+    const { token, expiresAt } = passwordLinks(hub).create(id);
     return { url: `${hub.config.baseUrl}/new-password/${token}`, expiresAt };
   });
 }
 
 /** The account that a link is for; undefined where it was used, has expired or never was. */
 export function accountOfLink(hub: Hub, token: string): Account | undefined {
-  const id = credentials(hub).accountOfPasswordLink(token);
+  const id = passwordLinks(hub).accountOf(token);
   return id === undefined ? undefined : accounts(hub).find(id);
 }
 
@@ -92,10 +93,10 @@ export async function choosePassword(hub: Hub, token: string, values: Values, ad
     const account = requireLink(hub, token); // again: it may have been used while the password was hashed
     const { id, username } = account;
     accounts(hub).setPasswordHash(id, hash);
-    credentials(hub).removeAllOf(id);
+    revokeCredentials(hub, id);
     audit(hub, 'account.password-changed', { id, name: username, address }, targetOf(account), { byLink: true });
     tell(hub, id, 'The password of your account was changed through a link. Sessions and API tokens have ended.');
-    return { account, session: credentials(hub).startSession(id, address) };
+    return { account, session: sessions(hub).start(id, address) };
   });
 }
 

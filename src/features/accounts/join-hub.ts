@@ -5,7 +5,8 @@ import { actorOf, audit, THE_HUB, type Actor, type By } from '../audit/audit.ts'
 import { takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import type { Config } from '../hub/read-config.ts';
-import { accounts, credentials, invitations, type Invitation, type NewInvitation, type Role } from './account-store.ts';
+import { accounts, invitations, type Invitation, type NewInvitation, type Role } from './account-store.ts';
+import { sessions } from './credential-store.ts';
 import { byNetwork, confirmed, PASSWORD_MAX, PASSWORD_MIN, passwords, readConfirmation } from './passwords.ts';
 import type { SignedIn } from './sign-in.ts';
 
@@ -96,7 +97,7 @@ function createAccount(
     const { id, username } = account;
     const target = { kind: 'account', id, name: username };
     audit(hub, 'account.joined', { id, name: username, address }, target, { role, invitation: invitation.id });
-    return { account, session: credentials(hub).startSession(id, address) };
+    return { account, session: sessions(hub).start(id, address) };
   });
 }
 

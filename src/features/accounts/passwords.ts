@@ -9,7 +9,8 @@ import { hashSecret } from '../../platform/secrets.ts';
 import type { By } from '../audit/audit.ts';
 import { limits, metLimit, once, takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
-import { accounts, credentials, publicPart, type Account, type AccountWithHash } from './account-store.ts';
+import { accounts, publicPart, type Account, type AccountWithHash } from './account-store.ts';
+import { signInNetworks } from './credential-store.ts';
 
 /** Bytes of UTF-8. */
 export const PASSWORD_MIN = 10;
@@ -105,7 +106,7 @@ function limitsOf(
   const account = accounts(hub).findByName(username);
   if (sessionId !== undefined) return { taken: [[SESSION_LIMIT, String(sessionId)]], who: account?.id };
   const networks = networksOf(address);
-  if (account && credentials(hub).knows(account.id, networks[0])) {
+  if (account && signInNetworks(hub).has(account.id, networks[0])) {
     return { taken: [[KNOWN_LIMIT, `${account.id}:${networks[0]}`]], who: account.id };
   }
   const taken = [...byNetwork(ADDRESS_LIMIT, address), [NAME_LIMIT, hashSecret(username.toLowerCase())]] as const;

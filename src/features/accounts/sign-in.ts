@@ -8,7 +8,8 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { TOKEN_PREFIX } from '../../platform/secrets.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
-import { credentials, SESSION_MAX, type Account } from './account-store.ts';
+import type { Account } from './account-store.ts';
+import { apiTokens, SESSION_MAX, sessions } from './credential-store.ts';
 import { checkPassword, PASSWORD_MAX } from './passwords.ts';
 
 export const SESSION_COOKIE = 'hub_session';
@@ -18,15 +19,15 @@ export const SESSION_COOKIE = 'hub_session';
  * cookie (an ended session is nobody). A bearer that is no API token belongs to another surface, such as metrics.
  */
 export function authenticate(hub: Hub, { headers, socket }: IncomingMessage): Caller {
-  const from = (): string => clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies);
   const bearer = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
-  if (bearer?.startsWith(TOKEN_PREFIX)) return { viewer: requireToken(hub, bearer, from), hasCookie: false };
+  if (bearer?.startsWith(TOKEN_PREFIX)) return { viewer: requireToken(hub, bearer), hasCookie: false };
+  const from = (): string => clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies);
   const secret = readCookie(headers.cookie, cookieName(SESSION_COOKIE, hub.config.secure));
-  return { viewer: secret ? credentials(hub).viewerOfSession(secret, from) : null, hasCookie: secret !== undefined };
+  return { viewer: secret ? sessions(hub).viewerOf(secret, from) : null, hasCookie: secret !== undefined };
 }
 
-function requireToken(hub: Hub, token: string, from: () => string): Viewer {
-  const viewer = credentials(hub).viewerOfToken(token, from);
+function requireToken(hub: Hub, token: string): Viewer {
+  const viewer = apiTokens(hub).viewerOf(token);
   if (!viewer) {
     const headers = { 'www-authenticate': 'Bearer realm="Content Hub", error="invalid_token"' };
     throw new HttpError(401, 'This API token is unknown, has expired or was revoked.', { headers });
@@ -57,7 +58,7 @@ export async function signIn(hub: Hub, values: Record<string, unknown>, address:
     const { id, username: name, disabledAt } = account;
     if (disabledAt !== null) throw new HttpError(403, 'This account is disabled. Ask an administrator.');
     audit(hub, 'session.created', { id, name, address });
-    return { account, session: credentials(hub).startSession(id, address) };
+    return { account, session: sessions(hub).start(id, address) };
   });
   if (!signedIn) throw new HttpError(401, 'Wrong name or password.');
   return signedIn.result;
@@ -67,7 +68,7 @@ export async function signIn(hub: Hub, values: Record<string, unknown>, address:
 export function signOut(hub: Hub, by: By): void {
   hub.db.write('sign out', () => {
     audit(hub, 'session.ended', by);
-    credentials(hub).endSession(by.viewer.credentialId);
+    sessions(hub).end(by.viewer.credentialId);
   });
 }
 

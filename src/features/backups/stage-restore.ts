@@ -10,7 +10,7 @@ import { type Db, openDatabase } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { sync, syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { settleRestoredJobs } from '../../platform/jobs/job-queue.ts';
-import { endAllSessions } from '../accounts/account-store.ts';
+import { endAllSessions } from '../accounts/credential-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import type { UploadRow } from '../attachments/attachment-store.ts';
 import { audit, COMMAND_LINE } from '../audit/audit.ts';

@@ -2,8 +2,9 @@ import { Readable } from 'node:stream';
 import { isoTime } from '../../platform/clock.ts';
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { sessionJson, tokenJson } from '../accounts/account-routes.ts';
-import { accountJson, credentials, invitations, type Account } from '../accounts/account-store.ts';
+import { accountJson, invitations, type Account } from '../accounts/account-store.ts';
 import { ownAccount } from '../accounts/change-account.ts';
+import { apiTokens, sessions, signInNetworks } from '../accounts/credential-store.ts';
 import { invitationJson } from '../accounts/invitation-list.ts';
 import { auditJson, auditRecords, type AuditRecord } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -26,10 +27,10 @@ const DRAFT_BATCH = 1;
 
 /** What the hub keeps of an account, by its name in the export; read by and by as it is asked for. */
 const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = {
-  sessions: (hub, { id }) => credentials(hub).sessionsOf(id).map(sessionJson),
-  signInNetworks: (hub, { id }) => credentials(hub).networksOf(id).map(({ network, seenAt }) =>
+  sessions: (hub, { id }) => sessions(hub).listOf(id).map(sessionJson),
+  signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(({ network, seenAt }) =>
     ({ network, lastUsedAt: isoTime(seenAt) })),
-  tokens: (hub, { id }) => credentials(hub).tokensOf(id).map(tokenJson),
+  tokens: (hub, { id }) => apiTokens(hub).listOf(id).map(tokenJson),
   invitations: (hub, { id }) => invitations(hub).listOf(id).map(invitationJson),
   sources: (hub, { id }) =>
     ownSources(hub, id).map((source) => sourceJson(hub, source, { isOwner: true, isFollowed: null })),

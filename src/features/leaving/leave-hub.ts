@@ -5,7 +5,8 @@ import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
-import { accounts, credentials, invitations, type Role } from '../accounts/account-store.ts';
+import { accounts, invitations, type Role } from '../accounts/account-store.ts';
+import { passwordLinks, revokeCredentials, signInNetworks } from '../accounts/credential-store.ts';
 import { checkPassword, confirmation, readConfirmation } from '../accounts/passwords.ts';
 import { leavers, type Leaver, type Thing } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -40,10 +41,10 @@ export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By
 /** In a transaction. */
 function depart(hub: Hub, id: number, role: Role): void {
   const name = `left:${randomBytes(4).toString('hex')}`; // nobody can join under a name with a colon
-  credentials(hub).removeAllOf(id);
-  credentials(hub).forgetNetworks(id);
+  revokeCredentials(hub, id);
+  signInNetworks(hub).removeOf(id);
   invitations(hub).removeOf(id);
-  if (role === 'admin') credentials(hub).removeAllLinks();
+  if (role === 'admin') passwordLinks(hub).removeAll();
   accounts(hub).depart(id, name);
   beginRemoval(hub, id);
   audit(hub, 'account.deleted', { id: null, name, address: null }, { kind: 'account', id: null, name });

@@ -1,0 +1,197 @@
+import { DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
+import { isStorageTrouble } from '../../platform/db/open-database.ts';
+import { networksOf } from '../../platform/http/call-handler.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { hashSecret, newSecret, TOKEN_PREFIX } from '../../platform/secrets.ts';
+import { store, type StoreHub } from '../hub/hub.ts';
+
+/** A session ends when it is not used for so long, and after the longer time in any case. */
+export const SESSION_LIFETIME = 30 * DAY;
+export const SESSION_MAX = 180 * DAY;
+export const PASSWORD_LINK_LIFETIME = HOUR;
+
+/** Uses are noted once in so long. */
+const USE_NOTED = 10 * MINUTE;
+/** Networks that are remembered of an account. */
+const NETWORKS = 20;
+
+export const TOKEN_SCOPES = ['read', 'write', 'admin'] as const;
+export type TokenScope = (typeof TOKEN_SCOPES)[number];
+type Used = { createdAt: number; seenAt: number | null };
+export type ApiToken = Used & { id: number; name: string; scope: TokenScope; expiresAt: number | null };
+export type NewToken = ApiToken & { token: string };
+export type Session = Used & { id: number; expiresAt: number; address: string | null };
+
+type ViewerRow = Omit<Viewer, 'via'> & { seenAt: number | null };
+const VIEWER = 'a.id, a.username, a.display_name AS displayName';
+const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
+const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
+
+/** Where accounts have signed in: failures elsewhere keep nobody out there. */
+export const signInNetworks = store(({ db, clock }) => {
+  const select = db.prepare<[number, string], { seenAt: number }>('known network',
+    'SELECT seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? AND network = ?');
+  const upsert = db.prepare<[number, string, number]>('remember network', `
+    INSERT INTO sign_in_networks (account_id, network, seen_at) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET seen_at = excluded.seen_at`);
+  const keepLatest = db.prepare<[{ id: number; kept: number }]>('forget networks', `
+    DELETE FROM sign_in_networks WHERE account_id = @id AND network NOT IN
+      (SELECT network FROM sign_in_networks WHERE account_id = @id ORDER BY seen_at DESC LIMIT @kept)`);
+  const selectOf = db.prepare<[number], { network: string; seenAt: number }>('networks of account',
+    'SELECT network, seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? ORDER BY seen_at');
+
+  return {
+    has: (accountId: number, network: string): boolean => select.get(accountId, network) !== undefined,
+    remember(accountId: number, address: string): void {
+      upsert.run(accountId, networksOf(address)[0], clock());
+      keepLatest.run({ id: accountId, kept: NETWORKS });
+    },
+    listOf: (accountId: number): { network: string; seenAt: number }[] => selectOf.all(accountId),
+    removeOf: (accountId: number): void => void keepLatest.run({ id: accountId, kept: 0 }),
+  };
+});
+
+/** The viewer of a row. `note` writes down that the credential was used, where that is worth it. */
+function viewerOf({ seenAt, ...row }: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
+  const viewer = { ...row, via };
+  if (seenAt !== null && !hasPassed(seenAt, USE_NOTED, now)) return viewer;
+  try {
+    note();
+  } catch (error) {
+    if (!isStorageTrouble(error)) throw error; // a disk that cannot be written keeps nobody out
+  }
+  return viewer;
+}
+
+/** Sessions of browsers. */
+export const sessions = store((hub) => {
+  const { db, clock } = hub;
+  const select = db.prepare<[string, number], ViewerRow>('session', `
+    SELECT ${VIEWER}, a.role, s.id AS credentialId, s.seen_at AS seenAt
+      FROM sessions s JOIN accounts a ON a.id = s.account_id
+     WHERE s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`);
+  const insert = db.prepare<[number, string, number, number, string | null, number]>('create session', `
+    INSERT INTO sessions (account_id, token_hash, created_at, seen_at, address, expires_at) VALUES (?, ?, ?, ?, ?, ?)`);
+  const renew = db.prepare<[{ id: number; now: number; address: string }]>('renew session', `
+    UPDATE sessions SET seen_at = @now, address = @address,
+           expires_at = min(@now + ${SESSION_LIFETIME}, created_at + ${SESSION_MAX}) WHERE id = @id`);
+  const remove = db.prepare<[number]>('end session', 'DELETE FROM sessions WHERE id = ?');
+  const removeOthers = db.prepare<[number, number]>('end other sessions',
+    'DELETE FROM sessions WHERE account_id = ? AND id <> ?');
+  const removeExpired = db.prepare<[number, number]>('remove expired sessions',
+    'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)');
+  const selectOf = db.prepare<[number, number], Session>('sessions of account', `
+    SELECT id, address, ${USED} FROM sessions WHERE account_id = ? AND expires_at > ? ORDER BY id`);
+
+  return {
+    /** Null where there is none. `from`: the client's address, asked for when it is to be noted. */
+    viewerOf(secret: string, from: () => string): Viewer | null {
+      const now = clock();
+      const row = select.get(hashSecret(secret), now);
+      if (!row) return null;
+      return viewerOf(row, 'session', now, () => renew.run({ id: row.credentialId, now, address: from() }));
+    },
+
+    /** The secret for the cookie; it is not kept. The network of the address is remembered as the account's. */
+    start(accountId: number, address: string | null = null): string {
+      const secret = newSecret();
+      const now = clock();
+      insert.run(accountId, hashSecret(secret), now, now, address, now + SESSION_LIFETIME);
+      if (address) signInNetworks(hub).remember(accountId, address);
+      return secret;
+    },
+
+    /** Those that have not expired. */
+    listOf: (accountId: number): Session[] => selectOf.all(accountId, clock()),
+    end: (id: number): void => void remove.run(id),
+    /** Ends all sessions of the account but this one, and says how many. */
+    endOthers: (accountId: number, id: number): number => removeOthers.run(accountId, id).changes,
+    removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
+  };
+});
+
+/** API tokens of programs. */
+export const apiTokens = store(({ db, clock }) => {
+  const select = db.prepare<[string, number], ViewerRow>('api token', `
+    SELECT ${VIEWER}, iif(t.scope = 'admin', a.role, 'member') AS role, t.scope, t.id AS credentialId,
+           t.seen_at AS seenAt
+      FROM api_tokens t JOIN accounts a ON a.id = t.account_id
+     WHERE t.token_hash = ? AND (t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`);
+  const note = db.prepare<[number, number]>('note api token', 'UPDATE api_tokens SET seen_at = ? WHERE id = ?');
+  const insert = db.prepare<[number, string, string, TokenScope, number, number | null], ApiToken>(
+    'create api token', `
+    INSERT INTO api_tokens (account_id, name, token_hash, scope, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)
+    RETURNING id, name, scope, ${USED}`);
+  const selectOf = db.prepare<[number], ApiToken>('api tokens',
+    `SELECT id, name, scope, ${USED} FROM api_tokens WHERE account_id = ? ORDER BY id`);
+  const remove = db.prepare<[number, number]>('revoke api token',
+    'DELETE FROM api_tokens WHERE id = ? AND account_id = ?');
+  const removeOf = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
+
+  return {
+    /** Null where there is none. */
+    viewerOf(token: string): Viewer | null {
+      const now = clock();
+      const row = select.get(hashSecret(token), now);
+      return row ? viewerOf(row, 'token', now, () => note.run(now, row.credentialId)) : null;
+    },
+
+    /** The token's value is in the answer and nowhere else. */
+    create(accountId: number, name: string, scope: TokenScope, expiresAt: number | null): NewToken {
+      const token = TOKEN_PREFIX + newSecret();
+      const row = insert.get(accountId, name, hashSecret(token), scope, clock(), expiresAt);
+      if (!row) throw new Error('api token was not created');
+      return { ...row, token };
+    },
+
+    listOf: (accountId: number): ApiToken[] => selectOf.all(accountId),
+    revoke: (id: number, accountId: number): void => void remove.run(id, accountId),
+    revokeAllOf: (accountId: number): void => void removeOf.run(accountId),
+  };
+});
+
+/** Links by which people choose a new password, one for an account. */
+export const passwordLinks = store(({ db, clock }) => {
+  const upsert = db.prepare<[number, string, number]>('create password link', `
+    INSERT INTO password_links (account_id, token_hash, expires_at) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET token_hash = excluded.token_hash, expires_at = excluded.expires_at`);
+  const select = db.prepare<[string, number], { accountId: number }>('password link',
+    'SELECT account_id AS accountId FROM password_links WHERE token_hash = ? AND expires_at > ?');
+  const removeOf = db.prepare<[number]>('remove password link', 'DELETE FROM password_links WHERE account_id = ?');
+  const removeAll = db.prepare<[]>('remove all password links', 'DELETE FROM password_links');
+  const removeExpired = db.prepare<[number, number]>('remove expired password links', `
+    DELETE FROM password_links WHERE account_id IN
+      (SELECT account_id FROM password_links WHERE expires_at <= ? LIMIT ?)`);
+
+  return {
+    /** In the place of an older one; its token is not kept. */
+    create(accountId: number): { token: string; expiresAt: number } {
+      const [token, expiresAt] = [newSecret(), clock() + PASSWORD_LINK_LIFETIME];
+      upsert.run(accountId, hashSecret(token), expiresAt);
+      return { token, expiresAt };
+    },
+
+    /** The id of the account that a link is for; undefined for an unknown, used or expired one. */
+    accountOf: (token: string): number | undefined => select.get(hashSecret(token), clock())?.accountId,
+    removeOf: (accountId: number): void => void removeOf.run(accountId),
+    /** Whoever they are for. */
+    removeAll: (): void => void removeAll.run(),
+    removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
+  };
+});
+
+/** From now on nothing proves to be the account: no session, token or link. */
+export function revokeCredentials(hub: StoreHub, accountId: number): void {
+  sessions(hub).endOthers(accountId, 0);
+  apiTokens(hub).revokeAllOf(accountId);
+  passwordLinks(hub).removeOf(accountId);
+}
+
+/**
+ * In a database that was restored: whoever signed out since must not be signed in again, and no link for a password
+ * work twice. Returns how many sessions ended.
+ */
+export function endAllSessions({ db }: Pick<StoreHub, 'db'>): number {
+  db.exec('DELETE FROM password_links');
+  return db.prepare<[]>('end all sessions', 'DELETE FROM sessions').run().changes;
+}
