@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { accounts } from '../src/features/accounts/account-store.ts';
 import { passwords } from '../src/features/accounts/passwords.ts';
+import { MINUTE } from '../src/platform/clock.ts';
 import { sendJson } from './support/accounts.ts';
 import { createClient } from './support/client.ts';
 import { startHub } from './support/hub.ts';
@@ -78,6 +79,14 @@ test('a network of IPv6 is no crowd of strangers: 20 guesses from a /56, 40 from
   assert.equal(await admitted((n) => `2001:db8:1:2::${n + 1}`), 10, 'one /64');
   assert.equal(await admitted((n) => `2001:db8:2:${n.toString(16)}::1`), 20, '60 of the 256 /64 of a /56');
   assert.equal(await admitted((n) => `2001:db8:3:${(n * 256).toString(16)}::1`), 40, '60 of the 256 /56 of a /48');
+});
+
+test('whom a larger network’s guesses keep waiting has not guessed', async (t) => {
+  const { hub, guess } = await hubBehindProxy(t);
+  for (let n = 0; n < 20; n++) assert.equal(await guess(`name${n}`, `2001:db8:1:${n % 2}::1`), 401);
+  for (let n = 0; n < 15; n++) assert.equal(await guess(`name${n}`, '2001:db8:1:2::1'), 429, 'the /56 has had its 20');
+  hub.passTime(MINUTE);
+  for (let n = 0; n < 2; n++) assert.equal(await guess(`name${n}`, '2001:db8:1:2::1'), 401, 'its next two');
 });
 
 test('the hub remembers the 20 addresses of an account where it signed in last', async (t) => {

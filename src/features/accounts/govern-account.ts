@@ -1,7 +1,7 @@
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import { actorOf, audit, type Actor, type By } from '../audit/audit.ts';
-import { takeTurn, type Hub } from '../hub/hub.ts';
+import { takeTurns, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { accounts, invitations, publicPart, type Account, type Role } from './account-store.ts';
 import { passwordLinks, revokeCredentials, sessions } from './credential-store.ts';
@@ -83,7 +83,7 @@ function requireLink(hub: Hub, token: string): Account {
 
 /** Sets the new password and signs in; every other session, all tokens and the link itself end. 410, 422, 429. */
 export async function choosePassword(hub: Hub, token: string, values: Values, address: string): Promise<SignedIn> {
-  for (const [limit, network] of byNetwork(JOIN_LIMIT, address)) takeTurn(hub, limit, network);
+  takeTurns(hub, byNetwork(JOIN_LIMIT, address));
   requireLink(hub, token);
   const input = createInput(values);
   const password = input.secret('password', PASSWORD_MIN, PASSWORD_MAX);

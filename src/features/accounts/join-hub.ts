@@ -2,7 +2,7 @@ import { HOUR, MINUTE } from '../../platform/clock.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import { actorOf, audit, THE_HUB, type Actor, type By } from '../audit/audit.ts';
-import { takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
+import { takeTurns, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import type { Config } from '../hub/read-config.ts';
 import { accounts, invitations, type Invitation, type NewInvitation, type Role } from './account-store.ts';
@@ -77,7 +77,7 @@ export function findInvitation(hub: Hub, token: string): Invitation | undefined 
 export async function joinHub(
   hub: Hub, token: string, values: Record<string, unknown>, address: string,
 ): Promise<SignedIn> {
-  for (const [limit, network] of byNetwork(JOIN_LIMIT, address)) takeTurn(hub, limit, network);
+  takeTurns(hub, byNetwork(JOIN_LIMIT, address));
   requireInvitation(hub, token);
   const { password, ...name } = readJoin(values);
   if (accounts(hub).findByName(name.username)) throw nameTaken();

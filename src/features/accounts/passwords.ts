@@ -7,7 +7,7 @@ import { HttpError } from '../../platform/http/reply.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { hashSecret } from '../../platform/secrets.ts';
 import type { By } from '../audit/audit.ts';
-import { limits, metLimit, once, takeTurn, type Hub, type StoreHub } from '../hub/hub.ts';
+import { metLimit, once, takeTurns, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { accounts, publicPart, type Account, type AccountWithHash } from './account-store.ts';
 import { signInNetworks } from './credential-store.ts';
@@ -66,8 +66,7 @@ export async function checkPassword<T>(
   hub: Hub, attempt: Attempt, act: (account: Account) => T,
 ): Promise<{ result: T } | undefined> {
   const { taken, who } = limitsOf(hub, attempt);
-  for (const [limit, key] of taken) takeTurn(hub, limit, key);
-  const refund = (): void => taken.forEach(([limit, key]) => limits(hub).refund(limit, key));
+  const giveBack = takeTurns(hub, taken);
   try {
     for (let round = 0; round < ROUNDS; round++) {
       const account = accounts(hub).findByName(attempt.username);
@@ -77,12 +76,12 @@ export async function checkPassword<T>(
       const newHash = toHash === undefined ? undefined : await passwords(hub).hash(toHash);
       const done = whileUnchanged(hub, account, newHash, act);
       if (done === undefined) continue;
-      refund();
+      giveBack();
       return done;
     }
     return undefined;
   } catch (refusal) {
-    refund(); // the password was right, or nobody has looked at it
+    giveBack(); // the password was right, or nobody has looked at it
     throw refusal;
   }
 }

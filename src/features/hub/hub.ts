@@ -73,8 +73,22 @@ export const limits = store(({ db, clock }) => createRateLimitStore(db, clock));
 
 /** Counts one try of `who` against a limit, or throws 429. */
 export function takeTurn(hub: StoreHub, limit: NamedLimit, who: string): void {
-  const wait = limits(hub).take(limit, who);
-  if (wait > 0) throw metLimit(hub, limit.name, wait / SECOND);
+  takeTurns(hub, [[limit, who]]);
+}
+
+/** Counts one try against each of these limits and returns what gives it back; throws 429, and then none is counted. */
+export function takeTurns(hub: StoreHub, wanted: (readonly [NamedLimit, who: string])[]): () => void {
+  const taken: typeof wanted = [];
+  const giveBack = (): void => taken.forEach(([limit, who]) => limits(hub).refund(limit, who));
+  for (const [limit, who] of wanted) {
+    const wait = limits(hub).take(limit, who);
+    if (wait > 0) {
+      giveBack();
+      throw metLimit(hub, limit.name, wait / SECOND);
+    }
+    taken.push([limit, who]);
+  }
+  return giveBack;
 }
 
 /** Counts a request that meets a limit and returns its refusal; `seconds` until it is worth trying again. */
