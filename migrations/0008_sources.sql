@@ -33,6 +33,7 @@ CREATE TABLE feeds (
   site_url      TEXT,
   description   TEXT,
   credentials   TEXT,                -- its origin and what to tell it (HTTP Basic), sealed; NULL: no password
+  had_password  INTEGER NOT NULL DEFAULT 0 CHECK (had_password IN (0, 1)), -- its posts come from behind one
   etag          TEXT,
   last_modified TEXT,
   ttl           INTEGER,             -- ms; what the document itself asks to wait between requests

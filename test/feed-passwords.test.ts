@@ -155,7 +155,7 @@ test('a feed behind a password is nobody else’s source, whoever follows the sa
   assert.equal((await bob.get(`/api/sources/${own.id}`)).status, 404);
 });
 
-test('a password is given, replaced and taken back later; giving one makes the source private', async (t) => {
+test('a password is given, replaced and taken back later; giving one makes the source private for good', async (t) => {
   const { hub, feed, origin, ada, url, follow, stored } = await guardedFeed(t);
   const inside = feed.handler;
   feed.handler = serving(() => rss('Owls', [{ guid: 'a' }]));
@@ -171,6 +171,9 @@ test('a password is given, replaced and taken back later; giving one makes the s
   assert.notEqual(stored(id), null, 'empty fields change nothing');
   const taken = (await ada.patch(`/api/sources/${id}`, { username: null, password: null })).json<SourceShown>();
   assert.deepEqual([taken.visibility, taken.hasPassword, stored(id)], ['private', false, null]);
+  const opened = await ada.patch(`/api/sources/${id}`, { visibility: 'public' });
+  assert.equal(opened.status, 422, 'what came from behind a password stays with its owner');
+  assert.match((await ada.page(`/sources/${id}`)).text, /posts were read with a user name and password/);
   assert.equal((await ada.form(`/sources/${id}`, { title: 'Owls', username: NAME, password: PASSWORD })).status, 303);
   assert.notEqual(stored(id), null);
   assert.equal((await ada.form(`/sources/${id}`, { forget: '1' })).status, 303);

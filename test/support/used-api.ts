@@ -130,9 +130,9 @@ export async function useSources({ hub, ada, bob, feedUrl, call }: Used) {
   await call(ada, 'GET /api/sources/{id}', { id: hook.id });
   const change = { title: 'A blog', paused: false };
   const known = { username: 'ada', password: 'secret', visibility: 'private' };
-  await call(ada, 'PATCH /api/sources/{id}', { id: feed.id, body: { ...change, ...known } });
-  const unknown = { username: null, password: null, visibility: 'public' };
-  await call(ada, 'PATCH /api/sources/{id}', { id: feed.id, body: { ...change, ...unknown } });
+  const unknown = { username: null, password: null };
+  for (const body of [known, unknown]) await call(bob, 'PATCH /api/sources/{id}', { id: hook.id + 2, body });
+  await call(ada, 'PATCH /api/sources/{id}', { id: feed.id, body: { ...change, visibility: 'public' } });
   await call(ada, 'POST /api/sources/{id}/sync', { id: feed.id });
   await call(bob, 'PUT /api/sources/{id}/follow', { id: feed.id });
   await call(ada, 'POST /api/sources/{id}/webhook/rotate', { id: hook.id });

@@ -135,12 +135,12 @@ export function readPassword(input: Input): FeedPassword | null | undefined {
   return { username: username ?? '', password: password ?? '' };
 }
 
-/** Who may see it; what is behind a password never is for everyone. */
-export function readVisibility(input: Input, hasPassword: boolean): Visibility | undefined {
+/** Who may see it; what is, or came, from behind a password never is for everyone. */
+export function readVisibility(input: Input, hadPassword: boolean): Visibility | undefined {
   const visibility = input.optionalChoice('visibility', VISIBILITIES);
-  const isOpen = hasPassword && visibility === 'public';
-  if (isOpen) input.refuse('visibility', 'must be private: the feed is behind a password.');
-  return hasPassword ? 'private' : visibility;
+  const isOpen = hadPassword && visibility === 'public';
+  if (isOpen) input.refuse('visibility', 'must be private: the feed is, or was, behind a password.');
+  return hadPassword ? 'private' : visibility;
 }
 
 function readKind(values: Record<string, unknown>): SourceKind {

@@ -44,11 +44,10 @@ function readChange(source: Source, values: Record<string, unknown>): Change {
   const input = createInput(values);
   const password = readPassword(input);
   if (password && source.kind !== 'feed') input.refuse('username', 'applies only to feeds.');
-  const hasPassword = password === undefined ? source.hasPassword === 1 : password !== null;
   const change = {
     password,
     title: values['title'] === undefined ? undefined : input.text('title', { max: TITLE_MAX }),
-    visibility: readVisibility(input, hasPassword),
+    visibility: readVisibility(input, Boolean(password) || source.hadPassword === 1),
     paused: input.optionalFlag('paused'),
   };
   input.done();

@@ -183,7 +183,7 @@ function ownerPanel({ source, isSyncing, webhook, problem }: SourceDetail): Html
     <form method="post" action="/sources/${source.id}" class="stack">
       ${problem && formProblem(problem)}
       <label>Title <input name="title" value="${source.title}" required maxlength="200"></label>
-      ${source.hasPassword ? keptPassword() : visibilityChoice(source.visibility)}
+      ${source.hadPassword ? staysPrivate(source) : visibilityChoice(source.visibility)}
       ${source.kind === 'feed' && passwordFields('', source.hasPassword
         ? 'leave empty to keep the current one' : 'if the feed requires one; only you can then read its posts')}
       <button>Save</button>
@@ -197,9 +197,11 @@ function ownerPanel({ source, isSyncing, webhook, problem }: SourceDetail): Html
 </section>`;
 }
 
-function keptPassword(): Html {
-  return html`
-      <p>The hub signs in to this feed with a user name and password, so only you can read its posts.</p>`;
+function staysPrivate({ hasPassword }: Source): Html {
+  return hasPassword
+    ? html`<p>The hub signs in to this feed with a user name and password, so only you can read its posts.</p>`
+    : html`<p>These posts were read with a user name and password, so only you can read them. If everyone can read the
+        feed now and you want to share it, delete this source and add the feed again.</p>`;
 }
 
 function syncFacts({ feedUrl, state, lastSuccessAt, nextSyncAt }: Source, isSyncing: boolean): Html {

@@ -31,7 +31,8 @@ export type Source = {
   feedUrl: string | null;
   siteUrl: string | null;
   description: string | null;
-  hasPassword: number; // 1: a feed behind a password, which is always private
+  hasPassword: number; // 1: a feed behind a password
+  hadPassword: number; // 1: it is or was behind one, and so always private
   /** Random; the ids of its feed and posts in other programs are derived from it. */
   idSeed: string;
 };
@@ -62,7 +63,7 @@ const SELECT = `
          s.state_reason AS stateReason, s.next_sync_at AS nextSyncAt, s.last_sync_at AS lastSyncAt,
          s.last_success_at AS lastSuccessAt, s.created_at AS createdAt, s.updated_at AS updatedAt,
          f.url AS feedUrl, f.site_url AS siteUrl, f.description, f.credentials IS NOT NULL AS hasPassword,
-         s.id_seed AS idSeed
+         f.had_password AS hadPassword, s.id_seed AS idSeed
     FROM sources s LEFT JOIN feeds f ON f.source_id = s.id
    WHERE s.removed_at IS NULL`;
 

@@ -85,8 +85,9 @@ export const syncState = store(({ db, clock }) => {
      WHERE s.id = ? AND f.url = ? AND other.removed_at IS NULL`);
   const move = db.prepare<[string, string, number]>('move feed',
     'UPDATE feeds SET url = ?, host = ?, etag = NULL, last_modified = NULL, body_hash = NULL WHERE source_id = ?');
-  const setCredentials = db.prepare<[string | null, number]>('keep credentials of feed',
-    'UPDATE feeds SET credentials = ? WHERE source_id = ?');
+  const setCredentials = db.prepare<[{ id: number; credentials: string | null }]>('keep credentials of feed', `
+    UPDATE feeds SET credentials = @credentials, had_password = iif(@credentials IS NULL, had_password, 1)
+     WHERE source_id = @id`);
   const selectCredentials = db.prepare<[string, number], StoredCredentials>('unsealed credentials of feeds',
     'SELECT source_id AS sourceId, credentials FROM feeds WHERE credentials LIKE ? LIMIT ?');
   // Left to itself, SQLite sorts the whole table once ANALYZE has told it that nearly every row is in the index.
@@ -124,7 +125,7 @@ export const syncState = store(({ db, clock }) => {
     /** When the feed that is most behind and not paused last succeeded, or was added; undefined without feeds. */
     mostBehindSince: (): number | undefined => mostBehind.get()?.at,
     planNext: (sourceId: number, at: number): void => void plan.run(at, sourceId),
-    keepCredentials: (sourceId: number, sealed: string | null): void => void setCredentials.run(sealed, sourceId),
+    keepCredentials: (id: number, credentials: string | null): void => void setCredentials.run({ id, credentials }),
     credentialsBeginningWith: (prefix: string, limit: number): StoredCredentials[] =>
       selectCredentials.all(`${prefix}%`, limit),
     keepValidators: (sourceId: number, { etag, lastModified, bodyHash }: Validators): void =>
