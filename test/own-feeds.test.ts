@@ -36,7 +36,7 @@ test('the hub knows itself by its public host and port, and by the addresses and
   ] as const) assert.equal(isOwn(env, url, address), expected, `${JSON.stringify(env)} ${url} ${address}`);
 });
 
-test('an address that leads to the hub itself is refused as a source, also by a redirect or a page, and never asked', async (t) => {
+test('an address that leads to the hub itself is refused as a source, also by a redirect, a page or an import, and never asked', async (t) => {
   const own = await startOrigin(t, FEED);
   const hub = await startHub(t, { PORT: String(own.port) });
   const page = `<link rel="alternate" type="application/rss+xml" href="${own.url}/feed">`;
@@ -55,4 +55,10 @@ test('an address that leads to the hub itself is refused as a source, also by a 
   }
   assert.equal((await add(`${origin.url}/feed`)).status, 201);
   assert.equal(own.requests.length, 0);
+
+  const own127 = [`http://localhost:${own.port}/a`, `${own.url}/posts.atom`, `http://0.0.0.0:${own.port}/`];
+  const body = `<opml version="2.0"><body>${own127.map((url) => `<outline xmlUrl="${url}"/>`).join('')}</body></opml>`;
+  const imported = await ada.send('POST', '/api/sources/import', { body, headers: { 'content-type': 'text/x-opml' } });
+  const refused = own127.map((url) => ({ url, reason: 'is this hub itself' }));
+  assert.deepEqual(imported.json(), { added: 0, alreadyFollowed: 0, leftOut: 0, refused });
 });

@@ -14,6 +14,12 @@ export function leadsHere(config: Config, url: URL, addresses: readonly string[]
   return portOf(url) === config.port && addresses.some((address) => listensAt(config.host, address));
 }
 
+/** The same as far as the URL itself tells, before any name is looked up. */
+export function saysItLeadsHere(config: Config, url: URL): boolean {
+  const name = url.hostname.replace(/^\[|\]$/g, '');
+  return leadsHere(config, url, name === 'localhost' ? ['127.0.0.1', '::1'] : isIP(name) === 0 ? [] : [name]);
+}
+
 function nameOf({ hostname }: URL): string {
   return hostname.replace(/\.$/, '');
 }

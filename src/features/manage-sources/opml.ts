@@ -5,6 +5,7 @@ import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
 import { attributeOf, childOf, parseXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { audit, type By } from '../audit/audit.ts';
+import { saysItLeadsHere } from '../feeds/own-address.ts';
 import { throttled, type Hub } from '../hub/hub.ts';
 import { sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
 import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-source.ts';
@@ -43,7 +44,7 @@ export async function importOpml(hub: Hub, document: string, by: By): Promise<Im
     const detail = `This OPML document has ${outlines.length} feeds; at most ${MAX_OUTLINES} can be imported at once.`;
     throw new HttpError(422, detail);
   }
-  const waiting = outlines.map(toCandidate);
+  const waiting = outlines.map((outline) => toCandidate(hub, outline));
   const result: ImportResult = { added: 0, alreadyFollowed: 0, leftOut: 0, refused: [] };
   await throttled(hub)('import opml', (limit) => {
     by.recheck();
@@ -56,11 +57,12 @@ export async function importOpml(hub: Hub, document: string, by: By): Promise<Im
   return result;
 }
 
-function toCandidate({ url: typed, title }: Outline): Candidate {
+function toCandidate({ config }: Hub, { url: typed, title }: Outline): Candidate {
   const refused = typed.slice(0, 200);
   if (typed.length > ADDRESS_MAX) return { refused, reason: `is longer than ${ADDRESS_MAX} characters` };
   const url = feedAddress(typed);
   if (!url) return { refused, reason: 'is not an http or https address' };
+  if (saysItLeadsHere(config, new URL(url))) return { refused, reason: 'is this hub itself' };
   return { url, title: excerpt(title ?? new URL(url).host, TITLE_MAX) };
 }
 
