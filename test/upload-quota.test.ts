@@ -165,6 +165,20 @@ test('six uploads of an account may come in at once; another one is told to come
   await waitUntil('its place is free', async () => (await addFiles(hub, ada.client, id, [text('a.txt', 1)])).status === 201);
 });
 
+test('a post has a hundred files at most', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('root');
+  const ada = await writer(hub, 'ada');
+  const { id } = await writePost(hub, ada);
+  const ten = Array.from({ length: 10 }, (_, n) => text(`${n}.txt`, 1));
+  for (let n = 0; n < 10; n++) assert.equal((await addFiles(hub, ada.client, id, ten)).status, 201);
+
+  const refused = await addFiles(hub, ada.client, id, [text('x.txt', 1)]);
+  assert.deepEqual([refused.status, refused.json<{ detail: string }>().detail], [422, 'A post may have at most 100 files.']);
+  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM attachments'), 100);
+  assertFilesMatchRows(hub);
+});
+
 test('files that an administrator adds count for the owner of the source', async (t) => {
   const hub = await startHub(t, hubWithQuota);
   const root = await writer(hub, 'root');

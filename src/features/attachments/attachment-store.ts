@@ -92,6 +92,9 @@ export const attachments = store((hub) => {
     find: (id: number): Attachment | undefined => sql.find.get(id),
     /** Of all these posts, each post's in order. */
     ofPosts: (postIds: number[]): Attachment[] => sql.ofPosts.all(JSON.stringify(postIds)),
+    /** How many each of these posts has, by its id; none where it has none. */
+    countsOfPosts: (postIds: number[]): Map<number, number> =>
+      new Map(sql.countsOfPosts.all(JSON.stringify(postIds)).map(({ postId, files }) => [postId, files])),
 
     /**
      * Names the files as attachments of the post, in the caller's transaction. Returns their ids. A verdict settles
@@ -138,6 +141,9 @@ function prepareAttachments(db: Db) {
       SELECT ${columns('a.media_type', 'a.bytes')}
         FROM attachments a LEFT JOIN uploads u ON u.sha256 = a.sha256
        WHERE a.post_id IN (SELECT value FROM json_each(?)) ORDER BY a.post_id, a.kind, a.position`),
+    countsOfPosts: db.prepare<[string], { postId: number; files: number }>('number of attachments of posts', `
+      SELECT post_id AS postId, COUNT(*) AS files FROM attachments
+       WHERE post_id IN (SELECT value FROM json_each(?)) GROUP BY post_id`),
     lastPosition: db.prepare<[number], { position: number | null }>('last attachment',
       'SELECT MAX(position) AS position FROM attachments WHERE post_id = ?'),
     attach: db.prepare<[AttachUpload], { id: number }>('attach upload', `

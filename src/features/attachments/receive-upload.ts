@@ -3,7 +3,7 @@ import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { MULTIPART_SHAPE, readMultipart, type MultipartLimits } from '../../platform/http/read-multipart.ts';
 import { byteSize } from '../../platform/http/html.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import type { Hub } from '../hub/hub.ts';
+import { metLimit, type Hub } from '../hub/hub.ts';
 import { attachments, uploads, type NewUpload } from './attachment-store.ts';
 import { RefusedFile } from './recognise-images.ts';
 import { cleanFilename, startRecognition } from './recognise-file.ts';
@@ -144,9 +144,13 @@ export function bytesLeft(hub: Hub, accountId: number): number {
   return hub.config.uploadQuotaBytes - uploads(hub).usageOf(accountId);
 }
 
+/** As many as are taken of a feed's post: who opens a post is shown all of them. */
+const FILES_OF_POST = 100;
+
 /**
  * Names kept files as attachments of a post, in the caller's transaction; returns their ids. 422 when they do not fit
- * into the owner's quota or are known to be infected; 503 when older files with the same bytes have just been removed.
+ * into the owner's quota, are too many or are known to be infected; 503 when older files with the same bytes have just
+ * been removed.
  */
 export function attachFiles(hub: Hub, postId: number, ownerId: number, files: NewUpload[]): number[] {
   if (files.length === 0) return [];
@@ -156,6 +160,9 @@ export function attachFiles(hub: Hub, postId: number, ownerId: number, files: Ne
     throw new HttpError(503, 'Please send the file again.', { headers: { 'retry-after': '1' } });
   }
   const ids = attachments(hub).attach(postId, ownerId, files);
+  if ((attachments(hub).countsOfPosts([postId]).get(postId) ?? 0) > FILES_OF_POST) {
+    throw metLimit(hub, 'files-of-post', 0, `A post may have at most ${FILES_OF_POST} files.`);
+  }
   for (const { sha256, filename } of files) {
     const scan = uploads(hub).scanOf(sha256);
     if (scan === 'infected') throw infected(filename);

@@ -19,6 +19,7 @@ export const LIMITS = {
   'sync-now': [429, 'Synchronisations that one account asks for: 10 at once, then one a minute.'],
   'webhook-rate': [429, 'Events of one webhook: 10,000 at once, then 100 a second.'],
   'uploads-at-once': [429, 'Forms with files of one account that come in at once: 6.'],
+  'files-of-post': [422, 'Files of one post: 100.'],
   'free-space': [507, 'Uploads while the disk has less than 64 MiB left, or 5 % of a small one.'],
   'cache-fetches': [503, 'Remote files that are fetched or wait: 200, of one account’s sources 100, of one host 40.'],
   'connections': [503, 'Connections that are open at once: 2,000, and 100 from one address.'],

@@ -30,12 +30,12 @@ function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFe
   const about = source
     ? { id: sourceFeedId(source), title: source.title, homeUrl: `${baseUrl}/sources/${source.id}` }
     : { id: hubFeedId(hub), title: 'Content Hub', homeUrl: `${baseUrl}/` };
-  return { ...about, url: baseUrl + path, posts: posts(hub).whole(newest, fittingContents(newest)) };
+  return { ...about, url: baseUrl + path, posts: posts(hub).whole(newest, fittingContents(hub, newest)) };
 }
 
 /**
  * What an output feed is about. `url` is its own address, `homeUrl` that of the page with the same posts. The last of
- * very long posts come without their contents.
+ * very long posts, or of those with very many files, come without them.
  */
 export type OutputFeed = {
   id: string;

@@ -1,6 +1,7 @@
 import { cursorOf, isUnreadOnly, pageOf, readAfter, readCursor, readLimit } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { HubRequest, Viewer } from '../../platform/http/router.ts';
+import { attachments } from '../attachments/attachment-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { mayManage, maySeeSource, visibleSource, type Source } from '../sources/source-store.ts';
@@ -61,15 +62,20 @@ export function deletePostForGood(hub: Hub, id: number, by: By): Post {
   return post;
 }
 
-/** Bytes of contents in one answer, which with very long posts ends early. */
+/** Bytes of contents and files in one answer, which with very long posts ends early. */
 const ANSWER_BYTES = 512 * 1024;
 
 export type PostList = { items: Post[]; next: string | null };
 
-/** How many of these posts may give their contents to one answer: at least one. */
-export function fittingContents(posts: Post[]): number {
+/** What a file beside a post adds to an answer, about. */
+const FILE_BYTES = 512;
+
+/** How many of these posts may give their contents and files to one answer: at least one. */
+export function fittingContents(hub: StoreHub, posts: Post[]): number {
+  const files = attachments(hub).countsOfPosts(posts.map(({ id }) => id));
   let bytes = 0;
-  const fitting = posts.findIndex(({ contentBytes }) => (bytes += contentBytes) > ANSWER_BYTES);
+  const fitting = posts.findIndex(({ id, contentBytes }) =>
+    (bytes += contentBytes + FILE_BYTES * (files.get(id) ?? 0)) > ANSWER_BYTES);
   return fitting < 0 ? posts.length : Math.max(1, fitting);
 }
 
@@ -88,7 +94,7 @@ export function queryPosts(hub: Hub, { query, viewer }: HubRequest, { sourceId, 
   const ofSource = sourceId === undefined ? {} : { sourceId };
   const wanted = { viewerId: viewer?.id ?? null, limit: limit + 1, ...ofSource };
   const paged = (rows: Post[], cursor: (last: Post) => string): PostList =>
-    pageOf(rows, withContents ? Math.min(limit, fittingContents(rows)) : limit, cursor);
+    pageOf(rows, withContents ? Math.min(limit, fittingContents(hub, rows)) : limit, cursor);
   const typed = query.get('q') ?? '';
   if (!typed.trim()) {
     const after = readAfter(query, ['publishedAt', 'id']);

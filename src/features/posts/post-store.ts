@@ -164,7 +164,8 @@ export const posts = store((hub) => {
   }
 
   function whole(posts: Post[], contents = posts.length): WholePost[] {
-    const byPost = Map.groupBy(files.ofPosts(posts.map((post) => post.id)), (attachment) => attachment.postId);
+    const ids = posts.slice(0, contents).map(({ id }) => id);
+    const byPost = Map.groupBy(files.ofPosts(ids), (attachment) => attachment.postId);
     return posts.map((post, index) => {
       const contentHtml = index < contents ? reading.content.get(post.id)?.contentHtml ?? '' : '';
       return { ...post, contentHtml, attachments: byPost.get(post.id) ?? [] };
@@ -172,7 +173,7 @@ export const posts = store((hub) => {
   }
 
   return {
-    /** The posts with their attachments, the first `contents` of them with their contents too. */
+    /** The posts, the first `contents` of them with their contents and attachments. */
     whole,
 
     /** Whoever may not see the post must be kept from it by the caller. */

@@ -54,7 +54,7 @@ function requireUnchanged(hub: Hub, sourceId: number, updatedAt: number | undefi
 
 /** Reads the texts, before the transaction. */
 function prepareStep(hub: Hub, wanted: PostToMove[]): Step {
-  return wanted.slice(0, fittingContents(wanted)).map((post) => {
+  return wanted.slice(0, fittingContents(hub, wanted)).map((post) => {
     if (post.wasPublic === 1 && post.isPublic === 1 && post.ownerId !== post.wasOwnerId) return { post, terms: null };
     return { post, terms: searchableText(post, posts(hub).contentOf(post.id)) };
   });
