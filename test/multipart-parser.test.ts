@@ -1,7 +1,8 @@
 // Protects the multipart parser: boundaries, limits and refusals, and data kept to the byte.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createMultipartParser, readBoundary } from '../src/platform/http/multipart-parser.ts';
+import { readBoundary } from '../src/platform/http/multipart-headers.ts';
+import { createMultipartParser } from '../src/platform/http/multipart-parser.ts';
 import { HttpError } from '../src/platform/http/reply.ts';
 import {
   BOUNDARY, fieldHeaders, fileHeaders, LIMITS, readForm, readHowever, readOnlyPart, refusalOf, writeForm,

@@ -1682,7 +1682,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a file whose name comes only as filename* is a file',
-    file: 'src/platform/http/multipart-parser.ts',
+    file: 'src/platform/http/multipart-headers.ts',
     from: 'extended === undefined ? plain',
     to: 'extended !== undefined ? plain',
     test: 'test/multipart-headers.test.ts',

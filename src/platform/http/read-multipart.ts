@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import {
-  createMultipartParser, decodeField, type MultipartEvent, type ParserLimits, type PartHead, readBoundary,
-} from './multipart-parser.ts';
+import { decodeField, readBoundary, type PartHead } from './multipart-headers.ts';
+import { createMultipartParser, type MultipartEvent, type ParserLimits } from './multipart-parser.ts';
 import { HttpError } from './reply.ts';
 import type { BodyShare } from './router.ts';
 

@@ -1,0 +1,114 @@
+import { isUtf8 } from 'node:buffer';
+import { essenceOf, readParameters } from './headers.ts';
+import { HttpError } from './reply.ts';
+
+/*
+ * The headers of a multipart/form-data body and of its parts. As in `multipart-parser.ts`, no two readings of them are
+ * possible:
+ *
+ * - Lines end in CRLF. A bare CR or LF, a control character, a folded line, a space before the colon or bytes that are
+ *   not UTF-8 in the headers of a part are errors. So is a header or parameter that comes twice.
+ * - Every part needs `Content-Disposition: form-data` with a name, which may be empty; `name*` is ignored. Names are
+ *   UTF-8 with %22, %0D and %0A undone; a backslash stands for itself. `filename*`, which some programs send although
+ *   RFC 7578 §4.2 forbids it, wins over `filename` and is an error unless it is UTF-8 as RFC 8187 has it.
+ * - A Content-Transfer-Encoding other than 7bit, 8bit or binary is an error: nothing is decoded, nothing kept encoded.
+ */
+
+/** What the headers of a part say. Without a filename it is a field; `type` is as declared, unchecked. */
+export type PartHead = { name: string; filename: string | null; type: string };
+
+/** `headers`: header lines of one part. */
+export type HeadLimits = { headers: number; nameBytes: number; filenameBytes: number };
+
+const BCHARS = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/; // RFC 2046 §5.1.1
+const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00-\x08\x0a-\x1f\x7f]*)$/; // RFC 9110 §5.1, §5.5
+const EXTENDED = /^utf-8'[\w-]*'((?:%(?![01][0-9a-f]|7f)[0-9a-f]{2}|[!#$&+.^_`|~0-9a-z-])+)$/i; // RFC 8187 §3.2.1
+const IDENTITY_ENCODINGS = ['7bit', '8bit', 'binary'];
+const UTF8_NAMES = ['utf-8', 'utf8', 'us-ascii'];
+const DEFAULT_TYPE = 'text/plain'; // RFC 7578 §4.4
+
+/**
+ * The boundary named by a request's Content-Type header lines. 415 when they do not say multipart/form-data, 400 when
+ * the boundary is missing, given twice or not of the characters and length of RFC 2046, or the header comes twice.
+ */
+export function readBoundary(contentTypes: readonly string[]): string {
+  const [contentType = ''] = contentTypes;
+  if (contentTypes.length > 1) throw new HttpError(400, 'The request has more than one Content-Type.');
+  if (essenceOf(contentType) !== 'multipart/form-data') {
+    throw new HttpError(415, 'The body must be multipart/form-data.', { headers: { accept: 'multipart/form-data' } });
+  }
+  const boundary = readParameters(contentType.trim())?.parameters.get('boundary');
+  if (boundary === undefined) throw new HttpError(400, 'The Content-Type does not name one boundary.');
+  if (!BCHARS.test(boundary)) {
+    throw new HttpError(400, 'The boundary must have 1 to 70 of the characters that RFC 2046 allows.');
+  }
+  return boundary;
+}
+
+/** Reads the header lines of a part, without the empty one. 400 for what is malformed, 413 for what is too much. */
+export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
+  const headers = readHeaders(block, limits.headers);
+  const encoding = headers.get('content-transfer-encoding') ?? 'binary';
+  if (!IDENTITY_ENCODINGS.includes(encoding.toLowerCase())) {
+    throw new HttpError(400, 'A part has a Content-Transfer-Encoding. Files and fields must be sent as they are.');
+  }
+  const { name, filename } = readDisposition(headers.get('content-disposition'));
+  requireLength('The name of a field', name, limits.nameBytes);
+  requireLength('The name of a file', filename ?? '', limits.filenameBytes);
+  return { name, filename, type: headers.get('content-type') || DEFAULT_TYPE };
+}
+
+/** The text of a field, `type` being what its part declares. 400 unless it is UTF-8, said or unsaid. */
+export function decodeField(name: string, type: string, bytes: Buffer): string {
+  const charset = readParameters(type)?.parameters.get('charset') ?? 'utf-8';
+  if (!UTF8_NAMES.includes(charset.toLowerCase()) || !isUtf8(bytes)) {
+    throw new HttpError(400, `The field "${name}" is not UTF-8 text.`);
+  }
+  return bytes.toString('utf8');
+}
+
+function readHeaders(block: Buffer, limit: number): Map<string, string> {
+  if (!isUtf8(block)) throw new HttpError(400, 'The headers of a part are not valid UTF-8.');
+  const lines = block.toString('utf8').split('\r\n', limit + 1);
+  if (lines.length > limit) throw new HttpError(413, `A part may have at most ${limit} headers.`);
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const found = LINE.exec(line);
+    if (!found) throw new HttpError(400, 'A part has a malformed header.');
+    const name = String(found[1]).toLowerCase();
+    if (headers.has(name)) throw new HttpError(400, `A part has the header ${name} twice.`);
+    headers.set(name, String(found[2]).trim());
+  }
+  return headers;
+}
+
+function readDisposition(header: string | undefined): { name: string; filename: string | null } {
+  const disposition = readParameters((header ?? '').replace(/;$/, '').trimEnd());
+  if (disposition?.value.toLowerCase() !== 'form-data') {
+    throw new HttpError(400, 'A part has no proper Content-Disposition (quotation marks in names are written %22).');
+  }
+  const { parameters } = disposition;
+  const name = parameters.get('name');
+  if (name === undefined) throw new HttpError(400, 'A part has no name.');
+  const [plain, extended] = [parameters.get('filename'), parameters.get('filename*')];
+  const filename = extended === undefined ? plain && unescapeName(plain) : decodeExtended(extended);
+  return { name: unescapeName(name), filename: filename ?? null };
+}
+
+/** A value of RFC 8187 in UTF-8, without control characters. */
+function decodeExtended(value: string): string {
+  try {
+    const encoded = EXTENDED.exec(value)?.[1];
+    if (encoded !== undefined) return decodeURIComponent(encoded);
+  } catch { /* its bytes are not UTF-8 */ }
+  throw new HttpError(400, 'The filename* of a part is not UTF-8 as RFC 8187 has it.');
+}
+
+/** Undoes exactly what browsers do to names (WHATWG HTML, multipart/form-data encoding algorithm). */
+function unescapeName(text: string): string {
+  return text.includes('%') ? text.replaceAll('%22', '"').replaceAll('%0D', '\r').replaceAll('%0A', '\n') : text;
+}
+
+function requireLength(what: string, text: string, limit: number): void {
+  if (Buffer.byteLength(text) > limit) throw new HttpError(413, `${what} may have at most ${limit} bytes.`);
+}
