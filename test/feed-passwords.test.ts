@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { sealFeedPasswords } from '../src/features/feeds/feed-passwords.ts';
 import { sources } from '../src/features/sources/source-store.ts';
+import { feedCredentials } from '../src/features/sources/feed-credentials-store.ts';
 import { syncState } from '../src/features/sources/sync-state-store.ts';
 import { DAY } from '../src/platform/clock.ts';
 import { rss, serving } from './support/feeds.ts';
@@ -41,7 +42,7 @@ async function guardedFeed(t: TestContext, hasKey = true) {
     assert.equal(added.status, 201, added.text);
     return added.json();
   };
-  const stored = (id: number): string | null => syncState(hub.handle).find(id)?.credentials ?? null;
+  const stored = (id: number): string | null => feedCredentials(hub.handle).find(id);
   return { hub, feed, origin, url, ada, follow, stored };
 }
 

@@ -16,6 +16,7 @@ import '../features/posts/draft-store.ts';
 import '../features/posts/reading-history-store.ts';
 import '../features/posts/search-index-store.ts';
 import '../features/retention/retention-store.ts';
+import '../features/sources/feed-credentials-store.ts';
 import '../features/sources/source-store.ts';
 import '../features/sources/sync-state-store.ts';
 import '../features/webhooks/webhook-store.ts';

@@ -1,5 +1,6 @@
 import { openSecret, PLAIN, SealedSecretError, sealSecret } from '../../platform/secrets.ts';
 import type { Hub } from '../hub/hub.ts';
+import { feedCredentials } from '../sources/feed-credentials-store.ts';
 import { syncState, type SyncState } from '../sources/sync-state-store.ts';
 
 /** What a publisher asks for before it gives out a feed (HTTP Basic, RFC 7617). */
@@ -15,7 +16,7 @@ export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | n
   const url = syncState(hub).find(sourceId)?.url;
   if (url === undefined) return;
   const text = given && JSON.stringify([new URL(url).origin, basicAuthorization(given)]);
-  syncState(hub).keepCredentials(sourceId, text && seal(hub, sourceId, text));
+  feedCredentials(hub).keep(sourceId, text && seal(hub, sourceId, text));
 }
 
 /**
@@ -23,8 +24,9 @@ export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | n
  * the password was given for. The error's message is for the owner.
  */
 export function authorizationFor(
-  hub: Hub, { sourceId, url, credentials }: Pick<SyncState, 'sourceId' | 'url' | 'credentials'>,
+  hub: Hub, { sourceId, url }: Pick<SyncState, 'sourceId' | 'url'>,
 ): string | undefined {
+  const credentials = feedCredentials(hub).find(sourceId);
   if (credentials === null) return undefined;
   try {
     const text = openSecret(credentials, hub.config.hubSecretKey, contextOf(sourceId));
@@ -40,10 +42,10 @@ export function authorizationFor(
 /** Seals up to `limit` passwords from before there was a key, in the caller's transaction. Returns how many. */
 export function sealFeedPasswords(hub: Hub, limit: number): number {
   if (hub.config.hubSecretKey === null) return 0;
-  const plain = syncState(hub).credentialsBeginningWith(PLAIN, limit);
+  const plain = feedCredentials(hub).beginningWith(PLAIN, limit);
   for (const { sourceId, credentials } of plain) {
     const text = openSecret(credentials, hub.config.hubSecretKey, contextOf(sourceId));
-    syncState(hub).keepCredentials(sourceId, seal(hub, sourceId, text));
+    feedCredentials(hub).keep(sourceId, seal(hub, sourceId, text));
   }
   return plain.length;
 }

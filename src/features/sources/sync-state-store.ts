@@ -19,7 +19,6 @@ export type SyncState = Validators & {
   url: string;
   ttl: number | null; // ms; what the feed itself last asked to wait
   timedOut: number; // 1: the last try ran out of time
-  credentials: string | null; // as feed-passwords stores them
 };
 
 /** What a feed says about itself. */
@@ -31,7 +30,6 @@ export type FeedFacts = {
   ttl: number | null;
 };
 
-type StoredCredentials = { sourceId: number; credentials: string };
 type FailedTry = { isFinal: boolean; timedOut: boolean };
 
 /** `isWell`: the last try went well. */
@@ -52,8 +50,7 @@ const DESCRIPTION_MAX = 1_000;
 export const syncState = store(({ db, clock }) => {
   const select = db.prepare<[number], SyncState>('sync state', `
     SELECT s.id AS sourceId, s.state, s.failures, s.last_success_at AS lastSuccessAt,
-           f.url, f.etag, f.last_modified AS lastModified, f.body_hash AS bodyHash, f.ttl, f.timed_out AS timedOut,
-           f.credentials
+           f.url, f.etag, f.last_modified AS lastModified, f.body_hash AS bodyHash, f.ttl, f.timed_out AS timedOut
       FROM sources s JOIN feeds f ON f.source_id = s.id WHERE s.id = ? AND s.removed_at IS NULL`);
   const selectDue = db.prepare<[number, number], DueSource>('due sources', `
     SELECT s.id AS sourceId, s.owner_id AS ownerId, f.host,
@@ -85,11 +82,6 @@ export const syncState = store(({ db, clock }) => {
      WHERE s.id = ? AND f.url = ? AND other.removed_at IS NULL`);
   const move = db.prepare<[string, string, number]>('move feed',
     'UPDATE feeds SET url = ?, host = ?, etag = NULL, last_modified = NULL, body_hash = NULL WHERE source_id = ?');
-  const setCredentials = db.prepare<[{ id: number; credentials: string | null }]>('keep credentials of feed', `
-    UPDATE feeds SET credentials = @credentials, had_password = iif(@credentials IS NULL, had_password, 1)
-     WHERE source_id = @id`);
-  const selectCredentials = db.prepare<[string, number], StoredCredentials>('unsealed credentials of feeds',
-    'SELECT source_id AS sourceId, credentials FROM feeds WHERE credentials LIKE ? LIMIT ?');
   // Left to itself, SQLite sorts the whole table once ANALYZE has told it that nearly every row is in the index.
   const mostBehind = db.prepare<[], { at: number }>('source that is most behind', `
     SELECT COALESCE(last_success_at, created_at) AS at FROM sources INDEXED BY sources_behind
@@ -125,9 +117,6 @@ export const syncState = store(({ db, clock }) => {
     /** When the feed that is most behind and not paused last succeeded, or was added; undefined without feeds. */
     mostBehindSince: (): number | undefined => mostBehind.get()?.at,
     planNext: (sourceId: number, at: number): void => void plan.run(at, sourceId),
-    keepCredentials: (id: number, credentials: string | null): void => void setCredentials.run({ id, credentials }),
-    credentialsBeginningWith: (prefix: string, limit: number): StoredCredentials[] =>
-      selectCredentials.all(`${prefix}%`, limit),
     keepValidators: (sourceId: number, { etag, lastModified, bodyHash }: Validators): void =>
       void setValidators.run(etag, lastModified, bodyHash, sourceId),
 
