@@ -4,6 +4,7 @@ import '../features/accounts/account-store.ts';
 import '../features/accounts/credential-store.ts';
 import '../features/alerts/alert-store.ts';
 import '../features/attachments/attachment-store.ts';
+import '../features/attachments/cached-file-store.ts';
 import '../features/audit/audit-store.ts';
 import '../features/errors/error-store.ts';
 import '../features/follows/follow-store.ts';

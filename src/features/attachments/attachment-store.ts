@@ -1,6 +1,5 @@
-import { HOUR } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
-import { counts, store, type StoreHub } from '../hub/hub.ts';
+import { store, type StoreHub } from '../hub/hub.ts';
 
 export type ScanState = 'clean' | 'unscanned' | 'infected';
 
@@ -238,68 +237,4 @@ export function largestUploads({ db }: Pick<StoreHub, 'db'>, limit: number): Fil
       FROM uploads u JOIN attachments a ON a.id = (
              SELECT MIN(id) FROM attachments WHERE kind = 'native' AND sha256 = u.sha256)
      WHERE u.scan <> 'infected' ORDER BY u.bytes DESC, u.sha256 LIMIT ?`).all(limit);
-}
-
-export type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
-
-/** A use is noted at most this often, so that reading hardly ever writes. */
-const USED_RESOLUTION = HOUR;
-
-/** What is in cache/, what it takes, and what could not be fetched lately. */
-export const cachedFiles = store((hub) => {
-  const { db, clock } = hub;
-  const sql = prepareCachedFiles(db);
-
-  return {
-    find: (urlHash: string): CachedFile | undefined => sql.find.get(urlHash),
-    /** Files that are kept, in order, after the given one. */
-    list: (after: string, limit: number) => sql.list.all(after, limit),
-    /** Why the file could not be fetched, while it is too early to try again. */
-    failureOf: (urlHash: string): string | undefined => sql.failureOf.get(urlHash, clock())?.error,
-    noteUse(file: CachedFile): void {
-      if (clock() - file.usedAt >= USED_RESOLUTION) sql.touch.run(clock(), file.urlHash);
-    },
-    keep: db.transaction('keep cached file', (file: Omit<CachedFile, 'usedAt'>): void => {
-      sql.remove.run(file.urlHash);
-      sql.insert.run({ ...file, now: clock() });
-    }),
-    /** Remembers that the file could not be had, until then (unix ms). */
-    fail: db.transaction('remember failed fetch', (urlHash: string, until: number, error: string): void => {
-      sql.remove.run(urlHash);
-      sql.insertFailure.run(urlHash, clock(), clock(), until, error);
-    }),
-    forget: (urlHash: string): void => void sql.remove.run(urlHash),
-    forgetFailures: (): void => void sql.forgetFailures.run(clock()),
-
-    /** The file to remove next while the cache takes more than `maxBytes`; never the spared one. */
-    nextToEvict(maxBytes: number, spared = ''): string | undefined {
-      return counts(hub).value('attachment_cache_bytes') > maxBytes ? sql.oldest.get(spared)?.urlHash : undefined;
-    },
-  };
-});
-
-function prepareCachedFiles(db: Db) {
-  return {
-    find: db.prepare<[string], CachedFile>('cached file', `
-      SELECT url_hash AS urlHash, bytes, media_type AS mediaType, sha256, used_at AS usedAt
-        FROM cached_files WHERE url_hash = ? AND failed_until IS NULL`),
-    list: db.prepare<[string, number], Pick<CachedFile, 'urlHash' | 'bytes'>>('cached files', `
-      SELECT url_hash AS urlHash, bytes FROM cached_files
-       WHERE url_hash > ? AND failed_until IS NULL ORDER BY url_hash LIMIT ?`),
-    failureOf: db.prepare<[string, number], { error: string }>('failed fetch',
-      'SELECT error FROM cached_files WHERE url_hash = ? AND failed_until > ?'),
-    remove: db.prepare<[string]>('forget cached file', 'DELETE FROM cached_files WHERE url_hash = ?'),
-    insert: db.prepare<[Omit<CachedFile, 'usedAt'> & { now: number }]>('keep cached file', `
-      INSERT INTO cached_files (url_hash, bytes, media_type, sha256, fetched_at, used_at)
-      VALUES (@urlHash, @bytes, @mediaType, @sha256, @now, @now)`),
-    insertFailure: db.prepare<[string, number, number, number, string]>('remember failed fetch', `
-      INSERT INTO cached_files (url_hash, bytes, fetched_at, used_at, failed_until, error)
-      VALUES (?, 0, ?, ?, ?, ?)`),
-    touch: db.prepare<[number, string]>('note use of cached file',
-      'UPDATE cached_files SET used_at = ? WHERE url_hash = ?'),
-    oldest: db.prepare<[string], { urlHash: string }>('least recently used file', `
-      SELECT url_hash AS urlHash FROM cached_files
-       WHERE failed_until IS NULL AND url_hash <> ? ORDER BY used_at LIMIT 1`),
-    forgetFailures: db.prepare<[number]>('forget old failures', 'DELETE FROM cached_files WHERE failed_until <= ?'),
-  };
 }

@@ -9,7 +9,7 @@ import { createLanes, createSlots } from '../../platform/limit-concurrency.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { bufferedCounts, metLimit, once, type Hub } from '../hub/hub.ts';
 import { RefusedFile } from './recognise-images.ts';
-import { cachedFiles } from './attachment-store.ts';
+import { cachedFiles } from './cached-file-store.ts';
 import { recogniseContent } from './recognise-file.ts';
 
 /** How long a file that could not be had is not asked for again; a slow publisher may be quicker soon. */

@@ -22,6 +22,9 @@ import { planAfterFailure, planNextSync } from './plan-sync.ts';
 const SLOW_HOST_MS = 5 * SECOND;
 const SLOWNESS = new Set(['timeout', 'idle']);
 
+/** A source's newest posts, by which the next sync is planned. */
+const RHYTHM = 10;
+
 const GONE = 'The publisher reports that this feed is permanently gone (410).';
 
 /** When runs of this process began, by `performance.now()`. */
@@ -112,8 +115,8 @@ async function prepareSync(
     if ('title' in feed) syncState(hub).keepFacts(sourceId, feed);
     // A part must never be taken for the whole that 304 would speak of.
     syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);
-    const publishedAt = posts(hub).newestPublishedAt(sourceId);
-    const pause = planNextSync({ publishedAt, askedFor: wait }, hub.clock(), hub.random);
+    const latest = posts(hub).newest({ viewerId: null, sourceId, limit: RHYTHM }).map((post) => post.publishedAt);
+    const pause = planNextSync({ publishedAt: latest, askedFor: wait }, hub.clock(), hub.random);
     tellRecovered(hub, sourceId);
     syncState(hub).recordSuccess(sourceId, hub.clock() + pause, problem);
     settleFailedSyncs(hub, sourceId);

@@ -91,8 +91,7 @@ const content = Object.entries(CONTENT_COLUMNS);
 const listed = content.filter(([name]) => name !== 'contentHtml').map(([name, column]) => `p.${column} AS ${name}`);
 
 /** Who may see a post is what its source says: the copies in posts only lead there, and may be behind. */
-const ACCESS = `
-  p.id, p.source_id AS sourceId, s.owner_id AS ownerId, s.visibility = 'public' AS isPublic`;
+const ACCESS = `p.id, p.source_id AS sourceId, s.owner_id AS ownerId, s.visibility = 'public' AS isPublic`;
 
 // SQLite knows how long a content is without reading it, also where it fills pages of its own.
 const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind, s.id_seed AS sourceIdSeed,
@@ -109,8 +108,7 @@ export const IN_ITS_LIST = `p.is_public = (s.visibility = 'public') AND (p.is_pu
 export const AFTER = '(p.published_at, p.id) < (?, ?)';
 export const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
 
-const STORED = `
-  id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic, owner_id AS ownerId`;
+const STORED = 'id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic, owner_id AS ownerId';
 
 const SELECT_TO_MOVE = `
   SELECT ${COLUMNS}, p.content_hash AS contentHash, p.is_public AS wasPublic, p.owner_id AS wasOwnerId
@@ -189,8 +187,6 @@ export const posts = store((hub) => {
     newest,
     /** Posts with all the words, newest first; as for `newest`, the caller checks who may see a source. */
     search,
-    /** When the ten newest posts of a source were published (unix ms). */
-    newestPublishedAt: (sourceId: number): number[] => reading.newestOfSource.all(sourceId).map((row) => row.at),
     /** Bytes of the files of a source's posts. */
     fileBytes: (source: { id: number; ownerId: number }): number =>
       reading.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,
@@ -273,8 +269,6 @@ function prepareReading(db: Db) {
       `${found} AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY posts_search.rowid DESC LIMIT ?`),
     searchSource: db.prepare<[string, number, number], Post>('search posts of source',
       `${found} ORDER BY posts_search.rowid DESC LIMIT ?`),
-    newestOfSource: db.prepare<[number], { at: number }>('rhythm of source',
-      'SELECT published_at AS at FROM posts WHERE source_id = ? ORDER BY published_at DESC, id DESC LIMIT 10'),
     // By the files of the owner, which are fewer than the posts of a large source.
     fileBytes: db.prepare<[number, number], { bytes: number }>('bytes of source', `
       SELECT COALESCE(SUM(f.bytes), 0) AS bytes FROM (${FILES_OF_OWNER}) f CROSS JOIN posts p ON p.id = f.postId
