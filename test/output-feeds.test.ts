@@ -295,7 +295,7 @@ test('thirty posts are in a feed, the newest', async (t) => {
   );
 });
 
-test('the feeds of a private source are for its owner, kept by nobody', async (t) => {
+test('the feeds of a private source are for its owner, kept by nobody else', async (t) => {
   const { hub, ada, sourceId } = await hubWithFeed(t, ITEMS, 'private');
   const { token } = (await ada.post('/api/tokens', { name: 'reader', currentPassword: hub.password })).json<{ token: string }>();
 
@@ -303,7 +303,7 @@ test('the feeds of a private source are for its owner, kept by nobody', async (t
     assert.equal((await hub.anybody.get(path)).status, 404);
     const own = await hub.anybody.get(path, { authorization: `Bearer ${token}` });
     assert.equal(own.status, 200);
-    assert.equal(own.headers.get('cache-control'), 'no-store');
+    assert.equal(own.headers.get('cache-control'), 'private, no-cache');
     assert.match(own.text, /Plain/);
     assert.equal((await hub.anybody.get(path)).status, 404, 'also afterwards');
   }

@@ -29,6 +29,7 @@ const ROUTES: Route[] = [
   ),
   route('GET /stream', 'public', 'a stream', () => ({ status: 200, headers: {}, body: Readable.from(['one', 'two']) })),
   route('GET /endless', 'public', 'a stream without end', () => ({ status: 200, headers: {}, body: endless() })),
+  route('GET /secret', 'public', 'a secret', () => text('s3cret '.repeat(500), 'text/plain', { 'cache-control': 'no-store' })),
   route('GET /away', 'public', 'a redirect', () => seeOther('/page')),
   route('GET /broken', 'public', 'a fault', () => { throw new TypeError('the secret place of the fault'); }),
   route('GET /broken-header', 'public', 'a header that cannot be written', () => seeOther('/漢字')),
@@ -104,6 +105,7 @@ async function startServer(t: TestContext, options: Partial<ServerOptions> = {})
 }
 
 const HTML = { accept: 'text/html,*/*;q=0.8' };
+const JSON_BODY = { body: '{}', headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' } };
 
 test('HEAD answers as GET does, without the body', async (t) => {
   const { client } = await startServer(t);
@@ -585,7 +587,7 @@ test('the same page has the same entity tag, another page another', async (t) =>
   assert.notEqual(await tag('/page'), await tag('/kept'));
 });
 
-test('public answers may be kept if they are checked, immutable ones for ever, and all others by nobody', async (t) => {
+test('answers are kept by all if they are for all, by the browser if they are for one, and others by nobody', async (t) => {
   const { client } = await startServer(t);
   const caching = async (path: string, headers: Record<string, string> = {}) => (await client.get(
     path, headers,
@@ -596,18 +598,25 @@ test('public answers may be kept if they are checked, immutable ones for ever, a
     assert.equal(await caching(path), 'public, max-age=0, must-revalidate', path);
     assert.match((await client.get(path)).headers.get('vary') ?? '', /Cookie/);
     assert.match((await client.get(path)).headers.get('vary') ?? '', /Authorization/);
-    assert.equal(await caching(path, signedIn), 'no-store', path);
-    assert.equal(
-      (await client.get(path, { ...signedIn, 'if-none-match': '*' })).status, 200,
-      'what may not be kept is never unmodified',
-    );
+    const own = await client.get(path, signedIn);
+    assert.equal(own.headers.get('cache-control'), 'private, no-cache', path);
+    assert.match(own.headers.get('vary') ?? '', /Cookie, Authorization/);
+    const named = { ...signedIn, 'if-none-match': own.headers.get('etag') ?? '' };
+    assert.equal((await client.get(path, named)).status, 304, path);
   }
   assert.equal(await caching('/asset'), 'public, max-age=31536000, immutable');
   assert.equal(await caching('/asset', signedIn), 'public, max-age=31536000, immutable');
   for (const path of ['/nowhere', '/broken', '/teapot', '/away', '/mine', '/full']) {
     assert.equal(await caching(path), 'no-store', path);
   }
-  assert.equal(await caching('/mine', signedIn), 'no-store');
+  for (const path of ['/nowhere', '/broken', '/teapot', '/away', '/stream', '/secret']) {
+    assert.equal(await caching(path, signedIn), 'no-store', path);
+  }
+  const unmodified = await client.get('/secret', { ...signedIn, 'if-none-match': '*' });
+  assert.equal(unmodified.status, 200, 'what may not be kept is never unmodified');
+  assert.equal((await client.send('POST', '/json', { ...JSON_BODY, headers: { ...JSON_BODY.headers, ...signedIn } }))
+    .headers.get('cache-control'), 'no-store', 'what was sent');
+  assert.equal(await caching('/mine', signedIn), 'private, no-cache');
 });
 
 test('a server that stops finishes the requests in hand and cuts what takes too long', async (t) => {

@@ -60,7 +60,8 @@ async function compare(servers: RunningServer[], path: string): Promise<number[]
 
 /** One answer of the hub as a file from which the bare server gives it again. */
 async function capture(hub: RunningServer, path: string, folder: string): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${hub.port}${path}`);
+  const asked = { headers: { 'accept-encoding': 'identity' } }; // as the load client asks
+  const response = await fetch(`http://127.0.0.1:${hub.port}${path}`, asked);
   const body = await response.text();
   const own = new Set(['date', 'connection', 'keep-alive']); // node:http adds these itself
   const headers = [...response.headers].filter(([name]) => !own.has(name)).flat();

@@ -69,7 +69,8 @@ export async function transferSourceJson(hub: Hub, req: MemberRequest): Promise<
 }
 
 export function downloadOpml(hub: Hub, { viewer }: MemberRequest): Reply {
-  const headers = { 'content-disposition': 'attachment; filename="content-hub.opml"' };
+  // Addresses of feeds may hold secrets.
+  const headers = { 'content-disposition': 'attachment; filename="content-hub.opml"', 'cache-control': 'no-store' };
   return text(exportOpml(hub, viewer.id), 'text/x-opml; charset=utf-8', headers);
 }
 

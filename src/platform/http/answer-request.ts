@@ -2,12 +2,13 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isStorageTrouble } from '../db/open-database.ts';
 import { isDiskFull } from '../error-code.ts';
 import { createCallHandler, isAnonymousRead, isRead, type CallHandlerOptions, type Exchange } from './call-handler.ts';
+import { withCompressed } from './compress-answer.ts';
 import { accepts } from './headers.ts';
 import { Html } from './html.ts';
 import { HttpError, type Page, problemReply, type Reply } from './reply.ts';
 import { isCacheable, type ResponseCache } from './response-cache.ts';
-import type { Viewer } from './router.ts';
-import { flatten, sendReply, toCached, type RenderedReply } from './send-reply.ts';
+import type { Route, Viewer } from './router.ts';
+import { discardRest, sendCached, sendReply, toCached, type RenderedReply } from './send-reply.ts';
 
 /** A request for a page that was refused; `target` is its path with its query. */
 export type RefusedPage = { method: string; target: string; headers: IncomingHttpHeaders };
@@ -45,8 +46,7 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     const asOf = isAnonymousRead(exchange.req) ? cache.version() : NOT_KEPT;
     try {
       const reply = await rendered(exchange);
-      if (mayKeep(exchange, reply)) keep(exchange, reply, asOf);
-      return await send(exchange, reply);
+      return await (mayKeep(exchange, reply) ? sendKeeping(exchange, reply, asOf) : send(exchange, reply));
     } catch (error) {
       return lastResort(exchange, error);
     }
@@ -62,10 +62,15 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     }
   }
 
-  function keep({ req, route }: Exchange, { status, headers, body }: RenderedReply, asOf: number): void {
-    if (!route) return;
-    const response = toCached(status, flatten({ ...security, ...headers }), Buffer.from(body as string));
-    cache.put(req.url ?? '/', { response, route }, asOf);
+  /** Kept at once, so that nobody makes the same answer meanwhile, and then again with its compressed form. */
+  async function sendKeeping({ req, res, id, route }: Kept, reply: RenderedReply, asOf: number): Promise<number> {
+    const [key, headers] = [req.url ?? '/', { ...security, ...reply.headers }];
+    const plain = toCached(reply.status, headers, Buffer.from(reply.body as string));
+    cache.put(key, { response: plain, route }, asOf);
+    const response = await withCompressed(plain);
+    if (response !== plain) cache.put(key, { response, route }, asOf);
+    discardRest(req, DISCARD_BYTES);
+    return sendCached(req, res, response, ['X-Request-Id', id]);
   }
 
   function send({ req, res, id, viewer }: Exchange, reply: RenderedReply): Promise<number> {
@@ -103,8 +108,11 @@ function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedRe
   throw new HttpError(406, `This address only offers ${type.split(';', 1)[0]}.`);
 }
 
-function mayKeep({ req, route }: Exchange, reply: RenderedReply): boolean {
-  return route?.cached === true && isAnonymousRead(req) && isCacheable(reply);
+/** An exchange whose answer everybody may be given. */
+type Kept = Exchange & { route: Route };
+
+function mayKeep(exchange: Exchange, reply: RenderedReply): exchange is Kept {
+  return exchange.route?.cached === true && isAnonymousRead(exchange.req) && isCacheable(reply);
 }
 
 /** A reply ready to be sent: its page as a document, and with a Cache-Control where the handler gave none. */
@@ -115,14 +123,17 @@ function renderReply(reply: Reply, exchange: Exchange, renderPage: RenderPage): 
   return withCaching({ status, headers: asHtml, body: renderPage(body, exchange.viewer) }, exchange);
 }
 
-/** Answers that may be shared carry a validator; what a signed-in person sees is kept by nobody. */
+/**
+ * Texts may be kept where they are looked at, if they are checked: those for everybody by all, what a signed-in person
+ * sees by that browser alone. All other answers are kept by nobody, and a handler says so of those that show a secret.
+ */
 function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): RenderedReply {
   if (reply.headers['cache-control']) return reply;
-  const isShared = viewer === null && route?.access === 'public' && reply.status === 200 && isRead(req);
-  const caching = isShared
-    ? { 'cache-control': 'public, max-age=0, must-revalidate', vary: 'Cookie, Authorization' }
-    : { 'cache-control': 'no-store' };
-  return { ...reply, headers: { ...reply.headers, ...caching } };
+  const isText = reply.status === 200 && isRead(req) && typeof reply.body === 'string';
+  const isShared = viewer === null && route?.access === 'public' && isText;
+  const caching = isShared ? 'public, max-age=0, must-revalidate' : viewer && isText ? 'private, no-cache' : 'no-store';
+  const vary = caching === 'no-store' ? {} : { vary: 'Cookie, Authorization' };
+  return { ...reply, headers: { ...reply.headers, 'cache-control': caching, ...vary } };
 }
 
 function isPage(body: NonNullable<Reply['body']>): body is Page {

@@ -2,8 +2,11 @@ import type { Db } from '../db/open-database.ts';
 import type { Reply } from './reply.ts';
 import type { Route } from './router.ts';
 
-/** A finished answer, ready to be written again: headers as a flat list of names and values. */
-export type CachedResponse = { status: number; headers: string[]; body: Buffer; etag: string };
+/** What is written of an answer: headers as a flat list of names and values. */
+export type Form = { headers: string[]; body: Buffer; etag: string };
+
+/** A finished answer, ready to be written again; `compressed`: the same for those who accept gzip. */
+export type CachedResponse = Form & { status: number; isCompressible: boolean; compressed?: Form };
 export type CachedAnswer = { response: CachedResponse; route: Route };
 
 export type ResponseCache = {
@@ -105,7 +108,8 @@ function createRecentAnswers() {
 }
 
 function sizeOf(key: string, { response }: CachedAnswer): number {
-  return response.body.length + 2 * key.length + ENTRY_OVERHEAD_BYTES;
+  const { body, compressed } = response;
+  return body.length + (compressed?.body.length ?? 0) + 2 * key.length + ENTRY_OVERHEAD_BYTES;
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { acceptsGzip, isCompressible, withCompressed } from './compress-answer.ts';
 import { entityTag, matchesEntityTag } from './headers.ts';
-import type { FileSlice, Reply } from './reply.ts';
+import type { FileSlice, Reply, ReplyHeaders } from './reply.ts';
 import type { CachedResponse } from './response-cache.ts';
 import { closeFile, sendFile } from './send-file.ts';
 
@@ -12,7 +13,9 @@ export type RenderedReply = Reply & { body: string | Buffer | Readable | FileSli
 /**
  * Writes a reply. Text gets an entity tag where it may be stored, and 304 when the client has it already. Resolves
  * to the status sent; a client that goes away while a stream is written is no error. What is left of the request's body
- * is read and discarded, up to `discard` bytes.
+ * is read and discarded, up to `discard` bytes. What may not be stored is not compressed either: it may show a secret,
+ * and the length of the compressed whole would tell whether something else on the page, which others can choose,
+ * repeats a part of that (BREACH).
  */
 export async function sendReply(
   req: IncomingMessage, res: ServerResponse, reply: RenderedReply, discard: number,
@@ -24,27 +27,39 @@ export async function sendReply(
   if (body instanceof Readable) return stream(req, res, reply, headers, body);
   if (typeof body === 'object' && 'fd' in body) return file(req, res, reply, headers, body);
   const isStorable = status === 200 && reply.headers['cache-control'] !== 'no-store';
-  if (isStorable) return sendCached(req, res, toCached(status, headers, Buffer.from(body)), []);
+  if (isStorable) {
+    const response = toCached(status, reply.headers, Buffer.from(body));
+    return sendCached(req, res, wantsGzip(req) ? await withCompressed(response) : response, []);
+  }
   headers.push('content-length', String(Buffer.byteLength(body)));
   return finish(res, status, headers, bodyFor(req, body));
 }
 
 /** A reply in the form in which it can be written again. */
-export function toCached(status: number, headers: string[], body: Buffer): CachedResponse {
+export function toCached(status: number, headers: ReplyHeaders, body: Buffer): CachedResponse {
   const etag = entityTag(body);
-  return { status, headers: [...headers, 'etag', etag, 'content-length', String(body.length)], body, etag };
+  const mayDiffer = isCompressible(headers, body);
+  const vary = mayDiffer ? [headers['vary'] ?? [], 'Accept-Encoding'].flat().join(', ') : headers['vary'];
+  const all = flatten({ ...headers, ...(vary && { vary }), etag, 'content-length': String(body.length) });
+  return { status, headers: all, body, etag, isCompressible: mayDiffer };
 }
 
-/** Writes a cached answer, or 304; `extra` are headers of this request alone. */
+/** Writes a cached answer, or 304 where the client has one of its forms; `extra` are headers of this request alone. */
 export function sendCached(req: IncomingMessage, res: ServerResponse, cached: CachedResponse, extra: string[]): number {
-  if (matchesEntityTag(req.headers['if-none-match'], cached.etag)) {
-    return finish(res, 304, [...withoutLength(cached.headers), ...extra], undefined);
-  }
-  return finish(res, cached.status, [...cached.headers, ...extra], bodyFor(req, cached.body));
+  const { compressed } = cached;
+  const wanted = compressed && wantsGzip(req) ? compressed : cached;
+  const named = req.headers['if-none-match'];
+  const had = named && [wanted, cached, compressed].find((form) => form && matchesEntityTag(named, form.etag));
+  if (had) return finish(res, 304, [...withoutLength(had.headers), ...extra], undefined);
+  return finish(res, cached.status, [...wanted.headers, ...extra], bodyFor(req, wanted.body));
+}
+
+function wantsGzip(req: IncomingMessage): boolean {
+  return acceptsGzip(req.headers['accept-encoding']?.toString());
 }
 
 /** Header names and values in one flat list, as `writeHead` takes them. */
-export function flatten(headers: Record<string, string | string[]>): string[] {
+function flatten(headers: Record<string, string | string[]>): string[] {
   const flat: string[] = [];
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value === 'string') flat.push(name, value);
@@ -92,8 +107,11 @@ function bodyFor<Body>(req: IncomingMessage, body: Body): Body | undefined {
 }
 
 function withoutLength(headers: string[]): string[] {
-  return headers.filter((_, index) => headers[index - (index % 2)] !== 'content-length');
+  return headers.filter((_, index) => !OF_THE_BODY.has(headers[index - (index % 2)] ?? ''));
 }
+
+/** Headers that an answer without its body cannot have. */
+const OF_THE_BODY = new Set(['content-length', 'content-encoding']);
 
 /** Bodies that are read only to be discarded, at once: a thousand of them would fill each turn of the event loop. */
 const DISCARDED_AT_ONCE = 16;
@@ -106,7 +124,7 @@ const waiting: (() => void)[] = [];
  * while it sends may never see the answer. The connection then serves the next request. Bodies take turns; one that
  * waits is not read.
  */
-function discardRest(req: IncomingMessage, limit: number): void {
+export function discardRest(req: IncomingMessage, limit: number): void {
   if (req.complete || req.headers['transfer-encoding'] === undefined && !Number(req.headers['content-length'])) return;
   if (discarding < DISCARDED_AT_ONCE) discard(req, limit);
   else waiting.push(() => discard(req, limit));

@@ -1,0 +1,62 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { essenceOf } from './headers.ts';
+import type { ReplyHeaders } from './reply.ts';
+import type { CachedResponse } from './response-cache.ts';
+
+const compress = promisify(gzip);
+
+/** Bytes. Of shorter texts nothing is gained; longer ones would hold a thread for more than some 25 ms. */
+const SHORTEST = 1024;
+const LONGEST = 1024 * 1024;
+
+/** Each takes 256 KiB and a thread of the pool, which also serves files and names. One more goes out as it is. */
+const AT_ONCE = 8;
+
+const TEXT = /^(?:text\/[a-z-]+|application\/(?:json|xml)|(?:application|image)\/[a-z0-9.-]+\+(?:json|xml))$/;
+
+let underWay = 0;
+
+/** Whether an answer is text, of a length that is worth compressing. */
+export function isCompressible(headers: ReplyHeaders, body: Buffer): boolean {
+  const type = headers['content-type'];
+  const isText = typeof type === 'string' && TEXT.test(essenceOf(type));
+  return isText && body.length >= SHORTEST && body.length <= LONGEST && headers['content-encoding'] === undefined;
+}
+
+/** The answer with its compressed form beside it; as it was where so many others are under way, or nothing is gained. */
+export async function withCompressed(response: CachedResponse): Promise<CachedResponse> {
+  if (!response.isCompressible || underWay >= AT_ONCE) return response;
+  underWay++;
+  try {
+    const body = await compress(response.body);
+    if (body.length >= response.body.length) return response;
+    const etag = response.etag.replace(/"$/, '-gzip"'); // each form of an answer has its own (RFC 9110 §8.8.3.3)
+    const headers = response.headers.map((value, index) => {
+      const name = response.headers[index - 1];
+      return name === 'etag' ? etag : name === 'content-length' ? String(body.length) : value;
+    });
+    return { ...response, compressed: { headers: [...headers, 'content-encoding', 'gzip'], body, etag } };
+  } finally {
+    underWay--;
+  }
+}
+
+let asked = '';
+let isAccepted = false;
+
+/** Whether an Accept-Encoding header asks for gzip. What was asked last is known again: browsers all say the same. */
+export function acceptsGzip(header = ''): boolean {
+  if (header === asked) return isAccepted;
+  const weights = new Map(header.split(',').map(coding));
+  const weight = weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0;
+  [asked, isAccepted] = [header, weight > 0 && weight >= (weights.get('identity') ?? 0)];
+  return isAccepted;
+}
+
+/** `gzip;q=0.5`: a content coding and how much it is wanted (RFC 9110 §12.4.2). What cannot be read is not wanted. */
+function coding(text: string): [name: string, weight: number] {
+  const [name = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
+  const given = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1';
+  return [name, /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(given) ? Number(given) : 0];
+}
