@@ -48,7 +48,7 @@ test('a name in .env that looks like a setting is an error that names the neares
   for (const [name, nearest] of [
     ['NOTIFICATION_RETENTION_DAY', 'NOTIFICATION_RETENTION_DAYS'], ['port', 'PORT'], ['HSOT', 'HOST'],
     ['LOGLEVEL', 'LOG_LEVEL'], ['HUB_SECRET_KEY', 'HUB_SECRET_KEY_FILE'], ['PORT_FILE', 'PORT'],
-    ['METRICS_TOKEN_FIEL', 'METRICS_TOKEN_FILE'], ['UPLOADS_MAX_BYTES', 'UPLOAD_MAX_BYTES'],
+    ['METRICS_TOKEN_FIEL', 'METRICS_TOKEN_FILE'], ['POR', 'PORT'], ['UPLOADS_MAX_BYTES', 'UPLOAD_MAX_BYTES'],
   ]) {
     const folder = withEnvFile(t, `${name}=1\nHOST=999.1.1.1\n`);
     const { problems } = catchConfigError(() => loadConfig({}, folder));

@@ -5,12 +5,13 @@ import { planDueSyncs } from '../src/features/feeds/sync-source.ts';
 import { jobs } from '../src/features/hub/hub.ts';
 import { sources } from '../src/features/sources/source-store.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
-import { addFeed, notificationTitles } from './support/accounts.ts';
+import { addFeed, notificationTitles, numberIn } from './support/accounts.ts';
 import { rss, serving } from './support/feeds.ts';
 import { followedFeed } from './support/followed-feed.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { reply, startOrigin } from './support/origin.ts';
 import type { Client } from './support/client.ts';
+import { waitUntil } from './support/wait-until.ts';
 
 /** A port to each: hosts of their own, which never answer. */
 async function hangingHosts(t: TestContext, many: number, onAsked = () => {}): Promise<string[]> {
@@ -43,6 +44,25 @@ test('what another member asks for is fetched while hosts that hang hold all the
   await hub.work();
   assert.equal(order.length, 13);
   assert.ok(order.indexOf('wanted') < 4, `asked as number ${order.indexOf('wanted')}`);
+});
+
+test('one member waits with 25 new feeds, and others wait beside them', async (t) => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const origin = await startOrigin(t, (request, response) => void promise.then(() => reply(404, {})(request, response)));
+  const hub = await startHub(t);
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const ends: number[] = [];
+  const add = async (by: typeof ada, n: number): Promise<void> => {
+    ends.push((await by.post('/api/sources', { kind: 'feed', url: `${origin.url}/${n}` })).status);
+  };
+  const all = Array.from({ length: 29 }, (_, n) => add(ada, n));
+  await waitUntil('two are opened, 25 wait, others are refused', () => ends.length === 2);
+  all.push(add(bob, 1));
+  const turns = () => numberIn(hub, `SELECT COUNT(*) FROM rate_limits WHERE key LIKE 'add-source:%'`);
+  await waitUntil('bob has asked', () => turns() === 2);
+  resolve();
+  await Promise.all(all);
+  assert.deepEqual(ends.toSorted(), [...Array.from({ length: 28 }, () => 422), 503, 503]);
 });
 
 test('sources that worked last time come before those that failed or were never tried', async (t) => {

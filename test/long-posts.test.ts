@@ -68,6 +68,17 @@ test('one long post is read at a time, 40 wait, another is refused; short ones w
   await Promise.all(all);
 });
 
+test('one account waits with twenty long posts, and others wait beside it', async (t) => {
+  const { handle } = await startHub(t);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const read = (accountId: number) => inTurn(handle, { length: 20_001, accountOf: () => accountId }, () => promise);
+  const all = Array.from({ length: 21 }, () => read(1));
+  const refused = assert.rejects(read(1), { status: 503 });
+  all.push(read(2));
+  resolve();
+  await Promise.all([refused, ...all]);
+});
+
 test('a large feed is recognised by its beginning, and the worker reads it at once', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');

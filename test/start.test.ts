@@ -100,7 +100,7 @@ test('launch becomes the program: same process id, arguments, working folder, st
     'src/bin/hubctl.ts': `
       import { readFileSync } from 'node:fs';
       const refused = (): string => { try { return readFileSync('/etc/passwd', 'utf8'); } catch { return 'refused'; } };
-      console.log(JSON.stringify([process.pid, process.argv.slice(2), process.cwd(), refused()]));
+      console.log(JSON.stringify([process.pid, process.argv.slice(2), process.cwd(), refused(), process.env.MALLOC_ARENA_MAX]));
       process.exitCode = 75;
     `,
   });
@@ -111,7 +111,7 @@ test('launch becomes the program: same process id, arguments, working folder, st
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   const status = await new Promise((resolve) => child.once('close', resolve));
 
-  assert.deepEqual(JSON.parse(stdout), [child.pid, ['a b', '', '--json'], cwd, 'refused']);
+  assert.deepEqual(JSON.parse(stdout), [child.pid, ['a b', '', '--json'], cwd, 'refused', '2']);
   assert.equal(status, 75);
 });
 

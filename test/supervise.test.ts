@@ -56,6 +56,11 @@ test('a stop asks every process once and is over when the last has ended', async
   assert.ok(!pids.some(isRunning));
 });
 
+test('every process has two arenas of memory', { skip: process.platform !== 'linux' && 'no /proc' }, async (t) => {
+  const { pids } = await run(t, ['obedient']);
+  assert.match(readFileSync(`/proc/${pids[0]}/environ`, 'utf8'), /(?:^|\0)MALLOC_ARENA_MAX=2\0/);
+});
+
 test('a process that does not stop within the grace time is killed', async (t) => {
   const { supervision, messages, pids } = await run(t, ['obedient', 'stubborn'], 300);
 

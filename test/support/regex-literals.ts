@@ -1,7 +1,7 @@
 /** After these a slash begins a regular expression: it cannot divide anything. */
 const BEFORE_REGEX = /(?:^|[-(,=:[!&|?{};+*%<>~^]|\b(?:return|typeof|case|of|in|await|yield))$/;
 
-/** Every regular expression that stands in a TypeScript text as such. */
+/** Every regular expression that stands in a TypeScript text as such. Throws where that cannot be told. */
 export function regexLiterals(text: string): RegExp[] {
   const found: RegExp[] = [];
   const templates: number[] = []; // how many braces are open within each `${`
@@ -25,6 +25,7 @@ export function regexLiterals(text: string): RegExp[] {
       at = end + flags.length;
       before = '"';
     } else {
+      if (sign === '/' && text[at + 1] !== ' ') throw new Error(`${rest} may divide or begin a regular expression`);
       const depth = templates.length - 1;
       if (sign === '{' && depth >= 0) templates[depth] = (templates[depth] ?? 0) + 1;
       if (sign === '}' && depth >= 0) templates[depth] = (templates[depth] ?? 0) - 1;
