@@ -24,7 +24,7 @@ export function isCompressible(headers: ReplyHeaders, body: Buffer): boolean {
   return isText && body.length >= SHORTEST && body.length <= LONGEST && headers['content-encoding'] === undefined;
 }
 
-/** The answer with its compressed form beside it; as it was where so many others are under way, or nothing is gained. */
+/** The answer with its compressed form beside it; as it was where many others are under way, or nothing is gained. */
 export async function withCompressed(response: CachedResponse): Promise<CachedResponse> {
   if (!response.isCompressible || underWay >= AT_ONCE) return response;
   underWay++;
