@@ -151,7 +151,7 @@ test('the pages show what publishers and errors say as text, never as markup', a
   for (const page of PAGES) {
     const answer = await ada.page(`/admin${page}`);
     assert.equal(answer.status, 200, page);
-    assert.doesNotMatch(answer.text, /<script|<img|<b>|<i>|<s>|<u>/, page);
+    assert.doesNotMatch(answer.text, /<script(?! src="\/assets\/)|<img|<b>|<i>|<s>|<u>/, page);
     assert.equal(answer.headers.get('cache-control'), 'private, no-cache', page);
   }
   assert.match((await ada.page('/admin/jobs')).text, /it answered &lt;b&gt;500/);

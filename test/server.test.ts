@@ -74,6 +74,7 @@ async function startServer(t: TestContext, options: Partial<ServerOptions> = {})
     baseUrl: 'http://hub.example',
     trustedProxies: [],
     hostNames: null,
+    scriptHash: 'sha256-ofTheScript=',
     metLimit: (_limit, seconds, reason) => tryLater(503, seconds, reason),
     authenticate: ({
       headers,
@@ -492,8 +493,8 @@ test('every kind of answer carries the security headers', async (t) => {
     answers.map(({ status }) => status),
     [200, 200, 304, 304, 200, 303, 404, 404, 500, 401, 200, 404, 405, 413, 204],
   );
-  const policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
-    + "frame-ancestors 'none'; base-uri 'none'";
+  const policy = "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; manifest-src 'self'; "
+    + "form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
   for (const { status, headers } of answers) {
     assert.equal(headers.get('x-content-type-options'), 'nosniff', String(status));
     assert.equal(headers.get('content-security-policy'), policy);
@@ -507,6 +508,21 @@ test('every kind of answer carries the security headers', async (t) => {
   const raw = await connect();
   raw.write('GET /kept HTTP/1.1\r\nHost: h\r\n\r\n');
   assert.equal((await raw.answer()).headers.get('content-security-policy'), policy, 'of a kept answer too');
+});
+
+test('pages for members may run the one script and ask the hub, and nothing else of theirs or of visitors may', async (t) => {
+  const { client } = await startServer(t);
+  const policy = async (path: string, headers = {}) =>
+    (await client.get(path, headers)).headers.get('content-security-policy') ?? '';
+  const signedIn = { ...HTML, cookie: 's=ada' };
+
+  const visitors = await policy('/page');
+  for (const path of ['/page', '/kept', '/nowhere', '/broken']) {
+    assert.equal(await policy(path, signedIn), `${visitors}; connect-src 'self'; script-src 'sha256-ofTheScript='`, path);
+    assert.equal(await policy(path, HTML), visitors, path);
+  }
+  for (const path of ['/data', '/asset', '/stream', '/away']) assert.equal(await policy(path, signedIn), visitors, path);
+  assert.doesNotMatch(visitors, /script-src|connect-src|unsafe|\*/);
 });
 
 test('a hub on https tells browsers to stay there', async (t) => {

@@ -1819,6 +1819,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'every kind of answer carries the security headers',
   },
   {
+    promise: 'no script runs on pages for visitors',
+    file: 'src/platform/http/answer-request.ts',
+    from: "const policy = viewer && { 'content-security-policy': memberPolicy };",
+    to: "const policy = { 'content-security-policy': memberPolicy };",
+    test: 'test/server.test.ts',
+    name: 'pages for members may run the one script and ask the hub, and nothing else of theirs or of visitors may',
+  },
+  {
     promise: 'no browser guesses what an answer is',
     file: 'src/platform/http/server.ts',
     from: "'x-content-type-options': 'nosniff',",

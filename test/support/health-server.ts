@@ -51,6 +51,7 @@ export async function startHealth(
     baseUrl: 'http://127.0.0.1',
     trustedProxies: [],
     hostNames: null,
+    scriptHash: 'sha256-none',
     metLimit: (_limit, seconds, reason) => tryLater(503, seconds, reason),
     authenticate: () => ({ viewer: null, hasCookie: false }),
     renderPage: () => '',

@@ -11,7 +11,7 @@ export const FIND_FAULTS = `
   if (!document.title.trim()) faults.push('no title');
   if (all('h1').length !== 1) faults.push(all('h1').length + ' h1');
   if (all('main').length !== 1) faults.push('not one main');
-  if (document.scripts.length) faults.push('scripts');
+  if (all('script').some((script) => !script.integrity)) faults.push('scripts');
   for (const nav of all('nav')) if (!nav.getAttribute('aria-label')) faults.push('nav without a name');
   for (const element of all('input:not([type=hidden]), select, textarea, button, a[href], summary'))
     if (!nameOf(element)?.trim()) faults.push('no name: ' + element.outerHTML);

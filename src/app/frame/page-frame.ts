@@ -31,6 +31,8 @@ type Frame = {
   siteName: string;
   stylesheet: string;
   icon: string;
+  /** For members. */
+  script: Asset | null;
   navigation: { section: string; href: string; label: string }[];
   /** At the end of the navigation: who is signed in. */
   corner: Html;
@@ -41,9 +43,12 @@ const MOST_UNREAD = 100;
 
 /** Puts the hub's head and navigation around a page. */
 export function renderPage(hub: Hub, content: Page, viewer: Viewer | null): string {
-  const { stylesheet, icon } = assets(hub);
+  const { stylesheet, icon, script } = assets(hub);
   const navigation = viewer?.role === 'admin' ? [...NAVIGATION, ...FOR_ADMINS] : NAVIGATION;
-  const frame = { siteName: 'Content Hub', stylesheet, icon, navigation, corner: corner(hub, viewer) };
+  const frame = {
+    siteName: 'Content Hub', stylesheet: stylesheet.path, icon: icon.path, script: viewer && script, navigation,
+    corner: corner(hub, viewer),
+  };
   return layout(isForAdmins(content) ? withAdminNavigation(content) : content, frame);
 }
 
@@ -86,7 +91,7 @@ export function errorPage(hub: Hub, problem: HttpError, { method, target, header
   return page({ title, main }, problem.status, problem.headers);
 }
 
-/** A whole HTML document around the page's own part. No scripts, and nothing from elsewhere. */
+/** A whole HTML document around the page's own part, with nothing from elsewhere. */
 function layout(content: Page, frame: Frame): string {
   return html`<!doctype html>
 <html lang="en">
@@ -98,6 +103,7 @@ function layout(content: Page, frame: Frame): string {
   <title>${content.title} · ${frame.siteName}</title>
   <link rel="stylesheet" href="${frame.stylesheet}">
   <link rel="icon" href="${frame.icon}" type="image/svg+xml">
+  ${frame.script && html`<script src="${frame.script.path}" integrity="${frame.script.hash}" defer></script>`}
   ${(content.alternates ?? []).map(alternateLink)}
 </head>
 <body>
@@ -126,19 +132,24 @@ function navigationLink({ section, href, label }: Frame['navigation'][number], c
 }
 
 /**
- * The stylesheet and the icon, read once: their addresses, and the routes that answer there. The addresses hold their
- * hashes, so that browsers may keep them for ever.
+ * The stylesheet, the icon and the script, read once: their addresses, and the routes that answer there. The addresses
+ * hold their hashes, so that browsers may keep them for ever.
  */
 export const assets = once((_hub: Hub) => {
   const stylesheet = readAsset('hub.css', 'text/css; charset=utf-8');
   const icon = readAsset('icon.svg', 'image/svg+xml');
-  return { stylesheet: stylesheet.path, icon: icon.path, routes: [stylesheet.route, icon.route] };
+  const script = readAsset('hub.js', 'text/javascript; charset=utf-8');
+  return { stylesheet, icon, script, routes: [stylesheet.route, icon.route, script.route] };
 });
 
-function readAsset(name: string, contentType: string): { path: string; route: Route } {
+/** `hash`: as `integrity` and the Content-Security-Policy name it. */
+type Asset = { path: string; hash: string; route: Route };
+
+function readAsset(name: string, contentType: string): Asset {
   const content = readFileSync(join(ASSETS, name), 'utf8');
-  const hash = createHash('sha256').update(content).digest('hex').slice(0, 12);
-  const path = `/assets/${hash}/${name}` as const;
+  const digest = createHash('sha256').update(content).digest();
+  const path = `/assets/${digest.toString('hex').slice(0, 12)}/${name}` as const;
   const reply: Reply = text(content, contentType, FOR_EVER);
-  return { path, route: route(`GET ${path}`, 'public', `Asset: ${name}`, () => reply) };
+  const answering = route(`GET ${path}`, 'public', `Asset: ${name}`, () => reply, { cached: true });
+  return { path, hash: `sha256-${digest.toString('base64')}`, route: answering };
 }

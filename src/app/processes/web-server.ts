@@ -6,7 +6,7 @@ import { bufferedCounts, metLimit, type Hub } from '../../features/hub/hub.ts';
 import { openDatabase } from '../../platform/db/open-database.ts';
 import { createContentVersion, createResponseCache } from '../../platform/http/response-cache.ts';
 import { createHubServer } from '../../platform/http/server.ts';
-import { errorPage, renderPage } from '../frame/page-frame.ts';
+import { assets, errorPage, renderPage } from '../frame/page-frame.ts';
 import { hubRoutes } from '../routes.ts';
 
 /** The HTTP server of a hub, not yet listening. `release` frees what it holds, after it was closed. */
@@ -24,6 +24,7 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     hostNames: config.hostNames,
     metLimit: (limit, seconds, reason) => metLimit(hub, limit, seconds, reason),
     discardBytes: 8 * config.uploadMaxBytes, // twice what a request may have
+    scriptHash: assets(hub).script.hash,
     authenticate: (req) => authenticate(hub, req),
     renderPage: (page, viewer) => renderPage(hub, page, viewer),
     errorPage: (problem, request) => errorPage(hub, problem, request),

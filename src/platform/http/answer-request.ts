@@ -13,14 +13,14 @@ import { discardRest, sendCached, sendReply, toCached, type RenderedReply } from
 /** A request for a page that was refused; `target` is its path with its query. */
 export type RefusedPage = { method: string; target: string; headers: IncomingHttpHeaders };
 
-/** The whole document of a page. */
-type RenderPage = (page: Page, viewer: Viewer | null) => string;
-
 export type AnswerOptions = CallHandlerOptions & {
   cache: ResponseCache;
   /** Headers of every answer, names in lower case; a reply may have its own in their place. */
   security: Record<string, string>;
-  renderPage: RenderPage;
+  /** The Content-Security-Policy of pages for members, on which one script runs. */
+  memberPolicy: string;
+  /** The whole document of a page. */
+  renderPage(page: Page, viewer: Viewer | null): string;
   /** The answer to a refused request that asked for a page. */
   errorPage(error: HttpError, request: RefusedPage): Reply;
   /** Bytes of a body that a member may go on sending after it was refused; others 2 MiB. */
@@ -39,7 +39,7 @@ const DISCARD_BYTES = 2 * 1024 * 1024;
  * Resolves to the status sent, whatever a handler, a page or a header does wrong.
  */
 export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange) => Promise<number> {
-  const { cache, security, renderPage, errorPage, noteFault, discardBytes = DISCARD_BYTES } = options;
+  const { cache, security, errorPage, noteFault, discardBytes = DISCARD_BYTES } = options;
   const callHandler = createCallHandler(options);
 
   return async (exchange) => {
@@ -54,11 +54,11 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
 
   async function rendered(exchange: Exchange): Promise<RenderedReply> {
     try {
-      const reply = renderReply(await callHandler(exchange), exchange, renderPage);
+      const reply = renderReply(await callHandler(exchange), exchange, options);
       requireAcceptable(exchange.req, reply);
       return reply;
     } catch (error) {
-      return renderReply(errorReply(exchange, error), exchange, renderPage);
+      return renderReply(errorReply(exchange, error), exchange, options);
     }
   }
 
@@ -96,7 +96,7 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     if (res.destroyed) return 500;
     for (const name of res.getHeaderNames()) res.removeHeader(name);
     res.statusMessage = ''; // of what could not be sent
-    return send(exchange, renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, renderPage));
+    return send(exchange, renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, options));
   }
 }
 
@@ -116,11 +116,13 @@ function mayKeep(exchange: Exchange, reply: RenderedReply): exchange is Kept {
 }
 
 /** A reply ready to be sent: its page as a document, and with a Cache-Control where the handler gave none. */
-function renderReply(reply: Reply, exchange: Exchange, renderPage: RenderPage): RenderedReply {
+function renderReply(reply: Reply, exchange: Exchange, { renderPage, memberPolicy }: AnswerOptions): RenderedReply {
   const { status, headers, body } = reply;
+  const { viewer } = exchange;
   if (body === null || !isPage(body)) return withCaching({ ...reply, body }, exchange);
-  const asHtml = { 'content-type': 'text/html; charset=utf-8', ...headers };
-  return withCaching({ status, headers: asHtml, body: renderPage(body, exchange.viewer) }, exchange);
+  const policy = viewer && { 'content-security-policy': memberPolicy };
+  const asHtml = { 'content-type': 'text/html; charset=utf-8', ...policy, ...headers };
+  return withCaching({ status, headers: asHtml, body: renderPage(body, viewer) }, exchange);
 }
 
 /**

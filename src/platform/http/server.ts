@@ -30,15 +30,17 @@ const STATUS_LINES: Record<string, string> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
-const CONTENT_SECURITY_POLICY =
-  "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+const CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; "
+  + "manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /** Connections at once: of all, and of one address (of IPv6 a /64), but for trusted proxies and this machine itself. */
 const CONNECTIONS = 2_000;
 const CONNECTIONS_OF_ONE = 100;
 const LOOPBACK = parseCidrs('127.0.0.0/8, ::1/128');
 
-export type ServerOptions = Omit<AnswerOptions, 'security' | 'noteFault' | 'bodyMemory'> & {
+export type ServerOptions = Omit<AnswerOptions, 'security' | 'memberPolicy' | 'noteFault' | 'bodyMemory'> & {
+  /** `sha256-…` of the one script on pages for members, which have it in their `integrity` too; no other runs. */
+  scriptHash: string;
   log: Log;
   metLimit: MetLimit;
   /** Told of every answer: method, route template, status, seconds. */
@@ -54,7 +56,8 @@ export function createHubServer(options: ServerOptions): Server {
   const security = securityHeaders(options.baseUrl.startsWith('https:'));
   const clientErrors = createClientErrorHandler(security);
   const bodyMemory = createBodyMemory(options.metLimit);
-  const answer = createAnswerRequest({ ...options, security, noteFault, bodyMemory });
+  const memberPolicy = `${CONTENT_SECURITY_POLICY}; connect-src 'self'; script-src '${options.scriptHash}'`;
+  const answer = createAnswerRequest({ ...options, security, memberPolicy, noteFault, bodyMemory });
   const isOwnHost = createHostCheck(options.hostNames);
   const nextId = requestIds();
   const loggedPath = hidingSecrets(routes);
