@@ -1,32 +1,39 @@
 import { once } from 'node:events';
-import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Agent, createServer, request } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
+import { setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 
 /**
  * node fairness-attacks.ts <attack> <port> <cookie> <source> <milliseconds>: what one member or visitor does to a hub
- * for so long, as hard as it can. Prints `ready` when it begins. Runs as a process of its own.
+ * for so long, as hard as it can. Prints `ready` when it begins. Runs as a process of its own, after all others: who
+ * attacks from elsewhere takes none of the hub's processors. What is sent is made once, for the same reason.
  */
 const [name = '', port = '', cookie = '', source = '', milliseconds = '0'] = process.argv.slice(2);
 const MEBIBYTE = 1024 * 1024;
 const BODY = Buffer.alloc(MEBIBYTE - 1, 0x20);
+const agent = new Agent({ keepAlive: true });
+const HEAD_OF_MEBIBYTE = Buffer.from(`POST /api/webhooks/999999 HTTP/1.1\r\nHost: localhost\r\n` +
+  `Content-Type: application/json\r\nContent-Length: ${MEBIBYTE + 1}\r\n\r\n`);
+setPriority(19);
 const end = performance.now() + Number(milliseconds);
 
 type Attack = () => Promise<void>;
+type Act = () => Promise<void>;
 
 export const ATTACKS: Record<string, Attack> = {
-  'OPML with an address of 80,000 dots': () => repeat(1, () => importOpml([`http://${'.'.repeat(80_000)}/`])),
-  'a feed of 10 MB of 0x92 in windows-1252': () => addFeeds(4, origin(windows1252)),
-  'a feed of 2,000 items with 60 images each': () => addFeeds(2, origin(manyImages)),
-  '30 posts of 400,000 characters at once': () => repeat(30, writeLongPost),
+  'OPML with an address of 80,000 dots': () => repeat(1, importing([`http://${'.'.repeat(80_000)}/`])),
+  'a feed of 10 MB of 0x92 in windows-1252': () => addFeeds(4, windows1252()),
+  'a feed of 2,000 items with 60 images each': () => addFeeds(2, manyImages()),
+  '30 posts of 400,000 characters at once': () => repeat(30, writingLongPost()),
   '20 readers of long posts by the API': () => repeat(20, () => get('/api/posts?limit=100')),
   '20 searches': () => repeat(20, () => get('/api/posts?q=common')),
-  'OPML of 3,000 dead hosts': () => repeat(1, () => importOpml(deadHosts())),
+  'OPML of 3,000 dead hosts': () => repeat(1, importing(deadHosts())),
   '60 uploads left open': () => hold(60, openUpload),
   '1,500 connections with 1 MiB each': () => hold(1_500, openWebhook),
-  '100 wrong passwords': () => repeat(10, () => post('/api/session', { username: 'ada', password: 'wrong password' })),
-  'eight feeds of 10 MiB at once': () => addFeeds(8, origin(largeFeed)),
+  '100 wrong passwords': () => repeat(10, posting('/api/session', { username: 'ada', password: 'wrong password' })),
+  'eight feeds of 10 MiB at once': () => addFeeds(8, largeFeed()),
 };
 
 process.stdout.write('ready\n');
@@ -34,7 +41,7 @@ await ATTACKS[name]?.();
 process.exit();
 
 /** So many at once, one after the other each, until the time is over. */
-async function repeat(atOnce: number, act: () => Promise<unknown>): Promise<void> {
+async function repeat(atOnce: number, act: Act): Promise<void> {
   await Promise.all(Array.from({ length: atOnce }, async () => {
     while (performance.now() < end) await act().catch(() => sleep(50));
   }));
@@ -51,16 +58,16 @@ async function hold(count: number, open: () => { destroy(): void }): Promise<voi
   sockets.forEach((socket) => socket.destroy());
 }
 
-async function addFeeds(atOnce: number, started: Promise<string>): Promise<void> {
-  const base = await started;
+async function addFeeds(atOnce: number, feed: Feed): Promise<void> {
+  const base = await origin(feed);
   let n = 0;
-  await repeat(atOnce, () => post('/api/sources', { kind: 'feed', url: `${base}/${process.pid}-${n++}` }));
+  await repeat(atOnce, () => posting('/api/sources', { kind: 'feed', url: `${base}/${process.pid}-${n++}` })());
 }
 
-function importOpml(urls: string[]): Promise<unknown> {
+function importing(urls: string[]): Act {
   const outlines = urls.map((url) => `<outline type="rss" text="a" xmlUrl="${url}"/>`).join('');
-  const body = `<opml version="2.0"><head/><body>${outlines}</body></opml>`;
-  return send('POST', '/api/sources/import', { 'content-type': 'text/x-opml' }, body);
+  const body = Buffer.from(`<opml version="2.0"><head/><body>${outlines}</body></opml>`);
+  return () => send('POST', '/api/sources/import', { ...browser(), 'content-type': 'text/x-opml' }, body);
 }
 
 /** Addresses of this machine where nobody listens, or whose answer never comes. */
@@ -68,9 +75,9 @@ function deadHosts(): string[] {
   return Array.from({ length: 3_000 }, (_, n) => `http://127.9.${n >> 8}.${n & 255}:9/feed`);
 }
 
-function writeLongPost(): Promise<unknown> {
+function writingLongPost(): Act {
   const content = '<p>some <b>bold</b> text</p>'.repeat(400_000 / 28);
-  return post('/api/posts', { sourceId: Number(source), title: 'Long', content, contentType: 'text/html' });
+  return posting('/api/posts', { sourceId: Number(source), title: 'Long', content, contentType: 'text/html' });
 }
 
 function openUpload() {
@@ -85,60 +92,62 @@ function openUpload() {
 
 function openWebhook() {
   const socket = connect(Number(port), '127.0.0.1').on('error', () => {});
-  socket.write(`POST /api/webhooks/999999 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
-    `Content-Length: ${MEBIBYTE + 1}\r\n\r\n`);
+  socket.write(HEAD_OF_MEBIBYTE);
   socket.write(BODY);
   return socket;
 }
 
-function get(path: string): Promise<unknown> {
-  return send('GET', path, {}, undefined, false);
+function get(path: string): Promise<void> {
+  return send('GET', path, {});
 }
 
-function post(path: string, value: object): Promise<unknown> {
-  return send('POST', path, { 'content-type': 'application/json' }, JSON.stringify(value));
+function posting(path: string, value: object): Act {
+  const body = Buffer.from(JSON.stringify(value));
+  return () => send('POST', path, { ...browser(), 'content-type': 'application/json' }, body);
 }
 
-async function send(
-  method: string, path: string, headers: Record<string, string>, body?: string, asMember = true,
-): Promise<unknown> {
-  const own = asMember ? browser() : {};
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { ...own, ...headers }, body: body ?? null });
-  return answer.arrayBuffer();
+async function send(method: string, path: string, headers: Record<string, string>, body?: Buffer): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const length = body && { 'content-length': body.length };
+  const req = request({ agent, host: '127.0.0.1', port, method, path, headers: { ...headers, ...length } }, (res) => {
+    res.resume().once('close', resolve);
+  });
+  req.once('error', reject).end(body);
+  return promise;
 }
 
 function browser(): Record<string, string> {
   return { cookie, 'sec-fetch-site': 'same-origin' };
 }
 
-async function origin(answer: (req: IncomingMessage, res: ServerResponse) => void): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1');
+/** What an origin answers, whatever is asked. */
+type Feed = { headers: Record<string, string>; body: Buffer };
+
+async function origin({ headers, body }: Feed): Promise<string> {
+  const server = createServer((_req, res) => res.writeHead(200, headers).end(body)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-function windows1252(_req: IncomingMessage, res: ServerResponse): void {
+function windows1252(): Feed {
   const head = Buffer.from('<?xml version="1.0" encoding="windows-1252"?><rss version="2.0"><channel><title>');
   const bytes = Buffer.concat([head, Buffer.alloc(9 * MEBIBYTE, 0x92), Buffer.from('</title></channel></rss>')]);
-  res.writeHead(200, { 'content-type': 'application/rss+xml; charset=windows-1252', 'content-encoding': 'gzip' });
-  res.end(gzipSync(bytes));
+  const headers = { 'content-type': 'application/rss+xml; charset=windows-1252', 'content-encoding': 'gzip' };
+  return { headers, body: gzipSync(bytes) };
 }
 
-function manyImages(_req: IncomingMessage, res: ServerResponse): void {
-  const images = '&lt;img src="https://example.org/1.png" alt="x"&gt;'.repeat(60);
-  sendFeed(res, 2_000, images);
+function manyImages(): Feed {
+  return feedOf(2_000, '&lt;img src="https://example.org/1.png" alt="x"&gt;'.repeat(60));
 }
 
-function largeFeed(_req: IncomingMessage, res: ServerResponse): void {
-  sendFeed(res, 2_400, '&lt;p&gt;some text of a feed&lt;/p&gt; '.repeat(100));
+function largeFeed(): Feed {
+  return feedOf(2_400, '&lt;p&gt;some text of a feed&lt;/p&gt; '.repeat(100));
 }
 
-function sendFeed(res: ServerResponse, items: number, content: string): void {
-  const nonce = `${Date.now()}-${Math.random()}`;
-  res.writeHead(200, { 'content-type': 'application/rss+xml' });
-  res.write('<?xml version="1.0"?><rss version="2.0"><channel><title>A feed</title>');
-  for (let n = 0; n < items; n++) {
-    res.write(`<item><guid>${nonce}-${n}</guid><title>Item ${n}</title><description>${content}</description></item>`);
-  }
-  res.end('</channel></rss>');
+function feedOf(items: number, content: string): Feed {
+  const item = (n: number): string =>
+    `<item><guid>${n}</guid><title>Item ${n}</title><description>${content}</description></item>`;
+  const all = Array.from({ length: items }, (_, n) => item(n)).join('');
+  const body = `<?xml version="1.0"?><rss version="2.0"><channel><title>A feed</title>${all}</channel></rss>`;
+  return { headers: { 'content-type': 'application/rss+xml' }, body: Buffer.from(body) };
 }
