@@ -1,10 +1,14 @@
 // Protects everybody else from one member's long posts and large feeds: they are read in steps, or by the worker.
 import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { readJson } from '../src/platform/http/body.ts';
 import { sanitizeHtml, sanitizingHtml } from '../src/platform/markup/sanitize-html.ts';
 import { inSteps } from '../src/platform/markup/in-steps.ts';
 import { plainText, readingText } from '../src/platform/markup/plain-text.ts';
 import { inTurn } from '../src/features/posts/ingest-posts.ts';
+import { readingTerms, searchTerms } from '../src/features/posts/search-words.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
 import { hubWithOwnPosts } from './support/own-posts.ts';
@@ -49,6 +53,60 @@ test('what is read in steps is what is read at once', async () => {
   const byCharacter = sanitizingHtml(markup.slice(0, 20_000), base);
   while (byCharacter.read(1));
   assert.equal(byCharacter.end(), sanitizeHtml(markup.slice(0, 20_000), base));
+});
+
+test('what goes through the whole of a long text once more has a turn of its own', async () => {
+  const happened: string[] = [];
+  let steps = 3;
+  const read = (): boolean => (happened.push('read'), --steps > 0);
+  const end = (): unknown => happened.push('end');
+  const others = (): void => {
+    happened.push('others');
+    if (!happened.includes('next')) setImmediate(others);
+  };
+
+  setImmediate(others);
+  await inSteps({ read, end });
+  happened.push('next');
+  assert.deepEqual(happened.slice(-5), ['read', 'others', 'end', 'others', 'next'], String(happened));
+});
+
+test('the words of a long post are prepared in steps, and no more of them than one transaction should index', async () => {
+  const text = `${'words, 展望台は無料。 '.repeat(5_000)}ende`;
+  const signs = [LONG.slice(0, 200_000), '漢字'.repeat(100_000), 'ﷺ '.repeat(100_000), 'ﷺ'.repeat(200_000)];
+
+  assert.ok(await turnsDuring(() => inSteps(readingTerms(text))) >= 4);
+  assert.equal((await inSteps(readingTerms(text))).replace(/ +/g, ' '), searchTerms(text).replace(/ +/g, ' '));
+  for (const long of signs) {
+    const { read, end } = readingTerms(long);
+    let steps = 1;
+    while (read(20_000)) steps++;
+    assert.ok(steps <= 10, `${steps} steps`);
+    assert.ok(end().length <= 200_000, long.slice(0, 2));
+    const isParted = long.includes(' ');
+    assert.ok(!isParted || searchTerms(long).startsWith(end()), `${long.slice(0, 9)}: not what is indexed at once`);
+  }
+  const once = readingTerms('漢字'.repeat(100_000));
+  once.read(20_000);
+  assert.ok(once.end().length < 70_000, 'where nothing parts words, a step is no longer');
+});
+
+test('of long bodies that are there at once, one is parsed in each turn', async () => {
+  const body = JSON.stringify({ content: LONG });
+  const requests = Array.from({ length: 10 }, () => {
+    const headers = { 'content-type': 'application/json', 'content-length': String(body.length) };
+    return { stream: Object.assign(Readable.from([Buffer.from(body)]), { headers }) as unknown as IncomingMessage };
+  });
+  const parsedIn: number[] = [];
+  let turn = 0;
+  const all = requests.map((request) => readJson(request, 2 ** 20).then(() => parsedIn.push(turn)));
+
+  await turnsDuring(async () => {
+    const count = (): unknown => parsedIn.length < 10 && (turn++, setImmediate(count));
+    count();
+    await Promise.all(all);
+  });
+  assert.equal(new Set(parsedIn).size, 10, String(parsedIn));
 });
 
 test('one long post is read at a time, 40 wait, another is refused; short ones wait for nobody', async (t) => {

@@ -7,7 +7,8 @@ import { IMPORTS, SOURCES } from './support/source-tree.ts';
 const PARSERS = new Set([
   'sanitizeHtml', 'sanitizingHtml', 'plainText', 'readingText', 'tokenizingHtml', 'inSteps', 'atOnce', 'scanXml',
   'parseXmlTree', 'parseFeed', 'parseBeginning', 'parseRss', 'parseAtom', 'parseJsonFeed', 'decodeText', 'parseOpml',
-  'preparePost', 'preparePosts', 'prepareStep', 'searchableText', 'searchTerms', 'feedAddress',
+  'preparePost', 'preparePosts', 'prepareStep', 'searchableText', 'searchTerms', 'readingTerms',
+  'feedAddress',
 ]);
 
 /** Behind the bracket that closes what opens at `start`; texts are skipped. */

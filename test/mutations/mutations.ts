@@ -2105,10 +2105,26 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a long text is sanitised in steps, between which others are answered',
     file: 'src/platform/markup/in-steps.ts',
-    from: 'while (read(STEP)) await setImmediate();',
-    to: 'while (read(STEP));',
+    from: 'for (; read(STEP); isLong = true) await setImmediate();',
+    to: 'while (read(STEP)) isLong = true;',
     test: 'test/long-posts.test.ts',
     name: 'a long post is read in steps, between which everybody else has a turn',
+  },
+  {
+    promise: 'long bodies are parsed in different turns',
+    file: 'src/platform/http/body.ts',
+    from: 'if (body.length > LONG) await turnToParse();',
+    to: '',
+    test: 'test/long-posts.test.ts',
+    name: 'of long bodies that are there at once, one is parsed in each turn',
+  },
+  {
+    promise: 'no post has more words in the index than one transaction should write',
+    file: 'src/features/posts/search-words.ts',
+    from: 'return at < text.length && terms.length < MAX_TERMS;',
+    to: 'return at < text.length;',
+    test: 'test/long-posts.test.ts',
+    name: 'the words of a long post are prepared in steps, and no more of them than one transaction should index',
   },
   {
     promise: 'what is too much for one transaction is stored in steps',

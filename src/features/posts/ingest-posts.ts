@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { createSlots } from '../../platform/limit-concurrency.ts';
-import { inSteps, STEP } from '../../platform/markup/in-steps.ts';
+import { atOnce, inSteps, STEP, type Reading } from '../../platform/markup/in-steps.ts';
 import { plainText, readingText } from '../../platform/markup/plain-text.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
@@ -12,7 +12,7 @@ import { counts, metLimit, once, throttled, type Hub } from '../hub/hub.ts';
 import {
   posts, type IncomingFile, type IncomingPost, type Post, type PreparedPost, type SearchTerms,
 } from './post-store.ts';
-import { searchTerms } from './search-words.ts';
+import { readingTerms, searchTerms } from './search-words.ts';
 
 /** What one post may hold, in characters, so that no publisher makes a page or an answer heavy for everybody. */
 const MAX = {
@@ -146,7 +146,8 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
     url: post.url !== null && post.url.length <= MAX.url ? post.url : null,
     author,
     summary: excerpt(summary, MAX.summary),
-    ...searchTermsOf(title, content, author),
+    searchTitle: searchTerms(title),
+    searchText: await inSteps(readingTermsOf(content, author)),
     contentHash,
     attachments: remoteFiles(post.attachments.slice(0, MAX.attachments), contentHtml),
   };
@@ -154,12 +155,11 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
 
 /** What search finds a stored post by. */
 export function searchableText({ title, author }: Pick<Post, 'title' | 'author'>, contentHtml: string): SearchTerms {
-  return searchTermsOf(title, plainText(contentHtml), author);
+  return { searchTitle: searchTerms(title), searchText: atOnce(readingTermsOf(plainText(contentHtml), author)) };
 }
 
-function searchTermsOf(title: string, content: string, author: string | null): SearchTerms {
-  const text = `${content.slice(0, MAX.searchText)} ${author ?? ''}`;
-  return { searchTitle: searchTerms(title), searchText: searchTerms(text) };
+function readingTermsOf(content: string, author: string | null): Reading<string> {
+  return readingTerms(`${author ?? ''}\n${content.slice(0, MAX.searchText)}`);
 }
 
 /** By the hash of what the publisher sent, an unchanged post is known before it is sanitised and written again. */

@@ -1,3 +1,5 @@
+import type { Reading } from '../../platform/markup/in-steps.ts';
+
 /** Before and behind the reader's number in each term of a private post. For private use: no text may hold it. */
 const MARK = '\ue000';
 
@@ -11,6 +13,30 @@ const SPACELESS_SIGN = new RegExp(`[${SPACELESS}]`, 'u');
 
 /** One Latin letter begins too many words: looking them all up may take a second with 100,000 posts. */
 const MAY_GO_ON = /[\p{L}\p{N}]{2}$|[^\p{Script=Latin}\p{N}\P{L}]$/u;
+
+/** Of one post, in characters as they are indexed: what SQLite needs about 20 ms for while everybody's writes wait. */
+const MAX_TERMS = 200_000;
+
+/** Where a long text is parted, so that no word and no run of signs is cut; what has none for so long is no text. */
+const BETWEEN_WORDS = /[\s\p{P}]/u;
+const LONGEST_RUN = 1_000;
+
+/** A long text, indexed in steps up to `MAX_TERMS`: one sign may become eighteen letters. */
+export function readingTerms(text: string): Reading<string> {
+  let at = 0;
+  let terms = '';
+  return {
+    read(characters) {
+      const from = at + characters;
+      const end = from + text.slice(from, from + LONGEST_RUN).search(BETWEEN_WORDS);
+      const until = end < from ? from + LONGEST_RUN : end;
+      terms += searchTerms(text.slice(at, until));
+      at = until;
+      return at < text.length && terms.length < MAX_TERMS;
+    },
+    end: () => terms.length > MAX_TERMS ? terms.slice(0, Math.max(0, terms.lastIndexOf(' ', MAX_TERMS))) : terms,
+  };
+}
 
 /**
  * A text as it is indexed: compatible forms of a letter are one, Greek loses its accents (SQLite removes only Latin

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import { MINUTE } from '../clock.ts';
 import { essenceOf } from './headers.ts';
 import { HttpError } from './reply.ts';
@@ -115,6 +116,7 @@ export async function readJson(request: WithBody, limit = limitFor(request)): Pr
   if (hasNoBody(request)) return {};
   requireMediaType(request, 'application/json');
   const body = await readBody(request, limit);
+  if (body.length > LONG) await turnToParse();
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
@@ -123,6 +125,18 @@ export async function readJson(request: WithBody, limit = limitFor(request)): Pr
   }
   if (!isJsonObject(value)) throw new HttpError(400, 'The body must be a JSON object.');
   return value;
+}
+
+/** Bytes of JSON that take about a millisecond to parse. */
+const LONG = 64 * 1024;
+
+let turns: Promise<unknown> = Promise.resolve();
+
+/** Of long bodies that have come at the same time one is parsed in each turn of the event loop. */
+function turnToParse(): Promise<unknown> {
+  const mine = turns;
+  turns = mine.then(() => setImmediate());
+  return mine;
 }
 
 /** Whether a JSON value is an object, not null and no list. */

@@ -7,12 +7,16 @@ export type Reading<Result> = { read(characters: number): boolean; end(): Result
 export const STEP = 20_000;
 
 export function atOnce<Result>({ read, end }: Reading<Result>): Result {
-  while (read(Infinity));
+  while (read(STEP));
   return end();
 }
 
 /** The same with a pause after each step of a long text, in which the process does what others wait for. */
 export async function inSteps<Result>({ read, end }: Reading<Result>): Promise<Result> {
-  while (read(STEP)) await setImmediate();
-  return end();
+  let isLong = false;
+  for (; read(STEP); isLong = true) await setImmediate();
+  if (isLong) await setImmediate(); // the end goes through the whole text once more
+  const result = end();
+  if (isLong) await setImmediate();
+  return result;
 }
