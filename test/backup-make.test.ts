@@ -6,7 +6,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { BackupBusy, requireSpace } from '../src/features/backups/backup-folder.ts';
+import { requireSpace } from '../src/features/backups/backup-folder.ts';
+import { BackupBusy } from '../src/features/backups/backup-name.ts';
 import { backupLock, takeFileLock } from '../src/features/hub/data-locks.ts';
 import { makeBackup } from '../src/features/backups/make-backup.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';

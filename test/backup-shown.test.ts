@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { backupName } from '../src/features/backups/backup-folder.ts';
+import { backupName } from '../src/features/backups/backup-name.ts';
 import { noteRun, type Kind, type Run } from '../src/features/backups/backup-status.ts';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
 import type { Client } from './support/client.ts';

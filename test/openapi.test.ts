@@ -1,7 +1,8 @@
 // Protects the OpenAPI description: valid, complete, and true of what the routes answer.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openApi, withOpenApi } from '../src/app/openapi.ts';
+import { openApi } from '../src/app/openapi.ts';
+import { withOpenApi } from '../src/app/routes.ts';
 import { noContent } from '../src/platform/http/reply.ts';
 import { route } from '../src/platform/http/router.ts';
 import { API } from '../src/app/api-operations.ts';

@@ -1,28 +1,22 @@
-import { SESSION_COOKIE } from '../features/accounts/sign-in.ts';
+import { SESSION_COOKIE } from '../features/accounts/authenticate.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { cookieName } from '../platform/http/headers.ts';
 import { json, statusTitle, type Reply } from '../platform/http/reply.ts';
-import { route, type Route } from '../platform/http/router.ts';
+import type { Route } from '../platform/http/router.ts';
 import type { ApiOperation } from './api-operations.ts';
 
-type Info = Pick<Config, 'version' | 'baseUrl' | 'metricsToken'>;
+/** What the description says of the hub. */
+export type Info = Pick<Config, 'version' | 'baseUrl' | 'metricsToken'>;
 
 /** What is known of operations, by route; and the schemas that they name. */
 type Contents = { operations: Readonly<Record<string, ApiOperation>>; schemas: object };
 
 type Requirement = Record<string, string[]>;
 
-/** The routes and one more, which describes those under /api as OpenAPI 3.1. */
-export function withOpenApi(routes: Route[], info: Info): Route[] {
-  const own = route('GET /api/openapi.json', 'public', 'This description, as OpenAPI 3.1', describe, { cached: true });
-  const all = [...routes, own];
-  let reply: Reply | undefined;
-  return all;
-
-  async function describe(): Promise<Reply> {
-    const [{ API }, { SCHEMAS }] = await Promise.all([import('./api-operations.ts'), import('./api-schemas.ts')]);
-    return (reply ??= json(openApi(all, { operations: API, schemas: SCHEMAS }, info)));
-  }
+/** The description as an answer. */
+export async function describeApi(routes: Route[], info: Info): Promise<Reply> {
+  const [{ API }, { SCHEMAS }] = await Promise.all([import('./api-operations.ts'), import('./api-schemas.ts')]);
+  return json(openApi(routes, { operations: API, schemas: SCHEMAS }, info));
 }
 
 /** An OpenAPI 3.1 document of the routes under /api. */

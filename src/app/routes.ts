@@ -5,7 +5,7 @@ import { route, type Access, type HubRequest, type MemberRequest, type Route } f
 import { ADMIN_LISTS } from './frame/admin-lists.ts';
 import { assets } from './frame/page-frame.ts';
 import { handlersOf } from './handlers-of.ts';
-import { withOpenApi } from './openapi.ts';
+import type { Info } from './openapi.ts';
 
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
 type Options = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut'> & { signedOut?: Handler<'public'> };
@@ -19,7 +19,7 @@ const feeds = handlersOf(() => import('../features/posts/output-feed-routes.ts')
 const accounts = handlersOf(() => import('../features/accounts/account-routes.ts'));
 const webhooks = handlersOf(() => import('../features/webhooks/webhook-routes.ts'));
 const history = handlersOf(() => import('../features/history/history-list.ts'));
-const notifications = handlersOf(() => import('../features/notifications/notification-store.ts'));
+const notifications = handlersOf(() => import('../features/notifications/notification-routes.ts'));
 const inviting = handlersOf(() => import('../features/accounts/invitation-list.ts'));
 const leaving = handlersOf(() => import('../features/leaving/leaving-routes.ts'));
 const overview = handlersOf(() => import('../features/admin/overview-routes.ts'));
@@ -217,15 +217,25 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/admin/jobs/:id', 'admin', 'Discard a failed or waiting job', jobs.deleteJob),
   at('POST /admin/jobs/:id/retry', 'admin', 'Form: run a failed job again', thenSee(jobs.retryJobJson, '/admin/jobs')),
   at('POST /admin/jobs/:id/discard', 'admin', 'Form: discard a job', thenSee(jobs.deleteJob, '/admin/jobs')),
+  ...ADMIN_LISTS.flatMap(listRoutes),
 ];
 
-/** The routes of a hub, with those of the lists for administrators. The first that fits a path wins. */
+/** The routes of a hub. The first that fits a path wins. */
 export function hubRoutes(hub: Hub): Route[] {
   return withOpenApi([
     ...ROUTES.map((bind) => bind(hub)),
-    ...ADMIN_LISTS.flatMap((list) => list.routes(hub)),
     ...assets(hub).routes,
   ], hub.config);
+}
+
+/** The routes and one more, which describes those under /api as OpenAPI 3.1. */
+export function withOpenApi(routes: Route[], info: Info): Route[] {
+  let reply: Promise<Reply> | undefined;
+  const describe = (): Promise<Reply> =>
+    (reply ??= import('./openapi.ts').then(({ describeApi }) => describeApi(all, info)));
+  const own = route('GET /api/openapi.json', 'public', 'This description, as OpenAPI 3.1', describe, { cached: true });
+  const all = [...routes, own];
+  return all;
 }
 
 /** One line of the list. Its handler is given the hub that `hubRoutes` binds. */
@@ -236,6 +246,15 @@ function at<A extends Access>(
   return (hub) => route(pattern, access, summary, (request) => handler(hub, request as RequestFor<A>), {
     ...options, ...(signedOut && { signedOut: (request: HubRequest) => signedOut(hub, request) }),
   });
+}
+
+/** The API and the page of a list for administrators. */
+function listRoutes({ name, api = `/api/admin/${name}`, label, summary, load }: (typeof ADMIN_LISTS)[number]) {
+  const list = handlersOf(load);
+  return [
+    at(`GET ${api}`, 'admin', summary, list.answerApi),
+    at(`GET /admin/${name}`, 'admin', `Page: ${label.toLowerCase()}`, list.showPage),
+  ];
 }
 
 /** A form that does what an act or the API does, and leads to a page then; `:id` in its path is the request's. */

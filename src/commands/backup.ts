@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { BackupBusy, BackupError, timeOfBackup } from '../features/backups/backup-folder.ts';
+import { BackupBusy, BackupError, timeOfBackup } from '../features/backups/backup-name.ts';
 import { noteRun, type Run } from '../features/backups/backup-status.ts';
 import { type MadeBackup, makeBackup } from '../features/backups/make-backup.ts';
 import type { AbsentUpload } from '../features/backups/manifest.ts';

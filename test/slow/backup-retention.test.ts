@@ -9,9 +9,8 @@ import {
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { DAY } from '../../src/platform/clock.ts';
-import {
-  applyRetention, backupFolder, backupName, planRetention, timeOfBackup,
-} from '../../src/features/backups/backup-folder.ts';
+import { applyRetention, backupFolder, planRetention } from '../../src/features/backups/backup-folder.ts';
+import { backupName, timeOfBackup } from '../../src/features/backups/backup-name.ts';
 import { isFileLocked, lockForRemoving, lockForVerifying } from '../../src/features/hub/data-locks.ts';
 import { backupHub, verify, type BackupHub } from '../support/backup-hub.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';

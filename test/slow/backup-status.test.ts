@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { noteRun, readBackupStatus, type Run } from '../../src/features/backups/backup-status.ts';
-import { timeOfBackup } from '../../src/features/backups/backup-folder.ts';
+import { timeOfBackup } from '../../src/features/backups/backup-name.ts';
 import { backupHub, type BackupHub } from '../support/backup-hub.ts';
 
 const NOTHING = {

@@ -23,7 +23,7 @@ const FOR_ADMINS = [{ section: 'admin', href: '/admin', label: 'Admin' }];
 /** The pages for administrators, each with the section that it names. */
 const ADMIN_PAGES = [
   { section: 'admin/', href: '/admin', label: 'Overview' },
-  ...ADMIN_LISTS.map(({ name, title }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label: title })),
+  ...ADMIN_LISTS.map(({ name, label }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label })),
 ];
 
 /** What stands around every page. */

@@ -54,6 +54,11 @@ export function assertNobodyRuns(db: Db, migrations: Migration[], dataDir: strin
   throw new DataInUseError(`migrations are pending while a hub runs on ${dataDir}: stop it first; nothing was changed`);
 }
 
+/** Why a second hub is refused. */
+export function anotherHub({ dataDir }: Config): string {
+  return `another hub runs on ${dataDir}: stop that one, or give this one a DATA_DIR of its own`;
+}
+
 /** The handle of a process: with time, chance and the world outside as they really are. */
 export function hubOf(program: Hub['program'], config: Config, db: Db, log: Log): Hub {
   return { program, config, db, log, outbound: outboundFetch(config), clock: Date.now, random: Math.random };

@@ -2,7 +2,7 @@ import { joinUrl, makeSetUpLink } from '../../features/accounts/join-hub.ts';
 import { isHubRunning } from '../../features/hub/data-locks.ts';
 import type { Config } from '../../features/hub/read-config.ts';
 import { DataInUseError } from '../../platform/db/migration-files.ts';
-import { openHubDatabase } from './open-hub.ts';
+import { anotherHub, openHubDatabase } from './open-hub.ts';
 
 /**
  * What has to be true before web and worker start: no other hub on the data, the folders, and a schema of this version.
@@ -17,9 +17,4 @@ export function prepareHub(config: Config): string | null {
   } finally {
     db.close();
   }
-}
-
-/** Why a second hub is refused. */
-export function anotherHub({ dataDir }: Config): string {
-  return `another hub runs on ${dataDir}: stop that one, or give this one a DATA_DIR of its own`;
 }

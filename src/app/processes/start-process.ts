@@ -9,8 +9,7 @@ import { DataInUseError, SchemaError } from '../../platform/db/migration-files.t
 import type { Db, SlowQuery } from '../../platform/db/open-database.ts';
 import { createLog, errorFields, type Log } from '../../platform/log.ts';
 import '../stores.ts';
-import { hubOf, openHubDatabase } from './open-hub.ts';
-import { anotherHub } from './prepare-hub.ts';
+import { anotherHub, hubOf, openHubDatabase } from './open-hub.ts';
 import { onStopSignals } from './stop-signals.ts';
 
 export type HubProcess = {

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { authenticate } from '../../features/accounts/sign-in.ts';
+import { authenticate } from '../../features/accounts/authenticate.ts';
 import { noteError } from '../../features/errors/error-store.ts';
 import { httpMetrics, processMetrics } from '../../features/health/read-health.ts';
 import { bufferedCounts, metLimit, type Hub } from '../../features/hub/hub.ts';

@@ -8,14 +8,15 @@ import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/rout
 import type { Hub } from '../hub/hub.ts';
 import { accountJson } from './account-store.ts';
 import {
-  invitationGonePage, joinPage, newPasswordPage, passwordLinkGonePage, settingsPage, signInPage, type SentForm,
+  invitationGonePage, joinPage, newPasswordPage, passwordLinkGonePage, settingsPage, type SentForm,
 } from './account-views.ts';
+import { endedSession, sessionCookie } from './authenticate.ts';
 import { changeAccount, endSessions, makeToken, ownAccount, revokeToken } from './change-account.ts';
 import { apiTokens, sessions, type ApiToken, type Session } from './credential-store.ts';
 import { accountOfLink, choosePassword } from './govern-account.ts';
 import { findInvitation, invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
-import { hasCookie, localPath } from './sign-in-again.ts';
-import { endedSession, sessionCookie, signIn, signOut, type SignedIn } from './sign-in.ts';
+import { hasCookie, localPath, signInPage } from './sign-in-again.ts';
+import { signIn, signOut, type SignedIn } from './sign-in.ts';
 
 export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readJson(req);

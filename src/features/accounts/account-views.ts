@@ -5,7 +5,6 @@ import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
 type FormState = { values?: Record<string, string>; problem?: HttpError };
-type SignIn = FormState & { next: string; isEnded: boolean; note?: string | undefined };
 
 /** The current password, which certain acts ask for again. */
 export function passwordField(): Html {
@@ -59,27 +58,6 @@ export function newPasswordPage({ username, problem }: FormState & { username: s
   </form>
 </section>`;
   return { title: 'Choose a new password', main };
-}
-
-/** The form for signing in; `next` is the path to go to then. `isEnded`: a session was there before. */
-export function signInPage({ next, isEnded, values = {}, problem, note }: SignIn): Page {
-  const main = html`
-<section class="narrow">
-  <h1>${isEnded ? 'Your session has ended' : 'Sign in'}</h1>
-  ${isEnded && html`<p class="lead">Sign in again to continue where you left off.</p>`}
-  ${note && html`<div class="done" role="status"><p>${note}</p></div>`}
-  ${problem && formProblem(problem)}
-  <form method="post" action="/sign-in" class="stack">
-    <input type="hidden" name="next" value="${next}">
-    <label>Name
-      <input name="username" value="${values['username']}" required autocomplete="username" autocapitalize="none"
-        spellcheck="false" autofocus></label>
-    <label>Password
-      <input name="password" type="password" required autocomplete="current-password"></label>
-    <button>Sign in</button>
-  </form>
-</section>`;
-  return { title: isEnded ? 'Your session has ended' : 'Sign in', main, section: 'sign-in' };
 }
 
 /** For a link for a new password that was used, has expired or never was. */

@@ -12,9 +12,7 @@ import { INVITATION_HOURS, invite, joinUrl } from './join-hub.ts';
 /** Links that can still be used, with the form for a new one. */
 export const invitationList = adminList<Invitation>({
   name: 'invitations',
-  api: '/api/invitations',
   title: 'Invitations',
-  summary: 'Invitations that can still be used',
   key: ['id'],
   select: (hub, after, limit) => invitations(hub).list(after?.id ?? 0, limit),
   toJson: invitationJson,
@@ -28,10 +26,10 @@ export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Re
   const values = await readForm(req);
   try {
     const { token } = await invite(hub, values, req);
-    return invitationList.show(hub, req, { above: inviteForm({ url: joinUrl(hub.config, token) }) });
+    return invitationList.showPage(hub, req, { above: inviteForm({ url: joinUrl(hub.config, token) }) });
   } catch (problem) {
     if (!(problem instanceof HttpError)) throw problem;
-    return invitationList.show(hub, req, { above: inviteForm({ values, problem }), status: problem.status });
+    return invitationList.showPage(hub, req, { above: inviteForm({ values, problem }), status: problem.status });
   }
 }
 

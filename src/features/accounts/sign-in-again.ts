@@ -1,9 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { cookieName, readCookie } from '../../platform/http/headers.ts';
-import { page, type Reply } from '../../platform/http/reply.ts';
+import { html } from '../../platform/http/html.ts';
+import { formProblem, page, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { Hub } from '../hub/hub.ts';
-import { signInPage } from './account-views.ts';
-import { SESSION_COOKIE } from './sign-in.ts';
+import { SESSION_COOKIE } from './authenticate.ts';
+
+/** `next`: the path to go to then. `isEnded`: a session was there before. */
+type SignIn = {
+  next: string; isEnded: boolean; values?: Record<string, string>; problem?: HttpError; note?: string | undefined;
+};
 
 /**
  * In the place of what somebody who is not signed in (any more) sent by a form: the form for signing in, which leads
@@ -26,4 +31,25 @@ export function hasCookie({ config: { secure } }: Hub, { cookie }: IncomingHttpH
 export function localPath(next: string | null | undefined): string {
   if (!next || !/^\/(?![/\\])[^\u0000-\u001f]*$/.test(next)) return '/';
   return next.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
+}
+
+/** The form for signing in. */
+export function signInPage({ next, isEnded, values = {}, problem, note }: SignIn): Page {
+  const main = html`
+<section class="narrow">
+  <h1>${isEnded ? 'Your session has ended' : 'Sign in'}</h1>
+  ${isEnded && html`<p class="lead">Sign in again to continue where you left off.</p>`}
+  ${note && html`<div class="done" role="status"><p>${note}</p></div>`}
+  ${problem && formProblem(problem)}
+  <form method="post" action="/sign-in" class="stack">
+    <input type="hidden" name="next" value="${next}">
+    <label>Name
+      <input name="username" value="${values['username']}" required autocomplete="username" autocapitalize="none"
+        spellcheck="false" autofocus></label>
+    <label>Password
+      <input name="password" type="password" required autocomplete="current-password"></label>
+    <button>Sign in</button>
+  </form>
+</section>`;
+  return { title: isEnded ? 'Your session has ended' : 'Sign in', main, section: 'sign-in' };
 }

@@ -18,7 +18,6 @@ type ListedAccount = Account & { sources: number };
 export const accountList = adminList<ListedAccount>({
   name: 'accounts',
   title: 'Accounts',
-  summary: 'All accounts',
   key: ['id'],
   select: (hub, after, limit) => withSources(hub, accounts(hub).list(after?.id ?? 0, limit)),
   toJson: listedJson,

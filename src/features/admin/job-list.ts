@@ -13,7 +13,6 @@ import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   name: 'jobs',
   title: 'Jobs',
-  summary: 'Jobs, newest first; state filters them',
   key: ['id'],
   select: (hub, after, limit, state) => jobs(hub).list({ state, before: after?.id, limit }),
   filter: byState('jobs', JOB_STATES, 'failed'),

@@ -8,7 +8,6 @@ import { alertDeliveries, DELIVERY_STATES, type AlertDelivery, type DeliveryStat
 export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefined>({
   name: 'alerts',
   title: 'Alerts',
-  summary: 'Alert deliveries, newest first; state filters them',
   key: ['id'],
   select: (hub, after, limit, state) => alertDeliveries(hub).list({ state, before: after?.id, limit }),
   filter: byState('alerts', DELIVERY_STATES),

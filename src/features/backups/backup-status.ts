@@ -3,7 +3,7 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DAY, HOUR } from '../../platform/clock.ts';
 import { writeNewFile } from '../../platform/files/durable-file.ts';
-import { timeOfBackup } from './backup-folder.ts';
+import { timeOfBackup } from './backup-name.ts';
 import type { Verdict } from './verify-backup.ts';
 
 /** How a run of backup or of verification ended. */

@@ -10,9 +10,10 @@ import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { sumUploads } from '../attachments/attachment-store.ts';
 import { backupLock, lockForRemoving, takeFileLock } from '../hub/data-locks.ts';
 import {
-  applyRetention, ARCHIVE, BackupBusy, BackupError, type BackupFolder, backupFolder, backupName, DATABASE, requireSpace,
-  type RetentionResult, spaceNeeded, SUMS,
+  applyRetention, ARCHIVE, type BackupFolder, backupFolder, DATABASE, requireSpace, type RetentionResult, spaceNeeded,
+  SUMS,
 } from './backup-folder.ts';
+import { BackupBusy, BackupError, backupName } from './backup-name.ts';
 import { formatManifest, hashFile } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';
 import { bytesOf, copyTo, readSnapshot, requireHub } from './snapshot-store.ts';

@@ -3,7 +3,8 @@ import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import type { WrittenFile } from '../../platform/archive/gzip-file.ts';
 import { isoTime } from '../../platform/clock.ts';
-import { ARCHIVE, BackupError, DATABASE } from './backup-folder.ts';
+import { ARCHIVE, DATABASE } from './backup-folder.ts';
+import { BackupError } from './backup-name.ts';
 import type { Counts } from './snapshot-store.ts';
 
 export type Hashes = { database: string; archive: string }; // SHA-256, hex

@@ -3,7 +3,7 @@ import { rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../../platform/error-code.ts';
 import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
-import { BackupError } from './backup-folder.ts';
+import { BackupError } from './backup-name.ts';
 
 /**
  * `staged`: the backup lies ready, nothing of the old data has been touched. `swapping`: old data goes aside and new

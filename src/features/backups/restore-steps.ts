@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SECOND } from '../../platform/clock.ts';
 import { isBusy, isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
-import { BackupError, backupName } from './backup-folder.ts';
+import { BackupError, backupName } from './backup-name.ts';
 import {
   clearRestoreState, PHASES, readRestoreState, writeRestoreState, type Phase, type RestoreState,
 } from './restore-state.ts';

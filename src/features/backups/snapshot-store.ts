@@ -10,7 +10,7 @@ import {
 import { countPosts, searchDrift } from '../posts/search-index-store.ts';
 import { readHubSeed } from '../hub/hub-seed-store.ts';
 import { countSources } from '../sources/source-store.ts';
-import { BackupError } from './backup-folder.ts';
+import { BackupError } from './backup-name.ts';
 
 export type Counts = { accounts: number; admins: number; sources: number; posts: number } & UploadCounts;
 

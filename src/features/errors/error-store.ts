@@ -1,8 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isoTime } from '../../platform/clock.ts';
-import { html, moment, type Html } from '../../platform/http/html.ts';
 import { errorFields } from '../../platform/log.ts';
-import { adminList } from '../hub/admin-list.ts';
 import { counts, store, type Hub } from '../hub/hub.ts';
 
 const MAX_TEXT = 4_000;
@@ -82,28 +79,4 @@ type Description = { name: string; message: string; stack: string };
 function describe(error: unknown): Description {
   if (error instanceof Error) return { name: error.name, message: error.message, stack: error.stack ?? '' };
   return { name: 'not an Error', message: String(error), stack: '' };
-}
-
-/** Errors of the hub itself, each kind once. */
-export const errorList = adminList<ErrorEvent, 'lastAt' | 'id'>({
-  name: 'errors',
-  title: 'Errors',
-  summary: 'Errors of the hub, grouped by kind, last seen first',
-  key: ['lastAt', 'id'],
-  select: (hub, after, limit) => errorEvents(hub).list(after, limit),
-  toJson: ({ firstAt, lastAt, ...event }) => ({ ...event, firstAt: isoTime(firstAt), lastAt: isoTime(lastAt) }),
-  lead: () => html`
-  <p class="lead">Unexpected errors of the hub itself, grouped by kind.</p>`,
-  view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
-  empty: 'No errors.',
-});
-
-function item({ program, message, stack, count, firstAt, lastAt }: ErrorEvent): Html {
-  return html`
-  <li><div>
-    <p class="title">${message || 'An error without a message'}</p>
-    <p class="meta"><span>${program}</span> <span>${count === 1 ? 'once' : `${count} times`}</span>
-      <span>last ${moment(lastAt)}</span> <span>first ${moment(firstAt)}</span></p>
-    <details><summary>Stack trace</summary><pre>${stack}</pre></details>
-  </div></li>`;
 }

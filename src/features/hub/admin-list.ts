@@ -3,7 +3,7 @@ import { inBatches } from '../../platform/db/batched-writes.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, readPage } from '../../platform/http/input.ts';
 import { HttpError, json, page, type Reply } from '../../platform/http/reply.ts';
-import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
+import type { HubRequest } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
 
 /** Whether a list is asked for as a page or from the API. */
@@ -19,11 +19,8 @@ type ListFilter<Filter> = {
 
 /** What a list for administrators is made of. `Key` names the numbers that it is sorted by. */
 type Definition<Item, Key extends keyof Item, Filter> = {
-  /** The page is /admin/NAME, the API /api/admin/NAME unless `api` says otherwise. */
-  name: string;
-  api?: `/api/${string}`;
+  name: string; // the page is /admin/NAME
   title: string;
-  summary: string; // in the description of the API
   key: readonly Key[];
   /** Up to so many items, after the one with that key. */
   select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
@@ -43,30 +40,18 @@ type FormAnswer = { above: Html; status?: number };
 
 /** One list for administrators. `app/frame/admin-lists.ts` names all of them. */
 export type AdminList = {
-  name: string;
-  title: string;
-  routes(hub: Hub): Route[];
-  show(hub: Hub, request: HubRequest, answer?: FormAnswer): Reply;
+  answerApi(hub: Hub, request: HubRequest): Reply;
+  showPage(hub: Hub, request: HubRequest, answer?: FormAnswer): Reply;
 };
 
 /** A list with its page, its API and, where it has columns of CSV, its downloads. */
 export function adminList<Item, Key extends keyof Item = 'id' & keyof Item, Filter = undefined>(
   list: Definition<Item, Key, Filter>,
 ): AdminList {
-  const { name, title, summary } = list;
   return {
-    name,
-    title,
-    routes: (hub) => [
-      route(`GET ${apiOf(list)}`, 'admin', summary, (request) => answerApi(list, hub, request)),
-      route(`GET /admin/${name}`, 'admin', `Page: ${title.toLowerCase()}`, ({ query }) => showPage(list, hub, query)),
-    ],
-    show: (hub, { query }, answer) => showPage(list, hub, query, answer),
+    answerApi: (hub, request) => answerApi(list, hub, request),
+    showPage: (hub, { query }, answer) => showPage(list, hub, query, answer),
   };
-}
-
-function apiOf({ api, name }: { api?: `/api/${string}`; name: string }): `/api/${string}` {
-  return api ?? `/api/admin/${name}`;
 }
 
 function answerApi<Item, Key extends keyof Item, Filter>(
@@ -109,7 +94,7 @@ function showPage<Item, Key extends keyof Item, Filter>(
 ${answer?.above ?? above?.(hub)}
 ${items.length > 0 ? view(items) : html`<p class="empty">${empty}</p>`}
 ${following && html`<p class="more"><a class="button" rel="next" href="${following}">${more}</a></p>`}
-${list.csv && downloads(apiOf(list), query)}`;
+${list.csv && downloads(`/api/admin/${name}`, query)}`;
   return page({ title, main, section: `admin/${name}` }, answer?.status);
 }
 

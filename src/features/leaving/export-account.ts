@@ -6,13 +6,15 @@ import { accountJson, invitations, type Account } from '../accounts/account-stor
 import { ownAccount } from '../accounts/change-account.ts';
 import { apiTokens, sessions, signInNetworks } from '../accounts/credential-store.ts';
 import { invitationJson } from '../accounts/invitation-list.ts';
-import { auditJson, auditRecords, type AuditRecord } from '../audit/audit-store.ts';
+import { auditJson } from '../audit/audit-list.ts';
+import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
 import { historyJson } from '../history/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
-import { notificationJson, notifications, type Notification } from '../notifications/notification-store.ts';
+import { notificationJson } from '../notifications/notification-routes.ts';
+import { notifications, type Notification } from '../notifications/notification-store.ts';
 import { drafts, type Draft } from '../posts/draft-store.ts';
 import { postJson } from '../posts/post-routes.ts';
 import { posts, type Post } from '../posts/post-store.ts';

@@ -2,7 +2,7 @@ import { readForm, readJson } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { formProblem, HttpError, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { endedSession } from '../accounts/sign-in.ts';
+import { endedSession } from '../accounts/authenticate.ts';
 import type { Hub } from '../hub/hub.ts';
 import { exportAccount } from './export-account.ts';
 import { LEAVE_CONFIRMATION, leaveHub, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';

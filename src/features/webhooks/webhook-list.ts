@@ -11,7 +11,6 @@ type ListedWebhook = Webhook & { title: string; ownerId: number };
 export const webhookList = adminList<ListedWebhook, 'sourceId'>({
   name: 'webhooks',
   title: 'Webhooks',
-  summary: 'Webhooks, and when each last received an event',
   key: ['sourceId'],
   select: (hub, after, limit) => webhooks(hub).list(after?.sourceId ?? 0, limit).map((webhook) => {
     const source = sources(hub).find(webhook.sourceId);

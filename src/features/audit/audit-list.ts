@@ -1,0 +1,142 @@
+import { isoTime } from '../../platform/clock.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
+import { parseId } from '../../platform/http/input.ts';
+import { HttpError } from '../../platform/http/reply.ts';
+import { adminList } from '../hub/admin-list.ts';
+import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
+
+/** Who did what to what, and when. */
+export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
+  name: 'audit',
+  title: 'Audit log',
+  key: ['at', 'id'],
+  select: (hub, after, limit, filter) => auditRecords(hub).list(filter, after, limit),
+  filter: { read: readAuditFilter, controls: (hub, query) => auditForm(query, auditRecords(hub).acts()) },
+  toJson: auditJson,
+  csv: {
+    id: ({ id }) => id,
+    at: ({ at }) => isoTime(at),
+    act: ({ act }) => act,
+    actor_id: ({ actorId }) => actorId,
+    actor: ({ actorName }) => actorName,
+    target_kind: ({ targetKind }) => targetKind,
+    target_id: ({ targetId }) => targetId,
+    target: ({ targetName }) => targetName,
+    address: ({ address }) => address,
+    detail: ({ detail }) => detail,
+  },
+  view: auditTable,
+  empty: 'No matching events.',
+});
+
+/** An audit record as the API shows it, and the export of what an account did. */
+export function auditJson(record: AuditRecord) {
+  const { id, at, act, actorId, actorName, targetKind, targetId, targetName, address, detail } = record;
+  return {
+    id,
+    at: isoTime(at),
+    act,
+    actor: { id: actorId, name: actorName },
+    target: targetKind === null ? null : { kind: targetKind, id: targetId, name: targetName },
+    address,
+    detail: JSON.parse(detail) as Record<string, unknown>,
+  };
+}
+
+/** A form that narrows the records down. */
+function auditForm(query: URLSearchParams, acts: string[]): Html {
+  const chosen = query.get('act') ?? '';
+  const isNarrowed = ['act', 'actor', 'target', 'from', 'to'].some((name) => query.get(name));
+  return html`
+<details class="panel" ${isNarrowed && html`open`}>
+<summary>Filter</summary>
+<form class="filter" action="/admin/audit">
+  <label>Action
+    <select name="act"><option value="">all</option>
+      ${acts.map((act) => html`<option ${act === chosen && html`selected`}>${act}</option>`)}</select></label>
+  <label>Actor <input name="actor" value="${query.get('actor')}" maxlength="200" autocapitalize="none"></label>
+  <label>Target <input name="target" value="${query.get('target')}" maxlength="200" placeholder="source:12"
+    autocapitalize="none"></label>
+  <label>From day <input type="date" name="from" value="${day(query.get('from'))}"></label>
+  <label>To day <input type="date" name="to" value="${day(query.get('to'))}"></label>
+  <button>Apply</button>
+</form>
+</details>`;
+}
+
+function day(value: string | null): string {
+  return (value ?? '').slice(0, 10);
+}
+
+/** Who did what to what. */
+function auditTable(items: AuditRecord[]): Html {
+  return html`
+<div class="wide stacked"><table>
+  <thead><tr><th>Time</th><th>Actor</th><th>Action</th><th>Target</th><th>Address</th></tr></thead>
+  <tbody>${items.map(row)}</tbody>
+</table></div>`;
+}
+
+function row({ at, actorName, act, targetKind, targetId, targetName, address, detail }: AuditRecord): Html {
+  const target = targetKind === null ? '' : `${targetKind}${targetId === null ? '' : ` ${targetId}`}`;
+  return html`
+  <tr><td>${moment(at)}</td><td>${actorName || 'not signed in'}</td><td><code>${act}</code></td>
+    <td>${target} ${targetName && html`<span>“${targetName}”</span>`}
+      ${detail !== '{}' && html`<small>${words(detail)}</small>`}</td>
+    <td class="whole">${address}</td></tr>`;
+}
+
+/** {"role":"member"} → role: member */
+function words(detail: string): string {
+  return Object.entries(JSON.parse(detail) as object).map(([name, value]) => `${name}: ${value}`).join(', ');
+}
+
+/**
+ * `?act=&actor=&target=&from=&to=`: target is a kind or kind:id; from and to are days or moments (RFC 3339), a day as
+ * `to` counts to its end. 400 for what cannot be meant.
+ */
+function readAuditFilter(query: URLSearchParams): AuditFilter {
+  const act = text(query, 'act');
+  const actor = text(query, 'actor');
+  const from = momentOf(query, 'from', 0);
+  const to = momentOf(query, 'to', 1);
+  return {
+    ...(act && { act }), ...(actor && { actor }), ...target(text(query, 'target')),
+    ...(from !== undefined && { from }), ...(to !== undefined && { to }),
+  };
+}
+
+function text(query: URLSearchParams, name: string): string {
+  const value = (query.get(name) ?? '').trim();
+  if (value.length > 200) throw new HttpError(400, `${name} is too long.`);
+  return value;
+}
+
+function target(value: string): Pick<AuditFilter, 'targetKind' | 'targetId'> {
+  if (!value) return {};
+  const [targetKind = '', written, ...rest] = value.split(':');
+  if (written === undefined) return { targetKind };
+  const targetId = parseId(written);
+  if (targetId === undefined || rest.length > 0) throw new HttpError(400, 'target must be a kind, or kind:id.');
+  return { targetKind, targetId };
+}
+
+const DAY_ONLY = /^\d{4}-\d{2}-\d{2}$/;
+const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** Unix ms; of a day its beginning in UTC, so many days on. */
+function momentOf(query: URLSearchParams, name: string, daysOn: number): number | undefined {
+  const value = text(query, name);
+  if (!value) return undefined;
+  const isWritten = DAY_ONLY.test(value) || MOMENT.test(value);
+  const at = new Date(isWritten && isDay(value.slice(0, 10)) ? value : NaN);
+  if (Number.isNaN(at.getTime())) throw new HttpError(400, `${name} must be a day (2030-01-31) or an RFC 3339 moment.`);
+  if (DAY_ONLY.test(value)) at.setUTCDate(at.getUTCDate() + daysOn);
+  return at.getTime();
+}
+
+/** `new Date` takes the 31st of any month for a day. */
+function isDay(written: string): boolean {
+  const at = new Date(written);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(written);
+}

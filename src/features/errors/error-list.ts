@@ -1,0 +1,27 @@
+import { isoTime } from '../../platform/clock.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
+import { adminList } from '../hub/admin-list.ts';
+import { errorEvents, type ErrorEvent } from './error-store.ts';
+
+/** Errors of the hub itself, each kind once. */
+export const errorList = adminList<ErrorEvent, 'lastAt' | 'id'>({
+  name: 'errors',
+  title: 'Errors',
+  key: ['lastAt', 'id'],
+  select: (hub, after, limit) => errorEvents(hub).list(after, limit),
+  toJson: ({ firstAt, lastAt, ...event }) => ({ ...event, firstAt: isoTime(firstAt), lastAt: isoTime(lastAt) }),
+  lead: () => html`
+  <p class="lead">Unexpected errors of the hub itself, grouped by kind.</p>`,
+  view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
+  empty: 'No errors.',
+});
+
+function item({ program, message, stack, count, firstAt, lastAt }: ErrorEvent): Html {
+  return html`
+  <li><div>
+    <p class="title">${message || 'An error without a message'}</p>
+    <p class="meta"><span>${program}</span> <span>${count === 1 ? 'once' : `${count} times`}</span>
+      <span>last ${moment(lastAt)}</span> <span>first ${moment(firstAt)}</span></p>
+    <details><summary>Stack trace</summary><pre>${stack}</pre></details>
+  </div></li>`;
+}

@@ -1,0 +1,87 @@
+import { setImmediate } from 'node:timers/promises';
+import { isoTime } from '../../platform/clock.ts';
+import { readJson } from '../../platform/http/body.ts';
+import { html, moment, type Html } from '../../platform/http/html.ts';
+import { isUnreadOnly, nextLink, readPage } from '../../platform/http/input.ts';
+import { invalid, json, noContent, page, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import type { Hub } from '../hub/hub.ts';
+import { notifications, type Notification } from './notification-store.ts';
+
+const MAX_IDS = 1000;
+
+/** Notifications marked in one transaction: a few milliseconds. */
+const BATCH = 500;
+
+export function listNotifications(hub: Hub, req: MemberRequest): Reply {
+  const { items, next } = requestedPage(hub, req);
+  return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
+}
+
+export function showNotifications(hub: Hub, req: MemberRequest): Reply {
+  return page(notificationsPage({ ...requestedPage(hub, req), unreadOnly: isUnreadOnly(req.query) }));
+}
+
+function requestedPage(hub: Hub, { query, viewer }: MemberRequest) {
+  const wanted = { accountId: viewer.id, unreadOnly: isUnreadOnly(query) };
+  return readPage<Notification, 'id'>(query, ['id'], (after, limit) =>
+    notifications(hub).list({ ...wanted, after: after?.id ?? Number.MAX_SAFE_INTEGER, limit }));
+}
+
+export async function markNotificationsRead(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { ids, all } = await readJson(req);
+  if (all === true && ids === undefined) await markAllRead(hub, req);
+  else if (all === undefined && isIds(ids)) notifications(hub).markRead(req.viewer.id, ids);
+  else throw invalid([{ pointer: '/ids', detail: `Send either ids, up to ${MAX_IDS} of them, or "all": true.` }]);
+  return noContent();
+}
+
+/** In small transactions, so that nobody waits for many. What comes meanwhile stays unread. */
+export async function markAllRead(hub: Hub, { viewer: { id } }: MemberRequest): Promise<void> {
+  const unread = { accountId: id, unreadOnly: true, after: Number.MAX_SAFE_INTEGER, limit: 1 };
+  const [newest] = notifications(hub).list(unread);
+  if (!newest) return;
+  while (notifications(hub).markReadUpTo(id, newest.id, BATCH) === BATCH) await setImmediate();
+}
+
+function isIds(value: unknown): value is number[] {
+  return Array.isArray(value) && value.length <= MAX_IDS && value.every((id) => Number.isSafeInteger(id));
+}
+
+/** A notification as the API shows it. */
+export function notificationJson({ id, kind, title, path, createdAt, readAt }: Notification) {
+  return { id, kind, title, path, createdAt: isoTime(createdAt), readAt: isoTime(readAt) };
+}
+
+/** What the hub has told its reader. */
+function notificationsPage(
+  { items, next, unreadOnly }: { items: Notification[]; next: string | null; unreadOnly: boolean },
+): Page {
+  const query = new URLSearchParams({ ...(unreadOnly ? { unread: '1' } : {}), cursor: next ?? '' });
+  const main = html`
+<header class="page-head">
+  <h1>Notifications</h1>
+  <p class="meta">${unreadOnly
+    ? html`<a href="/notifications">All</a> <span>Unread</span>`
+    : html`<span>All</span> <a href="/notifications?unread=1">Unread</a>`}</p>
+</header>
+${items.length > 0 ? list(items) : html`<p class="empty">No ${unreadOnly ? 'unread ' : ''}notifications.</p>`}
+${next && html`<p class="more"><a class="button" rel="next" href="/notifications?${query.toString()}">Older</a></p>`}`;
+  return { title: 'Notifications', main, section: 'notifications' };
+}
+
+function list(items: Notification[]): Html {
+  const isAnyUnread = items.some(({ readAt }) => readAt === null);
+  return html`
+<ul class="sources">${items.map(item)}</ul>
+${isAnyUnread && html`
+<form method="post" action="/notifications/read" class="actions"><button>Mark all as read</button></form>`}`;
+}
+
+function item({ title, path, createdAt, readAt }: Notification): Html {
+  return html`
+  <li>
+    <a class="title" href="${path}">${title}</a> ${readAt === null && html`<span class="tag">new</span>`}
+    <p class="meta">${moment(createdAt)}</p>
+  </li>`;
+}
