@@ -113,6 +113,10 @@ test('no file names a catch-all', () => {
   assert.deepEqual(SOURCES.filter(({ name }) => vague.test(name)).map(({ name }) => name), []);
 });
 
+test('no file of the sources is longer than 300 lines', () => {
+  assert.deepEqual(SOURCES.filter(({ text }) => text.split('\n').length - 1 > 300).map(({ name }) => name), []);
+});
+
 test('no line of the sources is longer than 120 characters', () => {
   const long = SOURCES.filter(({ text }) => text.split('\n').some((line) => [...line].length > 120));
   assert.deepEqual(long.map(({ name }) => name), []);

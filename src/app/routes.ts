@@ -53,19 +53,15 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     accounts.changeAccountJson,
   ),
   at('GET /api/tokens', 'member', 'Your API tokens, without their values', accounts.listTokens),
-  at(
-    'POST /api/tokens', 'member',
-    'Create an API token; its value is shown only once: {name, scope?, expiresAt?, currentPassword}',
-    accounts.createToken,
-  ),
+  at('POST /api/tokens', 'member', 'Create an API token; its value is shown only once', accounts.createToken),
   at('DELETE /api/tokens/:id', 'member', 'Revoke an API token', accounts.deleteToken),
   at('GET /settings', 'member', 'Page: account settings', accounts.showSettings),
   at('POST /settings/name', 'member', 'Form: change the display name', accounts.submitName),
   at('POST /settings/password', 'member', 'Form: change the password', accounts.submitPassword),
   at('GET /api/sessions', 'member', 'Your sessions: made, last used, address', accounts.listSessions),
-  at('DELETE /api/sessions', 'member', 'End all your other sessions: {currentPassword}', accounts.deleteOtherSessions),
+  at('DELETE /api/sessions', 'member', 'End all your other sessions', accounts.deleteOtherSessions),
   at('GET /api/sessions/:id', 'member', 'One of your sessions', accounts.showSession),
-  at('DELETE /api/sessions/:id', 'member', 'End one of your sessions: {currentPassword}', accounts.deleteSessionById),
+  at('DELETE /api/sessions/:id', 'member', 'End one of your sessions', accounts.deleteSessionById),
   at('POST /settings/sessions', 'member', 'Form: end a session, or all others', accounts.submitEndSessions),
   at('POST /settings/tokens', 'member', 'Form: create an API token', accounts.submitToken),
   at(
@@ -73,16 +69,13 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     thenSee(accounts.deleteToken, '/settings#tokens'),
   ),
 
-  at('DELETE /api/account', 'member', 'Delete your account: {password, confirmation: "DELETE"}', leaving.deleteAccount),
+  at('DELETE /api/account', 'member', 'Delete your account', leaving.deleteAccount),
   at('GET /api/account/export', 'member', 'All your personal data as one JSON document', leaving.downloadAccount),
   at('GET /settings/delete', 'member', 'Page: confirm deleting the account', leaving.showLeave),
   at('POST /settings/delete', 'member', 'Form: delete the account', leaving.submitLeave),
   at('GET /goodbye', 'public', 'Page: the account is deleted', leaving.showGoodbye),
 
-  at(
-    'POST /api/invitations', 'admin', 'Create an invitation link: {role?, hours?, currentPassword}',
-    accounts.createInvitation,
-  ),
+  at('POST /api/invitations', 'admin', 'Create an invitation link', accounts.createInvitation),
   at('DELETE /api/invitations/:id', 'admin', 'Withdraw an invitation', accounts.deleteInvitation),
   at('POST /admin/invitations', 'admin', 'Form: create an invitation', inviting.submitInvitation),
   at(
@@ -95,7 +88,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     notifications.listNotifications,
   ),
   at(
-    'POST /api/notifications/read', 'member', 'Mark notifications as read: {ids} or {all: true}',
+    'POST /api/notifications/read', 'member', 'Mark notifications as read, some or all',
     notifications.markNotificationsRead,
   ),
   at('GET /notifications', 'member', 'Page: notifications', notifications.showNotifications),
@@ -115,10 +108,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('PATCH /api/sources/:id', 'member', 'Change title, visibility or paused', sources.changeSourceJson),
   at('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', sources.deleteSourceJson),
   at('POST /api/sources/:id/sync', 'member', 'Synchronise now', sources.syncSourceJson),
-  at(
-    'POST /api/sources/:id/transfer', 'member', 'Transfer a source to another account: {username}',
-    sources.transferSourceJson,
-  ),
+  at('POST /api/sources/:id/transfer', 'member', 'Transfer a source to another account', sources.transferSourceJson),
   at('GET /sources', 'public', 'Page: sources, and adding one', sources.showSources),
   at('POST /sources', 'member', 'Form: add a source', sources.submitSource),
   at('POST /sources/import', 'member', 'Form: add the feeds of an OPML document', sources.submitOpml),
@@ -147,9 +137,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /api/posts/:id', 'public', 'One post', posts.showPostJson, { cached: true }),
   at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', posts.createPost),
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', posts.changePost),
-  at(
-    'DELETE /api/posts/:id', 'member', 'Delete a post permanently: no synchronisation brings it back', posts.deletePost,
-  ),
+  at('DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back', posts.deletePost),
   at('GET /', 'public', 'Page: the timeline, and searching it', posts.showPosts, { cached: true }),
   at('GET /posts/:id', 'public', 'Page: one post', posts.showPost, { cached: true }),
   at('GET /sources/:id/write', 'member', 'Page: write a post', writing.showWritePost),
@@ -157,9 +145,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /sources/:id/posts', 'member', 'Form: write a post, with files', writing.submitPost,
     { signedOut: writing.submitSignedOut },
   ),
-  at(
-    'POST /sources/:id/write/discard', 'member', 'Form: discard the draft of a post', writing.submitDiscardDraft,
-  ),
+  at('POST /sources/:id/write/discard', 'member', 'Form: discard the draft of a post', writing.submitDiscardDraft),
   at('POST /posts/:id/edit/discard', 'member', 'Form: discard the draft of a change', writing.submitDiscardDraft),
   at('GET /posts/:id/edit', 'member', 'Page: change a post', writing.showChangePost),
   at(
@@ -172,10 +158,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /attachments/:key/:filename', 'public', 'File: an attachment', posts.showAttachment),
   at('POST /api/posts/:id/attachments', 'member', 'Add files to a post of a native source', posts.createAttachments),
   at('DELETE /api/attachments/:id', 'member', 'Remove an uploaded file from its post', posts.deleteAttachment),
-  at(
-    'POST /attachments/:id/delete', 'member', 'Form: remove an uploaded file from its post',
-    posts.submitDeleteAttachment,
-  ),
+  at('POST /attachments/:id/delete', 'member', 'Form: remove a file from its post', posts.submitDeleteAttachment),
 
   at('PUT /api/posts/:id/read', 'member', 'Mark a post as read', history.markPostRead),
   at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', history.markPostUnread),
@@ -199,13 +182,10 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   ),
 
   at('GET /api/admin/accounts/:id', 'admin', 'One account', governing.showAccountOf),
-  at(
-    'PATCH /api/admin/accounts/:id', 'admin',
-    'Give an account another role or state: {role?, disabled?, currentPassword}', governing.changeAccountOf,
-  ),
+  at('PATCH /api/admin/accounts/:id', 'admin', 'Give an account another role or state', governing.changeAccountOf),
   at(
     'POST /api/admin/accounts/:id/reset-password', 'admin',
-    'Make a link for a new password, which is shown only once: {currentPassword}', governing.createPasswordLink,
+    'Make a link for a new password, which is shown only once', governing.createPasswordLink,
   ),
   at('GET /admin/accounts/:id', 'admin', 'Page: one account', governing.showAccountPage),
   at(

@@ -132,14 +132,11 @@ export function showJoin(hub: Hub, { params }: HubRequest): Reply {
 export async function submitJoin(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readForm(req);
   const token = req.params['token'] ?? '';
-  try {
-    const { session } = await joinHub(hub, token, values, req.address);
-    return seeOther('/sources', sessionCookie(hub, session));
-  } catch (error) {
-    if (error instanceof HttpError && error.status === 410) return page(invitationGonePage(), 410);
+  return thenSignedIn(hub, '/sources', () => joinHub(hub, token, values, req.address), (problem) => {
+    if (problem.status === 410) return page(invitationGonePage(), 410);
     const isFirst = findInvitation(hub, token)?.purpose === 'set-up';
-    return formAgain(error, (problem) => joinPage({ isFirst, values, problem }));
-  }
+    return again(joinPage({ isFirst, values, problem }), problem);
+  });
 }
 
 export function showSignIn(hub: Hub, { query, viewer, headers }: HubRequest): Reply {
@@ -154,13 +151,8 @@ export function showNewPassword(hub: Hub, { params }: HubRequest): Reply {
 export async function submitNewPassword(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readForm(req);
   const token = req.params['token'] ?? '';
-  try {
-    const { session } = await choosePassword(hub, token, values, req.address);
-    return seeOther('/', sessionCookie(hub, session));
-  } catch (problem) {
-    if (!(problem instanceof HttpError)) throw problem;
-    return newPasswordForm(hub, token, problem);
-  }
+  return thenSignedIn(hub, '/', () => choosePassword(hub, token, values, req.address), (problem) =>
+    newPasswordForm(hub, token, problem));
 }
 
 function newPasswordForm(hub: Hub, token: string, problem?: HttpError): Reply {
@@ -173,22 +165,29 @@ function newPasswordForm(hub: Hub, token: string, problem?: HttpError): Reply {
 export async function submitSignIn(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readForm(req);
   const next = localPath(values['next']);
-  try {
-    const { session } = await signIn(hub, values, req.address);
-    return seeOther(next, sessionCookie(hub, session));
-  } catch (error) {
-    return formAgain(error, (problem) => signInPage({ next, isEnded: false, values, problem }));
-  }
+  return thenSignedIn(hub, next, () => signIn(hub, values, req.address), (problem) =>
+    again(signInPage({ next, isEnded: false, values, problem }), problem));
 }
 
 export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
   return seeOther('/', deleteSession(hub, req).headers);
 }
 
-/** The same form with what was typed and what is wrong with it. */
-function formAgain(error: unknown, view: (problem: HttpError) => Page): Reply {
-  if (!(error instanceof HttpError)) throw error;
-  return page(view(error), error.status, error.headers);
+/** Leads whom `act` signs in to a page; `refused` shows the form again, with what was typed and what is wrong. */
+async function thenSignedIn(
+  hub: Hub, path: string, act: () => Promise<SignedIn>, refused: (problem: HttpError) => Reply,
+): Promise<Reply> {
+  try {
+    const { session } = await act();
+    return seeOther(path, sessionCookie(hub, session));
+  } catch (error) {
+    if (error instanceof HttpError) return refused(error);
+    throw error;
+  }
+}
+
+function again(form: Page, { status, headers }: HttpError): Reply {
+  return page(form, status, headers);
 }
 
 export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentForm): Reply {

@@ -176,12 +176,15 @@ export type TroubleMessage = { title: string; body: string; severity: Severity; 
 export function troubleMessage(trouble: Trouble, subjects: string[], untold: number, isOver: boolean): TroubleMessage {
   const { title, severity } = TROUBLES[trouble];
   const lines = isOver ? [...subjects, 'This has already been resolved.'] : subjects;
-  return { title, body: lines.join('\n'), severity, suppressed: Math.max(0, untold - subjects.length) };
+  return message(title, severity, lines, untold - subjects.length);
 }
 
 /** That a trouble is over; it may have come back `untold` times in between. */
 export function overMessage(trouble: Trouble, subjects: string[], untold: number): TroubleMessage {
   const { title, over } = TROUBLES[trouble];
-  const body = [`Resolved: ${title}`, ...subjects].join('\n');
-  return { title: over, body, severity: 'resolved', suppressed: Math.max(0, untold - subjects.length) };
+  return message(over, 'resolved', [`Resolved: ${title}`, ...subjects], untold - subjects.length);
+}
+
+function message(title: string, severity: Severity, lines: string[], unnamed: number): TroubleMessage {
+  return { title, body: lines.join('\n'), severity, suppressed: Math.max(0, unnamed) };
 }
