@@ -1819,6 +1819,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'every kind of answer carries the security headers',
   },
   {
+    promise: 'pages of a member are kept by no cache but their browser\'s',
+    file: 'src/platform/http/answer-request.ts',
+    from: "viewer && isText ? 'private, no-cache'",
+    to: "viewer && isText ? 'no-cache'",
+    test: 'test/kept-by-browsers.test.ts',
+    name: 'everything that a member reads is kept by that browser alone and told unmodified, but for what is never kept',
+  },
+  {
     promise: 'no script runs on pages for visitors',
     file: 'src/platform/http/answer-request.ts',
     from: "const policy = viewer && { 'content-security-policy': memberPolicy };",

@@ -36,7 +36,7 @@ export function sessionCookie({ config: { secure } }: Hub, session: string): { '
   return { 'set-cookie': setCookie(SESSION_COOKIE, session, { secure, maxAge: SESSION_MAX / SECOND }) };
 }
 
-/** The header that makes a browser forget its session. */
-export function endedSession({ config: { secure } }: Hub): { 'set-cookie': string } {
-  return { 'set-cookie': setCookie(SESSION_COOKIE, '', { secure, maxAge: 0 }) };
+/** The headers that make a browser forget its session, and the pages that "back" would show (over https). */
+export function endedSession({ config: { secure } }: Hub): { 'set-cookie': string; 'clear-site-data': string } {
+  return { 'set-cookie': setCookie(SESSION_COOKIE, '', { secure, maxAge: 0 }), 'clear-site-data': '"cache"' };
 }

@@ -1,0 +1,49 @@
+// Protects what browsers keep: a member's pages for that member alone and checked each time, what is secret never.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hubRoutes } from '../src/app/routes.ts';
+import { cookieOf } from './support/client.ts';
+import { hubWithOwnPosts, writePost } from './support/own-posts.ts';
+
+/** Answers that are kept by nobody: they show secrets, all there is of a person, or what is so at this moment. */
+const NEVER_KEPT = [
+  '/api/account/export', '/api/sources.opml', '/api/health', '/api/metrics', '/sign-in', '/join/:token', '/new-password/:token',
+];
+
+test('everything that a member reads is kept by that browser alone and told unmodified, but for what is never kept', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  await writePost(hub, ada, sourceId, []);
+  const gets = hubRoutes(hub.handle).filter(({ method, path }) => method === 'GET' && !path.startsWith('/attachments/'));
+
+  const notThere: string[] = [];
+  for (const { path: template } of gets) {
+    const path = template.replace(/:[a-z]+/gi, '1');
+    const first = await ada.get(path);
+    const caching = first.headers.get('cache-control');
+    if (NEVER_KEPT.includes(template) || first.status !== 200) {
+      assert.equal(caching, 'no-store', template);
+      assert.equal(first.headers.get('etag'), null, template);
+      if (first.status !== 200) notThere.push(template);
+      continue;
+    }
+    const isAsset = path.startsWith('/assets/');
+    assert.equal(caching, isAsset ? 'public, max-age=31536000, immutable' : 'private, no-cache', template);
+    if (!isAsset) assert.match(first.headers.get('vary') ?? '', /^Cookie, Authorization\b/, template);
+    const again = await ada.get(path, { 'if-none-match': first.headers.get('etag') ?? '' });
+    assert.deepEqual([again.status, again.text], [304, ''], template);
+  }
+  assert.deepEqual(notThere.sort(), ['/join/:token', '/new-password/:token', '/sign-in'], 'all others were seen');
+});
+
+test('whoever signs out leaves no page behind in the browser', async (t) => {
+  const { hub, ada } = await hubWithOwnPosts(t);
+  const page = await ada.page('/settings');
+  const etag = page.headers.get('etag') ?? '';
+  const cookie = cookieOf(ada);
+
+  const out = await ada.form('/sign-out');
+  assert.equal(out.headers.get('clear-site-data'), '"cache"');
+  const answer = await hub.anybody.get('/settings', { cookie, 'if-none-match': etag, accept: 'text/html' });
+  assert.equal(answer.status, 303, 'a tag that was good once opens nothing');
+  assert.match(answer.headers.get('location') ?? '', /^\/sign-in/);
+});
