@@ -1,5 +1,6 @@
 // Protects the administrators' pages: for administrators alone, and what they show and do there is true and on record.
 import assert from 'node:assert/strict';
+import { ADMIN_LISTS } from '../src/app/frame/admin-lists.ts';
 import { noteError } from '../src/features/errors/error-store.ts';
 import { audit, type AuditEvent } from '../src/features/audit/audit.ts';
 import { jobs } from '../src/features/hub/hub.ts';
@@ -42,6 +43,17 @@ test('everything under admin is for administrators: others learn nothing, not ev
   assert.equal((await bob.form('/admin/invitations', { role: 'admin', hours: '1', currentPassword: hub.password })).status, 403);
   assert.equal(jobs(hub.handle).find(jobId)?.state, 'failed');
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM invitations'), 0);
+});
+
+test('each list stands at its own address, under the name by which the navigation leads to it', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+
+  for (const { name, label } of ADMIN_LISTS) {
+    const { text } = await ada.page(`/admin/${name}`);
+    assert.ok(text.includes(`<h1>${label}</h1>`), name);
+    assert.ok(text.includes(`<a href="/admin/${name}" aria-current="page">${label}</a>`), name);
+  }
 });
 
 test('the navigation names admin to administrators only', async (t) => {

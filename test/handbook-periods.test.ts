@@ -14,7 +14,7 @@ import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../src/features/alert
 import { REMIND_EVERY, TELL_EVERY } from '../src/features/alerts/raise-alerts.ts';
 import { KEPT_UNNAMED } from '../src/features/attachments/upload-files.ts';
 import { TROUBLES } from '../src/features/alerts/alert-store.ts';
-import { previewRetention } from '../src/features/retention/retention-store.ts';
+import { previewRetention } from '../src/features/retention/remove-old-rows.ts';
 import { EVENTS_KEPT } from '../src/features/webhooks/receive-event.ts';
 import { LONGEST_QUIET } from '../src/features/webhooks/manage-webhooks.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';

@@ -1,9 +1,11 @@
-// Protects the start: a statement that cannot be prepared ends web and worker before they begin.
+// Protects the start: no statement that cannot be prepared, and no more files before web listens than that needs.
 import assert from 'node:assert/strict';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { openHubDatabase } from '../src/app/processes/open-hub.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';
+import { SOURCES } from './support/source-tree.ts';
 
 for (const program of ['web', 'worker'] as const) {
   test(`a statement that cannot be prepared, though nobody needs it yet, ends ${program} before it begins`, async (t) => {
@@ -18,4 +20,24 @@ for (const program of ['web', 'worker'] as const) {
     assert.match(started.stderr(), /no such table: (main\.)?follows/);
     assert.doesNotMatch(started.stderr(), /"event":"(listening|working)"/);
   });
+}
+
+test('what web loads before it listens is at most 450 KB of source; handlers and lists come after that', () => {
+  const loaded = loadedWith('src/bin/web.ts');
+  const size = SOURCES.filter(({ name }) => loaded.has(name)).reduce((sum, { text }) => sum + text.length, 0);
+
+  assert.ok(loaded.has('src/features/posts/post-store.ts'), 'statements are prepared before');
+  assert.ok(!loaded.has('src/features/posts/post-routes.ts'));
+  assert.ok(size <= 450_000, `${loaded.size} files of ${size} characters`);
+});
+
+/** The files that are loaded with one: by its imports and theirs, but not those of types alone or at a later time. */
+function loadedWith(file: string, loaded = new Set<string>()): Set<string> {
+  loaded.add(file);
+  const text = SOURCES.find(({ name }) => name === file)?.text ?? '';
+  for (const [, target = ''] of text.matchAll(/^(?:import|export) (?!type )(?:[^;']* from )?'(\.[^']+)';$/gm)) {
+    const path = join(dirname(file), target);
+    if (!loaded.has(path)) loadedWith(path, loaded);
+  }
+  return loaded;
 }

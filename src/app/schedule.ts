@@ -10,7 +10,7 @@ import { planDueSyncs } from '../features/feeds/sync-source.ts';
 import { watchBackups, watchEnds, watchErrors, watchSpace, watchWorker } from '../features/health/watch-troubles.ts';
 import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
 import { drafts } from '../features/posts/draft-store.ts';
-import { removeOldRows } from '../features/retention/retention-store.ts';
+import { removeOldRows } from '../features/retention/remove-old-rows.ts';
 import { syncState } from '../features/sources/sync-state-store.ts';
 import { findSilentWebhooks, removeExpiredSecrets, sealSecrets } from '../features/webhooks/manage-webhooks.ts';
 import { removeOldEvents } from '../features/webhooks/receive-event.ts';

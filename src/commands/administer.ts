@@ -7,7 +7,7 @@ import { alertDeliveries, DELIVERY_STATES, type AlertDelivery } from '../feature
 import { receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
 import { jobs } from '../features/hub/hub.ts';
-import { previewRetention, removeOldRowsNow, type ExpiredRows } from '../features/retention/retention-store.ts';
+import { previewRetention, removeOldRowsNow, type ExpiredRows } from '../features/retention/remove-old-rows.ts';
 import { DAY, HOUR, isoTime } from '../platform/clock.ts';
 import { parseId } from '../platform/http/input.ts';
 import { HttpError } from '../platform/http/reply.ts';

@@ -1576,7 +1576,7 @@ export const MUTATIONS: Mutation[] = [
   // Retention.
   {
     promise: 'a period of 0 keeps for ever',
-    file: 'src/features/retention/retention-store.ts',
+    file: 'src/features/retention/remove-old-rows.ts',
     from: 'if (rule.days(hub.config) > 0 && ',
     to: 'if (',
     test: 'test/retention.test.ts',
@@ -1584,7 +1584,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'what has been kept long enough goes, to the day',
-    file: 'src/features/retention/retention-store.ts',
+    file: 'src/features/retention/remove-old-rows.ts',
     from: 'removeBefore(hub.clock() - days(hub.config) * DAY, limit)',
     to: 'removeBefore(hub.clock() - days(hub.config) * DAY - DAY, limit)',
     test: 'test/retention.test.ts',
