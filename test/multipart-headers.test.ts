@@ -44,6 +44,8 @@ test('a part with two meanings, or none, is refused', () => {
       "UTF-8''%ff", "UTF-8''%c3%28", "UTF-8''100%", "UTF-8''%zz", "iso-8859-1''a", 'plain.txt', "''a", "UTF-8''a;b",
       '""', "UTF-8''a'b", "UTF-8''%00", "UTF-8''a%0Db",
     ].map((name) => `Content-Disposition: form-data; name="a"; filename*=${name}`),
+    ...['filename*0="a."; filename*1="txt"', "filename*0*=UTF-8''a.txt", 'filename="a.txt"; FileName*0="b.txt"']
+      .map((pieces) => `Content-Disposition: form-data; name="a"; ${pieces}`),
     'Content-Disposition: form-data; name="a"; name="b"', 'Content-Disposition: form-data; name="a"; Name="a"',
     'Content-Disposition: form-data; name="a"; filename="a"; filename="b"',
     'Content-Disposition: form-data; name="a"\r\nContent-Disposition: form-data; name="a"',

@@ -11,6 +11,7 @@ import { HttpError } from './reply.ts';
  * - Every part needs `Content-Disposition: form-data` with a name, which may be empty; `name*` is ignored. Names are
  *   UTF-8 with %22, %0D and %0A undone; a backslash stands for itself. `filename*`, which some programs send although
  *   RFC 7578 §4.2 forbids it, wins over `filename` and is an error unless it is UTF-8 as RFC 8187 has it.
+ *   A name in pieces (`filename*0`, RFC 2231) is an error: without one the file would be taken for a field.
  * - A Content-Transfer-Encoding other than 7bit, 8bit or binary is an error: nothing is decoded, nothing kept encoded.
  */
 
@@ -90,6 +91,9 @@ function readDisposition(header: string | undefined): { name: string; filename: 
   const { parameters } = disposition;
   const name = parameters.get('name');
   if (name === undefined) throw new HttpError(400, 'A part has no name.');
+  if (parameters.keys().some((key) => key.startsWith('filename*') && key !== 'filename*')) {
+    throw new HttpError(400, 'The name of a file comes in pieces (RFC 2231), which forms do not have.');
+  }
   const [plain, extended] = [parameters.get('filename'), parameters.get('filename*')];
   const filename = extended === undefined ? plain && unescapeName(plain) : decodeExtended(extended);
   return { name: unescapeName(name), filename: filename ?? null };
