@@ -107,6 +107,14 @@ test('after ten failed sign-ins an address has to wait, and is told how long', a
   assert.equal((await attempt(hub.password)).status, 200);
 });
 
+test('a password of more than 16 KiB is not read, and counted as refused', async (t) => {
+  const hub = await startHub(t);
+  for (const path of ['/api/session', '/api/accounts']) {
+    assert.equal((await hub.anybody.post(path, { password: 'x'.repeat(17_000) })).status, 413);
+  }
+  assert.match((await hub.anybody.get('/api/metrics')).text, /service_limits_refused_total\{limit="body-size"\} 2\n/);
+});
+
 test('signing in rightly is never limited', async (t) => {
   const hub = await startHub(t);
   await hub.person('ada');

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { receiveUpload } from '../src/features/attachments/receive-upload.ts';
+import { HttpError } from '../src/platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../src/platform/http/router.ts';
 import { send } from './support/form-server.ts';
 import { startHub } from './support/hub.ts';
@@ -28,7 +29,7 @@ test('a scan that takes longer than a connection may be silent does not cost the
     const request: MemberRequest = {
       id: '1', method: 'POST', path: '/', query: new URLSearchParams(), params: {}, headers: stream.headers,
       viewer: VIEWER, address: '127.0.0.1', stream, recheck() {},
-      memory: { take() {}, free() {} },
+      memory: { take() {}, free() {}, tooLong: (limit) => new HttpError(413, String(limit)) },
     };
     res.end(await receiveUpload(handle, request, async ({ files }) => files.map(({ scan }) => scan).join()));
   });

@@ -75,7 +75,8 @@ async function startServer(t: TestContext, options: Partial<ServerOptions> = {})
     trustedProxies: [],
     hostNames: null,
     scriptHash: 'sha256-ofTheScript=',
-    metLimit: (_limit, seconds, reason) => tryLater(503, seconds, reason),
+    metLimit: (limit, seconds, reason) =>
+      limit === 'body-size' ? new HttpError(413, reason) : tryLater(503, seconds, reason),
     authenticate: ({
       headers,
     }) => ({ viewer: headers.cookie === 's=ada' ? ADA : null, hasCookie: headers.cookie !== undefined }),
@@ -700,6 +701,7 @@ test('who accepts neither HTML nor JSON gets 406 from a page or the API, and a f
     assert.equal(await statusOf(path, 'image/png'), 406, path);
     assert.equal(await statusOf(path, 'image/*, text/css;q=0.5'), 406, path);
     assert.equal(await statusOf(path, '*/*;q=0.1'), 200, path);
+    assert.equal(await statusOf(path, ''), 200, `${path}: an empty Accept asks for nothing`);
   }
   assert.deepEqual([await statusOf('/page', 'text/*'), await statusOf('/page', 'text/html;q=0')], [200, 406]);
   assert.deepEqual([await statusOf('/data', 'application/json'), await statusOf('/data', 'text/html')], [200, 406]);

@@ -1369,8 +1369,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a body is limited while it is read',
     file: 'src/platform/http/body.ts',
-    from: 'if (size > limit) return fail(tooLarge(limit));',
-    to: 'if (size < 0) return fail(tooLarge(limit));',
+    from: 'if (size > limit) return fail(tooLarge(limit, memory));',
+    to: 'if (size < 0) return fail(tooLarge(limit, memory));',
     test: 'test/server.test.ts',
     name: 'a body that is too long is refused while it is read, with or without its length',
   },

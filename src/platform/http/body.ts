@@ -15,7 +15,7 @@ const BODY_TIME = MINUTE;
 export type JsonObject = Record<string, unknown>;
 
 /** Counts a request that meets a limit and returns its refusal; `seconds` until it is worth trying again. */
-export type MetLimit = (limit: 'bodies' | 'connections', seconds: number, reason: string) => HttpError;
+export type MetLimit = (limit: 'bodies' | 'body-size' | 'connections', seconds: number, reason: string) => HttpError;
 
 /** `recheck`: called once the body is there, which may be long after the request came. */
 type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' | 'memory' | 'recheck'>>;
@@ -53,6 +53,7 @@ export function createBodyMemory(metLimit: MetLimit): (who: string) => BodyShare
         if (taken > 0) add(who, -taken);
         taken = 0;
       },
+      tooLong: (limit) => metLimit('body-size', 0, tooLong(limit)),
     };
   };
 }
@@ -64,7 +65,7 @@ export function createBodyMemory(metLimit: MetLimit): (who: string) => BodyShare
 export async function readBody(
   { stream, memory, recheck }: WithBody, limit: number, timeMs = BODY_TIME,
 ): Promise<Buffer> {
-  if (Number(stream.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+  if (Number(stream.headers['content-length'] ?? 0) > limit) throw tooLarge(limit, memory);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const stopGathering = gather(stream, { limit, memory }, resolve, reject);
   await null; // a short body has come with the head, and is parsed by then
@@ -90,7 +91,7 @@ function gather(
   let size = 0;
   const onData = (chunk: Buffer): void => {
     size += chunk.length;
-    if (size > limit) return fail(tooLarge(limit));
+    if (size > limit) return fail(tooLarge(limit, memory));
     try {
       memory?.take(chunk.length);
       chunks.push(chunk);
@@ -170,6 +171,10 @@ function tooSlow(): HttpError {
   return new HttpError(408, 'The body took too long to arrive.', { headers: { connection: 'close' } });
 }
 
-function tooLarge(limit: number): HttpError {
-  return new HttpError(413, `The body may have at most ${limit} bytes.`);
+function tooLarge(limit: number, memory: BodyShare | undefined): HttpError {
+  return memory?.tooLong(limit) ?? new HttpError(413, tooLong(limit));
+}
+
+function tooLong(limit: number): string {
+  return `The body may have at most ${limit} bytes.`;
 }

@@ -43,12 +43,12 @@ export function essenceOf(mediaType: string | null | undefined): string {
 
 /** Whether an Accept header lets every media type through, as that of a browser does. */
 export function acceptsAnything(header: string | undefined): boolean {
-  return header === undefined || header.includes('*/*');
+  return !header?.trim() || header.includes('*/*');
 }
 
 /** Whether an Accept header lets this media type through (RFC 9110 §12.5.1). */
 export function accepts(header: string | undefined, mediaType: string): boolean {
-  if (header === undefined || acceptsAnything(header)) return true;
+  if (!header || acceptsAnything(header)) return true;
   const type = essenceOf(mediaType);
   const ranges = header.split(',').filter((range) => !/;\s*q=0(?:\.0*)?\s*$/i.test(range)).map(essenceOf);
   return ranges.some((range) => range === type || range === type.replace(/\/.*/, '/*'));

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Reply } from './reply.ts';
+import type { HttpError, Reply } from './reply.ts';
 
 /** Who is asking; null for anybody. */
 export type Viewer = {
@@ -17,8 +17,8 @@ export type Viewer = {
 /** Who may call a route. Required, so that none is open by accident. */
 export type Access = 'public' | 'member' | 'admin';
 
-/** What the body of one request takes of the memory for all bodies. `take` throws 503 where nothing is left. */
-export type BodyShare = { take(bytes: number): void; free(): void };
+/** What the body of one request takes of the memory for all bodies: `take` throws 503 where nothing is left. */
+export type BodyShare = { take(bytes: number): void; free(): void; tooLong(limit: number): HttpError };
 
 export type HubRequest = {
   id: string;
