@@ -83,6 +83,18 @@ test('SQL statements stand in stores, jobs, metrics, migrations and the database
   assert.deepEqual(offenders(mayHoldSql, /\b(db|reader|file)\.prepare[<(]/), []);
 });
 
+test('what answers with pages, and leads on from forms, stands in *-pages, *-list, the frame and the list of routes', () => {
+  const mayAnswer = /-(pages|list)\.ts$|^src\/app\/(frame\/page-frame|routes)\.ts$|\/http\/reply\.ts$/;
+  assert.deepEqual(offenders(mayAnswer, /import \{[^}]*\b(page|seeOther)\b[^}]*\} from '[^']*\/http\/reply\.ts'/), []);
+});
+
+test('a store holds no HTML and answers no request', () => {
+  const stores = SOURCES.filter(({ name }) => name.endsWith('-store.ts'));
+  assert.ok(stores.length > 15);
+  const unfit = stores.filter(({ code }) => /\bhtml`|http\/html\.ts'|\bReply\b/.test(code));
+  assert.deepEqual(unfit.map(({ name }) => name), []);
+});
+
 test('every store is opened before a process says that it is up', () => {
   const holders = SOURCES.filter(({ name, code }) => /[^.\w]store\((?:async )?\(/.test(code) && !name.endsWith('/hub.ts'));
   const opened = ARROWS.filter(({ file }) => file === 'src/app/stores.ts').map(({ target }) => target);

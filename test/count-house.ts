@@ -10,7 +10,7 @@ const WAYS: Record<string, string[]> = {
     'platform/net/outbound-exchange.ts', 'platform/net/outbound-fetch.ts', 'features/feeds/fetch-feed.ts',
     'features/feeds/parse-feed.ts', 'platform/markup/xml-tree.ts', 'features/feeds/parse-rss.ts',
     'features/feeds/sync-source.ts', 'features/posts/ingest-posts.ts', 'features/posts/post-store.ts',
-    'features/posts/post-routes.ts', 'features/posts/post-views.ts', 'platform/http/html.ts',
+    'features/posts/post-pages.ts', 'features/posts/post-views.ts', 'platform/http/html.ts',
     'app/frame/page-frame.ts', 'platform/http/send-reply.ts',
   ],
   "an upload's bytes, from the socket to the disk": [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { DAY, HOUR } from '../src/platform/clock.ts';
-import { webhookExample } from '../src/features/webhooks/webhook-routes.ts';
+import { webhookExample } from '../src/features/webhooks/webhook-pages.ts';
 import { createClient } from './support/client.ts';
 import { runProgram, type Outcome } from './support/run-program.ts';
 import { unescaped } from './support/sanitized-markup.ts';

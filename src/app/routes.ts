@@ -13,16 +13,21 @@ type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | P
 
 // Files of handlers, in the order in which web loads them once it listens.
 const posts = handlersOf(() => import('../features/posts/post-routes.ts'));
-const writing = handlersOf(() => import('../features/posts/write-routes.ts'));
+const postPages = handlersOf(() => import('../features/posts/post-pages.ts'));
+const writing = handlersOf(() => import('../features/posts/write-pages.ts'));
 const sources = handlersOf(() => import('../features/manage-sources/source-routes.ts'));
+const sourcePages = handlersOf(() => import('../features/manage-sources/source-pages.ts'));
 const feeds = handlersOf(() => import('../features/posts/output-feed-routes.ts'));
 const accounts = handlersOf(() => import('../features/accounts/account-routes.ts'));
+const accountPages = handlersOf(() => import('../features/accounts/account-pages.ts'));
 const webhooks = handlersOf(() => import('../features/webhooks/webhook-routes.ts'));
+const webhookPages = handlersOf(() => import('../features/webhooks/webhook-pages.ts'));
 const history = handlersOf(() => import('../features/history/history-list.ts'));
-const notifications = handlersOf(() => import('../features/notifications/notification-routes.ts'));
+const notifications = handlersOf(() => import('../features/notifications/notification-list.ts'));
 const inviting = handlersOf(() => import('../features/accounts/invitation-list.ts'));
 const leaving = handlersOf(() => import('../features/leaving/leaving-routes.ts'));
-const overview = handlersOf(() => import('../features/admin/overview-routes.ts'));
+const leavingPages = handlersOf(() => import('../features/leaving/leaving-pages.ts'));
+const overview = handlersOf(() => import('../features/admin/overview-pages.ts'));
 const metrics = handlersOf(() => import('../features/health/metrics-routes.ts'));
 const governing = handlersOf(() => import('../features/admin/account-list.ts'));
 const jobs = handlersOf(() => import('../features/admin/job-list.ts'));
@@ -38,13 +43,13 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/accounts', 'public', 'Join by an invitation', accounts.createAccount),
   at('POST /api/session', 'public', 'Sign in', accounts.createSession),
   at('DELETE /api/session', 'member', 'Sign out', accounts.deleteSession),
-  at('GET /join/:token', 'public', 'Page: join by an invitation', accounts.showJoin),
-  at('POST /join/:token', 'public', 'Form: join', accounts.submitJoin),
-  at('GET /new-password/:token', 'public', 'Page: choose a new password by a link', accounts.showNewPassword),
-  at('POST /new-password/:token', 'public', 'Form: choose a new password', accounts.submitNewPassword),
-  at('GET /sign-in', 'public', 'Page: sign in', accounts.showSignIn),
-  at('POST /sign-in', 'public', 'Form: sign in', accounts.submitSignIn),
-  at('POST /sign-out', 'member', 'Form: sign out', accounts.submitSignOut),
+  at('GET /join/:token', 'public', 'Page: join by an invitation', accountPages.showJoin),
+  at('POST /join/:token', 'public', 'Form: join', accountPages.submitJoin),
+  at('GET /new-password/:token', 'public', 'Page: choose a new password by a link', accountPages.showNewPassword),
+  at('POST /new-password/:token', 'public', 'Form: choose a new password', accountPages.submitNewPassword),
+  at('GET /sign-in', 'public', 'Page: sign in', accountPages.showSignIn),
+  at('POST /sign-in', 'public', 'Form: sign in', accountPages.submitSignIn),
+  at('POST /sign-out', 'member', 'Form: sign out', accountPages.submitSignOut),
 
   at('GET /api/account', 'member', 'Your own account', accounts.showAccount),
   at(
@@ -55,15 +60,15 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /api/tokens', 'member', 'Your API tokens, without their values', accounts.listTokens),
   at('POST /api/tokens', 'member', 'Create an API token; its value is shown only once', accounts.createToken),
   at('DELETE /api/tokens/:id', 'member', 'Revoke an API token', accounts.deleteToken),
-  at('GET /settings', 'member', 'Page: account settings', accounts.showSettings),
-  at('POST /settings/name', 'member', 'Form: change the display name', accounts.submitName),
-  at('POST /settings/password', 'member', 'Form: change the password', accounts.submitPassword),
+  at('GET /settings', 'member', 'Page: account settings', accountPages.showSettings),
+  at('POST /settings/name', 'member', 'Form: change the display name', accountPages.submitName),
+  at('POST /settings/password', 'member', 'Form: change the password', accountPages.submitPassword),
   at('GET /api/sessions', 'member', 'Your sessions: made, last used, address', accounts.listSessions),
   at('DELETE /api/sessions', 'member', 'End all your other sessions', accounts.deleteOtherSessions),
   at('GET /api/sessions/:id', 'member', 'One of your sessions', accounts.showSession),
   at('DELETE /api/sessions/:id', 'member', 'End one of your sessions', accounts.deleteSessionById),
-  at('POST /settings/sessions', 'member', 'Form: end a session, or all others', accounts.submitEndSessions),
-  at('POST /settings/tokens', 'member', 'Form: create an API token', accounts.submitToken),
+  at('POST /settings/sessions', 'member', 'Form: end a session, or all others', accountPages.submitEndSessions),
+  at('POST /settings/tokens', 'member', 'Form: create an API token', accountPages.submitToken),
   at(
     'POST /settings/tokens/:id/revoke', 'member', 'Form: revoke an API token',
     thenSee(accounts.deleteToken, '/settings#tokens'),
@@ -71,9 +76,9 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
 
   at('DELETE /api/account', 'member', 'Delete your account', leaving.deleteAccount),
   at('GET /api/account/export', 'member', 'All your personal data as one JSON document', leaving.downloadAccount),
-  at('GET /settings/delete', 'member', 'Page: confirm deleting the account', leaving.showLeave),
-  at('POST /settings/delete', 'member', 'Form: delete the account', leaving.submitLeave),
-  at('GET /goodbye', 'public', 'Page: the account is deleted', leaving.showGoodbye),
+  at('GET /settings/delete', 'member', 'Page: confirm deleting the account', leavingPages.showLeave),
+  at('POST /settings/delete', 'member', 'Form: delete the account', leavingPages.submitLeave),
+  at('GET /goodbye', 'public', 'Page: the account is deleted', leavingPages.showGoodbye),
 
   at('POST /api/invitations', 'admin', 'Create an invitation link', accounts.createInvitation),
   at('DELETE /api/invitations/:id', 'admin', 'Withdraw an invitation', accounts.deleteInvitation),
@@ -109,18 +114,18 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', sources.deleteSourceJson),
   at('POST /api/sources/:id/sync', 'member', 'Synchronise now', sources.syncSourceJson),
   at('POST /api/sources/:id/transfer', 'member', 'Transfer a source to another account', sources.transferSourceJson),
-  at('GET /sources', 'public', 'Page: sources, and adding one', sources.showSources),
-  at('POST /sources', 'member', 'Form: add a source', sources.submitSource),
-  at('POST /sources/import', 'member', 'Form: add the feeds of an OPML document', sources.submitOpml),
-  at('GET /sources/:id', 'public', 'Page: one source with its posts', sources.showSource),
-  at('POST /sources/:id', 'member', 'Form: change title and visibility', sources.submitSourceChange),
-  at('POST /sources/:id/pause', 'member', 'Form: pause', thenSee(sources.pauseSource, '/sources/:id')),
-  at('POST /sources/:id/resume', 'member', 'Form: resume', thenSee(sources.resumeSource, '/sources/:id')),
+  at('GET /sources', 'public', 'Page: sources, and adding one', sourcePages.showSources),
+  at('POST /sources', 'member', 'Form: add a source', sourcePages.submitSource),
+  at('POST /sources/import', 'member', 'Form: add the feeds of an OPML document', sourcePages.submitOpml),
+  at('GET /sources/:id', 'public', 'Page: one source with its posts', sourcePages.showSource),
+  at('POST /sources/:id', 'member', 'Form: change title and visibility', sourcePages.submitSourceChange),
+  at('POST /sources/:id/pause', 'member', 'Form: pause', thenSee(sourcePages.pauseSource, '/sources/:id')),
+  at('POST /sources/:id/resume', 'member', 'Form: resume', thenSee(sourcePages.resumeSource, '/sources/:id')),
   at('POST /sources/:id/sync', 'member', 'Form: synchronise now', thenSee(sources.syncSourceJson, '/sources/:id')),
-  at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', sources.showDeleteSource),
+  at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', sourcePages.showDeleteSource),
   at('POST /sources/:id/delete', 'member', 'Form: delete a source', thenSee(sources.deleteSourceJson, '/sources')),
-  at('GET /sources/:id/transfer', 'member', 'Page: transfer a source', sources.showTransfer),
-  at('POST /sources/:id/transfer', 'member', 'Form: transfer a source', sources.submitTransfer),
+  at('GET /sources/:id/transfer', 'member', 'Page: transfer a source', sourcePages.showTransfer),
+  at('POST /sources/:id/transfer', 'member', 'Form: transfer a source', sourcePages.submitTransfer),
 
   at('PUT /api/sources/:id/follow', 'member', 'Get notifications of new posts of a source', sources.followSource),
   at('DELETE /api/sources/:id/follow', 'member', 'Stop notifications of new posts of a source', sources.unfollowSource),
@@ -138,8 +143,8 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', posts.createPost),
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', posts.changePost),
   at('DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back', posts.deletePost),
-  at('GET /', 'public', 'Page: the timeline, and searching it', posts.showPosts, { cached: true }),
-  at('GET /posts/:id', 'public', 'Page: one post', posts.showPost, { cached: true }),
+  at('GET /', 'public', 'Page: the timeline, and searching it', postPages.showPosts, { cached: true }),
+  at('GET /posts/:id', 'public', 'Page: one post', postPages.showPost, { cached: true }),
   at('GET /sources/:id/write', 'member', 'Page: write a post', writing.showWritePost),
   at(
     'POST /sources/:id/posts', 'member', 'Form: write a post, with files', writing.submitPost,
@@ -152,13 +157,13 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /posts/:id/edit', 'member', 'Form: change a post and add files', writing.submitPostChange,
     { signedOut: writing.submitSignedOut },
   ),
-  at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', posts.confirmDeletePost),
-  at('POST /posts/:id/delete', 'member', 'Form: delete a post', posts.submitDeletePost),
+  at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', postPages.confirmDeletePost),
+  at('POST /posts/:id/delete', 'member', 'Form: delete a post', postPages.submitDeletePost),
 
   at('GET /attachments/:key/:filename', 'public', 'File: an attachment', posts.showAttachment),
   at('POST /api/posts/:id/attachments', 'member', 'Add files to a post of a native source', posts.createAttachments),
   at('DELETE /api/attachments/:id', 'member', 'Remove an uploaded file from its post', posts.deleteAttachment),
-  at('POST /attachments/:id/delete', 'member', 'Form: remove a file from its post', posts.submitDeleteAttachment),
+  at('POST /attachments/:id/delete', 'member', 'Form: remove a file from its post', postPages.submitDeleteAttachment),
 
   at('PUT /api/posts/:id/read', 'member', 'Mark a post as read', history.markPostRead),
   at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', history.markPostUnread),
@@ -173,7 +178,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     webhooks.receiveWebhookEvent, { checksBearer: true }, // the signature says who sends, and nothing else does
   ),
   at('POST /api/sources/:id/webhook/rotate', 'member', 'A new webhook secret', webhooks.rotateWebhookSecret),
-  at('POST /sources/:id/webhook/rotate', 'member', 'Form: a new webhook secret', webhooks.submitRotateSecret),
+  at('POST /sources/:id/webhook/rotate', 'member', 'Form: a new webhook secret', webhookPages.submitRotateSecret),
 
   at('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth, { anyHost: true }),
   at(

@@ -315,7 +315,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'files of a private post are for those who see it',
-    file: 'src/features/posts/post-routes.ts',
+    file: 'src/features/posts/post-access.ts',
     from: '|| !post || !maySeePost(hub, post, viewer)',
     to: '|| !post',
     test: 'test/serve-attachments-access.test.ts',
@@ -467,7 +467,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'words are kept only for the account to which the form was shown',
-    file: 'src/features/posts/write-routes.ts',
+    file: 'src/features/posts/write-pages.ts',
     from: 'hashSecret(proof) === hashSecret(proofFor(hub, accountId, pageOf(req), until))',
     to: 'proof.includes(String(accountId))',
     test: 'test/drafts.test.ts',
@@ -475,7 +475,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a refused post is kept as a draft',
-    file: 'src/features/posts/write-routes.ts',
+    file: 'src/features/posts/write-pages.ts',
     from: 'keepDraft(hub, req, firstValues(typed));\n    return page',
     to: 'return page',
     test: 'test/drafts.test.ts',

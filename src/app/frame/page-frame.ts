@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { once, type Hub } from '../../features/hub/hub.ts';
-import { signInAgain } from '../../features/accounts/sign-in-again.ts';
+import { signInAgain } from '../../features/accounts/sign-in-pages.ts';
 import { notifications } from '../../features/notifications/notification-store.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { type HttpError, page, type Page, type Reply, seeOther, statusTitle, text } from '../../platform/http/reply.ts';

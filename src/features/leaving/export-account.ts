@@ -13,7 +13,7 @@ import { follows, type Follow } from '../follows/follow-store.ts';
 import { historyJson } from '../history/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
-import { notificationJson } from '../notifications/notification-routes.ts';
+import { notificationJson } from '../notifications/notification-list.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
 import { drafts, type Draft } from '../posts/draft-store.ts';
 import { postJson } from '../posts/post-routes.ts';

@@ -1,32 +1,10 @@
-import { readForm, readJson } from '../../platform/http/body.ts';
-import { html, type Html } from '../../platform/http/html.ts';
-import { formProblem, HttpError, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { readJson } from '../../platform/http/body.ts';
+import { noContent, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { endedSession } from '../accounts/authenticate.ts';
 import type { Hub } from '../hub/hub.ts';
 import { exportAccount } from './export-account.ts';
-import { LEAVE_CONFIRMATION, leaveHub, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';
-
-export async function submitLeave(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readForm(req);
-  try {
-    await leaveHub(hub, values, req);
-    return seeOther('/goodbye', endedSession(hub));
-  } catch (problem) {
-    if (!(problem instanceof HttpError)) throw problem;
-    return showLeave(hub, req, problem);
-  }
-}
-
-export function showLeave(hub: Hub, { viewer }: MemberRequest, problem?: HttpError): Reply {
-  const { backupRetentionDays } = hub.config;
-  const form = leavePage(ownedSources(hub, viewer.id), obstacleToLeaving(hub, viewer), backupRetentionDays, problem);
-  return page(form, problem?.status, problem?.headers);
-}
-
-export function showGoodbye(): Reply {
-  return page(goodbyePage());
-}
+import { leaveHub } from './leave-hub.ts';
 
 export async function deleteAccount(hub: Hub, req: MemberRequest): Promise<Reply> {
   await leaveHub(hub, await readJson(req), req);
@@ -39,62 +17,4 @@ export function downloadAccount(hub: Hub, req: MemberRequest): Reply {
     'content-disposition': 'attachment; filename="content-hub-account.json"',
   };
   return { status: 200, headers, body: exportAccount(hub, req) };
-}
-
-/** What deleting an account means, what stands in its way, and the form for it; `backupDays` null: kept for ever. */
-function leavePage(
-  sources: OwnedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
-): Page {
-  const main = html`
-<section class="narrow">
-  <h1>Delete your account</h1>
-  <p class="lead">Your name, sessions, tokens, drafts, follows, reading history, notifications and invitations are
-    deleted permanently. In the audit log, a made-up name replaces yours.</p>
-  <p>${backups(backupDays)} Files of posts that you delete are removed from the disk within three days.</p>
-  <p><a class="button" href="/api/account/export">Download your data first</a></p>
-  <p class="hint">It lists the files of your posts by address: download them before you delete the source.</p>
-  ${sources.length > 0 && sourceList(sources)}
-  ${sources.length === 0 && obstacle && html`<div class="problem"><p>${obstacle.message}</p></div>`}
-  ${!obstacle && form(problem)}
-  <p><a class="quiet" href="/settings">Keep the account</a></p>
-</section>`;
-  return { title: 'Delete your account', main, section: 'settings' };
-}
-
-function backups(days: number | null): string {
-  if (days === null) return 'Existing backups still contain your data until the operator removes them.';
-  return `Existing backups still contain your data until they expire, after ${days} days.`;
-}
-
-function sourceList(sources: OwnedSource[]): Html {
-  return html`
-  <div class="problem"><p>You own sources. Transfer or delete each of them first.</p></div>
-  <ul class="rows">${sources.map(({ id, title }) => html`
-    <li><a class="title" href="/sources/${id}">${title}</a>
-      <span><a href="/sources/${id}/transfer" aria-label="Transfer ${title}">Transfer</a>
-        <a href="/sources/${id}/delete" aria-label="Delete ${title}">Delete</a></span></li>`)}
-  </ul>`;
-}
-
-function form(problem: HttpError | undefined): Html {
-  return html`
-  <form method="post" action="/settings/delete" class="stack">
-    ${problem && formProblem(problem)}
-    <label>Your password
-      <input name="password" type="password" required autocomplete="current-password"></label>
-    <label>Type ${LEAVE_CONFIRMATION} to confirm
-      <input name="confirmation" required autocomplete="off" autocapitalize="characters" spellcheck="false"></label>
-    <button class="danger">Delete account permanently</button>
-  </form>`;
-}
-
-/** Shown once the account is deleted. */
-function goodbyePage(): Page {
-  const main = html`
-<section class="narrow">
-  <h1>Your account has been deleted</h1>
-  <p class="lead">You are signed out everywhere. The hub is removing the rest of your personal data.</p>
-  <p><a class="button" href="/">Newest posts</a></p>
-</section>`;
-  return { title: 'Account deleted', main };
 }

@@ -1,7 +1,7 @@
 import { cursorOf, isUnreadOnly, pageOf, readAfter, readCursor, readLimit } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { HubRequest, Viewer } from '../../platform/http/router.ts';
-import { attachments } from '../attachments/attachment-store.ts';
+import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { mayManage, maySeeSource, visibleSource, type Source } from '../sources/source-store.ts';
@@ -24,6 +24,13 @@ export function visiblePost(hub: StoreHub, id: number, viewer: Viewer | null): W
   const post = posts(hub).find(id);
   if (!post || !maySeePost(hub, post, viewer)) throw notFound('post');
   return post;
+}
+
+/** The file and its post, for who may see that; 404 for anybody else, and where there is none. */
+export function visibleFile(hub: StoreHub, attachment: Attachment | undefined, viewer: Viewer | null) {
+  const post = attachment && posts(hub).accessOf(attachment.postId);
+  if (!attachment || !post || !maySeePost(hub, post, viewer)) throw notFound('file');
+  return { attachment, post };
 }
 
 /** The post, for who may delete it; 403 for who may only read it. */

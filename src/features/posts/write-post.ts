@@ -1,17 +1,17 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createInput, type Input } from '../../platform/http/input.ts';
-import { invalid, notFound } from '../../platform/http/reply.ts';
+import { HttpError, invalid, notFound } from '../../platform/http/reply.ts';
 import { decodeEntities } from '../../platform/markup/entities.ts';
 import { escapeHtml } from '../../platform/markup/escape-html.ts';
 import { inSteps, type Reading } from '../../platform/markup/in-steps.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import { attachFiles, keepFiles, type ReceivedFile } from '../attachments/receive-upload.ts';
-import type { Attachment } from '../attachments/attachment-store.ts';
+import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 import { inTurn, preparePost } from './ingest-posts.ts';
-import { changeablePost, writableSource } from './post-access.ts';
+import { changeablePost, mayManagePost, visibleFile, writableSource } from './post-access.ts';
 import { posts, type WholePost, type PreparedPost } from './post-store.ts';
 
 const MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
@@ -74,6 +74,19 @@ export async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[]
     const added = new Set(attachFiles(hub, id, post.ownerId, files));
     return find(hub, id).attachments.filter((attachment) => added.has(attachment.id));
   });
+}
+
+/** Takes an uploaded file off its post; 403 for who may only see it, 409 for a publisher's file. */
+export function removeFile(hub: Hub, id: number, by: By): Attachment {
+  const { attachment, post } = visibleFile(hub, attachments(hub).find(id), by.viewer);
+  const { filename, remoteUrl } = attachment;
+  if (!mayManagePost(post, by.viewer)) throw new HttpError(403, 'Only the owner of the source can remove its files.');
+  if (remoteUrl !== null) throw new HttpError(409, 'This file is part of its publisher’s post.');
+  hub.db.write('remove attachment', () => {
+    attachments(hub).detach(id);
+    audit(hub, 'attachment.deleted', by, { kind: 'attachment', id, name: filename });
+  });
+  return attachment;
 }
 
 function find(hub: Hub, id: number): WholePost {

@@ -8,7 +8,7 @@ import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { errorFields } from '../../platform/log.ts';
 import { hashSecret, signText } from '../../platform/secrets.ts';
 import { accounts } from '../accounts/account-store.ts';
-import { signInAgain } from '../accounts/sign-in-again.ts';
+import { signInAgain } from '../accounts/sign-in-pages.ts';
 import { firstValues, formLimits, MAX_FILES, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
 import { noteError } from '../errors/error-store.ts';
 import { hubSeed } from '../hub/hub-seed-store.ts';

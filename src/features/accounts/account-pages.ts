@@ -1,0 +1,139 @@
+import { DAY, isoTime } from '../../platform/clock.ts';
+import { readForm } from '../../platform/http/body.ts';
+import { pathId } from '../../platform/http/input.ts';
+import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import type { Hub } from '../hub/hub.ts';
+import { deleteSession } from './account-routes.ts';
+import {
+  invitationGonePage, joinPage, newPasswordPage, passwordLinkGonePage, settingsPage, type SentForm,
+} from './account-views.ts';
+import { endedSession, sessionCookie } from './authenticate.ts';
+import { changeAccount, endSessions, makeToken, ownAccount } from './change-account.ts';
+import { apiTokens, sessions } from './credential-store.ts';
+import { accountOfLink, choosePassword } from './govern-account.ts';
+import { findInvitation, joinHub } from './join-hub.ts';
+import { hasCookie, localPath, signInPage } from './sign-in-pages.ts';
+import { signIn, type SignedIn } from './sign-in.ts';
+
+const NO_STORE = { 'cache-control': 'no-store' };
+
+export function showJoin(hub: Hub, { params }: HubRequest): Reply {
+  const invitation = findInvitation(hub, params['token'] ?? '');
+  if (!invitation) return page(invitationGonePage(), 410, NO_STORE);
+  return page(joinPage({ isFirst: invitation.purpose === 'set-up' }), 200, NO_STORE);
+}
+
+export async function submitJoin(hub: Hub, req: HubRequest): Promise<Reply> {
+  const values = await readForm(req);
+  const token = req.params['token'] ?? '';
+  return thenSignedIn(hub, '/sources', () => joinHub(hub, token, values, req.address), (problem) => {
+    if (problem.status === 410) return page(invitationGonePage(), 410);
+    const isFirst = findInvitation(hub, token)?.purpose === 'set-up';
+    return again(joinPage({ isFirst, values, problem }), problem);
+  });
+}
+
+export function showSignIn(hub: Hub, { query, viewer, headers }: HubRequest): Reply {
+  const next = localPath(query.get('next'));
+  return viewer ? seeOther(next) : page(signInPage({ next, isEnded: hasCookie(hub, headers) }), 200, NO_STORE);
+}
+
+export function showNewPassword(hub: Hub, { params }: HubRequest): Reply {
+  return newPasswordForm(hub, params['token'] ?? '');
+}
+
+export async function submitNewPassword(hub: Hub, req: HubRequest): Promise<Reply> {
+  const values = await readForm(req);
+  const token = req.params['token'] ?? '';
+  return thenSignedIn(hub, '/', () => choosePassword(hub, token, values, req.address), (problem) =>
+    newPasswordForm(hub, token, problem));
+}
+
+function newPasswordForm(hub: Hub, token: string, problem?: HttpError): Reply {
+  const account = accountOfLink(hub, token);
+  if (!account) return page(passwordLinkGonePage(), 410, NO_STORE);
+  const form = newPasswordPage({ username: account.username, ...(problem && { problem }) });
+  return page(form, problem?.status, { ...NO_STORE, ...problem?.headers });
+}
+
+export async function submitSignIn(hub: Hub, req: HubRequest): Promise<Reply> {
+  const values = await readForm(req);
+  const next = localPath(values['next']);
+  return thenSignedIn(hub, next, () => signIn(hub, values, req.address), (problem) =>
+    again(signInPage({ next, isEnded: false, values, problem }), problem));
+}
+
+export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
+  return seeOther('/', deleteSession(hub, req).headers);
+}
+
+/** Leads whom `act` signs in to a page; `refused` shows the form again, with what was typed and what is wrong. */
+async function thenSignedIn(
+  hub: Hub, path: string, act: () => Promise<SignedIn>, refused: (problem: HttpError) => Reply,
+): Promise<Reply> {
+  try {
+    const { session } = await act();
+    return seeOther(path, sessionCookie(hub, session));
+  } catch (error) {
+    if (error instanceof HttpError) return refused(error);
+    throw error;
+  }
+}
+
+function again(form: Page, { status, headers }: HttpError): Reply {
+  return page(form, status, headers);
+}
+
+export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentForm): Reply {
+  const account = ownAccount(hub, viewer);
+  const own = { tokens: apiTokens(hub).listOf(viewer.id), sessions: sessions(hub).listOf(viewer.id) };
+  const current = viewer.via === 'session' ? viewer.credentialId : 0;
+  const shown = settingsPage({ account, ...own, current, now: hub.clock(), sent });
+  return page(shown, sent?.problem?.status, sent?.problem?.headers);
+}
+
+export function submitName(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return answerForm(hub, req, 'name', ({ displayName = '' }) => change(hub, req, { displayName }));
+}
+
+export function submitPassword(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return answerForm(hub, req, 'password', ({ currentPassword, newPassword = '' }) =>
+    change(hub, req, { currentPassword, newPassword }));
+}
+
+async function change(hub: Hub, req: MemberRequest, values: Record<string, unknown>): Promise<Reply> {
+  await changeAccount(hub, values, req);
+  return seeOther('/settings');
+}
+
+export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return answerForm(hub, req, 'token', async (values) => {
+    const days = values['days'] ?? '';
+    const expiresAt = /^\d{1,4}$/.test(days) ? { expiresAt: isoTime(hub.clock() + Number(days) * DAY) } : {};
+    const { token } = await makeToken(hub, { ...values, ...expiresAt }, req);
+    return showSettings(hub, req, { form: 'token', newToken: token });
+  });
+}
+
+/** The form's button names one session, or `others`. */
+export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return answerForm(hub, req, 'sessions', async (values) => {
+    const id = values['session'] === 'others' ? undefined : pathId({ id: values['session'] ?? '' });
+    await endSessions(hub, values, req, id);
+    return seeOther('/settings#sessions', id === req.viewer.credentialId ? endedSession(hub) : {});
+  });
+}
+
+/** What is wrong with a form stands above it on the same page. */
+async function answerForm(
+  hub: Hub, req: MemberRequest, form: SentForm['form'], act: (values: Record<string, string>) => Promise<Reply>,
+): Promise<Reply> {
+  const values = await readForm(req);
+  try {
+    return await act(values);
+  } catch (problem) {
+    if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
+    return showSettings(hub, req, { form, problem });
+  }
+}

@@ -1,0 +1,97 @@
+import { html, moment, type Html } from '../../platform/http/html.ts';
+import { pathId } from '../../platform/http/input.ts';
+import { page, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import type { Hub } from '../hub/hub.ts';
+import { manageableSource, type Source } from '../sources/source-store.ts';
+import { rotateSecret, type WebhookAccess } from './manage-webhooks.ts';
+import type { Webhook } from './webhook-store.ts';
+
+/** Form: a page with the new secret. */
+export function submitRotateSecret(hub: Hub, req: MemberRequest): Reply {
+  const source = manageableSource(hub, pathId(req.params), req.viewer);
+  return page(rotatedSecretPage(source, rotateSecret(hub, source, req)), 200, { 'cache-control': 'no-store' });
+}
+
+const STATES: Record<Webhook['state'], string> = {
+  active: 'receiving events',
+  silent: 'silent: no valid event for more than 7 days',
+  disabled: 'paused: senders are told to stop (410)',
+};
+
+/** For the owner's part of a source's page: how to send to it, and whether anybody does. */
+export function webhookPanel({ sourceId, state, lastEventAt, previousUntilAt }: Webhook, url: string): Html {
+  return html`
+  <dl class="facts">
+    <dt>Address</dt><dd><code>${url}</code></dd>
+    <dt>State</dt><dd>${STATES[state]}</dd>
+    <dt>Last event</dt><dd>${lastEventAt === null ? 'none yet' : moment(lastEventAt)}</dd>
+    ${previousUntilAt !== null && html`<dt>Previous secret</dt><dd>valid until ${moment(previousUntilAt)}</dd>`}
+  </dl>
+  <details>
+    <summary>How to send events</summary>
+    <p>Events are signed as in <a href="https://www.standardwebhooks.com/" rel="noopener noreferrer">Standard
+      Webhooks</a> 1.0, or as GitHub does (<code>X-Hub-Signature-256</code>). <code>post.published</code> and
+      <code>post.updated</code> carry a JSON Feed item in <code>data</code>; <code>post.deleted</code> only its
+      <code>id</code>. Put your secret in the first line and run this in a shell:</p>
+    <pre><code>${webhookExample(url, null)}</code></pre>
+    <p>GitHub’s format does not sign the event’s id: an event with exactly the same body as another one of the last
+      7 days counts as a duplicate, and does not keep the webhook from being marked as silent.</p>
+  </details>
+  <details>
+    <summary>New secret</summary>
+    <form method="post" action="/sources/${sourceId}/webhook/rotate" class="stack">
+      <p>The current secret stays valid for 24 hours. A secret that was replaced earlier becomes invalid at once.</p>
+      <button class="secondary">Create new secret</button>
+    </form>
+  </details>`;
+}
+
+/** Shown once, when the source was made. */
+export function newWebhookPage(source: Source, access: WebhookAccess): Page {
+  return secretPage('The webhook is ready', source, access, 'It will not be shown again.');
+}
+
+/** Shown once, after a rotation. */
+export function rotatedSecretPage(source: Source, access: WebhookAccess): Page {
+  const note = 'It will not be shown again. The previous secret stays valid for 24 hours.';
+  return secretPage('New secret', source, access, note);
+}
+
+function secretPage(heading: string, { id, title }: Source, { url, secret }: WebhookAccess, note: string): Page {
+  const main = html`
+<section>
+  <h1>${heading}</h1>
+  <p class="lead">Copy the secret of “${title}” now. ${note}</p>
+  <dl class="facts">
+    <dt>Address</dt><dd><code>${url}</code></dd>
+    <dt>Secret</dt><dd><code>${secret}</code></dd>
+  </dl>
+  <h2>Try it</h2>
+  <p>Run this in a shell with curl and openssl; it creates a post:</p>
+  <pre><code>${webhookExample(url, secret)}</code></pre>
+  <p><a class="button" href="/sources/${id}">Go to the source</a></p>
+</section>`;
+  return { title: heading, main, section: 'sources' };
+}
+
+/**
+ * Commands for a shell that send an event which makes a post: POSIX sh with curl, openssl and od. `secret` null leaves
+ * its place to be filled in.
+ */
+export function webhookExample(url: string, secret: string | null): string {
+  return `secret='${secret ?? 'whsec_…'}'
+url='${url}'
+id="msg_$(openssl rand -hex 12)"
+now=$(date +%s)
+post='"title":"Hello","content_text":"It works."'
+body=$(printf '{"type":"post.published","timestamp":"%s","data":{"id":"%s",%s}}' \\
+  "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$id" "$post")
+key=$(printf '%s' "\${secret#whsec_}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \\n')
+signature=$(printf '%s.%s.%s' "$id" "$now" "$body" |
+  openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | openssl base64 -A)
+curl -sS "$url" -H 'Content-Type: application/json' \\
+  -H "webhook-id: $id" -H "webhook-timestamp: $now" -H "webhook-signature: v1,$signature" \\
+  --data-binary "$body"
+`;
+}
