@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import type { BenchRow } from './bench-row.ts';
-import { residentMiB, startWeb, startWorker, stop, type RunningServer } from './bench-servers.ts';
+import { residentMiB, startPeer, startWeb, startWorker, stop, type RunningServer } from './bench-servers.ts';
 
 const P99_LIMIT_MS = 50;
 const MEMORY_LIMIT_MIB = { web: 350, worker: 300 };
@@ -15,12 +15,14 @@ const IDLE_MS = 4_000;
 const ATTACK_MS = 10_000;
 const PRIVATE_POSTS = 46_000;
 
+const CONNECTIONS = '1,500 connections with 1 MiB each';
+
 /** What one account or visitor does, as `fairness-attacks.ts` names it. */
 const ATTACKS = [
   'OPML with an address of 80,000 dots', 'a feed of 10 MB of 0x92 in windows-1252',
   'a feed of 2,000 items with 60 images each', '30 posts of 400,000 characters at once',
   '20 readers of long posts by the API', '20 searches', 'OPML of 3,000 dead hosts', '60 uploads left open',
-  '1,500 connections with 1 MiB each', '100 wrong passwords', 'eight feeds of 10 MiB at once',
+  CONNECTIONS, '100 wrong passwords', 'eight feeds of 10 MiB at once',
 ];
 
 type Member = { cookie: string; source: number };
@@ -54,14 +56,42 @@ export async function benchFairness(): Promise<BenchRow[]> {
 }
 
 async function underAttack(
-  web: RunningServer, probe: Probe, { cookie, source }: Member, attack: string, idle: Times,
+  web: RunningServer, probe: Probe, member: Member, attack: string, idle: Times,
 ): Promise<BenchRow[]> {
-  const child = run('fairness-attacks.ts', [attack, web.port, cookie, source, ATTACK_MS]);
-  await once(child.stdout ?? child, 'data');
-  const loaded = await measure(web, probe, ATTACK_MS);
-  if (child.exitCode === null) await once(child, 'exit');
+  const loaded = await attacked(web, probe, member, attack);
   await untilCalm(web);
-  return [row(`${attack}: GET / p99`, loaded.page, idle.page), row(`${attack}: webhook p99`, loaded.event, idle.event)];
+  const rows = [row(`${attack}: GET / p99`, loaded.page, idle.page), row(`${attack}: webhook p99`, loaded.event, idle.event)];
+  return attack === CONNECTIONS ? [...rows, ...await besideBare(probe, member, loaded)] : rows;
+}
+
+async function attacked(
+  server: RunningServer, probe: Probe, { cookie, source }: Member, attack: string,
+): Promise<Times> {
+  const child = run('fairness-attacks.ts', [attack, server.port, cookie, source, ATTACK_MS]);
+  await once(child.stdout ?? child, 'data');
+  const loaded = await measure(server, probe, ATTACK_MS);
+  if (child.exitCode === null) await once(child, 'exit');
+  return loaded;
+}
+
+/** What the same costs on this machine whatever the server does: attack, probe and kernel share its processors. */
+async function besideBare(probe: Probe, member: Member, ours: Times): Promise<BenchRow[]> {
+  const server = await startPeer('refusing-peer.ts', []);
+  try {
+    await measure(server, probe, IDLE_MS); // warms up
+    const bare = await attacked(server, probe, member, CONNECTIONS);
+    return [
+      bareRow(`${CONNECTIONS}: GET / p99 beside a bare server`, ours.page, bare.page),
+      bareRow(`${CONNECTIONS}: webhook p99 beside a bare server`, ours.event, bare.event),
+    ];
+  } finally {
+    await server.stop();
+  }
+}
+
+function bareRow(name: string, ours: number, peerFigure: number): BenchRow {
+  const peer = 'node:http that only refuses';
+  return { name, ours, peer, peerFigure, unit: 'ms', ratio: peerFigure / ours, want: '>= 0.5' };
 }
 
 /** Waits until what an attack has left to do is done: one attack is not measured under another. */

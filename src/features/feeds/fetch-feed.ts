@@ -66,12 +66,12 @@ export async function fetchFeed(
   const stays = permanentAddress(url, response, within);
   if (response.status === 304 && isConditional) return { feed: null, url: stays, validators, askedFor };
   requireSuccess(response, hub.clock(), within);
-  const bodyHash = createHash('sha256').update(response.body).digest('hex');
+  const isPartial = recognise && response.body.length > LARGE; // and to hash the whole would take too long
+  const bodyHash = isPartial ? null : createHash('sha256').update(response.body).digest('hex');
   const fresh = { etag: usable(headers.etag), lastModified: usable(headers['last-modified']), bodyHash };
-  if (bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
+  if (bodyHash !== null && bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
   await within.toRead?.(response.body.length);
   try {
-    const isPartial = recognise && response.body.length > LARGE;
     const parse = isPartial ? parseBeginning : parseFeed;
     const feed = parse(response.body, { url: response.url, contentType: contentTypeOf(response) });
     return { feed, url: stays, validators: fresh, askedFor, isPartial };
