@@ -68,8 +68,9 @@ export async function fetchFeed(
   requireSuccess(response, hub.clock(), within);
   const isPartial = recognise && response.body.length > LARGE; // and to hash the whole would take too long
   const bodyHash = isPartial ? null : createHash('sha256').update(response.body).digest('hex');
+  const isKnown = bodyHash !== null && bodyHash === validators.bodyHash;
   const fresh = { etag: usable(headers.etag), lastModified: usable(headers['last-modified']), bodyHash };
-  if (bodyHash !== null && bodyHash === validators.bodyHash) return { feed: null, url: stays, validators: fresh, askedFor };
+  if (isKnown) return { feed: null, url: stays, validators: fresh, askedFor };
   await within.toRead?.(response.body.length);
   try {
     const parse = isPartial ? parseBeginning : parseFeed;
