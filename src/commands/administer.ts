@@ -1,7 +1,7 @@
 import { accountJson, accounts, type Role } from '../features/accounts/account-store.ts';
 import { makePasswordLink, setState, type PasswordLink } from '../features/accounts/govern-account.ts';
 import { INVITATION_HOURS, joinUrl, makeInvitation } from '../features/accounts/join-hub.ts';
-import { discardJob, retryJob } from '../features/admin/job-list.ts';
+import { settleJob } from '../features/admin/job-list.ts';
 import { deliveryJson } from '../features/alerts/alert-list.ts';
 import { alertDeliveries, DELIVERY_STATES, type AlertDelivery } from '../features/alerts/alert-store.ts';
 import { receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
@@ -98,7 +98,7 @@ export const jobsCommand: Command = {
 
   run([act, id], values, context) {
     if (act === 'list' && id === undefined) return listJobs(values, context);
-    if (act === 'retry' || act === 'discard') return settleJob(act, id, context);
+    if (act === 'retry' || act === 'discard') return changeJob(act, id, context);
     throw new UsageError('expected list, retry <id> or discard <id>');
   },
 };
@@ -177,15 +177,14 @@ function jobLine({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, las
   return `${[id, state, subject, `${attempts}/${maxAttempts}`, isoTime(runAt), reason].join('\t')}\n`;
 }
 
-async function settleJob(
+async function changeJob(
   act: 'retry' | 'discard', id: string | undefined, { err, openHub }: CommandContext,
 ): Promise<ExitCode> {
   const jobId = parseId(id ?? '');
   if (jobId === undefined) throw new UsageError(`jobs ${act} needs the id of a job`);
   const hub = await openHub();
   const job = jobs(hub).find(jobId);
-  const settle = act === 'retry' ? retryJob : discardJob;
-  if (job && settle(hub, job, COMMAND_LINE)) return 0;
+  if (job && settleJob(hub, act, job, COMMAND_LINE)) return 0;
   err(act === 'retry'
     ? `job ${jobId} cannot be retried: it has not failed, or another job for the same source is waiting\n`
     : `job ${jobId} cannot be discarded: it does not exist, is running or has ended\n`);

@@ -5,7 +5,7 @@ import { HttpError, json, problemReply, type Reply } from '../../platform/http/r
 import { errorFields, type Log } from '../../platform/log.ts';
 import { ClamdError, type ClamdClient } from '../../platform/net/clamd-client.ts';
 
-export type BridgeOptions = { clamd: ClamdClient; maxBytes: number; log: Log };
+type BridgeOptions = { clamd: ClamdClient; maxBytes: number; log: Log };
 
 type Handler = (req: IncomingMessage, signal: AbortSignal) => Promise<Reply>;
 

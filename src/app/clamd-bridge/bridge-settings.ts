@@ -22,7 +22,7 @@ export const BRIDGE_SETTINGS = {
   logLevel: SETTINGS.logLevel,
 } satisfies SettingList;
 
-export type BridgeConfig = SettingValues<typeof BRIDGE_SETTINGS>;
+type BridgeConfig = SettingValues<typeof BRIDGE_SETTINGS>;
 
 /** The clamd bridge's part of the configuration. Throws ConfigError with every mistake. */
 export function readBridgeConfig(source: SettingsSource): BridgeConfig {

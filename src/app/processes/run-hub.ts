@@ -9,7 +9,7 @@ import { waitForHealth } from './readiness.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { supervise, type Ending } from './supervise.ts';
 
-export type RunHubOptions = {
+type RunHubOptions = {
   node: NodeFacts;
   env: Record<string, string | undefined>;
   watch: boolean; // restart on change; tsx keeps web's messages to itself, so that the port must be a fixed one

@@ -17,7 +17,7 @@ export type Supervision = {
   ended: Promise<Ending>;
 };
 
-export type SuperviseOptions = {
+type SuperviseOptions = {
   cwd: string;
   env: Record<string, string | undefined>;
   graceMs?: number;

@@ -8,7 +8,7 @@ import { apiTokens, passwordLinks, sessions, TOKEN_SCOPES, type NewToken } from 
 import { DISPLAY_NAME_MAX } from './join-hub.ts';
 import { confirmed, PASSWORD_MAX, PASSWORD_MIN, readConfirmation } from './passwords.ts';
 
-type Change = { displayName: string | undefined; password: { current: string; next: string } | undefined };
+type Change = { displayName: string | undefined; newPassword: string | undefined; currentPassword: string };
 
 /**
  * Changes the display name or, with the current one, the password. A new password ends all other sessions and a link
@@ -16,9 +16,9 @@ type Change = { displayName: string | undefined; password: { current: string; ne
  * token, 422, 429.
  */
 export async function changeAccount(hub: Hub, values: Record<string, unknown>, by: By): Promise<Account> {
-  const { displayName, password } = readChange(values, by);
-  if (password) await changePassword(hub, password, displayName, by);
-  else if (displayName) rename(hub, displayName, by);
+  const change = readChange(values, by);
+  if (change.newPassword !== undefined) await changePassword(hub, change, by);
+  else if (change.displayName) rename(hub, change.displayName, by);
   return ownAccount(hub, by.viewer);
 }
 
@@ -36,27 +36,26 @@ function rename(hub: Hub, displayName: string, by: By): void {
   });
 }
 
-async function changePassword(
-  hub: Hub, { current, next }: NonNullable<Change['password']>, displayName: string | undefined, by: By,
-): Promise<void> {
+async function changePassword(hub: Hub, change: Change, by: By): Promise<void> {
+  const { displayName, newPassword, currentPassword } = change;
   const { id, credentialId } = by.viewer;
-  await confirmed(hub, current, by, () => {
+  await confirmed(hub, currentPassword, by, () => {
     if (displayName) accounts(hub).setDisplayName(id, displayName);
     sessions(hub).endOthers(id, credentialId);
     passwordLinks(hub).removeOf(id);
     audit(hub, 'account.password-changed', by);
-  }, next);
+  }, newPassword);
 }
 
 function readChange(values: Record<string, unknown>, by: By): Change {
   const input = createInput(values);
   const displayName = input.optionalText('displayName', { max: DISPLAY_NAME_MAX });
   const wantsPassword = values['newPassword'] !== undefined;
-  const next = wantsPassword ? input.secret('newPassword', PASSWORD_MIN, PASSWORD_MAX) : '';
-  const current = wantsPassword ? readConfirmation(input, by) : '';
+  const newPassword = wantsPassword ? input.secret('newPassword', PASSWORD_MIN, PASSWORD_MAX) : undefined;
+  const currentPassword = wantsPassword ? readConfirmation(input, by) : '';
   if (displayName === undefined && !wantsPassword) input.refuse('displayName', 'or newPassword is required.');
   input.done();
-  return { displayName, password: wantsPassword ? { current, next } : undefined };
+  return { displayName, newPassword, currentPassword };
 }
 
 /**

@@ -16,7 +16,7 @@ const USE_NOTED = 10 * MINUTE;
 const NETWORKS = 20;
 
 export const TOKEN_SCOPES = ['read', 'write', 'admin'] as const;
-export type TokenScope = (typeof TOKEN_SCOPES)[number];
+type TokenScope = (typeof TOKEN_SCOPES)[number];
 type Used = { createdAt: number; seenAt: number | null };
 export type ApiToken = Used & { id: number; name: string; scope: TokenScope; expiresAt: number | null };
 export type NewToken = ApiToken & { token: string };

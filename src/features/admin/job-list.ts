@@ -59,12 +59,12 @@ function buttons({ id, state }: JobRow): Html {
 }
 
 export function retryJobJson(hub: Hub, req: MemberRequest): Reply {
-  if (retryJob(hub, find(hub, req), actorOf(req))) return json(jobJson(find(hub, req)));
+  if (settleJob(hub, 'retry', find(hub, req), actorOf(req))) return json(jobJson(find(hub, req)));
   throw new HttpError(409, 'This job has not failed, or another one for the same subject is already waiting.');
 }
 
 export function deleteJob(hub: Hub, req: MemberRequest): Reply {
-  if (discardJob(hub, find(hub, req), actorOf(req))) return noContent();
+  if (settleJob(hub, 'discard', find(hub, req), actorOf(req))) return noContent();
   throw new HttpError(409, 'This job is running or has ended.');
 }
 
@@ -74,20 +74,16 @@ function find(hub: Hub, { params }: MemberRequest): JobRow {
   return job;
 }
 
-/** Puts a failed job back into the queue. False where it has not failed, or another for its subject waits already. */
-export function retryJob(hub: Hub, { id, kind }: JobRow, actor: Actor): boolean {
-  return hub.db.write('retry job', () => {
-    const isRetried = jobs(hub).retry(id);
-    if (isRetried) audit(hub, 'job.retried', actor, { kind: 'job', id, name: kind });
-    return isRetried;
-  });
-}
+const SETTLED = { retry: 'job.retried', discard: 'job.discarded' } as const;
 
-/** A failed or waiting job will not run. False for one that is running or has ended. */
-export function discardJob(hub: Hub, { id, kind }: JobRow, actor: Actor): boolean {
-  return hub.db.write('discard job', () => {
-    const isDiscarded = jobs(hub).discard(id);
-    if (isDiscarded) audit(hub, 'job.discarded', actor, { kind: 'job', id, name: kind });
-    return isDiscarded;
+/**
+ * Puts a failed job back into the queue, or keeps a failed or waiting one from running. False for one that cannot be
+ * retried, as another for its subject waits already, or discarded, as it is running or has ended.
+ */
+export function settleJob(hub: Hub, act: 'retry' | 'discard', { id, kind }: JobRow, actor: Actor): boolean {
+  return hub.db.write(`${act} job`, () => {
+    const isDone = jobs(hub)[act](id);
+    if (isDone) audit(hub, SETTLED[act], actor, { kind: 'job', id, name: kind });
+    return isDone;
   });
 }

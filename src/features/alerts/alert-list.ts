@@ -22,11 +22,10 @@ export function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: Ale
   return { ...delivery, createdAt: isoTime(createdAt), nextAt: isoTime(nextAt), finishedAt: isoTime(finishedAt) };
 }
 
-function receiver(hub: Hub): Html {
-  const address = describeReceiver(hub);
-  return address === null
+function receiver({ config }: Hub): Html {
+  return config.alertWebhookUrl === null
     ? html`No receiver is configured (<code>ALERT_WEBHOOK_URL</code>): problems are only logged.`
-    : html`Sent to <code>${address}</code>.`;
+    : html`Sent to <code>${describeDestination(config.alertWebhookUrl)}</code>.`;
 }
 
 function item(delivery: AlertDelivery): Html {
@@ -43,12 +42,7 @@ function item(delivery: AlertDelivery): Html {
   </div></li>`;
 }
 
-/** Scheme, host and port of the receiver, which are all of its address that may be shown; null without one. */
-export function describeReceiver({ config }: Hub): string | null {
-  return config.alertWebhookUrl === null ? null : describeDestination(config.alertWebhookUrl);
-}
-
-/** Scheme, host and port of an address. */
+/** Scheme, host and port of the receiver, which are all of its address that may be shown. */
 export function describeDestination(address: string): string {
   const url = URL.parse(address);
   return url === null ? 'an address that is not valid' : `${url.protocol}//${url.host}`;

@@ -1,7 +1,7 @@
 import type { Db } from '../../platform/db/open-database.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 
-export type ScanState = 'clean' | 'unscanned' | 'infected';
+type ScanState = 'clean' | 'unscanned' | 'infected';
 
 /** A file of a post: uploaded here (native), or named by its publisher (remote). */
 export type Attachment = {

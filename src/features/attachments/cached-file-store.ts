@@ -2,7 +2,7 @@ import { HOUR } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { counts, store } from '../hub/hub.ts';
 
-export type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
+type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
 
 /** A use is noted at most this often, so that reading hardly ever writes. */
 const USED_RESOLUTION = HOUR;

@@ -12,7 +12,7 @@ import { uploadFiles } from './upload-files.ts';
 import { bytesInFlight, NO_SPACE, openShare, type UploadShare } from './upload-share.ts';
 
 /** The name of the form's parts that hold files. */
-export const FILE_FIELD = 'attachments';
+const FILE_FIELD = 'attachments';
 export const MAX_FILES = 10;
 
 /** Seconds, after which it is worth asking again for a scanner that does not answer. */
@@ -21,7 +21,7 @@ const SCANNER_RETRY = 60;
 /** A file of a form, in tmp/ until `keepFiles` puts it in its place. */
 export type ReceivedFile = NewUpload & { path: string; isKept: boolean };
 
-export type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[] };
+type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[] };
 
 /**
  * Receives a multipart form for `use`: counts, hashes and recognises each file while it is written to tmp/, then has
@@ -172,7 +172,7 @@ export function attachFiles(hub: Hub, postId: number, ownerId: number, files: Ne
 }
 
 /** Removes a kept file whose post was refused after all, unless another post names it. */
-export function dropUnnamed(hub: Hub, sha256: string): void {
+function dropUnnamed(hub: Hub, sha256: string): void {
   if (uploads(hub).scanOf(sha256) !== undefined) return;
   hub.db.write('remove unnamed upload', () => {
     if (uploads(hub).scanOf(sha256) === undefined) uploadFiles(hub).removeNow(sha256);

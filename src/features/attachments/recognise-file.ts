@@ -103,7 +103,7 @@ const PDF_VERSION = /^%PDF-\d\.\d$/;
 const PDF_END = /^startxref[\s\0]+(\d{1,15})[\s\0]+%%EOF[\s\0]*$/;
 
 /** A PDF begins at its first byte and ends with the place of its cross-reference table, which must be in the file. */
-export function* walkPdf(file: ArrivingFile): Walk<object> {
+function* walkPdf(file: ArrivingFile): Walk<object> {
   const head = yield* take(file, 8);
   if (!PDF_VERSION.test(head.toString('latin1'))) throw damagedPdf('it does not begin as a PDF does');
   let tail = head;
@@ -128,7 +128,7 @@ function damagedPdf(what: string): RefusedFile {
 const BINARY = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/;
 
 /** The whole file must be UTF-8, or UTF-16 with a byte order mark, without control characters of binary data. */
-export function* walkText(file: ArrivingFile): Walk<object> {
+function* walkText(file: ArrivingFile): Walk<object> {
   const mark = (yield* peek(file, 2)).toString('hex');
   const encoding = mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';
   const decoder = new TextDecoder(encoding, { fatal: true });

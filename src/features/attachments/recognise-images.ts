@@ -3,7 +3,7 @@
  * `type`: not one of the admitted types, or not what the name's extension says (415).
  * `damaged`: of an admitted type, but not whole (422). `dimensions`: more pixels than are admitted (422).
  */
-export type RefusalKind = 'type' | 'damaged' | 'dimensions';
+type RefusalKind = 'type' | 'damaged' | 'dimensions';
 
 /** Thrown for a file that is not kept because of what it holds; the message is for the person who sent it. */
 export class RefusedFile extends Error {
@@ -104,7 +104,7 @@ export function* nothingMore(file: ArrivingFile): Walk<void> {
 }
 
 /** The rest of the file may be anything. */
-export function* ignoreRest(file: ArrivingFile): Walk<void> {
+function* ignoreRest(file: ArrivingFile): Walk<void> {
   while (yield* hasMore(file)) file.skip(file.atHand().length);
 }
 

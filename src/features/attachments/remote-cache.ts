@@ -35,7 +35,7 @@ const STRAY_AGE = HOUR;
 const ROWS_AT_ONCE = 200;
 
 /** A publisher's file as the hub keeps it. */
-export type CachedContent = { path: string; bytes: number; mediaType: string; sha256: string };
+type CachedContent = { path: string; bytes: number; mediaType: string; sha256: string };
 
 /** Whose post names a file. */
 type Naming = { sourceId: number; ownerId: number };

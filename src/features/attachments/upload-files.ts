@@ -9,7 +9,7 @@ import { type Hub, once } from '../hub/hub.ts';
 import { uploads } from './attachment-store.ts';
 
 /** A file in tmp/, whole and written through, that nothing names yet. */
-export type ReceivedBytes = { path: string; bytes: number; sha256: string };
+type ReceivedBytes = { path: string; bytes: number; sha256: string };
 
 /** The place of an uploaded file in DATA_DIR, and its name in the archive of a backup. */
 export function uploadPath(sha256: string): string {
@@ -118,7 +118,7 @@ const ABANDONED = 3 * HOUR;
 const BATCH = 50;
 
 /** What folder and rows disagree about: files that no row has named for a day, and rows whose file is not there. */
-export type UploadReport = { strays: string[]; missing: string[] };
+type UploadReport = { strays: string[]; missing: string[] };
 
 const lastSweep = once(() => ({ at: -Infinity }));
 

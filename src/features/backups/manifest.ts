@@ -7,7 +7,7 @@ import { ARCHIVE, DATABASE } from './backup-folder.ts';
 import { BackupError } from './backup-name.ts';
 import type { Counts } from './snapshot-store.ts';
 
-export type Hashes = { database: string; archive: string }; // SHA-256, hex
+type Hashes = { database: string; archive: string }; // SHA-256, hex
 
 /** A file that the rows name and that could not be saved: it was gone, or was not what had been uploaded. */
 export type AbsentUpload = { sha256: string; why: 'missing' | 'damaged' };

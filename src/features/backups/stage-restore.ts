@@ -151,10 +151,10 @@ function foldersOf(rows: UploadRow[]): string[] {
 }
 
 /** What was ended in a restored database: sessions, and jobs that may have been done since the backup. */
-export type Settled = { sessions: number; jobs: number };
+type Settled = { sessions: number; jobs: number };
 
 /** What a restored database is prepared for. */
-export type RestoreTarget = {
+type RestoreTarget = {
   migrations: Migration[];
   clock: Clock;
   /** Kinds of jobs that may run again. The others had their chance after the backup was made. */
@@ -167,7 +167,7 @@ const START_OF_2026 = Date.UTC(2026, 0);
  * Prepares the staged copy of a backup's database to be run: migrations, ids, sessions and jobs. Throws BackupError
  * where it cannot be brought up to date.
  */
-export function prepareRestored(path: string, backup: string, target: RestoreTarget) {
+function prepareRestored(path: string, backup: string, target: RestoreTarget) {
   return changeStaged(path, (db) => {
     const migrated = bringUpToDate(db, target);
     raiseIdsByTime(db, target.clock());

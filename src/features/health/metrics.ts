@@ -122,7 +122,7 @@ function seconds(at: number | null): number {
 }
 
 /** What a scrape reads of the database and of a few small files. Ages are whole seconds, 0 where there is nothing. */
-export type ServiceReading = {
+type ServiceReading = {
   build: { version: string; node: string; sqlite: string };
   counts: CountsReading;
   workerSeenAt: number | null; // unix ms
@@ -133,7 +133,7 @@ export type ServiceReading = {
   backups: BackupStatus;
 };
 
-export type MetricsReading = ServiceReading & { http: readonly HistogramSample[]; process: ProcessReading };
+type MetricsReading = ServiceReading & { http: readonly HistogramSample[]; process: ProcessReading };
 
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));

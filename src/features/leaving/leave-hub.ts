@@ -46,7 +46,8 @@ function depart(hub: Hub, id: number, role: Role): void {
   invitations(hub).removeOf(id);
   if (role === 'admin') passwordLinks(hub).removeAll();
   accounts(hub).depart(id, name);
-  beginRemoval(hub, id);
+  removeSome(hub, id, FIRST_BATCH);
+  enqueue(hub, removeAccount, { accountId: id });
   audit(hub, 'account.deleted', { id: null, name, address: null }, { kind: 'account', id: null, name });
 }
 
@@ -83,7 +84,7 @@ const WAIT_FOR_READERS = 5 * SECOND;
 /** Accounts whose words are out of the search index already. A restarted worker does not know, and merges again. */
 const forgotten = once((_hub: Hub) => new Set<number>());
 
-/** Rows of each kind that are removed when an account leaves: for most people that is all. */
+/** Rows of each kind that are removed when an account leaves; for most people that is all. */
 const FIRST_BATCH = 200;
 
 /** Removes what an account that has left had, a small step at a time, and then its row. */
@@ -113,12 +114,6 @@ async function forgetWords(hub: Hub, signal: AbortSignal): Promise<void> {
     isFirst = false;
     return isMore ? limit : 0;
   });
-}
-
-/** In the transaction in which the account leaves: removes a first part of what it had and enqueues the rest. */
-export function beginRemoval(hub: Hub, accountId: number): void {
-  removeSome(hub, accountId, FIRST_BATCH);
-  enqueue(hub, removeAccount, { accountId });
 }
 
 /** Repeats `some` in short transactions until it does less than it may. */

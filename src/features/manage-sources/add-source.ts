@@ -22,7 +22,7 @@ const OPENED_AT_ONCE = 2;
 const WAITING = 50;
 
 /** `webhook` is what its sender needs, with the secret, which is told this once; null for sources of other kinds. */
-export type AddedSource = { source: Source; webhook: WebhookAccess | null };
+type AddedSource = { source: Source; webhook: WebhookAccess | null };
 
 const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
   () => metLimit(hub, 'add-source-at-once', 10, 'Too many feeds are being added at once.')));
@@ -103,7 +103,7 @@ const PASSWORD_MAX = 1_024;
 export const ADDRESS_MAX = 2_000;
 
 /** A source as somebody asks for it. `url` is null for kinds that are not fetched; they have a title. */
-export type WantedSource = {
+type WantedSource = {
   kind: SourceKind;
   url: string | null;
   title: string | undefined;
@@ -112,7 +112,7 @@ export type WantedSource = {
 };
 
 /** A source to be added, out of a JSON object or form; 422 with all that is wrong with it. */
-export function readNewSource(values: Record<string, unknown>): WantedSource {
+function readNewSource(values: Record<string, unknown>): WantedSource {
   const kind = readKind(values);
   const input = createInput(values);
   const url = kind === 'feed' ? readAddress(input) : null;

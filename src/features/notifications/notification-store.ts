@@ -16,9 +16,9 @@ const ONE_STORY = 15 * MINUTE;
 
 /** What the hub tells people, newest first. */
 export const notifications = store(({ db, clock }) => {
-  const insert = db.prepare<[NewNotification & { now: number }]>('notify', `
-    INSERT INTO notifications (account_id, kind, title, path, created_at)
-    VALUES (@accountId, @kind, @title, @path, @now)`);
+  const insert = db.prepare<[NewNotification & { posts: number | null; now: number }]>('notify', `
+    INSERT INTO notifications (account_id, kind, title, path, posts, created_at)
+    VALUES (@accountId, @kind, @title, @path, @posts, @now)`);
   const columns = 'id, kind, title, path, created_at AS createdAt, read_at AS readAt';
   const selectAll = db.prepare<[number, number, number], Notification>('notifications', `
     SELECT ${columns} FROM notifications WHERE account_id = ? AND id < ? ORDER BY id DESC LIMIT ?`);
@@ -35,9 +35,6 @@ export const notifications = store(({ db, clock }) => {
     SELECT id, posts FROM notifications
      WHERE account_id = ? AND read_at IS NULL AND posts IS NOT NULL AND path = ? AND created_at > ?
      ORDER BY id DESC LIMIT 1`);
-  const insertPosts = db.prepare<[NewNotification & { posts: number; now: number }]>('notify of posts', `
-    INSERT INTO notifications (account_id, kind, title, path, posts, created_at)
-    VALUES (@accountId, @kind, @title, @path, @posts, @now)`);
   const addPosts = db.prepare<[string, number, number]>('notify of more posts',
     'UPDATE notifications SET title = ?, posts = ? WHERE id = ?');
   const countUnread = db.prepare<[number, number], { n: number }>('count unread notifications', `
@@ -54,7 +51,7 @@ export const notifications = store(({ db, clock }) => {
 
   return {
     /** In the caller's transaction, with what it tells of. */
-    add: (notification: NewNotification): void => void insert.run({ ...notification, now: clock() }),
+    add: (notification: NewNotification): void => void insert.run({ ...notification, posts: null, now: clock() }),
 
     /** The same for new posts of a source, which join an unread one that is not older than a quarter of an hour. */
     addPosts(notification: Omit<NewNotification, 'title'>, posts: number, title: (posts: number) => string): void {
@@ -62,7 +59,7 @@ export const notifications = store(({ db, clock }) => {
       const now = clock();
       const recent = selectRecent.get(accountId, path, now - ONE_STORY);
       if (recent) addPosts.run(title(recent.posts + posts), recent.posts + posts, recent.id);
-      else insertPosts.run({ ...notification, title: title(posts), posts, now });
+      else insert.run({ ...notification, title: title(posts), posts, now });
     },
 
     list({ accountId, unreadOnly, after, limit }: NotificationQuery): Notification[] {

@@ -7,8 +7,8 @@ import { escapeHtml } from '../../platform/markup/escape-html.ts';
 import { attachmentUrl, contentWithImages, listedAttachments, type LinkHub } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import { hubSeed } from '../hub/hub-seed-store.ts';
-import type { Hub, StoreHub } from '../hub/hub.ts';
-import { visibleSource, type Source } from '../sources/source-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { visibleSource } from '../sources/source-store.ts';
 import { fittingContents } from './post-access.ts';
 import { posts, type Post, type WholePost } from './post-store.ts';
 
@@ -28,8 +28,8 @@ function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFe
   const source = params['id'] === undefined ? undefined : visibleSource(hub, pathId(params), viewer);
   const newest = posts(hub).newest({ viewerId: null, ...(source && { sourceId: source.id }), limit: POSTS_IN_FEED });
   const about = source
-    ? { id: sourceFeedId(source), title: source.title, homeUrl: `${baseUrl}/sources/${source.id}` }
-    : { id: hubFeedId(hub), title: 'Content Hub', homeUrl: `${baseUrl}/` };
+    ? { id: urnOf(source.idSeed, 'feed'), title: source.title, homeUrl: `${baseUrl}/sources/${source.id}` }
+    : { id: urnOf(hubSeed(hub), 'posts'), title: 'Content Hub', homeUrl: `${baseUrl}/` };
   return { ...about, url: baseUrl + path, posts: posts(hub).whole(newest, fittingContents(hub, newest)) };
 }
 
@@ -133,24 +133,16 @@ function xml(text: string): string {
   return escapeHtml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ''));
 }
 
-/**
- * The ids in Atom and JSON feeds. They hold no address, so that a change of BASE_URL makes nothing new, and are derived
- * from something random that lives as long as the hub or the source: no other one can ever have the same.
- */
-export function hubFeedId(hub: StoreHub): string {
-  return urnOf(hubSeed(hub), 'posts');
-}
-
-export function sourceFeedId({ idSeed }: Pick<Source, 'idSeed'>): string {
-  return urnOf(idSeed, 'feed');
-}
-
 /** The same when a post was lost with a restore and is fetched once more: readers have it already. */
 export function postFeedId({ sourceIdSeed, firstGuid }: Pick<Post, 'sourceIdSeed' | 'firstGuid'>): string {
   return urnOf(sourceIdSeed, `post ${firstGuid}`);
 }
 
-/** A UUID of version 8 (RFC 9562), made of the SHA-256 of both. */
+/**
+ * The ids in Atom and JSON feeds: UUIDs of version 8 (RFC 9562), made of the SHA-256 of both. They hold no address, so
+ * that a change of BASE_URL makes nothing new, and are derived from something random that lives as long as the hub or
+ * the source: no other one can ever have the same.
+ */
 function urnOf(seed: string, name: string): string {
   const bytes = createHash('sha256').update(`${seed}\n${name}`).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;

@@ -39,7 +39,7 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & Searc
 };
 
 /** What a publisher says of a post, each member with its column: stored and read by this list. */
-export const CONTENT_COLUMNS = {
+const CONTENT_COLUMNS = {
   title: 'title', url: 'url', author: 'author', contentHtml: 'content_html', summary: 'summary',
 } satisfies Partial<Record<keyof PreparedPost, string>>;
 
@@ -68,7 +68,7 @@ export type WholePost = Post & { contentHtml: string; attachments: Attachment[] 
 /** What decides who may see a post and its files. */
 export type PostAccess = Pick<Post, 'id' | 'sourceId' | 'ownerId' | 'isPublic'>;
 
-export type PostQuery = {
+type PostQuery = {
   viewerId: number | null;
   sourceId?: number;
   after?: Position;
@@ -76,7 +76,7 @@ export type PostQuery = {
 };
 
 /** The page begins after the search key `after`. */
-export type SearchQuery = Omit<PostQuery, 'after'> & { typed: string; after?: number };
+type SearchQuery = Omit<PostQuery, 'after'> & { typed: string; after?: number };
 
 /** A post with whom lists and search take for its readers, beside what its source says. */
 export type PostToMove = Post & { contentHash: string; wasPublic: number; wasOwnerId: number };

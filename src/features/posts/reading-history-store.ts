@@ -11,7 +11,7 @@ import {
 export type ReadPost = { postId: number; title: string; sourceId: number; sourceTitle: string; readAt: number };
 
 /** Where a page of the history begins: after this entry, last read first. */
-export type HistoryPosition = { readAt: number; postId: number };
+type HistoryPosition = { readAt: number; postId: number };
 
 type OldEntries = { id: number; before: number; limit: number };
 
@@ -114,7 +114,7 @@ export function noteOpened(hub: Hub, viewer: Viewer, postId: number): void {
 }
 
 /** With `sourceId` all posts of that source, else public ones and the viewer's own. */
-export type UnreadQuery = { viewerId: number; sourceId?: number; after?: Position; limit: number };
+type UnreadQuery = { viewerId: number; sourceId?: number; after?: Position; limit: number };
 
 /** `reached`: the last post that was looked at, where more may follow; null where `posts` is all there is. */
 type Found = { posts: Post[]; reached: Position | null };

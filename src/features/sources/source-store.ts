@@ -44,7 +44,7 @@ export type NewSource = {
   titleIsOwn: boolean;
   visibility: Visibility;
 };
-export type NewFeed = { url: string; nextSyncAt: number };
+type NewFeed = { url: string; nextSyncAt: number };
 
 type InsertSource = Omit<NewSource, 'titleIsOwn'> & { isOwn: number; nextSyncAt: number | null; now: number };
 

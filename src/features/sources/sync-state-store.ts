@@ -33,7 +33,7 @@ export type FeedFacts = {
 type FailedTry = { isFinal: boolean; timedOut: boolean };
 
 /** `isWell`: the last try went well. */
-export type DueSource = { sourceId: number; ownerId: number; host: string; isWell: number };
+type DueSource = { sourceId: number; ownerId: number; host: string; isWell: number };
 
 /**
  * When a source comes back if nothing else is ever heard of the job that was made for it. The job's end, good or bad,

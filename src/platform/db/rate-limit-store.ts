@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Db } from './open-database.ts';
 
 /** At most `burst` acts at once, then one every `everyMs`. */
-export type Rate = { burst: number; everyMs: number };
+type Rate = { burst: number; everyMs: number };
 
 /**
  * The generic cell rate algorithm (GCRA) remembers one time: the theoretical arrival time `arrivesAt`, unix ms, at

@@ -2,7 +2,7 @@ import { readParameters } from '../http/headers.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
-export type Sample = { labels: Labels; value: number };
+type Sample = { labels: Labels; value: number };
 
 /** `counts` are not cumulative; the last one counts what exceeded every bound. */
 export type HistogramSample = { labels: Labels; counts: readonly number[]; sum: number };
