@@ -10,7 +10,9 @@ import type { Webhook } from './webhook-store.ts';
 /** Form: a page with the new secret. */
 export function submitRotateSecret(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
-  return page(rotatedSecretPage(source, rotateSecret(hub, source, req)), 200, { 'cache-control': 'no-store' });
+  const note = 'It will not be shown again. The previous secret stays valid for 24 hours.';
+  const shown = secretPage('New secret', source, rotateSecret(hub, source, req), note);
+  return page(shown, 200, { 'cache-control': 'no-store' });
 }
 
 const STATES: Record<Webhook['state'], string> = {
@@ -50,12 +52,6 @@ export function webhookPanel({ sourceId, state, lastEventAt, previousUntilAt }: 
 /** Shown once, when the source was made. */
 export function newWebhookPage(source: Source, access: WebhookAccess): Page {
   return secretPage('The webhook is ready', source, access, 'It will not be shown again.');
-}
-
-/** Shown once, after a rotation. */
-export function rotatedSecretPage(source: Source, access: WebhookAccess): Page {
-  const note = 'It will not be shown again. The previous secret stays valid for 24 hours.';
-  return secretPage('New secret', source, access, note);
 }
 
 function secretPage(heading: string, { id, title }: Source, { url, secret }: WebhookAccess, note: string): Page {
