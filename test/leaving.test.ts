@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { ClientRequest } from 'node:http';
 import { test } from 'node:test';
+import { exportAccount } from '../src/features/leaving/export-account.ts';
 import { notifications } from '../src/features/notifications/notification-store.ts';
 import { audit } from '../src/features/audit/audit.ts';
 import { MINUTE } from '../src/platform/clock.ts';
@@ -448,6 +449,26 @@ test('the export holds everything of a person, nothing of others, and no secrets
   }
   assert.ok(!answer.text.includes('One more'), 'what others wrote is theirs');
   assert.equal((await hub.anybody.get('/api/account/export')).status, 401);
+});
+
+test('a long export goes out in chunks, between which others have their turn', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const sourceId = await addNotes(ada);
+  for (let n = 0; n < 20; n++) await addPost(ada, sourceId, `Post ${n}`, 'x'.repeat(17_000));
+  const viewer = { id: 1, username: 'ada', displayName: 'ada', role: 'admin', via: 'session', credentialId: 1 } as const;
+  const document = exportAccount(hub.handle, { viewer, address: '', recheck() {} });
+
+  let length = 0;
+  let loops = 0;
+  const loop = (): void => {
+    loops++;
+    if (!document.readableEnded) setImmediate(loop);
+  };
+  setImmediate(loop);
+  for await (const chunk of document) length += String(chunk).length;
+  assert.ok(length > 300_000, String(length));
+  assert.ok(loops >= 19, String(loops));
 });
 
 test('the page says for how long backups still hold what is removed', async (t) => {

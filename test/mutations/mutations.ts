@@ -2262,6 +2262,14 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/start.test.ts',
     name: 'launch becomes the program: same process id, arguments, working folder, streams and exit status',
   },
+  {
+    promise: 'a long export leaves others their turn',
+    file: 'src/platform/http/reply.ts',
+    from: '    await setImmediate();',
+    to: '',
+    test: 'test/leaving.test.ts',
+    name: 'a long export goes out in chunks, between which others have their turn',
+  },
   // The API is as it is described.
   {
     promise: 'what an answer holds is described',

@@ -1,8 +1,8 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, readPage } from '../../platform/http/input.ts';
-import { HttpError, json, page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, inChunks, json, page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
 
@@ -142,7 +142,6 @@ export function byState<State extends string>(
 }
 
 const BATCH = 500;
-const CHUNK = 16_384; // characters
 
 /** The columns of a table of items, by name. */
 type CsvColumns<Item> = Record<string, (item: Item) => string | number | null>;
@@ -152,25 +151,19 @@ type Batch<Item> = (after: Item | undefined, limit: number) => Item[];
 
 /** A whole list, one JSON object a line. */
 function asJsonLines<Item>(batch: Batch<Item>, toJson: (item: Item) => object): Readable {
-  return Readable.from(written(batch, '', (item) => `${JSON.stringify(toJson(item))}\n`));
+  return inChunks(whole(batch).map((item) => `${JSON.stringify(toJson(item))}\n`));
 }
 
 /** A whole list as CSV (RFC 4180), with the names of its columns. */
 function asCsv<Item>(batch: Batch<Item>, columns: CsvColumns<Item>): Readable {
   const values = Object.values(columns);
   const head = csvLine(Object.keys(columns));
-  return Readable.from(written(batch, head, (item) => csvLine(values.map((valueOf) => valueOf(item)))));
+  const lines = whole(batch).map((item) => csvLine(values.map((valueOf) => valueOf(item))));
+  return inChunks((function* () { yield head; yield* lines; })());
 }
 
-function* written<Item>(batch: Batch<Item>, head: string, line: (item: Item) => string): Generator<string> {
-  let lines = head;
-  for (const item of inBatches<Item>((last) => batch(last, BATCH))) {
-    lines += line(item);
-    if (lines.length < CHUNK) continue;
-    yield lines;
-    lines = '';
-  }
-  if (lines) yield lines;
+function whole<Item>(batch: Batch<Item>): Generator<Item> {
+  return inBatches((last) => batch(last, BATCH));
 }
 
 function csvLine(fields: (string | number | null)[]): string {

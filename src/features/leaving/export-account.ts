@@ -1,6 +1,7 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { isoTime } from '../../platform/clock.ts';
 import { inBatches } from '../../platform/db/batched-writes.ts';
+import { inChunks } from '../../platform/http/reply.ts';
 import { sessionJson, tokenJson } from '../accounts/account-routes.ts';
 import { accountJson, invitations, type Account } from '../accounts/account-store.ts';
 import { ownAccount } from '../accounts/change-account.ts';
@@ -52,7 +53,7 @@ const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = 
 export function exportAccount(hub: Hub, by: By): Readable {
   const account = ownAccount(hub, by.viewer);
   audit(hub, 'account.exported', by);
-  return Readable.from(written(hub, account));
+  return inChunks(written(hub, account));
 }
 
 function* written(hub: Hub, account: Account): Generator<string> {

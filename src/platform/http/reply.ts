@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { type Html, html } from './html.ts';
 
 export type ReplyHeaders = Record<string, string | string[]>;
@@ -104,6 +105,26 @@ export function problemReply(error: HttpError): Reply {
     headers: { 'content-type': 'application/problem+json', ...error.headers },
     body: JSON.stringify(body),
   };
+}
+
+/** Characters. */
+const CHUNK = 16_384;
+
+/** A text of any length, made while it is sent; between its chunks the process does what others wait for. */
+export function inChunks(pieces: Iterable<string>): Readable {
+  return Readable.from(chunksOf(pieces));
+}
+
+async function* chunksOf(pieces: Iterable<string>): AsyncGenerator<string> {
+  let chunk = '';
+  for (const piece of pieces) {
+    chunk += piece;
+    if (chunk.length < CHUNK) continue;
+    yield chunk;
+    chunk = '';
+    await setImmediate(); // else a stream goes on for as long as the socket takes what it is given
+  }
+  if (chunk) yield chunk;
 }
 
 /** The phrase of a status, such as "Not Found". */
