@@ -24,6 +24,8 @@ export type Browser = {
   setColorScheme: (scheme: 'light' | 'dark') => Promise<void>;
   /** From now on no page runs scripts of its own; `run` goes on working. */
   disableScripts: () => Promise<void>;
+  /** From now on runs in every page before its own scripts. */
+  runFirst: (script: string) => Promise<void>;
   /** What the browser complained of since it was last asked: errors of pages, refused and failed loads. */
   complaints: () => Promise<string[]>;
   /** Writes a PNG of the visible part of the page. */
@@ -71,6 +73,10 @@ function browser(send: Send): Browser {
     disableScripts: async () => void await send('POST', '/goog/cdp/execute', {
       cmd: 'Emulation.setScriptExecutionDisabled',
       params: { value: true },
+    }),
+    runFirst: async (source) => void await send('POST', '/goog/cdp/execute', {
+      cmd: 'Page.addScriptToEvaluateOnNewDocument',
+      params: { source },
     }),
     complaints: async () => {
       const entries = await send('POST', '/se/log', { type: 'browser' });

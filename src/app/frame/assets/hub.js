@@ -1,10 +1,211 @@
-// The one script of pages for members. Everything also works without it.
+// The one script, on members' pages. All works without it: it uses the pages' links and forms, and its words stand
+// in the pages. It knows li.row with h3 a, form.seen, form.star; of a post a[rel=up|prev|next], a[data-next-unread];
+// [data-original]; #list[data-view][data-newest], .fresh; [data-count]; dialog#keys; #failed[popover]; form#zone.
+
+const $ = (selector, within = document) => within.querySelector(selector);
+const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
+const follow = (selector) => $(selector)?.click();
+const ask = (address) => fetch(address).catch(() => 0);
+
+// Read and star without leaving the page.
+
+const isStar = (form) => form.matches('.star');
+const postOf = (form) => Number(/posts\/(\d+)/.exec(form.action)[1]);
+const isOn = (form) => $('button', form).ariaPressed === 'true';
+
+/** The form then asks for the opposite, under its other name. */
+function paint(form, on) {
+  if (isOn(form) === on) return;
+  const [button, row] = [$('button', form), form.closest('.row')];
+  button.ariaPressed = on;
+  form.elements[isStar(form) ? 'star' : 'read'].value = Number(!on);
+  if (button.dataset.other) [button.ariaLabel, button.dataset.other] = [button.dataset.other, button.ariaLabel];
+  if (button.title) button.title = button.ariaLabel;
+  row?.classList.toggle(isStar(form) ? 'starred' : 'read', on);
+  if (row && !isStar(form)) row.dataset.unread = Number(!on);
+}
+
+async function send(form) {
+  const body = new URLSearchParams(new FormData(form));
+  const answer = await fetch(form.action, { method: 'POST', body, headers: { accept: 'application/json' } });
+  if (!answer.ok) throw new Error(answer.status);
+}
+
+/** Shown at once, and taken back where it fails. */
+async function toggle(form) {
+  if (form.ariaBusy) return;
+  form.ariaBusy = true;
+  const wasOn = isOn(form);
+  const sent = send(form);
+  paint(form, !wasOn);
+  try {
+    await sent;
+    clearTimeout(refreshing);
+    refreshing = setTimeout(refresh, 300);
+  } catch {
+    paint(form, wasOn);
+    $('#failed')?.togglePopover(true);
+  }
+  form.ariaBusy = null;
+}
+
+addEventListener('submit', (event) => {
+  if (!event.target.matches('form.seen, form.star')) return;
+  event.preventDefault();
+  toggle(event.target);
+});
+
+// What is so by now: counts, and after "back" the posts of the page.
+
+let refreshing;
+
+async function refresh() {
+  const forms = $$('form.seen, form.star');
+  const answer = await ask(`/reading/now?posts=${[...new Set(forms.map(postOf))]}`);
+  if (answer.status === 401) location.reload(); // signed out meanwhile
+  if (!answer.ok) return;
+  const { counts, read, starred } = await answer.json();
+  for (const form of forms) if (!form.ariaBusy) paint(form, (isStar(form) ? starred : read).includes(postOf(form)));
+  for (const element of $$('[data-count]')) {
+    const count = counts[element.dataset.count];
+    element.hidden = !count;
+    if (count) element.firstChild.data = count;
+  }
+}
+
+addEventListener('pageshow', ({ persisted }) => {
+  if (persisted || performance.getEntriesByType('navigation')[0].type === 'back_forward') refresh();
+  if (!persisted) focusLast();
+});
+
+/** A post notes itself, and the list that one comes back to focuses it. */
+function focusLast() {
+  const [here, last] = [$('form.seen'), sessionStorage.post];
+  delete sessionStorage.post;
+  if (here && !here.closest('.row')) sessionStorage.post = postOf(here);
+  else if (last) focusRow($(`.row:has(form[action="/posts/${last}/read"])`));
+}
+
+// "12 new posts": asked for while the page is looked at, more and more seldom while nothing comes.
+
+const list = $('#list[data-newest]');
+const SOONEST = 60_000;
+let [pause, seen, waiting] = [SOONEST, 0];
+
+function waitForFresh() {
+  clearTimeout(waiting);
+  if (list && !document.hidden) waiting = setTimeout(askForFresh, pause);
+}
+
+async function askForFresh() {
+  const answer = await ask(`/reading/fresh?${list.dataset.view}&newest=${list.dataset.newest}`);
+  if (answer.status === 401) return;
+  const { fresh } = answer.ok ? await answer.json() : { fresh: seen };
+  pause = fresh === seen ? Math.min(2 * pause, 15 * SOONEST) : SOONEST;
+  seen = fresh;
+  const line = $('.fresh');
+  for (const part of $$('[data-n]', line)) part.hidden = (part.dataset.n === '1') !== (fresh === 1);
+  for (const number of $$('[data-number]', line)) number.textContent = fresh;
+  line.hidden = !fresh;
+  waitForFresh();
+}
+
+document.addEventListener('visibilitychange', () => {
+  pause = SOONEST;
+  waitForFresh();
+});
+waitForFresh();
+
+// Keys.
+
+const rows = () => $$('.row:has(h3 a)');
+const current = () => document.activeElement.closest('.row');
+
+function focusRow(row) {
+  if (!row) return;
+  $('h3 a', row).focus({ preventScroll: true });
+  row.scrollIntoView({ block: 'nearest' });
+}
+
+/** In a list to the next row, first to the first in sight; on a post to the next post. */
+function step(by) {
+  const all = rows();
+  if (!all.length) return follow(by > 0 ? 'a[rel=next]' : 'a[rel=prev]');
+  const at = all.indexOf(current());
+  focusRow(at < 0 ? all.find((row) => row.getBoundingClientRect().top >= 0) : all[at + by]);
+}
+
+function press(kind) {
+  const within = rows().length ? current() : document;
+  if (within) $(`form.${kind} button`, within)?.click();
+}
+
+function openOriginal() {
+  const link = $('[data-original]', current() ?? document);
+  if (link) open(link.href, '_blank', 'noopener');
+}
+
+function askToMarkRead() {
+  const button = $('.page form[action="/reading/mark-read"] button');
+  const drop = button?.closest('details');
+  if (drop) drop.open = true;
+  button?.focus();
+}
+
+/** Closes what is open or leaves the search; else leads from a post up to its list. */
+function escape({ target }) {
+  const drop = $('details.drop[open]');
+  if (drop) {
+    drop.open = false;
+    $('summary', drop).focus();
+  } else if (isTyping(target)) target.blur();
+  else if (!$(':popover-open')) follow('a[rel=up]');
+}
+
+/** The space bar scrolls, as ever; at the end of a post it leads to the next unread one. */
+function nextAtEnd(event) {
+  const isAtEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
+  if (!isAtEnd || event.shiftKey || event.repeat || event.target.closest('button, summary, audio, video')) return;
+  follow('a[data-next-unread]');
+}
+
+const KEYS = {
+  j: () => step(1), k: () => step(-1), n: () => step(1), p: () => step(-1), o: () => follow('.row:focus-within h3 a'),
+  v: openOriginal, m: () => press('seen'), s: () => press('star'), f: () => press('star'), A: askToMarkRead,
+  '/': () => $('input[name=q]')?.focus(), '?': () => $('#keys')?.showModal(),
+};
+const PLACES = { u: '/', a: '/all', s: '/starred' };
+
+const isTyping = (target) => target.closest('input:not([type=checkbox], [type=radio]), textarea, select');
+
+/** By what the key says, whatever Caps Lock does, or by its place on a keyboard without Latin letters. */
+function letterOf({ key, code, shiftKey }) {
+  const letter = key.length === 1 && key > '\x7f' && code.startsWith('Key') ? code[3] : key;
+  return letter.length > 1 ? letter : shiftKey ? letter.toUpperCase() : letter.toLowerCase();
+}
+
+let going = -Infinity; // when "g" was pressed
 
 addEventListener('keydown', (event) => {
-  const { target, key } = event;
-  if (event.ctrlKey || event.metaKey || event.altKey || target.closest('input, textarea, select')) return;
-  const search = document.querySelector('input[name=q]');
-  if (key !== '/' || !search || document.body.dataset.keys === 'off') return;
+  const { target, timeStamp } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (document.body.dataset.keys === 'off' || $('dialog[open]')) return;
+  if (event.key === 'Escape') return escape(event);
+  if (isTyping(target)) return;
+  const letter = letterOf(event);
+  if (letter === ' ') return nextAtEnd(event);
+  const place = timeStamp - going < 1500 && PLACES[letter];
+  going = letter === 'g' ? timeStamp : -Infinity;
+  const act = place ? () => location.assign(place) : KEYS[letter];
+  if (!act || event.repeat && !'jknp'.includes(letter)) return;
   event.preventDefault();
-  search.focus();
+  act();
 });
+
+// Once: the person's time zone.
+
+const zone = $('#zone');
+if (zone) {
+  zone.elements.timeZone.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  send(zone).catch(() => {});
+}
