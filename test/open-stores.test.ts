@@ -31,6 +31,12 @@ test('what web loads before it listens is at most 450 KB of source; handlers and
   assert.ok(size <= 450_000, `${loaded.size} files of ${size} characters`);
 });
 
+test('node:http is taken from the one file that does not load fetch with it', () => {
+  const takers = SOURCES.filter(({ text }) => /^import (?!type )[^;]*from 'node:http';|getBuiltinModule/m.test(text));
+
+  assert.deepEqual(takers.map(({ name }) => name), ['src/platform/node-http.ts']);
+});
+
 /** The files that are loaded with one: by its imports and theirs, but not those of types alone or at a later time. */
 function loadedWith(file: string, loaded = new Set<string>()): Set<string> {
   loaded.add(file);

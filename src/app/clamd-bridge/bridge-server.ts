@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
 import { essenceOf } from '../../platform/http/headers.ts';
+import http from '../../platform/node-http.ts';
 import { HttpError, json, problemReply, type Reply } from '../../platform/http/reply.ts';
 import { errorFields, type Log } from '../../platform/log.ts';
 import { ClamdError, type ClamdClient } from '../../platform/net/clamd-client.ts';
@@ -67,7 +68,7 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
   }
 
   const limits = { headersTimeout: 15 * SECOND, requestTimeout: 120 * SECOND };
-  return createServer(limits, (req, res) => void respond(req, res));
+  return http.createServer(limits, (req, res) => void respond(req, res));
 }
 
 /** Takes no more connections and waits for the scans in hand; what is not done after `graceMs` is cut. */

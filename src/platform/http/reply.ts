@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
+import http from '../node-http.ts';
 import { type Html, html } from './html.ts';
 
 export type ReplyHeaders = Record<string, string | string[]>;
@@ -129,7 +129,7 @@ async function* chunksOf(pieces: Iterable<string>): AsyncGenerator<string> {
 
 /** The phrase of a status, such as "Not Found". */
 export function statusTitle(status: number): string {
-  return STATUS_CODES[status] ?? 'Error';
+  return http.STATUS_CODES[status] ?? 'Error';
 }
 
 /** What is wrong with a form that was sent, above the form. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { HOUR, MINUTE, SECOND } from '../clock.ts';
@@ -10,6 +10,7 @@ import { createBodyMemory, type MetLimit } from './body.ts';
 import {
   addressGroup, clientAddress, createHostCheck, isAnonymousRead, openExchange, type Exchange,
 } from './call-handler.ts';
+import http from '../node-http.ts';
 import { statusTitle, type HttpError } from './reply.ts';
 import { acceptsAnything } from './headers.ts';
 import type { Route } from './router.ts';
@@ -98,7 +99,7 @@ export function createHubServer(options: ServerOptions): Server {
     log.info('request', { requestId: id, method, path: loggedPath(path), status, milliseconds });
   }
 
-  const server = createServer({ ...LIMITS, highWaterMark: READ_AHEAD }, onRequest);
+  const server = http.createServer({ ...LIMITS, highWaterMark: READ_AHEAD }, onRequest);
   server.on('clientError', clientErrors.refuse);
   limitConnections(server, [...LOOPBACK, ...options.trustedProxies], options.metLimit);
   server.timeout = idleMs; // also for clients that do not read their answer, which would stay in memory
