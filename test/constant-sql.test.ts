@@ -13,6 +13,7 @@ const EXCEPTIONS: Record<string, string> = {
   'features/hub/data-locks.ts: patienceMs': 'a number of the same file',
   'platform/jobs/scheduler.ts: table': 'constants of stores: StoredTime',
   'platform/jobs/scheduler.ts: column': 'constants of stores: StoredTime',
+  'platform/jobs/scheduler.ts: also': 'constants of stores: StoredTime',
   'platform/jobs/scheduler.ts: where': 'constants of stores: StoredTime',
   'platform/jobs/job-queue.ts: condition': 'given by constants of the same file: prepareList',
   'features/audit/audit-store.ts: where': 'joined from CONDITIONS, constants of the same file',

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { HOUR, MINUTE } from '../src/platform/clock.ts';
+import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import { hasIpv6Loopback, reply, startOrigin, type OriginHandler } from './support/origin.ts';
 import type { Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
@@ -296,4 +296,14 @@ test('redirects are followed to public places only, and private addresses are ne
     assert.equal((await getFile(hub, at(path))).status, 404, path);
   }
   assert.deepEqual(inside.requests, []);
+});
+
+test('a fetch that failed while the clock was ahead is tried again once it is right', async (t) => {
+  const { hub, publisher, at } = await hubWithFiles(t, { '/gone.png': reply(410, {}) });
+  hub.passTime(300 * DAY);
+  assert.equal((await getFile(hub, at('/gone.png'))).status, 404);
+  publisher.routes['/gone.png'] = image(PNG);
+  hub.passTime(-300 * DAY);
+  await hub.work();
+  assert.equal((await getFile(hub, at('/gone.png'))).status, 200);
 });

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { uploadFiles } from '../src/features/attachments/upload-files.ts';
 import { backupLock, takeFileLock } from '../src/features/hub/data-locks.ts';
-import { HOUR, MINUTE } from '../src/platform/clock.ts';
+import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import { addNotes, leave } from './support/accounts.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { number } from './support/migrated-database.ts';
@@ -227,4 +227,18 @@ test('missing and shortened files are reported in the log each day, and their ro
   assert.deepEqual(lines.map(({ level, count }) => [level, count]), [['error', 2], ['error', 2]]);
   assert.ok([sha256('a'), sha256('b')].includes(String(lines[0]?.['first'])));
   assert.equal(uploadRows(hub.db).length, 3);
+});
+
+test('a file that was noticed to be unnamed while the clock was ahead goes a day after that is right', async (t) => {
+  const hub = await startHub(t);
+  const ada = await writer(hub, 'ada');
+  const post = await writePost(hub, ada, [file('gone')]);
+  assert.equal((await ada.client.delete(`/api/posts/${post.id}`)).status, 204);
+  hub.passTime(300 * DAY);
+  await hub.work(); // notices
+  hub.passTime(-300 * DAY);
+  await hub.work();
+  assert.deepEqual(filesIn(hub.dataDir).uploads, [sha256('gone')]);
+  await daysPass(hub, 2);
+  assert.deepEqual(filesIn(hub.dataDir).uploads, []);
 });

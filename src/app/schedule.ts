@@ -2,6 +2,8 @@ import { invitations } from '../features/accounts/account-store.ts';
 import { passwordLinks, sessions } from '../features/accounts/credential-store.ts';
 import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/deliver-alert.ts';
 import { tellTroubles } from '../features/alerts/raise-alerts.ts';
+import { uploads } from '../features/attachments/attachment-store.ts';
+import { cachedFiles } from '../features/attachments/cached-file-store.ts';
 import { tidyCache } from '../features/attachments/remote-cache.ts';
 import { scanUnscanned } from '../features/attachments/scan-file.ts';
 import { removeAbandonedUploads, sweepUploads } from '../features/attachments/upload-files.ts';
@@ -65,9 +67,8 @@ const WEB_SCHEDULE: ScheduledTask[] = [
 
 /** After a clock that was ahead is set right, nothing waits for as long as it was wrong. */
 function bringBackTimes(hub: Hub): void {
-  jobs(hub).bringBackTimes();
-  syncState(hub).bringBackTimes();
-  webhooks(hub).bringBackTimes();
+  const stores = [jobs, syncState, webhooks, sessions, invitations, passwordLinks, drafts, uploads, cachedFiles];
+  for (const storeOf of stores) storeOf(hub).bringBackTimes();
 }
 
 /** The recurring work of the worker, for a scheduler. */

@@ -1987,6 +1987,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'a confined process reads the project, writes DATA_DIR and does nothing else, silently',
   },
   {
+    promise: 'a session ends after half a year, whatever the clock said when it began',
+    file: 'src/features/accounts/credential-store.ts',
+    from: "{ table: 'sessions', column: 'created_at', furthest: 0 },",
+    to: '',
+    test: 'test/clock-jumps.test.ts',
+    name: 'a session that began a year ahead goes on while it is used, and for half a year at most',
+  },
+  {
+    promise: 'a link is open for no longer because the clock was ahead',
+    file: 'src/platform/jobs/scheduler.ts',
+    from: 'SET ${also}${column} = @now',
+    to: 'SET ${column} = @now',
+    test: 'test/clock-jumps.test.ts',
+    name: 'an invitation that was made a year ahead is open for as long as it was meant to be',
+  },
+  {
     promise: 'no value becomes part of a statement',
     file: 'src/features/errors/error-store.ts',
     from: "'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?'",

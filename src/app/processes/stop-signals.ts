@@ -1,4 +1,4 @@
-import { SECOND, type Clock } from '../../platform/clock.ts';
+import { hasPassed, SECOND, type Clock } from '../../platform/clock.ts';
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -16,7 +16,7 @@ export function onStopSignals(stop: () => void, kill: () => void, clock: Clock =
     if (first === undefined) {
       first = clock();
       stop();
-    } else if (clock() - first >= SAME_REQUEST) {
+    } else if (hasPassed(first, SAME_REQUEST, clock())) {
       kill();
     }
   };

@@ -1,5 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import type { Viewer } from '../../platform/http/router.ts';
+import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 
@@ -102,6 +103,10 @@ export type NewInvitation = Invitation & { token: string };
 
 const INVITATION = 'id, role, purpose, created_at AS createdAt, expires_at AS expiresAt';
 
+const INVITATION_TIMES: StoredTime[] = [
+  { table: 'invitations', column: 'created_at', furthest: 0, along: 'expires_at' },
+];
+
 /** Links by which people join. A row is removed when its link is used or has expired. */
 export const invitations = store(({ db, clock }) => {
   const insert = db.prepare<[string, Role, string, number | null, number, number], Invitation>('create invitation', `
@@ -140,5 +145,6 @@ export const invitations = store(({ db, clock }) => {
     removeOf: (accountId: number): void => void removeOf.run(accountId),
     removeSetUpLinks: (): void => void removeSetUp.run(),
     removeExpired: (batch: number): number => deleteExpired.run(clock(), batch).changes,
+    bringBackTimes: createTimeRepair(db, clock, INVITATION_TIMES),
   };
 });

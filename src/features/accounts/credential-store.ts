@@ -2,6 +2,7 @@ import { DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
 import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { networksOf } from '../../platform/http/call-handler.ts';
 import type { Viewer } from '../../platform/http/router.ts';
+import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret, TOKEN_PREFIX } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 
@@ -63,6 +64,12 @@ function viewerOf({ seenAt, ...row }: ViewerRow, via: Viewer['via'], now: number
   return viewer;
 }
 
+/** The cap on a session is reckoned from its beginning, its end from its last use. */
+const SESSION_TIMES: StoredTime[] = [
+  { table: 'sessions', column: 'created_at', furthest: 0 },
+  { table: 'sessions', column: 'seen_at', furthest: 0, along: 'expires_at' },
+];
+
 /** Sessions of browsers. */
 export const sessions = store((hub) => {
   const { db, clock } = hub;
@@ -107,6 +114,7 @@ export const sessions = store((hub) => {
     /** Ends all sessions of the account but this one, and says how many. */
     endOthers: (accountId: number, id: number): number => removeOthers.run(accountId, id).changes,
     removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
+    bringBackTimes: createTimeRepair(db, clock, SESSION_TIMES),
   };
 });
 
@@ -150,6 +158,11 @@ export const apiTokens = store(({ db, clock }) => {
   };
 });
 
+/** With room for a clock that is a little off: a link must not die because it was set back by a second. */
+const LINK_TIMES: StoredTime[] = [
+  { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
+];
+
 /** Links by which people choose a new password, one for an account. */
 export const passwordLinks = store(({ db, clock }) => {
   const upsert = db.prepare<[number, string, number]>('create password link', `
@@ -177,6 +190,7 @@ export const passwordLinks = store(({ db, clock }) => {
     /** Whoever they are for. */
     removeAll: (): void => void removeAll.run(),
     removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
+    bringBackTimes: createTimeRepair(db, clock, LINK_TIMES),
   };
 });
 

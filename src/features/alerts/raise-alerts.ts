@@ -1,4 +1,4 @@
-import { DAY, HOUR } from '../../platform/clock.ts';
+import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { enqueue, once, type Hub } from '../hub/hub.ts';
 import {
@@ -77,7 +77,7 @@ function noteRaised(hub: Hub, trouble: Trouble, subject: string): void {
 
 function isToBeRaised(hub: Hub, trouble: Trouble): boolean {
   const known = alertEvents(hub).find(trouble);
-  return known?.isOpen !== 1 || isLongAgo(known.raisedAt, REMIND_EVERY, hub.clock());
+  return known?.isOpen !== 1 || hasPassed(known.raisedAt ?? -Infinity, REMIND_EVERY, hub.clock());
 }
 
 function raiseIfNew(hub: Hub, trouble: Trouble, subject: string): void {
@@ -103,10 +103,10 @@ function tellOne(hub: Hub, event: Trouble): void {
   const isOver = state.isOpen === 0;
   const { subjects, untold } = state;
   const told = { untold: 0, subjects: [] };
-  if (isOver && state.isTold === 1 && isLongAgo(state.overToldAt, TELL_EVERY, now)) {
+  if (isOver && state.isTold === 1 && hasPassed(state.overToldAt ?? -Infinity, TELL_EVERY, now)) {
     send(hub, event, overMessage(event, subjects, untold));
     alertEvents(hub).put({ ...state, ...told, isTold: 0, overToldAt: now });
-  } else if (untold > 0 && isLongAgo(state.toldAt, TELL_EVERY, now)) {
+  } else if (untold > 0 && hasPassed(state.toldAt ?? -Infinity, TELL_EVERY, now)) {
     send(hub, event, troubleMessage(event, subjects, untold, isOver));
     alertEvents(hub).put({ ...state, ...told, isTold: isOver ? 0 : 1, toldAt: now });
   }
@@ -122,8 +122,4 @@ function withSubject(subjects: string[], subject: string): string[] {
 
 function hasNews(event: AlertEvent): boolean {
   return event.untold > 0 || (event.isOpen === 0 && event.isTold === 1);
-}
-
-function isLongAgo(since: number | null, duration: number, now: number): boolean {
-  return since === null || now - since >= duration;
 }

@@ -1,4 +1,5 @@
 import type { Db } from '../../platform/db/open-database.ts';
+import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 
 type ScanState = 'clean' | 'unscanned' | 'infected';
@@ -50,6 +51,8 @@ type RemoteRow = Omit<RemoteFile, 'url' | 'isInline'> & { position: number; isIn
 /** The uploaded files of an account, as `postId` and `bytes`; its parameter is the account. */
 export const FILES_OF_OWNER = 'SELECT post_id AS postId, bytes FROM attachments WHERE owner_id = ?';
 
+const UPLOAD_TIMES: StoredTime[] = [{ table: 'uploads', column: 'unnamed_since', furthest: 0 }];
+
 /** Uploaded files, each once however many attachments name it, and what accounts use of their quotas. */
 export const uploads = store(({ db, clock }) => {
   const sql = prepareUploads(db);
@@ -78,6 +81,7 @@ export const uploads = store(({ db, clock }) => {
       sql.unscanned.all(after, limit).map(({ sha256 }) => sha256),
     /** All files that rows name, in order, after the given one. */
     named: (after: string, limit: number) => sql.named.all(after, limit),
+    bringBackTimes: createTimeRepair(db, clock, UPLOAD_TIMES),
   };
 });
 

@@ -1,11 +1,20 @@
-import { HOUR } from '../../platform/clock.ts';
+import { hasPassed, HOUR } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
+import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { counts, store } from '../hub/hub.ts';
 
 type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
 
 /** A use is noted at most this often, so that reading hardly ever writes. */
 const USED_RESOLUTION = HOUR;
+
+/** How long a file that could not be had is not asked for again. */
+export const FAILURE_KEPT = HOUR;
+
+const TIMES: StoredTime[] = [
+  { table: 'cached_files', column: 'failed_until', furthest: FAILURE_KEPT },
+  { table: 'cached_files', column: 'used_at', furthest: 0, where: 'failed_until IS NULL' },
+];
 
 /** What is in cache/, what it takes, and what could not be fetched lately. */
 export const cachedFiles = store((hub) => {
@@ -19,7 +28,7 @@ export const cachedFiles = store((hub) => {
     /** Why the file could not be fetched, while it is too early to try again. */
     failureOf: (urlHash: string): string | undefined => sql.failureOf.get(urlHash, clock())?.error,
     noteUse(file: CachedFile): void {
-      if (clock() - file.usedAt >= USED_RESOLUTION) sql.touch.run(clock(), file.urlHash);
+      if (hasPassed(file.usedAt, USED_RESOLUTION, clock())) sql.touch.run(clock(), file.urlHash);
     },
     keep: db.transaction('keep cached file', (file: Omit<CachedFile, 'usedAt'>): void => {
       sql.remove.run(file.urlHash);
@@ -32,6 +41,7 @@ export const cachedFiles = store((hub) => {
     }),
     forget: (urlHash: string): void => void sql.remove.run(urlHash),
     forgetFailures: (): void => void sql.forgetFailures.run(clock()),
+    bringBackTimes: createTimeRepair(db, clock, TIMES),
 
     /** The file to remove next while the cache takes more than `maxBytes`; never the spared one. */
     nextToEvict(maxBytes: number, spared = ''): string | undefined {

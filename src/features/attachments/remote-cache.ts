@@ -9,11 +9,10 @@ import { createLanes, createSlots } from '../../platform/limit-concurrency.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { bufferedCounts, metLimit, once, type Hub } from '../hub/hub.ts';
 import { RefusedFile } from './recognise-images.ts';
-import { cachedFiles } from './cached-file-store.ts';
+import { cachedFiles, FAILURE_KEPT } from './cached-file-store.ts';
 import { recogniseContent } from './recognise-file.ts';
 
-/** How long a file that could not be had is not asked for again; a slow publisher may be quicker soon. */
-const FAILURE_KEPT = HOUR;
+/** The same of a slow publisher, who may be quicker soon. */
 const SLOWNESS_KEPT = MINUTE;
 const SLOWNESS = new Set(['timeout', 'idle']);
 

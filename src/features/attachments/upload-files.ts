@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { rmSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
+import { DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
 import { createFile, syncPath, writeBehind } from '../../platform/files/durable-file.ts';
 import { backupLock, takeFileLock } from '../hub/data-locks.ts';
 import { type Hub, once } from '../hub/hub.ts';
@@ -126,7 +126,7 @@ const lastSweep = once(() => ({ at: -Infinity }));
 export async function sweepUploads(hub: Hub): Promise<void> {
   const { clock, log } = hub;
   const last = lastSweep(hub);
-  if (Math.abs(clock() - last.at) < DAY - MINUTE) return;
+  if (!hasPassed(last.at, DAY - MINUTE, clock())) return;
   if (!unlessBackup(hub, () => true)) return log.info('sweep of uploads postponed: a backup is running');
   last.at = clock();
   const removed = removeUnnamed(hub);

@@ -1,4 +1,4 @@
-import { isoTime, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
+import { hasPassed, isoTime, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
 import { byteSize } from '../../platform/http/html.ts';
 import { createWorker, type Worker } from '../../platform/jobs/worker.ts';
 import { deliverAlert } from '../alerts/deliver-alert.ts';
@@ -58,7 +58,7 @@ export function watchErrors(hub: Hub): void {
   const reading = counts(hub).read();
   const total = reading.value('error_events_total', 'web') + reading.value('error_events_total', 'worker');
   const seen = errorTotals(hub);
-  const first = seen.findIndex(({ at }) => at <= now && now - at < BURST_TIME);
+  const first = seen.findIndex(({ at }) => !hasPassed(at, BURST_TIME, now));
   seen.splice(0, first < 0 ? seen.length : first);
   seen.push({ at: now, total });
   const recent = total - (seen[0]?.total ?? total);
@@ -70,7 +70,7 @@ export function watchErrors(hub: Hub): void {
 /** The worker is missed once it has not been seen for so long. */
 export const LONGEST_SILENCE = 5 * MINUTE;
 
-/** Looks that lie further apart, or the wrong way round, tell of a clock that was set or a machine that slept. */
+/** Looks that lie so far apart, or the wrong way round, tell of a clock that was set or a machine that slept. */
 const LONGEST_GAP = MINUTE;
 
 /** For a delivery in progress when the worker is back, or web ends. */
@@ -125,9 +125,9 @@ function noticingStillness(clock: Clock): (value: number | null) => boolean {
   let since = 0;
   return (value) => {
     const now = clock();
-    const isRegular = now >= last.at && now - last.at <= LONGEST_GAP;
+    const isRegular = !hasPassed(last.at, LONGEST_GAP, now);
     if (!isRegular || value !== last.value) since = now;
     last = { value, at: now };
-    return now - since >= LONGEST_SILENCE;
+    return hasPassed(since, LONGEST_SILENCE, now);
   };
 }

@@ -1,4 +1,5 @@
 import { DAY } from '../../platform/clock.ts';
+import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store } from '../hub/hub.ts';
 
@@ -15,6 +16,8 @@ const MOST_PENDING = 3;
 export const PENDING_LIFETIME = DAY;
 /** A draft is removed so long after it was saved. */
 export const DRAFT_LIFETIME = 90 * DAY;
+
+const TIMES: StoredTime[] = [{ table: 'drafts', column: 'saved_at', furthest: 0 }];
 
 /** What people are writing and was not accepted. A pending draft is its account's too, but is shown to nobody. */
 export const drafts = store(({ db, clock }) => {
@@ -81,5 +84,6 @@ export const drafts = store(({ db, clock }) => {
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
     removeOld: (limit: number): number =>
       removeOld.run({ pending: clock() - PENDING_LIFETIME, kept: clock() - DRAFT_LIFETIME, limit }).changes,
+    bringBackTimes: createTimeRepair(db, clock, TIMES),
   };
 });

@@ -1,4 +1,4 @@
-import { DAY, SECOND } from '../../platform/clock.ts';
+import { DAY, hasPassed, SECOND } from '../../platform/clock.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { isSealed, openSecret, PLAIN, sealSecret } from '../../platform/secrets.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
@@ -51,7 +51,7 @@ export function liveSecrets(hub: Hub, sourceId: number): SigningKeys[] | undefin
   const now = hub.clock();
   const kept = keptSecrets(hub);
   const known = kept.get(sourceId);
-  if (known && Math.abs(now - known.at) < KEPT_FOR) return known.secrets;
+  if (known && !hasPassed(known.at, KEPT_FOR, now)) return known.secrets;
   const secrets = readSecrets(hub, sourceId, now);
   if (kept.size >= KEPT_AT_MOST) kept.clear();
   if (secrets) kept.set(sourceId, { secrets, at: now });

@@ -81,8 +81,11 @@ export function createHeartbeats(db: Db, clock: Clock) {
   };
 }
 
-/** A column of times (unix ms) that are never set further ahead than `furthest` ms; `where`: in these rows alone. */
-export type StoredTime = { table: string; column: string; furthest: number; where?: string };
+/**
+ * A column of times (unix ms) that are never set further ahead than `furthest` ms; `where`: in these rows alone;
+ * `along`: a column of ends that were reckoned from these times, and move back as far.
+ */
+export type StoredTime = { table: string; column: string; furthest: number; where?: string; along?: string };
 
 /**
  * What a clock that was ahead has stored lies too far off once the clock is set right, and whatever waits for it would
@@ -94,17 +97,18 @@ export function createTimeRepair(db: Db, clock: Clock, times: StoredTime[]): () 
     const now = clock();
     for (const { furthest, strayed, bringBack } of repairs) {
       const latest = now + furthest;
-      if (strayed.get(latest)) bringBack.run(now, latest); // asks for the write lock only where there is need
+      if (strayed.get(latest)) bringBack.run({ now, latest }); // asks for the write lock only where there is need
     }
   };
 }
 
-function prepareRepair(db: Db, { table, column, furthest, where = 'TRUE' }: StoredTime) {
+function prepareRepair(db: Db, { table, column, furthest, where = 'TRUE', along }: StoredTime) {
+  const also = along === undefined ? '' : `${along} = ${along} - ${column} + @now, `;
   return {
     furthest,
     strayed: db.prepare<[number], object>(`strayed ${column}`, `
       SELECT 1 FROM ${table} WHERE ${column} > ? AND ${where} LIMIT 1`),
-    bringBack: db.prepare<[number, number]>(`bring back ${column}`, `
-      UPDATE ${table} SET ${column} = ? WHERE ${column} > ? AND ${where}`),
+    bringBack: db.prepare<[{ now: number; latest: number }]>(`bring back ${column}`, `
+      UPDATE ${table} SET ${also}${column} = @now WHERE ${column} > @latest AND ${where}`),
   };
 }
