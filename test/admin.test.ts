@@ -9,6 +9,7 @@ import { HOUR } from '../src/platform/clock.ts';
 import { addNotes, itemsAt, numberIn } from './support/accounts.ts';
 import { createClient } from './support/client.ts';
 import { startHub } from './support/hub.ts';
+import { raise } from './support/receiver.ts';
 
 type Job = { id: number; state: string; kind: string; subject: string | null; attempts: number; lastError: string | null };
 
@@ -53,6 +54,33 @@ test('each list stands at its own address, under the name by which the navigatio
     const { text } = await ada.page(`/admin/${name}`);
     assert.ok(text.includes(`<h1>${label}</h1>`), name);
     assert.ok(text.includes(`<a href="/admin/${name}" aria-current="page">${label}</a>`), name);
+  }
+});
+
+test('of each list all that the page is about can be taken along, one JSON object a line, by administrators', async (t) => {
+  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/', ALERT_WEBHOOK_FORMAT: 'json' });
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  for (let n = 0; n < 2; n++) {
+    await ada.post('/api/sources', { kind: 'webhook', title: `Hook ${n}` });
+    await ada.post('/api/invitations', { hours: 24, currentPassword: hub.password });
+    noteError(hub.handle, new Error(`odd ${'!'.repeat(n)}`));
+    raise(hub, n === 0 ? 'sync-failed' : 'space-low', 'a subject');
+    hub.db.exec(`INSERT INTO jobs (kind, payload, state, run_at, max_attempts, created_at)
+      VALUES ('sync-source', '{}', 'failed', 0, 5, 0), ('sync-source', '{}', 'discarded', 0, 5, 0)`);
+  }
+  await hub.work();
+
+  for (const { name, api = `/api/admin/${name}` } of ADMIN_LISTS) {
+    const { text } = await ada.page(`/admin/${name}`);
+    const link = /href="([^"]*format=jsonl)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    assert.ok(link.startsWith(`${api}?`), `${name}: ${link}`);
+    const taken = await ada.get(link);
+    assert.match(taken.headers.get('content-disposition') ?? '', new RegExp(`filename="${name}\\.jsonl"`));
+    const lines = taken.text.trimEnd().split('\n').map((line) => JSON.parse(line) as object);
+    assert.ok(lines.length >= 2, name);
+    assert.deepEqual(lines, await itemsAt(ada, `${api}?limit=100${name === 'jobs' ? '&state=failed' : ''}`), name);
+    assert.equal((await bob.get(link)).status, 403, name);
+    assert.equal((await ada.get(`${api}?format=xml`)).status, 400, name);
   }
 });
 

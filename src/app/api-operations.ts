@@ -33,6 +33,16 @@ const UNCHANGED = { 304: null };
 const list = (name: string, query: Record<string, Schema> = {}): ApiOperation =>
   ({ query: { ...PAGE, ...query }, answers: { 200: json(listOf(name)) } });
 
+/** A list for administrators, of which all that fits can be downloaded. */
+function adminList(name: string, query: Record<string, Schema> = {}, others: Content = {}): ApiOperation {
+  const formats = ['json', 'jsonl', ...Object.keys(others).map((type) => type.replace('text/', ''))];
+  const description = 'json is a page; any other downloads all that fit, jsonl as one JSON object a line';
+  return {
+    query: { ...PAGE, ...query, format: { ...choice(formats), default: 'json', description } },
+    answers: { 200: { ...json(listOf(name)), ...as('application/x-ndjson'), ...others } },
+  };
+}
+
 const LOGIN = { username: text, password: { ...text, format: 'password' } };
 const PASSWORD = LOGIN.password;
 const UPLOAD = [404, 409, 429, 503, 507];
@@ -84,7 +94,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   }),
   'DELETE /api/tokens/:id': { answers: NOTHING },
 
-  'GET /api/invitations': list('Invitation'),
+  'GET /api/invitations': adminList('Invitation'),
   'POST /api/invitations': confirmed(created('NewInvitation'), {}, {
     role, hours: { ...integer, minimum: 1, maximum: INVITATION_HOURS.max, default: INVITATION_HOURS.standard },
   }),
@@ -164,24 +174,20 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   },
   'GET /api/openapi.json': { answers: { 200: json(anything), ...UNCHANGED }, proof: 'none' },
 
-  'GET /api/admin/accounts': list('ListedAccount'),
+  'GET /api/admin/accounts': adminList('ListedAccount'),
   'GET /api/admin/accounts/:id': { answers: done('ListedAccount') },
   'PATCH /api/admin/accounts/:id': confirmed(done('ListedAccount'), {}, { role, disabled: flag }, [409]),
   'POST /api/admin/accounts/:id/reset-password': confirmed(created('PasswordLink'), {}, {}, [409]),
-  'GET /api/admin/alerts': list('AlertDelivery', { state: choice(DELIVERY_STATES) }),
-  'GET /api/admin/audit': {
-    query: {
-      ...PAGE, act: { ...text, description: 'Such as post.created' },
-      actor: { ...text, description: 'A name' }, target: { ...text, description: 'A kind, or kind:id' },
-      from: { ...text, description: 'A day, or a time' },
-      to: { ...text, description: 'A day, which counts in full, or a time' },
-      format: { ...choice(['json', 'jsonl', 'csv']), default: 'json' },
-    },
-    answers: { 200: { ...json(listOf('AuditRecord')), ...as('application/x-ndjson'), ...as('text/csv') } },
-  },
-  'GET /api/admin/errors': list('ErrorEvent'),
-  'GET /api/admin/jobs': list('Job', { state: choice(JOB_STATES) }),
+  'GET /api/admin/alerts': adminList('AlertDelivery', { state: choice(DELIVERY_STATES) }),
+  'GET /api/admin/audit': adminList('AuditRecord', {
+    act: { ...text, description: 'Such as post.created' },
+    actor: { ...text, description: 'A name' }, target: { ...text, description: 'A kind, or kind:id' },
+    from: { ...text, description: 'A day, or a time' },
+    to: { ...text, description: 'A day, which counts in full, or a time' },
+  }, as('text/csv')),
+  'GET /api/admin/errors': adminList('ErrorEvent'),
+  'GET /api/admin/jobs': adminList('Job', { state: choice(JOB_STATES) }),
   'POST /api/admin/jobs/:id/retry': { answers: done('Job'), refusals: [409] },
   'DELETE /api/admin/jobs/:id': { answers: NOTHING, refusals: [409] },
-  'GET /api/admin/webhooks': list('Webhook'),
+  'GET /api/admin/webhooks': adminList('Webhook'),
 };

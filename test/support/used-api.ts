@@ -189,7 +189,10 @@ export async function useAdministration({ hub, ada, call }: Used): Promise<void>
   for (const list of ['accounts', 'alerts', 'audit', 'errors', 'jobs', 'webhooks']) {
     const { items } = (await call(ada, `GET /api/admin/${list}`)).made;
     assert.ok(items.length > 0, list);
+    await call(ada, `GET /api/admin/${list}`, { query: 'format=jsonl' });
   }
+  await call(ada, 'GET /api/admin/audit', { query: 'format=csv' });
+  await call(ada, 'GET /api/invitations', { query: 'format=jsonl' });
   const confirmed = { currentPassword: hub.password };
   const body = { ...confirmed, disabled: false, role: 'member' };
   await call(ada, 'PATCH /api/admin/accounts/{id}', { id: 2, body });

@@ -29,8 +29,7 @@ export const ADMIN_LISTS: ListedList[] = [
   },
   {
     name: 'audit', label: 'Audit log',
-    summary: 'Audit events, newest first; act, actor, target, from and to filter them; ' +
-      'format=csv or jsonl downloads all that fit',
+    summary: 'Audit events, newest first; act, actor, target, from and to filter them',
     load: async () => (await import('../../features/audit/audit-list.ts')).auditList,
   },
   {

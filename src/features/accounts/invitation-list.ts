@@ -12,6 +12,7 @@ import { INVITATION_HOURS, invite, joinUrl } from './join-hub.ts';
 /** Links that can still be used, with the form for a new one. */
 export const invitationList = adminList<Invitation>({
   name: 'invitations',
+  api: '/api/invitations',
   title: 'Invitations',
   key: ['id'],
   select: (hub, after, limit) => invitations(hub).list(after?.id ?? 0, limit),

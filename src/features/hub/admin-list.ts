@@ -15,18 +15,21 @@ type ListFilter<Filter> = {
   read(query: URLSearchParams, dress: Dress): Filter;
   /** Links or a form to choose it by, below the title. */
   controls(hub: Hub, query: URLSearchParams, filter: Filter): Html;
+  /** What the API is asked for what the page shows, where that is not the page's own query. */
+  apiQuery?(filter: Filter): Record<string, string>;
 };
 
 /** What a list for administrators is made of. `Key` names the numbers that it is sorted by. */
 type Definition<Item, Key extends keyof Item, Filter> = {
   name: string; // the page is /admin/NAME
+  api?: `/api/${string}`; // /api/admin/NAME when absent
   title: string;
   key: readonly Key[];
   /** Up to so many items, after the one with that key. */
   select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
   filter?: ListFilter<Filter>; // required where there is a type `Filter`
   toJson(item: Item): object;
-  /** With it the API also gives the whole list as CSV or JSON lines, and the page links to both. */
+  /** With it the API gives the whole list not only as JSON lines but also as CSV. */
   csv?: CsvColumns<Item>;
   lead?(hub: Hub): Html; // below the title
   above?(hub: Hub): Html; // above the items, such as a form for a new one
@@ -44,7 +47,7 @@ export type AdminList = {
   showPage(hub: Hub, request: HubRequest, answer?: FormAnswer): Reply;
 };
 
-/** A list with its page, its API and, where it has columns of CSV, its downloads. */
+/** A list with its page, its API and its downloads. */
 export function adminList<Item, Key extends keyof Item = 'id' & keyof Item, Filter = undefined>(
   list: Definition<Item, Key, Filter>,
 ): AdminList {
@@ -59,32 +62,32 @@ function answerApi<Item, Key extends keyof Item, Filter>(
 ): Reply {
   const filter = readFilter(list, query, 'api');
   const format = query.get('format') ?? 'json';
-  if (list.csv && format !== 'json') return download(list, hub, filter, format, list.csv);
+  if (format !== 'json') return download(list, hub, filter, format);
   const { items, next } = listed(list, hub, query, filter);
   return json({ items: items.map(list.toJson), next }, 200, nextLink(path, query, next));
 }
 
 function download<Item, Key extends keyof Item, Filter>(
-  { name, select, toJson }: Definition<Item, Key, Filter>, hub: Hub, filter: Filter, format: string,
-  columns: CsvColumns<Item>,
+  { name, select, toJson, csv }: Definition<Item, Key, Filter>, hub: Hub, filter: Filter, format: string,
 ): Reply {
   const batch = (after: Item | undefined, limit: number): Item[] => select(hub, after, limit, filter);
   const file = (type: string, body: Reply['body']): Reply => {
     const headers = { 'content-type': type, 'content-disposition': `attachment; filename="${name}.${format}"` };
     return { status: 200, headers, body };
   };
-  if (format === 'csv') return file('text/csv; charset=utf-8', asCsv(batch, columns));
+  if (csv && format === 'csv') return file('text/csv; charset=utf-8', asCsv(batch, csv));
   if (format === 'jsonl') return file('application/x-ndjson; charset=utf-8', asJsonLines(batch, toJson));
-  throw new HttpError(400, 'format must be one of json, jsonl, csv.');
+  throw new HttpError(400, `format must be one of json, jsonl${csv ? ', csv' : ''}.`);
 }
 
 function showPage<Item, Key extends keyof Item, Filter>(
   list: Definition<Item, Key, Filter>, hub: Hub, query: URLSearchParams, answer?: FormAnswer,
 ): Reply {
-  const { name, title, lead, above, view, empty, more = 'Older' } = list;
+  const { name, api = `/api/admin/${name}`, title, lead, above, view, empty, more = 'Older' } = list;
   const filter = readFilter(list, query, 'page');
   const { items, next } = listed(list, hub, query, filter);
   const following = next && `/admin/${name}?${withChange(query, 'cursor', next)}`;
+  const asked = list.filter?.apiQuery ? new URLSearchParams(list.filter.apiQuery(filter)) : query;
   const main = html`
 <header class="page-head">
   <h1>${title}</h1>
@@ -94,15 +97,17 @@ function showPage<Item, Key extends keyof Item, Filter>(
 ${answer?.above ?? above?.(hub)}
 ${items.length > 0 ? view(items) : html`<p class="empty">${empty}</p>`}
 ${following && html`<p class="more"><a class="button" rel="next" href="${following}">${more}</a></p>`}
-${list.csv && downloads(`/api/admin/${name}`, query)}`;
+${items.length > 0 && downloads(api, asked, list.csv ? ['csv', 'jsonl'] : ['jsonl'])}`;
   return page({ title, main, section: `admin/${name}` }, answer?.status);
 }
 
-function downloads(api: string, query: URLSearchParams): Html {
+const FORMATS = { csv: 'CSV', jsonl: 'JSON lines' };
+
+function downloads(api: string, query: URLSearchParams, formats: (keyof typeof FORMATS)[]): Html {
   return html`
 <p class="actions"><span>Download all matching:</span>
-  <a href="${api}?${withChange(query, 'format', 'csv')}">CSV</a>
-  <a href="${api}?${withChange(query, 'format', 'jsonl')}">JSON lines</a></p>`;
+  ${formats.map((format) => html`
+  <a href="${api}?${withChange(query, 'format', format)}">${FORMATS[format]}</a>`)}</p>`;
 }
 
 /** The query from the first page on, without what is empty and with that parameter. */
@@ -136,6 +141,7 @@ export function byState<State extends string>(
       if (value && !state) throw new HttpError(400, `state must be one of ${states.join(', ')}.`);
       return state ?? (dress === 'page' ? first : undefined);
     },
+    apiQuery: (shown) => (shown ? { state: shown } : {}),
     controls: (_hub, _query, shown) =>
       html`<p class="meta">${choices.map((state) => choice(state, state === (shown ?? 'all')))}</p>`,
   };
