@@ -12,6 +12,16 @@ CREATE TABLE accounts (
   left_at       INTEGER              -- unix ms; nobody sees it, it can do nothing, a job removes it
 ) STRICT;
 
+-- How a person wants pages to be; without a row as everybody has them at first.
+CREATE TABLE preferences (
+  account_id   INTEGER PRIMARY KEY REFERENCES accounts (id) ON DELETE CASCADE,
+  time_zone    TEXT,                 -- a name of IANA's; NULL: that of the hub's machine
+  density      TEXT    NOT NULL CHECK (density IN ('comfortable', 'compact')),
+  text_size    TEXT    NOT NULL CHECK (text_size IN ('normal', 'large', 'larger')),
+  keys         INTEGER NOT NULL CHECK (keys IN (0, 1)),         -- whether single keys do something
+  marks_opened INTEGER NOT NULL CHECK (marks_opened IN (0, 1))  -- whether opening a post marks it as read
+) STRICT;
+
 CREATE TABLE sessions (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   account_id INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,

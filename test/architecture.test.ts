@@ -84,7 +84,7 @@ test('SQL statements stand in stores, jobs, metrics, migrations and the database
 });
 
 test('what answers with pages, and leads on from forms, stands in *-pages, *-list, the frame and the list of routes', () => {
-  const mayAnswer = /-(pages|list)\.ts$|^src\/app\/(frame\/page-frame|routes)\.ts$|\/http\/reply\.ts$/;
+  const mayAnswer = /-(pages|list)\.ts$|^src\/app\/(frame\/error-page|routes)\.ts$|\/http\/reply\.ts$/;
   assert.deepEqual(offenders(mayAnswer, /import \{[^}]*\b(page|seeOther)\b[^}]*\} from '[^']*\/http\/reply\.ts'/), []);
 });
 
@@ -111,8 +111,8 @@ test('the environment is read in entrypoints only, the clock and chance there an
   assert.deepEqual(offenders(allowed, /\bDate\.now\b|\bMath\.random\b/), []);
 });
 
-test('whether a time has passed is asked of hasPassed, but for times of senders and backups, which may lie ahead', () => {
-  const mayCompare = /\/(clock|verify-signature|receive-event|backup-folder|backup-status)\.ts$/;
+test('whether a time has passed is asked of hasPassed, but for times of senders and backups, which may lie ahead, and for how times are told', () => {
+  const mayCompare = /\/(clock|times|verify-signature|receive-event|backup-folder|backup-status)\.ts$/;
   assert.deepEqual(offenders(mayCompare, /(\bnow|\bclock\(\)) - [\w.]+\)? [<>]/), []);
 });
 

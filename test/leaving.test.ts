@@ -10,6 +10,8 @@ import { MINUTE } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { addNotes, addPost, leave, numberIn, sendJson } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';
+import { DEFAULT_PREFERENCES } from '../src/platform/http/preferences.ts';
+import type { Viewer } from '../src/platform/http/router.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { begin, end } from './support/slow-request.ts';
 
@@ -456,7 +458,10 @@ test('a long export goes out in chunks, between which others have their turn', a
   const ada = await hub.person('ada');
   const sourceId = await addNotes(ada);
   for (let n = 0; n < 20; n++) await addPost(ada, sourceId, `Post ${n}`, 'x'.repeat(17_000));
-  const viewer = { id: 1, username: 'ada', displayName: 'ada', role: 'admin', via: 'session', credentialId: 1 } as const;
+  const viewer: Viewer = {
+    id: 1, username: 'ada', displayName: 'ada', role: 'admin', via: 'session', credentialId: 1,
+    preferences: DEFAULT_PREFERENCES,
+  };
   const document = exportAccount(hub.handle, { viewer, address: '', recheck() {} });
 
   let length = 0;

@@ -6,11 +6,13 @@ import { accounts as accountsOf } from '../src/features/accounts/account-store.t
 import { changeAccount } from '../src/features/accounts/change-account.ts';
 import { passwords } from '../src/features/accounts/passwords.ts';
 import { signIn as signInTo } from '../src/features/accounts/sign-in.ts';
+import { DEFAULT_PREFERENCES } from '../src/platform/http/preferences.ts';
 import type { Viewer } from '../src/platform/http/router.ts';
 import { startHub, type Hub } from './support/hub.ts';
 
 const NEW_PASSWORD = 'another password';
-const ADA: Viewer = { id: 1, username: 'ada', displayName: 'ada', role: 'admin', via: 'session', credentialId: 1 };
+const ADA: Viewer = { id: 1, username: 'ada', displayName: 'ada', role: 'admin', via: 'session', credentialId: 1,
+  preferences: DEFAULT_PREFERENCES };
 const BY_ADA = { viewer: ADA, address: '192.0.2.1', recheck() {} };
 
 /** A hash of the hub's password that signing in is to renew. */

@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { receiveUpload } from '../src/features/attachments/receive-upload.ts';
 import { HttpError } from '../src/platform/http/reply.ts';
+import { DEFAULT_PREFERENCES } from '../src/platform/http/preferences.ts';
 import type { MemberRequest, Viewer } from '../src/platform/http/router.ts';
 import { send } from './support/form-server.ts';
 import { startHub } from './support/hub.ts';
@@ -17,6 +18,7 @@ const IDLE_MS = 300;
 
 const VIEWER: Viewer = {
   id: 1, username: 'ada', displayName: 'Ada', role: 'member', via: 'token', credentialId: 1,
+  preferences: DEFAULT_PREFERENCES,
 };
 
 test('a scan that takes longer than a connection may be silent does not cost the answer', async (t) => {

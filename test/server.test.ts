@@ -7,6 +7,7 @@ import { createBodyMemory, readBody, readForm, readJson } from '../src/platform/
 import { html } from '../src/platform/http/html.ts';
 import { HttpError, invalid, json, noContent, page, seeOther, text, tryLater } from '../src/platform/http/reply.ts';
 import { createResponseCache } from '../src/platform/http/response-cache.ts';
+import { DEFAULT_PREFERENCES } from '../src/platform/http/preferences.ts';
 import { route, type Route, type Viewer } from '../src/platform/http/router.ts';
 import { closeServer, createHubServer, type ServerOptions } from '../src/platform/http/server.ts';
 import { parseCidrs } from '../src/platform/net/address-guard.ts';
@@ -15,7 +16,8 @@ import { createClient } from './support/client.ts';
 import { rawConnection } from './support/raw-exchange.ts';
 import { waitUntil } from './support/wait-until.ts';
 
-const ADA: Viewer = { id: 1, username: 'ada', displayName: 'Ada', role: 'member', via: 'session', credentialId: 1 };
+const ADA: Viewer = { id: 1, username: 'ada', displayName: 'Ada', role: 'member', via: 'session', credentialId: 1,
+  preferences: DEFAULT_PREFERENCES };
 
 const ROUTES: Route[] = [
   route('GET /page', 'public', 'a page', () => page({ title: 'A page', main: html`<h1>A page</h1>` })),

@@ -39,6 +39,12 @@ export function handlersOf<File extends object>(importFile: () => Promise<File>)
   return new Proxy({} as HandlersOf<File>, { get: (_, name) => handler(String(name)) });
 }
 
+/** As `handlersOf`, of a file whose functions take something else. */
+export function loadedLater<File extends object>(importFile: () => Promise<File>): () => Promise<File> {
+  loads.push(importFile);
+  return importFile;
+}
+
 function functionOf(file: object, name: string): AnyHandler {
   const found: unknown = Reflect.get(file, name);
   if (typeof found !== 'function') throw new Error(`a route names a handler ${name} that does not exist`);

@@ -3,7 +3,7 @@ import type { Hub } from '../features/hub/hub.ts';
 import { seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
 import { ADMIN_LISTS } from './frame/admin-lists.ts';
-import { assets } from './frame/page-frame.ts';
+import { assets } from './frame/assets.ts';
 import { handlersOf } from './handlers-of.ts';
 import type { Info } from './openapi.ts';
 

@@ -2,6 +2,7 @@
 // in SQL stops the start.
 import '../features/accounts/account-store.ts';
 import '../features/accounts/credential-store.ts';
+import '../features/accounts/preferences-store.ts';
 import '../features/alerts/alert-store.ts';
 import '../features/attachments/attachment-store.ts';
 import '../features/attachments/cached-file-store.ts';
@@ -9,6 +10,7 @@ import '../features/audit/audit-store.ts';
 import '../features/errors/error-store.ts';
 import '../features/follows/follow-store.ts';
 import '../features/health/read-health.ts';
+import '../features/hub/hub-look-store.ts';
 import '../features/hub/hub-seed-store.ts';
 import '../features/notifications/notification-store.ts';
 import '../features/posts/feed-posts-store.ts';

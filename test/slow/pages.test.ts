@@ -65,7 +65,7 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
   assert.match(await browser.text('h1'), /Set up your hub/);
   await submit(browser, { username: 'ada', displayName: 'Ada L', password: 'a long enough password' });
   assert.equal(await path(browser), '/sources');
-  assert.match(await browser.text('header.site'), /Ada L/);
+  assert.match(await browser.text('nav.rail'), /Ada L/);
 
   await submit(browser, { url: `${origin.url}/nothing-here` }, 'form[action="/sources"] button');
   assert.match(await browser.text('[role=alert]'), /404/);
@@ -104,7 +104,7 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
 
   await follow(browser, 'form[action="/sign-out"] button');
   assert.equal(await path(browser), '/');
-  assert.match(await browser.text('header.site'), /Sign in/);
+  assert.match(await browser.text('header.top'), /Sign in/);
   await browser.goto(`${hub.address}/sources/1/delete`);
   assert.equal(await path(browser), `/sign-in?next=${encodeURIComponent('/sources/1/delete')}`);
   await submit(browser, { username: 'ada', password: 'not the password' });
@@ -112,7 +112,7 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
   await submit(browser, { password: 'a long enough password' });
   assert.equal(await path(browser), '/sources/1/delete', 'led back to where the way began');
   assert.equal(await browser.text('h1'), 'Not Found');
-  assert.match(await browser.text('header.site'), /Ada L/);
+  assert.match(await browser.text('nav.rail'), /Ada L/);
 });
 
 test('of hostile and remote content the browser loads only images, from the hub, runs nothing, and has nothing else to complain of', async (t) => {

@@ -34,7 +34,7 @@ test('a person changes name and password, makes and revokes a token, and signs o
 
   await browser.run(`document.querySelector('[name=displayName]').value = ''`);
   await submit(browser, { displayName: 'Bob B.' }, 'form[action="/settings/name"] button');
-  assert.match(await browser.text('header.site'), /Bob B\./);
+  assert.match(await browser.text('nav.rail'), /Bob B\./);
 
   const form = 'form[action="/settings/tokens"]';
   await browser.type(`${form} [name=currentPassword]`, hub.password);
@@ -73,7 +73,7 @@ test('a person follows a source, is notified, reads, finds it in the history and
   for (const title of ['Barn owls', 'Tawny owls']) await addPost(ada, sourceId, title);
   await browser.goto(`${hub.address}/?unread=1`);
   assert.match(await browser.text('.count'), /^1/);
-  await follow(browser, 'header.site a[href="/notifications"]');
+  await follow(browser, 'nav.rail a[href="/notifications"]');
   await follow(browser, 'main .title');
   assert.equal(await path(browser), `/sources/${sourceId}`);
 
@@ -122,7 +122,7 @@ test('leaving by the page: sources first, then password and DELETE, and nobody i
   await submit(browser, { password: hub.password, confirmation: 'DELETE' }, 'button.danger');
 
   assert.equal(await path(browser), '/goodbye');
-  assert.match(await browser.text('header.site'), /Sign in/);
+  assert.match(await browser.text('header.top'), /Sign in/);
   await browser.goto(`${hub.address}/settings`);
   assert.equal(await path(browser), `/sign-in?next=${encodeURIComponent('/settings')}`);
   await hub.work();
@@ -152,7 +152,7 @@ test('a person whose session ended gets the text back, and a link leads to a new
   await browser.goto(hub.address + new URL(url).pathname);
   await submit(browser, { password: 'a new long password' }, 'main form button');
   assert.equal(await path(browser), '/');
-  assert.match(await browser.text('header.site'), /bob/);
+  assert.match(await browser.text('nav.rail'), /bob/);
 });
 
 test('an administrator invites, retries a job and looks through the audit, without scripts', async (t) => {
@@ -165,15 +165,15 @@ test('an administrator invites, retries a job and looks through the audit, witho
   await openSettings(browser, hub, 'ada');
 
   await follow(browser, 'a[href="/admin"]');
-  await follow(browser, 'nav.sub a[href="/admin/jobs"]');
+  await follow(browser, 'nav.tabs a[href="/admin/jobs"]');
   assert.match(await browser.text('.rows'), /it answered 500/);
   await follow(browser, 'form[action$="/retry"] button');
   assert.match(await browser.text('main'), /No jobs in this state/);
-  await follow(browser, 'nav.sub a[href="/admin/invitations"]');
+  await follow(browser, 'nav.tabs a[href="/admin/invitations"]');
   await submit(browser, { currentPassword: hub.password }, 'main form button');
   assert.match(await browser.text('code.secret'), /\/join\//);
   await follow(browser, 'form[action$="/withdraw"] button');
-  await follow(browser, 'nav.sub a[href="/admin/audit"]');
+  await follow(browser, 'nav.tabs a[href="/admin/audit"]');
   await browser.click('summary');
   await submit(browser, { actor: 'ada', target: 'invitation' }, '.filter button');
   assert.equal(await browser.run('return document.querySelectorAll("tbody tr").length'), 2);

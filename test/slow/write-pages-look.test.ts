@@ -117,7 +117,7 @@ test('notifications are read, ticked off all at once, and lead to what they tell
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, browser, tell } = await hubWithEverything(t);
   await browser.disableScripts();
-  await follow(browser, 'header.site a[href="/notifications"]');
+  await follow(browser, 'nav.rail a[href="/notifications"]');
   assert.match(await browser.text('.empty'), /No notifications\./);
 
   tell('The file bad.txt is infected and has been quarantined');
@@ -130,5 +130,5 @@ test('notifications are read, ticked off all at once, and lead to what they tell
   assert.match(await browser.text('.empty'), /No unread notifications/);
   await browser.goto(`${hub.address}/notifications`);
   await follow(browser, '.sources a');
-  assert.match(await browser.text('.attachments'), /bad\.txt infected, quarantined/);
+  assert.match(await browser.text('.attachments'), /bad\.txt\s+infected, quarantined/);
 });

@@ -22,6 +22,8 @@ export type Browser = {
   url: () => Promise<string>;
   setWindowSize: (width: number, height: number) => Promise<void>;
   setColorScheme: (scheme: 'light' | 'dark') => Promise<void>;
+  /** Forgets all cookies of the hub at that address and has these. */
+  become: (address: string, cookies: Map<string, string>) => Promise<void>;
   /** From now on no page runs scripts of its own; `run` goes on working. */
   disableScripts: () => Promise<void>;
   /** From now on runs in every page before its own scripts. */
@@ -30,6 +32,8 @@ export type Browser = {
   complaints: () => Promise<string[]>;
   /** Writes a PNG of the visible part of the page. */
   screenshot: (path: string) => Promise<void>;
+  /** The same of the whole page, as narrow as a phone too. */
+  wholePage: (path: string, width: number, height: number) => Promise<void>;
 };
 
 type Send = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: object) => Promise<unknown>;
@@ -57,6 +61,7 @@ function browser(send: Send): Browser {
     const found = await send('POST', '/element', { using: 'css selector', value: selector });
     return stringField(found, ELEMENT_KEY);
   };
+  const cdp = (cmd: string, params: object) => send('POST', '/goog/cdp/execute', { cmd, params });
   return {
     find,
     goto: async (url) => void await send('POST', '/url', { url }),
@@ -66,21 +71,23 @@ function browser(send: Send): Browser {
     text: async (selector = 'body') => String(await send('GET', `/element/${await find(selector)}/text`)),
     url: async () => String(await send('GET', '/url')),
     setWindowSize: async (width, height) => void await send('POST', '/window/rect', { width, height }),
-    setColorScheme: async (scheme) => void await send('POST', '/goog/cdp/execute', {
-      cmd: 'Emulation.setEmulatedMedia',
-      params: { features: [{ name: 'prefers-color-scheme', value: scheme }] },
+    setColorScheme: async (scheme) => void await cdp('Emulation.setEmulatedMedia', {
+      features: [{ name: 'prefers-color-scheme', value: scheme }],
     }),
-    disableScripts: async () => void await send('POST', '/goog/cdp/execute', {
-      cmd: 'Emulation.setScriptExecutionDisabled',
-      params: { value: true },
-    }),
-    runFirst: async (source) => void await send('POST', '/goog/cdp/execute', {
-      cmd: 'Page.addScriptToEvaluateOnNewDocument',
-      params: { source },
-    }),
+    runFirst: async (source) => void await cdp('Page.addScriptToEvaluateOnNewDocument', { source }),
+    become: async (url, cookies) => {
+      await cdp('Network.clearBrowserCookies', {});
+      for (const [name, value] of cookies) await cdp('Network.setCookie', { name, value, url, httpOnly: true });
+    },
+    disableScripts: async () => void await cdp('Emulation.setScriptExecutionDisabled', { value: true }),
     complaints: async () => {
       const entries = await send('POST', '/se/log', { type: 'browser' });
       return Array.isArray(entries) ? entries.map((entry) => stringField(entry, 'message')) : [];
+    },
+    wholePage: async (path, width, height) => {
+      await cdp('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false });
+      const shot = await cdp('Page.captureScreenshot', { captureBeyondViewport: true });
+      await writeFile(path, Buffer.from(stringField(shot, 'data'), 'base64'));
     },
     screenshot: async (path) => writeFile(path, Buffer.from(String(await send('GET', '/screenshot')), 'base64')),
   };
@@ -89,7 +96,8 @@ function browser(send: Send): Browser {
 /** The path under which the new session is reached. Name resolution is off: only this machine can be visited. */
 async function startSession(send: Send, profile: string): Promise<string> {
   const args = [
-    '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-dev-shm-usage', '--no-first-run',
+    '--headless', '--window-size=1280,900', '--no-sandbox', '--disable-gpu', '--disable-quic',
+    '--disable-dev-shm-usage', '--no-first-run',
     '--disable-background-networking', '--disable-component-update', '--disable-sync', '--hide-scrollbars',
     '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost', `--user-data-dir=${profile}`,
   ];

@@ -58,8 +58,10 @@ export async function follow(browser: Browser, selector: string): Promise<void> 
 }
 
 /** Fills in the form's fields and sends it. */
-export async function submit(browser: Browser, fields: Record<string, string>, button = 'main form button'): Promise<void> {
-  for (const [name, value] of Object.entries(fields)) await browser.type(`main [name=${name}]`, value);
+export async function submit(
+  browser: Browser, fields: Record<string, string>, button = 'main form button', within = 'main',
+): Promise<void> {
+  for (const [name, value] of Object.entries(fields)) await browser.type(`${within} [name=${name}]`, value);
   await follow(browser, button);
 }
 

@@ -1,24 +1,14 @@
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { once, type Hub } from '../../features/hub/hub.ts';
-import { signInAgain } from '../../features/accounts/sign-in-pages.ts';
-import { notifications } from '../../features/notifications/notification-store.ts';
+import { hubLook, type HubLook } from '../../features/hub/hub-look-store.ts';
+import type { Hub } from '../../features/hub/hub.ts';
+import { readSaid } from '../../features/hub/said.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { type HttpError, page, type Page, type Reply, seeOther, statusTitle, text } from '../../platform/http/reply.ts';
-import type { RefusedPage } from '../../platform/http/answer-request.ts';
-import { route, type Route, type Viewer } from '../../platform/http/router.ts';
+import { ARRIVALS, icon, MARK } from '../../platform/http/icons.ts';
+import type { Page } from '../../platform/http/reply.ts';
+import { DEFAULT_PREFERENCES } from '../../platform/http/preferences.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import { ADMIN_LISTS } from './admin-lists.ts';
-
-const ASSETS = join(import.meta.dirname, 'assets');
-const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };
-
-const NAVIGATION = [
-  { section: 'posts', href: '/', label: 'Posts' },
-  { section: 'sources', href: '/sources', label: 'Sources' },
-];
-
-const FOR_ADMINS = [{ section: 'admin', href: '/admin', label: 'Admin' }];
+import { assets } from './assets.ts';
+import { rail } from './rail.ts';
 
 /** The pages for administrators, each with the section that it names. */
 const ADMIN_PAGES = [
@@ -26,30 +16,23 @@ const ADMIN_PAGES = [
   ...ADMIN_LISTS.map(({ name, label }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label })),
 ];
 
+const PRODUCT = 'Content Hub';
+
 /** What stands around every page. */
-type Frame = {
-  siteName: string;
-  stylesheet: string;
-  icon: string;
-  /** For members. */
-  script: Asset | null;
-  navigation: { section: string; href: string; label: string }[];
-  /** At the end of the navigation: who is signed in. */
-  corner: Html;
-};
+type Frame = { hub: Hub; look: HubLook; viewer: Viewer | null; said: Html | false };
 
-/** Unread notifications are counted up to this number, at which the page shows "99+". */
-const MOST_UNREAD = 100;
-
-/** Puts the hub's head and navigation around a page. */
-export function renderPage(hub: Hub, content: Page, viewer: Viewer | null): string {
-  const { stylesheet, icon, script } = assets(hub);
-  const navigation = viewer?.role === 'admin' ? [...NAVIGATION, ...FOR_ADMINS] : NAVIGATION;
-  const frame = {
-    siteName: 'Content Hub', stylesheet: stylesheet.path, icon: icon.path, script: viewer && script, navigation,
-    corner: corner(hub, viewer),
-  };
+/** Puts the hub's head and navigation around a page, and what has just happened above it. */
+export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, target: string): string {
+  const frame = { hub, look: hubLook(hub).read(), viewer, said: saidLine(target) };
   return layout(isForAdmins(content) ? withAdminNavigation(content) : content, frame);
+}
+
+function saidLine(target: string): Html | false {
+  const said = readSaid(target);
+  return said !== undefined && html`
+<div class="said" role="status"><span>${said.text}</span>${said.undo !== null && html`
+<form method="post" action="/reading/undo"><input type="hidden" name="undo" value="${said.undo}">
+<input type="hidden" name="from" value="${said.page}"><button class="link">Undo</button></form>`}</div>`;
 }
 
 function isForAdmins({ section }: Page): boolean {
@@ -59,97 +42,131 @@ function isForAdmins({ section }: Page): boolean {
 function withAdminNavigation(content: Page): Page {
   const link = ({ section, href, label }: (typeof ADMIN_PAGES)[number]): Html => html`
   <a href="${href}" ${section === content.section && html`aria-current="page"`}>${label}</a>`;
-  const main = html`<nav class="sub" aria-label="Administration">${ADMIN_PAGES.map(link)}</nav>
+  const main = html`<nav class="tabs" aria-label="Administration">${ADMIN_PAGES.map(link)}</nav>
 ${content.main}`;
-  return { ...content, main, section: 'admin' };
+  return { ...content, main };
 }
 
-function corner(hub: Hub, viewer: Viewer | null): Html {
-  if (!viewer) return html`<a href="/sign-in">Sign in</a>`;
-  const unread = notifications(hub).countUnread(viewer.id, MOST_UNREAD);
-  return html`<a href="/notifications">Notifications${unread > 0 && unreadMark(unread)}</a>
-      <a class="who" href="/settings">${viewer.displayName}</a>
-      <form method="post" action="/sign-out"><button class="link">Sign out</button></form>`;
-}
-
-function unreadMark(unread: number): Html {
-  return html` <span class="count">${unread < MOST_UNREAD ? unread : `${MOST_UNREAD - 1}+`}<span class="unseen">
-        unread</span></span>`;
-}
-
-/** What a person sees of a refused request; who is not signed in is asked to, and then led back. */
-export function errorPage(hub: Hub, problem: HttpError, { method, target, headers }: RefusedPage): Reply {
-  if (problem.status === 401 && method === 'GET') return seeOther(`/sign-in?next=${encodeURIComponent(target)}`);
-  if (problem.status === 401) return signInAgain(hub, headers, problem.status);
-  const title = statusTitle(problem.status);
-  const main = html`
-<section class="narrow">
-  <h1>${title}</h1>
-  <p class="lead">${problem.message}</p>
-  <p><a class="button" href="/">Newest posts</a></p>
-</section>`;
-  return page({ title, main }, problem.status, problem.headers);
-}
-
-/** A whole HTML document around the page's own part, with nothing from elsewhere. */
+/** A whole HTML document around the page's own part. Nothing from elsewhere. */
 function layout(content: Page, frame: Frame): string {
+  const { hub, look } = frame;
+  const { density, textSize, keys } = frame.viewer?.preferences ?? DEFAULT_PREFERENCES;
+  const { stylesheet, path, script } = assets(hub);
   return html`<!doctype html>
-<html lang="en">
+<html lang="en" data-density="${density}" data-text="${textSize}">
 <head>
   <meta charset="utf-8">
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <meta name="color-scheme" content="light dark">
+  <meta name="theme-color" media="(prefers-color-scheme: light)" content="#fbfaf6">
+  <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#15171b">
   ${content.refreshSeconds !== undefined && html`<meta http-equiv="refresh" content="${content.refreshSeconds}">`}
-  <title>${content.title} · ${frame.siteName}</title>
-  <link rel="stylesheet" href="${frame.stylesheet}">
-  <link rel="icon" href="${frame.icon}" type="image/svg+xml">
-  ${frame.script && html`<script src="${frame.script.path}" integrity="${frame.script.hash}" defer></script>`}
+  <title>${content.title} · ${look.name}</title>
+  <link rel="stylesheet" href="${stylesheet()}">
+  <link rel="icon" href="${path('icon.svg')}" type="image/svg+xml">
+  <link rel="apple-touch-icon" href="${path('icon-180.png')}">
+  <link rel="manifest" href="/manifest.webmanifest">
+  ${frame.viewer && html`<script src="${script.path}" integrity="${script.hash}" defer></script>`}
   ${(content.alternates ?? []).map(alternateLink)}
 </head>
-<body>
+<body data-keys="${keys ? 'on' : 'off'}">
 <a class="skip" href="#main">Skip to content</a>
-<header class="site">
-  <nav aria-label="Main">
-    <a class="brand" href="/">${frame.siteName}</a>
-    ${frame.navigation.map((link) => navigationLink(link, content.section))}
-    <span class="corner">${frame.corner}</span>
-  </nav>
-</header>
-<main id="main">
-${content.main}
-</main>
+${body(content, frame)}
 </body>
 </html>
 `.markup;
 }
 
+function body(content: Page, frame: Frame): Html {
+  switch (content.shape) {
+    case 'door': return door(content, frame);
+    case 'front': return front(content, frame);
+    case 'post': return withoutRail(content, frame);
+    default: return frame.viewer ? withRail(content, frame, frame.viewer) : forVisitors(content, frame);
+  }
+}
+
+function withRail(content: Page, frame: Frame, viewer: Viewer): Html {
+  const { hub, look } = frame;
+  return html`<div class="frame">
+${rail(hub, viewer, content.section, look.name)}
+<div class="page">
+<header class="bar ${!content.bar && 'bare'}"><button class="menu-button iconic plain" popovertarget="rail"
+  aria-label="Menu">${icon('menu')}</button>${content.bar ?? homeLink(look)}</header>
+${mainPart(content, frame)}
+</div>
+</div>`;
+}
+
+function forVisitors(content: Page, frame: Frame): Html {
+  return html`<header class="top">${homeLink(frame.look)}${siteNavigation(content, frame)}</header>
+<div class="frame"><div class="page">
+${content.bar && html`<header class="bar">${content.bar}</header>`}
+${mainPart(content, frame)}
+</div></div>
+${colophon(frame)}`;
+}
+
+/** A post: nothing stands beside it but what comes next. */
+function withoutRail(content: Page, frame: Frame): Html {
+  return html`<div class="reading">
+<header class="bar thirds">${content.bar}</header>
+<main id="main" class="post-grid">
+${frame.said}
+${content.main}
+</main>
+</div>`;
+}
+
+function front(content: Page, frame: Frame): Html {
+  const { look } = frame;
+  return html`<header class="masthead">
+<div class="top"><div class="name">${MARK}<h1 dir="auto">${look.name}</h1></div>${siteNavigation(content, frame)}</div>
+${look.text && html`<p class="text" dir="auto">${look.text}</p>`}
+</header>
+<main id="main" class="front">
+${frame.said}
+${content.main}
+</main>
+${colophon(frame)}`;
+}
+
+function door(content: Page, { look, said }: Frame): Html {
+  return html`<div class="door">
+<div class="face">${ARRIVALS}<p class="name" dir="auto"><a href="/">${look.name}</a></p>
+${look.text && html`<p dir="auto">${look.text}</p>`}</div>
+<main id="main">
+${said}
+${content.main}
+</main>
+</div>`;
+}
+
+function mainPart({ main, shape = 'work' }: Page, { said }: Frame): Html {
+  return html`<main id="main" class="${shape}">
+${said}
+${main}
+</main>`;
+}
+
+function homeLink({ name }: HubLook): Html {
+  return html`<a class="brand" href="/">${MARK}<span class="name" dir="auto">${name}</span></a>`;
+}
+
+function siteNavigation({ section }: Page, { viewer }: Frame): Html {
+  const link = (href: string, label: string, isHere: boolean): Html => html`
+<a class="button plain" href="${href}" ${isHere && html`aria-current="page"`}>${label}</a>`;
+  return html`<nav aria-label="Main">${link('/', 'Posts', section === 'posts')}
+${link('/sources', 'Sources', section === 'sources')}
+${viewer ? html`<a class="button" href="/">Your list</a>` : html`<a class="button" href="/sign-in">Sign in</a>`}</nav>`;
+}
+
+function colophon({ look: { name } }: Frame): Html {
+  const said = name === PRODUCT ? name : `${name} runs on ${PRODUCT}.`;
+  return html`<footer class="colophon"><div><span dir="auto">${said}</span>
+<a href="/posts.atom">Atom</a> <a href="/posts.json">JSON Feed</a></div></footer>`;
+}
+
 function alternateLink({ type, href, title }: NonNullable<Page['alternates']>[number]): Html {
   return html`<link rel="alternate" type="${type}" href="${href}" title="${title}">`;
-}
-
-function navigationLink({ section, href, label }: Frame['navigation'][number], current: string | undefined): Html {
-  return html`<a href="${href}" ${section === current && html`aria-current="page"`}>${label}</a>`;
-}
-
-/**
- * The stylesheet, the icon and the script, read once: their addresses, and the routes that answer there. The addresses
- * hold their hashes, so that browsers may keep them for ever.
- */
-export const assets = once((_hub: Hub) => {
-  const stylesheet = readAsset('hub.css', 'text/css; charset=utf-8');
-  const icon = readAsset('icon.svg', 'image/svg+xml');
-  const script = readAsset('hub.js', 'text/javascript; charset=utf-8');
-  return { stylesheet, icon, script, routes: [stylesheet.route, icon.route, script.route] };
-});
-
-/** `hash`: as `integrity` and the Content-Security-Policy name it. */
-type Asset = { path: string; hash: string; route: Route };
-
-function readAsset(name: string, contentType: string): Asset {
-  const content = readFileSync(join(ASSETS, name), 'utf8');
-  const digest = createHash('sha256').update(content).digest();
-  const path = `/assets/${digest.toString('hex').slice(0, 12)}/${name}` as const;
-  const reply: Reply = text(content, contentType, FOR_EVER);
-  const answering = route(`GET ${path}`, 'public', `Asset: ${name}`, () => reply, { cached: true });
-  return { path, hash: `sha256-${digest.toString('base64')}`, route: answering };
 }

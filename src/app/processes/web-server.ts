@@ -6,8 +6,12 @@ import { bufferedCounts, metLimit, type Hub } from '../../features/hub/hub.ts';
 import { openDatabase } from '../../platform/db/open-database.ts';
 import { createContentVersion, createResponseCache } from '../../platform/http/response-cache.ts';
 import { createHubServer } from '../../platform/http/server.ts';
-import { assets, errorPage, renderPage } from '../frame/page-frame.ts';
+import { assets } from '../frame/assets.ts';
+import { errorPage } from '../frame/error-page.ts';
+import { loadedLater } from '../handlers-of.ts';
 import { hubRoutes } from '../routes.ts';
+
+const frame = loadedLater(() => import('../frame/page-frame.ts'));
 
 /** The HTTP server of a hub, not yet listening. `release` frees what it holds, after it was closed. */
 export function createWebServer(hub: Hub): { server: Server; release(): void } {
@@ -26,7 +30,7 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     discardBytes: 8 * config.uploadMaxBytes, // twice what a request may have
     scriptHash: assets(hub).script.hash,
     authenticate: (req) => authenticate(hub, req),
-    renderPage: (page, viewer) => renderPage(hub, page, viewer),
+    renderPage: async (page, viewer, target) => (await frame()).renderPage(hub, page, viewer, target),
     errorPage: (problem, request) => errorPage(hub, problem, request),
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
     onError: (error) => noteError(hub, error),

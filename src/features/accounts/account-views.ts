@@ -1,5 +1,6 @@
-import { html, moment, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
+import { moment } from '../../platform/http/utc-times.ts';
 import type { Account } from './account-store.ts';
 import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';

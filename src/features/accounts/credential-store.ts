@@ -1,6 +1,7 @@
 import { DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
 import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { networksOf } from '../../platform/http/call-handler.ts';
+import { DEFAULT_PREFERENCES, type Preferences } from '../../platform/http/preferences.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret, TOKEN_PREFIX } from '../../platform/secrets.ts';
@@ -23,8 +24,11 @@ export type ApiToken = Used & { id: number; name: string; scope: TokenScope; exp
 export type NewToken = ApiToken & { token: string };
 export type Session = Used & { id: number; expiresAt: number; address: string | null };
 
-type ViewerRow = Omit<Viewer, 'via'> & { seenAt: number | null };
-const VIEWER = 'a.id, a.username, a.display_name AS displayName';
+type PreferencesRow = Omit<Preferences, 'keys' | 'marksOpened'> & { keys: number | null; marksOpened: number };
+type ViewerRow = Omit<Viewer, 'via' | 'preferences'> & PreferencesRow & { seenAt: number | null };
+const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS timeZone, p.density,
+           p.text_size AS textSize, p.keys, p.marks_opened AS marksOpened`;
+const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
 const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
 
@@ -53,8 +57,10 @@ export const signInNetworks = store(({ db, clock }) => {
 });
 
 /** The viewer of a row. `note` writes down that the credential was used, where that is worth it. */
-function viewerOf({ seenAt, ...row }: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
-  const viewer = { ...row, via };
+function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
+  const { seenAt, timeZone, density, textSize, keys, marksOpened, ...who } = row;
+  const chosen = { timeZone, density, textSize, keys: keys === 1, marksOpened: marksOpened === 1 };
+  const viewer = { ...who, via, preferences: keys === null ? DEFAULT_PREFERENCES : chosen };
   if (seenAt !== null && !hasPassed(seenAt, USE_NOTED, now)) return viewer;
   try {
     note();
@@ -75,7 +81,7 @@ export const sessions = store((hub) => {
   const { db, clock } = hub;
   const select = db.prepare<[string, number], ViewerRow>('session', `
     SELECT ${VIEWER}, a.role, s.id AS credentialId, s.seen_at AS seenAt
-      FROM sessions s JOIN accounts a ON a.id = s.account_id
+      FROM sessions s JOIN accounts a ON a.id = s.account_id ${WITH_PREFERENCES}
      WHERE s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`);
   const insert = db.prepare<[number, string, number, number, string | null, number]>('create session', `
     INSERT INTO sessions (account_id, token_hash, created_at, seen_at, address, expires_at) VALUES (?, ?, ?, ?, ?, ?)`);
@@ -123,7 +129,7 @@ export const apiTokens = store(({ db, clock }) => {
   const select = db.prepare<[string, number], ViewerRow>('api token', `
     SELECT ${VIEWER}, iif(t.scope = 'admin', a.role, 'member') AS role, t.scope, t.id AS credentialId,
            t.seen_at AS seenAt
-      FROM api_tokens t JOIN accounts a ON a.id = t.account_id
+      FROM api_tokens t JOIN accounts a ON a.id = t.account_id ${WITH_PREFERENCES}
      WHERE t.token_hash = ? AND (t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`);
   const note = db.prepare<[number, number]>('note api token', 'UPDATE api_tokens SET seen_at = ? WHERE id = ?');
   const insert = db.prepare<[number, string, string, TokenScope, number, number | null], ApiToken>(

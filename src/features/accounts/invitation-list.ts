@@ -1,8 +1,9 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readForm } from '../../platform/http/body.ts';
-import { html, moment, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { formProblem, HttpError, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
+import { moment } from '../../platform/http/utc-times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { invitations, type Invitation } from './account-store.ts';

@@ -1,8 +1,9 @@
 import { readForm, readJson } from '../../platform/http/body.ts';
-import { day, html, moment, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { formProblem, HttpError, json, notFound, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
+import { day, moment } from '../../platform/http/utc-times.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { accountJson, accounts, type Account } from '../accounts/account-store.ts';
 import { passwordField } from '../accounts/account-views.ts';

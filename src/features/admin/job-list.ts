@@ -1,8 +1,9 @@
 import { isoTime } from '../../platform/clock.ts';
-import { html, moment, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
+import { moment } from '../../platform/http/utc-times.ts';
 import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-queue.ts';
 import { actorOf, audit, type Actor } from '../audit/audit.ts';
 import { adminList, byState } from '../hub/admin-list.ts';

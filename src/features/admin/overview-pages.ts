@@ -1,5 +1,6 @@
-import { byteSize, html, moment, type Html } from '../../platform/http/html.ts';
+import { byteSize, html, type Html } from '../../platform/http/html.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
+import { moment } from '../../platform/http/utc-times.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { leastFree } from '../backups/backup-folder.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';

@@ -1,5 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
-import { html, moment, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import { moment } from '../../platform/http/utc-times.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { alertDeliveries, DELIVERY_STATES, type AlertDelivery, type DeliveryState } from './alert-store.ts';

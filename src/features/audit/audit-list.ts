@@ -1,7 +1,8 @@
 import { isoTime } from '../../platform/clock.ts';
-import { html, moment, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { parseId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
+import { moment } from '../../platform/http/utc-times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
 

@@ -1,5 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
-import { html, moment, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import { moment } from '../../platform/http/utc-times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { errorEvents, type ErrorEvent } from './error-store.ts';
 

@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { isoTime } from '../../platform/clock.ts';
-import { html, moment, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, pathId, readPage } from '../../platform/http/input.ts';
 import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
+import { moment } from '../../platform/http/utc-times.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visiblePost } from '../posts/post-access.ts';
 import { readingHistory, type ReadPost } from '../posts/reading-history-store.ts';

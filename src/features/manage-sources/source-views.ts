@@ -1,6 +1,7 @@
-import { html, moment, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
+import { moment } from '../../platform/http/utc-times.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { ImportResult } from './opml.ts';
 

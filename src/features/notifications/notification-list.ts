@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
-import { html, moment, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { isUnreadOnly, nextLink, readPage } from '../../platform/http/input.ts';
 import { invalid, json, noContent, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
+import { moment } from '../../platform/http/utc-times.ts';
 import type { Hub } from '../hub/hub.ts';
 import { notifications, type Notification } from './notification-store.ts';
 

@@ -1,6 +1,7 @@
-import { byteSize, day, duration, html, type Html } from '../../platform/http/html.ts';
+import { byteSize, duration, html, type Html } from '../../platform/http/html.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
+import { day } from '../../platform/http/utc-times.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { attachmentPath, contentOnPage, listedAttachments, type LinkHub } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';

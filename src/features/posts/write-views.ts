@@ -1,5 +1,6 @@
-import { byteSize, html, moment, type Html } from '../../platform/http/html.ts';
+import { byteSize, html, type Html } from '../../platform/http/html.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
+import { moment } from '../../platform/http/utc-times.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import { FILE_EXTENSIONS } from '../attachments/recognise-file.ts';
 import type { Source } from '../sources/source-store.ts';

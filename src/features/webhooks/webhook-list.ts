@@ -1,5 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
-import { day, html, type Html, moment } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import { day, moment } from '../../platform/http/utc-times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { sources } from '../sources/source-store.ts';
 import { webhooks, type Webhook } from './webhook-store.ts';

@@ -1,7 +1,8 @@
-import { html, moment, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
+import { moment } from '../../platform/http/utc-times.ts';
 import type { Hub } from '../hub/hub.ts';
 import { manageableSource, type Source } from '../sources/source-store.ts';
 import { rotateSecret, type WebhookAccess } from './manage-webhooks.ts';

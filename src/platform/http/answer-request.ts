@@ -20,7 +20,8 @@ export type AnswerOptions = CallHandlerOptions & {
   /** The Content-Security-Policy of pages for members, on which one script runs. */
   memberPolicy: string;
   /** The whole document of a page. */
-  renderPage(page: Page, viewer: Viewer | null): string;
+  /** The whole document of a page; `target` is the path with the query that it was asked for by. */
+  renderPage(page: Page, viewer: Viewer | null, target: string): Promise<string> | string;
   /** The answer to a refused request that asked for a page. */
   errorPage(error: HttpError, request: RefusedPage): Reply;
   /** Bytes of a body that a member may go on sending after it was refused; others 2 MiB. */
@@ -54,11 +55,11 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
 
   async function rendered(exchange: Exchange): Promise<RenderedReply> {
     try {
-      const reply = renderReply(await callHandler(exchange), exchange, options);
+      const reply = await renderReply(await callHandler(exchange), exchange, options);
       requireAcceptable(exchange.req, reply);
       return reply;
     } catch (error) {
-      return renderReply(errorReply(exchange, error), exchange, options);
+      return await renderReply(errorReply(exchange, error), exchange, options);
     }
   }
 
@@ -96,7 +97,8 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     if (res.destroyed) return 500;
     for (const name of res.getHeaderNames()) res.removeHeader(name);
     res.statusMessage = ''; // of what could not be sent
-    return send(exchange, renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, options));
+    const nobody = { ...exchange, viewer: null };
+    return send(exchange, await renderReply(problemReply(toHttpError(error)), nobody, options));
   }
 }
 
@@ -116,13 +118,16 @@ function mayKeep(exchange: Exchange, reply: RenderedReply): exchange is Kept {
 }
 
 /** A reply ready to be sent: its page as a document, and with a Cache-Control where the handler gave none. */
-function renderReply(reply: Reply, exchange: Exchange, { renderPage, memberPolicy }: AnswerOptions): RenderedReply {
+async function renderReply(
+  reply: Reply, exchange: Exchange, { renderPage, memberPolicy }: AnswerOptions,
+): Promise<RenderedReply> {
   const { status, headers, body } = reply;
   const { viewer } = exchange;
   if (body === null || !isPage(body)) return withCaching({ ...reply, body }, exchange);
   const policy = viewer && { 'content-security-policy': memberPolicy };
+  const target = exchange.path + exchange.search;
   const asHtml = { 'content-type': 'text/html; charset=utf-8', ...policy, ...headers };
-  return withCaching({ status, headers: asHtml, body: renderPage(body, viewer) }, exchange);
+  return withCaching({ status, headers: asHtml, body: await renderPage(body, viewer, target) }, exchange);
 }
 
 /**

@@ -9,6 +9,13 @@ export type ReplyHeaders = Record<string, string | string[]>;
 export type Page = {
   title: string;
   main: Html;
+  /** In the bar above it: the only `h1`, and what one does with the page. Without one, `main` has its own. */
+  bar?: Html;
+  /**
+   * `work`, unless said: a column with space around it. `list` has lines from edge to edge, `post` no navigation
+   * beside it, `front` is the public page, `door` one for who is on the way in or out.
+   */
+  shape?: 'work' | 'list' | 'post' | 'front' | 'door';
   /** The section of the navigation that is marked as current. */
   section?: string;
   /** Output feeds of what the page shows. */

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Preferences } from './preferences.ts';
 import type { HttpError, Reply } from './reply.ts';
 
 /** Who is asking; null for anybody. */
@@ -12,6 +13,7 @@ export type Viewer = {
   scope?: 'read' | 'write' | 'admin';
   /** Of the session or token, so that signing out ends just this one. */
   credentialId: number;
+  preferences: Preferences;
 };
 
 /** Who may call a route. Required, so that none is open by accident. */

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { hubLook } from '../../features/hub/hub-look-store.ts';
+import { once, type Hub } from '../../features/hub/hub.ts';
+import { text, type Reply } from '../../platform/http/reply.ts';
+import { route, type Route } from '../../platform/http/router.ts';
+
+const FOLDER = join(import.meta.dirname, 'assets');
+const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };
+const FOR_NOW = { 'cache-control': 'public, max-age=0, must-revalidate' };
+
+/** Files that are the same in every hub. */
+const FILES = ['icon.svg', 'icon-180.png', 'icon-192.png', 'icon-512.png', 'icon-maskable.png'] as const;
+
+type FileName = (typeof FILES)[number];
+
+/**
+ * The files that pages need: their addresses, which hold their hashes so that browsers may keep them for ever, and the
+ * routes that answer there.
+ */
+export const assets = once((hub: Hub) => {
+  const { stylesheet, route: stylesheetRoute } = readStylesheet(hub);
+  const script = readAsset('hub.js', 'text/javascript; charset=utf-8');
+  const files = FILES.map((name) => readAsset(name, name.endsWith('.svg') ? 'image/svg+xml' : 'image/png'));
+  const paths = Object.fromEntries(files.map(({ path }, index) => [FILES[index], path])) as Record<FileName, string>;
+  const manifest = route('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens',
+    () => text(manifestOf(hubLook(hub).read().name, paths), 'application/manifest+json', FOR_NOW), { cached: true });
+  const routes = [stylesheetRoute, manifest, script.route, ...files.map((file) => file.route)];
+  return { stylesheet, script, path: (name: FileName): string => paths[name], routes };
+});
+
+/** The administrator's hue stands at the end of it. Another process may change that: each page asks for the address. */
+function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
+  const tokensAndRules = readFileSync(join(FOLDER, 'hub.css'), 'utf8');
+  let made = { hue: NaN, path: '', css: '' };
+
+  function current(): typeof made {
+    const { hue } = hubLook(hub).read();
+    if (hue !== made.hue) {
+      const css = `${tokensAndRules}\n:root { --hue: ${hue}; }\n`;
+      made = { hue, css, path: `/assets/${shortHash(css)}/hub.css` };
+    }
+    return made;
+  }
+
+  /** At an older address, of a page from before, it is given out but not to be kept. */
+  const show = (asked: string): Reply => {
+    const { css, path } = current();
+    return text(css, 'text/css; charset=utf-8', asked === path ? FOR_EVER : FOR_NOW);
+  };
+  return {
+    stylesheet: () => current().path,
+    route: route('GET /assets/:hash/hub.css', 'public', 'Asset: hub.css', ({ path }) => show(path), { cached: true }),
+  };
+}
+
+/** `hash`: as `integrity` and the Content-Security-Policy name it. */
+export type Asset = { path: string; hash: string; route: Route };
+
+function readAsset(name: string, contentType: string): Asset {
+  const content = readFileSync(join(FOLDER, name));
+  const path = `/assets/${shortHash(content)}/${name}` as const;
+  const body = contentType === 'image/png' ? content : content.toString();
+  const reply: Reply = { status: 200, headers: { 'content-type': contentType, ...FOR_EVER }, body };
+  const answering = route(`GET ${path}`, 'public', `Asset: ${name}`, () => reply, { cached: true });
+  const hash = `sha256-${createHash('sha256').update(content).digest('base64')}`;
+  return { path, hash, route: answering };
+}
+
+function shortHash(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex').slice(0, 12);
+}
+
+function manifestOf(name: string, paths: Record<FileName, string>): string {
+  const icon = (file: FileName, size: number, purpose: string) =>
+    ({ src: paths[file], sizes: `${size}x${size}`, type: 'image/png', purpose });
+  return JSON.stringify({
+    name, short_name: name.slice(0, 30), id: '/', start_url: '/', scope: '/', display: 'standalone',
+    background_color: '#fbfaf6', theme_color: '#fbfaf6',
+    icons: [
+      icon('icon-192.png', 192, 'any'), icon('icon-512.png', 512, 'any'), icon('icon-maskable.png', 512, 'maskable'),
+    ],
+  });
+}

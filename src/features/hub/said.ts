@@ -1,0 +1,65 @@
+/** How many it happened to. */
+type Counted = (count: number) => string;
+
+/**
+ * What a page says has just happened, by the short code in its address: never the text itself, which anybody could put
+ * into a link.
+ */
+const SAID = {
+  'deleted': 'Deleted.',
+  'draft-discarded': 'The draft was discarded.',
+  'history-cleared': 'Your reading history was cleared.',
+  'invitation-withdrawn': 'The invitation was withdrawn.',
+  'job-discarded': 'The job was discarded.',
+  'job-retried': 'The job will run again.',
+  'look-saved': 'Saved. Everybody sees it from now on.',
+  'name-saved': 'Your name was saved.',
+  'notifications-read': 'All notifications are marked as read.',
+  'password-changed': 'Your password was changed. You are signed out everywhere else.',
+  'post-deleted': 'The post was deleted.',
+  'post-published': 'Your post is published.',
+  'post-saved': 'Your post was saved.',
+  'posts-marked': (count) => `${count} ${count === 1 ? 'post' : 'posts'} marked as read.`,
+  'preferences-saved': 'Your preferences were saved.',
+  'sessions-ended': 'That session has ended.',
+  'others-ended': 'You are signed out everywhere else.',
+  'signed-out': 'You are signed out.',
+  'source-deleted': 'The source was deleted, with its posts.',
+  'source-paused': 'Paused: nothing new is fetched until you resume it.',
+  'source-resumed': 'Resumed.',
+  'source-saved': 'Saved.',
+  'source-syncing': 'The hub is looking for new posts now.',
+  'source-transferred': 'The source has a new owner.',
+  'token-revoked': 'The token was revoked. Programs that use it are refused from now on.',
+  'undone': 'Undone: everything is as it was before.',
+} satisfies Record<string, string | Counted>;
+
+export type SaidCode = keyof typeof SAID;
+
+/** The path of a page that says so. `undo` names what a button beside it takes back, `count` how many it was. */
+export function saying(path: string, code: SaidCode, about: { count?: number; undo?: number } = {}): string {
+  const [beforeHash = '', hash] = path.split('#', 2);
+  const [place = '', search = ''] = beforeHash.split('?', 2);
+  const query = new URLSearchParams(search);
+  for (const name of ['said', 'count', 'undo']) query.delete(name);
+  query.set('said', code);
+  for (const [name, value] of Object.entries(about)) query.set(name, String(value));
+  return `${place}?${query.toString()}${hash === undefined ? '' : `#${hash}`}`;
+}
+
+/** What the page of an address says, and what takes it back. Undefined for an address that says nothing. */
+export function readSaid(target: string): { text: string; undo: number | null; page: string } | undefined {
+  const [path = '', search = ''] = target.split('?', 2);
+  const query = new URLSearchParams(search);
+  const said = Object.entries(SAID).find(([code]) => code === query.get('said'))?.[1] as string | Counted | undefined;
+  if (said === undefined) return undefined;
+  const [count, undo] = [numberIn(query, 'count'), numberIn(query, 'undo')];
+  for (const name of ['said', 'count', 'undo']) query.delete(name);
+  const rest = query.toString();
+  return { text: typeof said === 'string' ? said : said(count ?? 0), undo, page: rest ? `${path}?${rest}` : path };
+}
+
+function numberIn(query: URLSearchParams, name: string): number | null {
+  const value = query.get(name) ?? '';
+  return /^\d{1,12}$/.test(value) ? Number(value) : null;
+}

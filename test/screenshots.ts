@@ -1,0 +1,30 @@
+// Every page of the hub in every state, at two widths, light and dark, as pictures in the folder `screenshots`, which
+// git ignores. `npm run screenshots -- settings` makes those with that word in their names.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openBrowser } from './support/browser.ts';
+import { EVERY_PAGE, visit } from './support/every-page.ts';
+import { livedInHub } from './support/lived-in-hub.ts';
+import { PROJECT_ROOT } from './support/run-program.ts';
+
+const FOLDER = join(PROJECT_ROOT, 'screenshots');
+const WIDTHS = [390, 1280];
+const HEIGHT = 900;
+const wanted = (process.env['SCREENSHOTS'] ?? '').split(' ').filter(Boolean);
+
+test('every page is shown', async (t) => {
+  mkdirSync(FOLDER, { recursive: true });
+  const [lived, browser] = [await livedInHub(t), await openBrowser(t)];
+  const states = EVERY_PAGE.filter(({ name }) => wanted.length === 0 || wanted.some((word) => name.includes(word)));
+  for (const state of states) {
+    await browser.setWindowSize(1280, HEIGHT);
+    await visit(browser, lived, state);
+    for (const scheme of ['light', 'dark'] as const) {
+      await browser.setColorScheme(scheme);
+      for (const width of WIDTHS) {
+        await browser.wholePage(join(FOLDER, `${state.name}-${width}-${scheme}.png`), width, HEIGHT);
+      }
+    }
+  }
+});

@@ -1,0 +1,97 @@
+import type { Browser } from './browser.ts';
+import type { LivedInHub } from './lived-in-hub.ts';
+import { submit } from './page-visits.ts';
+
+/** Who looks: the administrator, another member, or somebody who is not signed in. */
+export type Who = 'ada' | 'bob' | 'nobody';
+
+/**
+ * One page in one state. `path` may need ids of the hub; `act` is done on the page, such as sending a form that is
+ * refused, and leaves the browser on what is to be looked at.
+ */
+export type PageState = {
+  name: string;
+  who: Who;
+  path: string | ((hub: LivedInHub) => string);
+  act?: (browser: Browser, hub: LivedInHub) => Promise<void>;
+};
+
+/** Every page of the hub in every state that looks different. A new page is a line here. */
+export const EVERY_PAGE: PageState[] = [
+  { name: 'public', who: 'nobody', path: '/' },
+  { name: 'public-search', who: 'nobody', path: '/?q=lichens' },
+  { name: 'public-nothing-found', who: 'nobody', path: '/?q=nothing-has-this' },
+  { name: 'public-post', who: 'nobody', path: '/posts/1' },
+  { name: 'public-sources', who: 'nobody', path: '/sources' },
+  { name: 'public-source', who: 'nobody', path: '/sources/1' },
+  { name: 'sign-in', who: 'nobody', path: '/sign-in' },
+  {
+    name: 'sign-in-refused', who: 'nobody', path: '/sign-in',
+    act: (browser) => submit(browser, { username: 'ada', password: 'not the password' }),
+  },
+  { name: 'join-gone', who: 'nobody', path: '/join/unknown' },
+  { name: 'new-password-gone', who: 'nobody', path: '/new-password/unknown' },
+  { name: 'goodbye', who: 'nobody', path: '/goodbye' },
+  { name: 'missing-for-visitors', who: 'nobody', path: '/nowhere' },
+
+  { name: 'list', who: 'ada', path: '/' },
+  { name: 'list-unread', who: 'ada', path: '/?unread=1' },
+  { name: 'list-search', who: 'ada', path: '/?q=scheduler' },
+  { name: 'list-nothing-found', who: 'ada', path: '/?q=nothing-has-this' },
+  { name: 'post', who: 'ada', path: '/posts/1' },
+  { name: 'post-long-title', who: 'ada', path: '/posts/10' },
+  { name: 'own-post', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}` },
+  { name: 'own-post-edit', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}/edit` },
+  { name: 'own-post-delete', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}/delete` },
+  { name: 'write', who: 'ada', path: ({ notes }) => `/sources/${notes}/write` },
+  { name: 'sources', who: 'ada', path: '/sources' },
+  { name: 'source', who: 'ada', path: '/sources/1' },
+  { name: 'source-of-own-posts', who: 'ada', path: ({ notes }) => `/sources/${notes}` },
+  { name: 'source-webhook', who: 'ada', path: ({ webhook }) => `/sources/${webhook}`, act: openAll },
+  {
+    name: 'webhook-secret', who: 'ada', path: ({ webhook }) => `/sources/${webhook}`,
+    act: async (browser, { webhook }) => {
+      await openAll(browser);
+      await submit(browser, {}, `form[action="/sources/${webhook}/webhook/rotate"] button`);
+    },
+  },
+  { name: 'source-delete', who: 'ada', path: '/sources/1/delete' },
+  { name: 'source-transfer', who: 'ada', path: '/sources/1/transfer' },
+  { name: 'notifications', who: 'bob', path: '/notifications' },
+  { name: 'notifications-of-ada', who: 'ada', path: '/notifications' },
+  { name: 'history', who: 'ada', path: '/history' },
+  { name: 'history-empty', who: 'bob', path: '/history' },
+  { name: 'settings', who: 'ada', path: '/settings' },
+  { name: 'settings-of-a-member', who: 'bob', path: '/settings' },
+  {
+    name: 'settings-refused', who: 'bob', path: '/settings',
+    act: (browser) => submit(
+      browser, { currentPassword: 'not the password', newPassword: 'a new long password' },
+      'form[action="/settings/password"] button', 'form[action="/settings/password"]',
+    ),
+  },
+  { name: 'leave', who: 'bob', path: '/settings/delete' },
+  { name: 'missing', who: 'ada', path: '/nowhere' },
+  { name: 'forbidden', who: 'bob', path: '/admin' },
+  { name: 'admin', who: 'ada', path: '/admin' },
+  { name: 'admin-jobs', who: 'ada', path: '/admin/jobs?state=all' },
+  { name: 'admin-errors', who: 'ada', path: '/admin/errors', act: openAll },
+  { name: 'admin-alerts', who: 'ada', path: '/admin/alerts' },
+  { name: 'admin-webhooks', who: 'ada', path: '/admin/webhooks' },
+  { name: 'admin-audit', who: 'ada', path: '/admin/audit', act: openAll },
+  { name: 'admin-accounts', who: 'ada', path: '/admin/accounts' },
+  { name: 'admin-account', who: 'ada', path: '/admin/accounts/2' },
+  { name: 'admin-invitations', who: 'ada', path: '/admin/invitations' },
+];
+
+/** Unfolds whatever is folded on the page, but the menus that float above it. */
+async function openAll(browser: Browser): Promise<void> {
+  await browser.run(`for (const part of document.querySelectorAll('main details')) part.open = true`);
+}
+
+/** Shows a page in its state. The browser is signed in as whoever looks, by the cookies of that person's client. */
+export async function visit(browser: Browser, lived: LivedInHub, { who, path, act }: PageState): Promise<void> {
+  await browser.become(lived.hub.address, who === 'nobody' ? new Map() : lived[who].cookies);
+  await browser.goto(lived.hub.address + (typeof path === 'string' ? path : path(lived)));
+  await act?.(browser, lived);
+}
