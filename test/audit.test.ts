@@ -1,7 +1,7 @@
 // Protects the audit: every act that matters is on record, together with the act, without secrets, and can be found.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { audit } from '../src/features/audit/audit.ts';
+import { audit, AUDIT_EVENTS } from '../src/features/audit/audit.ts';
 import { jobs } from '../src/features/hub/hub.ts';
 import { HOUR } from '../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, numberIn } from './support/accounts.ts';
@@ -139,7 +139,7 @@ test('records are narrowed down by act, actor, target and time, each and togethe
   assert.deepEqual(await found('from=2030-01-16T00:00:00Z&to=2030-01-16T12:00:00Z'), [3, 2]);
   assert.deepEqual(await found('act=source.paused&actor=bob&from=2030-01-16'), [6]);
   assert.deepEqual(await found('actor=nobody'), []);
-  for (const broken of ['from=yesterday', 'to=2030-13-01', 'to=2030-02-31', 'from=2030-02-30T00:00:00Z', 'target=source:x', 'target=a:1:2', 'format=xml', 'limit=0']) {
+  for (const broken of ['from=yesterday', 'to=2030-13-01', 'to=2030-02-31', 'to=2030-01-15T12:00Z', 'from=2030-02-30T00:00:00Z', 'target=source:x', 'target=a:1:2', 'format=xml', 'limit=0']) {
     assert.equal((await ada.get(`/api/admin/audit?${broken}`)).status, 400, broken);
   }
   assert.deepEqual(await found(`actor=${encodeURIComponent(`' OR 1=1 --`)}`), []);
@@ -198,7 +198,10 @@ test('its page narrows down by a form without scripts and leads to the downloads
   const page = (await ada.page('/admin/audit?act=source.paused&actor=bob&from=&to=&target=')).text;
 
   assert.equal(page.match(/<tr><td>/g)?.length, 2);
-  assert.match(page, /<option selected>source\.paused<\/option>/);
+  assert.match(page, /<option value="source\.paused" selected>A source was paused<\/option>/);
+  for (const [act, said] of Object.entries(AUDIT_EVENTS)) {
+    assert.ok(page.includes(`<option value="${act}" ${act === 'source.paused' ? 'selected' : ''}>${said}</option>`), act);
+  }
   assert.match(page, /href="\/api\/admin\/audit\?act=source\.paused&amp;actor=bob&amp;format=csv"/);
   assert.match((await ada.page('/admin/audit?limit=3')).text, /rel="next" href="\/admin\/audit\?limit=3&amp;cursor=/);
 });

@@ -1,6 +1,7 @@
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hub.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
+import { AUDIT_EVENTS } from '../features/audit/audit.ts';
 import { JOB_STATES } from '../platform/jobs/job-queue.ts';
 import {
   anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
@@ -180,7 +181,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/admin/accounts/:id/reset-password': confirmed(created('PasswordLink'), {}, {}, [409]),
   'GET /api/admin/alerts': adminList('AlertDelivery', { state: choice(DELIVERY_STATES) }),
   'GET /api/admin/audit': adminList('AuditRecord', {
-    act: { ...text, description: 'Such as post.created' },
+    act: choice(Object.keys(AUDIT_EVENTS)),
     actor: { ...text, description: 'A name' }, target: { ...text, description: 'A kind, or kind:id' },
     from: { ...text, description: 'A day, or a time' },
     to: { ...text, description: 'A day, which counts in full, or a time' },

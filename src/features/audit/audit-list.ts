@@ -1,9 +1,10 @@
-import { isoTime } from '../../platform/clock.ts';
+import { DAY, isoTime, parseIsoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { parseId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { moment } from '../../platform/http/utc-times.ts';
 import { adminList } from '../hub/admin-list.ts';
+import { AUDIT_EVENTS, type AuditEvent } from './audit.ts';
 import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
 
 /** Who did what to what, and when. */
@@ -12,7 +13,7 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   title: 'Audit log',
   key: ['at', 'id'],
   select: (hub, after, limit, filter) => auditRecords(hub).list(filter, after, limit),
-  filter: { read: readAuditFilter, controls: (hub, query) => auditForm(query, auditRecords(hub).acts()) },
+  filter: { read: readAuditFilter, controls: (_hub, query) => auditForm(query) },
   toJson: auditJson,
   csv: {
     id: ({ id }) => id,
@@ -45,7 +46,7 @@ export function auditJson(record: AuditRecord) {
 }
 
 /** A form that narrows the records down. */
-function auditForm(query: URLSearchParams, acts: string[]): Html {
+function auditForm(query: URLSearchParams): Html {
   const chosen = query.get('act') ?? '';
   const isNarrowed = ['act', 'actor', 'target', 'from', 'to'].some((name) => query.get(name));
   return html`
@@ -54,7 +55,8 @@ function auditForm(query: URLSearchParams, acts: string[]): Html {
 <form class="filter" action="/admin/audit">
   <label>Action
     <select name="act"><option value="">all</option>
-      ${acts.map((act) => html`<option ${act === chosen && html`selected`}>${act}</option>`)}</select></label>
+      ${Object.entries(AUDIT_EVENTS).map(([act, said]) =>
+        html`<option value="${act}" ${act === chosen && html`selected`}>${said}</option>`)}</select></label>
   <label>Actor <input name="actor" value="${query.get('actor')}" maxlength="200" autocapitalize="none"></label>
   <label>Target <input name="target" value="${query.get('target')}" maxlength="200" placeholder="source:12"
     autocapitalize="none"></label>
@@ -79,9 +81,11 @@ function auditTable(items: AuditRecord[]): Html {
 }
 
 function row({ at, actorName, act, targetKind, targetId, targetName, address, detail }: AuditRecord): Html {
+  const said = AUDIT_EVENTS[act as AuditEvent] ?? '';
   const target = targetKind === null ? '' : `${targetKind}${targetId === null ? '' : ` ${targetId}`}`;
   return html`
-  <tr><td>${moment(at)}</td><td>${actorName || 'not signed in'}</td><td><code>${act}</code></td>
+  <tr><td>${moment(at)}</td><td>${actorName || 'not signed in'}</td>
+    <td>${said} <small><code>${act}</code></small></td>
     <td>${target} ${targetName && html`<span>“${targetName}”</span>`}
       ${detail !== '{}' && html`<small>${words(detail)}</small>`}</td>
     <td class="whole">${address}</td></tr>`;
@@ -123,21 +127,13 @@ function target(value: string): Pick<AuditFilter, 'targetKind' | 'targetId'> {
 }
 
 const DAY_ONLY = /^\d{4}-\d{2}-\d{2}$/;
-const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** Unix ms; of a day its beginning in UTC, so many days on. */
 function momentOf(query: URLSearchParams, name: string, daysOn: number): number | undefined {
   const value = text(query, name);
   if (!value) return undefined;
-  const isWritten = DAY_ONLY.test(value) || MOMENT.test(value);
-  const at = new Date(isWritten && isDay(value.slice(0, 10)) ? value : NaN);
-  if (Number.isNaN(at.getTime())) throw new HttpError(400, `${name} must be a day (2030-01-31) or an RFC 3339 moment.`);
-  if (DAY_ONLY.test(value)) at.setUTCDate(at.getUTCDate() + daysOn);
-  return at.getTime();
-}
-
-/** `new Date` takes the 31st of any month for a day. */
-function isDay(written: string): boolean {
-  const at = new Date(written);
-  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(written);
+  const isDay = DAY_ONLY.test(value);
+  const at = parseIsoTime(isDay ? `${value}T00:00:00Z` : value);
+  if (at === null) throw new HttpError(400, `${name} must be a day (2030-01-31) or an RFC 3339 moment.`);
+  return isDay ? at + daysOn * DAY : at;
 }

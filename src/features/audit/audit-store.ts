@@ -54,12 +54,6 @@ export const auditRecords = store(({ db }) => {
   const selectFiltered = filteredStatements(db);
   const selectOf = db.prepare<[number, number, number], AuditRecord>('acts of account',
     `SELECT ${COLUMNS} FROM audit_records WHERE actor_id = ? AND id > ? ORDER BY id LIMIT ?`);
-  // Each act is found by one step in the index after the one before: there are few acts and many records.
-  const selectActs = db.prepare<[], { act: string }>('kinds of acts', `
-    WITH RECURSIVE known (act) AS (
-      SELECT MIN(act) FROM audit_records
-      UNION ALL SELECT (SELECT MIN(act) FROM audit_records WHERE act > known.act) FROM known WHERE act IS NOT NULL)
-    SELECT act FROM known WHERE act IS NOT NULL`);
   const removeBefore = db.prepare<[number, number]>('remove old audit records', `
     DELETE FROM audit_records WHERE id IN (SELECT id FROM audit_records WHERE at < ? ORDER BY at LIMIT ?)`);
   const countBefore = db.prepare<[number], { n: number }>('count old audit records',
@@ -76,8 +70,6 @@ export const auditRecords = store(({ db }) => {
       selectFiltered(filter).all({ ...NOTHING_ASKED, ...filter, at, id, limit }),
     /** What an account itself did, oldest first. */
     listOf: (accountId: number, after: number, limit: number): AuditRecord[] => selectOf.all(accountId, after, limit),
-    /** Every kind of event that the records hold, for the choice in the filter. */
-    acts: (): string[] => selectActs.all().map(({ act }) => act),
     /** Up to `limit` older than that (unix ms), oldest first; returns how many. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,

@@ -3,7 +3,7 @@ import type { StoreHub } from '../hub/hub.ts';
 import { auditRecords } from './audit-store.ts';
 
 /** Every kind of audit event, `noun.verb`, with what it says. */
-const AUDIT_EVENTS = {
+export const AUDIT_EVENTS = {
   'account.changed': 'An account was given another name, role or state',
   'account.deleted': 'A person deleted their account',
   'account.exported': 'A person downloaded their data',
