@@ -26,9 +26,10 @@ test('everything that a member reads is kept by that browser alone and told unmo
       if (first.status !== 200) notThere.push(template);
       continue;
     }
-    const isAsset = path.startsWith('/assets/');
-    assert.equal(caching, isAsset ? 'public, max-age=31536000, immutable' : 'private, no-cache', template);
-    if (!isAsset) assert.match(first.headers.get('vary') ?? '', /^Cookie, Authorization\b/, template);
+    const isForAll = path.startsWith('/assets/') || path === '/manifest.webmanifest';
+    if (isForAll) assert.match(caching ?? '', /^public, max-age=(?:0, must-revalidate|31536000, immutable)$/, path);
+    else assert.equal(caching, 'private, no-cache', template);
+    if (!isForAll) assert.match(first.headers.get('vary') ?? '', /^Cookie, Authorization\b/, template);
     const again = await ada.get(path, { 'if-none-match': first.headers.get('etag') ?? '' });
     assert.deepEqual([again.status, again.text], [304, ''], template);
   }

@@ -177,11 +177,11 @@ test('keys are not taken from who types, uses a menu, has a dialog open or has s
   await press(ESCAPE);
   assert.equal(await isOpen('details'), false);
   await press('?');
-  assert.equal(await isOpen('#keys'), true);
+  assert.equal(await isOpen('#help'), true);
   await press('j');
   assert.equal(await row(), null);
   await press(ESCAPE);
-  assert.equal(await isOpen('#keys'), false);
+  assert.equal(await isOpen('#help'), false);
 
   await strike({ key: 'о', code: 'KeyJ' });
   assert.equal(await row(), '1', 'by its place where letters are Cyrillic');
@@ -239,11 +239,11 @@ test('new posts are told of, asked for more and more seldom, and only while the 
 test('the time zone is told once, where the hub knows none', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { pages, browser } = await openPages(t);
-  const told = () => pages.sent.filter((line) => line.startsWith('POST /settings/zone'));
+  const told = () => pages.sent.filter((line) => line.startsWith('POST /settings/time-zone'));
 
   pages.answers.knowsZone = false;
   await browser.goto(`${pages.address}/`);
   const zone = await browser.run<string>('return Intl.DateTimeFormat().resolvedOptions().timeZone');
   await waitUntil('it is told', () => told().length === 1);
-  assert.deepEqual(told(), [`POST /settings/zone ${new URLSearchParams({ timeZone: zone })}`]);
+  assert.deepEqual(told(), [`POST /settings/time-zone ${new URLSearchParams({ timeZone: zone })}`]);
 });

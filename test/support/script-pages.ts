@@ -75,13 +75,12 @@ function json(res: ServerResponse, status: number, value: object): void {
 
 function document({ answers, starred, read }: Pages, main: string): string {
   return `<!doctype html><html lang="en"><head><title>Reading</title>
-<script src="/hub.js" integrity="${HASH}" defer></script></head><body data-keys="${answers.keys}">
+<script src="/hub.js" integrity="${HASH}" defer></script></head><body data-keys="${answers.keys}" ${answers.knowsZone ? '' : 'data-zone="unknown"'}>
 <nav aria-label="Main"><a href="/">Unread <span data-count="all">${30 - read.size}<span> unread</span></span></a>
 <a href="/starred">Starred <span data-count="starred" ${starred.size ? '' : 'hidden'}>${starred.size}</span></a></nav>
 <div class="page">${main}</div>
-<div id="failed" popover role="alert">That could not be saved.</div>
-<dialog id="keys" aria-label="Keys"><form method="dialog"><button>Close</button></form></dialog>
-${answers.knowsZone ? '' : '<form id="zone" action="/settings/zone" method="post"><input name="timeZone" type="hidden"></form>'}
+<div id="failed" popover>That could not be saved.</div>
+<dialog id="help" aria-label="Keys"><form method="dialog"><button>Close</button></form></dialog>
 </body></html>`;
 }
 

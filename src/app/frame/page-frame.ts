@@ -8,6 +8,7 @@ import { DEFAULT_PREFERENCES } from '../../platform/http/preferences.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { ADMIN_LISTS } from './admin-lists.ts';
 import { assets } from './assets.ts';
+import { forTheScript } from './for-the-script.ts';
 import { rail } from './rail.ts';
 
 /** The pages for administrators, each with the section that it names. */
@@ -72,6 +73,7 @@ function layout(content: Page, frame: Frame): string {
 <body data-keys="${keys ? 'on' : 'off'}">
 <a class="skip" href="#main">Skip to content</a>
 ${body(content, frame)}
+${frame.viewer && forTheScript(frame.viewer)}
 </body>
 </html>
 `.markup;

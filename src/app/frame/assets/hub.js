@@ -1,11 +1,13 @@
 // The one script, on members' pages. All works without it: it uses the pages' links and forms, and its words stand
 // in the pages. It knows li.row with h3 a, form.seen, form.star; of a post a[rel=up|prev|next], a[data-next-unread];
-// [data-original]; #list[data-view][data-newest], .fresh; [data-count]; dialog#keys; #failed[popover]; form#zone.
+// [data-original]; #list[data-view][data-newest], .fresh; [data-count]; dialog#help; #failed[popover]; body[data-keys][data-zone].
 
 const $ = (selector, within = document) => within.querySelector(selector);
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
 const follow = (selector) => $(selector)?.click();
-const ask = (address) => fetch(address).catch(() => 0);
+const ask = (address, options) => fetch(address, options).catch(() => 0);
+const send = (address, fields) =>
+  ask(address, { method: 'POST', body: new URLSearchParams(fields), headers: { accept: 'application/json' } });
 
 // Read and star without leaving the page.
 
@@ -25,26 +27,21 @@ function paint(form, on) {
   if (row && !isStar(form)) row.dataset.unread = Number(!on);
 }
 
-async function send(form) {
-  const body = new URLSearchParams(new FormData(form));
-  const answer = await fetch(form.action, { method: 'POST', body, headers: { accept: 'application/json' } });
-  if (!answer.ok) throw new Error(answer.status);
-}
-
 /** Shown at once, and taken back where it fails. */
 async function toggle(form) {
   if (form.ariaBusy) return;
   form.ariaBusy = true;
   const wasOn = isOn(form);
-  const sent = send(form);
+  const sent = send(form.action, new FormData(form));
   paint(form, !wasOn);
-  try {
-    await sent;
+  if ((await sent).ok) {
     clearTimeout(refreshing);
     refreshing = setTimeout(refresh, 300);
-  } catch {
+  } else {
     paint(form, wasOn);
-    $('#failed')?.togglePopover(true);
+    const failed = $('#failed');
+    failed.role = 'alert'; // is read aloud when it is shown
+    failed.togglePopover(true);
   }
   form.ariaBusy = null;
 }
@@ -86,7 +83,7 @@ function focusLast() {
   else if (last) focusRow($(`.row:has(form[action="/posts/${last}/read"])`));
 }
 
-// "12 new posts": asked for while the page is looked at, more and more seldom while nothing comes.
+// "12 new posts": asked for while the page is looked at, less often while nothing comes.
 
 const list = $('#list[data-newest]');
 const SOONEST = 60_000;
@@ -152,7 +149,7 @@ function askToMarkRead() {
   button?.focus();
 }
 
-/** Closes what is open or leaves the search; else leads from a post up to its list. */
+/** Closes what is open or leaves the search, else a post for its list. */
 function escape({ target }) {
   const drop = $('details.drop[open]');
   if (drop) {
@@ -162,7 +159,7 @@ function escape({ target }) {
   else if (!$(':popover-open')) follow('a[rel=up]');
 }
 
-/** The space bar scrolls, as ever; at the end of a post it leads to the next unread one. */
+/** Space scrolls as ever; at the end of a post it leads to the next unread one. */
 function nextAtEnd(event) {
   const isAtEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
   if (!isAtEnd || event.shiftKey || event.repeat || event.target.closest('button, summary, audio, video')) return;
@@ -172,13 +169,13 @@ function nextAtEnd(event) {
 const KEYS = {
   j: () => step(1), k: () => step(-1), n: () => step(1), p: () => step(-1), o: () => follow('.row:focus-within h3 a'),
   v: openOriginal, m: () => press('seen'), s: () => press('star'), f: () => press('star'), A: askToMarkRead,
-  '/': () => $('input[name=q]')?.focus(), '?': () => $('#keys')?.showModal(),
+  '/': () => $('input[name=q]')?.focus(), '?': () => $('#help')?.showModal(),
 };
 const PLACES = { u: '/', a: '/all', s: '/starred' };
 
 const isTyping = (target) => target.closest('input:not([type=checkbox], [type=radio]), textarea, select');
 
-/** By what the key says, whatever Caps Lock does, or by its place on a keyboard without Latin letters. */
+/** What the key says whatever Caps Lock does, or its place on a keyboard without Latin letters. */
 function letterOf({ key, code, shiftKey }) {
   const letter = key.length === 1 && key > '\x7f' && code.startsWith('Key') ? code[3] : key;
   return letter.length > 1 ? letter : shiftKey ? letter.toUpperCase() : letter.toLowerCase();
@@ -204,8 +201,6 @@ addEventListener('keydown', (event) => {
 
 // Once: the person's time zone.
 
-const zone = $('#zone');
-if (zone) {
-  zone.elements.timeZone.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  send(zone).catch(() => {});
+if (document.body.dataset.zone === 'unknown') {
+  send('/settings/time-zone', { timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone });
 }

@@ -1,0 +1,31 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+
+const KEYS: [keys: string[], what: string][] = [
+  [['j', 'k'], 'Next post, previous post'],
+  [['o', 'Enter'], 'Open the post'],
+  [['v'], 'Open the original beside it'],
+  [['m'], 'Mark it read or unread'],
+  [['s', 'f'], 'Star it'],
+  [['space'], 'Page down, then the next unread post'],
+  [['A'], 'Mark several posts read'],
+  [['/'], 'Search'],
+  [['g u', 'g a', 'g s'], 'Go to unread, all or starred posts'],
+  [['Esc'], 'Close what is open, or go back to the list'],
+  [['?'], 'Show these keys'],
+];
+
+/** What the script of members' pages (assets/hub.js) shows; without it nothing of this is seen. */
+export function forTheScript({ preferences: { keys } }: Viewer): Html {
+  return html`${keys && html`
+<dialog class="keys" id="help" aria-labelledby="keys">
+<form method="dialog"><h2 id="keys">Keys</h2><button>Close</button></form>
+<dl>${KEYS.map(keyRow)}</dl>
+<p><a href="/settings#preferences">Switch keys off</a></p>
+</dialog>`}
+<p class="failed" id="failed" popover>That could not be saved. Try again.</p>`;
+}
+
+function keyRow([keys, what]: (typeof KEYS)[number]): Html {
+  return html`<div><dt>${keys.map((key) => html`<kbd>${key}</kbd> `)}</dt><dd>${what}</dd></div>`;
+}
