@@ -1,5 +1,6 @@
 #!/bin/sh
-# Usage: run.sh start | dev | test [ARGUMENT...] | test:all | test:slow | test:mutations [WORD...] | bench [NAME...]
+# Usage: run.sh start | dev | test [ARGUMENT...] | test:all | test:slow | test:mutations [WORD...] | bench [NAME...] |
+# screenshots [WORD...]
 # Runs npm start, npm test and the other npm scripts, after installing what is missing. test:all is test, then
 # test:slow: kills, full disks, browsers and booted systems. The last program replaces this shell, so that it receives
 # signals.
@@ -21,7 +22,7 @@ is_roomy() {
 }
 
 case $task in
-  start | dev | test | test:all | test:slow | test:mutations) sh scripts/set-up.sh ;;
+  start | dev | test | test:all | test:slow | test:mutations | screenshots) sh scripts/set-up.sh ;;
   bench) sh scripts/set-up.sh test/bench ;;
   --help) usage && exit 0 ;;
   *) usage >&2 && exit 2 ;;
@@ -35,6 +36,7 @@ case $task in
   dev) exec "$node" src/bin/start.ts --watch "$@" ;;
   bench) exec "$node" test/bench/run-bench.ts "$@" ;;
   test:mutations) exec "$node" test/mutations/run-mutations.ts "$@" ;;
+  screenshots) SCREENSHOTS="$*" exec "$node" --test test/screenshots.ts ;;
 esac
 
 # Cache compiled modules: otherwise each of the 200 test files would compile the whole hub again.

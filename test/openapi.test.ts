@@ -122,7 +122,10 @@ test('metrics are for everybody, or for who has the token of their own', () => {
 });
 
 /** What only forms and pages read. */
-const OF_PAGES = ['count', 'days', 'draft', 'kept', 'next', 'said', 'session', 'undo'];
+const OF_PAGES = [
+  'count', 'days', 'density', 'draft', 'kept', 'keys', 'marksOpened', 'next', 'said', 'session', 'textSize', 'timeZone',
+  'undo',
+];
 
 /** Of an item of JSON Feed, whose own specification describes it. */
 const OF_ITEMS = 'src/features/webhooks/read-event.ts';

@@ -234,6 +234,6 @@ test('a page whose session has ended meanwhile answers as to somebody who is sig
 
   assert.equal(status, 401);
   assert.match(text, /<html/);
-  assert.match(text, /href="\/sign-in/);
+  assert.match(text, /action="\/sign-in"/);
   assert.ok(!text.includes('A secret place'));
 });

@@ -98,9 +98,9 @@ test('the settings page shows sessions and ends one, or all others', async (t) =
 
   const refused = await bob.form('/settings/sessions', { session: id, currentPassword: 'not the password' });
   assert.equal(refused.status, 403);
-  assert.match(refused.text, /role="alert"><p>The current password is wrong/);
+  assert.match(refused.text, /role="alert">The current password is wrong/);
   const done = await bob.form('/settings/sessions', { session: id, currentPassword: hub.password });
-  assert.deepEqual([done.status, done.headers.get('location')], [303, '/settings#sessions']);
+  assert.deepEqual([done.status, done.headers.get('location')], [303, '/settings?said=sessions-ended#sessions']);
   assert.equal((await second.get('/api/account')).status, 401);
   assert.equal((await third.get('/api/account')).status, 200);
   await bob.form('/settings/sessions', { session: 'others', currentPassword: hub.password });

@@ -1,6 +1,7 @@
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
+import { DENSITIES, TEXT_SIZES } from '../platform/http/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-queue.ts';
 
 /** A schema as in JSON Schema 2020-12. */
@@ -103,6 +104,9 @@ export const SCHEMAS: Record<string, Schema> = {
   HistoryEntry: object({ postId: id, title: text, source: titled, readAt: time }),
   AccountExport: object({
     exportedAt: time, account: named('Account'),
+    preferences: object({
+      timeZone: orNull(text), density: choice(DENSITIES), textSize: choice(TEXT_SIZES), keys: flag, marksOpened: flag,
+    }),
     sessions: array(object(session)), signInNetworks: array(object({ network: text, lastUsedAt: time })),
     tokens: array(named('Token')), invitations: array(named('Invitation')),
     sources: array(named('Source')), posts: array(named('Post')),

@@ -7,8 +7,8 @@ import { text, type Reply } from '../../platform/http/reply.ts';
 import { route, type Route } from '../../platform/http/router.ts';
 
 const FOLDER = join(import.meta.dirname, 'assets');
-const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };
 const FOR_NOW = { 'cache-control': 'public, max-age=0, must-revalidate' };
+const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };
 
 /** Files that are the same in every hub. */
 const FILES = ['icon.svg', 'icon-180.png', 'icon-192.png', 'icon-512.png', 'icon-maskable.png'] as const;
@@ -44,7 +44,7 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
     return made;
   }
 
-  /** At an older address, of a page from before, it is given out but not to be kept. */
+  /** At an older address, of a page from before, it is given out but not for ever. */
   const show = (asked: string): Reply => {
     const { css, path } = current();
     return text(css, 'text/css; charset=utf-8', asked === path ? FOR_EVER : FOR_NOW);

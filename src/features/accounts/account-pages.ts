@@ -1,18 +1,23 @@
 import { DAY, isoTime } from '../../platform/clock.ts';
 import { readForm } from '../../platform/http/body.ts';
-import { pathId } from '../../platform/http/input.ts';
-import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { createInput, pathId } from '../../platform/http/input.ts';
+import { DENSITIES, TEXT_SIZES, type Preferences } from '../../platform/http/preferences.ts';
+import { HttpError, invalid, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import { isTimeZone, timesOf } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
+import { saying } from '../hub/said.ts';
 import { deleteSession } from './account-routes.ts';
 import {
-  invitationGonePage, joinPage, newPasswordPage, passwordLinkGonePage, settingsPage, type SentForm,
+  invitationGonePage, joinPage, newPasswordPage, passwordLinkGonePage,
 } from './account-views.ts';
 import { endedSession, sessionCookie } from './authenticate.ts';
 import { changeAccount, endSessions, makeToken, ownAccount } from './change-account.ts';
 import { apiTokens, sessions } from './credential-store.ts';
 import { accountOfLink, choosePassword } from './govern-account.ts';
 import { findInvitation, joinHub } from './join-hub.ts';
+import { preferences } from './preferences-store.ts';
+import { settingsPage, type SentForm } from './settings-views.ts';
 import { hasCookie, localPath, signInPage } from './sign-in-pages.ts';
 import { signIn, type SignedIn } from './sign-in.ts';
 
@@ -65,7 +70,7 @@ export async function submitSignIn(hub: Hub, req: HubRequest): Promise<Reply> {
 }
 
 export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
-  return seeOther('/', deleteSession(hub, req).headers);
+  return seeOther(saying('/', 'signed-out'), deleteSession(hub, req).headers);
 }
 
 /** Leads whom `act` signs in to a page; `refused` shows the form again, with what was typed and what is wrong. */
@@ -89,7 +94,8 @@ export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentFor
   const account = ownAccount(hub, viewer);
   const own = { tokens: apiTokens(hub).listOf(viewer.id), sessions: sessions(hub).listOf(viewer.id) };
   const current = viewer.via === 'session' ? viewer.credentialId : 0;
-  const shown = settingsPage({ account, ...own, current, now: hub.clock(), sent });
+  const who = { account, preferences: viewer.preferences, current };
+  const shown = settingsPage({ ...who, ...own, now: hub.clock(), times: timesOf(hub, viewer), sent });
   return page(shown, sent?.problem?.status, sent?.problem?.headers);
 }
 
@@ -104,7 +110,14 @@ export function submitPassword(hub: Hub, req: MemberRequest): Promise<Reply> {
 
 async function change(hub: Hub, req: MemberRequest, values: Record<string, unknown>): Promise<Reply> {
   await changeAccount(hub, values, req);
-  return seeOther('/settings');
+  return seeOther(saying('/settings', values['newPassword'] === undefined ? 'name-saved' : 'password-changed'));
+}
+
+export function submitPreferences(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return answerForm(hub, req, 'preferences', async (values) => {
+    preferences(hub).set(req.viewer.id, readPreferences(values));
+    return seeOther(saying('/settings', 'preferences-saved'));
+  });
 }
 
 export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -116,12 +129,32 @@ export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
   });
 }
 
+/** The script's, once: what the browser knows. */
+export async function submitZone(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { timeZone = '' } = await readForm(req);
+  if (!isTimeZone(timeZone || 'none')) throw invalid([{ pointer: '/timeZone', detail: 'timeZone is not known here.' }]);
+  preferences(hub).set(req.viewer.id, { ...req.viewer.preferences, timeZone });
+  return req.headers.accept?.includes('json') ? noContent() : seeOther('/settings');
+}
+
+/** What a form says: 422 for what is none of the choices. */
+function readPreferences(values: Record<string, unknown>): Preferences {
+  const input = createInput(values);
+  const density = input.optionalChoice('density', DENSITIES) ?? 'comfortable';
+  const textSize = input.optionalChoice('textSize', TEXT_SIZES) ?? 'normal';
+  const timeZone = input.optionalText('timeZone', { max: 100 }) || null;
+  if (timeZone !== null && !isTimeZone(timeZone)) input.refuse('timeZone', 'is not known here.');
+  input.done();
+  return { density, textSize, timeZone, keys: values['keys'] === '1', marksOpened: values['marksOpened'] === '1' };
+}
+
 /** The form's button names one session, or `others`. */
 export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'sessions', async (values) => {
     const id = values['session'] === 'others' ? undefined : pathId({ id: values['session'] ?? '' });
     await endSessions(hub, values, req, id);
-    return seeOther('/settings#sessions', id === req.viewer.credentialId ? endedSession(hub) : {});
+    const said = saying('/settings#sessions', id === undefined ? 'others-ended' : 'sessions-ended');
+    return seeOther(said, id === req.viewer.credentialId ? endedSession(hub) : {});
   });
 }
 

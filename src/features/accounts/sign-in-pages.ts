@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { cookieName, readCookie } from '../../platform/http/headers.ts';
+import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html } from '../../platform/http/html.ts';
-import { formProblem, page, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
+import { page, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { Hub } from '../hub/hub.ts';
 import { SESSION_COOKIE } from './authenticate.ts';
 
@@ -40,16 +41,18 @@ export function signInPage({ next, isEnded, values = {}, problem, note }: SignIn
   <h1>${isEnded ? 'Your session has ended' : 'Sign in'}</h1>
   ${isEnded && html`<p class="lead">Sign in again to continue where you left off.</p>`}
   ${note && html`<div class="done" role="status"><p>${note}</p></div>`}
-  ${problem && formProblem(problem)}
   <form method="post" action="/sign-in" class="stack">
     <input type="hidden" name="next" value="${next}">
     <label>Name
       <input name="username" value="${values['username']}" required autocomplete="username" autocapitalize="none"
-        spellcheck="false" autofocus></label>
+        spellcheck="false" ${faulty(problem, 'username', { isFirst: true })}>${faultOf(problem, 'username')}</label>
     <label>Password
-      <input name="password" type="password" required autocomplete="current-password"></label>
+      <input name="password" type="password" required autocomplete="current-password"
+        ${faulty(problem, 'password', { whole: true })}>${faultOf(problem, 'password', { whole: true })}</label>
     <button>Sign in</button>
+    <p class="hint">Accounts are by invitation. Lost your password? Ask an administrator for a new link, or
+      <a href="/public">read without signing in</a>.</p>
   </form>
 </section>`;
-  return { title: isEnded ? 'Your session has ended' : 'Sign in', main, section: 'sign-in' };
+  return { title: isEnded ? 'Your session has ended' : 'Sign in', main, shape: 'door' };
 }

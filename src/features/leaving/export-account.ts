@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { isoTime } from '../../platform/clock.ts';
 import { inBatches } from '../../platform/db/batched-writes.ts';
+import type { Preferences } from '../../platform/http/preferences.ts';
 import { inChunks } from '../../platform/http/reply.ts';
 import { sessionJson, tokenJson } from '../accounts/account-routes.ts';
 import { accountJson, invitations, type Account } from '../accounts/account-store.ts';
@@ -53,11 +54,12 @@ const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = 
 export function exportAccount(hub: Hub, by: By): Readable {
   const account = ownAccount(hub, by.viewer);
   audit(hub, 'account.exported', by);
-  return inChunks(written(hub, account));
+  return inChunks(written(hub, account, by.viewer.preferences));
 }
 
-function* written(hub: Hub, account: Account): Generator<string> {
-  yield JSON.stringify({ exportedAt: isoTime(hub.clock()), account: accountJson(account) }).slice(0, -1);
+function* written(hub: Hub, account: Account, preferences: Preferences): Generator<string> {
+  const head = { exportedAt: isoTime(hub.clock()), account: accountJson(account), preferences };
+  yield JSON.stringify(head).slice(0, -1);
   for (const [name, part] of Object.entries(PARTS)) {
     yield `,\n${JSON.stringify(name)}:[`;
     let separator = '\n';

@@ -82,5 +82,5 @@ function goodbyePage(): Page {
   <p class="lead">You are signed out everywhere. The hub is removing the rest of your personal data.</p>
   <p><a class="button" href="/">Newest posts</a></p>
 </section>`;
-  return { title: 'Account deleted', main };
+  return { title: 'Account deleted', main, shape: 'door' };
 }

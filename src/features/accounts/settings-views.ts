@@ -1,0 +1,207 @@
+import { faultOf, faulty } from '../../platform/http/form-faults.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import { DENSITIES, TEXT_SIZES, type Preferences } from '../../platform/http/preferences.ts';
+import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
+import type { Account } from './account-store.ts';
+import { passwordField } from './account-views.ts';
+import type { ApiToken, Session } from './credential-store.ts';
+import { PASSWORD_MIN } from './passwords.ts';
+
+/** The form that was sent last, and what is wrong with it or came of it. */
+export type SentForm = {
+  form: 'preferences' | 'name' | 'password' | 'token' | 'sessions';
+  problem?: HttpError;
+  newToken?: string;
+};
+
+/** `current`: the id of the session that asks. */
+type Settings = {
+  account: Account;
+  preferences: Preferences;
+  tokens: ApiToken[];
+  sessions: Session[];
+  current: number;
+  now: number;
+  times: Times;
+  sent?: SentForm | undefined;
+};
+
+const ABOUT_DATA = 'One JSON file with everything the hub keeps about you: sources, posts, drafts, follows, reading ' +
+  'history, notifications, preferences, sessions, names of tokens, and your part of the audit log.';
+
+/** Everything about one's own account, and how one wants pages to be. */
+export function settingsPage(settings: Settings): Page {
+  const { account, tokens, sessions, current, now, times, sent } = settings;
+  const problemOf = (form: SentForm['form']): HttpError | undefined => (sent?.form === form ? sent.problem : undefined);
+  const bar = html`<h1>Settings</h1>`;
+  const main = html`
+${sent?.newToken !== undefined && newTokenNote(sent.newToken)}
+<p class="meta"><span>Signed in as <b>${account.username}</b></span>
+  <span>${account.role === 'admin' ? 'administrator' : 'member'}</span>
+  <span>joined ${showTime(times, account.createdAt)}</span></p>
+<div class="sections">
+${readingSection(settings.preferences, problemOf('preferences'))}
+${nameSection(account, problemOf('name'))}
+${passwordSection(account, problemOf('password'))}
+${sessionSection(sessions, { current, times }, problemOf('sessions'))}
+${tokenSection(tokens, { now, times }, problemOf('token'))}
+${section('data', 'Your data', ABOUT_DATA, html`
+  <div class="actions"><a class="button" href="/api/account/export">Download your data</a>
+    <a href="/history">Reading history</a> <a class="quiet" href="/settings/delete">Delete account</a></div>`)}
+</div>`;
+  return { title: 'Settings', bar, main, section: 'settings' };
+}
+
+/** Where the eye is: it will not be seen again. */
+function newTokenNote(token: string): Html {
+  return html`
+<div class="done" role="status" tabindex="-1" autofocus>
+  <p><strong>The new token is shown only once.</strong> Copy it now:</p>
+  <p><code class="secret">${token}</code></p></div>`;
+}
+
+function section(id: string, heading: string, about: string, body: Html): Html {
+  return html`
+<section id="${id}">
+  <div class="said-of"><h2>${heading}</h2><p class="hint">${about}</p></div>
+  <div class="body">${body}</div>
+</section>`;
+}
+
+const WORDS: Record<string, string> = {
+  comfortable: 'Comfortable: title and a line of the text', compact: 'Compact: titles alone, more of them',
+  normal: 'Normal', large: 'Large', larger: 'Larger',
+};
+
+function readingSection(preferences: Preferences, problem: HttpError | undefined): Html {
+  const { density, textSize, keys, marksOpened } = preferences;
+  return section('reading', 'Reading', 'How pages are for you, on every device.', html`
+  <form method="post" action="/settings/preferences" class="stack">
+    ${problem?.errors.length === 0 && formProblem(problem)}
+    ${choices('Lists', 'density', DENSITIES, density)}
+    ${choices('Size of text', 'textSize', TEXT_SIZES, textSize)}
+    <label>Time zone
+      <select name="timeZone" ${faulty(problem, 'timeZone')}>${zoneOptions(preferences.timeZone)}</select>
+      ${faultOf(problem, 'timeZone')}</label>
+    ${tick('marksOpened', 'Opening a post marks it as read', marksOpened)}
+    ${tick('keys', 'Single keys do something (press ? in a list to see which)', keys)}
+    <button>Save</button>
+  </form>`);
+}
+
+function choices(legend: string, name: string, values: readonly string[], chosen: string): Html {
+  const choice = (value: string): Html => html`
+    <label class="check"><input type="radio" name="${name}" value="${value}" ${value === chosen && html`checked`}>
+      ${WORDS[value]}</label>`;
+  return html`<fieldset class="choices"><legend>${legend}</legend>${values.map(choice)}</fieldset>`;
+}
+
+function tick(name: string, label: string, isOn: boolean): Html {
+  return html`<label class="check"><input type="checkbox" name="${name}" value="1" ${isOn && html`checked`}>
+      ${label}</label>`;
+}
+
+/** All zones by region; the first choice is left to the browser, which the script asks once. */
+function zoneOptions(chosen: string | null): Html {
+  const own = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const option = (zone: string): Html =>
+    html`<option ${zone === chosen && html`selected`} value="${zone}">${placeIn(zone)}</option>`;
+  const regions = [...Map.groupBy(['UTC', ...Intl.supportedValuesOf('timeZone')], regionOf)];
+  return html`<option value="">As the browser tells; until then ${own}</option>
+${regions.map(([region, zones]) => html`<optgroup label="${region}">${[...new Set(zones)].map(option)}</optgroup>`)}`;
+}
+
+function regionOf(zone: string): string {
+  return zone.includes('/') ? zone.slice(0, zone.indexOf('/')) : 'World';
+}
+
+function placeIn(zone: string): string {
+  return zone.slice(zone.indexOf('/') + 1).replaceAll('_', ' ').replaceAll('/', ', ');
+}
+
+function nameSection({ displayName }: Account, problem: HttpError | undefined): Html {
+  return section('name', 'Name', 'How other members see you.', html`
+  <form method="post" action="/settings/name" class="stack">
+    ${problem?.errors.length === 0 && formProblem(problem)}
+    <label>Display name
+      <input name="displayName" value="${displayName}" required maxlength="80" autocomplete="name"
+        ${faulty(problem, 'displayName')}>${faultOf(problem, 'displayName')}</label>
+    <button>Save</button>
+  </form>`);
+}
+
+function passwordSection({ username }: Account, problem: HttpError | undefined): Html {
+  return section('password', 'Password', 'You are signed out everywhere else; API tokens keep working.', html`
+  <form method="post" action="/settings/password" class="stack">
+    ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
+    <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
+      aria-label="Sign-in name">
+    ${passwordField(problem, 'Current password')}
+    <label>New password
+      <input name="newPassword" type="password" required minlength="${PASSWORD_MIN}" autocomplete="new-password"
+        ${faulty(problem, 'newPassword')}>${faultOf(problem, 'newPassword')}
+      <small>At least ${PASSWORD_MIN} characters.</small></label>
+    <button>Change password</button>
+  </form>`);
+}
+
+type Now = { current: number; times: Times };
+
+function sessionSection(sessions: Session[], now: Now, problem: HttpError | undefined): Html {
+  const others = sessions.filter(({ id }) => id !== now.current);
+  const own = sessions.find(({ id }) => id === now.current);
+  return section('sessions', 'Sessions', 'Where you are signed in.', html`
+  <form method="post" action="/settings/sessions" class="stack">
+    ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
+    <ul class="items">${own && sessionItem(own, true, now)}
+      ${others.map((session) => sessionItem(session, false, now))}</ul>
+    ${others.length > 0 && html`
+    ${passwordField(problem)}
+    <button name="session" value="others" class="secondary">Sign out everywhere else</button>`}
+  </form>`);
+}
+
+function sessionItem({ id, createdAt, seenAt, address }: Session, isCurrent: boolean, { times }: Now): Html {
+  return html`
+  <li><div><p class="title">${isCurrent ? 'This browser' : 'Another browser or app'}</p>
+    <p class="meta"><span>signed in ${showTime(times, createdAt)}</span>
+      <span>last used ${showTime(times, seenAt ?? createdAt)}</span>
+      ${address && html`<span>from ${address}</span>`}</p></div>
+    ${!isCurrent && html`
+    <button name="session" value="${id}" class="link" aria-label="End session ${id}">End</button>`}</li>`;
+}
+
+function tokenSection(tokens: ApiToken[], now: { now: number; times: Times }, problem: HttpError | undefined): Html {
+  const about = 'For programs that do something in your name. Each is shown once, when it is made.';
+  return section('tokens', 'API tokens', about, html`
+  ${tokens.length > 0 && html`<ul class="items">${tokens.map((token) => tokenItem(token, now))}</ul>`}
+  <form method="post" action="/settings/tokens" class="stack">
+    ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
+    <label>Name of the new token, for example the program that will use it
+      <input name="name" required maxlength="80" autocomplete="off" ${faulty(problem, 'name')}>
+      ${faultOf(problem, 'name')}</label>
+    <label>What it may do
+      <select name="scope"><option value="read">read</option>
+        <option value="write" selected>read and write, as a member</option>
+        <option value="admin">everything, including administration if you are an administrator</option></select></label>
+    <label>Expires
+      <select name="days"><option value="">never</option><option value="30">in 30 days</option>
+        <option value="90" selected>in 90 days</option><option value="365">in a year</option></select></label>
+    ${passwordField(problem)}
+    <button>Create token</button>
+  </form>`);
+}
+
+function tokenItem(
+  { id, name, scope, createdAt, expiresAt, seenAt }: ApiToken, { now, times }: { now: number; times: Times },
+): Html {
+  return html`
+  <li><div><p class="title">${name} <span class="tag">${scope}</span></p>
+    <p class="meta"><span>created ${showTime(times, createdAt)}</span>
+      <span>${seenAt === null ? 'never used' : html`last used ${showTime(times, seenAt)}`}</span>
+      <span>${expiresAt === null ? 'never expires'
+    : html`${expiresAt <= now ? 'expired' : 'expires'} ${showTime(times, expiresAt)}`}</span></p></div>
+    <form method="post" action="/settings/tokens/${id}/revoke">
+      <button class="link" aria-label="Revoke ${name}">Revoke</button></form></li>`;
+}
