@@ -63,7 +63,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /settings', 'member', 'Page: account settings', accountPages.showSettings),
   at('POST /settings/name', 'member', 'Form: change the display name', accountPages.submitName),
   at('POST /settings/preferences', 'member', 'Form: how pages are to be', accountPages.submitPreferences),
-  at('POST /settings/zone', 'member', 'Form: the time zone of the browser', accountPages.submitZone),
+  at('POST /settings/time-zone', 'member', 'Form: the time zone of the browser', accountPages.submitZone),
   at('POST /settings/password', 'member', 'Form: change the password', accountPages.submitPassword),
   at('GET /api/sessions', 'member', 'Your sessions: made, last used, address', accounts.listSessions),
   at('DELETE /api/sessions', 'member', 'End all your other sessions', accounts.deleteOtherSessions),

@@ -56,7 +56,8 @@ test('a person changes name and password, makes and revokes a token, and signs o
   await submit(browser, { currentPassword: 'not the password', newPassword: 'a new long password' }, change);
   assert.match(await browser.text('[role=alert]'), /current password is wrong/);
   await submit(browser, { currentPassword: hub.password, newPassword: 'a new long password' }, change);
-  assert.equal(await path(browser), '/settings');
+  assert.equal(await path(browser), '/settings?said=password-changed');
+  assert.match(await browser.text('[role=status]'), /Your password was changed/);
   const again = createClient(hub.address);
   assert.equal((await again.post('/api/session', { username: 'bob', password: 'a new long password' })).status, 200);
 });

@@ -51,7 +51,7 @@ ${content.main}`;
 /** A whole HTML document around the page's own part. Nothing from elsewhere. */
 function layout(content: Page, frame: Frame): string {
   const { hub, look } = frame;
-  const { density, textSize, keys } = frame.viewer?.preferences ?? DEFAULT_PREFERENCES;
+  const { density, textSize, keys, timeZone } = frame.viewer?.preferences ?? DEFAULT_PREFERENCES;
   const { stylesheet, path, script } = assets(hub);
   return html`<!doctype html>
 <html lang="en" data-density="${density}" data-text="${textSize}">
@@ -70,7 +70,7 @@ function layout(content: Page, frame: Frame): string {
   ${frame.viewer && html`<script src="${script.path}" integrity="${script.hash}" defer></script>`}
   ${(content.alternates ?? []).map(alternateLink)}
 </head>
-<body data-keys="${keys ? 'on' : 'off'}">
+<body data-keys="${keys ? 'on' : 'off'}" ${frame.viewer && timeZone === null && html`data-zone="unknown"`}>
 <a class="skip" href="#main">Skip to content</a>
 ${body(content, frame)}
 ${frame.viewer && forTheScript(frame.viewer)}

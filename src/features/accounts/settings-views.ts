@@ -76,7 +76,7 @@ const WORDS: Record<string, string> = {
 
 function readingSection(preferences: Preferences, problem: HttpError | undefined): Html {
   const { density, textSize, keys, marksOpened } = preferences;
-  return section('reading', 'Reading', 'How pages are for you, on every device.', html`
+  return section('preferences', 'Reading', 'How pages are for you, on every device.', html`
   <form method="post" action="/settings/preferences" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
     ${choices('Lists', 'density', DENSITIES, density)}
