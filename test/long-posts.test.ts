@@ -1,20 +1,24 @@
 // Protects everybody else from one member's long posts and large feeds: they are read in steps, or by the worker.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { readJson } from '../src/platform/http/body.ts';
 import { sanitizeHtml, sanitizingHtml } from '../src/platform/markup/sanitize-html.ts';
 import { inSteps } from '../src/platform/markup/in-steps.ts';
 import { plainText, readingText } from '../src/platform/markup/plain-text.ts';
+import { takeBeginning } from '../src/features/feeds/parse-beginning.ts';
 import { inTurn } from '../src/features/posts/ingest-posts.ts';
 import { readingTerms, searchTerms } from '../src/features/posts/search-words.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
 import { hubWithOwnPosts } from './support/own-posts.ts';
-import { startOrigin } from './support/origin.ts';
+import { reply, startOrigin } from './support/origin.ts';
 import { randomMarkup } from './support/random-markup.ts';
 
+const MIB = 1024 * 1024;
 const LONG = '<p>some <b>bold</b> text</p>'.repeat(400_000 / 28);
 
 /** How often others have a turn while the work goes on. */
@@ -173,6 +177,55 @@ test('a large feed is recognised by its beginning, and the worker reads it at on
   assert.equal(count(), 100 + 151 + 100 + 100);
   const { items: sources } = (await ada.get('/api/sources')).json<{ items: { title: string }[] }>();
   assert.deepEqual(sources.map(({ title }) => title), ['Of “RSS”', 'Of many', 'Of JSON', 'Of JSON']);
+});
+
+test('of a large feed web receives and unpacks no more than tells what it is', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const feed = Buffer.from(rss('Large', [{ guid: 'a', content: 'x'.repeat(200_000) }]).replace('</channel></rss>', ''));
+  const gzip = { 'content-encoding': 'gzip' };
+  const damaged = gzipSync(Buffer.concat([feed, randomBytes(2 * MIB)]));
+  damaged.fill(0, damaged.length - MIB);
+  const isOver = Promise.withResolvers<void>();
+  const origin = await startOrigin(t, {
+    '/unpacks-to-50-MiB': reply(200, gzip, gzipSync(Buffer.concat([feed, Buffer.alloc(50 * MIB)]))),
+    '/damaged': reply(200, gzip, damaged),
+    '/endless': (_request, response) => {
+      response.writeHead(200).write(feed);
+      response.on('close', isOver.resolve);
+    },
+  });
+
+  for (const path of ['/unpacks-to-50-MiB', '/damaged', '/endless']) {
+    const added = await ada.post('/api/sources', { kind: 'feed', url: origin.url + path });
+    assert.equal(added.json<{ title?: string }>().title, 'Large', `${path}: ${added.text}`);
+  }
+  await isOver.promise;
+});
+
+test('what must be gone through is not kept, and no more is gone through than must be', () => {
+  const rest = 'x'.repeat(10 * MIB);
+  const taken = (document: string, pieceLength = 65_536) => {
+    const beginning = takeBeginning();
+    const bytes = Buffer.from(document);
+    let at = 0;
+    while (at < bytes.length && beginning.take(bytes.subarray(at, at + pieceLength))) at += pieceLength;
+    return { gone: Math.min(at + pieceLength, bytes.length), kept: beginning.bytes().length, hasMembers: beginning.hasMembers() };
+  };
+  const [BEGUN, ALL] = [3 * 65_536, 10 * MIB];
+
+  assert.equal(taken(`<rss><channel>${rest}`).gone, BEGUN);
+  assert.equal(taken(`<?xml version="1.0"?><a:feed xmlns:a="x">${rest}`).gone, BEGUN);
+  assert.deepEqual(taken(`{"version":"1","items":["${rest}`), { gone: BEGUN, kept: BEGUN, hasMembers: true });
+  for (const pieceLength of [65_536, 4_093, 9]) { // a name may be parted
+    const sorted = taken(`{"items":["${rest.slice(0, MIB)}"],"version":"1"}`, pieceLength);
+    assert.ok(sorted.hasMembers && sorted.gone > MIB && sorted.kept < MIB * 0.6, String(pieceLength));
+  }
+  for (const other of ['<x>', '<!doctype html><rss>', '{"version":"1"', '', '"items""version"']) {
+    const { gone, kept } = taken(other + rest);
+    assert.ok(gone >= ALL && kept < MIB * 0.6, other);
+  }
+  assert.deepEqual(taken(`<rss>${rest.slice(0, 100_000)}`), { gone: 100_005, kept: 100_005, hasMembers: false });
 });
 
 test('the posts of a large feed are stored in steps between which others write, once each and in their order', async (t) => {

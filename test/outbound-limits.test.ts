@@ -258,3 +258,51 @@ test('a large body waits for its turn, as it comes or unpacked, and the wait doe
   const never = { bytes: MIB, turn: () => Promise.reject(new OutboundError('aborted', 'over')) };
   assert.equal((await failure(fetch({ url: `${origin.url}/large`, maxBytes: 4 * MIB, large: never }))).message, 'over');
 });
+
+test('whoever wants no more of a body gets no more: the rest is neither unpacked nor received', async (t) => {
+  const noise = Buffer.from(Array.from({ length: 200_000 }, (_, n) => `${n} `).join(''));
+  for (const [coding, pack] of CODINGS) {
+    const packed = pack(Buffer.concat([noise, Buffer.alloc(4 * MIB)]));
+    const isDone = Promise.withResolvers<void>();
+    const origin = await startOrigin(t, (_request, response) => {
+      response.writeHead(200, { 'content-encoding': coding }).write(packed.subarray(0, -1)); // and never ends
+      response.on('close', isDone.resolve);
+    });
+    let taken = 0;
+    const take = (piece: Buffer) => (taken += piece.length) < 100_000;
+
+    assert.equal((await fetchWith()({ url: origin.url, maxBytes: 2 * MIB, take })).body.length, 0, coding);
+    assert.ok(taken >= 100_000 && taken < 200_000, `${coding}: ${taken} bytes`);
+    await isDone.promise;
+  }
+});
+
+test('what is taken piece by piece is the whole body, within the same limits', async (t) => {
+  const body = Buffer.from('<item>text</item>'.repeat(50_000));
+  for (const [coding, pack] of CODINGS) {
+    const origin = await startOrigin(t, reply(200, { 'content-encoding': coding }, pack(body)));
+    const pieces: Buffer[] = [];
+    const take = (piece: Buffer) => pieces.push(piece) > 0;
+    await fetchWith()({ url: origin.url, maxBytes: body.length, take });
+    assert.deepEqual(Buffer.concat(pieces), body, coding);
+    assert.equal((await failure(fetchWith()({ url: origin.url, maxBytes: body.length - 1, take }))).reason, 'too-large');
+  }
+});
+
+test('packed answers that come byte by byte, in several parts or with zeros behind, are unpacked', async (t) => {
+  const body = Buffer.from('some text of a feed');
+  for (const [coding, pack] of CODINGS.slice(0, -2)) {
+    const packed = pack(body);
+    const origin = await startOrigin(t, async (_request, response) => {
+      response.writeHead(200, { 'content-encoding': coding });
+      for (const byte of packed) await new Promise((resolve) => response.write(Buffer.of(byte), resolve));
+      response.end();
+    });
+    assert.deepEqual((await fetchWith()({ url: origin.url, maxBytes: MIB })).body, body, coding);
+  }
+  const gzip = { 'content-encoding': 'gzip' };
+  const twice = await startOrigin(t, reply(200, gzip, Buffer.concat([zlib.gzipSync(body), zlib.gzipSync(body)])));
+  assert.equal((await fetchWith()({ url: twice.url, maxBytes: MIB })).body.toString(), `${body}${body}`);
+  const behind = await startOrigin(t, reply(200, gzip, Buffer.concat([zlib.gzipSync(body), Buffer.alloc(MIB / 2)])));
+  assert.deepEqual((await fetchWith()({ url: behind.url, maxBytes: MIB })).body, body);
+});

@@ -803,8 +803,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'an answer is limited as it unpacks',
     file: 'src/platform/net/outbound-exchange.ts',
-    from: 'promisify(zlib.gunzip)(packed, { maxOutputLength: maxBytes })',
-    to: 'promisify(zlib.gunzip)(packed, {})',
+    from: '    if (size > maxBytes) throw tooLargeError(hop);\n',
+    to: '',
     test: 'test/outbound-limits.test.ts',
     name: 'each packing is unpacked, and limited both packed and unpacked',
   },
@@ -2161,10 +2161,18 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'web leaves the posts of a large feed to the worker',
     file: 'src/features/feeds/fetch-feed.ts',
-    from: 'const isPartial = recognise && response.body.length > LARGE; // and to hash the whole would take too long',
+    from: 'const isPartial = beginning?.isLarge() ?? false;',
     to: 'const isPartial = false;',
     test: 'test/long-posts.test.ts',
     name: 'a large feed is recognised by its beginning, and the worker reads it at once',
+  },
+  {
+    promise: 'of a large feed web unpacks no more than its beginning',
+    file: 'src/features/feeds/parse-beginning.ts',
+    from: "return kind === 'other' || (kind === 'json' && missing.size > 0);",
+    to: 'return true;',
+    test: 'test/long-posts.test.ts',
+    name: 'of a large feed web receives and unpacks no more than tells what it is',
   },
   {
     promise: 'whoever is told to wait for one limit has used up no other',

@@ -2,19 +2,17 @@ import { createHash } from 'node:crypto';
 import { DAY, SECOND } from '../../platform/clock.ts';
 import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
-import type { LargeBody } from '../../platform/net/outbound-exchange.ts';
+import type { LargeBody, TakeBody } from '../../platform/net/outbound-exchange.ts';
 import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { Validators } from '../sources/sync-state-store.ts';
 import { leadsHere } from './own-address.ts';
-import { LARGE, parseBeginning } from './parse-beginning.ts';
+import { PAGE_BYTES, parseBeginning, takeBeginning } from './parse-beginning.ts';
 import { findFeedLinks, isHtmlPage, parseFeed } from './parse-feed.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
-/** Of a web page, whose feeds are named at its beginning. */
-const PAGE_BYTES = 512 * 1024;
 const VALIDATOR_MAX = 1_000; // characters
 const DEFAULT_RETRY_AFTER = 60 * SECOND;
 const ACCEPT = 'application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, ' +
@@ -58,26 +56,28 @@ type Within = {
 export async function fetchFeed(
   hub: Hub, url: string, validators: Validators, { discover, recognise = false, ...within }: FetchOptions,
 ): Promise<FetchedFeed> {
-  const response = await request(hub, url, validators, within);
+  const beginning = recognise ? takeBeginning() : null;
+  const response = await request(hub, url, validators, within, beginning?.take);
   const { headers } = response;
+  const body = beginning?.bytes() ?? response.body;
   const askedFor = freshnessMs(headers, hub.clock()) ?? 0;
   // Without validators nobody asked whether anything changed, and 304 answers nothing.
   const isConditional = validators.etag !== null || validators.lastModified !== null;
   const stays = permanentAddress(url, response, within);
   if (response.status === 304 && isConditional) return { feed: null, url: stays, validators, askedFor };
   requireSuccess(response, hub.clock(), within);
-  const isPartial = recognise && response.body.length > LARGE; // and to hash the whole would take too long
-  const bodyHash = isPartial ? null : createHash('sha256').update(response.body).digest('hex');
+  const isPartial = beginning?.isLarge() ?? false;
+  const bodyHash = isPartial ? null : createHash('sha256').update(body).digest('hex');
   const isKnown = bodyHash !== null && bodyHash === validators.bodyHash;
   const fresh = { etag: usable(headers.etag), lastModified: usable(headers['last-modified']), bodyHash };
   if (isKnown) return { feed: null, url: stays, validators: fresh, askedFor };
-  await within.toRead?.(response.body.length);
+  await within.toRead?.(body.length);
   try {
-    const parse = isPartial ? parseBeginning : parseFeed;
-    const feed = parse(response.body, { url: response.url, contentType: contentTypeOf(response) });
+    const source = { url: response.url, contentType: contentTypeOf(response) };
+    const feed = beginning?.isLarge() ? parseBeginning(beginning, source) : parseFeed(body, source);
     return { feed, url: stays, validators: fresh, askedFor, isPartial };
   } catch (error) {
-    const advertised = discover && error instanceof NotAFeedError ? advertisedFeed(response) : undefined;
+    const advertised = discover && error instanceof NotAFeedError ? advertisedFeed(body, response) : undefined;
     if (!advertised) throw error;
     requireSameOrigin(url, advertised, within);
     return fetchFeed(hub, advertised, NO_VALIDATORS, { discover: false, recognise, ...within });
@@ -86,6 +86,7 @@ export async function fetchFeed(
 
 function request(
   { outbound, config }: Hub, url: string, { etag, lastModified }: Validators, { toRead: _, ...within }: Within,
+  take: TakeBody | undefined,
 ): Promise<OutboundResponse> {
   const headers = {
     accept: ACCEPT,
@@ -94,7 +95,7 @@ function request(
   };
   const refuse = (to: URL, addresses: readonly string[]): string | null =>
     leadsHere(config, to, addresses) ? `${to.host} is this hub itself, which cannot be its own source` : null;
-  return outbound({ url, headers, maxBytes: MAX_BYTES, refuse, ...within });
+  return outbound({ url, headers, maxBytes: MAX_BYTES, refuse, ...within, ...(take && { take }) });
 }
 
 function requireSuccess({ status, url, headers }: OutboundResponse, now: number, { authorization }: Within): void {
@@ -145,8 +146,8 @@ function usable(validator: string | undefined): string | null {
   return validator !== undefined && validator.length <= VALIDATOR_MAX ? validator : null;
 }
 
-function advertisedFeed(response: OutboundResponse): string | undefined {
-  const page = decodeText(response.body.subarray(0, PAGE_BYTES), contentTypeOf(response));
+function advertisedFeed(body: Buffer, response: OutboundResponse): string | undefined {
+  const page = decodeText(body.subarray(0, PAGE_BYTES), contentTypeOf(response));
   return isHtmlPage(page) ? findFeedLinks(page, response.url)[0]?.url : undefined;
 }
 

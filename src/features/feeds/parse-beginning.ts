@@ -1,19 +1,71 @@
+import type { TakeBody } from '../../platform/net/outbound-exchange.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
-import { parseFeed } from './parse-feed.ts';
+import { isHtmlPage, parseFeed } from './parse-feed.ts';
 
 /** Bytes. Of what is larger only so much is read while somebody waits. */
 const BEGINNING = 64 * 1024;
-export const LARGE = 2 * BEGINNING;
+const LARGE = 2 * BEGINNING;
+/** Of a web page, whose feeds are named at its beginning. */
+export const PAGE_BYTES = 512 * 1024;
 
+/** Members without which JSON is no feed, wherever they stand. */
+const MEMBERS = ['"items"', '"version"'];
 const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","items":[]}');
+const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
+
+/** A document as far as it was taken: the whole, unless it is large; then `bytes` are its first PAGE_BYTES or fewer. */
+export type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };
+
+/**
+ * Takes a document piece by piece, and of a large one no more than tells that it is a feed. What does not begin as one
+ * is gone through to its end or to the limit, and not kept.
+ */
+export function takeBeginning(): Beginning {
+  const pieces: Buffer[] = [];
+  const missing = new Set(MEMBERS);
+  let size = 0;
+  let end: Buffer = Buffer.alloc(0);
+  let kind: 'xml' | 'json' | 'other' | undefined;
+
+  function take(piece: Buffer): boolean {
+    if (size < PAGE_BYTES) pieces.push(piece);
+    size += piece.length;
+    if (size <= LARGE) return true;
+    kind ??= kindOf(Buffer.concat(pieces));
+    if (kind === 'json') lookForMembers(Buffer.concat(end.length > 0 ? [end, piece] : pieces));
+    return kind === 'other' || (kind === 'json' && missing.size > 0);
+  }
+
+  function lookForMembers(bytes: Buffer): void {
+    for (const member of missing) if (bytes.includes(member)) missing.delete(member);
+    end = bytes.subarray(-10); // a member may be parted
+  }
+
+  return {
+    take,
+    bytes: () => Buffer.concat(pieces),
+    isLarge: () => size > LARGE,
+    hasMembers: () => missing.size === 0,
+  };
+}
+
+function kindOf(bytes: Buffer): 'xml' | 'json' | 'other' {
+  const text = bytes.toString('latin1', 0, BEGINNING);
+  if (isJson(bytes)) return 'json';
+  return XML_FEED.test(text) && !isHtmlPage(text) ? 'xml' : 'other';
+}
+
+function isJson(bytes: Buffer): boolean {
+  return /^(?:\xef\xbb\xbf)?\s*\{/.test(bytes.toString('latin1', 0, 1024));
+}
 
 /**
  * What a large document says of itself in its beginning: its title, but not all of its posts. Throws NotAFeedError as
  * `parseFeed` does; of JSON that has its posts first nothing but its members is looked at.
  */
-export function parseBeginning(bytes: Buffer, source: { url: string; contentType: string | null }): ParsedFeed {
-  const isJson = /^(?:\xef\xbb\xbf)?\s*\{/.test(bytes.toString('latin1', 0, 1024));
-  if (!isJson) return parseFeed(bytes.subarray(0, bytes.lastIndexOf('>', BEGINNING) + 1), source);
+export function parseBeginning(document: Beginning, source: { url: string; contentType: string | null }): ParsedFeed {
+  const bytes = document.bytes();
+  if (!isJson(bytes)) return parseFeed(bytes.subarray(0, bytes.lastIndexOf('>', BEGINNING) + 1), source);
   const items = bytes.indexOf('"items"');
   if (items > 0 && items < BEGINNING) {
     try {
@@ -22,6 +74,6 @@ export function parseBeginning(bytes: Buffer, source: { url: string; contentType
       if (!(error instanceof NotAFeedError)) throw error;
     }
   }
-  if (items < 0 || !bytes.includes('"version"')) throw new NotAFeedError('the document is JSON, but not a JSON Feed');
+  if (!document.hasMembers()) throw new NotAFeedError('the document is JSON, but not a JSON Feed');
   return parseFeed(EMPTY_FEED, source);
 }

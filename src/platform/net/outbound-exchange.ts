@@ -2,9 +2,8 @@ import type { LookupAddress } from 'node:dns';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { promisify } from 'node:util';
+import { pipeline, type Transform } from 'node:stream';
 import zlib from 'node:zlib';
-import { codeOf } from '../error-code.ts';
 import http from '../node-http.ts';
 import { OutboundError, pinnedLookup } from './outbound-target.ts';
 
@@ -19,10 +18,17 @@ export type Exchange = {
   idleMs: number;
   signal: AbortSignal;
   large?: LargeBody;
+  take?: TakeBody;
 };
 
-/** `turn` is waited for, and nothing is read, once a body as it comes or unpacked has more than so many bytes. */
+/** `turn` is waited for, and nothing is read, once more than so many bytes are unpacked. */
 export type LargeBody = { bytes: number; turn(): Promise<void> };
+
+/**
+ * Is given a body piece by piece as it is unpacked, in place of the answer, whose body stays empty. Where it returns
+ * false it wants no more: the rest is neither received nor unpacked.
+ */
+export type TakeBody = (piece: Buffer) => boolean;
 
 export type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer };
 
@@ -42,17 +48,17 @@ export const ACCEPT_ENCODING = 'gzip, br, zstd, deflate';
 // A server may ask the decoder for a window far larger than the answer. 8 MiB is the most HTTP allows (RFC 9659).
 const ZSTD_WINDOW = { [zlib.constants.ZSTD_d_windowLogMax]: 23 };
 
-type Decode = (packed: Buffer, maxBytes: number) => Promise<Buffer>;
+/** Larger pieces than Node's, of which others have a turn after each: 160 of the largest body. */
+const PIECE = { chunkSize: 64 * 1024 };
 
-// The one-call forms stop at maxOutputLength as they go; the stream forms ignore it.
-const DECODERS: Record<string, Decode> = {
-  'identity': async (packed) => packed,
-  'gzip': (packed, maxBytes) => promisify(zlib.gunzip)(packed, { maxOutputLength: maxBytes }),
-  'br': (packed, maxBytes) => promisify(zlib.brotliDecompress)(packed, { maxOutputLength: maxBytes }),
-  'zstd': (packed, maxBytes) => unzstd(packed, { maxOutputLength: maxBytes, params: ZSTD_WINDOW }),
-  'deflate': (packed, maxBytes) => inflateEither(packed, { maxOutputLength: maxBytes }),
-};
-const unzstd = promisify(zlib.zstdDecompress);
+// None of them limits what comes out: `readBody` does, piece by piece.
+const UNPACKERS = new Map<string, (first: Buffer) => Transform | null>([
+  ['identity', () => null],
+  ['gzip', () => zlib.createGunzip(PIECE)],
+  ['br', () => zlib.createBrotliDecompress(PIECE)],
+  ['zstd', () => zlib.createZstdDecompress({ ...PIECE, params: ZSTD_WINDOW })],
+  ['deflate', inflateEither],
+]);
 
 /**
  * Sends one GET and reads the answer; the body only of a 2xx, empty otherwise. The connection is closed whatever
@@ -91,46 +97,49 @@ async function waitForHeaders(request: ClientRequest, { url, who, headerMs }: Ex
 }
 
 async function readBody(response: IncomingMessage, hop: Exchange): Promise<Buffer> {
-  const decode = decoderFor(response.headers['content-encoding']);
-  if (!decode) throw new OutboundError('bad-response', `${hop.who} answered in an encoding the hub cannot decode`);
-  const packed = await readPacked(response, hop);
+  const { maxBytes, large } = hop;
+  const whole: Buffer[] = [];
+  const take = hop.take ?? ((piece) => whole.push(piece) > 0);
+  let size = 0;
+  for await (const piece of unpack(response, hop)) {
+    size += piece.length;
+    if (size > maxBytes) throw tooLargeError(hop);
+    if (large && size > large.bytes && size - piece.length <= large.bytes) await large.turn();
+    if (!take(piece)) break;
+  }
+  return Buffer.concat(whole);
+}
+
+/** The body, unpacked no faster than it is taken. An empty one needs no unpacking. */
+async function* unpack(response: IncomingMessage, hop: Exchange): AsyncGenerator<Buffer> {
+  const unpackerFor = UNPACKERS.get(codingOf(response));
+  if (!unpackerFor) throw new OutboundError('bad-response', `${hop.who} answered in an encoding the hub cannot decode`);
+  const packed = readPacked(response, hop);
+  const { value: first, done } = await packed.next();
+  const unpacker = done ? null : unpackerFor(first);
+  if (!done && !unpacker) yield first;
+  if (!unpacker) return yield* packed;
+  unpacker.write(first);
   try {
-    return await unpack(packed, decode, hop);
+    yield* pipeline(packed, unpacker, () => {});
   } catch (cause) {
-    if (codeOf(cause) === 'ERR_BUFFER_TOO_LARGE') throw tooLargeError(hop); // unpacked
-    if (hop.signal.aborted) throw cause;
+    if (cause instanceof OutboundError || hop.signal.aborted) throw cause;
     throw new OutboundError('bad-response', `the compressed answer of ${hop.who} is damaged or incomplete`, { cause });
   }
 }
 
-/** What turns out to be large is unpacked when its turn has come. */
-async function unpack(packed: Buffer, decode: Decode, { maxBytes, large }: Exchange): Promise<Buffer> {
-  if (!large || packed.length > large.bytes) return decode(packed, maxBytes);
-  try {
-    return await decode(packed, large.bytes);
-  } catch (error) {
-    if (codeOf(error) !== 'ERR_BUFFER_TOO_LARGE') throw error;
-    await large.turn();
-    return decode(packed, maxBytes);
-  }
-}
-
-async function readPacked(response: IncomingMessage, hop: Exchange): Promise<Buffer> {
+/** The body as it comes. Only waiting for the other side counts as its being idle. */
+async function* readPacked(response: IncomingMessage, hop: Exchange): AsyncGenerator<Buffer> {
   if (Number(response.headers['content-length']) > hop.maxBytes) throw tooLargeError(hop);
-  const chunks: Buffer[] = [];
-  let size = 0;
   const startIdle = () => setTimeout(() => response.destroy(idleError(hop)), hop.idleMs);
+  let size = 0;
   let idle = startIdle();
   try {
-    for await (const chunk of response) {
-      idle.refresh();
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      clearTimeout(idle);
       size += chunk.length;
       if (size > hop.maxBytes) throw tooLargeError(hop);
-      chunks.push(chunk);
-      const isLargeNow = hop.large && size > hop.large.bytes && size - chunk.length <= hop.large.bytes;
-      if (!isLargeNow) continue;
-      clearTimeout(idle);
-      await hop.large?.turn();
+      yield chunk;
       idle = startIdle();
     }
   } catch (cause) {
@@ -139,7 +148,6 @@ async function readPacked(response: IncomingMessage, hop: Exchange): Promise<Buf
   } finally {
     clearTimeout(idle);
   }
-  return Buffer.concat(chunks);
 }
 
 function connectError(who: string, cause?: NodeJS.ErrnoException): OutboundError {
@@ -169,20 +177,16 @@ function tooLargeError({ who, maxBytes }: Exchange): OutboundError {
   return new OutboundError('too-large', `the answer of ${who} is larger than the limit of ${maxBytes} bytes`);
 }
 
-/**
- * The unpacker for a Content-Encoding value, or undefined when it names an unknown coding or stacks several
- * (no server needs that, and each layer multiplies a bomb). An empty body stays empty.
- */
-function decoderFor(contentEncoding: string | undefined): Decode | undefined {
-  const coding = (contentEncoding ?? '').trim().toLowerCase().replace(/^x-gzip$/, 'gzip') || 'identity';
-  const decode = Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined;
-  return decode && ((packed, maxBytes) => (packed.length === 0 ? Promise.resolve(packed) : decode(packed, maxBytes)));
+/** A coding that is not known, or a stack of several, is none that can be unpacked: each would multiply a bomb. */
+function codingOf({ headers }: IncomingMessage): string {
+  return (headers['content-encoding'] ?? '').trim().toLowerCase().replace(/^x-gzip$/, 'gzip') || 'identity';
 }
 
 /** "deflate" should mean the zlib format (RFC 9110 section 8.4.1.2); some servers send a raw deflate stream. */
-function inflateEither(packed: Buffer, options: zlib.ZlibOptions): Promise<Buffer> {
-  const hasZlibHeader = packed.length >= 2 && (packed[0]! & 0x0f) === 8 && packed.readUInt16BE(0) % 31 === 0;
-  return promisify(hasZlibHeader ? zlib.inflate : zlib.inflateRaw)(packed, options);
+function inflateEither(first: Buffer): Transform {
+  const [method = 0, check] = first;
+  const hasZlibHeader = (method & 0x0f) === 8 && (check === undefined || (method * 256 + check) % 31 === 0);
+  return hasZlibHeader ? zlib.createInflate(PIECE) : zlib.createInflateRaw(PIECE);
 }
 
 type RequestOptions = {

@@ -2,7 +2,7 @@ import dns from 'node:dns';
 import type { IncomingHttpHeaders } from 'node:http';
 import { SECOND } from '../clock.ts';
 import type { Cidr } from './address-guard.ts';
-import { ACCEPT_ENCODING, type Answer, exchange, type LargeBody } from './outbound-exchange.ts';
+import { ACCEPT_ENCODING, type Answer, exchange, type LargeBody, type TakeBody } from './outbound-exchange.ts';
 import { createLanes } from '../limit-concurrency.ts';
 import { type Lookup, OutboundError, parseTarget, resolveTarget } from './outbound-target.ts';
 
@@ -22,6 +22,7 @@ type OutboundRequest = {
   maxBytes: number;
   totalMs?: number; // less than usual
   large?: LargeBody;
+  take?: TakeBody;
   signal?: AbortSignal;
   refuse?: (url: URL, addresses: readonly string[]) => string | null;
 };
@@ -105,8 +106,9 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
       const addresses = await resolveTarget(url, who, guard, signal);
       assertWanted(url, addresses.map(({ address }) => address), request);
       const headers = headersFor(url, request, userAgent);
-      const { maxBytes, large } = request;
-      return exchange({ url, who, addresses, headers, maxBytes, headerMs, idleMs, signal, ...(large && { large }) });
+      const { maxBytes, large, take } = request;
+      const reading = { ...(large && { large }), ...(take && { take }) };
+      return exchange({ url, who, addresses, headers, maxBytes, headerMs, idleMs, signal, ...reading });
     });
   }
 }
