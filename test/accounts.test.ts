@@ -7,10 +7,10 @@ import { makeInvitation, makeSetUpLink } from '../src/features/accounts/join-hub
 import { accounts } from '../src/features/accounts/account-store.ts';
 import { DAY, HOUR } from '../src/platform/clock.ts';
 import { COMMAND_LINE } from '../src/features/audit/audit.ts';
+import { pointersOf } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
 
-type FieldErrors = { errors: { pointer: string; detail: string }[] };
 type Made = { id: number; url: string; role: string; expiresAt: string };
 type AuditRow = { act: string; actor_id: number | null; actor_name: string; address: string | null; detail: string };
 
@@ -24,10 +24,6 @@ function setUpLink(hub: Hub): string | null {
 
 function joinAs(hub: Hub, invitation: string, username: string, client: Client = createClient(hub.address)) {
   return client.post('/api/accounts', { invitation, username, password: hub.password });
-}
-
-function pointers(answer: { json<T>(): T }): string[] {
-  return answer.json<FieldErrors>().errors.map(({ pointer }) => pointer);
 }
 
 function audit(hub: Hub): AuditRow[] {
@@ -171,7 +167,7 @@ test('what is wrong with an invitation is said by pointer', async (t) => {
   for (const [values, wrong] of cases) {
     const answer = await ada.post('/api/invitations', { ...values, currentPassword: hub.password });
     assert.equal(answer.status, 422, JSON.stringify(values));
-    assert.deepEqual(pointers(answer), wrong);
+    assert.deepEqual(pointersOf(answer), wrong);
   }
 });
 
@@ -200,13 +196,13 @@ test('what is wrong with a new account is said by pointer, and nothing of it is 
   for (const [change, wrong] of cases.slice(0, 8)) {
     const answer = await hub.anybody.post('/api/accounts', { ...good, ...change });
     assert.equal(answer.status, 422, JSON.stringify(change));
-    assert.deepEqual(pointers(answer), wrong, JSON.stringify(change));
+    assert.deepEqual(pointersOf(answer), wrong, JSON.stringify(change));
   }
   hub.passTime(HOUR / 2);
   for (const [change, wrong] of cases.slice(8)) {
     const answer = await hub.anybody.post('/api/accounts', { ...good, ...change });
     assert.equal(answer.status, 422, JSON.stringify(change));
-    assert.deepEqual(pointers(answer), wrong, JSON.stringify(change));
+    assert.deepEqual(pointersOf(answer), wrong, JSON.stringify(change));
   }
   assert.equal(accounts(hub.handle).exists(), false);
   assert.equal((await hub.anybody.post('/api/accounts', { username: 'ada' })).status, 422, 'no invitation at all');
@@ -219,7 +215,7 @@ test('names are taken whatever their case, and keep the case in which they were 
 
   const answer = await joinAs(hub, invite(hub), 'aDA');
   assert.equal(answer.status, 409);
-  assert.deepEqual(pointers(answer), ['/username']);
+  assert.deepEqual(pointersOf(answer), ['/username']);
   const signedIn = await hub.anybody.post('/api/session', { username: 'ADA', password: hub.password });
   assert.equal(signedIn.json()['username'], 'Ada');
 });
@@ -313,8 +309,8 @@ test('a new password needs the current one, ends all other sessions and is the o
   const change = (values: object) => here.patch('/api/account', values);
 
   assert.equal((await change({ newPassword: 'another password', currentPassword: 'wrong password' })).status, 403);
-  assert.deepEqual(pointers(await change({ newPassword: 'another password' })), ['/currentPassword']);
-  assert.deepEqual(pointers(await change({ newPassword: 'short', currentPassword: hub.password })), ['/newPassword']);
+  assert.deepEqual(pointersOf(await change({ newPassword: 'another password' })), ['/currentPassword']);
+  assert.deepEqual(pointersOf(await change({ newPassword: 'short', currentPassword: hub.password })), ['/newPassword']);
   assert.equal((await there.get('/api/account')).status, 200, 'nothing has changed yet');
   assert.equal((await change({ newPassword: 'another password', currentPassword: hub.password })).status, 200);
   assert.equal((await here.get('/api/account')).status, 200);
@@ -339,7 +335,7 @@ test('people change the name that others see', async (t) => {
     (await ada.patch('/api/account', { displayName: '  Ada Lovelace ' })).json()['displayName'], 'Ada Lovelace',
   );
   assert.equal((await ada.get('/api/account')).json()['displayName'], 'Ada Lovelace');
-  assert.deepEqual(pointers(await ada.patch('/api/account', {})), ['/displayName']);
+  assert.deepEqual(pointersOf(await ada.patch('/api/account', {})), ['/displayName']);
   assert.match((await ada.page('/')).text, /Ada Lovelace/);
 });
 
@@ -391,7 +387,7 @@ test('tokens and sessions are their owner\'s alone', async (t) => {
   assert.deepEqual((await bob.get('/api/tokens')).json()['items'], []);
   assert.equal((await bob.delete(`/api/tokens/${id}`)).status, 404);
   assert.equal((await ada.get('/api/tokens')).json<{ items: unknown[] }>().items.length, 1);
-  assert.deepEqual(pointers(await bob.post('/api/tokens', { name: '', currentPassword: hub.password })), ['/name']);
+  assert.deepEqual(pointersOf(await bob.post('/api/tokens', { name: '', currentPassword: hub.password })), ['/name']);
 });
 
 test('what is for administrators is refused to members with 403 and to everybody else with 401', async (t) => {

@@ -6,7 +6,8 @@ import { gunzipSync } from 'node:zlib';
 import { acceptsGzip, withCompressed } from '../src/platform/http/compress-answer.ts';
 import { toCached } from '../src/platform/http/send-reply.ts';
 import { cookieOf, type Client } from './support/client.ts';
-import { attachOne, hubWithOwnPosts, writePost } from './support/own-posts.ts';
+import { attachOne, hubWithOwnPosts } from './support/own-posts.ts';
+import { writePost } from './support/uploads.ts';
 
 type Raw = { status: number; headers: Record<string, string | string[] | undefined>; body: Buffer };
 
@@ -29,7 +30,7 @@ const GZIP = { 'accept-encoding': 'gzip, deflate, br, zstd' };
 /** A hub with a long public post of `ada`. */
 async function hubWithPost(t: TestContext) {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
-  await writePost(hub, ada, sourceId, [], { title: 'Barn owls', content: 'Owls fly at night. '.repeat(400) });
+  await writePost(hub, { client: ada, sourceId }, [], { title: 'Barn owls', content: 'Owls fly at night. '.repeat(400) });
   return { hub, ada, as: (client: Client) => ({ cookie: cookieOf(client) }) };
 }
 

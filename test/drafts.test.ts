@@ -5,7 +5,7 @@ import { DAY } from '../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, leave, numberIn } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';
 import type { Hub } from './support/hub.ts';
-import { hubWithOwnPosts, sendForm } from './support/own-posts.ts';
+import { hubWithOwnPosts, submitForm } from './support/own-posts.ts';
 
 const TYPED = { title: 'Owls at dusk', content: 'Five of them.\n<Two> young.', contentType: 'text/plain', url: '' };
 
@@ -40,7 +40,7 @@ const drafts = (hub: Hub) => numberIn(hub, 'SELECT COUNT(*) FROM drafts WHERE pe
 test('a post that was refused is there when the form is opened again, until it is published', async (t) => {
   const { hub, ada, bob, sourceId, write } = await hubOfWriters(t);
   const action = await actionOf(bob, write);
-  const refused = await sendForm(hub, bob, action, { ...TYPED, url: 'no address' }, []);
+  const refused = await submitForm(hub, bob, action, { ...TYPED, url: 'no address' }, []);
   assert.equal(refused.status, 422);
 
   const again = await bob.page(write);
@@ -48,7 +48,7 @@ test('a post that was refused is there when the form is opened again, until it i
   assert.match(again.text, /Five of them\.\r?\n&lt;Two(?:>|&gt;) young/);
   assert.match(again.text, /choose (?:the )?files again/i);
   assert.doesNotMatch((await ada.page(write)).text, /Owls at dusk/, 'an administrator is somebody else');
-  assert.equal((await sendForm(hub, bob, action, TYPED, [])).status, 303);
+  assert.equal((await submitForm(hub, bob, action, TYPED, [])).status, 303);
   assert.equal(drafts(hub), 0);
   assert.doesNotMatch((await bob.page(write)).text, /Owls at dusk/);
   assert.equal((await itemsAt(bob, `/api/posts?source=${sourceId}`)).length, 1);
@@ -57,7 +57,7 @@ test('a post that was refused is there when the form is opened again, until it i
 test('a changed post is kept likewise, and may be discarded', async (t) => {
   const { hub, bob, sourceId } = await hubOfWriters(t);
   const edit = `/posts/${await addPost(bob, sourceId, 'As it was')}/edit`;
-  await sendForm(hub, bob, await actionOf(bob, edit), { ...TYPED, url: 'no address' }, []);
+  await submitForm(hub, bob, await actionOf(bob, edit), { ...TYPED, url: 'no address' }, []);
   assert.match((await bob.page(edit)).text, /value="Owls at dusk"/);
   const discarded = await bob.form(`${edit}/discard`);
   assert.deepEqual([discarded.status, discarded.headers.get('location')], [303, edit]);
@@ -69,7 +69,7 @@ test('what is sent after the session ended is in the form again once the same ac
   const { hub, bob, sourceId, write } = await hubOfWriters(t);
   const action = await actionOf(bob, write);
   hub.passTime(31 * DAY);
-  const answer = await sendForm(hub, bob, action, TYPED, [{ name: 'a.txt', content: 'a file' }]);
+  const answer = await submitForm(hub, bob, action, TYPED, [{ filename: 'a.txt', data: 'a file' }]);
   assert.equal(answer.status, 401);
   assert.match(answer.text, /<h1>Your session has ended<\/h1>/);
   assert.match(answer.text, /files again/);
@@ -82,7 +82,7 @@ test('what is sent after the session ended is in the form again once the same ac
   assert.match(form.text, /files again/);
   assert.match((await browser.page(write)).text, /value="Owls at dusk"/, 'from now on it is a draft like any other');
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 1);
-  assert.equal((await sendForm(hub, browser, await actionOf(browser, write), TYPED, [])).status, 303);
+  assert.equal((await submitForm(hub, browser, await actionOf(browser, write), TYPED, [])).status, 303);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
   assert.equal((await itemsAt(browser, `/api/posts?source=${sourceId}`)).length, 1);
 });
@@ -91,7 +91,7 @@ test('who signs in as somebody else gets nothing of it, and the owner still does
   const { hub, bob, write } = await hubOfWriters(t);
   const action = await actionOf(bob, write);
   await bob.delete('/api/session');
-  const answer = await sendForm(hub, bob, action, TYPED, []);
+  const answer = await submitForm(hub, bob, action, TYPED, []);
   assert.equal(answer.status, 401);
 
   const { browser: ada, next } = await signInOn(hub, answer.text, 'ada');
@@ -112,7 +112,7 @@ test('only who was shown the form can have words kept, for a while, and not at o
     action.replace(/draft=\d+/, 'draft=1'), `${action}0`, `/sources/${sourceId}/posts?draft=2.9999999999999.x`,
   ];
   for (const path of forged) {
-    const answer = await sendForm(hub, bob, path, TYPED, []);
+    const answer = await submitForm(hub, bob, path, TYPED, []);
     assert.equal(answer.status, 401, path);
     assert.doesNotMatch(answer.text, /files again/, path);
   }
@@ -120,7 +120,7 @@ test('only who was shown the form can have words kept, for a while, and not at o
   assert.equal(elsewhere.status, 403);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
   hub.passTime(60 * DAY);
-  await sendForm(hub, bob, action, TYPED, []);
+  await submitForm(hub, bob, action, TYPED, []);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0, 'the form is two months old');
 });
 
@@ -132,7 +132,7 @@ test('an API token is shown no proof, takes up no words that wait, and with scop
   const action = await actionOf(bob, write);
   assert.match((await hub.anybody.get(write, bearer)).text, /posts\?draft="/);
   await bob.delete('/api/session');
-  const kept = /\?kept=[\w-]+/.exec((await sendForm(hub, bob, action, TYPED, [])).text)?.[0];
+  const kept = /\?kept=[\w-]+/.exec((await submitForm(hub, bob, action, TYPED, [])).text)?.[0];
   assert.ok(kept);
   assert.doesNotMatch((await hub.anybody.get(write + kept, bearer)).text, /Owls at dusk/);
   assert.equal(drafts(hub), 0);
@@ -145,7 +145,7 @@ test('words that wait for somebody to sign in are few, take turns, and are gone 
   const action = await actionOf(bob, write);
   await bob.delete('/api/session');
   const statuses: number[] = [];
-  for (let n = 0; n < 12; n++) statuses.push((await sendForm(hub, bob, action, TYPED, [])).status);
+  for (let n = 0; n < 12; n++) statuses.push((await submitForm(hub, bob, action, TYPED, [])).status);
   assert.deepEqual(statuses, [...Array(10).fill(401), 429, 429]);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 3);
   hub.passTime(DAY);
@@ -157,7 +157,7 @@ test('nothing is kept for an account that is disabled or has left', async (t) =>
   const { hub, ada, bob, write } = await hubOfWriters(t);
   const action = await actionOf(bob, write);
   await ada.patch('/api/admin/accounts/2', { disabled: true, currentPassword: hub.password });
-  assert.equal((await sendForm(hub, bob, action, TYPED, [])).status, 401);
+  assert.equal((await submitForm(hub, bob, action, TYPED, [])).status, 401);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
 });
 
@@ -165,7 +165,7 @@ test('an account has ten drafts at most, in its export, and they go with it', as
   const { hub, bob, sourceId } = await hubOfWriters(t);
   for (let n = 0; n < 12; n++) {
     const edit = `/posts/${await addPost(bob, sourceId, `Post ${n}`)}/edit`;
-    const { status } = await sendForm(hub, bob, edit, { ...TYPED, title: `Draft ${n}`, url: 'no address' }, []);
+    const { status } = await submitForm(hub, bob, edit, { ...TYPED, title: `Draft ${n}`, url: 'no address' }, []);
     assert.equal(status, 422);
     hub.passTime(1000);
   }

@@ -1,11 +1,11 @@
 // Protects what administrators do to accounts: roles, disabling and links for new passwords, here and by hubctl.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { setState } from '../src/features/accounts/govern-account.ts';
 import { passwords } from '../src/features/accounts/passwords.ts';
 import { COMMAND_LINE } from '../src/features/audit/audit.ts';
 import { HOUR } from '../src/platform/clock.ts';
+import { hubctl } from './support/hubctl.ts';
 import { addNotes, addPost, itemsAt, leave, numberIn } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -215,30 +215,25 @@ test('the page of an account does the same by its buttons', async (t) => {
 
 test('hubctl account lists, disables, enables, changes roles and prints a link', async (t) => {
   const { hub, ada } = await hubOfTwo(t);
-  const run = async (...args: string[]) => {
-    let [out, err] = ['', ''];
-    const env = { DATA_DIR: hub.dataDir, BASE_URL: 'https://hub.example' };
-    const code = await runHubctl(['account', ...args],
-      { env, out: (text) => void (out += text), err: (text) => void (err += text) });
-    return { code, out, err };
-  };
+  const env = { DATA_DIR: hub.dataDir, BASE_URL: 'https://hub.example' };
+  const run = (...args: string[]) => hubctl(env, 'account', ...args);
 
   const list = await run('list', '--json');
-  assert.deepEqual(JSON.parse(list.out).map(({ username, disabled }: { username: string; disabled: boolean }) =>
+  assert.deepEqual(JSON.parse(list.stdout).map(({ username, disabled }: { username: string; disabled: boolean }) =>
     [username, disabled]), [['ada', false], ['bob', false]]);
-  assert.match((await run('list')).out, /^1\tada\tadmin\tactive\t/);
-  assert.equal((await run('disable', 'ada')).code, 1, 'the last administrator');
-  assert.equal((await run('role', 'bob', 'admin')).code, 0);
-  assert.equal((await run('disable', 'ada')).code, 0);
+  assert.match((await run('list')).stdout, /^1\tada\tadmin\tactive\t/);
+  assert.equal((await run('disable', 'ada')).status, 1, 'the last administrator');
+  assert.equal((await run('role', 'bob', 'admin')).status, 0);
+  assert.equal((await run('disable', 'ada')).status, 0);
   assert.equal((await ada.get('/api/account')).status, 401);
-  assert.equal((await run('reset-password', 'ada')).code, 1);
-  assert.equal((await run('enable', 'ADA')).code, 0);
-  assert.match((await run('reset-password', 'ada')).out, /^https:\/\/hub\.example\/new-password\/[\w-]{43}\n$/);
-  const { url } = JSON.parse((await run('reset-password', 'ada', '--json')).out);
+  assert.equal((await run('reset-password', 'ada')).status, 1);
+  assert.equal((await run('enable', 'ADA')).status, 0);
+  assert.match((await run('reset-password', 'ada')).stdout, /^https:\/\/hub\.example\/new-password\/[\w-]{43}\n$/);
+  const { url } = JSON.parse((await run('reset-password', 'ada', '--json')).stdout);
   assert.match(url, /new-password/);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM password_links WHERE account_id = 1'), 1);
-  assert.deepEqual((await run('disable', 'nobody')), { code: 1, out: '', err: 'there is no account nobody\n' });
+  assert.deepEqual((await run('disable', 'nobody')), { status: 1, stdout: '', stderr: 'there is no account nobody\n' });
   for (const wrong of [[], ['disable'], ['role', 'ada'], ['role', 'ada', 'owner'], ['disable', 'ada', 'x'], ['make', 'x']]) {
-    assert.equal((await run(...wrong)).code, 2, wrong.join(' '));
+    assert.equal((await run(...wrong)).status, 2, wrong.join(' '));
   }
 });

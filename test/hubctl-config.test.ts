@@ -2,17 +2,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { runHubctl } from '../src/commands/run-hubctl.ts';
+import { hubctl } from './support/hubctl.ts';
 import { PROJECT_ROOT, runProgram, type Outcome } from './support/run-program.ts';
 import { temporaryProject, writeFiles } from './support/temporary-project.ts';
 
-async function config(names: string[], env: Record<string, string> = {}): Promise<Outcome> {
-  const outcome: Outcome = { status: null, stdout: '', stderr: '' };
-  const out = (text: string): void => void (outcome.stdout += text);
-  const err = (text: string): void => void (outcome.stderr += text);
-  outcome.status = await runHubctl(['config', ...names], { env, out, err });
-  return outcome;
-}
+const config = (names: string[], env: Record<string, string> = {}): Promise<Outcome> => hubctl(env, 'config', ...names);
 
 test('settings in effect are printed one a line in the order asked, empty where they are not set', async () => {
   const env = { PORT: '81', BACKUP_OFFSITE_DIR: '/mnt/a disk', BACKUP_RETENTION_DAYS: '7', DATA_DIR: '/srv/data' };

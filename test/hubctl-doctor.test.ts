@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';
+import { type Outcome } from './support/run-program.ts';
+import { hubctl } from './support/hubctl.ts';
 import { startHub } from './support/hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';
 import { sha256 } from './support/sha256.ts';
@@ -19,15 +20,9 @@ async function hubToExamine(t: TestContext) {
   await writePost(hub, await writer(hub, 'ada'), ['a', 'b', 'c'].map((data) => ({ filename: `${data}.txt`, data })));
   createHeartbeats(hub.db, Date.now).beat('worker');
 
-  async function doctor(...options: string[]) {
-    let [stdout, stderr] = ['', ''];
-    const status = await runHubctl(['doctor', ...options], {
-      env: hubEnvironment(hub.dataDir), out: (text) => void (stdout += text), err: (text) => void (stderr += text),
-    });
-    return { status, stdout, stderr };
-  }
+  const doctor = (...options: string[]) => hubctl(hub.dataDir, 'doctor', ...options);
 
-  async function examine(...options: string[]): Promise<{ status: number; report: Report; bad: Finding[] }> {
+  async function examine(...options: string[]): Promise<{ status: Outcome['status']; report: Report; bad: Finding[] }> {
     const { status, stdout } = await doctor('--json', ...options);
     const report: Report = JSON.parse(stdout);
     return { status, report, bad: report.findings.filter(({ problem }) => problem !== null) };
@@ -38,9 +33,8 @@ async function hubToExamine(t: TestContext) {
 
 test('a name in the environment that is nearly a setting is among the findings', async (t) => {
   const { hub } = await hubToExamine(t);
-  let stdout = '';
   const env = hubEnvironment(hub.dataDir, { NOTIFICATION_RETENTION_DAY: '0' });
-  const status = await runHubctl(['doctor'], { env, out: (text) => void (stdout += text), err: () => {} });
+  const { status, stdout } = await hubctl(env, 'doctor');
 
   assert.equal(status, 1);
   assert.match(stdout, /^BAD {2}settings: check the names\n {5}NOTIFICATION_RETENTION_DAY .* NOTIFICATION_RETENTION_DAYS\?\n/m);

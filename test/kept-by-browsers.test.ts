@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hubRoutes } from '../src/app/routes.ts';
 import { cookieOf } from './support/client.ts';
-import { hubWithOwnPosts, writePost } from './support/own-posts.ts';
+import { hubWithOwnPosts } from './support/own-posts.ts';
+import { writePost } from './support/uploads.ts';
 
 /** Answers that are kept by nobody: they show secrets, all there is of a person, or what is so at this moment. */
 const NEVER_KEPT = [
@@ -12,7 +13,7 @@ const NEVER_KEPT = [
 
 test('everything that a member reads is kept by that browser alone and told unmodified, but for what is never kept', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
-  await writePost(hub, ada, sourceId, []);
+  await writePost(hub, { client: ada, sourceId }, []);
   const gets = hubRoutes(hub.handle).filter(({ method, path }) => method === 'GET' && !path.startsWith('/attachments/'));
 
   const notThere: string[] = [];

@@ -5,6 +5,7 @@ import type { Random } from '../src/platform/clock.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
 import { createCounters } from '../src/platform/metrics/counters.ts';
 import { addSource, measuredHub } from './support/service-series.ts';
+import { seeded } from './support/random.ts';
 
 test('the kept counts equal a real count after thousands of random changes', (t) => {
   const { db, series } = measuredHub(t);
@@ -66,15 +67,6 @@ test('a histogram kept by one process is read by another, and a rolled-back obse
 });
 
 class RollBack extends Error {}
-
-/** Numerical Recipes' linear congruential generator: the same changes in every run. */
-function seeded(seed: number): Random {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 /** One of everything that SQL can do to the counted tables, chosen by chance. */
 function randomChanges(db: Db, random: Random): () => void {

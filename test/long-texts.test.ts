@@ -1,7 +1,7 @@
 // Protects long posts: as many characters as promised in every form, not one more, whatever limit files have.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hubWithOwnPosts, sendForm } from './support/own-posts.ts';
+import { hubWithOwnPosts, submitForm } from './support/own-posts.ts';
 
 const MAX_CHARACTERS = 400_000;
 const MIB = 1024 * 1024;
@@ -20,17 +20,17 @@ for (const [what, content] of Object.entries(TEXTS)) {
       sourceId: String(sourceId), title: '漢'.repeat(500), content, contentType: 'text/plain',
       url: `https://example.org/?${'x'.repeat(1_900)}`,
     };
-    const files = [{ name: 'a.txt', content: 'x'.repeat(1_000) }];
+    const files = [{ filename: 'a.txt', data: 'x'.repeat(1_000) }];
 
-    const byApi = await sendForm(hub, ada, '/api/posts', values, files);
+    const byApi = await submitForm(hub, ada, '/api/posts', values, files);
     assert.equal(byApi.status, 201, byApi.text.slice(0, 300));
     const { id, contentHtml } = JSON.parse(byApi.text) as { id: number; contentHtml: string };
     assert.equal(contentHtml, `<p>${content}</p>`);
-    const byPage = await sendForm(hub, ada, `/posts/${id}/edit`, { ...values, title: 'Changed' }, []);
+    const byPage = await submitForm(hub, ada, `/posts/${id}/edit`, { ...values, title: 'Changed' }, []);
     assert.equal(byPage.status, 303, byPage.text.slice(0, 300));
     assert.match((await ada.page(`/posts/${id}`)).text, /<h1[^>]*>Changed/);
 
-    const tooLong = await sendForm(hub, ada, `/posts/${id}/edit`, { ...values, content: `${content}x` }, []);
+    const tooLong = await submitForm(hub, ada, `/posts/${id}/edit`, { ...values, content: `${content}x` }, []);
     assert.equal(tooLong.status, 422);
     assert.match(tooLong.text, /at most 400000 characters/);
     assert.ok(tooLong.text.includes(content), 'what was typed is there');
@@ -55,18 +55,18 @@ test('fields of more than 2 MiB are refused', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const values = (bytes: number) => ({ sourceId: String(sourceId), title: 'T', content: 'x'.repeat(bytes) });
 
-  assert.equal((await sendForm(hub, ada, '/api/posts', values(2 * MIB - 100), [])).status, 422, 'it is read, and too long');
-  assert.equal((await sendForm(hub, ada, '/api/posts', values(2 * MIB), [])).status, 413);
+  assert.equal((await submitForm(hub, ada, '/api/posts', values(2 * MIB - 100), [])).status, 422, 'it is read, and too long');
+  assert.equal((await submitForm(hub, ada, '/api/posts', values(2 * MIB), [])).status, 413);
 });
 
 test('files of small limits are counted by themselves: four times the largest, and not a byte more', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t, { UPLOAD_MAX_BYTES: '1000' });
   const values = { sourceId: String(sourceId), title: 'T', content: 'x'.repeat(10_000) };
   const files = (last: number) => [1_000, 1_000, 1_000, 999, last].map((size, index) =>
-    ({ name: `${index}.txt`, content: `${index}`.repeat(size) }));
+    ({ filename: `${index}.txt`, data: `${index}`.repeat(size) }));
 
-  const tooMuch = await sendForm(hub, ada, '/api/posts', values, files(2));
+  const tooMuch = await submitForm(hub, ada, '/api/posts', values, files(2));
   assert.equal(tooMuch.status, 413);
   assert.match(tooMuch.text, /The files together may have at most 4000 bytes/);
-  assert.equal((await sendForm(hub, ada, '/api/posts', values, files(1))).status, 201);
+  assert.equal((await submitForm(hub, ada, '/api/posts', values, files(1))).status, 201);
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { ClientRequest } from 'node:http';
 import { test } from 'node:test';
 import { notifications } from '../src/features/notifications/notification-store.ts';
-import { addNotes, itemsAt, numberIn } from './support/accounts.ts';
+import { addNotes, browserOf, itemsAt, numberIn, tokenOf } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';
 import { rss } from './support/feeds.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -20,17 +20,6 @@ const BOUNDARY = 'b0undary';
 const MULTIPART = `multipart/form-data; boundary=${BOUNDARY}`;
 
 const headersOf = (type: string | undefined) => (type ? { 'content-type': type } : {});
-
-/** A second browser of somebody. */
-async function browserOf(hub: Hub, username: string): Promise<Client> {
-  const browser = createClient(hub.address);
-  await browser.post('/api/session', { username, password: hub.password });
-  return browser;
-}
-
-async function tokenOf(hub: Hub, client: Client): Promise<{ id: number; token: string }> {
-  return (await client.post('/api/tokens', { name: 'program', scope: 'admin', currentPassword: hub.password })).json<{ id: number; token: string }>();
-}
 
 function multipart(sourceId: number): string {
   const field = (name: string, value: string): string =>
@@ -121,7 +110,7 @@ test('a password changed elsewhere ends what other sessions have begun', async (
 
 test('a token that is revoked, and a session that signs out, end what they have begun', async (t) => {
   const { hub, bob, sourceId } = await hubWithBob(t);
-  const { id, token } = await tokenOf(hub, bob);
+  const { id, token } = await tokenOf(hub, bob, { scope: 'admin' });
   const other = await browserOf(hub, 'bob');
 
   await assertRefused(hub, token, askedByMember(sourceId), () => bob.delete(`/api/tokens/${id}`), 401);
@@ -214,7 +203,7 @@ test('a file that is found to be infected is on record and kept from readers, th
 
 test('signing out and revoking the token that asks for it work, and are on record', async (t) => {
   const { hub, ada, bob } = await hubWithBob(t);
-  const { id, token } = await tokenOf(hub, bob);
+  const { id, token } = await tokenOf(hub, bob, { scope: 'admin' });
 
   const headers = { authorization: `Bearer ${token}` };
   assert.equal((await hub.anybody.send('DELETE', `/api/tokens/${id}`, { headers })).status, 204);

@@ -1,25 +1,16 @@
 // Protects sessions and API tokens: how long they last, what each may do, and who ends them.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { itemsAt, numberIn, sendJson } from './support/accounts.ts';
-import { createClient, type Client } from './support/client.ts';
+import { browserOf, itemsAt, numberIn, sendJson, tokenOf } from './support/accounts.ts';
+import type { Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 
 type ListedSession = { id: number; createdAt: string; lastUsedAt: string; address: string; current: boolean };
 
-/** A second browser of somebody. */
-async function browserOf(hub: Hub, username: string): Promise<Client> {
-  const browser = createClient(hub.address);
-  assert.equal((await browser.post('/api/session', { username, password: hub.password })).status, 200);
-  return browser;
-}
-
 /** A function that asks by a new token of that person. */
-async function tokenOf(hub: Hub, client: Client, values: object = {}) {
-  const made = await client.post('/api/tokens', { name: 'script', currentPassword: hub.password, ...values });
-  assert.equal(made.status, 201, made.text);
-  const { id, token } = made.json<{ id: number; token: string }>();
+async function programOf(hub: Hub, client: Client, values: object = {}) {
+  const { id, token } = await tokenOf(hub, client, values);
   const ask = async (method: string, path: string, value?: object): Promise<number> => {
     const headers = { 'authorization': `Bearer ${token}`, 'content-type': 'application/json' };
     const body = value && JSON.stringify(value);
@@ -129,9 +120,9 @@ test('whose session has ended is told so, and led back to where they were', asyn
 test('a token for reading asks and changes nothing; one for writing acts as a member, whoever its owner is', async (t) => {
   const { hub, ada } = await hubOfTwo(t);
   const tokens = {
-    read: await tokenOf(hub, ada, { scope: 'read' }),
-    write: await tokenOf(hub, ada),
-    admin: await tokenOf(hub, ada, { scope: 'admin' }),
+    read: await programOf(hub, ada, { scope: 'read' }),
+    write: await programOf(hub, ada),
+    admin: await programOf(hub, ada, { scope: 'admin' }),
   };
   const statuses = async (method: string, path: string, value?: object) =>
     Promise.all(Object.values(tokens).map(({ ask }) => ask(method, path, value)));
@@ -147,17 +138,17 @@ test('a token for reading asks and changes nothing; one for writing acts as a me
 
 test('a token of a member administers nothing, and of bob’s source ada’s may change what her scope allows', async (t) => {
   const { hub, ada, bob } = await hubOfTwo(t);
-  assert.equal(await (await tokenOf(hub, bob, { scope: 'admin' })).ask('GET', '/api/admin/audit'), 403);
+  assert.equal(await (await programOf(hub, bob, { scope: 'admin' })).ask('GET', '/api/admin/audit'), 403);
   const { id } = (await bob.post('/api/sources', { kind: 'native', title: 'Bob’s' })).json<{ id: number }>();
   const rename = async (scope: string) =>
-    (await tokenOf(hub, ada, { scope })).ask('PATCH', `/api/sources/${id}`, { title: 'Ada’s' });
+    (await programOf(hub, ada, { scope })).ask('PATCH', `/api/sources/${id}`, { title: 'Ada’s' });
   assert.notEqual(await rename('write'), 200);
   assert.equal(await rename('admin'), 200);
 });
 
 test('no token makes tokens, invitations or password links, changes roles, ends sessions or removes the account', async (t) => {
   const { hub, ada } = await hubOfTwo(t);
-  const { ask } = await tokenOf(hub, ada, { scope: 'admin' });
+  const { ask } = await programOf(hub, ada, { scope: 'admin' });
   const [confirmed, session] = [{ currentPassword: hub.password }, (await itemsAt<{ id: number }>(ada, '/api/sessions'))[0]];
   const refused: [string, string, object][] = [
     ['POST', '/api/tokens', { name: 'another' }], ['POST', '/api/invitations', {}],
@@ -181,7 +172,7 @@ test('no token makes tokens, invitations or password links, changes roles, ends 
 
 test('a token ends at its time, and shows when it was used last', async (t) => {
   const { hub, ada } = await hubOfTwo(t);
-  const { ask } = await tokenOf(hub, ada, { expiresAt: '2030-01-16T12:00:00Z' });
+  const { ask } = await programOf(hub, ada, { expiresAt: '2030-01-16T12:00:00Z' });
   const wrong = { name: 'late', expiresAt: '2030-01-15T12:00:00Z', currentPassword: hub.password };
   assert.equal((await ada.post('/api/tokens', wrong)).status, 422);
   hub.passTime(HOUR);

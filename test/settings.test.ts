@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { BRIDGE_SETTINGS } from '../src/app/clamd-bridge/bridge-settings.ts';
-import { runHubctl } from '../src/commands/run-hubctl.ts';
 import { ConfigError, readConfig } from '../src/features/hub/read-config.ts';
 import { SETTINGS, type Setting } from '../src/features/hub/settings.ts';
+import { hubctl } from './support/hubctl.ts';
 import { startHubProcess, temporaryDataDir } from './support/hub-process.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';
 import { envExample, settingsTable, tableOf } from './support/settings-texts.ts';
@@ -41,9 +41,7 @@ test('every setting has a name of its own, a meaning, and a default that its own
 test('hubctl config shows every setting but secrets and lists', async () => {
   const lists = ['TRUSTED_PROXIES', 'OUTBOUND_ALLOW'];
   for (const { name, secret, default: text } of ALL) {
-    let shown = '';
-    const terminal = { env: { DATA_DIR: '/srv/data' }, out: (said: string) => void (shown += said), err: () => {} };
-    const status = await runHubctl(['config', name], terminal);
+    const { status, stdout: shown } = await hubctl({ DATA_DIR: '/srv/data' }, 'config', name);
     const hidden = secret !== undefined || lists.includes(name);
     assert.equal(status, hidden ? 2 : 0, name);
     const expected = { DATA_DIR: '/srv/data', BASE_URL: 'http://127.0.0.1:8080' }[name] ?? text ?? '';

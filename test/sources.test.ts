@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { jobs } from '../src/features/hub/hub.ts';
-import { numberIn } from './support/accounts.ts';
+import { numberIn, pointersOf } from './support/accounts.ts';
 import type { Answer, Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -47,10 +47,6 @@ function publicPosts(hub: Hub): number {
   return hub.db.prepare<[], { value: number }>(
     't', `SELECT value FROM counts WHERE metric = 'public_posts'`,
   ).get()?.value ?? 0;
-}
-
-function pointers(answer: Answer): string[] {
-  return answer.json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer);
 }
 
 test('a source shows everybody what it is, and its owner also its address and how its synchronisation goes', async (t) => {
@@ -109,7 +105,7 @@ test('what is wrong with a new source is said by pointer', async (t) => {
   for (const [values, wrong] of cases) {
     const answer = await ada.post('/api/sources', values);
     assert.equal(answer.status, 422, JSON.stringify(values));
-    assert.deepEqual(pointers(answer), wrong, JSON.stringify(values));
+    assert.deepEqual(pointersOf(answer), wrong, JSON.stringify(values));
   }
 });
 
@@ -127,7 +123,7 @@ test('a feed that cannot be read is refused with the reason, and nothing of it i
   for (const path of ['/text', '/gone', '/broken', '/missing']) {
     const answer = await ada.post('/api/sources', { kind: 'feed', url: origin.url + path });
     assert.equal(answer.status, 422, path);
-    assert.deepEqual(pointers(answer), ['/url']);
+    assert.deepEqual(pointersOf(answer), ['/url']);
     assert.doesNotMatch(answer.text, /\bat \S+:\d+/);
   }
   assert.equal(
@@ -178,7 +174,7 @@ test('what is wrong with a change is said by pointer, and then nothing is change
   for (const [values, wrong] of cases) {
     const answer = await ada.patch(`/api/sources/${id}`, values);
     assert.equal(answer.status, 422, JSON.stringify(values));
-    assert.deepEqual(pointers(answer), wrong, JSON.stringify(values));
+    assert.deepEqual(pointersOf(answer), wrong, JSON.stringify(values));
   }
   const { title, visibility, paused } = (await ada.patch(`/api/sources/${id}`, {})).json<Source>();
   assert.deepEqual([title, visibility, paused], ['Notes', 'public', false]);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { syncState } from '../src/features/sources/sync-state-store.ts';
 import { DAY } from '../src/platform/clock.ts';
+import { publicTitles } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -37,7 +38,7 @@ async function shown({ anybody }: { anybody: Client }): Promise<Shown[]> {
 }
 
 async function titles(hub: Hub): Promise<string[]> {
-  return (await shown(hub)).map(({ title }) => title).toSorted();
+  return (await publicTitles(hub)).toSorted();
 }
 
 async function feedIds(hub: Hub): Promise<string[]> {

@@ -5,17 +5,13 @@ import { jobs } from '../src/features/hub/hub.ts';
 import { planDueSyncs } from '../src/features/feeds/sync-source.ts';
 import { sources } from '../src/features/sources/source-store.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
-import { addFeed } from './support/accounts.ts';
+import { addFeed, publicTitles } from './support/accounts.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
 import { followedFeed } from './support/followed-feed.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { reply, startOrigin, type OriginHandler } from './support/origin.ts';
 
 type PostList = { items: { id: number; title: string; contentHtml: string; publishedAt: string; updatedAt: string }[] };
-
-async function titles(hub: Hub): Promise<string[]> {
-  return (await hub.anybody.get('/api/posts')).json<PostList>().items.map((post) => post.title);
-}
 
 function source(hub: Hub, id: number) {
   const found = sources(hub.handle).find(id);
@@ -33,7 +29,7 @@ test('a feed that is added shows its title and its posts at once, newest first',
   const id = await addFeed(await hub.person('ada'), `${origin.url}/feed`);
 
   assert.equal(source(hub, id).title, 'Owls');
-  assert.deepEqual(await titles(hub), ['Post new', 'Post old']);
+  assert.deepEqual(await publicTitles(hub), ['Post new', 'Post old']);
 });
 
 test('a sync adds what is new, updates what changed, and keeps the ids of both', async (t) => {
@@ -63,7 +59,7 @@ test('a deleted post does not come back with the next sync', async (t) => {
   items.push({ guid: 'c', title: 'New' });
   hub.passTime(2 * DAY);
   assert.equal(await hub.work(), 1);
-  assert.deepEqual((await titles(hub)).sort(), ['Kept', 'New']);
+  assert.deepEqual((await publicTitles(hub)).sort(), ['Kept', 'New']);
 });
 
 test('an unchanged feed is asked for conditionally, and its 304 writes no post', async (t) => {
@@ -144,7 +140,7 @@ test('410 pauses the source, tells its owner why, and leaves its posts', async (
 
   assert.equal(source(hub, id).state, 'paused');
   assert.match((await ada.page(`/sources/${id}`)).text, /permanently gone/);
-  assert.equal((await titles(hub)).length, 1);
+  assert.equal((await publicTitles(hub)).length, 1);
   hub.passTime(30 * DAY);
   assert.equal(await hub.work(), 0);
 });
@@ -197,12 +193,12 @@ test('a sync that cannot store one post stores none, and is tried again', async 
   hub.db.exec(`CREATE TRIGGER refuse BEFORE INSERT ON posts WHEN NEW.guid = 'bad' BEGIN SELECT RAISE(ABORT, 'no room'); END`);
   hub.passTime(DAY);
   await hub.work();
-  assert.deepEqual(await titles(hub), ['Post a']);
+  assert.deepEqual(await publicTitles(hub), ['Post a']);
 
   hub.db.exec('DROP TRIGGER refuse');
   hub.passTime(HOUR);
   await hub.work();
-  assert.equal((await titles(hub)).length, 3);
+  assert.equal((await publicTitles(hub)).length, 3);
 });
 
 test('two feeds of one host are never fetched at the same time', async (t) => {
@@ -243,7 +239,7 @@ test('a source that was deleted or paused while its job waited is left alone', a
   await hub.work();
   assert.equal(origin.requests.length, asked);
   assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);
-  assert.deepEqual(await titles(hub), []);
+  assert.deepEqual(await publicTitles(hub), []);
 });
 
 test('a sync that waits for its next try is due at once when the owner asks for it, and is shown as under way', async (t) => {
@@ -383,7 +379,7 @@ test('a source with many posts is gone at once for readers, and its rows go in s
 
   assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);
   assert.equal((await ada.get(`/api/sources/${id}`)).status, 404);
-  assert.deepEqual(await titles(hub), []);
+  assert.deepEqual(await publicTitles(hub), []);
   assert.ok((count('posts') ?? 0) > 1000, 'the request itself removed only a part');
   await hub.work();
   assert.deepEqual([count('posts'), count('sources'), count('feeds'), count('posts_search')], [0, 0, 0, 0]);
@@ -408,7 +404,7 @@ test('numbers and dates that no publisher can mean do no harm', async (t) => {
   const origin = await startOrigin(t, { '/feed': serving(() => feed, { 'content-type': 'application/feed+json' }) });
   await addFeed(await hub.person('ada'), `${origin.url}/feed`);
 
-  assert.equal((await titles(hub)).length, 7);
+  assert.equal((await publicTitles(hub)).length, 7);
   const found = (await hub.anybody.get('/api/posts?q=ancient')).json<PostList>().items;
   assert.equal(found.length, 5);
   const future = found.find(({ title }) => title === 'ancient 4');
@@ -422,7 +418,7 @@ test('a feed that asks to wait for centuries, or sends validators of kilobytes, 
   feed.handler = serving(() => rss('Owls', [{ guid: 'a' }, { guid: 'b' }], ttl), { etag: long, 'last-modified': long });
   hub.passTime(DAY);
   await hub.work();
-  assert.equal((await titles(hub)).length, 2);
+  assert.equal((await publicTitles(hub)).length, 2);
   hub.passTime(DAY);
 
   await hub.work();
@@ -446,5 +442,5 @@ test('a feed that moves to an address its owner follows already is paused, and i
   await hub.work();
   assert.equal(source(hub, id).state, 'paused');
   assert.match(source(hub, id).stateReason ?? '', /already follow it/);
-  assert.deepEqual((await titles(hub)).sort(), ['After', 'Before']);
+  assert.deepEqual((await publicTitles(hub)).sort(), ['After', 'Before']);
 });

@@ -5,7 +5,7 @@ import { addNotes, addPost, itemsAt, numberIn } from './support/accounts.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
 import { startOrigin } from './support/origin.ts';
-import { writePost } from './support/own-posts.ts';
+import { writePost } from './support/uploads.ts';
 import { makeWebhook } from './support/webhooks.ts';
 
 type Told = { kind: string; title: string; path: string };
@@ -42,7 +42,7 @@ test('files of its posts count for the new owner', async (t) => {
   await hub.person('ada');
   const bob = await hub.person('bob');
   const sourceId = await addNotes(bob);
-  await writePost(hub, bob, sourceId, [{ name: 'a.txt', content: 'twelve bytes' }]);
+  await writePost(hub, { client: bob, sourceId }, [{ filename: 'a.txt', data: 'twelve bytes' }]);
 
   await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'ada' });
 
@@ -55,9 +55,9 @@ test('who has too little space left for its files cannot be given a source, and 
   const ada = await hub.person('ada');
   const bob = await hub.person('bob');
   const [hers, his, other] = [await addNotes(ada), await addNotes(bob), await addNotes(bob, 'Other')];
-  await writePost(hub, ada, hers, [{ name: 'a.txt', content: 'twelve bytes' }]);
-  await writePost(hub, bob, his, [{ name: 'a.txt', content: 'twelve bytes' }, { name: 'b.txt', content: 'eight by' }]);
-  await writePost(hub, bob, other, [{ name: 'a.txt', content: 'ten bytes.' }]);
+  await writePost(hub, { client: ada, sourceId: hers }, [{ filename: 'a.txt', data: 'twelve bytes' }]);
+  await writePost(hub, { client: bob, sourceId: his }, [{ filename: 'a.txt', data: 'twelve bytes' }, { filename: 'b.txt', data: 'eight by' }]);
+  await writePost(hub, { client: bob, sourceId: other }, [{ filename: 'a.txt', data: 'ten bytes.' }]);
   const give = (client: typeof bob, id: number, username: string) =>
     client.post(`/api/sources/${id}/transfer`, { username });
 
@@ -86,7 +86,7 @@ test('a source without files can be given to whoever has no space left', async (
   const ada = await hub.person('ada');
   const bob = await hub.person('bob');
   const hers = await addNotes(ada);
-  await writePost(hub, ada, hers, [{ name: 'a.txt', content: 'twelve bytes' }]);
+  await writePost(hub, { client: ada, sourceId: hers }, [{ filename: 'a.txt', data: 'twelve bytes' }]);
   hub.db.exec('UPDATE attachments SET bytes = 20; UPDATE upload_usage SET bytes = 20'); // as after a smaller quota
 
   assert.equal((await bob.post(`/api/sources/${await addNotes(bob)}/transfer`, { username: 'ada' })).status, 200);

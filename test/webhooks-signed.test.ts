@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
+import { publicTitles } from './support/accounts.ts';
 import type { Hub } from './support/hub.ts';
 import { randomBelow } from './support/random.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
@@ -13,7 +14,7 @@ import {
   githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type SignedEvent,
 } from './support/signed-events.ts';
 import {
-  eventBody, eventOf, hubWithWebhook, metric, publicTitles, publish, sendEvent, type Hook,
+  eventBody, eventOf, hubWithWebhook, metric, publish, sendEvent, type Hook,
 } from './support/webhooks.ts';
 
 const MUTATIONS = 1_000;

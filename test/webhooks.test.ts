@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { receiveEvent } from '../src/features/webhooks/receive-event.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
+import { publicTitles } from './support/accounts.ts';
 import { countCalls } from './support/count-calls.ts';
 import { githubEvent, standardEvent } from './support/signed-events.ts';
-import { eventBody, eventOf, hubWithWebhook, makeWebhook, metric, publicTitles, publish, sendEvent } from './support/webhooks.ts';
+import { eventBody, eventOf, hubWithWebhook, makeWebhook, metric, publish, sendEvent } from './support/webhooks.ts';
 
 type Post = { id: number; title: string; contentHtml: string; url: string; attachments: { url: string }[] };
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { hubWithOwnPosts, sendForm } from './support/own-posts.ts';
+import { hubWithOwnPosts, submitForm } from './support/own-posts.ts';
+import type { SentFile } from './support/uploads.ts';
 import { pdf } from './support/sample-files.ts';
 import { INFECTED, startScanner } from './support/scanner.ts';
 import type { Hub } from './support/hub.ts';
@@ -25,19 +26,19 @@ function assertNothingStored(hub: Hub): void {
 test('too many files, or an infected one, are refused on the page with a message, and what was typed stays', async (t) => {
   const scanner = await startScanner(t, INFECTED);
   const { hub, ada, sourceId } = await hubWithOwnPosts(t, { VIRUS_SCAN_URL: `${scanner.url}/scan` });
-  const send = (files: { name: string; content: Buffer }[]) =>
-    sendForm(hub, ada, `/sources/${sourceId}/posts`, TYPED, files);
+  const send = (files: SentFile[]) =>
+    submitForm(hub, ada, `/sources/${sourceId}/posts`, TYPED, files);
 
-  const many = await send(Array.from({ length: 11 }, (_, n) => ({ name: `${n}.pdf`, content: pdf() })));
+  const many = await send(Array.from({ length: 11 }, (_, n) => ({ filename: `${n}.pdf`, data: pdf() })));
   assertKept(many.status, many.text, 413, /at most 10 files/);
-  const infected = await send([{ name: 'bad.pdf', content: pdf() }]);
+  const infected = await send([{ filename: 'bad.pdf', data: pdf() }]);
   assertKept(infected.status, infected.text, 422, /bad\.pdf is infected/);
   assertNothingStored(hub);
 });
 
 test('when the database cannot grow, the page says so, keeps what was typed, and takes it once there is space', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
-  const send = () => sendForm(hub, ada, `/sources/${sourceId}/posts`, { ...TYPED, content: `${TYPED.content}\n\n${'x'.repeat(90_000)}` }, []);
+  const send = () => submitForm(hub, ada, `/sources/${sourceId}/posts`, { ...TYPED, content: `${TYPED.content}\n\n${'x'.repeat(90_000)}` }, []);
   const before = Number(hub.db.pragma('max_page_count'));
   hub.db.pragma(`max_page_count = ${String(hub.db.pragma('page_count'))}`);
 

@@ -1,11 +1,11 @@
 // Protects the memory of the worker while many large feeds come in at once.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rss, serving } from '../support/feeds.ts';
 import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
 import { startOrigin } from '../support/origin.ts';
+import { peakMemory } from '../support/peak-memory.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { startWebWithAccount } from '../support/web-with-account.ts';
 
@@ -18,10 +18,6 @@ function feedOf(name: string): string {
   const images = Array.from({ length: 20 }, (_, n) => image(n)).join('');
   const content = `<p>${images}${'words, and <em>more</em> of them '.repeat(112)}</p>`;
   return rss(name, Array.from({ length: POSTS }, (_, n) => ({ guid: `${name}-${n}`, content: `${content}${n}` })));
-}
-
-function peakMemory(pid: number | undefined): number {
-  return Number(/VmHWM:\s*(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 }
 
 test('eight feeds of 10 MiB at once need at most 300 MiB of the worker, and web goes on writing', async (t) => {

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { openBrowser } from '../support/browser.ts';
 import type { Item } from '../support/feeds.ts';
 import { reply, startOrigin } from '../support/origin.ts';
-import { attachOne, hubWithOwnPosts, pathOf, writePost } from '../support/own-posts.ts';
+import { attachOne, hubWithOwnPosts, pathOf } from '../support/own-posts.ts';
+import { writePost } from '../support/uploads.ts';
 import { hubWithFeed, image } from '../support/remote-files.ts';
 import { avif, gif, gifSubBlocks, jpeg, pdf, png, pngChunk, webp } from '../support/sample-files.ts';
 import { requireTool } from '../support/tools.ts';
@@ -17,11 +18,11 @@ test('a post with images and a PDF shows all of them in a real browser, which ha
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const files = [
-    { name: 'a.png', content: png(SIZE) }, { name: 'b.jpg', content: jpeg(SIZE) },
-    { name: 'c.gif', content: gif(SIZE) }, { name: 'd.webp', content: webp(SIZE) }, { name: 'e.avif', content: avif() }, { name: 'f.pdf', content: pdf() },
-    { name: 'ü "ö" 100% #1?.png', content: png(SIZE, pngChunk('tEXt', Buffer.from(SCRIPT))) },
+    { filename: 'a.png', data: png(SIZE) }, { filename: 'b.jpg', data: jpeg(SIZE) },
+    { filename: 'c.gif', data: gif(SIZE) }, { filename: 'd.webp', data: webp(SIZE) }, { filename: 'e.avif', data: avif() }, { filename: 'f.pdf', data: pdf() },
+    { filename: 'ü "ö" 100% #1?.png', data: png(SIZE, pngChunk('tEXt', Buffer.from(SCRIPT))) },
   ];
-  const post = await writePost(hub, ada, sourceId, files);
+  const post = await writePost(hub, { client: ada, sourceId }, files);
   const browser = await openBrowser(t);
 
   await browser.goto(`${hub.address}/posts/${post.id}`);

@@ -1,7 +1,7 @@
 // Protects the memory of web while a hundred large uploads come in at once.
 import assert from 'node:assert/strict';
 import { createHash, type Hash } from 'node:crypto';
-import { createReadStream, readFileSync, statSync } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -16,6 +16,7 @@ import { addNotes } from '../support/accounts.ts';
 import { cookieOf, createClient, type Client } from '../support/client.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
 import { BOUNDARY, fieldHeaders, fileHeaders } from '../support/multipart.ts';
+import { peakMemory } from '../support/peak-memory.ts';
 import { FORM_TYPE, uploadPath, type PostAnswer } from '../support/uploads.ts';
 
 const UPLOADS = 100;
@@ -72,10 +73,6 @@ async function upload(address: string, client: Client, sourceId: number, n: numb
   });
   await Promise.all([answered, pipeline(Readable.from(form(sourceId, n)), req)]);
   return answered;
-}
-
-function peakMemory(pid: number | undefined): number {
-  return Number(/VmHWM:\s*(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 }
 
 async function hashOfFile(path: string): Promise<string> {

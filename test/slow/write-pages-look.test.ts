@@ -4,7 +4,8 @@ import { test, type TestContext } from 'node:test';
 import { uploads } from '../../src/features/attachments/attachment-store.ts';
 import { notifications } from '../../src/features/notifications/notification-store.ts';
 import { openBrowser, type Browser } from '../support/browser.ts';
-import { hubWithOwnPosts, writePost } from '../support/own-posts.ts';
+import { hubWithOwnPosts } from '../support/own-posts.ts';
+import { writePost } from '../support/uploads.ts';
 import { FIND_FAINT_TEXT, FIND_FAULTS, follow, signIn } from '../support/page-visits.ts';
 import { pdf, png } from '../support/sample-files.ts';
 import { requireTool } from '../support/tools.ts';
@@ -23,10 +24,10 @@ const PAGES = [
 async function hubWithEverything(t: TestContext) {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const files = [
-    { name: `${LONG}.png`, content: png({ width: 2_000, height: 300 }) }, { name: `${LONG}.pdf`, content: pdf() },
-    { name: 'bad.txt', content: 'bad' }, { name: 'good.txt', content: 'good' },
+    { filename: `${LONG}.png`, data: png({ width: 2_000, height: 300 }) }, { filename: `${LONG}.pdf`, data: pdf() },
+    { filename: 'bad.txt', data: 'bad' }, { filename: 'good.txt', data: 'good' },
   ];
-  const post = await writePost(hub, ada, sourceId, files, { title: LONG, content: `${LONG}\n${LONG}` });
+  const post = await writePost(hub, { client: ada, sourceId }, files, { title: LONG, content: `${LONG}\n${LONG}` });
   uploads(hub.handle).setScan(post.attachments[2]?.sha256 ?? '', 'infected');
   const browser = await openBrowser(t);
   await signIn(browser, hub.address, 'ada', hub.password);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Client } from './client.ts';
+import { createClient, type Client } from './client.ts';
 import type { Hub } from './hub.ts';
 import { number } from './migrated-database.ts';
 
@@ -46,10 +46,36 @@ export async function notificationTitles(client: Client, query = ''): Promise<st
   return (await itemsAt<{ title: string }>(client, `/api/notifications${query}`)).map(({ title }) => title);
 }
 
+/** Titles of the posts that everybody sees, newest first. */
+export async function publicTitles({ anybody }: Pick<Hub, 'anybody'>): Promise<string[]> {
+  return (await itemsAt<{ title: string }>(anybody, '/api/posts?limit=100')).map(({ title }) => title);
+}
+
 /** The titles of the posts that a search finds, in order of the alphabet. */
 export async function foundTitles(client: Client, typed: string, query = ''): Promise<string[]> {
   const found = await itemsAt<{ title: string }>(client, `/api/posts?${new URLSearchParams({ q: typed })}${query}`);
   return found.map(({ title }) => title).sort();
+}
+
+/** Where the mistakes of a refused request are. */
+export function pointersOf(answer: { json<T>(): T }): string[] {
+  return (answer.json<{ errors?: { pointer: string }[] }>().errors ?? []).map(({ pointer }) => pointer);
+}
+
+/** A second browser of somebody. */
+export async function browserOf(hub: Pick<Hub, 'address' | 'password'>, username: string): Promise<Client> {
+  const browser = createClient(hub.address);
+  assert.equal((await browser.post('/api/session', { username, password: hub.password })).status, 200);
+  return browser;
+}
+
+/** A new API token of that person. */
+export async function tokenOf(
+  hub: Pick<Hub, 'password'>, client: Client, values: object = {},
+): Promise<{ id: number; token: string }> {
+  const made = await client.post('/api/tokens', { name: 'script', currentPassword: hub.password, ...values });
+  assert.equal(made.status, 201, made.text);
+  return made.json<{ id: number; token: string }>();
 }
 
 /** What the database says to a question with one number as its answer. */

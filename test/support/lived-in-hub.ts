@@ -6,7 +6,7 @@ import type { Client } from './client.ts';
 import { rss, serving, type Item } from './feeds.ts';
 import { startHub, type Hub } from './hub.ts';
 import { reply, startOrigin, type OriginHandler } from './origin.ts';
-import { writePost } from './own-posts.ts';
+import { writePost } from './uploads.ts';
 import { pdf, pngChunk, pngHeader } from './sample-files.ts';
 import { eventOf, makeWebhook, sendEvent } from './webhooks.ts';
 
@@ -92,8 +92,8 @@ export async function livedInHub(t: TestContext): Promise<LivedInHub> {
   const notes = await addNotes(ada, 'Harbour log');
   const hook = await makeWebhook(ada, 'Deployments');
   await happenings(hub, ada, bob, { ids, notes, hook, routes });
-  const post = await writePost(hub, ada, notes, [
-    { name: 'east-steps.png', content: picture(320, 180) }, { name: 'gauge-readings.pdf', content: pdf() },
+  const post = await writePost(hub, { client: ada, sourceId: notes }, [
+    { filename: 'east-steps.png', data: picture(320, 180) }, { filename: 'gauge-readings.pdf', data: pdf() },
   ], { title: 'Low water at the east steps', content: 'They sit on mud from four until half past six.' });
   return { hub, ada, bob, notes, webhook: hook.id, ownPost: post.id };
 }

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { addNotes } from './accounts.ts';
-import type { Client } from './client.ts';
-import { cookieOf } from './client.ts';
+import { cookieOf, type Answer, type Client } from './client.ts';
 import { startHub, type Hub } from './hub.ts';
-
-export type SentFile = { name: string; content: Buffer | string };
+import { formOf, sendForm, writePost, type SentFile } from './uploads.ts';
 
 type ShownAttachment = {
   id: number;
-  kind: 'native' | 'remote';
+  kind: string;
   filename: string;
   mediaType: string | null;
   bytes: number | null;
@@ -30,35 +28,18 @@ export async function hubWithOwnPosts(t: TestContext, env: Record<string, string
   return { hub, ada, sourceId: await addNotes(ada, 'Notes', visibility) };
 }
 
-/** Sends a form with files as the person's browser would. */
-export async function sendForm(
+/** Sends a form of a page with files as the person's browser would. */
+export function submitForm(
   hub: Hub, client: Client, path: string, fields: Record<string, string>, files: SentFile[],
-): Promise<{ status: number; text: string; headers: Headers }> {
-  const body = new FormData();
-  for (const [name, value] of Object.entries(fields)) body.append(name, value);
-  for (const { name, content } of files) {
-    body.append('attachments', new Blob([new Uint8Array(Buffer.from(content))]), name);
-  }
-  const headers = { 'sec-fetch-site': 'same-origin', cookie: cookieOf(client), accept: 'text/html' };
-  const response = await fetch(hub.address + path, { method: 'POST', headers, body, redirect: 'manual' });
-  return { status: response.status, text: await response.text(), headers: response.headers };
-}
-
-/** A new post with these files. */
-export async function writePost(
-  hub: Hub, client: Client, sourceId: number, files: SentFile[], fields: Record<string, string> = {},
-): Promise<ShownPost> {
-  const values = { sourceId: String(sourceId), title: 'With files', content: 'Some text', ...fields };
-  const answer = await sendForm(hub, client, '/api/posts', values, files);
-  assert.equal(answer.status, 201, answer.text);
-  return JSON.parse(answer.text);
+): Promise<Answer> {
+  return sendForm(hub, client, path, formOf(fields, files), 'text/html');
 }
 
 /** Path and identity of the only attachment of a new post. */
 export async function attachOne(
   hub: Hub, client: Client, sourceId: number, name: string, content: Buffer | string,
 ): Promise<{ path: string; attachment: ShownAttachment; post: ShownPost }> {
-  const post = await writePost(hub, client, sourceId, [{ name, content }]);
+  const post = await writePost(hub, { client, sourceId }, [{ filename: name, data: content }]);
   const [attachment] = post.attachments;
   assert.ok(attachment);
   return { path: pathOf(attachment), attachment, post };

@@ -1,3 +1,5 @@
+import { randomBelow } from './random.ts';
+
 const NAMES = [
   'a b i p div span ul li dl dt dd table caption colgroup col thead tbody tr td th h1 h2 pre blockquote ruby rt',
   'rp details summary figure bdo code section form font svg math template select option style script title',
@@ -21,7 +23,7 @@ const TEXTS = [
 
 /** Markup that looks like a page gone wrong, the same for the same seed. */
 export function randomMarkup(seed: number): string {
-  const below = generator(seed);
+  const below = randomBelow(seed);
   const pick = (list: string[]) => list[below(list.length)] ?? '';
   const pieces = Array.from({ length: 1 + below(40) }, () => {
     const choice = below(10);
@@ -35,13 +37,4 @@ export function randomMarkup(seed: number): string {
 function attributes(below: (limit: number) => number, pick: (list: string[]) => string): string {
   const count = Math.max(0, below(5) - 2);
   return Array.from({ length: count }, () => ` ${pick(ATTRIBUTES)}`).join('');
-}
-
-/** Whole numbers from 0 up to a limit, by a linear congruential generator (the constants of Numerical Recipes). */
-function generator(seed: number): (limit: number) => number {
-  let state = Math.imul(seed, 2_654_435_761) >>> 0;
-  return (limit) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * limit);
-  };
 }

@@ -38,12 +38,26 @@ export function formWith(fields: Record<string, string>, files: SentFile[] = [])
   ]);
 }
 
+/** A form as browsers encode it. */
+export function formOf(fields: Record<string, string>, files: SentFile[]): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  for (const { filename, data } of files) form.append('attachments', new Blob([new Uint8Array(Buffer.from(data))]), filename);
+  return form;
+}
+
 /** Sends a form as that person. */
-export async function sendForm(hub: { address: string }, client: Client, path: string, form: Buffer): Promise<Answer> {
+export async function sendForm(
+  hub: { address: string }, client: Client, path: string, form: Buffer | FormData, accept = '*/*',
+): Promise<Answer> {
   const response = await fetch(hub.address + path, {
     method: 'POST',
-    headers: { 'content-type': FORM_TYPE, 'sec-fetch-site': 'same-origin', cookie: cookieOf(client) },
-    body: new Uint8Array(form),
+    redirect: 'manual',
+    headers: {
+      'sec-fetch-site': 'same-origin', cookie: cookieOf(client), accept,
+      ...(form instanceof Buffer && { 'content-type': FORM_TYPE }),
+    },
+    body: form instanceof Buffer ? new Uint8Array(form) : form,
   });
   const text = await response.text();
   return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) };
@@ -52,8 +66,9 @@ export async function sendForm(hub: { address: string }, client: Client, path: s
 /** Writes a post with files, which must be taken. */
 export async function writePost(
   hub: { address: string }, { client, sourceId }: { client: Client; sourceId: number }, files: SentFile[] = [],
+  fields: Record<string, string> = {},
 ): Promise<PostAnswer> {
-  const form = formWith({ sourceId: String(sourceId), title: 'A post' }, files);
+  const form = formOf({ sourceId: String(sourceId), title: 'A post', content: 'Some text', ...fields }, files);
   const answer = await sendForm(hub, client, '/api/posts', form);
   assert.equal(answer.status, 201, answer.text);
   return answer.json<PostAnswer>();

@@ -77,12 +77,6 @@ export async function publish(hub: Hub, hook: Hook, type: string, data: object, 
   assert.equal(sent.status, 202, sent.text);
 }
 
-/** Titles of the posts that everybody sees, newest first. */
-export async function publicTitles(hub: Hub): Promise<string[]> {
-  const answer = await hub.anybody.get('/api/posts?limit=100');
-  return answer.json<{ items: { title: string }[] }>().items.map(({ title }) => title);
-}
-
 /** One series of the hub's metrics. */
 export async function metric(hub: Hub, series: string): Promise<number> {
   const { text } = await hub.anybody.get('/api/metrics');
