@@ -16,6 +16,7 @@ CREATE TABLE posts (
   published_at INTEGER NOT NULL,     -- unix ms; never later than when it was first seen
   updated_at   INTEGER NOT NULL,     -- unix ms
   created_at   INTEGER NOT NULL,     -- unix ms; first seen
+  left_at      INTEGER,              -- unix ms; its feed no longer had it. NULL: it has, or is none
   search_key   INTEGER UNIQUE,       -- its rowid in posts_search: grows with published_at
   content_html TEXT    NOT NULL,     -- sanitised; last, so that whoever reads the others skips its pages
   UNIQUE (source_id, guid)
@@ -25,6 +26,12 @@ CREATE INDEX posts_public ON posts (published_at DESC, id DESC) WHERE is_public 
 CREATE INDEX posts_private ON posts (owner_id, published_at DESC, id DESC) WHERE is_public = 0;
 CREATE INDEX posts_owner ON posts (owner_id);
 CREATE INDEX posts_of_source ON posts (source_id, published_at DESC, id DESC);
+-- For reading lists: what is newest of all, whoever may see it, and in which order the posts of a source arrived.
+CREATE INDEX posts_newest ON posts (published_at DESC, id DESC, source_id);
+CREATE INDEX posts_arrival ON posts (source_id, id, published_at);
+-- What a feed still has is compared with each document; what has left it is removed by age.
+CREATE INDEX posts_in_feed ON posts (source_id, guid) WHERE left_at IS NULL;
+CREATE INDEX posts_left ON posts (created_at, id) WHERE left_at IS NOT NULL;
 
 -- Remembers a deletion, so that the next sync does not bring the post back.
 CREATE TABLE post_tombstones (
@@ -50,17 +57,6 @@ CREATE INDEX drafts_account ON drafts (account_id, saved_at DESC);
 CREATE INDEX drafts_saved ON drafts (saved_at);
 
 CREATE INDEX post_tombstones_like ON post_tombstones (source_id, likeness) WHERE likeness IS NOT NULL;
-
--- Posts that a person has opened, or marked as read.
-CREATE TABLE reading_history (
-  account_id INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
-  post_id    INTEGER NOT NULL REFERENCES posts (id) ON DELETE CASCADE,
-  read_at    INTEGER NOT NULL,       -- unix ms; the first time
-  PRIMARY KEY (account_id, post_id)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX reading_history_newest ON reading_history (account_id, read_at DESC, post_id DESC);
-CREATE INDEX reading_history_post ON reading_history (post_id);
 
 -- Words of title and content, and the source's id as one more word. Those of private posts begin with a mark of their
 -- reader, so that a search meets only what its reader may see (search-words.ts). Rows are numbered by search_key, so

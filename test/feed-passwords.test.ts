@@ -147,13 +147,16 @@ test('a feed behind a password is nobody else’s source, whoever follows the sa
   const { hub, feed, url, follow } = await guardedFeed(t);
   feed.handler = serving(() => rss('Owls', [{ guid: 'a' }]));
   const bob = await hub.person('bob');
-  const open = (await bob.post('/api/sources', { kind: 'feed', url })).json<SourceShown>();
+  const open = (await bob.post('/api/sources', { kind: 'feed', url, visibility: 'private' })).json<SourceShown>();
   const own = await follow(KNOWN);
   const carol = await (await hub.person('carol')).post('/api/sources', { kind: 'feed', url });
 
   assert.equal(carol.status, 201);
   assert.equal(new Set([open.id, own.id, carol.json<SourceShown>().id]).size, 3);
   assert.equal((await bob.get(`/api/sources/${own.id}`)).status, 404);
+  const dora = await hub.person('dora');
+  const guarded = await dora.post('/api/sources', { kind: 'feed', url, ...KNOWN });
+  assert.equal(guarded.status, 201, 'what asks for a password is never the public one');
 });
 
 test('a password is given, replaced and taken back later; giving one makes the source private for good', async (t) => {

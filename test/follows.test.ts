@@ -10,7 +10,7 @@ import { startHub } from './support/hub.ts';
 import { reply, startOrigin } from './support/origin.ts';
 
 function follow(client: Client, sourceId: number) {
-  return sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  return sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, { notify: true });
 }
 
 /** Ada's feed, which has as many posts as `posts.count` says, and bob. */

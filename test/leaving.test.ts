@@ -202,8 +202,7 @@ test('what others did to things that are gone with their owner, and were told of
   const ada = await hub.person('ada');
   const bob = await hub.person(NAME);
   const [deleted, given] = [await addNotes(bob, `Diary of ${NAME}`), await addNotes(bob, 'Given away')];
-  await sendJson(ada, 'PUT', `/api/sources/${deleted}/follow`, {});
-  await sendJson(ada, 'PUT', `/api/sources/${given}/follow`, {});
+  for (const id of [deleted, given]) await sendJson(ada, 'PUT', `/api/sources/${id}/follow`, { notify: true });
   for (const sourceId of [deleted, given]) await ada.delete(`/api/posts/${await addPost(bob, sourceId, `On ${NAME}`)}`);
   for (const sourceId of [deleted, given]) await ada.patch(`/api/sources/${sourceId}`, { paused: true });
   await ada.patch(`/api/sources/${deleted}`, { title: `The diary of ${NAME}` });
@@ -424,8 +423,9 @@ test('the export holds everything of a person, nothing of others, and no secrets
   const sourceId = await addNotes(bob, 'Bob’s', 'private');
   const postIds: number[] = [];
   for (let n = 0; n < 45; n++) postIds.push(await addPost(bob, sourceId, `Post ${n}`));
-  await sendJson(bob, 'PUT', '/api/sources/1/follow', {});
+  await sendJson(bob, 'PUT', '/api/sources/1/follow', { folder: 'Friends', notify: true });
   for (const id of [1, ...postIds]) await sendJson(bob, 'PUT', `/api/posts/${id}/read`, {});
+  await sendJson(bob, 'PUT', '/api/posts/1/star', {});
   await addPost(ada, 1, 'One more');
   await ada.post('/api/invitations', { role: 'admin', currentPassword: hub.password });
 
@@ -438,7 +438,10 @@ test('the export holds everything of a person, nothing of others, and no secrets
   assert.equal(data.account['username'], 'bob');
   assert.deepEqual(data['sources']?.map(({ title }) => title), ['Bob’s']);
   assert.equal(data['posts']?.length, 45);
-  assert.deepEqual(data['follows']?.map(({ sourceId }) => sourceId), [1]);
+  const followed = data['follows']?.map(({ sourceId, folder, notify }) => [sourceId, folder, notify]);
+  assert.deepEqual(followed, [[1, 'Friends', true], [2, null, false]]);
+  assert.deepEqual(data['stars']?.map(({ postId, title }) => [postId, title]), [[1, 'Ada wrote this']]);
+  assert.equal(data['readMarks']?.length, 46);
   assert.equal(data['history']?.length, 46);
   assert.deepEqual(data['notifications']?.map(({ title }) => title), ['1 new post in “Ada’s”']);
   assert.deepEqual(data['tokens']?.map(({ name }) => name), ['phone']);

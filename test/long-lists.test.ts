@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { posts } from '../src/features/posts/post-store.ts';
-import { unreadPosts } from '../src/features/posts/reading-history-store.ts';
 import { hubWithOwnPosts } from './support/own-posts.ts';
 import type { Hub } from './support/hub.ts';
 
@@ -36,7 +35,7 @@ test('no list reads contents: each row of it is small, and contents stand behind
     newest({ viewerId: 1, limit: 9 }),
     newest({ viewerId: null, limit: 9 }),
     newest({ viewerId: 1, sourceId, limit: 9 }),
-    unreadPosts(hub.handle).page({ viewerId: 1, limit: 9 }).posts,
+    posts(hub.handle).listed([3, 2, 1]),
   ];
   for (const rows of lists) {
     assert.deepEqual(rows.map(({ contentBytes }) => contentBytes), [2_000_000, 1_000_000, 0]);

@@ -60,6 +60,9 @@ async function meetRefusals({ hub, api, ada, bob, feedUrl }: Used, ids: Record<'
   await expect(409, ada, 'POST /api/sources/{id}/transfer', { id: ids.notes, body: { username: 'ada' } });
   await expect(409, ada, 'POST /api/sources/{id}/webhook/rotate', { id: ids.notes });
   await expect(404, anybody, 'GET /api/posts', { query: `source=${NOWHERE}` });
+  await expect(404, ada, 'POST /api/reading/mark-read', { body: { source: NOWHERE } });
+  await expect(410, ada, 'POST /api/reading/undo', { body: { undo: NOWHERE } });
+  await expect(401, anybody, 'GET /api/posts', { query: 'view=unread' });
   for (const [status, sourceId] of [[404, NOWHERE], [409, ids.feed]] as const) {
     await expect(status, ada, 'POST /api/posts', { body: { sourceId, title: 'x' } });
   }

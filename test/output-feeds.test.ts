@@ -252,7 +252,9 @@ test('another hub, and another source with the same feed, have other ids', async
   const other = await hubWithFeed(t);
   const bob = await one.hub.person('bob');
   const [own] = (await one.ada.get('/api/sources')).json<{ items: { url: string }[] }>().items;
+  await one.ada.patch(`/api/sources/${one.sourceId}`, { visibility: 'private' });
   const again = (await bob.post('/api/sources', { kind: 'feed', url: own?.url })).json<{ id: number }>().id;
+  await one.ada.patch(`/api/sources/${one.sourceId}`, { visibility: 'public' });
   const ids = [
     ...await idsIn(one.hub.anybody, '/posts.atom'), ...await idsIn(other.hub.anybody, '/posts.atom'),
     ...(await idsIn(one.hub.anybody, `/sources/${one.sourceId}.atom`)).slice(0, 1),

@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { jobs } from '../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { previewRetention, removeOldRows, removeOldRowsNow } from '../src/features/retention/remove-old-rows.ts';
-import { readingHistory } from '../src/features/posts/reading-history-store.ts';
+import { readingHistory } from '../src/features/reading/reading-history-store.ts';
 import { COMMAND_LINE } from '../src/features/audit/audit.ts';
 import { addNotes, addPost, itemsAt, numberIn } from './support/accounts.ts';
 import { startHub, type Hub } from './support/hub.ts';

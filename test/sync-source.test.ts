@@ -178,12 +178,20 @@ test('a web page is answered by the feed that it advertises; one without a feed 
   assert.equal((await ada.get('/api/sources')).json<{ items: unknown[] }>().items.length, 1);
 });
 
-test('one owner cannot follow the same feed twice, another owner can', async (t) => {
-  const { hub, origin, ada } = await followedFeed(t);
-  const bob = await hub.person('bob');
+test('one owner has a feed once, and whoever else adds it follows that, or has one where it is private', async (t) => {
+  const { hub, origin, ada, id } = await followedFeed(t);
+  const [bob, carol] = [await hub.person('bob'), await hub.person('carol')];
+  const feed = { kind: 'feed', url: `${origin.url}/feed` };
+  const added = async (client: typeof ada): Promise<[number, boolean, boolean | undefined]> => {
+    const { status, ...answer } = await client.post('/api/sources', feed);
+    const source = answer.json<{ id: number; followed?: boolean }>();
+    return [status, source.id === id, source.followed];
+  };
 
-  assert.equal((await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed#top` })).status, 409);
-  assert.equal((await bob.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` })).status, 201);
+  assert.equal((await ada.post('/api/sources', { ...feed, url: `${feed.url}#top` })).status, 409);
+  for (let time = 0; time < 2; time++) assert.deepEqual(await added(bob), [200, true, true]);
+  await ada.patch(`/api/sources/${id}`, { visibility: 'private' });
+  assert.deepEqual(await added(carol), [201, false, true], 'nothing tells her of the other one');
 });
 
 test('a sync that cannot store one post stores none, and is tried again', async (t) => {

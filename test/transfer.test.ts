@@ -115,7 +115,7 @@ test('only the owner and administrators may give a source away, and only to some
   const open = await addNotes(bob);
   const hidden = await addNotes(bob, 'Hidden', 'private');
   const feed = { kind: 'feed', url: `${origin.url}/feed` };
-  const feedId = (await bob.post('/api/sources', feed)).json<{ id: number }>().id;
+  const feedId = (await bob.post('/api/sources', { ...feed, visibility: 'private' })).json<{ id: number }>().id;
   await carol.post('/api/sources', feed);
   const give = (client: typeof bob, id: number, username: unknown) =>
     client.post(`/api/sources/${id}/transfer`, { username });

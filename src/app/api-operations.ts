@@ -2,6 +2,7 @@ import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hub.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { AUDIT_EVENTS } from '../features/audit/audit.ts';
+import { FOLDER_MAX } from '../features/follows/follow-store.ts';
 import { JOB_STATES } from '../platform/jobs/job-queue.ts';
 import {
   anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
@@ -114,7 +115,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
       }),
       object({ kind: choice(['webhook', 'native']), title: text }, { visibility }),
     ] }),
-    answers: created('Source'), refusals: [409, 429],
+    answers: { ...done('Source'), ...created('Source') }, refusals: [409, 429],
   },
   'GET /api/sources.opml': { answers: { 200: as('text/x-opml') } },
   'POST /api/sources/import': {
@@ -130,15 +131,29 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     body: json(object({ username: text })), answers: done('Source'), refusals: [409],
   },
   'POST /api/sources/:id/webhook/rotate': { answers: done('WebhookAccess'), refusals: [409] },
-  'PUT /api/sources/:id/follow': { answers: NOTHING },
+  'PUT /api/sources/:id/follow': {
+    body: json(object({}, { folder: orNull({ ...text, maxLength: FOLDER_MAX }), notify: flag })), answers: NOTHING,
+  },
   'DELETE /api/sources/:id/follow': { answers: NOTHING },
+  'GET /api/reading': { answers: done('Reading') },
+  'POST /api/reading/mark-read': {
+    body: json(object({}, {
+      all: { ...flag, const: true }, folder: text, source: id, posts: array(id), before: time,
+      upTo: { ...integer, description: 'The newest post that was shown: whatever arrived after it stays unread' },
+      below: { ...id, description: 'A post: those below it in the list' },
+      above: { ...id, description: 'A post: those above it in the list' },
+    })),
+    answers: done('Marked'), refusals: [404],
+  },
+  'POST /api/reading/undo': { body: json(object({ undo: id })), answers: NOTHING, refusals: [410] },
 
   'GET /api/posts': {
     query: {
       ...PAGE, source: { ...id, description: 'Its posts alone' }, q: { ...text, description: 'Words to search for' },
-      unread: choice(['0', '1']),
+      view: { ...choice(['unread', 'list', 'starred', 'public']), description: 'One of your lists, or what is public' },
+      folder: { ...text, description: 'Of a list: one of your folders' },
     },
-    answers: { 200: json(listOf('Post')), ...UNCHANGED }, refusals: [404],
+    answers: { 200: json(listOf('Post')), ...UNCHANGED }, refusals: [401, 404],
   },
   'GET /api/posts/:id': { answers: { ...done('Post'), ...UNCHANGED } },
   'POST /api/posts': {
@@ -154,6 +169,8 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     answers: { 201: json(object({ items: array(named('Attachment')) })) }, refusals: UPLOAD,
   },
   'DELETE /api/attachments/:id': { answers: NOTHING, refusals: [409] },
+  'PUT /api/posts/:id/star': { answers: NOTHING },
+  'DELETE /api/posts/:id/star': { answers: NOTHING },
   'PUT /api/posts/:id/read': { answers: NOTHING },
   'DELETE /api/posts/:id/read': { answers: NOTHING },
   'GET /api/history': list('HistoryEntry'),

@@ -51,6 +51,7 @@ const token = { id, name: text, scope: choice(TOKEN_SCOPES), ...used, expiresAt:
 const session = { id, ...used, expiresAt: time, address: orNull(text) };
 const titled = object({ id, title: text });
 const age = { ageSeconds: integer };
+const counted = { ...integer, maximum: 1_000, description: 'Counted up to 1,000' };
 const webhookState = choice(['active', 'silent', 'disabled']);
 
 /** What the API takes and gives, by name. */
@@ -100,7 +101,14 @@ export const SCHEMAS: Record<string, Schema> = {
     id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }), title: text, url: orNull(text),
     author: orNull(text), contentHtml: text, summary: text, publishedAt: time, updatedAt: time, visibility,
     attachments: array(named('Attachment')),
-  }, { read: { ...flag, description: 'For who is signed in' } }),
+  }, { read: { ...flag, description: 'For who is signed in' }, starred: flag }),
+  Reading: object({
+    unread: counted, starred: counted, folders: array(object({
+      name: orNull(text), unread: counted,
+      sources: array(object({ id, title: text, unread: counted, notify: flag })),
+    })),
+  }),
+  Marked: object({ marked: integer, undo: { ...id, description: 'For undoing it within a minute' } }),
   HistoryEntry: object({ postId: id, title: text, source: titled, readAt: time }),
   AccountExport: object({
     exportedAt: time, account: named('Account'),
@@ -111,7 +119,11 @@ export const SCHEMAS: Record<string, Schema> = {
     tokens: array(named('Token')), invitations: array(named('Invitation')),
     sources: array(named('Source')), posts: array(named('Post')),
     drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }), // and its fields
-    follows: array(object({ sourceId: id, title: orNull(text), since: time })),
+    follows: array(object({
+      sourceId: id, title: orNull(text), folder: orNull(text), notify: flag, readUpTo: integer, since: time,
+    })),
+    stars: array(object({ postId: id, title: orNull(text), starredAt: time })),
+    readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: time })),
     history: array(named('HistoryEntry')), notifications: array(named('Notification')),
     acts: array(named('AuditRecord')),
   }),

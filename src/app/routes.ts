@@ -14,6 +14,9 @@ type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | P
 // Files of handlers, in the order in which web loads them once it listens.
 const posts = handlersOf(() => import('../features/posts/post-routes.ts'));
 const postPages = handlersOf(() => import('../features/posts/post-pages.ts'));
+const lists = handlersOf(() => import('../features/reading/list-routes.ts'));
+const listPages = handlersOf(() => import('../features/reading/list-pages.ts'));
+const reading = handlersOf(() => import('../features/reading/reading-routes.ts'));
 const writing = handlersOf(() => import('../features/posts/write-pages.ts'));
 const sources = handlersOf(() => import('../features/manage-sources/source-routes.ts'));
 const sourcePages = handlersOf(() => import('../features/manage-sources/source-pages.ts'));
@@ -22,7 +25,7 @@ const accounts = handlersOf(() => import('../features/accounts/account-routes.ts
 const accountPages = handlersOf(() => import('../features/accounts/account-pages.ts'));
 const webhooks = handlersOf(() => import('../features/webhooks/webhook-routes.ts'));
 const webhookPages = handlersOf(() => import('../features/webhooks/webhook-pages.ts'));
-const history = handlersOf(() => import('../features/history/history-list.ts'));
+const history = handlersOf(() => import('../features/reading/history-list.ts'));
 const notifications = handlersOf(() => import('../features/notifications/notification-list.ts'));
 const inviting = handlersOf(() => import('../features/accounts/invitation-list.ts'));
 const leaving = handlersOf(() => import('../features/leaving/leaving-routes.ts'));
@@ -129,24 +132,40 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /sources/:id/transfer', 'member', 'Page: transfer a source', sourcePages.showTransfer),
   at('POST /sources/:id/transfer', 'member', 'Form: transfer a source', sourcePages.submitTransfer),
 
-  at('PUT /api/sources/:id/follow', 'member', 'Get notifications of new posts of a source', sources.followSource),
-  at('DELETE /api/sources/:id/follow', 'member', 'Stop notifications of new posts of a source', sources.unfollowSource),
   at(
-    'POST /sources/:id/follow', 'member', 'Form: get notifications of new posts',
-    thenSee(sources.followSource, '/sources/:id'),
+    'PUT /api/sources/:id/follow', 'member',
+    'Put a source into your reading list: {folder?, notify?}; with notify its new posts make notifications',
+    reading.follow,
   ),
+  at('DELETE /api/sources/:id/follow', 'member', 'Take a source out of your reading list', reading.unfollow),
+  at('POST /sources/:id/follow', 'member', 'Form: put a source into the reading list', listPages.submitFollow),
   at(
-    'POST /sources/:id/unfollow', 'member', 'Form: stop notifications of new posts',
-    thenSee(sources.unfollowSource, '/sources/:id'),
+    'POST /sources/:id/unfollow', 'member', 'Form: take a source out of the reading list',
+    thenSee(reading.unfollow, '/sources/:id'),
   ),
+  at('GET /api/reading', 'member', 'How many posts are unread and starred, by folder and source', reading.showReading),
+  at(
+    'POST /api/reading/mark-read', 'member',
+    'Mark posts as read: {all}, {folder}, {source} or {posts}, and before, upTo, below, above', reading.markReadJson,
+  ),
+  at('POST /api/reading/undo', 'member', 'Undo that within a minute: {undo}', reading.undoJson),
+  at('POST /reading/mark-read', 'member', 'Form: mark posts as read', listPages.submitMarkRead),
+  at('POST /reading/undo', 'member', 'Form: undo marking posts as read', listPages.submitUndo),
+  at('PUT /api/posts/:id/star', 'member', 'Star a post, which keeps it', reading.star),
+  at('DELETE /api/posts/:id/star', 'member', 'Take the star off a post', reading.unstar),
+  at('POST /posts/:id/star', 'member', 'Form: star a post, or take the star off', listPages.submitStar),
+  at('POST /posts/:id/read', 'member', 'Form: mark a post as read or unread', listPages.submitRead),
 
-  at('GET /api/posts', 'public', 'Posts, newest first; q searches their words', posts.listPosts, { cached: true }),
-  at('GET /api/posts/:id', 'public', 'One post', posts.showPostJson, { cached: true }),
+  at(
+    'GET /api/posts', 'public', 'Posts, newest first; q searches their words, view names a reading list',
+    lists.listPosts, { cached: true },
+  ),
+  at('GET /api/posts/:id', 'public', 'One post', lists.showPostJson, { cached: true }),
   at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', posts.createPost),
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', posts.changePost),
   at('DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back', posts.deletePost),
-  at('GET /', 'public', 'Page: the timeline, and searching it', postPages.showPosts, { cached: true }),
-  at('GET /posts/:id', 'public', 'Page: one post', postPages.showPost, { cached: true }),
+  at('GET /', 'public', 'Page: the timeline, and searching it', listPages.showPosts, { cached: true }),
+  at('GET /posts/:id', 'public', 'Page: one post', listPages.showPost, { cached: true }),
   at('GET /sources/:id/write', 'member', 'Page: write a post', writing.showWritePost),
   at(
     'POST /sources/:id/posts', 'member', 'Form: write a post, with files', writing.submitPost,
@@ -173,7 +192,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/history', 'member', 'Clear your reading history', history.clearHistory),
   at('GET /history', 'member', 'Page: reading history', history.showHistory),
   at('POST /history/clear', 'member', 'Form: clear the reading history', thenSee(history.clearHistory, '/history')),
-  at('POST /posts/:id/unread', 'member', 'Form: mark a post as unread', history.submitPostUnread),
+  at('POST /history/:id/forget', 'member', 'Form: remove a post from the reading history', history.submitForget),
 
   at(
     'POST /api/webhooks/:id', 'public', 'A signed event (Standard Webhooks 1.0, or GitHub’s form)',

@@ -291,7 +291,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'posts of private sources are found by nobody else',
-    file: 'src/features/posts/post-store.ts',
+    file: 'src/features/posts/find-posts-store.ts',
     from: "(s.visibility = 'public' OR s.owner_id = ?)",
     to: "(s.visibility <> '' OR s.owner_id = ?)",
     test: 'test/search.test.ts',
@@ -547,7 +547,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'posts of a private source are listed for those who may see it',
-    file: 'src/features/posts/post-access.ts',
+    file: 'src/features/posts/query-posts.ts',
     from: "if (sourceId !== undefined && !maySeeSource(hub, sourceId, viewer)) throw notFound('source');",
     to: '',
     test: 'test/sources.test.ts',
@@ -563,8 +563,8 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'nobody follows a source that they may not see',
-    file: 'src/features/manage-sources/source-routes.ts',
-    from: "if (!maySeeSource(hub, id, viewer) && !follows(hub).isFollowed(viewer.id, id)) throw notFound('source');",
+    file: 'src/features/reading/follow-source.ts',
+    from: "if (!isKnown) throw notFound('source');",
     to: '',
     test: 'test/follows.test.ts',
     name: 'only a source that one may see can be followed, and one that became private is silent',
@@ -2022,7 +2022,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'an answer of the API ends its page when contents reach 512 KiB',
-    file: 'src/features/posts/post-access.ts',
+    file: 'src/features/posts/query-posts.ts',
     from: 'const ANSWER_BYTES = 512 * 1024;',
     to: 'const ANSWER_BYTES = 512 * 1024 * 1024;',
     test: 'test/long-lists.test.ts',
@@ -2200,7 +2200,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'an answer of the API is bounded in files too',
-    file: 'src/features/posts/post-access.ts',
+    file: 'src/features/posts/query-posts.ts',
     from: 'FILE_BYTES * (files.get(id) ?? 0)',
     to: '0 * (files.get(id) ?? 0)',
     test: 'test/long-lists.test.ts',

@@ -22,7 +22,7 @@ const SETTINGS = {
 
 export const METRICS = { authorization: 'Bearer scrape' };
 
-export type Made = { id: number; webhook: { secret: string }; attachments: { id: number }[]; url: string; items: Made[] };
+export type Made = { id: number; webhook: { secret: string }; attachments: { id: number }[]; url: string; undo: number; items: Made[] };
 type Call = { client: Client; name: string; request: ApiRequest };
 
 /** A hub with people, sources, posts and files, made through documented operations; all that was called is kept. */
@@ -120,6 +120,7 @@ export async function useSources({ hub, ada, bob, feedUrl, call }: Used) {
   await call(hub.anybody, 'POST /api/webhooks/{id}', {
     id: hook.id, body: JSON.parse(eventBody('post.published', data, hub.now())), sign: signed(hub, hook.webhook.secret),
   });
+  await call(bob, 'POST /api/sources', { body: { kind: 'feed', url: feedUrl } }); // follows Ada's
   const opml = '<opml version="2.0"><body><outline xmlUrl="https://a.test/f"/><outline xmlUrl="x:y"/></body></opml>';
   for (const type of ['text/x-opml', 'application/xml']) {
     await call(bob, 'POST /api/sources/import', { body: opml, type });
@@ -134,7 +135,7 @@ export async function useSources({ hub, ada, bob, feedUrl, call }: Used) {
   for (const body of [known, unknown]) await call(bob, 'PATCH /api/sources/{id}', { id: hook.id + 2, body });
   await call(ada, 'PATCH /api/sources/{id}', { id: feed.id, body: { ...change, visibility: 'public' } });
   await call(ada, 'POST /api/sources/{id}/sync', { id: feed.id });
-  await call(bob, 'PUT /api/sources/{id}/follow', { id: feed.id });
+  await call(bob, 'PUT /api/sources/{id}/follow', { id: feed.id, body: { folder: 'Owls', notify: true } });
   await call(ada, 'POST /api/sources/{id}/webhook/rotate', { id: hook.id });
   return { feed, hook, notes };
 }
@@ -162,10 +163,17 @@ export async function usePosts({ ada, bob, hub, call }: Used, notes: number) {
   for (const client of [hub.anybody, bob]) await call(client, 'GET /api/posts');
   await call(hub.anybody, 'GET /api/posts/{id}', { id: withFile.id });
   await call(bob, 'PUT /api/posts/{id}/read', { id: post.id });
+  await call(bob, 'PUT /api/posts/{id}/star', { id: post.id });
+  await call(bob, 'GET /api/reading');
+  const [id, all] = [post.id, { upTo: post.id, before: '2031-01-01T00:00:00.000Z', below: post.id, above: post.id }];
+  await call(bob, 'POST /api/reading/mark-read', { body: { folder: 'Owls', ...all } });
+  const { undo } = (await call(bob, 'POST /api/reading/mark-read', { body: { posts: [id] } })).made;
+  await call(bob, 'POST /api/reading/undo', { body: { undo } });
   await call(bob, 'GET /api/history');
   drafts(hub.handle).save(2, `/sources/${notes}/write`, { title: 'Not yet' });
   await call(bob, 'GET /api/account/export');
   await call(bob, 'DELETE /api/posts/{id}/read', { id: post.id });
+  await call(bob, 'DELETE /api/posts/{id}/star', { id: post.id });
   await call(bob, 'DELETE /api/history');
   const [token] = (await call(bob, 'GET /api/tokens')).made.items;
   await call(bob, 'DELETE /api/tokens/{id}', { id: token?.id ?? 0 });

@@ -12,7 +12,7 @@ import { auditJson } from '../audit/audit-list.ts';
 import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
-import { historyJson } from '../history/history-list.ts';
+import { historyJson } from '../reading/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
 import { notificationJson } from '../notifications/notification-list.ts';
@@ -20,7 +20,8 @@ import { notifications, type Notification } from '../notifications/notification-
 import { drafts, type Draft } from '../posts/draft-store.ts';
 import { postJson } from '../posts/post-routes.ts';
 import { posts, type Post } from '../posts/post-store.ts';
-import { readingHistory, type ReadPost } from '../posts/reading-history-store.ts';
+import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
+import { readMarks, stars, type Mark, type Star } from '../reading/reading-store.ts';
 import { maySee, sources, type Source } from '../sources/source-store.ts';
 
 const BATCH = 200;
@@ -42,6 +43,9 @@ const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = 
   drafts: (hub, { id }) => inBatches<Draft>((last) => drafts(hub).listOf(id, last?.id ?? 0, DRAFT_BATCH)).map(
     ({ form, fields, savedAt }) => ({ form, ...fields, savedAt: isoTime(savedAt) })),
   follows: (hub, account) => ownFollows(hub, account),
+  stars: (hub, account) => ownStars(hub, account),
+  readMarks: (hub, { id }) => inBatches<Mark>((last) => readMarks(hub).listOf(id, last, BATCH)).map(
+    ({ isRead, markedAt, ...of }) => ({ ...of, read: isRead === 1, markedAt: isoTime(markedAt) })),
   history: (hub, { id }) => inBatches<ReadPost>((last) => readingHistory(hub).list(id, last, BATCH)).map(historyJson),
   notifications: (hub, { id }) => inBatches<Notification>((last) => notifications(hub).list({
     accountId: id, unreadOnly: false, after: last?.id ?? Number.MAX_SAFE_INTEGER, limit: BATCH,
@@ -88,9 +92,21 @@ function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
 
 /** With the titles of those sources that the account may still see. */
 function* ownFollows(hub: Hub, account: Account): Generator<object> {
-  for (const { sourceId, createdAt } of inBatches<Follow>((last) =>
+  for (const { sourceId, folder, notify, readUpTo, createdAt } of inBatches<Follow>((last) =>
     follows(hub).listOf(account.id, last?.sourceId ?? 0, BATCH))) {
     const source = sources(hub).find(sourceId);
-    if (source) yield { sourceId, title: maySee(source, account) ? source.title : null, since: isoTime(createdAt) };
+    const title = source && maySee(source, account) ? source.title : null;
+    if (source) yield { sourceId, title, folder, notify: notify === 1, readUpTo, since: isoTime(createdAt) };
+  }
+}
+
+/** With the titles of those posts that the account may still see. */
+function* ownStars(hub: Hub, account: Account): Generator<object> {
+  for (const { postId, starredAt } of inBatches<Star>((last) =>
+    stars(hub).listOf(account.id, last?.postId ?? 0, BATCH))) {
+    const [post] = posts(hub).listed([postId]);
+    const source = post && sources(hub).find(post.sourceId);
+    const title = source && maySee(source, account) ? post.title : null;
+    if (post) yield { postId, title, starredAt: isoTime(starredAt) };
   }
 }

@@ -15,7 +15,8 @@ import { once, enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts'
 import { notifications } from '../notifications/notification-store.ts';
 import { drafts } from '../posts/draft-store.ts';
 import { posts } from '../posts/post-store.ts';
-import { readingHistory } from '../posts/reading-history-store.ts';
+import { readingHistory } from '../reading/reading-history-store.ts';
+import { readMarks, readUndo, stars } from '../reading/reading-store.ts';
 import { searchIndex } from '../posts/search-index-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 
@@ -132,6 +133,9 @@ function removeSome(hub: Hub, id: number, limit: number): number {
     drafts(hub).removeOf(id, limit),
     follows(hub).removeOf(id, limit),
     readingHistory(hub).removeOf(id, limit),
+    readMarks(hub).removeOf(id, limit),
+    stars(hub).removeOf(id, limit),
+    readUndo(hub).removeOf(id, limit),
     notifications(hub).removeOf(id, limit),
     hideNames(hub, { id, name }, limit),
   );

@@ -2,13 +2,16 @@ import { SECOND } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
+import type { Viewer } from '../../platform/http/router.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
+import { follows } from '../follows/follow-store.ts';
 import { metLimit, once, takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
+import { followSource } from '../reading/follow-source.ts';
 import {
   SOURCE_KINDS, sources, TITLE_MAX, VISIBILITIES, type NewSource, type Source, type SourceKind, type Visibility,
 } from '../sources/source-store.ts';
@@ -21,18 +24,24 @@ const ADD_LIMIT: NamedLimit = { name: 'add-source', burst: 30, everyMs: 20 * SEC
 const OPENED_AT_ONCE = 2;
 const WAITING = 50;
 
-/** `webhook` is what its sender needs, with the secret, which is told this once; null for sources of other kinds. */
-type AddedSource = { source: Source; webhook: WebhookAccess | null };
+/**
+ * `webhook` is what its sender needs, with the secret, which is told this once; null for sources of other kinds.
+ * `isNew`: false where the hub had the feed.
+ */
+export type AddedSource = { source: Source; webhook: WebhookAccess | null; isNew: boolean };
 
 const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
   () => metLimit(hub, 'add-source-at-once', 10, 'Too many feeds are being added at once.')));
 
 /**
- * Adds a source. A feed is fetched first: what cannot be read is refused, and its posts are there at once. 409 for a
- * feed that this owner follows already, 422 for what is no readable feed, 429 when asked too often.
+ * Adds a source to the hub and to its adder's reading list. A feed is fetched first: what cannot be read is refused,
+ * and its posts are there at once. One that the hub has publicly is followed as it is. 409 for a feed of which this
+ * owner has a source, 422 for what is no readable feed, 429 when asked too often.
  */
 export async function addSource(hub: Hub, values: Record<string, unknown>, by: By): Promise<AddedSource> {
   const { kind, url, title, visibility, password } = readNewSource(values);
+  const known = url === null || password ? undefined : followKnown(hub, url, by.viewer);
+  if (known) return known;
   if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // before anything is fetched
   const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);
   const named = { title: title ?? opened?.title ?? '', titleIsOwn: title !== undefined };
@@ -65,6 +74,8 @@ async function openWanted(
 function storeSource(
   hub: Hub, source: NewSource, opened: OpenedFeed | null, password: FeedPassword | null, by: By,
 ): AddedSource {
+  const known = opened && !password ? followKnown(hub, opened.url, by.viewer) : undefined;
+  if (known) return known;
   if (opened) refuseDuplicate(hub, opened.url, source.ownerId);
   if (sourcesLeft(hub, source.ownerId) === 0) throw tooManySources(hub);
   const id = sources(hub).create(source, opened && { url: opened.url, nextSyncAt: hub.clock() });
@@ -74,7 +85,16 @@ function storeSource(
   audit(hub, 'source.created', by, { kind: 'source', id, name: source.title });
   const created = sources(hub).find(id);
   if (!created) throw new Error('source was not created');
-  return { source: created, webhook };
+  follows(hub).follow(source.ownerId, id, 0);
+  return { source: created, webhook, isNew: true };
+}
+
+/** Follows somebody else's public source of the feed, where there is one and the viewer has none. */
+function followKnown(hub: Hub, url: string, viewer: Viewer): AddedSource | undefined {
+  const known = sources(hub).idOfFeed(url, viewer.id) === undefined ? sources(hub).publicFeed(url) : undefined;
+  if (!known) return undefined;
+  followSource(hub, viewer, known.id);
+  return { source: known, webhook: null, isNew: false };
 }
 
 function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {

@@ -6,6 +6,7 @@ import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
 import { attributeOf, childOf, parseXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { saysItLeadsHere } from '../feeds/own-address.ts';
+import { follows } from '../follows/follow-store.ts';
 import { throttled, type Hub } from '../hub/hub.ts';
 import { sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
 import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-source.ts';
@@ -79,7 +80,7 @@ function addCandidates(hub: Hub, candidates: Candidate[], ownerId: number, resul
     } else {
       const { url, title } = candidate;
       const source = { ownerId, kind: 'feed', visibility: 'public', title, titleIsOwn: false } as const;
-      sources(hub).create(source, { url, nextSyncAt: hub.clock() });
+      follows(hub).follow(ownerId, sources(hub).create(source, { url, nextSyncAt: hub.clock() }), 0);
       result.added++;
       left--;
     }

@@ -6,7 +6,7 @@ import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/rout
 import { isSyncing } from '../feeds/sync-source.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { sourcePostList } from '../posts/post-pages.ts';
+import { sourcePostList } from '../reading/list-pages.ts';
 import { manageableSource, mayManage, maySee, visibleSource, type Source } from '../sources/source-store.ts';
 import { webhookUrl } from '../webhooks/manage-webhooks.ts';
 import { newWebhookPage, webhookPanel } from '../webhooks/webhook-pages.ts';

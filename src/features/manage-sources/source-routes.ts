@@ -1,12 +1,12 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readBody, readJson } from '../../platform/http/body.ts';
 import { nextLink, pathId, readLimit, readPage } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, notFound, text, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, json, noContent, text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { mayManage, maySeeSource, sources, visibleSource, type Source } from '../sources/source-store.ts';
+import { mayManage, sources, visibleSource, type Source } from '../sources/source-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { addSource } from './add-source.ts';
 import { changeSource, deleteSource, syncNow, transferSource } from './change-source.ts';
@@ -31,8 +31,9 @@ export function showSourceJson(hub: Hub, req: HubRequest): Reply {
 }
 
 export async function createSource(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { source, webhook } = await addSource(hub, await readJson(req), req);
+  const { source, webhook, isNew } = await addSource(hub, await readJson(req), req);
   const shown = asJson(hub, source, req.viewer);
+  if (!isNew) return json(shown);
   const body = webhook ? { ...shown, webhook: { ...shown.webhook, ...webhook } } : shown;
   const noStore = webhook ? { 'cache-control': 'no-store' } : {};
   return json(body, 201, { location: `${hub.config.baseUrl}/api/sources/${source.id}`, ...noStore });
@@ -105,23 +106,4 @@ export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: As
     createdAt: isoTime(source.createdAt),
     updatedAt: isoTime(source.updatedAt),
   };
-}
-
-/** API; may be repeated. */
-export function followSource(hub: Hub, req: MemberRequest): Reply {
-  follows(hub).follow(req.viewer.id, knownSource(hub, req));
-  return noContent();
-}
-
-/** API; may be repeated. */
-export function unfollowSource(hub: Hub, req: MemberRequest): Reply {
-  follows(hub).unfollow(req.viewer.id, knownSource(hub, req));
-  return noContent();
-}
-
-/** The id of a source that the viewer may see, or follows: a follower can let go of one that is hidden by now. */
-function knownSource(hub: Hub, { params, viewer }: MemberRequest): number {
-  const id = pathId(params);
-  if (!maySeeSource(hub, id, viewer) && !follows(hub).isFollowed(viewer.id, id)) throw notFound('source');
-  return id;
 }

@@ -9,7 +9,7 @@ import type { Attachment } from '../attachments/attachment-store.ts';
 import { hubSeed } from '../hub/hub-seed-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { fittingContents } from './post-access.ts';
+import { fittingContents } from './query-posts.ts';
 import { posts, type Post, type WholePost } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;

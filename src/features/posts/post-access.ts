@@ -1,13 +1,11 @@
-import { cursorOf, isUnreadOnly, pageOf, readAfter, readCursor, readLimit } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
-import type { HubRequest, Viewer } from '../../platform/http/router.ts';
-import { attachments, type Attachment } from '../attachments/attachment-store.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import type { Attachment } from '../attachments/attachment-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { mayManage, maySeeSource, visibleSource, type Source } from '../sources/source-store.ts';
 import { feedPosts } from './feed-posts-store.ts';
-import { posts, type Position, type Post, type PostAccess, type WholePost } from './post-store.ts';
-import { unreadPosts } from './reading-history-store.ts';
+import { posts, type Post, type PostAccess, type WholePost } from './post-store.ts';
 
 /** Whether the viewer may see a post and its files. */
 export function maySeePost(hub: StoreHub, post: PostAccess, viewer: Viewer | null): boolean {
@@ -17,6 +15,13 @@ export function maySeePost(hub: StoreHub, post: PostAccess, viewer: Viewer | nul
 /** The owner of its source may delete a post and take files off it, and administrators. */
 export function mayManagePost(post: PostAccess, viewer: Viewer | null): boolean {
   return viewer !== null && (viewer.id === post.ownerId || viewer.role === 'admin');
+}
+
+/** What decides who may see a post, for who may; 404 for anybody else. */
+export function requireVisible(hub: StoreHub, id: number, viewer: Viewer | null): PostAccess {
+  const post = posts(hub).accessOf(id);
+  if (!post || !maySeePost(hub, post, viewer)) throw notFound('post');
+  return post;
 }
 
 /** The post, for who may see it; 404 for anybody else. */
@@ -67,56 +72,4 @@ export function deletePostForGood(hub: Hub, id: number, by: By): Post {
     audit(hub, 'post.deleted', by, { kind: 'post', id, name: post.title });
   });
   return post;
-}
-
-/** Bytes of contents and files in one answer, which with very long posts ends early. */
-const ANSWER_BYTES = 512 * 1024;
-
-export type PostList = { items: Post[]; next: string | null };
-
-/** What a file beside a post adds to an answer, about. */
-const FILE_BYTES = 512;
-
-/** How many of these posts may give their contents and files to one answer: at least one. */
-export function fittingContents(hub: StoreHub, posts: Post[]): number {
-  const files = attachments(hub).countsOfPosts(posts.map(({ id }) => id));
-  let bytes = 0;
-  const fitting = posts.findIndex(({ id, contentBytes }) =>
-    (bytes += contentBytes + FILE_BYTES * (files.get(id) ?? 0)) > ANSWER_BYTES);
-  return fitting < 0 ? posts.length : Math.max(1, fitting);
-}
-
-/** `withContents`: the page holds no more posts than fit into one answer with their contents. */
-type Wanted = { sourceId?: number | undefined; withContents?: boolean };
-
-/**
- * One page of posts, of all or of one source, as `?q=&unread=&cursor=&limit=` ask for it. One of unread posts may be
- * short although there is a next. 400 for a broken query, 404 for a hidden source.
- */
-export function queryPosts(hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents }: Wanted = {}): PostList {
-  if (sourceId !== undefined && !maySeeSource(hub, sourceId, viewer)) throw notFound('source');
-  const limit = readLimit(query);
-  const unreadOnly = isUnreadOnly(query);
-  if (unreadOnly && !viewer) throw new HttpError(401, 'Sign in to see unread posts.');
-  const ofSource = sourceId === undefined ? {} : { sourceId };
-  const wanted = { viewerId: viewer?.id ?? null, limit: limit + 1, ...ofSource };
-  const paged = (rows: Post[], cursor: (last: Post) => string): PostList =>
-    pageOf(rows, withContents ? Math.min(limit, fittingContents(hub, rows)) : limit, cursor);
-  const typed = query.get('q') ?? '';
-  if (!typed.trim()) {
-    const after = readAfter(query, ['publishedAt', 'id']);
-    const position = { ...wanted, ...(after && { after }) };
-    if (!unreadOnly || !viewer) return paged(posts(hub).newest(position), positionCursor);
-    const { posts: found, reached } = unreadPosts(hub).page({ ...position, viewerId: viewer.id });
-    const { items, next } = paged(found, positionCursor);
-    return { items, next: next ?? (reached && positionCursor(reached)) };
-  }
-  const [after] = readCursor(query, 1) ?? [];
-  if (unreadOnly) throw new HttpError(400, 'unread and q cannot be combined.');
-  const found = posts(hub).search({ ...wanted, typed, ...(after === undefined ? {} : { after }) });
-  return paged(found, (last) => cursorOf(last.searchKey));
-}
-
-function positionCursor({ publishedAt, id }: Position): string {
-  return cursorOf(publishedAt, id);
 }

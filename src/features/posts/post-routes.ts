@@ -1,8 +1,8 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
-import { nextLink, parseId, pathId } from '../../platform/http/input.ts';
+import { pathId } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
-import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
+import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { firstValues, isMultipart, receiveUpload } from '../attachments/receive-upload.ts';
 import { openRemoteFile } from '../attachments/remote-cache.ts';
@@ -11,23 +11,12 @@ import {
 } from '../attachments/serve-file.ts';
 import { uploadFiles } from '../attachments/upload-files.ts';
 import type { Hub } from '../hub/hub.ts';
-import { changeablePost, deletePostForGood, queryPosts, visibleFile, visiblePost } from './post-access.ts';
-import { posts, type PostAccess, type WholePost } from './post-store.ts';
-import { readAmong } from './reading-history-store.ts';
+import { changeablePost, deletePostForGood, visibleFile } from './post-access.ts';
+import type { PostAccess, WholePost } from './post-store.ts';
 import { addFilesToPost, removeFile, rewritePost, writePost } from './write-post.ts';
 
 /** Bytes. 400,000 characters of a post, each written as \u…, and its other members. */
 const JSON_LIMIT = 2.5 * 1024 * 1024;
-
-export function listPosts(hub: Hub, req: HubRequest): Reply {
-  const { items, next } = queryPosts(hub, req, { sourceId: readSourceId(req.query), withContents: true });
-  const shown = withReadState(hub, posts(hub).whole(items), req.viewer);
-  return json({ items: shown, next }, 200, nextLink(req.path, req.query, next));
-}
-
-export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
-  return json(withReadState(hub, [visiblePost(hub, pathId(params), viewer)], viewer)[0]);
-}
 
 export async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = isMultipart(req)
@@ -51,21 +40,6 @@ export async function createAttachments(hub: Hub, req: MemberRequest): Promise<R
 export function deletePost(hub: Hub, req: MemberRequest): Reply {
   deletePostForGood(hub, pathId(req.params), req);
   return noContent();
-}
-
-/** Posts as the API shows them; to a member also whether they are read. */
-function withReadState(hub: Hub, posts: WholePost[], viewer: Viewer | null) {
-  if (!viewer) return posts.map((post) => postJson(hub, post));
-  const read = readAmong(hub, viewer, posts.map(({ id }) => id));
-  return posts.map((post) => ({ ...postJson(hub, post), read: read.has(post.id) }));
-}
-
-function readSourceId(query: URLSearchParams): number | undefined {
-  const value = query.get('source');
-  if (value === null || value === '') return undefined;
-  const id = parseId(value);
-  if (id === undefined) throw new HttpError(400, 'source must be the id of a source.');
-  return id;
 }
 
 export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> {

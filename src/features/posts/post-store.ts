@@ -3,7 +3,6 @@ import { attachments, FILES_OF_OWNER, type Attachment, type RemoteFile } from '.
 import { store } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
 import { searchIndex, type Indexable } from './search-index-store.ts';
-import { searchWords } from './search-words.ts';
 
 /** A file that a publisher names beside a post; `url` is absolute http(s). */
 export type IncomingFile = Omit<RemoteFile, 'filename' | 'isInline'>;
@@ -68,15 +67,12 @@ export type WholePost = Post & { contentHtml: string; attachments: Attachment[] 
 /** What decides who may see a post and its files. */
 export type PostAccess = Pick<Post, 'id' | 'sourceId' | 'ownerId' | 'isPublic'>;
 
-type PostQuery = {
+export type PostQuery = {
   viewerId: number | null;
-  sourceId?: number;
+  sourceId?: number | undefined;
   after?: Position;
   limit: number;
 };
-
-/** The page begins after the search key `after`. */
-type SearchQuery = Omit<PostQuery, 'after'> & { typed: string; after?: number };
 
 /** A post with whom lists and search take for its readers, beside what its source says. */
 export type PostToMove = Post & { contentHash: string; wasPublic: number; wasOwnerId: number };
@@ -94,7 +90,7 @@ const listed = content.filter(([name]) => name !== 'contentHtml').map(([name, co
 const ACCESS = `p.id, p.source_id AS sourceId, s.owner_id AS ownerId, s.visibility = 'public' AS isPublic`;
 
 // SQLite knows how long a content is without reading it, also where it fills pages of its own.
-const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind, s.id_seed AS sourceIdSeed,
+export const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind, s.id_seed AS sourceIdSeed,
   p.guid, COALESCE(p.first_guid, p.guid) AS firstGuid, ${listed.join(', ')},
   p.published_at AS publishedAt, p.updated_at AS updatedAt, p.search_key AS searchKey,
   octet_length(p.content_html) AS contentBytes`;
@@ -150,17 +146,6 @@ export const posts = store((hub) => {
     return [...open, ...reading.private.all(viewerId, publishedAt, id, limit)].sort(newestFirst).slice(0, limit);
   }
 
-  /** Whose private posts a search looks through: the viewer's, or those of a source that the viewer may see. */
-  function search({ viewerId, sourceId, after = Number.MAX_SAFE_INTEGER, limit, typed }: SearchQuery): Post[] {
-    const ownerId = sourceId === undefined ? viewerId ?? 0 : reading.ownerOf.get(sourceId)?.id ?? 0;
-    const open = searchWords(typed);
-    if (open === undefined) return [];
-    const words = ownerId === 0 ? open : `(${open}) OR (${searchWords(typed, ownerId)})`;
-    const expression = `{title body} : (${words})`;
-    if (sourceId === undefined) return reading.search.all(expression, after, ownerId, limit);
-    return reading.searchSource.all(`${expression} AND source : "${sourceId}"`, after, limit);
-  }
-
   function whole(posts: Post[], contents = posts.length): WholePost[] {
     const ids = posts.slice(0, contents).map(({ id }) => id);
     const byPost = Map.groupBy(files.ofPosts(ids), (attachment) => attachment.postId);
@@ -180,13 +165,21 @@ export const posts = store((hub) => {
       return post && whole([post])[0];
     },
 
+    /** Those of the posts that are there, in this order. */
+    listed(ids: number[]): Post[] {
+      const byId = new Map(reading.among.all(JSON.stringify(ids)).map((post) => [post.id, post]));
+      return ids.flatMap((id) => byId.get(id) ?? []);
+    },
+
+    /** The id of the post that arrived last; 0 where there is none. */
+    lastId: (): number => reading.last.get()?.id ?? 0,
+    /** The id of the post of a source after which so many more arrived; 0 where that are all. */
+    nthLast: (sourceId: number, n: number): number => reading.nthLast.get(sourceId, n)?.id ?? 0,
     /** Whether there is such a post, whoever may see it. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
     /** Public posts and the viewer's own. With `sourceId` all of that source: the caller checks who may see it. */
     newest,
-    /** Posts with all the words, newest first; as for `newest`, the caller checks who may see a source. */
-    search,
     /** Bytes of the files of a source's posts. */
     fileBytes: (source: { id: number; ownerId: number }): number =>
       reading.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,
@@ -241,18 +234,18 @@ export const posts = store((hub) => {
 });
 
 function prepareReading(db: Db) {
-  // Numbers are bound as REAL, which FTS5 does not take for a bound on its rows.
-  const found = `SELECT ${COLUMNS} FROM posts_search
-      JOIN posts p ON p.search_key = posts_search.rowid ${joinSource('p.source_id')}
-     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)`;
   return {
     one: db.prepare<[number], Post>('post', `${SELECT_POSTS} WHERE p.id = ?`),
+    among: db.prepare<[string], Post>('posts by id',
+      `${SELECT_POSTS} WHERE p.id IN (SELECT value FROM json_each(?))`),
+    last: db.prepare<[], { id: number | null }>('last post', 'SELECT MAX(id) AS id FROM posts'),
+    nthLast: db.prepare<[number, number], { id: number }>('nth post from the last of source',
+      'SELECT id FROM posts WHERE source_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?'),
     id: db.prepare<[number], { id: number }>('whether post is there', 'SELECT id FROM posts WHERE id = ?'),
     content: db.prepare<[number], { contentHtml: string }>('content of post',
       'SELECT content_html AS contentHtml FROM posts WHERE id = ?'),
     access: db.prepare<[number], PostAccess>('access to post',
       `SELECT ${ACCESS} FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`),
-    ownerOf: db.prepare<[number], { id: number }>('owner of source', `SELECT s.owner_id AS id ${fromSource('?')}`),
     public: db.prepare<[number, number, number], Post>('public posts',
       `${SELECT_POSTS} WHERE p.is_public = 1 AND ${IN_ITS_LIST} AND ${AFTER} ${NEWEST_FIRST}`),
     private: db.prepare<[number, number, number, number], Post>('own private posts',
@@ -265,10 +258,6 @@ function prepareReading(db: Db) {
       ${SELECT_TO_MOVE} AND (p.is_public, p.owner_id) IS NOT (s.visibility = 'public', s.owner_id) ${NEWEST_FIRST}`),
     anyOwned: db.prepare<[number], { id: number }>('any post of account',
       'SELECT id FROM posts WHERE owner_id = ? LIMIT 1'),
-    search: db.prepare<[string, number, number, number], Post>('search posts',
-      `${found} AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY posts_search.rowid DESC LIMIT ?`),
-    searchSource: db.prepare<[string, number, number], Post>('search posts of source',
-      `${found} ORDER BY posts_search.rowid DESC LIMIT ?`),
     // By the files of the owner, which are fewer than the posts of a large source.
     fileBytes: db.prepare<[number, number], { bytes: number }>('bytes of source', `
       SELECT COALESCE(SUM(f.bytes), 0) AS bytes FROM (${FILES_OF_OWNER}) f CROSS JOIN posts p ON p.id = f.postId

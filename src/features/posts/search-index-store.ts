@@ -63,7 +63,7 @@ export const searchIndex = store(({ db }) => {
  * Grows with the second of publishing, then with the id. From 1901 to 2106 it stays within 2^53, where each integer
  * has its successor; what claims to be older stands at the end.
  */
-function searchKey(publishedAt: number, id: number): number {
+export function searchKey(publishedAt: number, id: number): number {
   const second = Math.max(Math.floor(publishedAt / SECOND), -(2 ** 31));
   return second * 2 ** 21 + (id % 2 ** 21);
 }

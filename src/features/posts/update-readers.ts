@@ -1,7 +1,7 @@
 import { enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { sources } from '../sources/source-store.ts';
 import { searchableText } from './ingest-posts.ts';
-import { fittingContents } from './post-access.ts';
+import { fittingContents } from './query-posts.ts';
 import { FROM_THE_TOP, posts, type PostToMove, type SearchTerms } from './post-store.ts';
 
 /** Posts that are brought up to date in one transaction: with an ordinary source all of them. */

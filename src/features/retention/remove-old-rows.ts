@@ -5,7 +5,7 @@ import { errorEvents } from '../errors/error-store.ts';
 import { throttled, type Hub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import { readingHistory } from '../posts/reading-history-store.ts';
+import { readingHistory } from '../reading/reading-history-store.ts';
 import { retentionRuns } from './retention-store.ts';
 
 /** Old rows of a table; `before` in unix ms. */

@@ -86,6 +86,8 @@ export const sources = store(({ db, clock }) => {
   const selectDuplicate = db.prepare<[string, number], { id: number }>('same feed of one owner', `
     SELECT s.id FROM feeds f JOIN sources s ON s.id = f.source_id WHERE f.url = ? AND s.owner_id = ?
        AND s.removed_at IS NULL`);
+  const selectPublicFeed = db.prepare<[string], Source>('public source of feed',
+    `${SELECT} AND f.url = ? AND s.visibility = 'public' AND f.credentials IS NULL ORDER BY s.id LIMIT 1`);
   const insert = db.prepare<[InsertSource], { id: number }>('create source', `
     INSERT INTO sources (owner_id, kind, title, title_is_own, visibility, next_sync_at, created_at, updated_at)
     SELECT @ownerId, @kind, @title, @isOwn, @visibility, @nextSyncAt, @now, @now
@@ -126,6 +128,9 @@ export const sources = store(({ db, clock }) => {
       new Map(countOwned.all(JSON.stringify(ownerIds)).map(({ ownerId, n }) => [ownerId, n])),
     /** The owner's source of this feed, if there is one. */
     idOfFeed: (url: string, ownerId: number): number | undefined => selectDuplicate.get(url, ownerId)?.id,
+
+    /** The oldest public source of this feed. */
+    publicFeed: (url: string): Source | undefined => selectPublicFeed.get(url),
 
     create({ titleIsOwn, ...source }: NewSource, feed: NewFeed | null): number {
       const isOwn = titleIsOwn ? 1 : 0;

@@ -1,25 +1,45 @@
 import { setImmediate } from 'node:timers/promises';
 import { isoTime } from '../../platform/clock.ts';
+import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, pathId, readPage } from '../../platform/http/input.ts';
 import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { MemberRequest } from '../../platform/http/router.ts';
+import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { moment } from '../../platform/http/utc-times.ts';
+import { errorFields } from '../../platform/log.ts';
 import type { Hub } from '../hub/hub.ts';
-import { visiblePost } from '../posts/post-access.ts';
-import { readingHistory, type ReadPost } from '../posts/reading-history-store.ts';
+import { readingHistory, type ReadPost } from './reading-history-store.ts';
+import { setRead } from './reading-list.ts';
 
 /** Entries removed in one transaction. */
 const BATCH = 500;
 
+/** API: it was read elsewhere, as in an app. */
 export function markPostRead(hub: Hub, { params, viewer }: MemberRequest): Reply {
-  readingHistory(hub).markRead(viewer.id, visiblePost(hub, pathId(params), viewer).id);
+  noteRead(hub, viewer, pathId(params));
   return noContent();
 }
 
 export function markPostUnread(hub: Hub, { params, viewer }: MemberRequest): Reply {
-  readingHistory(hub).markUnread(viewer.id, visiblePost(hub, pathId(params), viewer).id);
+  const id = pathId(params);
+  setRead(hub, viewer, id, false);
+  readingHistory(hub).forget(viewer.id, id);
   return noContent();
+}
+
+/** Notes that its reader has opened a post, which is read then. A disk that cannot be written keeps nobody from it. */
+export function noteOpened(hub: Hub, viewer: Viewer, postId: number): void {
+  try {
+    noteRead(hub, viewer, postId);
+  } catch (error) {
+    if (!isStorageTrouble(error)) throw error;
+    hub.log.warn('reading not recorded', errorFields(error));
+  }
+}
+
+function noteRead(hub: Hub, viewer: Viewer, postId: number): void {
+  setRead(hub, viewer, postId, true);
+  readingHistory(hub).note(viewer.id, postId);
 }
 
 export function listHistory(hub: Hub, req: MemberRequest): Reply {
@@ -49,12 +69,12 @@ export function showHistory(hub: Hub, req: MemberRequest): Reply {
 }
 
 /** Works also for a post that the reader may no longer see. */
-export function submitPostUnread(hub: Hub, { params, viewer }: MemberRequest): Reply {
-  readingHistory(hub).markUnread(viewer.id, pathId(params));
+export function submitForget(hub: Hub, { params, viewer }: MemberRequest): Reply {
+  readingHistory(hub).forget(viewer.id, pathId(params));
   return seeOther('/history');
 }
 
-/** The posts that the viewer has read, last read first. */
+/** The posts that the viewer has opened, last opened first. */
 function historyPage(
   { items, next, isFirstPage }: { items: ReadPost[]; next: string | null; isFirstPage: boolean },
 ): Page {
@@ -69,7 +89,7 @@ ${next && html`<p class="more"><a class="button" rel="next" href="/history?curso
 ${items.length > 0 && html`
 <form method="post" action="/history/clear" class="actions">
   <button class="secondary">Clear history</button>
-  <span class="hint">All posts will be unread again.</span>
+  <span class="hint">What is read stays read.</span>
 </form>`}`;
   return { title: 'Reading history', main, section: 'history' };
 }
@@ -80,7 +100,7 @@ function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost): Html 
   <li>
     <div><a class="title" href="/posts/${postId}">${name}</a>
       <p class="meta"><a href="/sources/${sourceId}">${sourceTitle}</a> <span>read ${moment(readAt)}</span></p></div>
-    <form method="post" action="/posts/${postId}/unread">
-      <button class="link" aria-label="Mark ${name} as unread">Mark as unread</button></form>
+    <form method="post" action="/history/${postId}/forget">
+      <button class="link" aria-label="Remove ${name} from the history">Remove</button></form>
   </li>`;
 }

@@ -1,0 +1,25 @@
+// SQL for reading lists, which join posts with what a person follows, has read and starred.
+
+/** For statements about the posts of a source. */
+export const FROM_POSTS = 'FROM posts p';
+
+/** The post that a row names, as `p`. */
+export function joinPost(id: string): string {
+  return `JOIN posts p ON p.id = ${id}`;
+}
+
+/** The id of the post of a source that arrived last; NULL where it has none. */
+export function lastOfSource(sourceId: string): string {
+  return `(SELECT MAX(id) FROM posts WHERE source_id = ${sourceId})`;
+}
+
+/** `@looks` posts next to a position, whoever may see them, by an index that holds all there is of them here. */
+export function nextPosts(compare: string, order: string): string {
+  return `
+    SELECT id, published_at, source_id FROM posts INDEXED BY posts_newest
+     WHERE (published_at, id) ${compare} (@publishedAt, @id)
+     ORDER BY published_at ${order}, id ${order} LIMIT @looks`;
+}
+
+/** Posts that the full-text index finds; its rowids are their places in lists. */
+export const FOUND_POSTS = 'FROM posts_search JOIN posts p ON p.search_key = posts_search.rowid';

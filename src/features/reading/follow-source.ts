@@ -1,0 +1,35 @@
+import type { Viewer } from '../../platform/http/router.ts';
+import { notFound } from '../../platform/http/reply.ts';
+import { follows, type FollowChange } from '../follows/follow-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { posts } from '../posts/post-store.ts';
+import { maySeeSource } from '../sources/source-store.ts';
+
+/** Of a source that was there before, so many posts are unread at first: those that arrived last. */
+const UNREAD_AT_FIRST = 30;
+
+/**
+ * Puts a source into the viewer's reading list, or changes its folder or bell there; what is undefined stays. A
+ * follower can do so with one that is hidden by now; 404 otherwise for a hidden source.
+ */
+export function followSource(hub: Hub, viewer: Viewer, sourceId: number, change: FollowChange = {}): void {
+  hub.db.write('follow source', () => {
+    requireKnown(hub, viewer, sourceId);
+    if (!follows(hub).isFollowed(viewer.id, sourceId)) {
+      follows(hub).follow(viewer.id, sourceId, posts(hub).nthLast(sourceId, UNREAD_AT_FIRST));
+    }
+    follows(hub).change(viewer.id, sourceId, change);
+  });
+}
+
+/** Takes a source out of the viewer's reading list; may be repeated. 404 for a hidden one that is not in it. */
+export function unfollowSource(hub: Hub, viewer: Viewer, sourceId: number): void {
+  requireKnown(hub, viewer, sourceId);
+  follows(hub).unfollow(viewer.id, sourceId);
+}
+
+/** A follower can let go of what is hidden by now. */
+function requireKnown(hub: Hub, viewer: Viewer, sourceId: number): void {
+  const isKnown = maySeeSource(hub, sourceId, viewer) || follows(hub).isFollowed(viewer.id, sourceId);
+  if (!isKnown) throw notFound('source');
+}

@@ -1,0 +1,65 @@
+import { nextLink, parseId, pathId, readAfter, readLimit } from '../../platform/http/input.ts';
+import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, Viewer } from '../../platform/http/router.ts';
+import type { Hub } from '../hub/hub.ts';
+import { visiblePost } from '../posts/post-access.ts';
+import { postJson } from '../posts/post-routes.ts';
+import { fittingContents, positionCursor, queryPosts } from '../posts/query-posts.ts';
+import { posts, type WholePost } from '../posts/post-store.ts';
+import { listView, withReadState, type View } from './reading-list.ts';
+
+/** `?view=` of the API, by what it lists; `public` is what visitors see. */
+const VIEWS = { unread: 'unread', list: 'all', starred: 'starred' } as const;
+
+export function listPosts(hub: Hub, req: HubRequest): Reply {
+  const { query, viewer } = req;
+  const view = readView(query);
+  const isList = view !== null && view !== 'public';
+  if (isList && !viewer) throw new HttpError(401, 'Sign in to see your reading list.');
+  const { items, next } = isList && viewer
+    ? listedPosts(hub, viewer, view, query)
+    : queryPosts(hub, view === 'public' ? { ...req, viewer: null } : req,
+      { sourceId: readSourceId(query), withContents: true });
+  const shown = asJson(hub, posts(hub).whole(items), viewer);
+  return json({ items: shown, next }, 200, nextLink(req.path, query, next));
+}
+
+export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
+  return json(asJson(hub, [visiblePost(hub, pathId(params), viewer)], viewer)[0]);
+}
+
+/** Posts as the API shows them; to a member also whether they are read and starred. */
+function asJson(hub: Hub, whole: WholePost[], viewer: Viewer | null) {
+  const shown = whole.map((post) => postJson(hub, post));
+  return viewer ? withReadState(hub, viewer, shown) : shown;
+}
+
+/** One page of a reading list, as `?cursor=&limit=` ask for it; no longer than its contents fit into an answer. */
+export function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
+  const after = readAfter(query, ['publishedAt', 'id']);
+  const { items, next } = listView(hub, viewer, view, { limit: readLimit(query), ...(after && { after }) });
+  const fitting = fittingContents(hub, items);
+  const last = items[fitting - 1];
+  const end = fitting < items.length && last ? last : next;
+  return { items: items.slice(0, fitting), next: end && positionCursor(end) };
+}
+
+/** What `?view=&folder=&source=&q=` ask for; null where they name no list. */
+function readView(query: URLSearchParams): View | 'public' | null {
+  const name = query.get('view');
+  const isList = name !== null && name !== '' && name !== 'public';
+  if (!isList && query.get('folder')) throw new HttpError(400, 'folder is for view=unread, list or starred.');
+  if (!isList) return name === 'public' ? 'public' : null;
+  const kind = Object.hasOwn(VIEWS, name) ? VIEWS[name as keyof typeof VIEWS] : undefined;
+  if (!kind) throw new HttpError(400, 'view must be unread, list, starred or public.');
+  const [folder, q, sourceId] = [query.get('folder'), query.get('q'), readSourceId(query)];
+  return { kind, ...(folder && { folder }), ...(q && { q }), ...(sourceId !== undefined && { sourceId }) };
+}
+
+function readSourceId(query: URLSearchParams): number | undefined {
+  const value = query.get('source');
+  if (value === null || value === '') return undefined;
+  const id = parseId(value);
+  if (id === undefined) throw new HttpError(400, 'source must be the id of a source.');
+  return id;
+}

@@ -1,0 +1,50 @@
+import { follows } from '../follows/follow-store.ts';
+import { once, throttled, type Hub } from '../hub/hub.ts';
+import { posts } from '../posts/post-store.ts';
+import { readMarks, readUndo } from './reading-store.ts';
+
+/** Where so many more posts are marked as read than are left unread, the few are marked instead. */
+const FEW = 16;
+
+/** Where the round over all follows is in this process. */
+const place = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
+
+/**
+ * Goes once over all follows: what is read without a gap is said by the mark of its source, and marks of posts that say
+ * the same go. Those of the last day stay, since lists that are open keep what was read since.
+ */
+export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void> {
+  await throttled(hub)('raise marks of follows', (limit) => raiseSome(hub, limit), () => stopping?.aborted ?? false);
+}
+
+/** Returns how many follows and marks it has dealt with; fewer than `limit` at the end of the round. */
+function raiseSome(hub: Hub, limit: number): number {
+  const at = place(hub);
+  for (let done = 0; done < limit; ) {
+    const follow = follows(hub).after(at.accountId, at.sourceId);
+    if (!follow) {
+      Object.assign(at, { accountId: 0, sourceId: 0 });
+      return done;
+    }
+    const removed = raise(hub, follow, limit - done);
+    done += 1 + removed;
+    if (done <= limit && removed < limit) Object.assign(at, { accountId: follow.accountId, sourceId: follow.sourceId });
+  }
+  return limit;
+}
+
+/** Returns how many marks it has removed, `limit` at most. What can be undone stays as it is. */
+function raise(
+  hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }, limit: number,
+): number {
+  const { readUpTo, ...key } = follow;
+  if (!readMarks(hub).hasOld(key) || readUndo(hub).hasLive(key.accountId)) return 0;
+  const range = { ...key, after: readUpTo, upTo: posts(hub).nthLast(key.sourceId, 0) };
+  const read = readMarks(hub).readAbove(key, readUpTo);
+  const isMostRead = read.last !== null && readMarks(hub).countUnread({ ...range, upTo: read.last }) * FEW <= read.n;
+  const gap = readMarks(hub).firstUnread(range);
+  const raised = isMostRead ? read.last ?? readUpTo : Math.max(readUpTo, gap === undefined ? range.upTo : gap - 1);
+  if (isMostRead) readMarks(hub).markUnread({ ...range, upTo: raised });
+  if (raised > readUpTo) follows(hub).setReadUpTo(key.accountId, key.sourceId, raised);
+  return readMarks(hub).removeNeedless(key, raised, limit);
+}

@@ -1,0 +1,88 @@
+import { store } from '../hub/hub.ts';
+import { joinPost } from '../posts/posts-in-lists.ts';
+import { joinSource } from '../sources/source-store.ts';
+
+/** A post that somebody has opened and may still see. */
+export type ReadPost = { postId: number; title: string; sourceId: number; sourceTitle: string; readAt: number };
+
+/** Where a page of the history begins: after this entry, last read first. */
+type HistoryPosition = { readAt: number; postId: number };
+
+type OldEntries = { id: number; before: number; limit: number };
+
+const FROM_LAST_READ: HistoryPosition = { readAt: Number.MAX_SAFE_INTEGER, postId: Number.MAX_SAFE_INTEGER };
+
+/** Old entries of one reader that are removed before it is the next reader's turn. */
+const SHARE = 50;
+
+/** Readers after one of them. Each is found by one step in the index: there are few readers and many entries. */
+const READERS = `
+  WITH RECURSIVE readers (id) AS (
+    SELECT MIN(account_id) FROM reading_history WHERE account_id > ?
+    UNION ALL SELECT (SELECT MIN(account_id) FROM reading_history WHERE account_id > readers.id) FROM readers
+     WHERE id IS NOT NULL)`;
+
+/** Which posts each person has opened. A post is noted once however often that is; asking never writes. */
+export const readingHistory = store(({ db, clock }) => {
+  const select = db.prepare<[number, number], { at: number }>('whether post was opened',
+    'SELECT read_at AS at FROM reading_history WHERE account_id = ? AND post_id = ?');
+  const insert = db.prepare<[number, number, number]>('note opened post',
+    'INSERT INTO reading_history (account_id, post_id, read_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
+  const remove = db.prepare<[number, number]>('forget opened post',
+    'DELETE FROM reading_history WHERE account_id = ? AND post_id = ?');
+  const selectPage = db.prepare<[number, number, number, number, number], ReadPost>('reading history', `
+    SELECT h.post_id AS postId, p.title, p.source_id AS sourceId, s.title AS sourceTitle, h.read_at AS readAt
+      FROM reading_history h ${joinPost('h.post_id')} ${joinSource('p.source_id')}
+     WHERE h.account_id = ? AND (h.read_at, h.post_id) < (?, ?) AND (s.visibility = 'public' OR s.owner_id = ?)
+     ORDER BY h.read_at DESC, h.post_id DESC LIMIT ?`);
+  const removeOf = db.prepare<[number, number]>('remove reading history of account', `
+    DELETE FROM reading_history WHERE (account_id, post_id) IN
+      (SELECT account_id, post_id FROM reading_history WHERE account_id = ? LIMIT ?)`);
+
+  const selectReader = db.prepare<[number, number], { id: number }>('account with old reading history', `
+    ${READERS} SELECT id FROM readers
+     WHERE EXISTS (SELECT 1 FROM reading_history WHERE account_id = readers.id AND read_at < ?) LIMIT 1`);
+  const removeOld = db.prepare<[OldEntries]>('remove old reading history', `
+    DELETE FROM reading_history WHERE account_id = @id AND post_id IN
+      (SELECT post_id FROM reading_history
+        WHERE account_id = @id AND read_at < @before ORDER BY read_at LIMIT @limit)`);
+  const countBefore = db.prepare<[number, number], { n: number }>('count old reading history', `
+    ${READERS} SELECT COALESCE(SUM(
+      (SELECT COUNT(*) FROM reading_history WHERE account_id = readers.id AND read_at < ?)), 0) AS n FROM readers`);
+  let lastReader = 0;
+
+  const nextReader = (before: number): number | undefined =>
+    (selectReader.get(lastReader, before) ?? (lastReader > 0 ? selectReader.get(0, before) : undefined))?.id;
+
+  return {
+    note(accountId: number, postId: number): void {
+      if (select.get(accountId, postId) === undefined) insert.run(accountId, postId, clock());
+    },
+
+    forget(accountId: number, postId: number): void {
+      if (select.get(accountId, postId) !== undefined) remove.run(accountId, postId);
+    },
+
+    /** Last read first. */
+    list: (accountId: number, { readAt, postId }: HistoryPosition = FROM_LAST_READ, limit: number): ReadPost[] =>
+      selectPage.all(accountId, readAt, postId, accountId, limit),
+    /** Up to `limit` entries of an account; returns how many. */
+    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+
+    /**
+     * Up to `limit` entries older than that (unix ms), fewer only where no more are there; returns how many. Readers
+     * take turns: a reader's oldest entries are neighbours in the index by reader, those of many readers in the index
+     * by post, so that taking some of each changes few pages of either.
+     */
+    removeBefore(before: number, limit: number): number {
+      for (let removed = 0; ; ) {
+        const id = removed < limit ? nextReader(before) : undefined;
+        if (id === undefined) return removed;
+        removed += removeOld.run({ id, before, limit: Math.min(SHARE, limit - removed) }).changes;
+        lastReader = id;
+      }
+    },
+
+    countBefore: (before: number): number => countBefore.get(0, before)?.n ?? 0,
+  };
+});

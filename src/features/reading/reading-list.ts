@@ -1,0 +1,136 @@
+import { notFound } from '../../platform/http/reply.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { follows, type ListedFollow } from '../follows/follow-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { requireVisible } from '../posts/post-access.ts';
+import { findPosts } from '../posts/find-posts-store.ts';
+import { FROM_THE_TOP, posts, type Position, type Post } from '../posts/post-store.ts';
+import { searchKey } from '../posts/search-index-store.ts';
+import { visibleSource } from '../sources/source-store.ts';
+import { COUNTED, lists, type Step } from './list-store.ts';
+import { readMarks, stars } from './reading-store.ts';
+
+/**
+ * A list of posts: of all that one follows, of a folder or a source. `since` (unix ms): of unread ones, also those that
+ * were read after that.
+ */
+export type View = {
+  kind: 'unread' | 'all' | 'starred'; folder?: string; sourceId?: number; q?: string; since?: number;
+};
+
+export type ListedPost = Post & { read: boolean; starred: boolean };
+
+/** Posts that stand below one on its page. */
+const FOLLOWING = 5;
+
+/** One page of a list, newest first. 404 for a folder or source that is not there. */
+export function listView(
+  hub: Hub, viewer: Viewer, view: View, { after = FROM_THE_TOP, limit }: { after?: Position; limit: number },
+): { items: ListedPost[]; next: Position | null } {
+  const found = find(hub, viewer, view, { from: after, isBack: false, limit: limit + 1 });
+  const items = withReadState(hub, viewer, posts(hub).listed(found.slice(0, limit).map(({ id }) => id)));
+  return { items, next: found.length > limit ? found[limit - 1] ?? null : null };
+}
+
+/**
+ * What stands around a post in a list: the posts above and below it, the next unread one (below, or else the first of
+ * the list), and some that follow.
+ */
+export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position): {
+  previous: Post | null; next: Post | null; nextUnread: Post | null; following: Post[];
+} {
+  const from = { publishedAt: post.publishedAt, id: post.id };
+  const [previous] = find(hub, viewer, view, { from, isBack: true, limit: 1 });
+  const below = find(hub, viewer, view, { from, isBack: false, limit: FOLLOWING });
+  const unread: View = { ...view, kind: 'unread', since: Infinity };
+  const [unreadBelow] = find(hub, viewer, unread, { from, isBack: false, limit: 1 });
+  const fromTheTop = { from: FROM_THE_TOP, isBack: false, limit: 2 };
+  const nextUnread = unreadBelow ?? find(hub, viewer, unread, fromTheTop).find(({ id }) => id !== post.id);
+  const wanted = [previous, nextUnread, ...below].flatMap((one) => one?.id ?? []);
+  const byId = new Map(posts(hub).listed([...new Set(wanted)]).map((one) => [one.id, one]));
+  const shown = (one: Position | undefined): Post | null => byId.get(one?.id ?? 0) ?? null;
+  const following = below.flatMap((one) => shown(one) ?? []);
+  return { previous: shown(previous), next: following[0] ?? null, nextUnread: shown(nextUnread), following };
+}
+
+function find(hub: Hub, viewer: Viewer, view: View, step: Step): Position[] {
+  const { kind, folder, sourceId, since, q } = view;
+  if (folder !== undefined && !follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
+  const source = sourceId === undefined ? undefined : visibleSource(hub, sourceId, viewer);
+  const list = { viewer, folder, since, isUnread: kind === 'unread' };
+  if (q !== undefined && q.trim() !== '') {
+    const expression = findPosts(hub).expression({ typed: q, viewerId: viewer.id, sourceId });
+    if (expression === undefined) return [];
+    const { publishedAt, id } = step.from;
+    const key = step.from === FROM_THE_TOP ? Number.MAX_SAFE_INTEGER : searchKey(publishedAt, id);
+    return lists(hub).found(
+      { ...list, expression, key, isStarred: kind === 'starred', sourceId: sourceId ?? 0 }, step);
+  }
+  if (kind === 'starred') return lists(hub).starred({ ...list, sourceId: sourceId ?? 0 }, step);
+  if (!source) return lists(hub).followed(list, step);
+  return lists(hub).ofSource({ ...list, sourceId: source.id, readUpTo: readUpTo(hub, viewer, source.id) }, step);
+}
+
+/** Of a source that one does not follow nothing is read but what has a mark. */
+function readUpTo(hub: Hub, viewer: Viewer, sourceId: number): number {
+  return follows(hub).find(viewer.id, sourceId)?.readUpTo ?? 0;
+}
+
+/** Posts with whether their reader has read and starred them. */
+export function withReadState<Shown extends { id: number }>(
+  hub: Hub, viewer: Viewer, shown: Shown[],
+): (Shown & { read: boolean; starred: boolean })[] {
+  const states = new Map(readMarks(hub).statesOf(viewer.id, shown.map(({ id }) => id)).map((one) => [one.id, one]));
+  return shown.map((post) => {
+    const state = states.get(post.id);
+    return { ...post, read: state?.isRead === 1, starred: state?.isStarred === 1 };
+  });
+}
+
+export type CountedSource = Pick<ListedFollow, 'title' | 'state'> & { id: number; unread: number; notify: boolean };
+export type CountedFolder = { name: string | null; unread: number; sources: CountedSource[] };
+
+/**
+ * What is unread and starred, counted up to COUNTED, by folder and source in the order of the alphabet; sources without
+ * a folder come last.
+ */
+export function readingCounts(hub: Hub, viewer: Viewer): {
+  unread: number; starred: number; folders: CountedFolder[];
+} {
+  const unread = lists(hub).unreadBySource(viewer);
+  const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
+  const all = follows(hub).listed(viewer).sort((a, b) => compare(a.title, b.title) || a.sourceId - b.sourceId);
+  const folders = [...Map.groupBy(all, ({ folder }) => folder)].map(([name, inside]): CountedFolder => {
+    const sources = inside.map(({ sourceId, title, state, notify }) =>
+      ({ id: sourceId, title, unread: unread.get(sourceId) ?? 0, notify: notify === 1, state }));
+    return { name, unread: sum(sources), sources };
+  });
+  folders.sort((a, b) => (a.name === null ? 1 : b.name === null ? -1 : compare(a.name, b.name)));
+  return { unread: sum(folders), starred: lists(hub).countStars(viewer), folders };
+}
+
+function sum(counted: { unread: number }[]): number {
+  return Math.min(COUNTED, counted.reduce((all, { unread }) => all + unread, 0));
+}
+
+/** Marks one post as read or unread; nothing is written where it is so already. 404 for a hidden post. */
+export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean): void {
+  const { sourceId } = requireVisible(hub, postId, viewer);
+  const isRead = (): boolean => readMarks(hub).statesOf(viewer.id, [postId])[0]?.isRead === 1;
+  if (isRead() === read) return;
+  hub.db.write('mark post', () => {
+    if (isRead() === read) return;
+    // Without a mark of its own a post that arrived after the source's mark is unread.
+    const isLater = postId > (follows(hub).find(viewer.id, sourceId)?.readUpTo ?? Infinity);
+    const key = { accountId: viewer.id, sourceId, postId };
+    if (read || !isLater) readMarks(hub).put({ ...key, isRead: read ? 1 : 0, now: hub.clock() });
+    else readMarks(hub).remove(viewer.id, sourceId, postId);
+  });
+}
+
+/** Stars a post, which keeps it, or takes the star away. 404 for a hidden post. */
+export function setStar(hub: Hub, viewer: Viewer, postId: number, starred: boolean): void {
+  requireVisible(hub, postId, viewer);
+  if (starred) stars(hub).add(viewer.id, postId);
+  else stars(hub).remove(viewer.id, postId);
+}

@@ -1,0 +1,184 @@
+import { DAY, MINUTE } from '../../platform/clock.ts';
+import { joinFollow } from '../follows/follow-store.ts';
+import { store } from '../hub/hub.ts';
+import { FROM_POSTS, joinPost } from '../posts/posts-in-lists.ts';
+
+/** How long what was marked as read can be undone. */
+export const UNDONE_WITHIN = MINUTE;
+
+/** Lists that are open keep what was read since; none is left open for longer. */
+const KEPT = DAY;
+
+export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
+export type Star = { postId: number; starredAt: number };
+
+/** Whether its reader has read and starred a post. */
+type PostState = { id: number; isRead: number; isStarred: number };
+
+/** What a marking has changed; `before` of a post: 0 where it was marked as unread, null where it had no mark. */
+export type ReadChanges = {
+  moved: [sourceId: number, from: number, to: number][];
+  marked: [sourceId: number, postId: number, before: 0 | null][];
+};
+
+type Key = { accountId: number; sourceId: number };
+type NewMark = Key & { postId: number; isRead: 0 | 1; now: number };
+type Range = Key & { after: number; upTo: number };
+
+/** Posts of a source that are to be marked: up to one by arrival, between two by their place in lists. */
+export type Cover = Range & { belowAt: number; belowId: number; aboveAt: number; aboveId: number };
+
+const COVERED = `((p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId))`;
+
+const MARKS = 'FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId';
+
+/** SQL: whether the post `p` has no mark that says that it is read. */
+const NOT_MARKED_READ = `NOT EXISTS (SELECT 1 ${MARKS} AND m.post_id = p.id AND m.is_read = 1)`;
+
+const LATER = `${FROM_POSTS} WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo`;
+
+/** Posts that are read or unread against the rule of their source (`follows.read_up_to`). */
+export const readMarks = store(({ db, clock }) => {
+  const select = db.prepare<[number, number, number], Mark>('mark of post', `
+    SELECT source_id AS sourceId, post_id AS postId, is_read AS isRead, marked_at AS markedAt FROM read_marks
+     WHERE account_id = ? AND source_id = ? AND post_id = ?`);
+  const selectStates = db.prepare<[number, string], PostState>('read state of posts', `
+    SELECT p.id, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS isRead,
+           t.post_id IS NOT NULL AS isStarred
+      FROM (SELECT ? AS id) a CROSS JOIN json_each(?) j CROSS ${joinPost('j.value')}
+      LEFT ${joinFollow('a.id', 'p.source_id')}
+      LEFT JOIN read_marks m ON m.account_id = a.id AND m.source_id = p.source_id AND m.post_id = p.id
+      LEFT JOIN stars t ON t.account_id = a.id AND t.post_id = p.id`);
+  const upsert = db.prepare<[NewMark]>('mark post', `
+    INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
+    SELECT @accountId, @sourceId, p.id, @isRead, @now ${FROM_POSTS} WHERE p.id = @postId
+    ON CONFLICT DO UPDATE SET is_read = excluded.is_read, marked_at = excluded.marked_at`);
+  const remove = db.prepare<[number, number, number]>('remove mark of post',
+    'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
+
+  const selectUncovered = db.prepare<[Cover], { id: number }>('first unread post that stays', `
+    SELECT p.id ${LATER} AND NOT ${COVERED} AND ${NOT_MARKED_READ} ORDER BY p.id LIMIT 1`);
+  const selectUnread = db.prepare<[Range], { id: number }>('first unread post',
+    `SELECT p.id ${LATER} AND ${NOT_MARKED_READ} ORDER BY p.id LIMIT 1`);
+  const selectCovered = db.prepare<[Cover], { id: number }>('unread posts to mark', `
+    SELECT p.id ${LATER} AND ${COVERED} AND ${NOT_MARKED_READ} ORDER BY p.id`);
+  const selectMarkedUnread = db.prepare<[Cover], { id: number }>('posts marked as unread', `
+    SELECT m.post_id AS id FROM read_marks m ${joinPost('m.post_id')}
+     WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.is_read = 0 AND m.post_id <= @upTo
+       AND ${COVERED}`);
+  const countUnread = db.prepare<[Range], { n: number }>('count unread posts in a row', `
+    SELECT (SELECT COUNT(*) ${LATER})
+         - (SELECT COUNT(*) ${MARKS} AND m.post_id > @after AND m.post_id <= @upTo AND m.is_read = 1) AS n`);
+  const insertUnread = db.prepare<[Range & { now: number }]>('mark posts in a row as unread', `
+    INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
+    SELECT @accountId, @sourceId, p.id, 0, @now ${LATER} ON CONFLICT DO NOTHING`);
+
+  const selectReadAbove = db.prepare<[Range], { n: number; last: number | null }>('count marks above', `
+    SELECT COUNT(*) AS n, MAX(m.post_id) AS last ${MARKS} AND m.post_id > @after AND m.is_read = 1`);
+  const selectOld = db.prepare<[Key & { before: number }], { id: number }>('an old mark', `
+    SELECT m.post_id AS id ${MARKS} AND m.is_read = 1 AND m.marked_at < @before LIMIT 1`);
+  const removeNeedless = db.prepare<[Key & { readUpTo: number; before: number; limit: number }]>('remove old marks', `
+    DELETE FROM read_marks WHERE (account_id, source_id, post_id) IN
+      (SELECT m.account_id, m.source_id, m.post_id ${MARKS} AND m.marked_at < @before
+          AND m.is_read = (m.post_id <= @readUpTo) LIMIT @limit)`);
+
+  const selectOf = db.prepare<[number, number, number, number], Mark>('marks of account', `
+    SELECT source_id AS sourceId, post_id AS postId, is_read AS isRead, marked_at AS markedAt FROM read_marks
+     WHERE account_id = ? AND (source_id, post_id) > (?, ?) ORDER BY source_id, post_id LIMIT ?`);
+  const removeOf = db.prepare<[number, number]>('remove marks of account', `
+    DELETE FROM read_marks WHERE (account_id, source_id, post_id) IN
+      (SELECT account_id, source_id, post_id FROM read_marks WHERE account_id = ? LIMIT ?)`);
+
+  return {
+    find: (accountId: number, sourceId: number, postId: number): Mark | undefined =>
+      select.get(accountId, sourceId, postId),
+    /** Of those that are there. */
+    statesOf: (accountId: number, postIds: number[]): PostState[] =>
+      selectStates.all(accountId, JSON.stringify(postIds)),
+    put: (mark: NewMark): void => void upsert.run(mark),
+    remove: (accountId: number, sourceId: number, postId: number): void =>
+      void remove.run(accountId, sourceId, postId),
+
+    firstUnread: (range: Range): number | undefined => selectUnread.get(range)?.id,
+    /** The first unread post of the range that is not covered. */
+    firstUncovered: (cover: Cover): number | undefined => selectUncovered.get(cover)?.id,
+    /** The unread posts of the range that are covered. */
+    covered: (cover: Cover): number[] => selectCovered.all(cover).map(({ id }) => id),
+    /** Covered posts up to the end of the range that are marked as unread. */
+    markedUnread: (cover: Cover): number[] => selectMarkedUnread.all(cover).map(({ id }) => id),
+    countUnread: (range: Range): number => countUnread.get(range)?.n ?? 0,
+    /** All posts of the range that have no mark. */
+    markUnread: (range: Range): void => void insertUnread.run({ ...range, now: clock() }),
+
+    /** How many later posts are marked as read, and the last of them. */
+    readAbove: (key: Key, after: number): { n: number; last: number | null } =>
+      selectReadAbove.get({ ...key, after, upTo: 0 }) ?? { n: 0, last: null },
+    hasOld: (key: Key): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
+    /** Up to `limit` old marks that say what is said without them; returns how many. */
+    removeNeedless: (key: Key, readUpTo: number, limit: number): number =>
+      removeNeedless.run({ ...key, readUpTo, before: clock() - KEPT, limit }).changes,
+
+    /** By source and post. */
+    listOf: (accountId: number, after: Pick<Mark, 'sourceId' | 'postId'> | undefined, limit: number): Mark[] =>
+      selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, limit),
+    /** Up to `limit` of them; returns how many. */
+    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+  };
+});
+
+/** Posts that people keep. */
+export const stars = store(({ db, clock }) => {
+  const insert = db.prepare<[number, number, number]>('star post', `
+    INSERT INTO stars (account_id, post_id, source_id, published_at, starred_at)
+    SELECT ?, p.id, p.source_id, p.published_at, ? ${FROM_POSTS} WHERE p.id = ? ON CONFLICT DO NOTHING`);
+  const remove = db.prepare<[number, number]>('remove star', 'DELETE FROM stars WHERE account_id = ? AND post_id = ?');
+  const selectOf = db.prepare<[number, number, number], Star>('stars of account', `
+    SELECT post_id AS postId, starred_at AS starredAt FROM stars
+     WHERE account_id = ? AND post_id > ? ORDER BY post_id LIMIT ?`);
+  const removeOf = db.prepare<[number, number]>('remove stars of account', `
+    DELETE FROM stars WHERE (account_id, post_id) IN
+      (SELECT account_id, post_id FROM stars WHERE account_id = ? LIMIT ?)`);
+
+  return {
+    add: (accountId: number, postId: number): void => void insert.run(accountId, clock(), postId),
+    remove: (accountId: number, postId: number): void => void remove.run(accountId, postId),
+    /** By the id of the post. */
+    listOf: (accountId: number, after: number, limit: number): Star[] => selectOf.all(accountId, after, limit),
+    /** Up to `limit` of them; returns how many. */
+    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+  };
+});
+
+/** What can still be undone. */
+export const readUndo = store(({ db, clock }) => {
+  const insert = db.prepare<[number, number, string], { id: number }>('keep what was marked',
+    'INSERT INTO read_undo (account_id, made_at, changes) VALUES (?, ?, ?) RETURNING id');
+  const take = db.prepare<[number, number], { madeAt: number; changes: string }>('take what was marked',
+    'DELETE FROM read_undo WHERE id = ? AND account_id = ? RETURNING made_at AS madeAt, changes');
+  const selectLive = db.prepare<[number, number, number], { id: number }>('whether anything can be undone',
+    'SELECT id FROM read_undo WHERE account_id = ? AND made_at BETWEEN ? AND ? LIMIT 1');
+  // A time to come was written while the clock was ahead.
+  const removeOld = db.prepare<[number, number, number]>('forget what was marked', `
+    DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE made_at <= ? OR made_at > ? LIMIT ?)`);
+  const removeOf = db.prepare<[number, number]>('forget what an account has marked',
+    'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
+
+  return {
+    add: (accountId: number, madeAt: number, changes: ReadChanges): number =>
+      insert.get(accountId, madeAt, JSON.stringify(changes))?.id ?? 0,
+
+    /** What was marked, which cannot be taken again; undefined where it is too late. */
+    take(accountId: number, id: number): { madeAt: number; changes: ReadChanges } | undefined {
+      const row = take.get(id, accountId);
+      const isLive = row && row.madeAt <= clock() && row.madeAt > clock() - UNDONE_WITHIN;
+      return isLive ? { madeAt: row.madeAt, changes: JSON.parse(row.changes) as ReadChanges } : undefined;
+    },
+
+    hasLive: (accountId: number): boolean =>
+      selectLive.get(accountId, clock() - UNDONE_WITHIN, clock()) !== undefined,
+    /** Up to `limit` for which it is too late; returns how many. */
+    removeOld: (limit: number): number => removeOld.run(clock() - UNDONE_WITHIN, clock(), limit).changes,
+    /** Up to `limit` of an account; returns how many. */
+    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+  };
+});
