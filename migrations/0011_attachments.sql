@@ -103,3 +103,28 @@ CREATE TRIGGER cached_files_count_delete AFTER DELETE ON cached_files WHEN OLD.f
   UPDATE counts SET value = value - 1 WHERE metric = 'attachment_cache_files';
   UPDATE counts SET value = value - OLD.bytes WHERE metric = 'attachment_cache_bytes';
 END;
+
+-- Icons of sites, each once however many sources have it. They are few and small, and so part of every backup.
+CREATE TABLE icons (
+  sha256     TEXT PRIMARY KEY, -- of the content, hex
+  media_type TEXT NOT NULL,    -- decided by content
+  content    BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE source_icons (
+  source_id INTEGER PRIMARY KEY REFERENCES sources (id) ON DELETE CASCADE,
+  named_url TEXT,                            -- what the feed itself names
+  sha256    TEXT REFERENCES icons (sha256),  -- NULL: none was found
+  due_at    INTEGER                          -- unix ms; when it is looked for next; NULL: its owner wants none
+) STRICT;
+
+CREATE INDEX source_icons_due ON source_icons (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX source_icons_of ON source_icons (sha256) WHERE sha256 IS NOT NULL;
+
+CREATE TRIGGER source_icons_removed AFTER DELETE ON source_icons WHEN OLD.sha256 IS NOT NULL BEGIN
+  DELETE FROM icons WHERE sha256 = OLD.sha256 AND NOT EXISTS (SELECT 1 FROM source_icons WHERE sha256 = OLD.sha256);
+END;
+CREATE TRIGGER source_icons_changed AFTER UPDATE OF sha256 ON source_icons WHEN OLD.sha256 IS NOT NEW.sha256 BEGIN
+  DELETE FROM icons WHERE sha256 = OLD.sha256 AND NOT EXISTS (SELECT 1 FROM source_icons WHERE sha256 = OLD.sha256);
+  UPDATE counts SET value = value + 1 WHERE metric = 'content_version';
+END;

@@ -14,7 +14,7 @@ const NEVER_KEPT = [
 test('everything that a member reads is kept by that browser alone and told unmodified, but for what is never kept', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   await writePost(hub, { client: ada, sourceId }, []);
-  const gets = hubRoutes(hub.handle).filter(({ method, path }) => method === 'GET' && !path.startsWith('/attachments/'));
+  const gets = hubRoutes(hub.handle).filter(({ method, path }) => method === 'GET' && !/^\/(?:attachments|icons)\//.test(path));
 
   const notThere: string[] = [];
   for (const { path: template } of gets) {

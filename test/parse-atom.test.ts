@@ -6,14 +6,14 @@ import { atom, entry, first, parse } from './support/written-feeds.ts';
 test('an Atom 1.0 feed is read with all its fields', () => {
   const feed = parse(`<a:feed xmlns:a="http://www.w3.org/2005/Atom">
     <a:title type="html">A &amp;amp; &lt;b&gt;B&lt;/b&gt;</a:title><a:subtitle>S</a:subtitle>
-    <a:link rel="self" href="/self"/><a:link href="/home"/><a:author><a:name>Feed Author</a:name></a:author>
+    <a:icon>/icon.png</a:icon><a:link rel="self" href="/self"/><a:link href="/home"/><a:author><a:name>Feed Author</a:name></a:author>
     <a:entry><a:id>urn:1</a:id><a:title>T</a:title><a:updated>2003-12-13T18:30:02Z</a:updated>
       <a:published>2003-12-12T18:30:02Z</a:published><a:link rel="alternate" href="1"/>
       <a:link rel="enclosure" href="a.mp3" type="audio/mpeg" length="5"/>
       <a:summary>Short &lt; long</a:summary><a:content type="html">&lt;p&gt;x&lt;/p&gt;</a:content>
     </a:entry></a:feed>`);
   assert.deepEqual({ ...feed, items: [] }, {
-    title: 'A & B', description: 'S', siteUrl: 'https://example.org/home', ttl: null, items: [],
+    title: 'A & B', description: 'S', siteUrl: 'https://example.org/home', iconUrl: 'https://example.org/icon.png', ttl: null, items: [],
     deleted: [], cut: null,
   });
   assert.deepEqual(first(feed), {

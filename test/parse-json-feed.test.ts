@@ -6,7 +6,7 @@ import { first, json, jsonItem } from './support/written-feeds.ts';
 
 test('a JSON Feed is read with all its fields', () => {
   const feed = json({
-    home_page_url: 'https://site.example', description: 'D',
+    home_page_url: 'https://site.example', description: 'D', icon: '/large.png', favicon: '/small.png',
     authors: [{ name: 'Feed Author' }],
     items: [{
       id: 'x', url: '/1', title: 'T', content_html: '<p>h</p>', content_text: 'no', summary: 'a\n<b>',
@@ -17,7 +17,7 @@ test('a JSON Feed is read with all its fields', () => {
     }],
   });
   assert.deepEqual({ ...feed, items: [] }, {
-    title: 'T', description: 'D', siteUrl: 'https://site.example/', ttl: null, items: [],
+    title: 'T', description: 'D', siteUrl: 'https://site.example/', iconUrl: 'https://example.org/small.png', ttl: null, items: [],
     deleted: [], cut: null,
   });
   assert.deepEqual(first(feed), {

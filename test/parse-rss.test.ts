@@ -11,7 +11,7 @@ test('an RSS 2.0 feed is read with all its fields', () => {
       <description>&lt;p&gt;Hello&lt;/p&gt;</description><pubDate>Thu, 01 Jan 2004 19:48:21 GMT</pubDate>
       <enclosure url="/a.mp3" length="123" type="audio/mpeg"/></item>`);
   assert.deepEqual({ ...feed, items: [] }, {
-    title: 'A & B', description: 'About things', siteUrl: 'https://site.example/', ttl: 3_600_000, items: [],
+    title: 'A & B', description: 'About things', siteUrl: 'https://site.example/', iconUrl: 'https://example.org/logo.png', ttl: 3_600_000, items: [],
     deleted: [], cut: null,
   });
   assert.deepEqual(first(feed), {

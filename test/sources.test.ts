@@ -54,7 +54,7 @@ test('a source shows everybody what it is, and its owner also its address and ho
   const shown = {
     id: source.id, kind: 'feed', title: 'Owls', visibility: 'public', owner: { id: 2, displayName: 'owner' },
     siteUrl: 'https://blog.test/', description: 'About',
-    state: 'active', paused: false, lastSyncAt: '2030-01-15T12:00:00.000Z', lastSuccessAt: '2030-01-15T12:00:00.000Z',
+    state: 'active', paused: false, iconUrl: null, lastSyncAt: '2030-01-15T12:00:00.000Z', lastSuccessAt: '2030-01-15T12:00:00.000Z',
     createdAt: '2030-01-15T12:00:00.000Z', updatedAt: '2030-01-15T12:00:00.000Z',
   };
 

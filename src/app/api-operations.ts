@@ -131,6 +131,8 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     body: json(object({ username: text })), answers: done('Source'), refusals: [409],
   },
   'POST /api/sources/:id/webhook/rotate': { answers: done('WebhookAccess'), refusals: [409] },
+  'PUT /api/sources/:id/icon': { answers: NOTHING },
+  'DELETE /api/sources/:id/icon': { answers: NOTHING },
   'PUT /api/sources/:id/follow': {
     body: json(object({}, { folder: orNull({ ...text, maxLength: FOLDER_MAX }), notify: flag })), answers: NOTHING,
   },

@@ -75,7 +75,7 @@ export const SCHEMAS: Record<string, Schema> = {
   Source: object({
     id, kind: choice(SOURCE_KINDS), title: text, visibility, owner: object({ id, displayName: text }),
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
-    createdAt: time, updatedAt: time,
+    iconUrl: orNull(text), createdAt: time, updatedAt: time,
   }, {
     siteUrl: orNull(text), description: orNull(text), // of feeds
     followed: flag, // for who is signed in

@@ -1,5 +1,6 @@
 import { deliverAlert } from '../features/alerts/deliver-alert.ts';
 import { scanUpload } from '../features/attachments/scan-file.ts';
+import { fetchIcon } from '../features/feeds/fetch-icon.ts';
 import { syncSource } from '../features/feeds/sync-source.ts';
 import { removeAccount } from '../features/leaving/leave-hub.ts';
 import { removeSource } from '../features/manage-sources/change-source.ts';
@@ -8,7 +9,7 @@ import type { JobKind } from '../features/hub/hub.ts';
 
 /** Every kind of job. Payloads differ from kind to kind: what is enqueued for a kind is what its `run` is given. */
 export const JOB_KINDS: JobKind<never>[] = [
-  syncSource, updateReaders, removeSource, scanUpload, deliverAlert, removeAccount,
+  syncSource, fetchIcon, updateReaders, removeSource, scanUpload, deliverAlert, removeAccount,
 ];
 
 /** Names of the kinds whose jobs a restore lets run again; it discards those of all others. */

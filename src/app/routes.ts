@@ -20,6 +20,7 @@ const reading = handlersOf(() => import('../features/reading/reading-routes.ts')
 const writing = handlersOf(() => import('../features/posts/write-pages.ts'));
 const sources = handlersOf(() => import('../features/manage-sources/source-routes.ts'));
 const sourcePages = handlersOf(() => import('../features/manage-sources/source-pages.ts'));
+const icons = handlersOf(() => import('../features/attachments/icon-routes.ts'));
 const feeds = handlersOf(() => import('../features/posts/output-feed-routes.ts'));
 const accounts = handlersOf(() => import('../features/accounts/account-routes.ts'));
 const accountPages = handlersOf(() => import('../features/accounts/account-pages.ts'));
@@ -119,6 +120,9 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', sources.deleteSourceJson),
   at('POST /api/sources/:id/sync', 'member', 'Synchronise now', sources.syncSourceJson),
   at('POST /api/sources/:id/transfer', 'member', 'Transfer a source to another account', sources.transferSourceJson),
+  at('PUT /api/sources/:id/icon', 'member', 'Look for the icon of a feed again', icons.findIconAgain),
+  at('DELETE /api/sources/:id/icon', 'member', 'Have no icon for a source from now on', icons.deleteIcon),
+  at('GET /icons/:key', 'public', 'File: the icon of a source', icons.showIcon),
   at('GET /sources', 'public', 'Page: sources, and adding one', sourcePages.showSources),
   at('POST /sources', 'member', 'Form: add a source', sourcePages.submitSource),
   at('POST /sources/import', 'member', 'Form: add the feeds of an OPML document', sourcePages.submitOpml),
@@ -127,6 +131,8 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /sources/:id/pause', 'member', 'Form: pause', thenSee(sourcePages.pauseSource, '/sources/:id')),
   at('POST /sources/:id/resume', 'member', 'Form: resume', thenSee(sourcePages.resumeSource, '/sources/:id')),
   at('POST /sources/:id/sync', 'member', 'Form: synchronise now', thenSee(sources.syncSourceJson, '/sources/:id')),
+  at('POST /sources/:id/icon/find', 'member', 'Form: look for its icon', thenSee(icons.findIconAgain, '/sources/:id')),
+  at('POST /sources/:id/icon/clear', 'member', 'Form: have no icon', thenSee(icons.deleteIcon, '/sources/:id')),
   at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', sourcePages.showDeleteSource),
   at('POST /sources/:id/delete', 'member', 'Form: delete a source', thenSee(sources.deleteSourceJson, '/sources')),
   at('GET /sources/:id/transfer', 'member', 'Page: transfer a source', sourcePages.showTransfer),

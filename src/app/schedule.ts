@@ -4,10 +4,12 @@ import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/deliver-
 import { tellTroubles } from '../features/alerts/raise-alerts.ts';
 import { uploads } from '../features/attachments/attachment-store.ts';
 import { cachedFiles } from '../features/attachments/cached-file-store.ts';
+import { sourceIcons } from '../features/attachments/icon-store.ts';
 import { tidyCache } from '../features/attachments/remote-cache.ts';
 import { scanUnscanned } from '../features/attachments/scan-file.ts';
 import { removeAbandonedUploads, sweepUploads } from '../features/attachments/upload-files.ts';
 import { sealFeedPasswords } from '../features/feeds/feed-passwords.ts';
+import { planDueIcons } from '../features/feeds/fetch-icon.ts';
 import { planDueSyncs } from '../features/feeds/sync-source.ts';
 import { watchBackups, watchEnds, watchErrors, watchSpace, watchWorker } from '../features/health/watch-troubles.ts';
 import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
@@ -30,6 +32,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   { name: 'heartbeat', everyMs: 5 * SECOND, run: (hub) => heartbeats(hub).beat('worker') },
   { name: 'bring back strayed times', everyMs: MINUTE, run: bringBackTimes },
   { name: 'plan due syncs', everyMs: SECOND, run: planDueSyncs },
+  { name: 'plan due icons', everyMs: 10 * SECOND, run: planDueIcons },
 
   throttledTask('remove finished jobs', MINUTE, (hub, limit) =>
     jobs(hub).prune(hub.clock() - FINISHED_JOBS_KEPT, limit)),
@@ -67,7 +70,8 @@ const WEB_SCHEDULE: ScheduledTask[] = [
 
 /** After a clock that was ahead is set right, nothing waits for as long as it was wrong. */
 function bringBackTimes(hub: Hub): void {
-  const stores = [jobs, syncState, webhooks, sessions, invitations, passwordLinks, drafts, uploads, cachedFiles];
+  const stores = [jobs, syncState, webhooks, sessions, invitations, passwordLinks, drafts, uploads, cachedFiles,
+    sourceIcons];
   for (const storeOf of stores) storeOf(hub).bringBackTimes();
 }
 

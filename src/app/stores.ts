@@ -6,6 +6,7 @@ import '../features/accounts/preferences-store.ts';
 import '../features/alerts/alert-store.ts';
 import '../features/attachments/attachment-store.ts';
 import '../features/attachments/cached-file-store.ts';
+import '../features/attachments/icon-store.ts';
 import '../features/audit/audit-store.ts';
 import '../features/errors/error-store.ts';
 import '../features/follows/follow-store.ts';

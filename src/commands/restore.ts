@@ -6,7 +6,7 @@ import { askReadiness } from '../app/processes/readiness.ts';
 import { accounts } from '../features/accounts/account-store.ts';
 import { apiTokens } from '../features/accounts/credential-store.ts';
 import { largestUploads } from '../features/attachments/attachment-store.ts';
-import { servedPath } from '../features/attachments/serve-file.ts';
+import { servedPath } from '../features/attachments/attachment-links.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';
 import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
 import { readRestoreState } from '../features/backups/restore-state.ts';

@@ -171,6 +171,26 @@ function fullBox(type: string, content: Buffer, version = 0): Buffer {
   return box(type, Buffer.concat([Buffer.from([version, 0, 0, 0]), content]));
 }
 
+/** An ICO with a picture for each size: a bitmap of no pixels, or what is given as the last one. */
+export function ico(sizes: Size[], last?: Buffer): Buffer {
+  const pictures = sizes.map((size, index) => index === sizes.length - 1 && last ? last : icoBitmap(size));
+  let offset = 6 + 16 * sizes.length;
+  const entries = pictures.map((picture, index) => {
+    const { width, height } = sizes[index] ?? { width: 0, height: 0 };
+    const entry = Buffer.concat([
+      Buffer.from([width % 256, height % 256, 0, 0, 1, 0, 32, 0]), uint32le(picture.length), uint32le(offset),
+    ]);
+    offset += picture.length;
+    return entry;
+  });
+  return Buffer.concat([Buffer.from('00000100', 'hex'), uint16le(sizes.length), ...entries, ...pictures]);
+}
+
+function icoBitmap({ width, height }: Size): Buffer {
+  const rest = Buffer.from('01002000' + '00'.repeat(24), 'hex');
+  return Buffer.concat([uint32le(40), uint32le(width), uint32le(2 * height), rest]);
+}
+
 /** A PDF of one empty page; `inside` is the content of a stream. */
 export function pdf(inside: Buffer = Buffer.alloc(0)): Buffer {
   const objects = [

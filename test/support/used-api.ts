@@ -135,6 +135,8 @@ export async function useSources({ hub, ada, bob, feedUrl, call }: Used) {
   for (const body of [known, unknown]) await call(bob, 'PATCH /api/sources/{id}', { id: hook.id + 2, body });
   await call(ada, 'PATCH /api/sources/{id}', { id: feed.id, body: { ...change, visibility: 'public' } });
   await call(ada, 'POST /api/sources/{id}/sync', { id: feed.id });
+  await call(ada, 'DELETE /api/sources/{id}/icon', { id: feed.id });
+  await call(ada, 'PUT /api/sources/{id}/icon', { id: feed.id });
   await call(bob, 'PUT /api/sources/{id}/follow', { id: feed.id, body: { folder: 'Owls', notify: true } });
   await call(ada, 'POST /api/sources/{id}/webhook/rotate', { id: hook.id });
   return { feed, hook, notes };

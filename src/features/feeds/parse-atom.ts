@@ -35,6 +35,7 @@ export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
     title: atomTitle(childOf(feed, 'title')),
     description: subtitle === undefined ? null : htmlToText(atomHtml(subtitle)) || null,
     siteUrl,
+    iconUrl: absoluteUrl(firstLine(feed, ['icon']), base.url),
     ttl: publishedInterval(feed),
     items: identifyItems(entries.map((entry) => readEntry(entry, context))),
     deleted: childrenOf(feed, 'at:deleted-entry').slice(0, MAX_ITEMS).flatMap(deletedEntry),

@@ -159,7 +159,7 @@ export function isHtmlPage(text: string): boolean {
 }
 
 /** The `link` and `base` tags of a page, those in comments, scripts and other text left out. */
-function headTags(html: string): { name: string; attributes: ReadonlyMap<string, string> }[] {
+export function headTags(html: string): { name: string; attributes: ReadonlyMap<string, string> }[] {
   const tags: { name: string; attributes: ReadonlyMap<string, string> }[] = [];
   TAG.lastIndex = 0;
   for (let match = TAG.exec(html); match !== null; match = TAG.exec(html)) {

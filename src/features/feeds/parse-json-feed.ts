@@ -20,6 +20,7 @@ export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {
     title: titleText(textIn(feed, 'title')),
     description: undeclaredToLine(textIn(feed, 'description')) || null,
     siteUrl,
+    iconUrl: absoluteUrl(textIn(feed, 'favicon'), feedUrl) ?? absoluteUrl(textIn(feed, 'icon'), feedUrl),
     ttl: null,
     items: identifyItems(items.map((item) => readItem(item, siteUrl ?? feedUrl, author))),
     deleted: [],

@@ -35,11 +35,19 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
     title: firstTitle(channel),
     description: description === null ? null : undeclaredToLine(description) || null,
     siteUrl,
+    iconUrl: iconOf(channel, root, base.url),
     ttl: publishedInterval(channel),
     items: identifyItems(items.map((item) => readItem(item, itemBase))),
     deleted: [],
     cut: cutOf(root, all, IDS),
   };
+}
+
+/** Atom's, else the image of the channel, which is often the icon of the site; in RSS 1.0 it stands beside it. */
+function iconOf(channel: XmlElement, root: XmlElement, base: string): string | null {
+  const image = childOf(channel, 'image') ?? childOf(root, 'image');
+  const named = firstLine(channel, ['atom:icon']) ?? (image === undefined ? null : firstLine(image, ['url']));
+  return absoluteUrl(named, base);
 }
 
 function readItem(item: XmlElement, outerBase: LinkBase): UnidentifiedItem {

@@ -4,6 +4,7 @@ import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
 import { RANKS } from '../../platform/jobs/take-turns.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
+import { sourceIcons } from '../attachments/icon-store.ts';
 import { audit, THE_HUB } from '../audit/audit.ts';
 import { counts, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
@@ -11,7 +12,7 @@ import { preparePosts, storeMost, storePosts, type PreparedPosts } from '../post
 import { feedPosts } from '../posts/feed-posts-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
-import { SYNC_SOURCE, syncState, type SyncState } from '../sources/sync-state-store.ts';
+import { SYNC_SOURCE, syncState, type FeedFacts, type SyncState } from '../sources/sync-state-store.ts';
 import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
 import { largeFeedTurns, type LargeFeedTurns } from './large-feeds.ts';
 import { authorizationFor } from './feed-passwords.ts';
@@ -112,7 +113,7 @@ async function prepareSync(
     if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);
     const arrived = storePosts(hub, sourceId, 'feed', rest, stored);
     const changed = arrived + feedPosts(hub).takeBack(sourceId, feed.deleted);
-    if ('title' in feed) syncState(hub).keepFacts(sourceId, feed);
+    if ('title' in feed) keepFacts(hub, sourceId, feed);
     // A part must never be taken for the whole that 304 would speak of.
     syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);
     const latest = posts(hub).newest({ viewerId: null, sourceId, limit: RHYTHM }).map((post) => post.publishedAt);
@@ -122,6 +123,11 @@ async function prepareSync(
     settleFailedSyncs(hub, sourceId);
     return changed;
   };
+}
+
+function keepFacts(hub: Hub, sourceId: number, facts: FeedFacts): void {
+  syncState(hub).keepFacts(sourceId, facts);
+  sourceIcons(hub).noteNamed(sourceId, facts.iconUrl);
 }
 
 /** `holds` throws, in the transaction of each step, where the job is another worker's by now. */

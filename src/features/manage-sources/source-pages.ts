@@ -4,6 +4,8 @@ import { pathId } from '../../platform/http/input.ts';
 import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { isSyncing } from '../feeds/sync-source.ts';
+import { sourceIcons } from '../attachments/icon-store.ts';
+import { sourceIcon } from '../attachments/icon-views.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourcePostList } from '../reading/list-pages.ts';
@@ -70,12 +72,17 @@ export function showSource(hub: Hub, req: HubRequest): Reply {
 function detail(hub: Hub, source: Source, req: HubRequest, problem?: HttpError): Page {
   const mayChange = mayManage(source, req.viewer);
   return sourcePage({
-    source, mayChange, problem,
+    source, mayChange, problem, icon: sourceIcon(hub, source), iconIs: iconState(hub, source),
     ...sourcePostList(hub, req, source.id),
     isFollowed: req.viewer && follows(hub).isFollowed(req.viewer.id, source.id),
     isSyncing: mayChange && isSyncing(hub, source.id),
     webhook: mayChange ? webhookOf(hub, source) : null,
   });
+}
+
+function iconState(hub: Hub, { id, kind }: Source): 'there' | 'cleared' | 'none' {
+  if (sourceIcons(hub).hashOf(id) !== undefined) return 'there';
+  return kind === 'feed' && sourceIcons(hub).isCleared(id) ? 'cleared' : 'none';
 }
 
 function webhookOf(hub: Hub, { id, kind }: Source): Html | null {

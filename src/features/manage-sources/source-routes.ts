@@ -4,6 +4,7 @@ import { nextLink, pathId, readLimit, readPage } from '../../platform/http/input
 import { HttpError, json, noContent, text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
+import { iconUrl } from '../attachments/icon-views.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayManage, sources, visibleSource, type Source } from '../sources/source-store.ts';
@@ -96,6 +97,7 @@ export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: As
     ...(kind === 'feed' ? { siteUrl, description } : {}),
     state: source.state,
     paused: source.state === 'paused',
+    iconUrl: iconUrl(hub, id),
     ...(isFollowed === null ? {} : { followed: isFollowed }),
     ...(isOwner && kind === 'feed' ? { hasPassword: source.hasPassword === 1 } : {}),
     // The address of a feed may hold a secret in its query.

@@ -121,6 +121,8 @@ function nothingHere(viewer: Viewer | null): Html {
 
 type SourceDetail = {
   source: Source;
+  icon: Html;
+  iconIs: 'there' | 'cleared' | 'none';
   posts: Html | null;
   next: string | null;
   mayChange: boolean;
@@ -133,11 +135,11 @@ type SourceDetail = {
 
 /** One source: what it is, how its synchronisation goes for those who may change it, and its posts. */
 export function sourcePage(detail: SourceDetail): Page {
-  const { source, posts, next, mayChange, isFollowed, isSyncing } = detail;
+  const { source, icon, posts, next, mayChange, isFollowed, isSyncing } = detail;
   const empty = isSyncing ? 'The first posts are being fetched.' : 'There are no posts here yet.';
   const main = html`
 <header class="page-head">
-  <h1>${source.title}</h1>
+  <h1>${icon} ${source.title}</h1>
   <p class="meta">${stateTag(source)} ${source.siteUrl && externalLink(source.siteUrl)}
     <a href="/sources/${source.id}.atom">Atom</a> <a href="/sources/${source.id}.json">JSON Feed</a></p>
   ${source.description && html`<p class="lead">${source.description}</p>`}
@@ -165,7 +167,7 @@ function externalLink(url: string): Html {
   return html`<a href="${url}" rel="noopener noreferrer" referrerpolicy="no-referrer">${new URL(url).host}</a>`;
 }
 
-function ownerPanel({ source, isSyncing, webhook, problem }: SourceDetail): Html {
+function ownerPanel({ source, iconIs, isSyncing, webhook, problem }: SourceDetail): Html {
   return html`
 <section class="panel">
   ${source.stateReason && html`<p class="problem">${source.stateReason}</p>`}
@@ -176,6 +178,8 @@ function ownerPanel({ source, isSyncing, webhook, problem }: SourceDetail): Html
     ${source.kind === 'feed' && source.state !== 'paused' && button(`/sources/${source.id}/sync`, 'Synchronise now')}
     ${source.state === 'paused' && button(`/sources/${source.id}/resume`, 'Resume')}
     ${source.state !== 'paused' && button(`/sources/${source.id}/pause`, 'Pause')}
+    ${iconIs === 'there' && button(`/sources/${source.id}/icon/clear`, 'Show a letter instead of its icon')}
+    ${iconIs === 'cleared' && button(`/sources/${source.id}/icon/find`, 'Look for its icon')}
     <a class="quiet" href="/sources/${source.id}/transfer">Transfer</a>
     <a class="quiet" href="/sources/${source.id}/delete">Delete</a>
   </div>

@@ -3,12 +3,11 @@ import { readJson } from '../../platform/http/body.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import { attachmentJson, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { firstValues, isMultipart, receiveUpload } from '../attachments/receive-upload.ts';
 import { openRemoteFile } from '../attachments/remote-cache.ts';
-import {
-  attachmentJson, contentWithImages, listedAttachments, serveFile, type LinkHub, type ServedFile,
-} from '../attachments/serve-file.ts';
+import { contentWithImages, serveFile, type ServedFile } from '../attachments/serve-file.ts';
 import { uploadFiles } from '../attachments/upload-files.ts';
 import type { Hub } from '../hub/hub.ts';
 import { changeablePost, deletePostForGood, visibleFile } from './post-access.ts';

@@ -3,7 +3,8 @@ import type { Page } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { day } from '../../platform/http/utc-times.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
-import { attachmentPath, contentOnPage, listedAttachments, type LinkHub } from '../attachments/serve-file.ts';
+import { attachmentPath, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
+import { contentOnPage } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import type { Post, WholePost } from './post-store.ts';
 

@@ -26,6 +26,8 @@ export type FeedFacts = {
   title: string;
   description: string | null;
   siteUrl: string | null;
+  /** The address of an image that stands for it. */
+  iconUrl: string | null;
   /** How long the publisher wants to be left alone, in ms. */
   ttl: number | null;
 };

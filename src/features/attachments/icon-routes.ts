@@ -1,0 +1,40 @@
+import { pathId } from '../../platform/http/input.ts';
+import { noContent, notFound, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import type { Hub } from '../hub/hub.ts';
+import { manageableSource, visibleSource } from '../sources/source-store.ts';
+import { sourceIcons } from './icon-store.ts';
+import { MARK_LENGTH } from './icon-views.ts';
+
+const KEY = new RegExp(`^(\\d+)-([0-9a-f]{${MARK_LENGTH}})$`);
+
+/**
+ * An icon never changes at its address, so that browsers may keep it; caches that many share may not, since who may see
+ * a source can change.
+ */
+const HEADERS = {
+  'cache-control': 'private, max-age=31536000, immutable',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+/** GET /icons/7-0123456789abcdef: the source's id and the beginning of the icon's hash. */
+export function showIcon(hub: Hub, { params, viewer }: HubRequest): Reply {
+  const [, id = '', mark = ''] = KEY.exec(params['key'] ?? '') ?? [];
+  const source = visibleSource(hub, pathId({ id }), viewer);
+  const icon = sourceIcons(hub).find(source.id);
+  if (!icon?.sha256.startsWith(mark)) throw notFound('icon');
+  return { status: 200, headers: { ...HEADERS, 'content-type': icon.mediaType }, body: icon.content };
+}
+
+/** API; may be repeated. The source has no icon from now on, whatever its site has. */
+export function deleteIcon(hub: Hub, { params, viewer }: MemberRequest): Reply {
+  sourceIcons(hub).clear(manageableSource(hub, pathId(params), viewer).id);
+  return noContent();
+}
+
+/** API; may be repeated. The hub looks for the icon of a feed again. */
+export function findIconAgain(hub: Hub, { params, viewer }: MemberRequest): Reply {
+  sourceIcons(hub).want(manageableSource(hub, pathId(params), viewer).id);
+  return noContent();
+}

@@ -1,0 +1,35 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import type { Hub } from '../hub/hub.ts';
+import type { Source } from '../sources/source-store.ts';
+import { sourceIcons } from './icon-store.ts';
+
+/** Classes of the stylesheet: `tint0` and so on. */
+const TINTS = 8;
+
+/** Of the hash of an icon, in its address: enough that no other content ever stands there. */
+export const MARK_LENGTH = 16;
+
+/** What stands before the name of a source: its icon, or the first letter of its title, drawn without a request. */
+export function sourceIcon(hub: Hub, { id, title }: Pick<Source, 'id' | 'title'>): Html {
+  const path = iconPath(hub, id);
+  if (path === null) return letterIcon(id, title);
+  return html`<img class="favicon" src="${path}" alt="" width="18" height="18" loading="lazy">`;
+}
+
+/** The path at the hub under which a source's icon is served, or null where it has none. */
+export function iconPath(hub: Hub, sourceId: number): string | null {
+  const hash = sourceIcons(hub).hashOf(sourceId);
+  return hash === undefined ? null : `/icons/${sourceId}-${hash.slice(0, MARK_LENGTH)}`;
+}
+
+/** The same with the hub's address before it. */
+export function iconUrl(hub: Hub, sourceId: number): string | null {
+  const path = iconPath(hub, sourceId);
+  return path === null ? null : hub.config.baseUrl + path;
+}
+
+function letterIcon(id: number, title: string): Html {
+  const [letter = '•'] = /[\p{L}\p{N}]/u.exec(title) ?? [];
+  return html`<svg class="favicon tint${id % TINTS}" viewBox="0 0 20 20" width="18" height="18" aria-hidden="true"><rect
+    width="20" height="20"/><text x="10" y="14.3">${letter.toLocaleUpperCase('en')}</text></svg>`;
+}
