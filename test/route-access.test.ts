@@ -15,7 +15,7 @@ const PUBLIC = [
   'GET /new-password/:token', 'POST /new-password/:token', // who has a link for it
   'POST /api/webhooks/:id', // who signs
   'GET /api/health', 'GET /api/metrics', // who knows METRICS_TOKEN, where there is one
-  'GET /api/openapi.json', 'GET /manifest.webmanifest',
+  'GET /api/openapi.json', 'GET /manifest.webmanifest', 'GET /public',
 ];
 
 const ASSET = /^\/assets\//;

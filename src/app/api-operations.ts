@@ -47,6 +47,7 @@ function adminList(name: string, query: Record<string, Schema> = {}, others: Con
 
 const LOGIN = { username: text, password: { ...text, format: 'password' } };
 const PASSWORD = LOGIN.password;
+const LOOK = { name: text, text, hue: { ...integer, minimum: 0, maximum: 359 } };
 const UPLOAD = [404, 409, 429, 503, 507];
 const FILES = { attachments: array({ ...text, format: 'binary' }) };
 
@@ -198,6 +199,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/admin/accounts/:id': { answers: done('ListedAccount') },
   'PATCH /api/admin/accounts/:id': confirmed(done('ListedAccount'), {}, { role, disabled: flag }, [409]),
   'POST /api/admin/accounts/:id/reset-password': confirmed(created('PasswordLink'), {}, {}, [409]),
+  'PATCH /api/admin/hub': { body: json(object({}, LOOK)), answers: { 200: json(object(LOOK)) } },
   'GET /api/admin/alerts': adminList('AlertDelivery', { state: choice(DELIVERY_STATES) }),
   'GET /api/admin/audit': adminList('AuditRecord', {
     act: choice(Object.keys(AUDIT_EVENTS)),

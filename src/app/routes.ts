@@ -17,6 +17,7 @@ const postPages = handlersOf(() => import('../features/posts/post-pages.ts'));
 const lists = handlersOf(() => import('../features/reading/list-routes.ts'));
 const listPages = handlersOf(() => import('../features/reading/list-pages.ts'));
 const reading = handlersOf(() => import('../features/reading/reading-routes.ts'));
+const publicPages = handlersOf(() => import('../features/posts/public-pages.ts'));
 const writing = handlersOf(() => import('../features/posts/write-pages.ts'));
 const sources = handlersOf(() => import('../features/manage-sources/source-routes.ts'));
 const sourcePages = handlersOf(() => import('../features/manage-sources/source-pages.ts'));
@@ -32,6 +33,8 @@ const inviting = handlersOf(() => import('../features/accounts/invitation-list.t
 const leaving = handlersOf(() => import('../features/leaving/leaving-routes.ts'));
 const leavingPages = handlersOf(() => import('../features/leaving/leaving-pages.ts'));
 const overview = handlersOf(() => import('../features/admin/overview-pages.ts'));
+const look = handlersOf(() => import('../features/admin/hub-look-routes.ts'));
+const lookPages = handlersOf(() => import('../features/admin/hub-look-pages.ts'));
 const metrics = handlersOf(() => import('../features/health/metrics-routes.ts'));
 const governing = handlersOf(() => import('../features/admin/account-list.ts'));
 const jobs = handlersOf(() => import('../features/admin/job-list.ts'));
@@ -171,6 +174,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', posts.changePost),
   at('DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back', posts.deletePost),
   at('GET /', 'public', 'Page: the timeline, and searching it', listPages.showPosts, { cached: true }),
+  at('GET /public', 'public', 'Page: what everybody may read', publicPages.showPublic, { cached: true }),
   at('GET /posts/:id', 'public', 'Page: one post', listPages.showPost, { cached: true }),
   at('GET /sources/:id/write', 'member', 'Page: write a post', writing.showWritePost),
   at(
@@ -225,6 +229,9 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     governing.submitAccount,
   ),
   at('GET /admin', 'admin', 'Page: overview', overview.showOverview),
+  at('PATCH /api/admin/hub', 'admin', 'Change name, front-page text or accent of the hub', look.changeHub),
+  at('GET /admin/hub', 'admin', 'Page: name, text and accent of the hub', lookPages.showLook),
+  at('POST /admin/hub', 'admin', 'Form: name, text and accent of the hub', lookPages.submitLook),
   at('POST /api/admin/jobs/:id/retry', 'admin', 'Run a failed job again', jobs.retryJobJson),
   at('DELETE /api/admin/jobs/:id', 'admin', 'Discard a failed or waiting job', jobs.deleteJob),
   at('POST /admin/jobs/:id/retry', 'admin', 'Form: run a failed job again', thenSee(jobs.retryJobJson, '/admin/jobs')),

@@ -34,6 +34,7 @@ export const EVERY_PAGE: PageState[] = [
   { name: 'goodbye', who: 'nobody', path: '/goodbye' },
   { name: 'missing-for-visitors', who: 'nobody', path: '/nowhere' },
 
+  { name: 'public-for-members', who: 'bob', path: '/public' },
   { name: 'list', who: 'ada', path: '/' },
   { name: 'list-unread', who: 'ada', path: '/?unread=1' },
   { name: 'list-search', who: 'ada', path: '/?q=scheduler' },
@@ -82,6 +83,15 @@ export const EVERY_PAGE: PageState[] = [
   { name: 'admin-accounts', who: 'ada', path: '/admin/accounts' },
   { name: 'admin-account', who: 'ada', path: '/admin/accounts/2' },
   { name: 'admin-invitations', who: 'ada', path: '/admin/invitations' },
+  { name: 'admin-appearance', who: 'ada', path: '/admin/hub' },
+  {
+    name: 'admin-appearance-refused', who: 'ada', path: '/admin/hub',
+    act: async (browser) => {
+      await browser.run(`document.querySelector('[name=name]').value = ' '`);
+      await submit(browser, {}, 'main form button');
+    },
+  },
+  { name: 'said', who: 'ada', path: '/settings?said=preferences-saved' },
 ];
 
 /** Unfolds whatever is folded on the page, but the menus that float above it. */

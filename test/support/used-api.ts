@@ -203,6 +203,7 @@ export async function useAdministration({ hub, ada, call }: Used): Promise<void>
   }
   await call(ada, 'GET /api/admin/audit', { query: 'format=csv' });
   await call(ada, 'GET /api/invitations', { query: 'format=jsonl' });
+  await call(ada, 'PATCH /api/admin/hub', { body: { name: 'Quayside', text: 'Boats and ice', hue: 25 } });
   const confirmed = { currentPassword: hub.password };
   const body = { ...confirmed, disabled: false, role: 'member' };
   await call(ada, 'PATCH /api/admin/accounts/{id}', { id: 2, body });

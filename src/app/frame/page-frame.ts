@@ -15,6 +15,7 @@ import { rail } from './rail.ts';
 const ADMIN_PAGES = [
   { section: 'admin/', href: '/admin', label: 'Overview' },
   ...ADMIN_LISTS.map(({ name, label }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label })),
+  { section: 'admin/hub', href: '/admin/hub', label: 'Appearance' },
 ];
 
 const PRODUCT = 'Content Hub';

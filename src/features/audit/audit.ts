@@ -14,6 +14,7 @@ export const AUDIT_EVENTS = {
   'attachment.quarantined': 'A stored file was found to be infected',
   'attachment.refused': 'An infected upload was refused',
   'backup.restored': 'The hub was restored from a backup',
+  'hub.changed': 'The hub was given another name, text or accent',
   'invitation.created': 'An invitation link was made',
   'invitation.withdrawn': 'An invitation link was withdrawn',
   'job.discarded': 'A dead-lettered job was discarded',

@@ -7,6 +7,7 @@ import { escapeHtml } from '../../platform/markup/escape-html.ts';
 import { attachmentUrl, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { contentWithImages } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
+import { hubLook } from '../hub/hub-look-store.ts';
 import { hubSeed } from '../hub/hub-seed-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visibleSource } from '../sources/source-store.ts';
@@ -30,7 +31,7 @@ function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFe
   const newest = posts(hub).newest({ viewerId: null, ...(source && { sourceId: source.id }), limit: POSTS_IN_FEED });
   const about = source
     ? { id: urnOf(source.idSeed, 'feed'), title: source.title, homeUrl: `${baseUrl}/sources/${source.id}` }
-    : { id: urnOf(hubSeed(hub), 'posts'), title: 'Content Hub', homeUrl: `${baseUrl}/` };
+    : { id: urnOf(hubSeed(hub), 'posts'), title: hubLook(hub).read().name, homeUrl: `${baseUrl}/` };
   return { ...about, url: baseUrl + path, posts: posts(hub).whole(newest, fittingContents(hub, newest)) };
 }
 

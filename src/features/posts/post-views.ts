@@ -21,7 +21,8 @@ type Timeline = {
 /** Attributes of links that lead away from the hub. */
 const AWAY = html`rel="noopener noreferrer" referrerpolicy="no-referrer"`;
 
-const ALTERNATES = [
+/** Output feeds of everything that everybody may read. */
+export const ALTERNATES = [
   { type: 'application/atom+xml', href: '/posts.atom', title: 'Posts (Atom)' },
   { type: 'application/feed+json', href: '/posts.json', title: 'Posts (JSON Feed)' },
 ];

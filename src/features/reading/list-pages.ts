@@ -7,6 +7,7 @@ import type { Hub } from '../hub/hub.ts';
 import { mayManagePost, visiblePost } from '../posts/post-access.ts';
 import type { Post } from '../posts/post-store.ts';
 import { postList, postPage, timelinePage } from '../posts/post-views.ts';
+import { showPublic } from '../posts/public-pages.ts';
 import { queryPosts } from '../posts/query-posts.ts';
 import { followSource } from './follow-source.ts';
 import { noteOpened } from './history-list.ts';
@@ -18,6 +19,7 @@ import { readFollow, readMarking } from './reading-routes.ts';
 export function showPosts(hub: Hub, req: HubRequest): Reply {
   const { query, viewer } = req;
   const unreadOnly = query.get('unread') === '1';
+  if (!unreadOnly && !viewer && !query.get('q')) return showPublic(hub, req);
   if (unreadOnly && !viewer) throw new HttpError(401, 'Sign in to see unread posts.');
   const list = unreadOnly && viewer ? listedPosts(hub, viewer, { kind: 'unread' }, query) : queryPosts(hub, req);
   const [typed, isFirstPage] = [query.get('q') ?? '', !query.get('cursor')];
