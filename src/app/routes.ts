@@ -18,6 +18,7 @@ const lists = handlersOf(() => import('../features/reading/list-routes.ts'));
 const listPages = handlersOf(() => import('../features/reading/list-pages.ts'));
 const reading = handlersOf(() => import('../features/reading/reading-routes.ts'));
 const publicPages = handlersOf(() => import('../features/posts/public-pages.ts'));
+const readingNow = handlersOf(() => import('../features/reading/reading-now.ts'));
 const writing = handlersOf(() => import('../features/posts/write-pages.ts'));
 const sources = handlersOf(() => import('../features/manage-sources/source-routes.ts'));
 const sourcePages = handlersOf(() => import('../features/manage-sources/source-pages.ts'));
@@ -158,6 +159,8 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     'Mark posts as read: {all}, {folder}, {source} or {posts}, and before, upTo, below, above', reading.markReadJson,
   ),
   at('POST /api/reading/undo', 'member', 'Undo that within a minute: {undo}', reading.undoJson),
+  at('GET /reading/now', 'member', 'For the script: state of posts, and counts', readingNow.showNow),
+  at('GET /reading/fresh', 'member', 'For the script: how many posts have arrived', readingNow.showFresh),
   at('POST /reading/mark-read', 'member', 'Form: mark posts as read', listPages.submitMarkRead),
   at('POST /reading/undo', 'member', 'Form: undo marking posts as read', listPages.submitUndo),
   at('PUT /api/posts/:id/star', 'member', 'Star a post, which keeps it', reading.star),

@@ -1859,6 +1859,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'everything that a member reads is kept by that browser alone and told unmodified, but for what is never kept',
   },
   {
+    promise: 'nobody learns of posts that arrive in a source that is not for them',
+    file: 'src/features/reading/reading-now.ts',
+    from: 'if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);',
+    to: '',
+    test: 'test/reading-now.test.ts',
+    name: 'a list learns how many posts have arrived for it, of what its reader may see',
+  },
+  {
     promise: 'no script runs on pages for visitors',
     file: 'src/platform/http/answer-request.ts',
     from: "const policy = viewer && { 'content-security-policy': memberPolicy };",

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBrowser } from '../support/browser.ts';
 import { startHub } from '../support/hub.ts';
-import { signIn } from '../support/page-visits.ts';
+import { follow, path, signIn } from '../support/page-visits.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -30,4 +30,17 @@ test('the script runs under every name of the hub, on members\' pages only, and 
     await waitUntil('three scripts are refused', async () => (seen += await refused()) === 3);
     assert.notEqual(await browser.run('return document.title'), 'inline');
   }
+});
+
+test('after signing out, back shows nothing of what was private', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const browser = await openBrowser(t);
+  await signIn(browser, hub.address, 'ada', hub.password, '/settings');
+
+  await follow(browser, 'form[action="/sign-out"] button');
+  await browser.run('setTimeout(() => history.back())');
+  await waitUntil('the page asks to sign in', async () => (await path(browser)).startsWith('/sign-in'));
+  assert.match(await browser.text(), /Password/);
 });

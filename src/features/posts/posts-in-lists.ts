@@ -21,5 +21,8 @@ export function nextPosts(compare: string, order: string): string {
      ORDER BY published_at ${order}, id ${order} LIMIT @looks`;
 }
 
+/** `@looks` posts that arrived after the post `@newest`, whoever may see them. */
+export const ARRIVED = 'SELECT id, source_id FROM posts WHERE id > @newest ORDER BY id LIMIT @looks';
+
 /** Posts that the full-text index finds; its rowids are their places in lists. */
 export const FOUND_POSTS = 'FROM posts_search JOIN posts p ON p.search_key = posts_search.rowid';

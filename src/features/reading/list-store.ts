@@ -2,7 +2,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { asking, IN_FOLDER, joinFollow, MAY_SEE, READING_LIST, type Asking } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
-import { FOUND_POSTS, FROM_POSTS, joinPost, lastOfSource, nextPosts } from '../posts/posts-in-lists.ts';
+import { ARRIVED, FOUND_POSTS, FROM_POSTS, joinPost, lastOfSource, nextPosts } from '../posts/posts-in-lists.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
@@ -31,6 +31,8 @@ type UnreadRow = {
 type Scope = { sourceId: number; readUpTo: number; lastId: number | null };
 type Rows = Asking & Position & { folder: string | null; since: number; limit: number };
 type RowsOfSource = Omit<Rows, 'folder' | 'isAdmin'> & Omit<Scope, 'lastId'> & { boundAt: number; boundId: number };
+type Arrived = { newest: number; folder: string | null; looks: number };
+type ArrivedAfter = Pick<Followed, 'viewer'> & Omit<Arrived, 'looks'> & { sourceId: number | undefined };
 type Walk = Rows & { looks: number };
 type Found = Rows & { expression: string; isUnread: number; isStarred: number; sourceId: number; key: number };
 
@@ -84,6 +86,10 @@ export const lists = store(({ db }) => {
     ${READING_LIST}`);
   const countAfter = db.prepare<[number, number, number], { n: number }>('count later posts of source',
     `SELECT COUNT(*) AS n FROM (SELECT 1 ${FROM_POSTS} WHERE p.source_id = ? AND p.id > ? LIMIT ?)`);
+  const countArrived = db.prepare<[Asking & Arrived], { n: number }>('count posts that arrived', `
+    SELECT COUNT(*) AS n FROM (${ARRIVED}) p
+      CROSS ${joinFollow('@viewerId', 'p.source_id')} CROSS ${joinSource('p.source_id')}
+     WHERE ${IN_FOLDER} AND ${MAY_SEE}`);
   const countStars = db.prepare<[Asking & { limit: number }], { n: number }>('count stars', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM stars t ${joinSource('t.source_id')}
      WHERE t.account_id = @viewerId AND ${MAY_SEE} LIMIT @limit)`);
@@ -161,6 +167,12 @@ export const lists = store(({ db }) => {
         const later = isMore ? countAfter.get(sourceId, readUpTo, COUNTED + readAfter)?.n ?? 0 : 0;
         return [sourceId, Math.min(COUNTED, later - readAfter + unreadBefore)];
       }));
+    },
+
+    /** How many posts of a source, a folder or all that is followed arrived after one, at most COUNTED. */
+    countArrived({ viewer, newest, sourceId, folder }: ArrivedAfter): number {
+      if (sourceId !== undefined) return countAfter.get(sourceId, newest, COUNTED)?.n ?? 0;
+      return countArrived.get({ ...asking(viewer), newest, folder, looks: COUNTED })?.n ?? 0;
     },
 
     /** At most COUNTED. */
