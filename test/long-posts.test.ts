@@ -47,6 +47,43 @@ test('a long post is read in steps, between which everybody else has a turn', as
   assert.equal((await hub.anybody.get('/api/posts/1')).json<{ contentHtml: string }>().contentHtml, LONG);
 });
 
+test('posts whose readers change are read for the index in steps, and what was changed meanwhile holds', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const path = `/api/sources/${sourceId}`;
+  const { id: long } = (await ada.post('/api/posts', { sourceId, title: 'T', content: LONG, contentType: 'text/html' }))
+    .json<{ id: number }>();
+  for (let n = 0; n < 8; n++) await ada.post('/api/posts', { sourceId, title: 'T', content: `short ${'word '.repeat(3_000)}` });
+  const found = async (q: string) => (await hub.anybody.get(`/api/posts?q=${q}`)).json<{ items: object[] }>().items.length;
+
+  assert.ok(await turnsDuring(() => ada.patch(path, { visibility: 'private' })) >= 30);
+  await hub.work();
+  assert.deepEqual([await found('bold'), await found('short')], [0, 0]);
+  const opening = ada.patch(path, { visibility: 'public' });
+  const deleting = ada.send('DELETE', `/api/posts/${long}`);
+  assert.deepEqual([(await opening).status, (await deleting).status], [200, 204]);
+  await hub.work();
+  assert.deepEqual([await found('bold'), await found('short')], [0, 8]);
+  const leaving = ada.patch(path, { visibility: 'private' });
+  const deleted = await ada.send('DELETE', path);
+  assert.ok([200, 404].includes((await leaving).status) && deleted.status === 204, 'it may be gone meanwhile');
+});
+
+test('of a very long post the beginning and the title are found, in any script', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const found = async (q: string) =>
+    (await hub.anybody.get(`/api/posts?q=${encodeURIComponent(q)}`)).json<{ items: { title: string }[] }>().items;
+  const texts = {
+    Latin: `first ${'word '.repeat(30_000)} early ${'word '.repeat(18_000)} late`,
+    Chinese: `展望台 ${'漢字仮名'.repeat(15_000)} 朝食 ${'漢字仮名'.repeat(5_000)} 夕暮`,
+  };
+  for (const [title, content] of Object.entries(texts)) await ada.post('/api/posts', { sourceId, title, content });
+
+  for (const words of ['Latin', 'first', 'early', 'Chinese', '展望', '朝食']) {
+    assert.equal((await found(words)).length, 1, words);
+  }
+  for (const words of ['late', '夕暮']) assert.equal((await found(words)).length, 0, words);
+});
+
 test('what is read in steps is what is read at once', async () => {
   const markup = Array.from({ length: 2_000 }, (_, seed) => randomMarkup(seed)).join('');
   const base = { baseUrl: 'https://example.org/' };

@@ -125,11 +125,12 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/sources/:id': { answers: { ...done('Source'), ...UNCHANGED } },
   'PATCH /api/sources/:id': {
     body: json(object({}, { ...TITLED, ...AT_PUBLISHER, paused: flag })), answers: done('Source'),
+    refusals: [503],
   },
   'DELETE /api/sources/:id': { answers: NOTHING },
   'POST /api/sources/:id/sync': { answers: { 202: json(named('Source')) }, refusals: [409, 429] },
   'POST /api/sources/:id/transfer': {
-    body: json(object({ username: text })), answers: done('Source'), refusals: [409],
+    body: json(object({ username: text })), answers: done('Source'), refusals: [409, 503],
   },
   'POST /api/sources/:id/webhook/rotate': { answers: done('WebhookAccess'), refusals: [409] },
   'PUT /api/sources/:id/icon': { answers: NOTHING },

@@ -28,15 +28,17 @@ type Change = {
 };
 
 /** Changes title, visibility or a feed's password, pauses or resumes. The source as it is then. */
-export function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Source {
-  const source = manageableSource(hub, id, by.viewer);
-  const change = readChange(source, values);
+export async function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Promise<Source> {
+  const before = manageableSource(hub, id, by.viewer);
+  const { visibility } = readChange(before, values);
   const apply = (): Source => {
-    applyChange(hub, source, change, by);
+    const source = manageableSource(hub, id, by.viewer); // others may have changed it while posts were read
+    applyChange(hub, source, readChange(source, values), by);
     return sources(hub).find(id) ?? source;
   };
-  const isReadAsBefore = change.visibility === undefined || change.visibility === source.visibility;
-  return isReadAsBefore ? hub.db.write('change source', apply) : changingReaders(hub, 'change source', id, apply);
+  const isReadAsBefore = visibility === undefined || visibility === before.visibility;
+  if (isReadAsBefore) return hub.db.write('change source', apply);
+  return changingReaders(hub, { name: 'change source', sourceId: id, accountId: by.viewer.id }, apply);
 }
 
 /** What is to be changed; what is absent stays. 422 with all that is wrong. */
@@ -103,9 +105,11 @@ export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
  * Gives a source with all its posts to another account. The source as it is then. 403 or 404 as for other changes, 422
  * for an unknown name or for one that has too little space left for its files, 409 where it cannot be.
  */
-export function transferSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Source {
+export async function transferSource(
+  hub: Hub, id: number, values: Record<string, unknown>, by: By,
+): Promise<Source> {
   manageableSource(hub, id, by.viewer);
-  return changingReaders(hub, 'transfer source', id, () => {
+  return changingReaders(hub, { name: 'transfer source', sourceId: id, accountId: by.viewer.id }, () => {
     const source = manageableSource(hub, id, by.viewer);
     const ownerId = newOwner(hub, source, readUsername(values), by.viewer);
     sources(hub).setOwner(id, ownerId);

@@ -95,7 +95,7 @@ export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<
   const { title, visibility, username, password, forget } = withPassword(await readForm(req));
   const forgotten = forget ? { username: null, password: null } : {};
   try {
-    changeSource(hub, id, { title, visibility, username, password, ...forgotten }, req);
+    await changeSource(hub, id, { title, visibility, username, password, ...forgotten }, req);
     return seeOther(`/sources/${id}`);
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
@@ -103,12 +103,12 @@ export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<
   }
 }
 
-export function pauseSource(hub: Hub, req: MemberRequest): void {
-  changeSource(hub, pathId(req.params), { paused: true }, req);
+export async function pauseSource(hub: Hub, req: MemberRequest): Promise<void> {
+  await changeSource(hub, pathId(req.params), { paused: true }, req);
 }
 
-export function resumeSource(hub: Hub, req: MemberRequest): void {
-  changeSource(hub, pathId(req.params), { paused: false }, req);
+export async function resumeSource(hub: Hub, req: MemberRequest): Promise<void> {
+  await changeSource(hub, pathId(req.params), { paused: false }, req);
 }
 
 export function showDeleteSource(hub: Hub, req: MemberRequest): Reply {
@@ -123,7 +123,7 @@ export async function submitTransfer(hub: Hub, req: MemberRequest): Promise<Repl
   const values = await readForm(req);
   const id = pathId(req.params);
   try {
-    const source = transferSource(hub, id, values, req);
+    const source = await transferSource(hub, id, values, req);
     return seeOther(maySee(source, req.viewer) ? `/sources/${id}` : '/sources');
   } catch (problem) {
     if (!(problem instanceof HttpError) || ![409, 422].includes(problem.status)) throw problem;

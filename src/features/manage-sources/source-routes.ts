@@ -42,7 +42,7 @@ export async function createSource(hub: Hub, req: MemberRequest): Promise<Reply>
 
 export async function changeSourceJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
-  return json(asJson(hub, changeSource(hub, id, await readJson(req), req), req.viewer));
+  return json(asJson(hub, await changeSource(hub, id, await readJson(req), req), req.viewer));
 }
 
 export function deleteSourceJson(hub: Hub, req: MemberRequest): Reply {
@@ -56,7 +56,7 @@ export function syncSourceJson(hub: Hub, req: MemberRequest): Reply {
 
 export async function transferSourceJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
-  return json(asJson(hub, transferSource(hub, id, await readJson(req), req), req.viewer));
+  return json(asJson(hub, await transferSource(hub, id, await readJson(req), req), req.viewer));
 }
 
 export function downloadOpml(hub: Hub, { viewer }: MemberRequest): Reply {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { createSlots } from '../../platform/limit-concurrency.ts';
-import { atOnce, inSteps, STEP, type Reading } from '../../platform/markup/in-steps.ts';
-import { plainText, readingText } from '../../platform/markup/plain-text.ts';
+import { inSteps, STEP, type Reading } from '../../platform/markup/in-steps.ts';
+import { readingText } from '../../platform/markup/plain-text.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
@@ -154,8 +154,11 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
 }
 
 /** What search finds a stored post by. */
-export function searchableText({ title, author }: Pick<Post, 'title' | 'author'>, contentHtml: string): SearchTerms {
-  return { searchTitle: searchTerms(title), searchText: atOnce(readingTermsOf(plainText(contentHtml), author)) };
+export async function searchableText(
+  { title, author }: Pick<Post, 'title' | 'author'>, contentHtml: string,
+): Promise<SearchTerms> {
+  const content = await inSteps(readingText(contentHtml));
+  return { searchTitle: searchTerms(title), searchText: await inSteps(readingTermsOf(content, author)) };
 }
 
 function readingTermsOf(content: string, author: string | null): Reading<string> {
