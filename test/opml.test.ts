@@ -170,6 +170,7 @@ test('as many feeds as one import takes are taken, one more is none', async (t) 
   const refused = await importOpml(ada, opml(outlines.join('')));
   assert.equal(refused.status, 422);
   assert.match(refused.json<{ detail: string }>().detail, new RegExp(`${MAX_OUTLINES + 1}.*${MAX_OUTLINES}`));
+  assert.match((await hub.anybody.get('/api/metrics')).text, /service_limits_refused_total\{limit="opml-feeds"\} 1\n/);
   assert.equal(number(hub.db, 'SELECT COUNT(*) FROM sources'), 0);
   assert.equal((await importOpml(ada, opml(outlines.slice(1).join('')))).json<Imported>().added, MAX_OUTLINES);
   assert.equal(hub.logged().filter(({ event }) => event === 'request failed').length, 0);

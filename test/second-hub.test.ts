@@ -25,20 +25,22 @@ test('a second web on the same data is refused with 75 while the first runs, how
   assert.ok(lockForRunning(dataDir, 'web'));
 });
 
-test('web stops with the reason when another program changes the schema', async (t) => {
-  const dataDir = temporaryDataDir(t);
-  const web = startHubProcess(t, 'web', dataDir);
-  await web.address();
-  const db = openDatabase(join(dataDir, 'hub.db'));
-  t.after(() => db.close());
+for (const name of ['web', 'worker'] as const) {
+  test(`${name} stops with the reason when another program changes the schema`, async (t) => {
+    const dataDir = temporaryDataDir(t);
+    const program = startHubProcess(t, name, dataDir);
+    await program.logged(name === 'web' ? 'listening' : 'working');
+    const db = openDatabase(join(dataDir, 'hub.db'));
+    t.after(() => db.close());
 
-  db.exec(`INSERT INTO schema_migrations SELECT MAX(version) + 1, 1, 'newer', 'x' FROM schema_migrations`);
+    db.exec(`INSERT INTO schema_migrations SELECT MAX(version) + 1, 1, 'newer', 'x' FROM schema_migrations`);
 
-  const { error } = await web.logged('stopping');
-  assert.equal(await web.ended, 1);
-  assert.match(String(error), /^schema version \d+ became \d+ while this program ran$/);
-  assert.equal(web.lines('stopped').length, 1);
-});
+    const { error } = await program.logged('stopping');
+    assert.equal(await program.ended, 1);
+    assert.match(String(error), /^schema version \d+ became \d+ while this program ran$/);
+    assert.equal(program.lines('stopped').length, 1);
+  });
+}
 
 test('several workers share the data, and a hub runs until the last of them has ended', (t) => {
   const dataDir = temporaryDataDir(t);

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { Hub } from '../features/hub/hub.ts';
+import { errorFields } from '../platform/log.ts';
 
 /** The functions of a file that take a hub and a request. A name or a type that does not fit is a type error. */
 type HandlersOf<File> = {
@@ -25,7 +26,7 @@ export function handlersOf<File extends object>(importFile: () => Promise<File>)
   const named: string[] = [];
 
   async function load(): Promise<void> {
-    const file = await importFile();
+    const file = await loadFile(importFile);
     for (const name of named) handlers.set(name, functionOf(file, name));
   }
 
@@ -41,8 +42,19 @@ export function handlersOf<File extends object>(importFile: () => Promise<File>)
 
 /** As `handlersOf`, of a file whose functions take something else. */
 export function loadedLater<File extends object>(importFile: () => Promise<File>): () => Promise<File> {
-  loads.push(importFile);
+  loads.push(() => loadFile(importFile));
   return importFile;
+}
+
+/** Loads a file, and names it in the error where it cannot be loaded: with some faults in its syntax Node does not. */
+export async function loadFile<File>(importFile: () => Promise<File>): Promise<File> {
+  try {
+    return await importFile();
+  } catch (cause) {
+    const { error, stack } = errorFields(cause);
+    const path = /import\('[./]*([^']+)'\)/.exec(String(importFile))?.[1] ?? 'a file';
+    throw Object.assign(new Error(`${path}: ${error}`, { cause }), { stack });
+  }
 }
 
 function functionOf(file: object, name: string): AnyHandler {

@@ -3,7 +3,7 @@
  * The web process: pages, API, feeds, health and metrics. SIGTERM finishes the requests in hand, for up to 8 s.
  */
 import type { AddressInfo } from 'node:net';
-import { loadHandlers } from '../app/handlers-of.ts';
+import { loadFile, loadHandlers } from '../app/handlers-of.ts';
 import { listenProblem, type WebMessage } from '../app/processes/listening.ts';
 import { startProcess } from '../app/processes/start-process.ts';
 import { createWebServer } from '../app/processes/web-server.ts';
@@ -46,8 +46,8 @@ keepRunning(async () => {
 async function loadTheRest(): Promise<() => Promise<void>> {
   try {
     await loadHandlers();
-    const { webTasks } = await import('../app/schedule.ts');
-    const { stopDeliveringAlerts } = await import('../features/health/watch-troubles.ts');
+    const { webTasks } = await loadFile(() => import('../app/schedule.ts'));
+    const { stopDeliveringAlerts } = await loadFile(() => import('../features/health/watch-troubles.ts'));
     const scheduler = createScheduler({ tasks: webTasks(hub), clock, log, onError: (error) => noteError(hub, error) });
     scheduler.start();
     return async () => {

@@ -2103,6 +2103,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'whatever would migrate is refused with 75 while a hub runs on the data, and goes on when it has stopped',
   },
   {
+    promise: 'a file that cannot be loaded late is named',
+    file: 'src/app/handlers-of.ts',
+    from: 'new Error(`${path}: ${error}`',
+    to: 'new Error(`${error}`',
+    test: 'test/start.test.ts',
+    name: 'web ends with the name of app/schedule.ts in its log when that cannot be loaded',
+  },
+  {
     promise: 'a process stops when its schema is changed',
     file: 'src/app/processes/start-process.ts',
     from: 'if (change !== null) void end(change);',

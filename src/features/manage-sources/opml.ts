@@ -7,7 +7,7 @@ import { attributeOf, childOf, parseXmlTree, type XmlElement } from '../../platf
 import { audit, type By } from '../audit/audit.ts';
 import { saysItLeadsHere } from '../feeds/own-address.ts';
 import { follows } from '../follows/follow-store.ts';
-import { throttled, type Hub } from '../hub/hub.ts';
+import { metLimit, throttled, type Hub } from '../hub/hub.ts';
 import { sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
 import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-source.ts';
 
@@ -43,7 +43,7 @@ export async function importOpml(hub: Hub, document: string, by: By): Promise<Im
   if (outlines.length === 0) throw new HttpError(422, 'This OPML document contains no feeds.');
   if (outlines.length > MAX_OUTLINES) {
     const detail = `This OPML document has ${outlines.length} feeds; at most ${MAX_OUTLINES} can be imported at once.`;
-    throw new HttpError(422, detail);
+    throw metLimit(hub, 'opml-feeds', 0, detail);
   }
   const waiting = outlines.map((outline) => toCandidate(hub, outline));
   const result: ImportResult = { added: 0, alreadyFollowed: 0, leftOut: 0, refused: [] };
