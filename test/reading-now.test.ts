@@ -24,12 +24,12 @@ test('a page learns which of its posts are read and starred, and counts by folde
 
   const source = `source:${sourceId}`;
   assert.deepEqual(await now(bob, '1,2,3'), {
-    read: [], starred: [], counts: { 'unread': '3', 'folder:Harbour': '3', [source]: '3' },
+    read: [], starred: [], counts: { 'unread': '3', 'all': '3', 'folder:Harbour': '3', [source]: '3' },
   });
   await bob.form('/posts/2/read', { read: '1' });
   await bob.form('/posts/3/star', { star: '1' });
   assert.deepEqual(await now(bob, '1,2,3,99,x,'), {
-    read: [2], starred: [3], counts: { 'unread': '2', 'starred': '1', 'folder:Harbour': '2', [source]: '2' },
+    read: [2], starred: [3], counts: { 'unread': '2', 'all': '2', 'starred': '1', 'folder:Harbour': '2', [source]: '2' },
   });
   await bob.post('/api/reading/mark-read', { all: true });
   assert.deepEqual(await now(bob, '1'), { read: [1], starred: [], counts: { starred: '1' } }, 'what is 0 is not said');
@@ -48,7 +48,7 @@ test('counts stop at 999+', async (t) => {
                          updated_at, created_at)
       SELECT ${sourceId}, 1, 'g' || i, 1, 'T', '', '', '', i, i, i FROM n`);
 
-  assert.deepEqual((await now(bob, '')).counts, { unread: '999+', [`source:${sourceId}`]: '999+' });
+  assert.deepEqual((await now(bob, '')).counts, { unread: '999+', all: '999+', [`source:${sourceId}`]: '999+' });
   assert.equal(await fresh(bob, 'newest=1'), 1000);
   assert.equal(await fresh(bob, `newest=1&source=${sourceId}`), 1000);
 });

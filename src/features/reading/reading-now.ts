@@ -21,7 +21,7 @@ export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
 
 /** Counts by the names that pages give them (`data-count`), as they say them. What is 0 is not among them. */
 export function namedCounts({ unread, starred, folders }: ReturnType<typeof readingCounts>): Record<string, string> {
-  const counts: [name: string, count: number][] = [['unread', unread], ['starred', starred]];
+  const counts: [name: string, count: number][] = [['unread', unread], ['all', unread], ['starred', starred]];
   for (const { name, unread: inFolder, sources } of folders) {
     if (name !== null) counts.push([`folder:${name}`, inFolder]);
     for (const { id, unread: ofSource } of sources) counts.push([`source:${id}`, ofSource]);
