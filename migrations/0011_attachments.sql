@@ -85,6 +85,8 @@ CREATE TABLE cached_files (
   bytes        INTEGER NOT NULL,    -- 0 for a failure that is remembered
   media_type   TEXT,
   sha256       TEXT,                -- of the bytes, for the entity tag
+  width        INTEGER,             -- pixels, of images
+  height       INTEGER,
   fetched_at   INTEGER NOT NULL,    -- unix ms
   used_at      INTEGER NOT NULL,    -- unix ms, to within an hour
   failed_until INTEGER,             -- unix ms; not asked for again before

@@ -14,7 +14,7 @@ const numbered = (sanitized: string) => {
   const addresses = imageAddresses(sanitized);
   return showImages(sanitized, (url) => {
     const place = addresses.indexOf(url);
-    return place === -1 ? undefined : `/attachments/${place}/i.png`;
+    return place === -1 ? undefined : { address: `/attachments/${place}/i.png` };
   });
 };
 
@@ -32,7 +32,7 @@ test('an image in a post becomes one that is loaded from the hub, with its words
   const sanitized = sanitize('<p>Before <img src="/owl.png" alt="An owl"> after</p>');
 
   assert.deepEqual(imageAddresses(sanitized), ['https://blog.test/owl.png']);
-  assert.equal(showImages(sanitized, () => '/attachments/1/owl.png'),
+  assert.equal(showImages(sanitized, () => ({ address: '/attachments/1/owl.png' })),
     '<p>Before <img src="/attachments/1/owl.png" alt="An owl" loading="lazy"> after</p>');
 });
 
@@ -41,7 +41,7 @@ test('the same image twice is one address; images that the hub does not know sta
   const [a, b, query] = ['https://blog.test/a.png', 'https://blog.test/b.png', 'https://blog.test/a.png?x=1&y=2'];
 
   assert.deepEqual(imageAddresses(sanitized), [a, b, query]);
-  const shown = showImages(sanitized, (url) => (url === b ? undefined : '/attachments/1/a'));
+  const shown = showImages(sanitized, (url) => (url === b ? undefined : { address: '/attachments/1/a' }));
   assert.equal(shown.match(/<img /g)?.length, 3);
   assert.equal(shown.match(/<a href="https:\/\/blog\.test\/b\.png" class="remote-image"/g)?.length, 1);
   assert.equal(showImages(sanitized, () => undefined), sanitized);
@@ -56,8 +56,17 @@ test('ordinary links, text that looks like markup, and words about images are le
   ]) {
     const sanitized = sanitize(markup);
     assert.deepEqual(imageAddresses(sanitized), [], markup);
-    assert.equal(showImages(sanitized, () => '/wrong'), sanitized, markup);
+    assert.equal(showImages(sanitized, () => ({ address: '/wrong' })), sanitized, markup);
   }
+});
+
+test('an image has its size where it is known, and else the class of a box in which any fits', () => {
+  const sanitized = sanitize('<img src="/a.png" alt="A"><img src="/b.png" alt="B">');
+  const shown = showImages(sanitized, (url) =>
+    ({ address: '/i.png', size: url.endsWith('/a.png') ? { width: 640, height: 480 } : null }));
+
+  assert.equal(shown, '<img src="/i.png" alt="A" width="640" height="480" loading="lazy"> ' +
+    '<img src="/i.png" alt="B" class="unsized" loading="lazy">');
 });
 
 test('hostile words and addresses of images stay words and addresses', () => {
@@ -87,7 +96,7 @@ test('hostile words and addresses of images stay words and addresses', () => {
 test('an address of the hub\'s own is written as an attribute too, whatever is in it', () => {
   const sanitized = sanitize('<img src="/a.png" alt="A">');
 
-  assert.equal(showImages(sanitized, () => '/attachments/1/"><script>&\'$&'),
+  assert.equal(showImages(sanitized, () => ({ address: '/attachments/1/"><script>&\'$&' })),
     '<img src="/attachments/1/&quot;&gt;&lt;script&gt;&amp;&#39;$&amp;" alt="A" loading="lazy">');
 });
 
@@ -123,7 +132,7 @@ test('a long post is read in one go, however hostile it is', () => {
   for (const markup of long) {
     const started = performance.now();
     numbered(markup);
-    showImages(sanitize(markup), () => '/x');
+    showImages(sanitize(markup), () => ({ address: '/x' }));
     assert.ok(performance.now() - started < 2_000, markup.slice(0, 40));
   }
 });

@@ -209,7 +209,7 @@ test('characters that XML cannot hold are left out, whatever was stored', () => 
       isPublic: 1, searchKey: 0, contentBytes: 0,
       attachments: [{
         id: 1, urlKey: '0', postId: 1, kind: 'remote', filename: 'f', mediaType: 'a/b"c', bytes: null, sha256: null,
-        remoteUrl: 'https://x.test/?a=<&b=\u0002', title: null, durationSeconds: null, isInline: 0, scan: null,
+        remoteUrl: 'https://x.test/?a=<&b=\u0002', title: null, durationSeconds: null, isInline: 0, scan: null, width: null, height: null,
       }],
     }],
   };

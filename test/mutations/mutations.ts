@@ -1681,6 +1681,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'who has a file is told so by 304, with all that a cache must keep, public or private',
   },
   {
+    promise: 'a list that is opened makes the hub ask no publisher',
+    file: 'src/features/posts/post-routes.ts',
+    from: 'req.query.has(KEPT_ONLY)',
+    to: 'req.query.has(remoteUrl)',
+    test: 'test/post-pictures.test.ts',
+    name: 'a post has a thumbnail once a reader has loaded its picture; no list asks the publisher for one',
+  },
+  {
     promise: 'an icon that its owner has cleared stays cleared',
     file: 'src/features/attachments/icon-store.ts',
     from: 'if (!sql.isWanted.get(sourceId)) return;',

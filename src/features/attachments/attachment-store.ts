@@ -19,6 +19,8 @@ export type Attachment = {
   durationSeconds: number | null;
   isInline: number; // 1: an image within the content, not listed below it
   scan: ScanState | null; // of native ones
+  width: number | null; // pixels, of native images
+  height: number | null;
 };
 
 /** A file that was received, recognised and perhaps scanned, ready to be attached to a post. */
@@ -50,6 +52,9 @@ type RemoteRow = Omit<RemoteFile, 'url' | 'isInline'> & { position: number; isIn
 
 /** The uploaded files of an account, as `postId` and `bytes`; its parameter is the account. */
 export const FILES_OF_OWNER = 'SELECT post_id AS postId, bytes FROM attachments WHERE owner_id = ?';
+
+/** Whoever looks for a picture of a post looks no further. */
+const FIRST_FILES = 6;
 
 const UPLOAD_TIMES: StoredTime[] = [{ table: 'uploads', column: 'unnamed_since', furthest: 0 }];
 
@@ -95,6 +100,8 @@ export const attachments = store((hub) => {
     find: (id: number): Attachment | undefined => sql.find.get(id),
     /** Of all these posts, each post's in order. */
     ofPosts: (postIds: number[]): Attachment[] => sql.ofPosts.all(JSON.stringify(postIds)),
+    /** The first few files of all these posts that may be pictures, each post's in order. */
+    firstOfPosts: (postIds: number[]): Attachment[] => sql.firstOfPosts.all(JSON.stringify(postIds), FIRST_FILES),
     /** How many each of these posts has, by its id; none where it has none. */
     countsOfPosts: (postIds: number[]): Map<number, number> =>
       new Map(sql.countsOfPosts.all(JSON.stringify(postIds)).map(({ postId, files }) => [postId, files])),
@@ -134,7 +141,7 @@ function prepareAttachments(db: Db) {
   const columns = (mediaType: string, bytes: string): string => `
     a.id, a.url_key AS urlKey, a.post_id AS postId, a.kind, a.filename, ${mediaType} AS mediaType, ${bytes} AS bytes,
     a.sha256, a.remote_url AS remoteUrl, a.title, a.duration_seconds AS durationSeconds, a.is_inline AS isInline,
-    u.scan`;
+    u.scan, u.width, u.height`;
   return {
     // The same bytes may have been attached under names of two types: they are served as what they first were.
     find: db.prepare<[number], Attachment>('attachment', `
@@ -144,6 +151,11 @@ function prepareAttachments(db: Db) {
       SELECT ${columns('a.media_type', 'a.bytes')}
         FROM attachments a LEFT JOIN uploads u ON u.sha256 = a.sha256
        WHERE a.post_id IN (SELECT value FROM json_each(?)) ORDER BY a.post_id, a.kind, a.position`),
+    firstOfPosts: db.prepare<[string, number], Attachment>('first files of posts', `
+      SELECT ${columns('a.media_type', 'a.bytes')}
+        FROM attachments a LEFT JOIN uploads u ON u.sha256 = a.sha256
+       WHERE a.post_id IN (SELECT value FROM json_each(?)) AND a.position < ?
+         AND (a.media_type IS NULL OR a.media_type LIKE 'image/%') ORDER BY a.post_id, a.kind, a.position`),
     countsOfPosts: db.prepare<[string], { postId: number; files: number }>('number of attachments of posts', `
       SELECT post_id AS postId, COUNT(*) AS files FROM attachments
        WHERE post_id IN (SELECT value FROM json_each(?)) GROUP BY post_id`),

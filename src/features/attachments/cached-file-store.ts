@@ -4,6 +4,10 @@ import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler
 import { counts, store } from '../hub/hub.ts';
 
 type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
+type NewCachedFile = Omit<CachedFile, 'usedAt'> & Record<'width' | 'height', number | null>;
+
+/** An image that is kept, in pixels. */
+type CachedImage = { urlHash: string; bytes: number; width: number; height: number };
 
 /** A use is noted at most this often, so that reading hardly ever writes. */
 const USED_RESOLUTION = HOUR;
@@ -23,6 +27,8 @@ export const cachedFiles = store((hub) => {
 
   return {
     find: (urlHash: string): CachedFile | undefined => sql.find.get(urlHash),
+    /** Those of the files that are kept and are images. */
+    images: (urlHashes: string[]): CachedImage[] => sql.images.all(JSON.stringify(urlHashes)),
     /** Files that are kept, in order, after the given one. */
     list: (after: string, limit: number) => sql.list.all(after, limit),
     /** Why the file could not be fetched, while it is too early to try again. */
@@ -30,7 +36,7 @@ export const cachedFiles = store((hub) => {
     noteUse(file: CachedFile): void {
       if (hasPassed(file.usedAt, USED_RESOLUTION, clock())) sql.touch.run(clock(), file.urlHash);
     },
-    keep: db.transaction('keep cached file', (file: Omit<CachedFile, 'usedAt'>): void => {
+    keep: db.transaction('keep cached file', (file: NewCachedFile): void => {
       sql.remove.run(file.urlHash);
       sql.insert.run({ ...file, now: clock() });
     }),
@@ -55,15 +61,18 @@ function prepareCachedFiles(db: Db) {
     find: db.prepare<[string], CachedFile>('cached file', `
       SELECT url_hash AS urlHash, bytes, media_type AS mediaType, sha256, used_at AS usedAt
         FROM cached_files WHERE url_hash = ? AND failed_until IS NULL`),
+    images: db.prepare<[string], CachedImage>('cached images', `
+      SELECT url_hash AS urlHash, bytes, width, height FROM cached_files
+       WHERE url_hash IN (SELECT value FROM json_each(?)) AND failed_until IS NULL AND width IS NOT NULL`),
     list: db.prepare<[string, number], Pick<CachedFile, 'urlHash' | 'bytes'>>('cached files', `
       SELECT url_hash AS urlHash, bytes FROM cached_files
        WHERE url_hash > ? AND failed_until IS NULL ORDER BY url_hash LIMIT ?`),
     failureOf: db.prepare<[string, number], { error: string }>('failed fetch',
       'SELECT error FROM cached_files WHERE url_hash = ? AND failed_until > ?'),
     remove: db.prepare<[string]>('forget cached file', 'DELETE FROM cached_files WHERE url_hash = ?'),
-    insert: db.prepare<[Omit<CachedFile, 'usedAt'> & { now: number }]>('keep cached file', `
-      INSERT INTO cached_files (url_hash, bytes, media_type, sha256, fetched_at, used_at)
-      VALUES (@urlHash, @bytes, @mediaType, @sha256, @now, @now)`),
+    insert: db.prepare<[NewCachedFile & { now: number }]>('keep cached file', `
+      INSERT INTO cached_files (url_hash, bytes, media_type, sha256, width, height, fetched_at, used_at)
+      VALUES (@urlHash, @bytes, @mediaType, @sha256, @width, @height, @now, @now)`),
     insertFailure: db.prepare<[string, number, number, number, string]>('remember failed fetch', `
       INSERT INTO cached_files (url_hash, bytes, fetched_at, used_at, failed_until, error)
       VALUES (?, 0, ?, ?, ?, ?)`),

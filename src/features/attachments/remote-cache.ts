@@ -10,7 +10,7 @@ import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { bufferedCounts, metLimit, once, type Hub } from '../hub/hub.ts';
 import { RefusedFile } from './recognise-images.ts';
 import { cachedFiles, FAILURE_KEPT } from './cached-file-store.ts';
-import { recogniseContent } from './recognise-file.ts';
+import { recogniseContent, type RecognisedFile } from './recognise-file.ts';
 
 /** The same of a slow publisher, who may be quicker soon. */
 const SLOWNESS_KEPT = MINUTE;
@@ -72,6 +72,14 @@ export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Pro
   }
 }
 
+/** The same where it is kept already: nothing is asked of its publisher. 404 where it is not. */
+export async function openKeptFile(hub: Hub, url: string): Promise<CachedContent> {
+  const kept = await findKept(hub, hash('sha256', url));
+  if (!kept) throw unavailable('it is not kept');
+  countRequest(hub, 'hit');
+  return kept;
+}
+
 /** Removes what the limit no longer allows, forgets old failures, and repairs what a crash left. */
 export async function tidyCache(hub: Hub): Promise<void> {
   cachedFiles(hub).forgetFailures();
@@ -122,20 +130,21 @@ function inTurn(
 async function fetchAndKeep(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
   const kept = await findKept(hub, urlHash); // by another source's post, while this one waited
   if (kept) return kept;
-  const { body, mediaType } = await fetchContent(hub, url).catch((error: unknown) => remember(hub, urlHash, error));
+  const found = await fetchContent(hub, url).catch((error: unknown) => remember(hub, urlHash, error));
+  const { body, mediaType, width = null, height = null } = found;
   const content = { bytes: body.length, mediaType, sha256: hash('sha256', body) };
   await writeFile(hub, urlHash, body);
-  cachedFiles(hub).keep({ urlHash, ...content });
+  cachedFiles(hub).keep({ urlHash, ...content, width, height });
   await evict(hub, urlHash);
   return { ...content, path: pathOf(hub, urlHash) };
 }
 
-async function fetchContent({ config, outbound }: Hub, url: string): Promise<{ body: Buffer; mediaType: string }> {
+async function fetchContent({ config, outbound }: Hub, url: string): Promise<RecognisedFile & { body: Buffer }> {
   const maxBytes = Math.min(config.uploadMaxBytes, config.attachmentCacheMaxBytes);
   const headers = { accept: 'image/avif, image/webp, image/*, application/pdf' };
   const { status, body } = await outbound({ url, maxBytes, headers });
   if (status !== 200) throw new OutboundError('bad-response', `its server answered with status ${status}`);
-  return { body, mediaType: recogniseContent(body).mediaType };
+  return { body, ...recogniseContent(body) };
 }
 
 function remember(hub: Hub, urlHash: string, error: unknown): never {

@@ -6,8 +6,11 @@ import { trusted, type Html } from '../../platform/http/html.ts';
 import { HttpError, type Reply, type ReplyHeaders } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { showImages } from '../../platform/markup/remote-media.ts';
+import type { StoreHub } from '../hub/hub.ts';
 import { attachmentPath, type LinkHub } from './attachment-links.ts';
 import type { Attachment } from './attachment-store.ts';
+import { sizesOf } from './post-pictures.ts';
+import type { ImageSize } from './recognise-images.ts';
 
 /** A file on disk whose type was verified. `bytes` is its size, `sha256` is of its bytes and becomes its entity tag. */
 export type ServedFile = {
@@ -81,19 +84,23 @@ function missing(): HttpError {
   return new HttpError(404, 'The file is missing.');
 }
 
-/** The post's sanitised content with its images, to be put into a page as it is. */
-export function contentOnPage(hub: LinkHub, post: { contentHtml: string; attachments: Attachment[] }): Html {
-  return trusted(contentWithImages(hub, post, ''));
+type PostContent = { contentHtml: string; attachments: Attachment[] };
+
+/** The post's sanitised content with its images, each in a box of its size, to be put into a page as it is. */
+export function contentOnPage(hub: LinkHub & StoreHub, post: PostContent): Html {
+  const sizes = sizesOf(hub, post.attachments);
+  return trusted(contentWithImages(hub, post, '', (attachment) => sizes.get(attachment.id) ?? null));
 }
 
 /** The post's content with its images, which are loaded from the hub; `origin` goes before their paths. */
 export function contentWithImages(
-  hub: LinkHub, { contentHtml, attachments }: { contentHtml: string; attachments: Attachment[] }, origin: string,
+  hub: LinkHub, { contentHtml, attachments }: PostContent, origin: string,
+  sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,
 ): string {
   const byUrl = new Map(attachments.map((attachment) => [attachment.remoteUrl, attachment]));
   return showImages(contentHtml, (url) => {
     const attachment = byUrl.get(url);
     const path = attachment && attachmentPath(hub, attachment);
-    return path ? origin + path : undefined;
+    return path ? { address: origin + path, size: sizeOf(attachment) } : undefined;
   });
 }

@@ -6,7 +6,8 @@ import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { attachmentJson, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { firstValues, isMultipart, receiveUpload } from '../attachments/receive-upload.ts';
-import { openRemoteFile } from '../attachments/remote-cache.ts';
+import { KEPT_ONLY } from '../attachments/post-pictures.ts';
+import { openKeptFile, openRemoteFile } from '../attachments/remote-cache.ts';
 import { contentWithImages, serveFile, type ServedFile } from '../attachments/serve-file.ts';
 import { uploadFiles } from '../attachments/upload-files.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -45,10 +46,14 @@ export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> 
   const { attachment, post } = visibleFile(hub, addressed(hub, req), req.viewer);
   const isPublic = post.isPublic === 1;
   const { remoteUrl, sha256, mediaType, bytes, filename, scan } = attachment;
-  if (remoteUrl !== null) return serveRemote(hub, remoteUrl, post, { filename, isPublic }, req);
+  const about = { filename, isPublic };
+  if (remoteUrl !== null && req.query.has(KEPT_ONLY)) {
+    return serveFile({ ...await openKeptFile(hub, remoteUrl), ...about }, req);
+  }
+  if (remoteUrl !== null) return serveRemote(hub, remoteUrl, post, about, req);
   if (scan === 'infected') throw new HttpError(410, 'This file is infected and has been quarantined.');
   if (sha256 === null || mediaType === null || bytes === null) throw notFound('file');
-  return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, filename, isPublic }, req);
+  return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, ...about }, req);
 }
 
 export function deleteAttachment(hub: Hub, req: MemberRequest): Reply {

@@ -4,8 +4,10 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { day } from '../../platform/http/utc-times.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { attachmentPath, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
+import { boxAttributes, sizesOf } from '../attachments/post-pictures.ts';
 import { contentOnPage } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
+import type { StoreHub } from '../hub/hub.ts';
 import type { Post, WholePost } from './post-store.ts';
 
 type Timeline = {
@@ -64,7 +66,7 @@ const PRIVATE = html`<span class="tag">private</span>`;
 export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
 /** One post, whole. */
-export function postPage(hub: LinkHub, post: WholePost, may: { delete: boolean; change: boolean }): Page {
+export function postPage(hub: LinkHub & StoreHub, post: WholePost, may: { delete: boolean; change: boolean }): Page {
   const files = listedAttachments(post.attachments);
   const kept = may.change ? post.attachments.filter(({ scan }) => scan === 'infected') : [];
   const main = html`
@@ -108,10 +110,11 @@ function picturesBelow({ contentHtml }: WholePost, files: Attachment[]): Attachm
 }
 
 /** An image of the post's own, or nothing for any other file. */
-function picture(hub: LinkHub, file: Attachment): Html | false {
+function picture(hub: LinkHub & StoreHub, file: Attachment): Html | false {
   const path = attachmentPath(hub, file);
   if (path === null || !file.mediaType?.startsWith('image/')) return false;
-  const image = html`<img src="${path}" alt="${file.title ?? file.filename}" loading="lazy">`;
+  const box = boxAttributes(sizesOf(hub, [file]).get(file.id));
+  const image = html`<img src="${path}" alt="${file.title ?? file.filename}" ${box} loading="lazy">`;
   return html`<p class="picture"><a href="${path}">${image}</a></p>`;
 }
 
@@ -127,11 +130,15 @@ function attachmentItem(hub: LinkHub, file: Attachment): Html {
   const { remoteUrl, filename, title, mediaType, bytes, durationSeconds, scan } = file;
   if (scan === 'infected') return html`<li>${filename} ${INFECTED}</li>`;
   const path = attachmentPath(hub, file);
-  const facts = [mediaType, bytes && byteSize(bytes), durationSeconds && duration(durationSeconds)].filter(Boolean);
-  const link = path === null
-    ? html`<a href="${remoteUrl}" ${AWAY}>${title ?? filename}</a>`
-    : html`<a href="${path}">${title ?? filename}</a>`;
+  const facts = [durationSeconds && duration(durationSeconds), bytes && byteSize(bytes), mediaType].filter(Boolean);
+  const name = html`${invitationTo(mediaType)}<span dir="auto">${title ?? filename}</span>`;
+  const link = path === null ? html`<a href="${remoteUrl}" ${AWAY}>${name}</a>` : html`<a href="${path}">${name}</a>`;
   return html`<li>${link} <small>${facts.join(' · ')}</small></li>`;
+}
+
+/** The hub plays nothing: a program of the reader's does. */
+function invitationTo(mediaType: string | null): string {
+  return mediaType?.startsWith('audio/') ? 'Listen: ' : mediaType?.startsWith('video/') ? 'Watch: ' : '';
 }
 
 function sourceLink(post: Post): Html {

@@ -148,10 +148,19 @@ export function imageAddresses(sanitized: string): string[] {
   return [...new Set(Array.from(sanitized.matchAll(IMAGE_LINK), ([, href = '']) => decodeAttributeEntities(href)))];
 }
 
-/** The sanitised markup with images where `addressOf` knows a place to load them from; the other links stay. */
-export function showImages(sanitized: string, addressOf: (url: string) => string | undefined): string {
+/** Where an image is loaded from; its size in pixels is null where it is not known yet. */
+export type ShownImage = { address: string; size?: { width: number; height: number } | null | undefined };
+
+/** The sanitised markup with images where `imageOf` knows a place to load them from; the other links stay. */
+export function showImages(sanitized: string, imageOf: (url: string) => ShownImage | undefined): string {
   return sanitized.replace(IMAGE_LINK, (link: string, href: string, label: string) => {
-    const address = addressOf(decodeAttributeEntities(href));
-    return address === undefined ? link : `<img src="${escapeHtml(address)}" alt="${label}" loading="lazy">`;
+    const image = imageOf(decodeAttributeEntities(href));
+    return image ? `<img src="${escapeHtml(image.address)}" alt="${label}"${boxOf(image)} loading="lazy">` : link;
   });
+}
+
+/** So that nothing moves when the image comes: its own size, or a class for a box in which any size fits. */
+function boxOf({ size }: ShownImage): string {
+  if (size === undefined) return '';
+  return size === null ? ' class="unsized"' : ` width="${size.width}" height="${size.height}"`;
 }
