@@ -12,6 +12,7 @@ import { plainText, readingText } from '../src/platform/markup/plain-text.ts';
 import { takeBeginning } from '../src/features/feeds/parse-beginning.ts';
 import { inTurn } from '../src/features/posts/ingest-posts.ts';
 import { readingTerms, searchTerms } from '../src/features/posts/search-words.ts';
+import { sendJson } from './support/accounts.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
 import { hubWithOwnPosts } from './support/own-posts.ts';
@@ -288,7 +289,7 @@ test('the posts of a large feed are stored in steps between which others write, 
   };
 
   const { id } = (await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/rss` })).json<{ id: number }>();
-  await ben.send('PUT', `/api/sources/${id}/follow`);
+  await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, { notify: true });
   await hub.work();
   assert.equal(count(), 120);
   assert.ok(Math.max(...transactions) <= 25, String(transactions));
