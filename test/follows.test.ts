@@ -158,7 +158,7 @@ test('the number of unread notifications stands on every page of a member, and o
   const hub = await startHub(t);
   await hub.person('ada');
   const bob = await hub.person('bob');
-  const unreadOn = async (path: string) => /class="count">(\d+\+?)</.exec((await bob.page(path)).text)?.[1];
+  const unreadOn = async (path: string) => /href="\/notifications"[^]*?class="count"\s*>(\d+\+?)</.exec((await bob.page(path)).text)?.[1];
 
   assert.equal(await unreadOn('/'), undefined);
   const tell = () => notifications(hub.handle).add({ accountId: 2, kind: 'test', title: 'x', path: '/' });

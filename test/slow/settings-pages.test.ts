@@ -73,7 +73,7 @@ test('a person follows a source, is notified, reads, finds it in the history and
   assert.equal(await browser.text('form.follow button'), 'Stop notifying me');
   for (const title of ['Barn owls', 'Tawny owls']) await addPost(ada, sourceId, title);
   await browser.goto(`${hub.address}/?unread=1`);
-  assert.match(await browser.text('.count'), /^1/);
+  assert.match(await browser.text('nav.rail a[href="/notifications"] .count'), /^1/);
   await follow(browser, 'nav.rail a[href="/notifications"]');
   await follow(browser, 'main .title');
   assert.equal(await path(browser), `/sources/${sourceId}`);

@@ -159,7 +159,7 @@ function homeLink({ name }: HubLook): Html {
 function siteNavigation({ section }: Page, { viewer }: Frame): Html {
   const link = (href: string, label: string, isHere: boolean): Html => html`
 <a class="button plain" href="${href}" ${isHere && html`aria-current="page"`}>${label}</a>`;
-  return html`<nav aria-label="Main">${link('/', 'Posts', section === 'posts')}
+  return html`<nav aria-label="Main">${link('/', 'Posts', section === 'all' || section === 'posts')}
 ${link('/sources', 'Sources', section === 'sources')}
 ${viewer ? html`<a class="button" href="/">Your list</a>` : html`<a class="button" href="/sign-in">Sign in</a>`}</nav>`;
 }

@@ -1,27 +1,34 @@
 import type { Hub } from '../../features/hub/hub.ts';
 import { notifications } from '../../features/notifications/notification-store.ts';
+import { COUNTED } from '../../features/reading/list-store.ts';
+import { readingCounts, type CountedFolder, type CountedSource } from '../../features/reading/reading-list.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon, MARK, type IconName } from '../../platform/http/icons.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 
-/** Counted no further: a reader with more knows enough. */
-const MOST_UNREAD = 100;
+/** Notifications are counted up to here, at which the rail shows "99+". */
+const MOST_TOLD = 100;
+
+/** Folders stand open as long as all their sources fit about one screen, and the one in which the page is. */
+const MOST_OPEN = 40;
+
+type Place = { viewer: Viewer; section: string | undefined };
 
 /** What leads a member everywhere: beside the page on wide windows, a menu on others. `section`: where they are. */
 export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name: string): Html {
+  const { unread, starred, folders } = readingCounts(hub, viewer);
   return html`
 <nav class="rail" id="rail" popover aria-label="Main">
 <div class="rail-in">
 <a class="brand" href="/">${MARK}<span class="name" dir="auto">${name}</span></a>
 <div>
-  ${item('/', 'inbox', 'Posts', section === 'posts')}
-  ${item('/history', 'clock', 'Reading history', section === 'history')}
+  ${item('/?unread=1', 'inbox', 'Unread', section === 'unread', countOf(unread, 'unread', 'all'))}
+  ${starred > 0 && item('/starred', 'star', 'Starred', section === 'starred', countOf(starred, 'posts', 'starred'))}
+  ${item('/', 'list', 'All posts', section === 'all')}
 </div>
+${folders.length > 0 && following(folders, section)}
 <div class="foot">
-  ${item('/sources', 'sources', 'Sources', section === 'sources')}
-  ${viewer.role === 'admin' && item('/admin', 'overview', 'Admin', section?.startsWith('admin/') === true)}
-  ${item('/notifications', 'bell', 'Notifications', section === 'notifications', toldOf(hub, viewer))}
-  ${item('/settings', 'person', viewer.displayName, section === 'settings')}
+  ${foot(hub, { viewer, section })}
   <form method="post" action="/sign-out">
     <button class="item">${icon('leave')}<span class="name">Sign out</span></button></form>
 </div>
@@ -29,16 +36,54 @@ export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name
 </nav>`;
 }
 
+function foot(hub: Hub, { viewer, section }: Place): Html {
+  const toldCount = countOf(notifications(hub).countUnread(viewer.id, MOST_TOLD), 'unread', '', MOST_TOLD);
+  return html`
+  ${item('/sources', 'sources', 'Sources', section === 'sources')}
+  ${viewer.role === 'admin' && item('/admin', 'overview', 'Admin', section?.startsWith('admin/') === true)}
+  ${item('/notifications', 'bell', 'Notifications', section === 'notifications', toldCount)}
+  ${item('/history', 'clock', 'Reading history', section === 'history')}
+  ${item('/settings', 'person', viewer.displayName, section === 'settings')}`;
+}
+
 function item(href: string, iconName: IconName, name: string, isHere: boolean, count?: Html | false): Html {
   return html`<a class="item" href="${href}" ${isHere && html`aria-current="page"`}>${icon(iconName)}<span class="name"
     dir="auto">${name}</span>${count}</a>`;
 }
 
-function toldOf(hub: Hub, { id }: Viewer): Html | false {
-  const unread = notifications(hub).countUnread(id, MOST_UNREAD);
-  return unread > 0 && countOf(unread < MOST_UNREAD ? String(unread) : `${MOST_UNREAD - 1}+`);
+/** What one follows, by folder; sources without one come last. */
+function following(folders: CountedFolder[], section: string | undefined): Html {
+  const isShort = folders.reduce((all, { sources }) => all + sources.length, 0) <= MOST_OPEN;
+  return html`<div>
+<p class="rail-title">Following</p>
+${folders.map((folder) => folder.name === null ? html`${folder.sources.map((source) => sourceItem(source, section))}`
+    : folderPart(folder, section, isShort))}
+</div>`;
 }
 
-function countOf(count: string): Html {
-  return html`<span class="count">${count}<span class="unseen"> unread</span></span>`;
+function folderPart({ name, unread, sources }: CountedFolder, section: string | undefined, isShort: boolean): Html {
+  const isWithin = sources.some(({ id }) => section === sectionOf(id));
+  return html`<details ${(isShort || isWithin) && html`open`}><summary>${icon('folder')}<span class="name"
+  dir="auto">${name}</span>${countOf(unread, 'unread')}</summary>
+${sources.map((source) => sourceItem(source, section))}</details>`;
+}
+
+function sourceItem({ id, title, unread, state }: CountedSource, section: string | undefined): Html {
+  const count = countOf(unread, 'unread', sectionOf(id));
+  return html`<a class="item" href="/sources/${id}" ${section === sectionOf(id) && html`aria-current="page"`}><span
+  class="name" dir="auto">${title}</span>${state === 'failing' && FAILING}${count}</a>`;
+}
+
+/** The section of the page of a source. */
+function sectionOf(id: number): string {
+  return `source:${id}`;
+}
+
+const FAILING = html`<span class="failing" title="Failing">!<span class="unseen"> failing</span></span>`;
+
+/** Nothing for 0; `most` is as far as it was counted, `name` how the script knows it. */
+function countOf(count: number, noun: string, name = '', most: number = COUNTED): Html {
+  const shown = count < most ? String(count) : `${most - 1}+`;
+  return html`<span class="count" ${name && html`data-count="${name}"`} ${count === 0 && html`hidden`}>${shown}<span
+  class="unseen"> ${noun}</span></span>`;
 }

@@ -7,11 +7,11 @@ import { openDatabase } from '../../platform/db/open-database.ts';
 import { createContentVersion, createResponseCache } from '../../platform/http/response-cache.ts';
 import { createHubServer } from '../../platform/http/server.ts';
 import { assets } from '../frame/assets.ts';
-import { errorPage } from '../frame/error-page.ts';
 import { loadedLater } from '../handlers-of.ts';
 import { hubRoutes } from '../routes.ts';
 
 const frame = loadedLater(() => import('../frame/page-frame.ts'));
+const errors = loadedLater(() => import('../frame/error-page.ts'));
 
 /** The HTTP server of a hub, not yet listening. `release` frees what it holds, after it was closed. */
 export function createWebServer(hub: Hub): { server: Server; release(): void } {
@@ -31,7 +31,7 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     scriptHash: assets(hub).script.hash,
     authenticate: (req) => authenticate(hub, req),
     renderPage: async (page, viewer, target) => (await frame()).renderPage(hub, page, viewer, target),
-    errorPage: (problem, request) => errorPage(hub, problem, request),
+    errorPage: async (problem, request) => (await errors()).errorPage(hub, problem, request),
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
     onError: (error) => noteError(hub, error),
   });

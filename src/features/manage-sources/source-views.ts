@@ -153,7 +153,8 @@ ${next && html`
     { type: 'application/atom+xml', href: `/sources/${source.id}.atom`, title: source.title },
     { type: 'application/feed+json', href: `/sources/${source.id}.json`, title: source.title },
   ];
-  return { title: source.title, main, alternates, ...(isSyncing ? { refreshSeconds: 3 } : {}) };
+  const refresh = isSyncing ? { refreshSeconds: 3 } : {};
+  return { title: source.title, main, section: `source:${source.id}`, alternates, ...refresh };
 }
 
 function followForm({ id }: Source, isFollowed: boolean): Html {

@@ -42,7 +42,8 @@ export function timelinePage(timeline: Timeline): Page {
 </header>
 ${items.length > 0 ? postList(items, { read }) : nothingHere(timeline)}
 ${next && html`<p class="more"><a class="button" rel="next" href="/?${older.toString()}">Older posts</a></p>`}`;
-  return { title: typed ? `${typed} – search` : 'Newest posts', main, section: 'posts', alternates: ALTERNATES };
+  const section = unreadOnly ? 'unread' : 'all';
+  return { title: typed ? `${typed} – search` : 'Newest posts', main, section, alternates: ALTERNATES };
 }
 
 /** The list in which posts stand on the timeline and on a source's page. */

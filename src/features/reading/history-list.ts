@@ -38,7 +38,7 @@ export function noteOpened(hub: Hub, viewer: Viewer, postId: number): void {
 }
 
 function noteRead(hub: Hub, viewer: Viewer, postId: number): void {
-  setRead(hub, viewer, postId, true);
+  if (viewer.preferences.marksOpened) setRead(hub, viewer, postId, true);
   readingHistory(hub).note(viewer.id, postId);
 }
 

@@ -23,7 +23,7 @@ export type AnswerOptions = CallHandlerOptions & {
   /** The whole document of a page; `target` is the path with the query that it was asked for by. */
   renderPage(page: Page, viewer: Viewer | null, target: string): Promise<string> | string;
   /** The answer to a refused request that asked for a page. */
-  errorPage(error: HttpError, request: RefusedPage): Reply;
+  errorPage(error: HttpError, request: RefusedPage): Promise<Reply> | Reply;
   /** Bytes of a body that a member may go on sending after it was refused; others 2 MiB. */
   discardBytes?: number;
   /** Told of errors that are the hub's own fault. */
@@ -59,7 +59,7 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
       requireAcceptable(exchange.req, reply);
       return reply;
     } catch (error) {
-      return await renderReply(errorReply(exchange, error), exchange, options);
+      return await renderReply(await errorReply(exchange, error), exchange, options);
     }
   }
 
@@ -79,7 +79,7 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     return sendReply(req, res, { ...reply, headers }, viewer ? discardBytes : DISCARD_BYTES);
   }
 
-  function errorReply(exchange: Exchange, error: unknown): Reply {
+  async function errorReply(exchange: Exchange, error: unknown): Promise<Reply> {
     const problem = toHttpError(error);
     if (!(error instanceof HttpError)) noteFault(exchange, error);
     const { path, search, req } = exchange;

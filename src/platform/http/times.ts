@@ -26,13 +26,13 @@ export function showTime(times: Times, at: number, form: TimeForm = 'ago'): Html
   return html`<time datetime="${isoTime(at)}" title="${title}">${words(times, at, form, format)}</time>`;
 }
 
-/** "Today", "Yesterday", "Thursday, 19 November": the heading above what happened on the day of a time. */
+/** "Today", "Yesterday", "Thursday 19 November": the heading above what happened on the day of a time. */
 export function dayName(times: Times, at: number): string {
   const format = formatsOf(times.zone);
   const days = daysAgo(times.now, at, format);
   if (days === 0) return 'Today';
   if (days === 1) return 'Yesterday';
-  return (isOfThisYear(times.now, at, format) ? format.weekday : format.wholeDay).format(at);
+  return (isOfThisYear(times.now, at, format) ? format.weekday : format.wholeDay).format(at).replace(',', '');
 }
 
 function words({ now }: Times, at: number, form: TimeForm, format: Formats): string {
