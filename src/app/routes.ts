@@ -36,6 +36,7 @@ const leavingPages = handlersOf(() => import('../features/leaving/leaving-pages.
 const overview = handlersOf(() => import('../features/admin/overview-pages.ts'));
 const look = handlersOf(() => import('../features/admin/hub-look-routes.ts'));
 const lookPages = handlersOf(() => import('../features/admin/hub-look-pages.ts'));
+const manifest = handlersOf(() => import('./frame/manifest.ts'));
 const metrics = handlersOf(() => import('../features/health/metrics-routes.ts'));
 const governing = handlersOf(() => import('../features/admin/account-list.ts'));
 const jobs = handlersOf(() => import('../features/admin/job-list.ts'));
@@ -177,6 +178,9 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', posts.changePost),
   at('DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back', posts.deletePost),
   at('GET /', 'public', 'Page: the timeline, and searching it', listPages.showPosts, { cached: true }),
+  at('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens', manifest.showManifest, {
+    cached: true,
+  }),
   at('GET /public', 'public', 'Page: what everybody may read', publicPages.showPublic, { cached: true }),
   at('GET /posts/:id', 'public', 'Page: one post', listPages.showPost, { cached: true }),
   at('GET /sources/:id/write', 'member', 'Page: write a post', writing.showWritePost),

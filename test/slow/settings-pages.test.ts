@@ -86,7 +86,7 @@ test('a person follows a source, is notified, reads, finds it in the history and
   assert.match(await browser.text('.posts .read'), /Barn owls/);
   await follow(browser, 'a[href="/history"]');
   assert.match(await browser.text('.rows'), /Barn owls/);
-  await follow(browser, 'form[action$="/unread"] button');
+  await follow(browser, 'form[action$="/forget"] button');
   assert.match(await browser.text('main'), /You have not read anything yet/);
   await browser.goto(`${hub.address}/posts/1`);
   await browser.goto(`${hub.address}/history`);

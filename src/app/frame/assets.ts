@@ -24,9 +24,7 @@ export const assets = once((hub: Hub) => {
   const script = readAsset('hub.js', 'text/javascript; charset=utf-8');
   const files = FILES.map((name) => readAsset(name, name.endsWith('.svg') ? 'image/svg+xml' : 'image/png'));
   const paths = Object.fromEntries(files.map(({ path }, index) => [FILES[index], path])) as Record<FileName, string>;
-  const manifest = route('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens',
-    () => text(manifestOf(hubLook(hub).read().name, paths), 'application/manifest+json', FOR_NOW), { cached: true });
-  const routes = [stylesheetRoute, manifest, script.route, ...files.map((file) => file.route)];
+  const routes = [stylesheetRoute, script.route, ...files.map((file) => file.route)];
   return { stylesheet, script, path: (name: FileName): string => paths[name], routes };
 });
 
@@ -70,16 +68,4 @@ function readAsset(name: string, contentType: string): Asset {
 
 function shortHash(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 12);
-}
-
-function manifestOf(name: string, paths: Record<FileName, string>): string {
-  const icon = (file: FileName, size: number, purpose: string) =>
-    ({ src: paths[file], sizes: `${size}x${size}`, type: 'image/png', purpose });
-  return JSON.stringify({
-    name, short_name: name.slice(0, 30), id: '/', start_url: '/', scope: '/', display: 'standalone',
-    background_color: '#fbfaf6', theme_color: '#fbfaf6',
-    icons: [
-      icon('icon-192.png', 192, 'any'), icon('icon-512.png', 512, 'any'), icon('icon-maskable.png', 512, 'maskable'),
-    ],
-  });
 }

@@ -1,6 +1,7 @@
 import type { Hub } from '../../features/hub/hub.ts';
 import { notifications } from '../../features/notifications/notification-store.ts';
-import { COUNTED } from '../../features/reading/list-store.ts';
+import { sourceIcon } from '../../features/attachments/icon-views.ts';
+import { countText } from '../../features/reading/reading-now.ts';
 import { readingCounts, type CountedFolder, type CountedSource } from '../../features/reading/reading-list.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon, MARK, type IconName } from '../../platform/http/icons.ts';
@@ -22,11 +23,11 @@ export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name
 <div class="rail-in">
 <a class="brand" href="/">${MARK}<span class="name" dir="auto">${name}</span></a>
 <div>
-  ${item('/?unread=1', 'inbox', 'Unread', section === 'unread', countOf(unread, 'unread', 'all'))}
+  ${item('/?unread=1', 'inbox', 'Unread', section === 'unread', countOf(unread, 'unread', 'unread'))}
   ${starred > 0 && item('/starred', 'star', 'Starred', section === 'starred', countOf(starred, 'posts', 'starred'))}
   ${item('/', 'list', 'All posts', section === 'all')}
 </div>
-${folders.length > 0 && following(folders, section)}
+${folders.length > 0 && following(hub, folders, section)}
 <div class="foot">
   ${foot(hub, { viewer, section })}
   <form method="post" action="/sign-out">
@@ -37,7 +38,8 @@ ${folders.length > 0 && following(folders, section)}
 }
 
 function foot(hub: Hub, { viewer, section }: Place): Html {
-  const toldCount = countOf(notifications(hub).countUnread(viewer.id, MOST_TOLD), 'unread', '', MOST_TOLD);
+  const told = notifications(hub).countUnread(viewer.id, MOST_TOLD);
+  const toldCount = countOf(told, 'unread', '', told < MOST_TOLD ? String(told) : `${MOST_TOLD - 1}+`);
   return html`
   ${item('/sources', 'sources', 'Sources', section === 'sources')}
   ${viewer.role === 'admin' && item('/admin', 'overview', 'Admin', section?.startsWith('admin/') === true)}
@@ -52,25 +54,31 @@ function item(href: string, iconName: IconName, name: string, isHere: boolean, c
 }
 
 /** What one follows, by folder; sources without one come last. */
-function following(folders: CountedFolder[], section: string | undefined): Html {
+function following(hub: Hub, folders: CountedFolder[], section: string | undefined): Html {
   const isShort = folders.reduce((all, { sources }) => all + sources.length, 0) <= MOST_OPEN;
   return html`<div>
 <p class="rail-title">Following</p>
-${folders.map((folder) => folder.name === null ? html`${folder.sources.map((source) => sourceItem(source, section))}`
-    : folderPart(folder, section, isShort))}
+${folders.map((folder) => folder.name === null ? sourceItems(hub, folder, section)
+    : folderPart(hub, folder, section, isShort))}
 </div>`;
 }
 
-function folderPart({ name, unread, sources }: CountedFolder, section: string | undefined, isShort: boolean): Html {
+function folderPart(hub: Hub, folder: CountedFolder, section: string | undefined, isShort: boolean): Html {
+  const { name, unread, sources } = folder;
   const isWithin = sources.some(({ id }) => section === sectionOf(id));
   return html`<details ${(isShort || isWithin) && html`open`}><summary>${icon('folder')}<span class="name"
-  dir="auto">${name}</span>${countOf(unread, 'unread')}</summary>
-${sources.map((source) => sourceItem(source, section))}</details>`;
+  dir="auto">${name}</span>${countOf(unread, 'unread', `folder:${name}`)}</summary>
+${sourceItems(hub, folder, section)}</details>`;
 }
 
-function sourceItem({ id, title, unread, state }: CountedSource, section: string | undefined): Html {
+function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | undefined): Html {
+  return html`${sources.map((source) => sourceItem(hub, source, section))}`;
+}
+
+function sourceItem(hub: Hub, { id, title, unread, state }: CountedSource, section: string | undefined): Html {
   const count = countOf(unread, 'unread', sectionOf(id));
-  return html`<a class="item" href="/sources/${id}" ${section === sectionOf(id) && html`aria-current="page"`}><span
+  const here = section === sectionOf(id) && html`aria-current="page"`;
+  return html`<a class="item" href="/sources/${id}" ${here}>${sourceIcon(hub, { id, title })}<span
   class="name" dir="auto">${title}</span>${state === 'failing' && FAILING}${count}</a>`;
 }
 
@@ -81,9 +89,8 @@ function sectionOf(id: number): string {
 
 const FAILING = html`<span class="failing" title="Failing">!<span class="unseen"> failing</span></span>`;
 
-/** Nothing for 0; `most` is as far as it was counted, `name` how the script knows it. */
-function countOf(count: number, noun: string, name = '', most: number = COUNTED): Html {
-  const shown = count < most ? String(count) : `${most - 1}+`;
+/** Hidden when it is 0; `name` is how the script knows it. */
+function countOf(count: number, noun: string, name = '', shown = countText(count)): Html {
   return html`<span class="count" ${name && html`data-count="${name}"`} ${count === 0 && html`hidden`}>${shown}<span
   class="unseen"> ${noun}</span></span>`;
 }

@@ -160,6 +160,7 @@ ${next && html`
 function followForm({ id }: Source, isFollowed: boolean): Html {
   return html`
 <form class="follow" method="post" action="/sources/${id}/${isFollowed ? 'unfollow' : 'follow'}">
+  ${!isFollowed && html`<input type="hidden" name="notify" value="1">`}
   <button class="secondary">${isFollowed ? 'Stop notifying me' : 'Notify me of new posts'}</button>
 </form>`;
 }
