@@ -21,13 +21,16 @@ is_installed() {
 }
 
 # npm is silent for more than a minute before it gives up on a network that is not there. Meanwhile this asks once
-# whether the registry answers, and if not says so within five seconds. Slow networks go on: it stops nothing.
+# whether the registry answers, and if not says so within five seconds. Slow networks go on: it stops nothing. npm's own
+# limit does not bound the lookup of a name, so `timeout` does, where there is one.
 tell_if_offline() {
   sleep 1 >/dev/null 2>&1
-  reason=$(npm ping --fetch-retries=0 --fetch-timeout=2000 --loglevel=error 2>&1) && return 0
+  set -- npm ping --fetch-retries=0 --fetch-timeout=2000 --loglevel=error
+  if command -v timeout >/dev/null; then set -- timeout 3 "$@"; fi
+  reason=$("$@" 2>&1) && return 0
   code=$(printf '%s\n' "$reason" | sed -n 's/^npm \(error\|ERR!\) code //p' | head -n 1)
   case $code in E[45][0-9][0-9]) return 0 ;; esac # an answer, if only that it knows no ping
-  echo "set-up: the npm registry does not answer (${code:-unknown reason}): is this machine online? \
+  echo "set-up: the npm registry does not answer (${code:-no answer}): is this machine online? \
 npm tries on for a minute or two" >&2
 }
 

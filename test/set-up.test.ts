@@ -109,6 +109,27 @@ for (const [what, pong, said] of [
   });
 }
 
+test('a registry that keeps npm waiting is told when set-up’s own time for it is over, while npm goes on', async (t) => {
+  const machine = fakeMachine(t);
+  const npm = readFileSync(join(dirname(machine.folder), 'machine/bin/npm'), 'utf8');
+  // Nobody but set-up ends this ping, and nothing is installed before that.
+  machine.install('npm', `#!/bin/sh
+    ended='${dirname(machine.folder)}/ended'
+    if [ "$1" = ping ]; then
+      trap 'trap "" TERM; (sleep 1; : >"$ended") >/dev/null 2>&1 & exit 1' TERM
+      sleep 60 >/dev/null 2>&1 &
+      wait
+    fi
+    for _ in $(seq 300); do [ -e "$ended" ] || sleep 0.1; done
+    [ -e "$ended" ] || exit 1
+    ${npm.replace(/^#!.*\n/, '')}`);
+
+  const { status, stderr } = await machine.setUp();
+
+  assert.equal(status, 0);
+  assert.match(stderr, /^set-up: the npm registry does not answer \(no answer\): is this machine online\?/);
+});
+
 test('a machine without npm is told so at once', async (t) => {
   const machine = fakeMachine(t);
   machine.install('node', nodeOf('v24.21.0'));
