@@ -69,6 +69,22 @@ test('an image has its size where it is known, and else the class of a box in wh
     '<img src="/i.png" alt="B" class="unsized" loading="lazy">');
 });
 
+test('until its size is known, the one that its publisher states for an image keeps its place', () => {
+  const shown = (attributes: string, size: { width: number; height: number } | null = null) =>
+    / alt="A" (.*) loading/.exec(showImages(sanitize(`<img src="/a.png" alt="A" ${attributes}>`), () => ({ address: '/i', size })))?.[1];
+
+  assert.equal(shown('width="640" height="480"'), 'width="640" height="480"');
+  assert.equal(shown('width=" 640px " height=480'), 'width="640" height="480"');
+  assert.equal(shown('width="640" height="480"', { width: 3, height: 2 }), 'width="3" height="2"');
+  for (const odd of ['', 'width="640"', 'width="100%" height="480"', 'width="-640" height="480"', 'width="010" height="20"',
+    'width="64000" height="480"', 'width="6.4" height="4"', 'width="6&quot; onload=&quot;x" height="4"']) {
+    assert.equal(shown(odd), 'class="unsized"', odd);
+  }
+  const sanitized = sanitize('<img src="/a.png" width="640" height="480">');
+  assert.equal(sanitize(sanitized), sanitized);
+  assert.deepEqual(imageAddresses(sanitized), ['https://blog.test/a.png']);
+});
+
 test('hostile words and addresses of images stay words and addresses', () => {
   const labels = [
     '"><script>alert(1)</script>', '\'><script>', '" onerror="alert(1)', '&quot; onload=&quot;x', '&lt;script&gt;', '&',

@@ -31,7 +31,7 @@ const EVERYWHERE: Record<string, RegExp> = { lang: LANGUAGE, dir: /^(?:ltr|rtl|a
 
 const ATTRIBUTES: Record<string, Record<string, RegExp>> = {
   a: {
-    href: ADDRESS, title: TEXT, hreflang: LANGUAGE, class: /^remote-image$/,
+    href: ADDRESS, title: TEXT, hreflang: LANGUAGE, class: /^remote-image$/, 'data-size': /^[1-9]\d{0,3}x[1-9]\d{0,3}$/,
     rel: /^noopener noreferrer nofollow ugc$/, referrerpolicy: /^no-referrer$/,
   },
   abbr: { title: TEXT },

@@ -8,7 +8,7 @@ const INLINE = new Set(['inline', 'ruby-text']);
 const BLOCK = new Set(['block', 'heading']);
 
 /** A link to a file that is not loaded. The label is empty where the author gave none. */
-export type RemoteFile = { url: URL; label: string; isImage: boolean };
+export type RemoteFile = { url: URL; label: string; isImage: boolean; size?: string | undefined };
 
 /** An element that has begun and not ended. */
 export type OpenElement = {
@@ -142,8 +142,8 @@ export function writeFile(draft: MarkupDraft, file: RemoteFile): void {
   writeVisible(draft, separator + linkTo(file));
 }
 
-function linkTo({ url, label, isImage }: RemoteFile): string {
-  if (isImage) return imageLink(url, label || fileNameOr('Image', url));
+function linkTo({ url, label, isImage, size }: RemoteFile): string {
+  if (isImage) return imageLink(url, label || fileNameOr('Image', url), size);
   return mediaLink(url, label || fileNameOr(url.host, url));
 }
 

@@ -78,10 +78,11 @@ const address: AttributeRule = (value, baseUrl) => safeLink(value, baseUrl);
 const flag: AttributeRule = () => '';
 const language = pattern(/^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,5}$/i);
 const direction = oneOf('ltr', 'rtl', 'auto');
+const imageSize = pattern(/^[1-9]\d{0,3}x[1-9]\d{0,3}$/);
 const integer = pattern(/^-?[0-9]{1,6}$/);
 
 const ATTRIBUTE_RULES: Record<string, [name: string, rule: AttributeRule][]> = {
-  a: [['class', oneOf('remote-image')], ['title', title], ['hreflang', language]],
+  a: [['class', oneOf('remote-image')], ['data-size', imageSize], ['title', title], ['hreflang', language]],
   abbr: [['title', title]],
   dfn: [['title', title]],
   blockquote: [['cite', address]],

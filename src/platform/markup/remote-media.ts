@@ -34,8 +34,12 @@ const TRACKER_ADDRESSES = [
 
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$)|display\s*:\s*none)/i;
 
-/** The links that sanitizeHtml writes in place of images: the web address and, escaped, the words. */
-const IMAGE_LINK = /<a href="(https?:[^"<>]*)" class="remote-image"[^<>]*>([^<>"]*)<\/a>/g;
+/** The links that sanitizeHtml writes in place of images: the web address, the size that was stated, escaped words. */
+const IMAGE_LINK =
+  /<a href="(https?:[^"<>]*)" class="remote-image"(?: data-size="(\d{1,4})x(\d{1,4})")?[^<>]*>([^<>"]*)<\/a>/g;
+
+/** Digits of a stated width or height in pixels; more are a mistake. */
+const MAX_DIGITS = 4;
 
 /** The files an image or source element names, lazy-load attributes included. */
 export function imageCandidates(attributes: Attributes): ImageCandidate[] {
@@ -106,9 +110,16 @@ function isPixel(size: string | undefined): boolean {
   return size !== undefined && /^\s*[01](?:px)?\s*$/.test(size);
 }
 
+/** What its publisher says of an image's size, in pixels: `640x480`. */
+export function statedSize(attributes: Attributes): string | undefined {
+  const sides = ['width', 'height'].map((name) => /^\s*([1-9]\d*)(?:px)?\s*$/.exec(attributes.get(name) ?? '')?.[1]);
+  return sides.every((side) => side !== undefined && side.length <= MAX_DIGITS) ? sides.join('x') : undefined;
+}
+
 /** A link to an image, to be followed instead of loaded. */
-export function imageLink(url: URL, label: string): string {
-  return `<a${attribute('href', url.href)} class="remote-image"${LINK_TAIL}>${escapeHtml(label)}</a>`;
+export function imageLink(url: URL, label: string, size: string | undefined): string {
+  const stated = size === undefined ? '' : attribute('data-size', size);
+  return `<a${attribute('href', url.href)} class="remote-image"${stated}${LINK_TAIL}>${escapeHtml(label)}</a>`;
 }
 
 /** A link to a film, a sound or a page that was embedded. */
@@ -148,19 +159,21 @@ export function imageAddresses(sanitized: string): string[] {
   return [...new Set(Array.from(sanitized.matchAll(IMAGE_LINK), ([, href = '']) => decodeAttributeEntities(href)))];
 }
 
-/** Where an image is loaded from; its size in pixels is null where it is not known yet. */
+/** Where an image is loaded from; its size in pixels is null where it is not known yet, but what is stated may do. */
 export type ShownImage = { address: string; size?: { width: number; height: number } | null | undefined };
 
 /** The sanitised markup with images where `imageOf` knows a place to load them from; the other links stay. */
 export function showImages(sanitized: string, imageOf: (url: string) => ShownImage | undefined): string {
-  return sanitized.replace(IMAGE_LINK, (link: string, href: string, label: string) => {
+  return sanitized.replace(IMAGE_LINK, (link: string, href: string, width = '', height = '', label = '') => {
     const image = imageOf(decodeAttributeEntities(href));
-    return image ? `<img src="${escapeHtml(image.address)}" alt="${label}"${boxOf(image)} loading="lazy">` : link;
+    if (!image) return link;
+    const stated = width === '' ? null : { width: Number(width), height: Number(height) };
+    const box = image.size === undefined ? '' : boxOf(image.size ?? stated);
+    return `<img src="${escapeHtml(image.address)}" alt="${label}"${box} loading="lazy">`;
   });
 }
 
 /** So that nothing moves when the image comes: its own size, or a class for a box in which any size fits. */
-function boxOf({ size }: ShownImage): string {
-  if (size === undefined) return '';
+function boxOf(size: { width: number; height: number } | null): string {
   return size === null ? ' class="unsized"' : ` width="${size.width}" height="${size.height}"`;
 }

@@ -5,7 +5,9 @@ import { escapeHtml } from './escape-html.ts';
 import { FOREIGN_ELEMENTS, VOID_ELEMENTS, tokenizingHtml } from './html-tokenizer.ts';
 import { atOnce, type Reading } from './in-steps.ts';
 import { createDraft, element, isSilent, open, writeFile, writeSeparator, writeVisible } from './markup-draft.ts';
-import { framePage, givenLabel, imageCandidates, isTracker, largestImage, LINK_TAIL } from './remote-media.ts';
+import {
+  framePage, givenLabel, imageCandidates, isTracker, largestImage, LINK_TAIL, statedSize,
+} from './remote-media.ts';
 import { safeLink, webUrl } from './safe-url.ts';
 import type { Attributes } from './html-tokenizer.ts';
 import type { MarkupDraft, OpenElement, RemoteFile } from './markup-draft.ts';
@@ -162,7 +164,8 @@ function addImage(draft: MarkupDraft, { attributes }: StartTag): void {
   const url = largestImage([...imageCandidates(attributes), ...offered], draft.baseUrl);
   const label = givenLabel(attributes.get('alt'));
   if (isEmoji(attributes, label)) return readText(draft, label);
-  if (url !== undefined && !isTracker(attributes, url)) addFile(draft, { url, label, isImage: true });
+  if (url === undefined || isTracker(attributes, url)) return;
+  addFile(draft, { url, label, isImage: true, size: statedSize(attributes) });
 }
 
 function isEmoji(attributes: Attributes, label: string): boolean {
