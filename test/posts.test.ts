@@ -220,6 +220,11 @@ test('what a person typed becomes quoted words, or nothing to search for', () =>
   assert.equal(searchWords('з'), '"з"*');
   assert.equal(searchWords('owl '), '"owl"');
   assert.equal(searchWords(' - " ! '), undefined);
+  assert.equal(searchWords('ba* owl '), '"ba"* "owl"');
+  assert.equal(searchWords('b* owl'), '"b" "owl"*');
+  assert.equal(searchWords('"barn ow*" x'), '"barn ow"* "x"');
+  assert.equal(searchWords('owl -barn -"at dusk"'), '("owl") NOT ("barn" OR "at dusk")');
+  assert.equal(searchWords('-barn'), undefined);
   assert.equal(searchWords(''), undefined);
 });
 

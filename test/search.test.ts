@@ -32,16 +32,29 @@ const TEXTS = {
   Hindi: 'हिन्दी में लिखा',
   Greek: 'Ελλάδα ωραία ΐ',
   Latin: 'ＦＵＬＬ width, ﬁne Über x²',
+  German: 'Die Straße am Fluß',
+  Shouted: 'IN DER STRASSE',
+  Weather: '東京都の天気は晴れです',
+  Emoji: 'party🎉 at 👩🏽‍🚀, I ❤️ 🇨🇭 and 🥹',
+  Arabic: 'مُحَمَّد',
+  Water: 'low water mark; a ferry',
+  Ferry: 'a low ferry over the water',
 };
 
 const CASES: [typed: string, found: string[]][] = [
-  ['京都', ['Chinese']], ['都', ['Chinese']], ['京都庁', ['Chinese']], ['東京', []], ['京展', []], ['台免费', ['Chinese']],
+  ['京都', ['Chinese', 'Weather']], ['都庁', ['Chinese']], ['京都庁', ['Chinese']], ['東京', ['Weather']], ['東都', []], ['京展', []], ['台免费', ['Chinese']],
   ['号', ['Chinese']], ['订阅', ['Chinese']], ['RSS订', ['Chinese']], ['rss订阅号abc', ['Chinese']], ['号ABC', ['Chinese']],
   ['阅ABC', []], ['"展望台 免费"', []], ['ガラス', ['Japanese']], ['がらす', []], ['コーヒー', ['Japanese']], ['ヒー', ['Japanese']],
   ['ー', ['Japanese']], ['々', ['Japanese']], ['특별', ['Korean']], ['날', ['Korean']], ['시의 날씨', ['Korean']],
   ['นี่มี', ['Thai']], ['แมว', ['Thai']], ['หมา', []], ['हिन्दी', ['Hindi']], ['"ह"', []], ['ελλαδα', ['Greek']],
   ['ΕΛΛΆΔΑ', ['Greek']], ['ωραια', ['Greek']], ['full', ['Latin']], ['ｆｕｌｌ', ['Latin']], ['fine', ['Latin']],
   ['uber', ['Latin']], ['x2', ['Latin']],
+  ['strasse', ['German', 'Shouted']], ['Straße', ['German', 'Shouted']], ['fluss', ['German']], ['天気', ['Weather']],
+  ['🎉', ['Emoji']], ['party🎉', ['Emoji']], ['👩', ['Emoji']], ['👩🏽‍🚀', ['Emoji']], ['❤', ['Emoji']], ['🇨🇭', ['Emoji']],
+  ['🇩🇪', []], ['🥹', ['Emoji']], ['-🎉 party', []], ['محمد', ['Arabic']],
+  ['low water', ['Ferry', 'Water']], ['"low water"', ['Water']], ['“low water”', ['Water']], ['low -mark', ['Ferry']],
+  ['low -"low water"', ['Ferry']], ['fer* low', ['Ferry', 'Water']], ['fer low', []], ['low -mar*', ['Ferry']],
+  ['low -mar', ['Ferry', 'Water']], ['-mark', []], ['low -', ['Ferry', 'Water']], ['天気 -東京', []], ['low-water', ['Water']],
 ];
 
 for (const visibility of ['public', 'private']) {

@@ -25,6 +25,9 @@ export type ApiOperation = {
 const SHORT = { ...integer, minimum: 1, maximum: 100, default: 30 };
 const PAGE = { limit: SHORT, cursor: { ...text, description: 'The `next` of the page before' } };
 
+const SEARCH_SYNTAX = 'Words that must all occur; "quoted words" stand together, -words do not occur, and a word ' +
+  'that ends in a star, or comes last, may be the beginning of one';
+
 const as = (mediaType: string, schema: Schema = text): Content => ({ [mediaType]: schema });
 const json = (schema: Schema): Content => as('application/json', schema);
 const done = (name: string): Record<number, Content> => ({ 200: json(named(name)) });
@@ -153,7 +156,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
 
   'GET /api/posts': {
     query: {
-      ...PAGE, source: { ...id, description: 'Its posts alone' }, q: { ...text, description: 'Words to search for' },
+      ...PAGE, source: { ...id, description: 'Its posts alone' }, q: { ...text, description: SEARCH_SYNTAX },
       view: { ...choice(['unread', 'list', 'starred', 'public']), description: 'One of your lists, or what is public' },
       folder: { ...text, description: 'Of a list: one of your folders' },
     },

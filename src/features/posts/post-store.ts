@@ -206,6 +206,9 @@ export const posts = store((hub) => {
     },
 
     contentOf: (id: number): string => reading.content.get(id)?.contentHtml ?? '',
+    /** The first characters of its content, which may end within a tag. */
+    beginningOf: (id: number, characters: number): string =>
+      reading.beginning.get(characters, id)?.contentHtml ?? '',
 
     /** Posts of a source, newest first; only those whose copies of its visibility and owner are not true any more. */
     outdated: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
@@ -244,6 +247,8 @@ function prepareReading(db: Db) {
     id: db.prepare<[number], { id: number }>('whether post is there', 'SELECT id FROM posts WHERE id = ?'),
     content: db.prepare<[number], { contentHtml: string }>('content of post',
       'SELECT content_html AS contentHtml FROM posts WHERE id = ?'),
+    beginning: db.prepare<[number, number], { contentHtml: string }>('beginning of post',
+      'SELECT substr(content_html, 1, ?) AS contentHtml FROM posts WHERE id = ?'),
     access: db.prepare<[number], PostAccess>('access to post',
       `SELECT ${ACCESS} FROM posts p ${joinSource('p.source_id')} WHERE p.id = ?`),
     public: db.prepare<[number, number, number], Post>('public posts',
