@@ -125,10 +125,12 @@ test('members see what they have read in lists, and can leave it out', async (t)
   const unread = (await itemsAt<Post>(bob, '/api/posts?view=unread')).map(({ id }) => id);
   assert.deepEqual(unread, posts.slice(2).toReversed());
   assert.equal('read' in ((await itemsAt<Post>(hub.anybody, '/api/posts'))[0] ?? {}), false);
-  assert.equal((await bob.page('/')).text.match(/class="tag">read/g)?.length, 2);
-  assert.equal((await bob.page('/?unread=1')).text.match(/<article>/g)?.length, 3);
-  const ledToSignIn = await hub.anybody.page('/?unread=1');
-  assert.equal(ledToSignIn.headers.get('location'), `/sign-in?next=${encodeURIComponent('/?unread=1')}`);
+  assert.equal((await bob.page('/all')).text.match(/class="row"/g)?.length, 3);
+  assert.equal((await bob.page('/all')).text.match(/class="row read"/g)?.length, 2);
+  assert.equal((await bob.page('/')).text.match(/class="row"/g)?.length, 3);
+  assert.doesNotMatch((await bob.page('/')).text, /class="row read"/);
+  const ledToSignIn = await hub.anybody.page('/all');
+  assert.equal(ledToSignIn.headers.get('location'), `/sign-in?next=${encodeURIComponent('/all')}`);
 });
 
 test('clearing forgets everything of its owner and nothing of others', async (t) => {

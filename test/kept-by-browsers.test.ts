@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hubRoutes } from '../src/app/routes.ts';
+import { sendJson } from './support/accounts.ts';
 import { cookieOf } from './support/client.ts';
 import { hubWithOwnPosts } from './support/own-posts.ts';
 import { writePost } from './support/uploads.ts';
@@ -14,6 +15,7 @@ const NEVER_KEPT = [
 test('everything that a member reads is kept by that browser alone and told unmodified, but for what is never kept', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   await writePost(hub, { client: ada, sourceId }, []);
+  await sendJson(ada, 'PUT', `/api/sources/${sourceId}/follow`, { folder: '1' });
   const gets = hubRoutes(hub.handle).filter(({ method, path }) => method === 'GET' && !/^\/(?:attachments|icons)\//.test(path));
 
   const notThere: string[] = [];

@@ -344,7 +344,7 @@ test('the search stays with the reader from page to page', async (t) => {
   const older = /rel="next" href="([^"]+)"/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? '';
   assert.equal(new URL(older, 'http://hub').searchParams.get('q'), 'A & B');
   const second = (await hub.anybody.page(older)).text;
-  assert.equal(second.match(/<article>/g)?.length, 5);
+  assert.equal(second.match(/<article /g)?.length, 5);
   assert.match(second, /value="A &amp; B"/);
 });
 

@@ -200,7 +200,7 @@ test('nothing that a signed-in person sees is ever given to anybody else', async
     const { text: shown } = await hub.anybody.get(path);
     assert.doesNotMatch(shown, /Barn owls|Sign out/, path);
   }
-  assert.match((await ada.get('/')).text, /Barn owls/);
+  assert.match((await ada.get('/all')).text, /Barn owls/);
 });
 
 test('nor does a signed-in person get the page that was kept for anybody', async (t) => {

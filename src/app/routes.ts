@@ -16,6 +16,8 @@ const posts = handlersOf(() => import('../features/posts/post-routes.ts'));
 const postPages = handlersOf(() => import('../features/posts/post-pages.ts'));
 const lists = handlersOf(() => import('../features/reading/list-routes.ts'));
 const listPages = handlersOf(() => import('../features/reading/list-pages.ts'));
+const marking = handlersOf(() => import('../features/reading/mark-pages.ts'));
+const readPosts = handlersOf(() => import('../features/reading/post-pages.ts'));
 const reading = handlersOf(() => import('../features/reading/reading-routes.ts'));
 const publicPages = handlersOf(() => import('../features/posts/public-pages.ts'));
 const readingNow = handlersOf(() => import('../features/reading/reading-now.ts'));
@@ -149,7 +151,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     reading.follow,
   ),
   at('DELETE /api/sources/:id/follow', 'member', 'Take a source out of your reading list', reading.unfollow),
-  at('POST /sources/:id/follow', 'member', 'Form: put a source into the reading list', listPages.submitFollow),
+  at('POST /sources/:id/follow', 'member', 'Form: put a source into the reading list', marking.submitFollow),
   at(
     'POST /sources/:id/unfollow', 'member', 'Form: take a source out of the reading list',
     thenSee(reading.unfollow, '/sources/:id'),
@@ -162,12 +164,12 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/reading/undo', 'member', 'Undo that within a minute: {undo}', reading.undoJson),
   at('GET /reading/now', 'member', 'For the script: state of posts, and counts', readingNow.showNow),
   at('GET /reading/fresh', 'member', 'For the script: how many posts have arrived', readingNow.showFresh),
-  at('POST /reading/mark-read', 'member', 'Form: mark posts as read', listPages.submitMarkRead),
-  at('POST /reading/undo', 'member', 'Form: undo marking posts as read', listPages.submitUndo),
+  at('POST /reading/mark-read', 'member', 'Form: mark posts as read', marking.submitMarkRead),
+  at('POST /reading/undo', 'member', 'Form: undo marking posts as read', marking.submitUndo),
   at('PUT /api/posts/:id/star', 'member', 'Star a post, which keeps it', reading.star),
   at('DELETE /api/posts/:id/star', 'member', 'Take the star off a post', reading.unstar),
-  at('POST /posts/:id/star', 'member', 'Form: star a post, or take the star off', listPages.submitStar),
-  at('POST /posts/:id/read', 'member', 'Form: mark a post as read or unread', listPages.submitRead),
+  at('POST /posts/:id/star', 'member', 'Form: star a post, or take the star off', marking.submitStar),
+  at('POST /posts/:id/read', 'member', 'Form: mark a post as read or unread', marking.submitRead),
 
   at(
     'GET /api/posts', 'public', 'Posts, newest first; q searches their words, view names a reading list',
@@ -177,12 +179,16 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', posts.createPost),
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', posts.changePost),
   at('DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back', posts.deletePost),
-  at('GET /', 'public', 'Page: the timeline, and searching it', listPages.showPosts, { cached: true }),
+  at('GET /', 'public', 'Page: what is unread, or for visitors the public posts', listPages.showHome, { cached: true }),
   at('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens', manifest.showManifest, {
     cached: true,
   }),
-  at('GET /public', 'public', 'Page: what everybody may read', publicPages.showPublic, { cached: true }),
-  at('GET /posts/:id', 'public', 'Page: one post', listPages.showPost, { cached: true }),
+  at('GET /public', 'public', 'Page: the public posts, and searching them', publicPages.showPublic, { cached: true }),
+  ...['all', 'starred', 'folders/:name'].map((list) =>
+    at(`GET /${list}`, 'member', 'Page: posts of a reading list', listPages.showList)),
+  ...['unread', 'all', 'starred', 'folders/:name', 'sources/:source'].map((list) =>
+    at(`GET /${list}/posts/:id`, 'member', 'Page: one post within a reading list', readPosts.showPostInList)),
+  at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: true }),
   at('GET /sources/:id/write', 'member', 'Page: write a post', writing.showWritePost),
   at(
     'POST /sources/:id/posts', 'member', 'Form: write a post, with files', writing.submitPost,

@@ -72,18 +72,18 @@ test('a person follows a source, is notified, reads, finds it in the history and
   await follow(browser, 'form.follow button');
   assert.equal(await browser.text('form.follow button'), 'Stop notifying me');
   for (const title of ['Barn owls', 'Tawny owls']) await addPost(ada, sourceId, title);
-  await browser.goto(`${hub.address}/?unread=1`);
+  await browser.goto(`${hub.address}/`);
   assert.match(await browser.text('nav.rail a[href="/notifications"] .count'), /^1/);
   await follow(browser, 'nav.rail a[href="/notifications"]');
   await follow(browser, 'main .title');
   assert.equal(await path(browser), `/sources/${sourceId}`);
 
-  await follow(browser, '.posts li:last-child a');
+  await follow(browser, '.rows li:last-child h3 a');
   assert.equal(await browser.text('h1'), 'Barn owls');
-  await browser.goto(`${hub.address}/?unread=1`);
+  await browser.goto(`${hub.address}/`);
   assert.doesNotMatch(await browser.text('main'), /Barn owls/);
-  await follow(browser, 'main .meta a[href="/"]');
-  assert.match(await browser.text('.posts .read'), /Barn owls/);
+  await follow(browser, 'nav.rail a[href="/all"]');
+  assert.match(await browser.text('.row.read'), /Barn owls/);
   await follow(browser, 'a[href="/history"]');
   assert.match(await browser.text('.rows'), /Barn owls/);
   await follow(browser, 'form[action$="/forget"] button');
@@ -182,7 +182,7 @@ test('an administrator invites, retries a job and looks through the audit, witho
 });
 
 const PAGES = [
-  '/settings', '/settings/delete', '/notifications', '/history', '/?unread=1', '/sources/1', '/sources/1/transfer',
+  '/settings', '/settings/delete', '/notifications', '/history', '/', '/sources/1', '/sources/1/transfer',
   '/goodbye', '/admin', '/admin/jobs?state=all', '/admin/errors', '/admin/alerts', '/admin/webhooks', '/admin/audit?actor=ada',
   '/admin/accounts', '/admin/accounts/1', '/admin/invitations', '/sign-in', '/new-password/gone',
 ];

@@ -23,9 +23,9 @@ export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name
 <div class="rail-in">
 <a class="brand" href="/">${MARK}<span class="name" dir="auto">${name}</span></a>
 <div>
-  ${item('/?unread=1', 'inbox', 'Unread', section === 'unread', countOf(unread, 'unread', 'unread'))}
+  ${item('/', 'inbox', 'Unread', section === 'unread', countOf(unread, 'unread', 'unread'))}
   ${starred > 0 && item('/starred', 'star', 'Starred', section === 'starred', countOf(starred, 'posts', 'starred'))}
-  ${item('/', 'list', 'All posts', section === 'all')}
+  ${item('/all', 'list', 'All posts', section === 'all')}
 </div>
 ${folders.length > 0 && following(hub, folders, section)}
 <div class="foot">

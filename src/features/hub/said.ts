@@ -18,7 +18,11 @@ const SAID = {
   'password-changed': 'Your password was changed. You are signed out everywhere else.',
   'post-deleted': 'The post was deleted.',
   'post-published': 'Your post is published.',
+  'post-read': 'Marked as read.',
   'post-saved': 'Your post was saved.',
+  'post-starred': 'Starred.',
+  'post-unread': 'Marked as unread.',
+  'post-unstarred': 'The star is off.',
   'posts-marked': (count) => `${count} ${count === 1 ? 'post' : 'posts'} marked as read.`,
   'preferences-saved': 'Your preferences were saved.',
   'sessions-ended': 'That session has ended.',
@@ -31,6 +35,7 @@ const SAID = {
   'source-syncing': 'The hub is looking for new posts now.',
   'source-transferred': 'The source has a new owner.',
   'token-revoked': 'The token was revoked. Programs that use it are refused from now on.',
+  'too-late': 'It is too late to undo that: it can be undone for a minute.',
   'undone': 'Undone: everything is as it was before.',
 } satisfies Record<string, string | Counted>;
 

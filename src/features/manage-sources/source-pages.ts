@@ -8,7 +8,7 @@ import { sourceIcons } from '../attachments/icon-store.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { sourcePostList } from '../reading/list-pages.ts';
+import { sourcePosts } from '../reading/list-pages.ts';
 import { manageableSource, mayManage, maySee, visibleSource, type Source } from '../sources/source-store.ts';
 import { webhookUrl } from '../webhooks/manage-webhooks.ts';
 import { newWebhookPage, webhookPanel } from '../webhooks/webhook-pages.ts';
@@ -71,11 +71,13 @@ export function showSource(hub: Hub, req: HubRequest): Reply {
 
 function detail(hub: Hub, source: Source, req: HubRequest, problem?: HttpError): Page {
   const mayChange = mayManage(source, req.viewer);
+  const isFetching = mayChange && isSyncing(hub, source.id);
+  const empty = isFetching ? 'The first posts are being fetched.' : 'There are no posts here yet.';
   return sourcePage({
     source, mayChange, problem, icon: sourceIcon(hub, source), iconIs: iconState(hub, source),
-    ...sourcePostList(hub, req, source.id),
+    ...sourcePosts(hub, req, source.id, empty),
     isFollowed: req.viewer && follows(hub).isFollowed(req.viewer.id, source.id),
-    isSyncing: mayChange && isSyncing(hub, source.id),
+    isSyncing: isFetching,
     webhook: mayChange ? webhookOf(hub, source) : null,
   });
 }

@@ -123,8 +123,9 @@ type SourceDetail = {
   source: Source;
   icon: Html;
   iconIs: 'there' | 'cleared' | 'none';
-  posts: Html | null;
-  next: string | null;
+  posts: Html;
+  /** For a member, who reads them here. */
+  bar?: Html;
   mayChange: boolean;
   /** Whether the viewer hears of new posts; null for anybody. */
   isFollowed: boolean | null;
@@ -135,26 +136,26 @@ type SourceDetail = {
 
 /** One source: what it is, how its synchronisation goes for those who may change it, and its posts. */
 export function sourcePage(detail: SourceDetail): Page {
-  const { source, icon, posts, next, mayChange, isFollowed, isSyncing } = detail;
-  const empty = isSyncing ? 'The first posts are being fetched.' : 'There are no posts here yet.';
-  const main = html`
+  const { source, icon, posts, bar, mayChange, isFollowed, isSyncing } = detail;
+  const about = html`
 <header class="page-head">
-  <h1>${icon} ${source.title}</h1>
+  ${!bar && html`<h1>${icon} <span dir="auto">${source.title}</span></h1>`}
   <p class="meta">${stateTag(source)} ${source.siteUrl && externalLink(source.siteUrl)}
     <a href="/sources/${source.id}.atom">Atom</a> <a href="/sources/${source.id}.json">JSON Feed</a></p>
-  ${source.description && html`<p class="lead">${source.description}</p>`}
+  ${source.description && html`<p class="lead" dir="auto">${source.description}</p>`}
 </header>
 ${isFollowed !== null && followForm(source, isFollowed)}
-${mayChange && ownerPanel(detail)}
-${posts ?? html`<p class="empty">${empty}</p>`}
-${next && html`
-<p class="more"><a class="button" rel="next" href="/sources/${source.id}?cursor=${next}">Older posts</a></p>`}`;
+${mayChange && ownerPanel(detail)}`;
   const alternates = [
     { type: 'application/atom+xml', href: `/sources/${source.id}.atom`, title: source.title },
     { type: 'application/feed+json', href: `/sources/${source.id}.json`, title: source.title },
   ];
-  const refresh = isSyncing ? { refreshSeconds: 3 } : {};
-  return { title: source.title, main, section: `source:${source.id}`, alternates, ...refresh };
+  return {
+    title: source.title, alternates, section: `source:${source.id}`,
+    ...(bar ? { bar, main: html`<div class="work">${about}</div>${posts}`, shape: 'list' as const }
+      : { main: html`${about}${posts}` }),
+    ...(isSyncing ? { refreshSeconds: 3 } : {}),
+  };
 }
 
 function followForm({ id }: Source, isFollowed: boolean): Html {

@@ -27,10 +27,14 @@ export function markPostUnread(hub: Hub, { params, viewer }: MemberRequest): Rep
   return noContent();
 }
 
-/** Notes that its reader has opened a post, which is read then. A disk that cannot be written keeps nobody from it. */
+/**
+ * Notes that its reader has opened a post, which is read then, unless they mark posts themselves. A disk that cannot be
+ * written keeps nobody from it.
+ */
 export function noteOpened(hub: Hub, viewer: Viewer, postId: number): void {
   try {
-    noteRead(hub, viewer, postId);
+    if (viewer.preferences.marksOpened) setRead(hub, viewer, postId, true);
+    readingHistory(hub).note(viewer.id, postId);
   } catch (error) {
     if (!isStorageTrouble(error)) throw error;
     hub.log.warn('reading not recorded', errorFields(error));
@@ -82,7 +86,7 @@ function historyPage(
   const main = html`
 <header class="page-head">
   <h1>Reading history</h1>
-  <p class="meta"><span>Only you see this.</span> <a href="/?unread=1">Unread posts</a></p>
+  <p class="meta"><span>Only you see this.</span> <a href="/">Unread posts</a></p>
 </header>
 ${items.length > 0 ? html`<ul class="rows">${items.map(item)}</ul>` : html`<p class="empty">${nothing}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}

@@ -49,6 +49,8 @@ export const readMarks = store(({ db, clock }) => {
       LEFT ${joinFollow('a.id', 'p.source_id')}
       LEFT JOIN read_marks m ON m.account_id = a.id AND m.source_id = p.source_id AND m.post_id = p.id
       LEFT JOIN stars t ON t.account_id = a.id AND t.post_id = p.id`);
+  const selectLast = db.prepare<[number], { at: number | null }>('last mark of account',
+    'SELECT MAX(marked_at) AS at FROM read_marks WHERE account_id = ?');
   const upsert = db.prepare<[NewMark]>('mark post', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT @accountId, @sourceId, p.id, @isRead, @now ${FROM_POSTS} WHERE p.id = @postId
@@ -95,6 +97,8 @@ export const readMarks = store(({ db, clock }) => {
     /** Of those that are there. */
     statesOf: (accountId: number, postIds: number[]): PostState[] =>
       selectStates.all(accountId, JSON.stringify(postIds)),
+    /** When the account set its last mark; 0 where it has none. */
+    lastMarkedAt: (accountId: number): number => selectLast.get(accountId)?.at ?? 0,
     put: (mark: NewMark): void => void upsert.run(mark),
     remove: (accountId: number, sourceId: number, postId: number): void =>
       void remove.run(accountId, sourceId, postId),

@@ -8,9 +8,12 @@ import type { Viewer } from './router.ts';
  */
 export type Times = { now: number | null; zone: string | undefined };
 
+/** On pages that are kept for everybody. */
+export const EVERYBODY: Times = { now: null, zone: undefined };
+
 /** How times are told to this viewer, now. */
 export function timesOf({ clock }: { clock: Clock }, viewer: Viewer | null): Times {
-  return viewer ? { now: clock(), zone: viewer.preferences.timeZone ?? undefined } : { now: null, zone: undefined };
+  return viewer ? { now: clock(), zone: viewer.preferences.timeZone ?? undefined } : EVERYBODY;
 }
 
 /**

@@ -1,0 +1,75 @@
+import type { HubRequest } from '../../platform/http/router.ts';
+import { parseId, pathId } from '../../platform/http/input.ts';
+import type { View } from './reading-list.ts';
+
+/** A list as an address names it; `cursor` and `newest` of a page that is not its first. */
+export type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
+
+/** Which list the path and query of a request name. */
+export function readListAddress({ path, params, query }: Pick<HubRequest, 'path' | 'params' | 'query'>): ListAddress {
+  const since = parseId(query.get('since') ?? '');
+  const q = query.get('q')?.trim().slice(0, 200);
+  const about = { ...(since !== undefined && { since }), ...(q !== undefined && { q }) };
+  return {
+    view: { ...placeOf(path, params, query.get('show')), ...about },
+    cursor: query.get('cursor') || null,
+    newest: parseId(query.get('newest') ?? ''),
+  };
+}
+
+function placeOf(path: string, params: Record<string, string>, show: string | null): View {
+  const [, first] = path.split('/', 2);
+  if (first === 'all') return { kind: 'all' };
+  if (first === 'starred') return { kind: 'starred' };
+  if (first === 'folders') return { kind: show === 'all' ? 'all' : 'unread', folder: params['name'] ?? '' };
+  if (first === 'sources') {
+    return { kind: show === 'unread' ? 'unread' : 'all', sourceId: pathId(params, params['source'] ? 'source' : 'id') };
+  }
+  return { kind: 'unread' };
+}
+
+/** A page of a list as it was when it was opened. */
+type Opened = { since?: number; cursor?: string | null; newest?: number };
+
+/** The list's own address. */
+export function listPath(view: View, page: Opened = {}): string {
+  return withQuery(pathOf(view) || '/', { ...queryOf(view), ...page });
+}
+
+/** A post's address within a list. */
+export function postPath(view: View, postId: number, { since, cursor }: Opened): string {
+  return withQuery(`${pathOf(view) || '/unread'}/posts/${postId}`, { ...queryOf(view), since, cursor });
+}
+
+/** The list that is searched. */
+export function withoutSearch({ q, ...view }: View): View {
+  return view;
+}
+
+/** What a rail calls the list, and the script its count. */
+export function sectionOf({ kind, folder, sourceId }: View): string {
+  if (folder !== undefined) return `folder:${folder}`;
+  return sourceId === undefined ? kind : `source:${sourceId}`;
+}
+
+function pathOf({ kind, folder, sourceId }: View): string {
+  if (folder !== undefined) return `/folders/${encodeURIComponent(folder)}`;
+  if (sourceId !== undefined) return `/sources/${sourceId}`;
+  return kind === 'unread' ? '' : `/${kind}`;
+}
+
+/** Of a folder the unread posts are shown unless said, of a source all. */
+function queryOf({ kind, folder, sourceId, q }: View): Record<string, string | undefined> {
+  const usual = sourceId === undefined ? 'unread' : 'all';
+  const show = (folder !== undefined || sourceId !== undefined) && kind !== usual ? kind : undefined;
+  return { show, q };
+}
+
+function withQuery(path: string, values: Record<string, string | number | null | undefined>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value || value === '') query.set(name, String(value));
+  }
+  const text = query.toString();
+  return text ? `${path}?${text}` : path;
+}

@@ -1,0 +1,65 @@
+import { readForm } from '../../platform/http/body.ts';
+import { parseId, pathId } from '../../platform/http/input.ts';
+import { HttpError, json, noContent, seeOther, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import type { Hub } from '../hub/hub.ts';
+import { saying, type SaidCode } from '../hub/said.ts';
+import { followSource } from './follow-source.ts';
+import { markRead, undoMark } from './mark-read.ts';
+import { setRead, setStar } from './reading-list.ts';
+import { readFollow, readMarking } from './reading-routes.ts';
+
+export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { folder, notify } = await readForm(req);
+  const change = { folder: folder === '' ? null : folder, notify: notify === undefined ? undefined : notify === '1' };
+  followSource(hub, req.viewer, pathId(req.params), readFollow(change));
+  return seeOther(`/sources/${pathId(req.params)}`);
+}
+
+export async function submitRead(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { read, from } = await readForm(req);
+  setRead(hub, req.viewer, pathId(req.params), read !== '0');
+  return done(req, from, read === '0' ? 'post-unread' : 'post-read');
+}
+
+export async function submitStar(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { star, from } = await readForm(req);
+  setStar(hub, req.viewer, pathId(req.params), star !== '0');
+  return done(req, from, star === '0' ? 'post-unstarred' : 'post-starred');
+}
+
+/** A button may name posts, in place of the list that its form is about. */
+export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { from, posts: ids, all, folder, source, ...limits } = await readForm(req);
+  const what = ids ? { posts: ids.split(/[ ,]+/).flatMap((id) => parseId(id) ?? []) }
+    : { ...(all && { all: true }), ...(folder && { folder }), ...(source && { source }) };
+  const given = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== ''));
+  const { marked, undo } = markRead(hub, req.viewer, ...readMarking(hub, req.viewer, { ...given, ...what }));
+  if (isForScript(req)) return json({ marked, undo });
+  return seeOther(saying(localPath(from), 'posts-marked', { count: marked, undo }));
+}
+
+export async function submitUndo(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { undo = '', from } = await readForm(req);
+  try {
+    undoMark(hub, req.viewer, parseId(undo) ?? 0);
+  } catch (error) {
+    if (!(error instanceof HttpError && error.status === 410) || isForScript(req)) throw error;
+    return done(req, from, 'too-late');
+  }
+  return done(req, from, 'undone');
+}
+
+function done(req: MemberRequest, from: string | undefined, said: SaidCode): Reply {
+  return isForScript(req) ? noContent() : seeOther(saying(localPath(from), said));
+}
+
+function isForScript({ headers }: MemberRequest): boolean {
+  return /\bapplication\/json\b/.test(headers.accept ?? '');
+}
+
+/** The page that a form was on, which it names by its path here; the reading list for anything else. */
+function localPath(from: string | undefined): string {
+  const isLocal = from !== undefined && /^\/(?![/\\])[^\\\u0000-\u0020\u007f]*$/.test(from);
+  return isLocal ? from : '/';
+}
