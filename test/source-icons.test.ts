@@ -135,7 +135,7 @@ const TAKEN: [what: string, content: Buffer, mediaType: string][] = [
   ['JPEG', jpeg({ width: 32, height: 32 }), 'image/jpeg'],
   ['GIF', gif({ width: 16, height: 16 }), 'image/gif'],
   ['WebP', webp({ width: 32, height: 32 }), 'image/webp'],
-  ['ICO', ico([{ width: 16, height: 16 }, { width: 256, height: 256 }], ICON), 'image/x-icon'],
+  ['ICO', ico([{ width: 16, height: 16 }, { width: 32, height: 32 }], ICON), 'image/x-icon'],
 ];
 
 for (const [what, content, mediaType] of TAKEN) {
@@ -157,6 +157,7 @@ const REFUSED: [what: string, content: Buffer][] = [
   ['an image with more pixels than an icon needs', png({ width: 1025, height: 1025 })],
   ['an ICO whose picture is larger than its list says', ico([{ width: 16, height: 16 }, { width: 8, height: 8 }], png({ width: 9, height: 5000 }))],
   ['an ICO whose picture lies outside it', ico([{ width: 16, height: 16 }]).subarray(0, 50)],
+  ['an ICO whose bitmap is shorter than it says', ico([{ width: 16, height: 16 }, { width: 32, height: 32 }], ico([{ width: 32, height: 32 }]).subarray(22, 2_000))],
   ['an ICO without a picture', Buffer.from('000001000000', 'hex')],
   ['a file of 10 MB', Buffer.concat([ICON, Buffer.alloc(10_000_000)])],
   ['nothing', Buffer.alloc(0)],

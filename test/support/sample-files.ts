@@ -171,7 +171,7 @@ function fullBox(type: string, content: Buffer, version = 0): Buffer {
   return box(type, Buffer.concat([Buffer.from([version, 0, 0, 0]), content]));
 }
 
-/** An ICO with a picture for each size: a bitmap of no pixels, or what is given as the last one. */
+/** An ICO with a picture for each size: a grey bitmap, or what is given as the last one. */
 export function ico(sizes: Size[], last?: Buffer): Buffer {
   const pictures = sizes.map((size, index) => index === sizes.length - 1 && last ? last : icoBitmap(size));
   let offset = 6 + 16 * sizes.length;
@@ -187,8 +187,9 @@ export function ico(sizes: Size[], last?: Buffer): Buffer {
 }
 
 function icoBitmap({ width, height }: Size): Buffer {
-  const rest = Buffer.from('01002000' + '00'.repeat(24), 'hex');
-  return Buffer.concat([uint32le(40), uint32le(width), uint32le(2 * height), rest]);
+  const rest = Buffer.from('01002000' + '00'.repeat(24), 'hex'); // one plane of 32 bits, not compressed
+  const mask = Buffer.alloc(Math.ceil(width / 32) * 4 * height);
+  return Buffer.concat([uint32le(40), uint32le(width), uint32le(2 * height), rest, Buffer.alloc(4 * width * height, 0x80), mask]);
 }
 
 /** A PDF of one empty page; `inside` is the content of a stream. */

@@ -47,14 +47,18 @@ function readIco(content: Buffer): ImageSize & { mediaType: string } {
   return { mediaType: 'image/x-icon', ...largest };
 }
 
-/** What a picture in an ICO says of itself; its entry in the list may say something else. */
+/** What a picture in an ICO, a PNG or a bitmap, says of itself; its entry in the list may say something else. */
 function sizeOfPicture(picture: Buffer): ImageSize {
-  if (picture.length < BITMAP_HEAD) throw damagedIco();
   if (picture.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE)) {
-    return { width: picture.readUInt32BE(16), height: picture.readUInt32BE(20) };
+    const { width = 0, height = 0 } = recogniseContent(picture);
+    return { width, height };
   }
-  if (picture.readUInt32LE(0) !== BITMAP_HEAD) throw damagedIco();
-  return { width: picture.readInt32LE(4), height: picture.readInt32LE(8) / 2 }; // twice: its mask is below it
+  if (picture.length < BITMAP_HEAD || picture.readUInt32LE(0) !== BITMAP_HEAD) throw damagedIco();
+  const width = picture.readInt32LE(4);
+  const height = picture.readInt32LE(8) / 2; // twice: its mask is below it
+  const rowBytes = Math.ceil(width * picture.readUInt16LE(14) / 32) * 4;
+  if (BITMAP_HEAD + rowBytes * height > picture.length) throw damagedIco();
+  return { width, height };
 }
 
 function requireIconSize({ width, height }: ImageSize): void {
