@@ -1,0 +1,126 @@
+// Protects reading by keyboard on the hub's own pages, as a person does it: open, read, star, go on, come back.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { addNotes, addPost } from '../support/accounts.ts';
+import { openBrowser } from '../support/browser.ts';
+import { startHub } from '../support/hub.ts';
+import { path, signIn } from '../support/page-visits.ts';
+import { requireTool } from '../support/tools.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const ESCAPE = '\ue00c';
+const POSTS = 30;
+
+/** The browser of `bob`, who follows a source with 30 unread posts, on his list. */
+async function openList(t: TestContext) {
+  const hub = await startHub(t);
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const sourceId = await addNotes(ada);
+  await bob.send('PUT', `/api/sources/${sourceId}/follow`, {
+    body: '{"folder":"Harbour"}', headers: { 'content-type': 'application/json' },
+  });
+  for (let n = 1; n <= POSTS; n++) {
+    hub.passTime(1_000);
+    await addPost(ada, sourceId, `Post ${n}`, 'A paragraph of this post.\n\n'.repeat(40));
+  }
+  const browser = await openBrowser(t);
+  await signIn(browser, hub.address, 'bob', hub.password, '/');
+  const press = async (...keys: string[]): Promise<void> => {
+    for (const key of keys) {
+      const isSomewhere = await browser.run<boolean>('return document.activeElement !== document.body');
+      await browser.type(isSomewhere ? ':focus' : 'body', key);
+    }
+  };
+  const arrive = (at: RegExp): Promise<void> => waitUntil(String(at), async () =>
+    at.test(await path(browser)) && browser.run<boolean>('return document.readyState === "complete"'));
+  const reading = async () => (await bob.get('/api/reading')).json<{ unread: number; starred: number }>();
+  const count = (name: string) => browser.run<string | null>(`
+    const found = [...document.querySelectorAll('[data-count="${name}"]')].map((element) => element.hidden ? null : element.firstChild.data);
+    if (new Set(found).size > 1) throw new Error(found.join());
+    return found[0] ?? null;`);
+  return { hub, ada, bob, sourceId, browser, press, arrive, reading, count };
+}
+
+test('thirty posts are read by keys alone', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { browser, press, arrive, reading } = await openList(t);
+
+  await press('j', 'o');
+  for (let n = POSTS; n > 0; n--) {
+    await arrive(new RegExp(`^/unread/posts/${n}\\b`));
+    assert.equal(await browser.text('h1'), `Post ${n}`);
+    if (n % 10 === 0) await press('s');
+    await browser.run('scrollTo(0, document.documentElement.scrollHeight)');
+    if (n > 1) await press(' ');
+  }
+  await waitUntil('all are read and three starred', async () => {
+    const { unread, starred } = await reading();
+    return unread === 0 && starred === 3;
+  });
+  await press(ESCAPE);
+  await arrive(/^\/(?:\?|$)/);
+  await press('g', 's');
+  await arrive(/^\/starred$/);
+  assert.equal(await browser.run(`return document.querySelectorAll('.row').length`), 3);
+  assert.deepEqual(await browser.complaints(), []);
+});
+
+test('a list is marked and starred without leaving it, its counts follow, and back finds its place', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { browser, press, arrive, reading, count } = await openList(t);
+  const rowOf = () => browser.run<string | null>(`return document.activeElement.closest('.row')?.querySelector('h3').textContent ?? null`);
+  const classOf = (title: string) => browser.run<string>(`
+    return [...document.querySelectorAll('.row')].find((row) => row.querySelector('h3').textContent === '${title}').className;`);
+
+  await press('j', 'j', 'm', 's');
+  assert.equal(await rowOf(), 'Post 29');
+  assert.equal(await classOf('Post 29'), 'row read starred');
+  await waitUntil('both are stored', async () => (await reading()).unread === 29 && (await reading()).starred === 1);
+  await waitUntil('the counts follow', async () => await count('unread') === '29');
+  await press('m');
+  await waitUntil('it is unread again', async () => (await reading()).unread === 30);
+
+  for (let n = 0; n < 15; n++) await press('j');
+  assert.equal(await rowOf(), 'Post 14');
+  const place = await browser.run<number>('return scrollY');
+  assert.ok(place > 0);
+  await press('o');
+  await arrive(/^\/unread\/posts\/14\b/);
+  await browser.run('history.back()');
+  await arrive(/^\/(?:\?|$)/);
+  await waitUntil('it is shown as read', async () => (await classOf('Post 14')).includes('read'));
+  assert.equal(await browser.run('return scrollY'), place);
+  assert.equal(await rowOf(), 'Post 14');
+  await press('o');
+  await arrive(/^\/unread\/posts\/14\b/);
+  await press(ESCAPE);
+  await arrive(/^\/(?:\?|$)/);
+  assert.equal(await rowOf(), 'Post 14', 'also by the link to the list');
+});
+
+test('posts that arrive are told of, and the list that is shown then has them', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, ada, sourceId, browser } = await openList(t);
+  await browser.runFirst('const wait = setTimeout; window.setTimeout = (act, ms) => wait(act, ms / 500);');
+  await browser.goto(`${hub.address}/`);
+
+  const top = () => browser.run<number>(`return document.querySelector('.row').getBoundingClientRect().top`);
+  const before = await top();
+  for (let n = 31; n <= 33; n++) await addPost(ada, sourceId, `Post ${n}`);
+  await waitUntil('they are told of', async () => /^3 new posts\./.test(await browser.run(`
+    const line = document.querySelector('.fresh');
+    return line.hidden ? '' : line.innerText;`)));
+  assert.equal(await top(), before, 'nothing has moved');
+  await browser.click('.fresh');
+  await waitUntil('the list has them', () => browser.run<boolean>(`
+    return [...document.querySelectorAll('.row h3')].some((title) => title.textContent === 'Post 33');`));
+});
+
+test('a person\'s time zone is told by the browser once, and nothing else of the kind is asked', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { bob, browser } = await openList(t);
+  const zone = await browser.run<string>('return Intl.DateTimeFormat().resolvedOptions().timeZone');
+
+  await waitUntil('it is stored', async () => (await bob.page('/settings')).text.includes(`value="${zone}"`));
+  assert.doesNotMatch((await bob.page('/')).text, /data-zone/);
+});
