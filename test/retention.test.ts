@@ -192,7 +192,7 @@ test('a preview counts and changes nothing', async (t) => {
   const preview = previewRetention(hub.handle);
 
   assert.deepEqual(preview.map(({ kind, rows: count }) => [kind, count]), [
-    ['notifications', 2], ['readingHistory', 1], ['auditRecords', 0], ['errorEvents', 2],
+    ['notifications', 2], ['readingHistory', 1], ['posts', 0], ['auditRecords', 0], ['errorEvents', 2],
   ]);
   assert.equal(preview.find(({ kind }) => kind === 'auditRecords')?.before, null, 'kept for ever');
   assert.deepEqual(rows(hub), before);

@@ -14,6 +14,8 @@ import { planDueSyncs } from '../features/feeds/sync-source.ts';
 import { watchBackups, watchEnds, watchErrors, watchSpace, watchWorker } from '../features/health/watch-troubles.ts';
 import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
 import { drafts } from '../features/posts/draft-store.ts';
+import { raiseMarks } from '../features/reading/raise-marks.ts';
+import { readUndo } from '../features/reading/reading-store.ts';
 import { removeOldRows } from '../features/retention/remove-old-rows.ts';
 import { syncState } from '../features/sources/sync-state-store.ts';
 import { findSilentWebhooks, removeExpiredSecrets, sealSecrets } from '../features/webhooks/manage-webhooks.ts';
@@ -41,6 +43,8 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   throttledTask('remove expired password links', MINUTE, (hub, limit) => passwordLinks(hub).removeExpired(limit)),
   throttledTask('remove old drafts', HOUR, (hub, limit) => drafts(hub).removeOld(limit)),
   throttledTask('remove expired invitations', MINUTE, (hub, limit) => invitations(hub).removeExpired(limit)),
+  throttledTask('forget what is too late to undo', MINUTE, (hub, limit) => readUndo(hub).removeOld(limit)),
+  { name: 'raise marks of follows', everyMs: 6 * HOUR, run: raiseMarks },
   { name: 'remove old rows', everyMs: 5 * SECOND, run: removeOldRows },
 
   { name: 'scan unscanned uploads', everyMs: HOUR, run: scanUnscanned },

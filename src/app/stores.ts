@@ -20,6 +20,7 @@ import '../features/posts/post-store.ts';
 import '../features/posts/draft-store.ts';
 import '../features/posts/search-index-store.ts';
 import '../features/reading/list-store.ts';
+import '../features/reading/old-posts-store.ts';
 import '../features/reading/reading-history-store.ts';
 import '../features/reading/reading-store.ts';
 import '../features/retention/retention-store.ts';

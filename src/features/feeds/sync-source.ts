@@ -106,6 +106,7 @@ async function prepareSync(
   const isUntouched = rest.length === prepared.length;
   const { items: _, ...feed } = fetched.feed ?? { items, deleted: [], ttl: source.ttl };
   const problem = 'cut' in feed && feed.cut ? cutOff(items.length) : null;
+  const contained = fetched.feed && problem === null && !fetched.isPartial ? items.map(({ guid }) => guid) : null;
   const wait = Math.max(askedFor, feed.ttl ?? 0);
 
   return (sourceId) => {
@@ -113,6 +114,7 @@ async function prepareSync(
     if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);
     const arrived = storePosts(hub, sourceId, 'feed', rest, stored);
     const changed = arrived + feedPosts(hub).takeBack(sourceId, feed.deleted);
+    if (contained) feedPosts(hub).noteContained(sourceId, contained);
     if ('title' in feed) keepFacts(hub, sourceId, feed);
     // A part must never be taken for the whole that 304 would speak of.
     syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);

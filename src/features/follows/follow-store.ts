@@ -27,6 +27,11 @@ export function joinFollow(accountId: string, sourceId: string): string {
   return `JOIN follows f ON f.account_id = ${accountId} AND f.source_id = ${sourceId}`;
 }
 
+/** For statements about who follows a source. */
+export function followersOf(sourceId: string): string {
+  return `FROM follows f WHERE f.source_id = ${sourceId}`;
+}
+
 /** SQL: whether `f` is in the folder of that name, where one is given. */
 export const IN_FOLDER = `(@folder IS NULL
   OR f.folder_id = (SELECT id FROM folders WHERE account_id = @viewerId AND name = @folder))`;

@@ -109,6 +109,11 @@ export const SETTINGS = {
     name: 'READING_HISTORY_RETENTION_DAYS', parse: integer(0, 9_999), default: '365',
     meaning: 'days after which reading history is removed; 0 keeps it for ever',
   },
+  postRetentionDays: {
+    name: 'POST_RETENTION_DAYS', parse: integer(0, 9_999), default: '0',
+    meaning: 'days after which posts are removed that their feed no longer has, except those that somebody has ' +
+      'starred or not read yet; 0 keeps them for ever',
+  },
   auditRetentionDays: {
     name: 'AUDIT_RETENTION_DAYS', parse: integer(0, 9_999), default: '365',
     meaning: 'days after which audit events are removed; 0 keeps them for ever',

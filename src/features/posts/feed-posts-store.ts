@@ -9,6 +9,9 @@ export type DeletedPost = { guid: string; deletedAt: number | null };
 type Likeness = Pick<PreparedPost, 'url' | 'title' | 'publishedAt'>;
 type Renamed = Likeness & { sourceId: number; guid: string };
 
+/** Posts that leave their feed in one transaction: about 10 ms. */
+const LEAVING_AT_ONCE = 500;
+
 /** What feeds do with posts that they have brought: they give them other ids, and they take them back. */
 export const feedPosts = store(({ db, clock }) => {
   const selectKnown = db.prepare<[number, string, number, string], { known: number }>('known ids of a feed', `
@@ -26,6 +29,13 @@ export const feedPosts = store(({ db, clock }) => {
   const renameTombstone = db.prepare<[string, number, string]>('give tombstone another guid', `
     INSERT INTO post_tombstones (source_id, guid, deleted_at, likeness)
     SELECT source_id, ?, deleted_at, likeness FROM post_tombstones WHERE source_id = ? AND likeness = ? LIMIT 1`);
+  const setLeft = db.prepare<[number, number, string, number]>('note posts that left the feed', `
+    UPDATE posts SET left_at = ? WHERE id IN
+      (SELECT id FROM posts INDEXED BY posts_in_feed
+        WHERE source_id = ? AND left_at IS NULL AND guid NOT IN (SELECT value FROM json_each(?)) LIMIT ?)`);
+  const setReturned = db.prepare<[number, string]>('note posts that are in the feed again', `
+    UPDATE posts SET left_at = NULL
+     WHERE source_id = ? AND left_at IS NOT NULL AND guid IN (SELECT value FROM json_each(?))`);
   const removeUnchanged = db.prepare<[number, string, number]>('take back post',
     'DELETE FROM posts WHERE source_id = ? AND guid = ? AND updated_at <= ?');
 
@@ -52,6 +62,16 @@ export const feedPosts = store(({ db, clock }) => {
     rememberDeleted(sourceId: number, guid: string): void {
       const post = selectLikeness.get(sourceId, guid);
       entomb.run(sourceId, guid, clock(), post ? likenessOf(post) : null);
+    },
+
+    /**
+     * Notes which posts the feed no longer has, now that a whole document of it had these; of very many some are noted
+     * the next time. In the caller's transaction, after they are stored.
+     */
+    noteContained(sourceId: number, guids: string[]): void {
+      const all = JSON.stringify(guids);
+      setReturned.run(sourceId, all);
+      setLeft.run(clock(), sourceId, all, LEAVING_AT_ONCE);
     },
 
     /** Removes posts that have not changed since, in the caller's transaction. Returns how many. */

@@ -3,6 +3,9 @@
 /** For statements about the posts of a source. */
 export const FROM_POSTS = 'FROM posts p';
 
+/** Those of them that their feed no longer has. */
+export const FROM_LEFT_POSTS = 'FROM posts p INDEXED BY posts_left WHERE p.left_at IS NOT NULL';
+
 /** The post that a row names, as `p`. */
 export function joinPost(id: string): string {
   return `JOIN posts p ON p.id = ${id}`;

@@ -24,9 +24,7 @@ export type OfSource = Omit<Followed, 'folder'> & { sourceId: number; readUpTo: 
 export type Step = { from: Position; isBack: boolean; limit: number };
 
 /** How much of a source may be unread: what arrived after its mark, but for marks of posts. */
-type UnreadRow = {
-  sourceId: number; readUpTo: number; lastId: number | null; readAfter: number; unreadBefore: number;
-};
+type UnreadRow = { sourceId: number; readUpTo: number; later: number; readAfter: number; unreadBefore: number };
 
 type Scope = { sourceId: number; readUpTo: number; lastId: number | null };
 type Rows = Asking & Position & { folder: string | null; since: number; limit: number };
@@ -35,6 +33,9 @@ type Arrived = { newest: number; folder: string | null; looks: number };
 type ArrivedAfter = Pick<Followed, 'viewer'> & Omit<Arrived, 'looks'> & { sourceId: number | undefined };
 type Walk = Rows & { looks: number };
 type Found = Rows & { expression: string; isUnread: number; isStarred: number; sourceId: number; key: number };
+
+/** Later posts of a source that are counted, with those that are marked as read: hardly any reader has more. */
+const LOOKED = 4_000;
 
 /** Posts that are looked at in the order of the list: about 2 ms. */
 const LOOKS = 2_500;
@@ -78,7 +79,9 @@ export const lists = store(({ db }) => {
     SELECT DISTINCT m.source_id AS id FROM read_marks m WHERE m.account_id = @viewerId AND m.is_read = 0
     UNION SELECT m.source_id FROM read_marks m WHERE m.account_id = @viewerId AND m.marked_at >= @since`);
   const selectUnread = db.prepare<[Asking & { folder: null }], UnreadRow>('what may be unread', `
-    SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo, ${lastOfSource('f.source_id')} AS lastId,
+    SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo,
+           (SELECT COUNT(*) FROM (SELECT 1 ${FROM_POSTS}
+             WHERE p.source_id = f.source_id AND p.id > f.read_up_to LIMIT ${LOOKED})) AS later,
            (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
                AND m.post_id > f.read_up_to AND m.is_read = 1) AS readAfter,
            (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
@@ -133,12 +136,12 @@ export const lists = store(({ db }) => {
     /** Posts of what is followed. */
     followed,
 
-    /** The sources of which anything may be unread. */
-    unreadScope(viewer: Followed['viewer'], folder?: string): Pick<Scope, 'sourceId' | 'readUpTo'>[] {
+    /** The sources of which anything may be unread, and whether posts of them may be marked so. */
+    unreadScope(viewer: Followed['viewer'], folder?: string) {
       const rows = rowsOf({ viewer, folder, isUnread: true }, { from: FROM_THE_TOP, isBack: false, limit: 0 });
       const marked = new Set(selectMarked.all(rows).map(({ id }) => id));
-      return selectScope.all(rows)
-        .filter(({ sourceId, readUpTo, lastId }) => (lastId ?? 0) > readUpTo || marked.has(sourceId));
+      return selectScope.all(rows).map((one) => ({ ...one, hasMarks: marked.has(one.sourceId) }))
+        .filter(({ readUpTo, lastId, hasMarks }) => (lastId ?? 0) > readUpTo || hasMarks);
     },
 
     /** Posts of one source. */
@@ -162,10 +165,10 @@ export const lists = store(({ db }) => {
     /** How many posts of each followed source are unread, at most COUNTED. */
     unreadBySource(viewer: Followed['viewer']): Map<number, number> {
       const rows = selectUnread.all({ ...asking(viewer), folder: null });
-      return new Map(rows.map(({ sourceId, readUpTo, lastId, readAfter, unreadBefore }) => {
-        const isMore = lastId !== null && lastId > readUpTo;
-        const later = isMore ? countAfter.get(sourceId, readUpTo, COUNTED + readAfter)?.n ?? 0 : 0;
-        return [sourceId, Math.min(COUNTED, later - readAfter + unreadBefore)];
+      return new Map(rows.map(({ sourceId, readUpTo, later, readAfter, unreadBefore }) => {
+        const isAll = later < LOOKED || later - readAfter >= COUNTED;
+        const after = isAll ? later : countAfter.get(sourceId, readUpTo, COUNTED + readAfter)?.n ?? 0;
+        return [sourceId, Math.min(COUNTED, after - readAfter + unreadBefore)];
       }));
     },
 

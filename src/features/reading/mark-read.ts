@@ -3,9 +3,9 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { maySeePost } from '../posts/post-access.ts';
-import { newestFirst, posts, type Position } from '../posts/post-store.ts';
+import { FROM_THE_TOP, newestFirst, posts, type Position } from '../posts/post-store.ts';
 import { lists } from './list-store.ts';
-import { readMarks, readUndo, type Cover, type ReadChanges } from './reading-store.ts';
+import { OLDEST, readMarks, readUndo, type Cover, type ReadChanges } from './reading-store.ts';
 
 /** What is marked as read: all that one follows, a folder, a source, or posts. */
 export type Marking = { all: true } | { folder: string } | { sourceId: number } | { posts: number[] };
@@ -21,10 +21,8 @@ export type MarkLimits = {
 /** One marking, and what it has changed so far. */
 type Run = { accountId: number; now: number; changes: ReadChanges };
 
-type Scope = Pick<Follow, 'sourceId' | 'readUpTo'>;
-
-const FIRST: Position = { publishedAt: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
-const LAST: Position = { publishedAt: -Number.MAX_SAFE_INTEGER, id: 0 };
+/** `hasMarks`: whether posts of it may be marked as unread. */
+type Scope = Pick<Follow, 'sourceId' | 'readUpTo'> & { hasMarks: boolean };
 
 /**
  * Marks posts as read. `marked`: how many were unread before. `undo`: for undoMark, within a minute. Of a source one
@@ -50,7 +48,7 @@ function scopeOf(hub: Hub, viewer: Viewer, what: Exclude<Marking, { posts: numbe
   }
   const follow = follows(hub).find(viewer.id, what.sourceId);
   if (!follow) throw new HttpError(404, 'You do not follow this source.');
-  return [follow];
+  return [{ ...follow, hasMarks: true }];
 }
 
 /** Those that the viewer may see. */
@@ -72,14 +70,14 @@ function mark(hub: Hub, sourceId: number, postId: number, { accountId, now, chan
  * Moves the source's mark as far as it passes nothing unread that stays so, and marks single posts beyond it. Returns
  * how many posts were unread.
  */
-function markSource(hub: Hub, { sourceId, readUpTo }: Scope, limits: MarkLimits, run: Run): number {
+function markSource(hub: Hub, { sourceId, readUpTo, hasMarks }: Scope, limits: MarkLimits, run: Run): number {
   const cover = { accountId: run.accountId, sourceId, after: readUpTo, ...coverOf(hub, limits) };
   const isPart = limits.before !== undefined || limits.below !== undefined || limits.above !== undefined;
-  const stays = isPart ? readMarks(hub).firstUncovered(cover) : undefined;
-  const upTo = stays === undefined ? Math.max(readUpTo, cover.upTo) : stays - 1;
+  const stays = isPart ? readMarks(hub).firstUncovered(cover) : Infinity;
+  const upTo = Math.max(readUpTo, Math.min(stays - 1, cover.upTo));
   const passed = readMarks(hub).countUnread({ ...cover, upTo });
-  const markedUnread = readMarks(hub).markedUnread({ ...cover, upTo: Math.min(upTo, cover.upTo) });
-  const beyond = stays === undefined ? [] : readMarks(hub).covered({ ...cover, after: upTo });
+  const markedUnread = hasMarks ? readMarks(hub).markedUnread({ ...cover, upTo: Math.min(upTo, cover.upTo) }) : [];
+  const beyond = stays < Infinity ? readMarks(hub).covered({ ...cover, after: upTo }) : [];
   for (const postId of [...markedUnread, ...beyond]) mark(hub, sourceId, postId, run);
   if (passed > 0) {
     follows(hub).setReadUpTo(run.accountId, sourceId, upTo);
@@ -93,8 +91,8 @@ function coverOf(
   hub: Hub, { before, upTo, below, above }: MarkLimits,
 ): Omit<Cover, 'accountId' | 'sourceId' | 'after'> {
   const ends = [below, before === undefined ? undefined : { publishedAt: before, id: 0 }].filter((one) => !!one);
-  const [belowAt, belowId] = placeOf(ends.sort(newestFirst).at(-1) ?? FIRST);
-  const [aboveAt, aboveId] = placeOf(above ?? LAST);
+  const [belowAt, belowId] = placeOf(ends.sort(newestFirst).at(-1) ?? FROM_THE_TOP);
+  const [aboveAt, aboveId] = placeOf(above ?? OLDEST);
   return { upTo: Math.min(upTo ?? Infinity, posts(hub).lastId()), belowAt, belowId, aboveAt, aboveId };
 }
 

@@ -1,6 +1,7 @@
 import { DAY, MINUTE } from '../../platform/clock.ts';
 import { joinFollow } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
+import type { Position } from '../posts/post-store.ts';
 import { FROM_POSTS, joinPost } from '../posts/posts-in-lists.ts';
 
 /** How long what was marked as read can be undone. */
@@ -27,6 +28,9 @@ type Range = Key & { after: number; upTo: number };
 
 /** Posts of a source that are to be marked: up to one by arrival, between two by their place in lists. */
 export type Cover = Range & { belowAt: number; belowId: number; aboveAt: number; aboveId: number };
+
+/** Before every post in the order of publishing. */
+export const OLDEST: Position = { publishedAt: -Number.MAX_SAFE_INTEGER, id: 0 };
 
 const COVERED = `((p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId))`;
 
@@ -58,8 +62,13 @@ export const readMarks = store(({ db, clock }) => {
   const remove = db.prepare<[number, number, number]>('remove mark of post',
     'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
 
-  const selectUncovered = db.prepare<[Cover], { id: number }>('first unread post that stays', `
-    SELECT p.id ${LATER} AND NOT ${COVERED} AND ${NOT_MARKED_READ} ORDER BY p.id LIMIT 1`);
+  // Of newer ones there are few: by publishing. Of older ones one that arrived early is found soon: by arrival.
+  const selectUncoveredAbove = db.prepare<[Cover], { id: number | null }>('first newer post that stays unread', `
+    SELECT MIN(+p.id) AS id ${FROM_POSTS} WHERE p.source_id = @sourceId AND +p.id > @after AND +p.id <= @upTo
+       AND (p.published_at, p.id) >= (@belowAt, @belowId) AND ${NOT_MARKED_READ}`);
+  const selectUncoveredBelow = db.prepare<[Cover], { id: number }>('first older post that stays unread', `
+    SELECT p.id ${LATER} AND (p.published_at, p.id) <= (@aboveAt, @aboveId) AND ${NOT_MARKED_READ}
+     ORDER BY p.id LIMIT 1`);
   const selectUnread = db.prepare<[Range], { id: number }>('first unread post',
     `SELECT p.id ${LATER} AND ${NOT_MARKED_READ} ORDER BY p.id LIMIT 1`);
   const selectCovered = db.prepare<[Cover], { id: number }>('unread posts to mark', `
@@ -104,8 +113,12 @@ export const readMarks = store(({ db, clock }) => {
       void remove.run(accountId, sourceId, postId),
 
     firstUnread: (range: Range): number | undefined => selectUnread.get(range)?.id,
-    /** The first unread post of the range that is not covered. */
-    firstUncovered: (cover: Cover): number | undefined => selectUncovered.get(cover)?.id,
+    /** The unread post of the range that arrived first of those that are not covered; Infinity where all are. */
+    firstUncovered(cover: Cover): number {
+      const older = cover.aboveAt === OLDEST.publishedAt ? undefined : selectUncoveredBelow.get(cover);
+      return Math.min(selectUncoveredAbove.get(cover)?.id ?? Infinity, older?.id ?? Infinity);
+    },
+
     /** The unread posts of the range that are covered. */
     covered: (cover: Cover): number[] => selectCovered.all(cover).map(({ id }) => id),
     /** Covered posts up to the end of the range that are marked as unread. */

@@ -5,13 +5,14 @@ import { errorEvents } from '../errors/error-store.ts';
 import { throttled, type Hub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
 import { notifications } from '../notifications/notification-store.ts';
+import { oldPosts } from '../reading/old-posts-store.ts';
 import { readingHistory } from '../reading/reading-history-store.ts';
 import { retentionRuns } from './retention-store.ts';
 
 /** Old rows of a table; `before` in unix ms. */
 type OldRows = {
-  /** Removes up to `limit` rows older than that and returns how many. */
-  removeBefore(before: number, limit: number): number;
+  /** Removes up to `limit` rows older than that and returns how many, or beside that how many it has looked at. */
+  removeBefore(before: number, limit: number): number | { removed: number; looked: number };
   countBefore(before: number): number;
 };
 
@@ -28,6 +29,7 @@ const ERROR_DAYS = 90;
 const RULES: RetentionRule[] = [
   { kind: 'notifications', days: (config) => config.notificationRetentionDays, rowsOf: notifications },
   { kind: 'readingHistory', days: (config) => config.readingHistoryRetentionDays, rowsOf: readingHistory },
+  { kind: 'posts', days: (config) => config.postRetentionDays, rowsOf: oldPosts },
   { kind: 'auditRecords', days: (config) => config.auditRetentionDays, rowsOf: auditRecords },
   { kind: 'errorEvents', days: () => ERROR_DAYS, rowsOf: errorEvents },
 ];
@@ -71,9 +73,10 @@ async function work(hub: Hub, actor: Actor, sliceMs: number): Promise<void> {
 /** False when the time was up before all old rows of the rule were gone. */
 function apply(hub: Hub, { kind, days, rowsOf }: RetentionRule, until: number): Promise<boolean> {
   return throttled(hub)('remove old rows', (limit) => {
-    const removed = rowsOf(hub).removeBefore(hub.clock() - days(hub.config) * DAY, limit);
+    const step = rowsOf(hub).removeBefore(hub.clock() - days(hub.config) * DAY, limit);
+    const { removed, looked } = typeof step === 'number' ? { removed: step, looked: step } : step;
     if (removed > 0) retentionRuns(hub).note(kind, removed);
-    return removed;
+    return looked;
   }, () => performance.now() >= until);
 }
 

@@ -1,0 +1,80 @@
+import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { readMigrations } from '../../src/platform/db/migration-files.ts';
+import { DAY } from '../../src/platform/clock.ts';
+import { randomBelow } from '../support/random.ts';
+
+const MIGRATIONS = `${import.meta.dirname}/../../migrations`;
+
+/** When the last post was published. */
+export const NOW = Date.UTC(2030, 0, 15, 12);
+
+export const SIZES = { posts: 100_000, sources: 1_000, members: 20, follows: 300 };
+
+/** The kinds of readers, by the id of their account. */
+export const READERS = { 'caught up but for 40': 1, 'half at random': 2, 'never': 3, 'the newest 2 %': 4 } as const;
+
+/**
+ * A year of posts: some sources are busy, one post in twenty arrives up to a week after it was published. Members
+ * follow some of the sources and have read as READERS says; the others 70 to 99 % at random.
+ */
+export function fillReadingLists(path: string, { posts, sources, members, follows } = SIZES): void {
+  const db = openDatabase(path);
+  migrate(db, readMigrations(MIGRATIONS), Date.now);
+  db.pragma('synchronous = OFF');
+  const below = randomBelow(7);
+  db.exec('BEGIN');
+  db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${members})
+      INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
+      SELECT i, 'member' || i, 'Member', 'member', '', 0, 0 FROM n;
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${sources})
+      INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at)
+      SELECT i, 1 + i % ${members}, 'feed', 'Source ' || i, 0, 0 FROM n`);
+  const sourceOf = addPosts(db, below, posts, sources);
+  for (let accountId = 1; accountId <= members; accountId++) addMember(db, below, accountId, sourceOf, { sources, follows });
+  db.exec('COMMIT; ANALYZE');
+  db.close();
+}
+
+/** The source of each post by its id. */
+function addPosts(db: Db, below: (limit: number) => number, posts: number, sources: number): number[] {
+  const insert = db.prepare<[number, number, number, string, number, number, number]>('post', `
+    INSERT INTO posts (id, source_id, owner_id, is_public, guid, title, url, author, summary, content_hash, content_html,
+                       published_at, updated_at, created_at)
+    VALUES (?, ?, 1 + ? % 20, 1, ?, 'A title of about fifty characters, as posts have them', 'https://example.org/a/post',
+            'Somebody', '${'A summary of it. '.repeat(12)}', 'x', '${'<p>Some words of the content.</p>'.repeat(20)}', ?, ?, ?)`);
+  const sourceOf = [0];
+  for (let id = 1; id <= posts; id++) {
+    const busy = below(4) === 0 ? 1 + below(Math.ceil(sources / 50)) : 1 + below(sources);
+    const at = NOW - Math.floor(((posts - id) / posts) * 365 * DAY);
+    const publishedAt = below(20) === 0 ? at - below(7 * DAY) : at - below(3_600_000);
+    insert.run(id, busy, busy, String(id), publishedAt, at, at);
+    sourceOf.push(busy);
+  }
+  return sourceOf;
+}
+
+function addMember(
+  db: Db, below: (limit: number) => number, accountId: number, sourceOf: number[],
+  { sources, follows }: { sources: number; follows: number },
+): void {
+  const follow = db.prepare<[number, number, number]>('follow',
+    'INSERT INTO follows (account_id, source_id, read_up_to, created_at) VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING');
+  const mark = db.prepare<[number, number, number, number, number]>('mark',
+    'INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING');
+  const followed = new Set<number>();
+  while (followed.size < follows) followed.add(1 + below(sources));
+  const last = sourceOf.length - 1;
+  const isCaughtUp = accountId === READERS['caught up but for 40'];
+  for (const sourceId of followed) follow.run(accountId, sourceId, isCaughtUp ? last : 0);
+  const share = accountId === 2 ? 50 : accountId <= 4 ? 0 : 70 + below(30);
+  let unread = 40;
+  for (let id = 1; id <= last; id++) {
+    const sourceId = sourceOf[id] ?? 0;
+    if (!followed.has(sourceId)) continue;
+    if (isCaughtUp && unread > 0 && id > last / 4 && below(100) === 0) unread -= mark.run(accountId, sourceId, id, 0, 1).changes;
+    const isRead = accountId === READERS['the newest 2 %'] ? id > last * 0.98 : below(100) < share;
+    if (!isCaughtUp && isRead) mark.run(accountId, sourceId, id, 1, 1);
+  }
+}

@@ -1,0 +1,225 @@
+// Protects the reading list from outside: following, lists, counts, stars, marking and undo, by the API and by forms.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { DAY, MINUTE, SECOND } from '../src/platform/clock.ts';
+import { addFeed, addNotes, addPost, itemsAt, numberIn, sendJson } from './support/accounts.ts';
+import type { Client } from './support/client.ts';
+import { rss, serving } from './support/feeds.ts';
+import { startHub } from './support/hub.ts';
+import { startOrigin } from './support/origin.ts';
+
+type Listed = { id: number; title: string; read: boolean; starred: boolean };
+type Counts = {
+  unread: number; starred: number;
+  folders: { name: string | null; unread: number; sources: { id: number; title: string; unread: number }[] }[];
+};
+
+/** Ada's notes with so many posts, and bob, who follows them. */
+async function readingHub(t: TestContext, count: number) {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const sourceId = await addNotes(ada);
+  const posts: number[] = [];
+  for (let n = 0; n < count; n++) {
+    hub.passTime(SECOND);
+    posts.push(await addPost(ada, sourceId, `Post ${n}`));
+  }
+  assert.equal((await follow(bob, sourceId)).status, 204);
+  return { hub, ada, bob, sourceId, posts };
+}
+
+function follow(client: Client, sourceId: number, values: Record<string, unknown> = {}) {
+  return sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, values);
+}
+
+async function ids(client: Client, view: string): Promise<number[]> {
+  return (await itemsAt<Listed>(client, `/api/posts?view=${view}&limit=100`)).map(({ id }) => id);
+}
+
+async function counts(client: Client): Promise<Counts> {
+  return (await client.get('/api/reading')).json<Counts>();
+}
+
+async function mark(client: Client, values: Record<string, unknown>): Promise<{ marked: number; undo: number }> {
+  const answer = await client.post('/api/reading/mark-read', values);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.json();
+}
+
+test('whoever follows a source that is there has its newest thirty posts to read, and whatever comes', async (t) => {
+  const { ada, bob, sourceId, posts } = await readingHub(t, 33);
+  assert.deepEqual(await ids(bob, 'unread'), posts.slice(3).toReversed());
+  assert.deepEqual(await ids(bob, 'list'), posts.toReversed());
+
+  const late = await addPost(ada, sourceId, 'Late');
+  const old = await ada.post('/api/posts', {
+    sourceId, title: 'Old', content: 'x', contentType: 'text/plain', publishedAt: '2020-01-01T00:00:00Z',
+  });
+  assert.deepEqual(await ids(bob, 'unread'), [late, ...posts.slice(3).toReversed(), old.json<Listed>().id]);
+  assert.equal((await counts(bob)).unread, 32);
+});
+
+test('sources stand in folders of one’s own, which go with the last source in them', async (t) => {
+  const { hub, ada, bob, sourceId } = await readingHub(t, 1);
+  const other = await addNotes(ada, 'Another');
+  await follow(bob, other, { folder: 'Harbour' });
+  await follow(bob, sourceId, { folder: 'Harbour', notify: true });
+
+  assert.deepEqual((await counts(bob)).folders, [{
+    name: 'Harbour', unread: 1,
+    sources: [
+      { id: other, title: 'Another', unread: 0, notify: false }, { id: sourceId, title: 'Notes', unread: 1, notify: true },
+    ],
+  }]);
+  assert.deepEqual(await ids(bob, 'unread&folder=Harbour'), [1]);
+  assert.equal((await ada.get('/api/posts?view=unread&folder=Harbour')).status, 404, 'it is his');
+  await follow(bob, other, { folder: null });
+  assert.deepEqual((await counts(bob)).folders.map(({ name }) => name), ['Harbour', null]);
+  await follow(bob, sourceId, { notify: false });
+  assert.equal((await counts(bob)).folders[0]?.name, 'Harbour', 'what is not named stays');
+  await bob.delete(`/api/sources/${sourceId}/follow`);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM folders'), 0);
+  assert.equal((await follow(bob, sourceId, { folder: 'x'.repeat(101) })).status, 422);
+  assert.equal((await follow(bob, sourceId, { folder: 7 })).status, 422);
+});
+
+test('a star keeps a post in a list of its own, for one person, in the order of publishing', async (t) => {
+  const { ada, bob, posts, sourceId } = await readingHub(t, 4);
+  for (const id of [posts[2], posts[0], posts[2]]) {
+    assert.equal((await sendJson(bob, 'PUT', `/api/posts/${id}/star`, {})).status, 204);
+  }
+  assert.deepEqual(await ids(bob, 'starred'), [posts[2], posts[0]]);
+  assert.deepEqual(await ids(ada, 'starred'), []);
+  const all = await itemsAt<Listed>(bob, '/api/posts?view=list');
+  assert.deepEqual(all.map(({ starred }) => starred), [false, true, false, true]);
+  await ada.patch(`/api/posts/${posts[0]}`, { publishedAt: '2030-01-15T11:00:00Z' });
+  await ada.patch(`/api/posts/${posts[2]}`, { publishedAt: '2030-01-15T10:00:00Z' });
+  assert.deepEqual(await ids(bob, 'starred'), [posts[0], posts[2]]);
+  await bob.delete(`/api/posts/${posts[0]}/star`);
+  assert.equal((await counts(bob)).starred, 1);
+  await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' });
+  assert.deepEqual([await ids(bob, 'starred'), (await counts(bob)).starred], [[], 0], 'what is hidden is not in it');
+});
+
+test('all is marked up to the newest post that was shown, and undone within a minute', async (t) => {
+  const { hub, ada, bob, sourceId, posts } = await readingHub(t, 5);
+  await sendJson(bob, 'PUT', `/api/posts/${posts[1]}/read`, {});
+  const shown = posts.at(-1);
+  const late = await addPost(ada, sourceId, 'Late');
+
+  const { marked, undo } = await mark(bob, { all: true, upTo: shown });
+  assert.equal(marked, 4);
+  assert.deepEqual(await ids(bob, 'unread'), [late]);
+  hub.passTime(50 * SECOND);
+  assert.equal((await ada.post('/api/reading/undo', { undo })).status, 410, 'it is bob’s');
+  assert.equal((await bob.post('/api/reading/undo', { undo })).status, 204);
+  assert.deepEqual(await ids(bob, 'unread'), [late, posts[4], posts[3], posts[2], posts[0]], 'what was read before stays so');
+  assert.equal((await bob.post('/api/reading/undo', { undo })).status, 410);
+  const again = await mark(bob, { source: sourceId });
+  assert.equal(again.marked, 5);
+  hub.passTime(MINUTE);
+  await hub.work();
+  assert.equal((await bob.post('/api/reading/undo', { undo: again.undo })).status, 410);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM read_undo'), 0);
+});
+
+test('what is older than a time, above or below a post, or named, is marked and nothing else', async (t) => {
+  const { hub, bob, posts } = await readingHub(t, 9);
+  const [a, b, c, d, e, f, g, h, i] = posts;
+
+  const at = new Date(hub.now() - 6 * SECOND).toISOString();
+  assert.equal((await mark(bob, { all: true, before: at })).marked, 2);
+  assert.deepEqual(await ids(bob, 'unread'), [i, h, g, f, e, d, c]);
+  assert.equal((await mark(bob, { all: true, below: e })).marked, 2);
+  assert.equal((await mark(bob, { source: 1, above: h })).marked, 1);
+  assert.deepEqual(await ids(bob, 'unread'), [h, g, f, e]);
+  assert.equal((await mark(bob, { posts: [g, a, b, 999] })).marked, 1);
+  assert.deepEqual([await ids(bob, 'unread'), d, c], [[h, f, e], d, c]);
+  for (const wrong of [{}, { all: true, source: 1 }, { posts: ['1'] }, { all: false }, { all: true, before: 'today' }]) {
+    assert.equal((await bob.post('/api/reading/mark-read', wrong)).status, 422, JSON.stringify(wrong));
+  }
+  assert.equal((await bob.post('/api/reading/mark-read', { folder: 'None' })).status, 404);
+  assert.equal((await bob.post('/api/reading/mark-read', { source: 999 })).status, 404);
+});
+
+test('lists are for who is signed in; what is public is the same for all', async (t) => {
+  const { hub, ada, bob, posts } = await readingHub(t, 1);
+  await addPost(ada, await addNotes(ada, 'Diary', 'private'), 'Secret');
+  for (const view of ['unread', 'list', 'starred']) {
+    assert.equal((await hub.anybody.get(`/api/posts?view=${view}`)).status, 401);
+  }
+  for (const client of [hub.anybody, bob, ada]) assert.deepEqual(await ids(client, 'public'), posts);
+  assert.equal((await bob.get('/api/posts?view=all')).status, 400);
+  assert.equal((await bob.get('/api/posts?folder=x')).status, 400);
+  assert.deepEqual((await itemsAt<Listed>(bob, '/api/posts?view=unread&q=post')).map(({ title }) => title), ['Post 0']);
+  assert.deepEqual(await itemsAt(bob, '/api/posts?view=unread&q=secret'), []);
+});
+
+test('forms mark, star and undo without a script, and lead back to the page that they were on', async (t) => {
+  const { bob, posts } = await readingHub(t, 3);
+  const [first] = posts;
+  const read = await bob.form(`/posts/${first}/read`, { read: '1', from: '/?unread=1' });
+  assert.deepEqual([read.status, read.headers.get('location')], [303, '/?unread=1&said=read']);
+  assert.deepEqual(await ids(bob, 'unread'), [posts[2], posts[1]]);
+  await bob.form(`/posts/${first}/read`, { read: '0', from: '/' });
+  await bob.form(`/posts/${first}/star`, { star: '1', from: '/' });
+  assert.deepEqual([await ids(bob, 'unread'), await ids(bob, 'starred')], [posts.toReversed(), [first]]);
+
+  const marked = await bob.form('/reading/mark-read', { posts: `${posts[0]},${posts[1]}`, from: '/all?said=read' });
+  assert.equal(marked.headers.get('location'), '/all?said=marked&marked=2&undo=1');
+  const undone = await bob.form('/reading/undo', { undo: '1', from: '/all' });
+  assert.equal(undone.headers.get('location'), '/all?said=undone');
+  assert.equal((await ids(bob, 'unread')).length, 3);
+  for (const from of ['https://elsewhere.test/', '//elsewhere.test/', '/\\elsewhere.test', 'x', '/a\nb']) {
+    const led = await bob.form(`/posts/${first}/star`, { star: '0', from });
+    assert.equal(led.headers.get('location'), '/?said=unstarred', from);
+  }
+});
+
+test('what was read stays read when the history is cleared or has run out', async (t) => {
+  const { hub, bob, posts } = await readingHub(t, 3);
+  for (const id of posts.slice(0, 2)) await bob.page(`/posts/${id}`);
+  await bob.delete('/api/history');
+  assert.deepEqual(await ids(bob, 'unread'), [posts[2]]);
+  await bob.page(`/posts/${posts[2]}`);
+  hub.db.exec('UPDATE reading_history SET read_at = 0');
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM reading_history'), 0);
+  assert.deepEqual(await ids(bob, 'unread'), []);
+});
+
+test('whoever adds a source follows it, with a feed all that it has is to be read', async (t) => {
+  const hub = await startHub(t);
+  const origin = await startOrigin(t, {
+    '/feed': serving(() => rss('Owls', Array.from({ length: 40 }, (_, n) => ({ guid: `${n}` })))),
+  });
+  const ada = await hub.person('ada');
+  await addFeed(ada, `${origin.url}/feed`);
+  const [unsorted] = (await counts(ada)).folders;
+  assert.deepEqual([unsorted?.name, unsorted?.sources[0]?.title, unsorted?.unread], [null, 'Owls', 40]);
+});
+
+test('a source that became private is not in its followers’ lists, and is there again with it', async (t) => {
+  const { ada, bob, sourceId } = await readingHub(t, 2);
+  await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' });
+  assert.deepEqual([await ids(bob, 'unread'), (await counts(bob)).unread, (await counts(bob)).folders], [[], 0, []]);
+  assert.equal((await mark(bob, { all: true })).marked, 0);
+  assert.equal((await counts(ada)).unread, 2);
+  await ada.patch(`/api/sources/${sourceId}`, { visibility: 'public' });
+  assert.equal((await counts(bob)).unread, 2);
+});
+
+test('counts stop at a thousand, however many posts are marked beside that', async (t) => {
+  const { hub, bob } = await readingHub(t, 1);
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
+      INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
+                         updated_at, created_at)
+      SELECT 1, 1, 'n' || i, 1, 'x', 'x', 'x', 'x', i, i, i FROM n`);
+  assert.equal((await counts(bob)).unread, 1000);
+  hub.db.exec(`INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
+    SELECT 2, 1, id, 1, 0 FROM posts WHERE id <= 5500`);
+  assert.equal((await counts(bob)).unread, 501);
+});
