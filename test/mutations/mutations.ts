@@ -571,7 +571,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a follower of a source that became private hears no more of it',
-    file: 'src/features/follows/follow-store.ts',
+    file: 'src/features/follows/notify-followers.ts',
     from: 'if (!maySeeNow(hub, source, accountId)) continue;',
     to: '',
     test: 'test/follows.test.ts',

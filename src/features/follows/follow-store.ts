@@ -1,8 +1,7 @@
 import type { Viewer } from '../../platform/http/router.ts';
-import { accounts, isPresent } from '../accounts/account-store.ts';
-import { store, type Hub } from '../hub/hub.ts';
-import { notifications } from '../notifications/notification-store.ts';
-import { joinSource, maySee, sources, type Source, type SourceState } from '../sources/source-store.ts';
+import { isPresent } from '../accounts/account-store.ts';
+import { store } from '../hub/hub.ts';
+import { joinSource, type SourceState } from '../sources/source-store.ts';
 
 /** Characters of a folder's name. */
 export const FOLDER_MAX = 100;
@@ -124,25 +123,3 @@ export const follows = store(({ db, clock }) => {
 });
 
 type FollowKey = Pick<Follow, 'sourceId' | 'readUpTo'> & { accountId: number };
-
-/**
- * Tells those followers of a source who want to hear of it, in the caller's transaction, of so many new posts: one
- * notification for all that came together. `authorId` wrote them on this hub and is not told.
- */
-export function notifyFollowers(hub: Hub, sourceId: number, posts: number, authorId: number | null = null): void {
-  const followers = follows(hub).toTell(sourceId).filter((id) => id !== authorId);
-  const source = followers.length > 0 ? sources(hub).find(sourceId) : undefined;
-  if (!source) return;
-  const title = (n: number): string => `${n} new ${n === 1 ? 'post' : 'posts'} in “${source.title}”`;
-  for (const accountId of followers) {
-    if (!maySeeNow(hub, source, accountId)) continue;
-    notifications(hub).addPosts({ accountId, kind: 'source.posts', path: `/sources/${sourceId}` }, posts, title);
-  }
-}
-
-/** Who followed a source while it was public, or as an administrator, may not see it any more. */
-function maySeeNow(hub: Hub, source: Source, accountId: number): boolean {
-  if (source.visibility === 'public') return true;
-  const account = accounts(hub).find(accountId);
-  return account !== undefined && maySee(source, account);
-}

@@ -7,7 +7,7 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
-import { notifyFollowers } from '../follows/follow-store.ts';
+import { notifyFollowers } from '../follows/notify-followers.ts';
 import { counts, metLimit, once, throttled, type Hub } from '../hub/hub.ts';
 import {
   posts, type IncomingFile, type IncomingPost, type Post, type PreparedPost, type SearchTerms,

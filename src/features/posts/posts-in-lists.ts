@@ -16,13 +16,8 @@ export function lastOfSource(sourceId: string): string {
   return `(SELECT MAX(id) FROM posts WHERE source_id = ${sourceId})`;
 }
 
-/** `@looks` posts next to a position, whoever may see them, by an index that holds all there is of them here. */
-export function nextPosts(compare: string, order: string): string {
-  return `
-    SELECT id, published_at, source_id FROM posts INDEXED BY posts_newest
-     WHERE (published_at, id) ${compare} (@publishedAt, @id)
-     ORDER BY published_at ${order}, id ${order} LIMIT @looks`;
-}
+/** All posts, whoever may see them, in the order of lists: the index holds all there is of them there. */
+export const NEWEST_POSTS = 'FROM posts INDEXED BY posts_newest';
 
 /** `@looks` posts that arrived after the post `@newest`, whoever may see them. */
 export const ARRIVED = 'SELECT id, source_id FROM posts WHERE id > @newest ORDER BY id LIMIT @looks';

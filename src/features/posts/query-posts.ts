@@ -4,7 +4,7 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import { attachments } from '../attachments/attachment-store.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { maySeeSource } from '../sources/source-store.ts';
-import { findPosts } from './find-posts-store.ts';
+import { findPosts } from './find-posts.ts';
 import { posts, type Position, type Post } from './post-store.ts';
 
 /** Bytes of contents and files in one answer, which with very long posts ends early. */
@@ -40,7 +40,7 @@ export function queryPosts(hub: Hub, { query, viewer }: HubRequest, { sourceId, 
     return paged(posts(hub).newest({ ...wanted, ...(after && { after }) }), positionCursor);
   }
   const [after] = readCursor(query, 1) ?? [];
-  const found = findPosts(hub).search({ ...wanted, typed, ...(after === undefined ? {} : { after }) });
+  const found = findPosts(hub, { ...wanted, typed, after });
   return paged(found, (last) => cursorOf(last.searchKey));
 }
 

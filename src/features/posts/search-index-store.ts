@@ -1,6 +1,6 @@
 import { SECOND } from '../../platform/clock.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
-import { ownersTerms } from './search-words.ts';
+import { ownersTerms } from './owners-terms.ts';
 
 /** What the index needs of a post that was just stored; `searchKey` is null until it was indexed once. */
 export type Indexable = {

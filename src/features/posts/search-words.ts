@@ -1,7 +1,5 @@
 import type { Reading } from '../../platform/markup/in-steps.ts';
-
-/** Before and behind the reader's number in each term of a private post. For private use: no text may hold it. */
-const MARK = '\ue000';
+import { ownersTerms } from './owners-terms.ts';
 
 /** Before an emoji's number: SQLite takes no sign for a word, and knows none that is younger than itself. */
 const EMOJI_MARK = '\ue001';
@@ -12,8 +10,6 @@ const OPTIONAL_MARKS =
   /[\u0640\u064b-\u065f\u0670\u0591-\u05bd\u05bf\u05c1\u05c2\ufe0e\ufe0f]|\p{Emoji_Modifier}/gu;
 
 export const IS_ASCII = /^[\0-\x7f]*$/;
-
-const WORDS = /[\p{L}\p{N}\p{Co}\p{Mn}\p{Mc}]+/gu;
 
 /** Signs that stand without spaces between words; the long vowel mark belongs to no script. */
 export const SPACELESS = ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar']
@@ -56,11 +52,6 @@ export function readingTerms(text: string): Reading<string> {
  */
 export function searchTerms(text: string): string {
   return inTerms(folded(text));
-}
-
-/** The same terms for a private post of this owner: nobody else's search meets them. */
-export function ownersTerms(terms: string, ownerId: number): string {
-  return terms.replace(WORDS, `${MARK}${ownerId.toString(36)}${MARK}$&`);
 }
 
 /**

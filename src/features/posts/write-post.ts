@@ -8,7 +8,7 @@ import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import { attachFiles, keepFiles, type ReceivedFile } from '../attachments/receive-upload.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { audit, type By } from '../audit/audit.ts';
-import { notifyFollowers } from '../follows/follow-store.ts';
+import { notifyFollowers } from '../follows/notify-followers.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 import { inTurn, preparePost } from './ingest-posts.ts';
 import { changeablePost, mayManagePost, visibleFile, writableSource } from './post-access.ts';

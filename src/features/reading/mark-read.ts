@@ -4,7 +4,7 @@ import { follows, type Follow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { maySeePost } from '../posts/post-access.ts';
 import { FROM_THE_TOP, newestFirst, posts, type Position } from '../posts/post-store.ts';
-import { lists } from './list-store.ts';
+import { unreadScope } from './find-in-lists.ts';
 import { OLDEST, readMarks, readUndo, type Cover, type ReadChanges } from './reading-store.ts';
 
 /** What is marked as read: all that one follows, a folder, a source, or posts. */
@@ -41,10 +41,10 @@ export function markRead(
 }
 
 function scopeOf(hub: Hub, viewer: Viewer, what: Exclude<Marking, { posts: number[] }>): Scope[] {
-  if ('all' in what) return lists(hub).unreadScope(viewer);
+  if ('all' in what) return unreadScope(hub, viewer);
   if ('folder' in what) {
     if (!follows(hub).hasFolder(viewer.id, what.folder)) throw notFound('folder');
-    return lists(hub).unreadScope(viewer, what.folder);
+    return unreadScope(hub, viewer, what.folder);
   }
   const follow = follows(hub).find(viewer.id, what.sourceId);
   if (!follow) throw new HttpError(404, 'You do not follow this source.');

@@ -1,13 +1,16 @@
 import { notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { follows, type ListedFollow } from '../follows/follow-store.ts';
+import { asking, follows, type ListedFollow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { requireVisible } from '../posts/post-access.ts';
-import { findPosts } from '../posts/find-posts-store.ts';
+import { searchExpression } from '../posts/find-posts.ts';
 import { FROM_THE_TOP, posts, type Position, type Post } from '../posts/post-store.ts';
 import { searchKey } from '../posts/search-index-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { COUNTED, lists, type Step } from './list-store.ts';
+import {
+  COUNTED, followedPosts, foundPosts, postsOfSource, starredPosts, unreadBySource, type Step,
+} from './find-in-lists.ts';
+import { lists } from './list-store.ts';
 import { readMarks, stars } from './reading-store.ts';
 
 /**
@@ -59,16 +62,17 @@ function find(hub: Hub, viewer: Viewer, view: View, step: Step): Position[] {
   const source = sourceId === undefined ? undefined : visibleSource(hub, sourceId, viewer);
   const list = { viewer, folder, since, isUnread: kind === 'unread' };
   if (q !== undefined && q.trim() !== '') {
-    const expression = findPosts(hub).expression({ typed: q, viewerId: viewer.id, sourceId });
+    const expression = searchExpression(hub, { typed: q, viewerId: viewer.id, sourceId });
     if (expression === undefined) return [];
     const { publishedAt, id } = step.from;
     const key = step.from === FROM_THE_TOP ? Number.MAX_SAFE_INTEGER : searchKey(publishedAt, id);
-    return lists(hub).found(
-      { ...list, expression, key, isStarred: kind === 'starred', sourceId: sourceId ?? 0 }, step);
+    return foundPosts(
+      hub, { ...list, expression, key, isStarred: kind === 'starred', sourceId: sourceId ?? 0 }, step);
   }
-  if (kind === 'starred') return lists(hub).starred({ ...list, sourceId: sourceId ?? 0 }, step);
-  if (!source) return lists(hub).followed(list, step);
-  return lists(hub).ofSource({ ...list, sourceId: source.id, readUpTo: readUpTo(hub, viewer, source.id) }, step);
+  if (kind === 'starred') return starredPosts(hub, { ...list, sourceId: sourceId ?? 0 }, step);
+  if (!source) return followedPosts(hub, list, step);
+  const ofSource = { sourceId: source.id, readUpTo: readUpTo(hub, viewer, source.id) };
+  return postsOfSource(hub, { ...list, ...ofSource }, step);
 }
 
 /** Of a source that one does not follow nothing is read but what has a mark. */
@@ -97,7 +101,7 @@ export type CountedFolder = { name: string | null; unread: number; sources: Coun
 export function readingCounts(hub: Hub, viewer: Viewer): {
   unread: number; starred: number; folders: CountedFolder[];
 } {
-  const unread = lists(hub).unreadBySource(viewer);
+  const unread = unreadBySource(hub, viewer);
   const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
   const all = follows(hub).listed(viewer).sort((a, b) => compare(a.title, b.title) || a.sourceId - b.sourceId);
   const folders = [...Map.groupBy(all, ({ folder }) => folder)].map(([name, inside]): CountedFolder => {
@@ -106,7 +110,7 @@ export function readingCounts(hub: Hub, viewer: Viewer): {
     return { name, unread: sum(sources), sources };
   });
   folders.sort((a, b) => (a.name === null ? 1 : b.name === null ? -1 : compare(a.name, b.name)));
-  return { unread: sum(folders), starred: lists(hub).countStars(viewer), folders };
+  return { unread: sum(folders), starred: lists(hub).countStars(asking(viewer), COUNTED), folders };
 }
 
 function sum(counted: { unread: number }[]): number {

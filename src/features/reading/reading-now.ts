@@ -3,7 +3,7 @@ import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { COUNTED, lists } from './list-store.ts';
+import { countArrived, COUNTED } from './find-in-lists.ts';
 import { readingCounts } from './reading-list.ts';
 import { readMarks } from './reading-store.ts';
 
@@ -41,5 +41,5 @@ export function showFresh(hub: Hub, { query, viewer }: MemberRequest): Reply {
   if (newest === undefined) throw new HttpError(400, 'newest must be the id of a post.');
   const sourceId = parseId(query.get('source') ?? '');
   if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);
-  return json({ fresh: lists(hub).countArrived({ viewer, newest, sourceId, folder: query.get('folder') }) });
+  return json({ fresh: countArrived(hub, viewer, newest, { sourceId, folder: query.get('folder') }) });
 }
