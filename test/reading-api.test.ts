@@ -160,20 +160,20 @@ test('forms mark, star and undo without a script, and lead back to the page that
   const { bob, posts } = await readingHub(t, 3);
   const [first] = posts;
   const read = await bob.form(`/posts/${first}/read`, { read: '1', from: '/?unread=1' });
-  assert.deepEqual([read.status, read.headers.get('location')], [303, '/?unread=1&said=read']);
+  assert.deepEqual([read.status, read.headers.get('location')], [303, '/?unread=1&said=post-read']);
   assert.deepEqual(await ids(bob, 'unread'), [posts[2], posts[1]]);
   await bob.form(`/posts/${first}/read`, { read: '0', from: '/' });
   await bob.form(`/posts/${first}/star`, { star: '1', from: '/' });
   assert.deepEqual([await ids(bob, 'unread'), await ids(bob, 'starred')], [posts.toReversed(), [first]]);
 
   const marked = await bob.form('/reading/mark-read', { posts: `${posts[0]},${posts[1]}`, from: '/all?said=read' });
-  assert.equal(marked.headers.get('location'), '/all?said=marked&marked=2&undo=1');
+  assert.equal(marked.headers.get('location'), '/all?said=posts-marked&count=2&undo=1');
   const undone = await bob.form('/reading/undo', { undo: '1', from: '/all' });
   assert.equal(undone.headers.get('location'), '/all?said=undone');
   assert.equal((await ids(bob, 'unread')).length, 3);
   for (const from of ['https://elsewhere.test/', '//elsewhere.test/', '/\\elsewhere.test', 'x', '/a\nb']) {
     const led = await bob.form(`/posts/${first}/star`, { star: '0', from });
-    assert.equal(led.headers.get('location'), '/?said=unstarred', from);
+    assert.equal(led.headers.get('location'), '/?said=post-unstarred', from);
   }
 });
 
