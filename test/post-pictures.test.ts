@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { attachments } from '../src/features/attachments/attachment-store.ts';
 import { thumbnailOf } from '../src/features/attachments/post-pictures.ts';
+import { HOUR } from '../src/platform/clock.ts';
 import type { OriginHandler } from './support/origin.ts';
 import type { Hub } from './support/hub.ts';
 import { getFile, hubWithOwnPosts, type ShownPost } from './support/own-posts.ts';
@@ -81,12 +82,15 @@ test('one query answers for a page of posts, of whichever kind', async (t) => {
 });
 
 test('an image in a post has its size once the hub has seen it, and a box for any before', async (t) => {
-  const { ada, post, read } = await hubWithRead(t, { '/owl.png': image(PICTURE), '/none.png': image(Buffer.from('x')) });
+  const { hub, ada, post, read } = await hubWithRead(t, { '/owl.png': image(PICTURE), '/none.png': image(Buffer.from('x')) });
   const classes = async () => (await ada.page(`/posts/${post.id}`)).text.match(/<img src="\/attachments[^>]*>/g)
     ?.map((tag) => / (class="unsized"|width="\d+" height="\d+") loading="lazy">$/.exec(tag)?.[1]);
   assert.deepEqual(await classes(), ['class="unsized"', 'class="unsized"']);
   await read();
-  assert.deepEqual(await classes(), ['width="96" height="64"', 'class="unsized"']);
+  assert.deepEqual(await classes(), ['width="96" height="64"']);
+  assert.match((await ada.page(`/posts/${post.id}`)).text, /<a href="[^"]*\/none\.png" class="remote-image"/, 'it cannot be had');
+  hub.passTime(HOUR);
+  assert.deepEqual(await classes(), ['width="96" height="64"', 'class="unsized"'], 'it is tried again');
 });
 
 test('a picture that somebody has uploaded has its size from the beginning', async (t) => {

@@ -29,6 +29,9 @@ export const cachedFiles = store((hub) => {
     find: (urlHash: string): CachedFile | undefined => sql.find.get(urlHash),
     /** Those of the files that are kept and are images. */
     images: (urlHashes: string[]): CachedImage[] => sql.images.all(JSON.stringify(urlHashes)),
+    /** Those of the files that could not be had lately. */
+    missing: (urlHashes: string[]): string[] =>
+      sql.missing.all(JSON.stringify(urlHashes), clock()).map(({ urlHash }) => urlHash),
     /** Files that are kept, in order, after the given one. */
     list: (after: string, limit: number) => sql.list.all(after, limit),
     /** Why the file could not be fetched, while it is too early to try again. */
@@ -64,6 +67,9 @@ function prepareCachedFiles(db: Db) {
     images: db.prepare<[string], CachedImage>('cached images', `
       SELECT url_hash AS urlHash, bytes, width, height FROM cached_files
        WHERE url_hash IN (SELECT value FROM json_each(?)) AND failed_until IS NULL AND width IS NOT NULL`),
+    missing: db.prepare<[string, number], { urlHash: string }>('missing files', `
+      SELECT url_hash AS urlHash FROM cached_files
+       WHERE url_hash IN (SELECT value FROM json_each(?)) AND failed_until > ?`),
     list: db.prepare<[string, number], Pick<CachedFile, 'urlHash' | 'bytes'>>('cached files', `
       SELECT url_hash AS urlHash, bytes FROM cached_files
        WHERE url_hash > ? AND failed_until IS NULL ORDER BY url_hash LIMIT ?`),

@@ -45,9 +45,21 @@ export function boxAttributes(size: ImageSize | undefined): Html {
   return size ? html`width="${size.width}" height="${size.height}"` : html`class="unsized"`;
 }
 
-function knownPictures(hub: StoreHub, all: Attachment[]): KnownPicture[] {
-  const hashes = new Map(all.flatMap(({ id, remoteUrl }) =>
+/** Those of the attachments that their publisher's server did not give when the hub last asked, by their ids. */
+export function missingAmong(hub: StoreHub, all: Attachment[]): Set<number> {
+  const hashes = hashesOf(all);
+  const missing = new Set(cachedFiles(hub).missing([...hashes.values()]));
+  return new Set([...hashes].flatMap(([id, urlHash]) => missing.has(urlHash) ? [id] : []));
+}
+
+/** Of the URLs of publishers' files, by the ids of the attachments. */
+function hashesOf(all: Attachment[]): Map<number, string> {
+  return new Map(all.flatMap(({ id, remoteUrl }) =>
     remoteUrl === null ? [] : [[id, hash('sha256', remoteUrl)] as const]));
+}
+
+function knownPictures(hub: StoreHub, all: Attachment[]): KnownPicture[] {
+  const hashes = hashesOf(all);
   const kept = new Map(cachedFiles(hub).images([...hashes.values()]).map((image) => [image.urlHash, image]));
   return all.flatMap((attachment): KnownPicture[] => {
     const { id, bytes, width, height, scan } = attachment;

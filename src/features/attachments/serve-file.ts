@@ -9,7 +9,7 @@ import { showImages } from '../../platform/markup/remote-media.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { attachmentPath, type LinkHub } from './attachment-links.ts';
 import type { Attachment } from './attachment-store.ts';
-import { sizesOf } from './post-pictures.ts';
+import { missingAmong, sizesOf } from './post-pictures.ts';
 import type { ImageSize } from './recognise-images.ts';
 
 /** A file on disk whose type was verified. `bytes` is its size, `sha256` is of its bytes and becomes its entity tag. */
@@ -86,10 +86,15 @@ function missing(): HttpError {
 
 type PostContent = { contentHtml: string; attachments: Attachment[] };
 
-/** The post's sanitised content with its images, each in a box of its size, to be put into a page as it is. */
+/**
+ * The post's sanitised content with its images, each in a box of its size, to be put into a page as it is. One that
+ * could not be had lately stays a link to its publisher.
+ */
 export function contentOnPage(hub: LinkHub & StoreHub, post: PostContent): Html {
   const sizes = sizesOf(hub, post.attachments);
-  return trusted(contentWithImages(hub, post, '', (attachment) => sizes.get(attachment.id) ?? null));
+  const missing = missingAmong(hub, post.attachments);
+  const attachments = post.attachments.filter(({ id }) => !missing.has(id));
+  return trusted(contentWithImages(hub, { ...post, attachments }, '', ({ id }) => sizes.get(id) ?? null));
 }
 
 /** The post's content with its images, which are loaded from the hub; `origin` goes before their paths. */
