@@ -85,7 +85,7 @@ test('a person follows a source, is notified, reads, finds it in the history and
   await follow(browser, 'nav.rail a[href="/all"]');
   assert.match(await browser.text('.row.read'), /Barn owls/);
   await follow(browser, 'a[href="/history"]');
-  assert.match(await browser.text('.rows'), /Barn owls/);
+  assert.match(await browser.text('main .items'), /Barn owls/);
   await follow(browser, 'form[action$="/forget"] button');
   assert.match(await browser.text('main'), /You have not read anything yet/);
   await browser.goto(`${hub.address}/posts/1`);
@@ -167,7 +167,7 @@ test('an administrator invites, retries a job and looks through the audit, witho
 
   await follow(browser, 'a[href="/admin"]');
   await follow(browser, 'nav.tabs a[href="/admin/jobs"]');
-  assert.match(await browser.text('.rows'), /it answered 500/);
+  assert.match(await browser.text('main .items'), /it answered 500/);
   await follow(browser, 'form[action$="/retry"] button');
   assert.match(await browser.text('main'), /No jobs in this state/);
   await follow(browser, 'nav.tabs a[href="/admin/invitations"]');

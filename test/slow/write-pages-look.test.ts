@@ -123,13 +123,13 @@ test('notifications are read, ticked off all at once, and lead to what they tell
 
   tell('The file bad.txt is infected and has been quarantined');
   await browser.goto(`${hub.address}/notifications`);
-  assert.match(await browser.text('.sources'), /bad\.txt is infected.*\n?.*new/);
-  await follow(browser, 'main form button');
-  assert.doesNotMatch(await browser.text('.sources'), /new/);
-  assert.equal(await browser.run('return document.querySelectorAll("main form").length'), 0);
+  assert.match(await browser.text('main .items'), /bad\.txt is infected.*\n?.*new/);
+  await follow(browser, 'form[action="/notifications/read"] button');
+  assert.doesNotMatch(await browser.text('main .items'), /new/);
+  assert.equal(await browser.run(`return document.querySelectorAll('[action="/notifications/read"]').length`), 0);
   await follow(browser, 'a[href="/notifications?unread=1"]');
   assert.match(await browser.text('.empty'), /No unread notifications/);
   await browser.goto(`${hub.address}/notifications`);
-  await follow(browser, '.sources a');
+  await follow(browser, 'main .items a');
   assert.match(await browser.text('.attachments'), /bad\.txt\s+infected, quarantined/);
 });

@@ -76,3 +76,64 @@ export async function signIn(browser: Browser, address: string, username: string
   await browser.goto(`${address}/sign-in?${new URLSearchParams({ next })}`);
   await submit(browser, { username, password });
 }
+
+/** What is smaller than 24 by 24 pixels and used by pointing at it, but links within a sentence (WCAG 2.2, 2.5.8). */
+export const FIND_SMALL_TARGETS = `
+  const isInSentence = (element) => element.localName === 'a' && getComputedStyle(element).display === 'inline'
+    && [...element.parentElement.childNodes].some((node) => node.nodeType === 3 && node.data.trim().length > 1);
+  const isInProse = (element) => element.closest('.prose') && element.localName === 'a';
+  // A label, or what is drawn around it for pointers, is part of the target.
+  const boxOf = (element) => {
+    const boxes = [element, ...(element.labels ?? [])].map((one) => one.getBoundingClientRect());
+    const around = [getComputedStyle(element, '::before'), getComputedStyle(element, '::after')]
+      .filter(({ content, position }) => content !== 'none' && position === 'absolute');
+    const extra = around.map(({ width, height }) => ({ width: parseFloat(width) || 0, height: parseFloat(height) || 0 }));
+    return ['width', 'height'].map((side) => Math.max(...[...boxes, ...extra].map((box) => box[side])));
+  };
+  const isShown = (element) => element.checkVisibility({ visibilityProperty: true }) && !element.closest('.skip');
+  return [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary')]
+    .filter((element) => isShown(element) && !isInSentence(element) && !isInProse(element)
+      && element.closest('dialog:not([open]), [popover]:not(.rail):not(:popover-open)') === null)
+    .flatMap((element) => {
+      const [width, height] = boxOf(element);
+      return width < 23.9 || height < 23.9 ? [Math.round(width) + '×' + Math.round(height) + ' ' + element.outerHTML.slice(0, 140)] : [];
+    });
+`;
+
+/** Inputs that hardly stand out from what is behind them: less than 3 to 1 (WCAG 2.2, 1.4.11). */
+export const FIND_FAINT_INPUTS = `
+  const context = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
+  const rgb = (color) => {
+    context.clearRect(0, 0, 1, 1);
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data];
+  };
+  const linear = (part) => part / 255 <= 0.03928 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4;
+  const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const behind = (element) => {
+    const color = element ? rgb(getComputedStyle(element).backgroundColor) : [255, 255, 255, 255];
+    return color[3] === 255 ? color : behind(element.parentElement);
+  };
+  return [...document.querySelectorAll('input:not([type=hidden], [type=checkbox], [type=radio], [type=range], [type=file]), select, textarea')]
+    .filter((element) => element.checkVisibility())
+    .flatMap((element) => {
+      const pair = [luminance(rgb(getComputedStyle(element).borderTopColor)), luminance(behind(element.parentElement))];
+      const contrast = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+      return contrast < 3 ? [contrast.toFixed(2) + ' ' + element.outerHTML.slice(0, 120)] : [];
+    });
+`;
+
+/** References to what is not there, fields that were refused and do not say why, more than one focus. */
+export const FIND_LOOSE_ENDS = `
+  const ends = [];
+  for (const name of ['aria-describedby', 'aria-labelledby', 'for', 'popovertarget', 'list', 'form'])
+    for (const element of document.querySelectorAll('[' + name + ']'))
+      for (const id of element.getAttribute(name).split(' '))
+        if (!document.getElementById(id)) ends.push(name + ' leads nowhere: ' + element.outerHTML.slice(0, 140));
+  for (const element of document.querySelectorAll('[aria-invalid=true]:not([aria-describedby])'))
+    ends.push('no reason: ' + element.outerHTML.slice(0, 140));
+  if (document.querySelectorAll('[autofocus]').length > 1) ends.push('autofocus twice');
+  if (document.querySelector('[style]')) ends.push('a style attribute: ' + document.querySelector('[style]').outerHTML.slice(0, 140));
+  return ends;
+`;

@@ -3,7 +3,7 @@ import { readForm } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { formProblem, HttpError, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { moment } from '../../platform/http/utc-times.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { invitations, type Invitation } from './account-store.ts';
@@ -19,7 +19,7 @@ export const invitationList = adminList<Invitation>({
   select: (hub, after, limit) => invitations(hub).list(after?.id ?? 0, limit),
   toJson: invitationJson,
   above: () => inviteForm({}),
-  view: (items) => html`<ul class="rows">${items.map(invitationItem)}</ul>`,
+  view: (items, times) => html`<ul class="items">${items.map((one) => invitationItem(one, times))}</ul>`,
   empty: 'No open invitations.',
   more: 'More invitations',
 });
@@ -62,10 +62,11 @@ ${url && html`
 </form>`;
 }
 
-function invitationItem({ id, role, createdAt, expiresAt }: Invitation): Html {
+function invitationItem({ id, role, createdAt, expiresAt }: Invitation, times: Times): Html {
   return html`
   <li><div><p class="title">${role === 'admin' ? 'An administrator' : 'A member'}</p>
-      <p class="meta"><span>created ${moment(createdAt)}</span> <span>valid until ${moment(expiresAt)}</span></p></div>
+      <p class="meta"><span>created ${showTime(times, createdAt)}</span>
+        <span>valid until ${showTime(times, expiresAt)}</span></p></div>
     <form method="post" action="/admin/invitations/${id}/withdraw">
       <button class="link" aria-label="Withdraw invitation ${id}">Withdraw</button></form></li>`;
 }

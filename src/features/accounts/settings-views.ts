@@ -151,14 +151,17 @@ type Now = { current: number; times: Times };
 function sessionSection(sessions: Session[], now: Now, problem: HttpError | undefined): Html {
   const others = sessions.filter(({ id }) => id !== now.current);
   const own = sessions.find(({ id }) => id === now.current);
-  return section('sessions', 'Sessions', 'Where you are signed in.', html`
+  const about = 'Where you are signed in.';
+  if (others.length === 0) {
+    return section('sessions', 'Sessions', about, html`<ul class="items">${own && sessionItem(own, true, now)}</ul>`);
+  }
+  return section('sessions', 'Sessions', about, html`
   <form method="post" action="/settings/sessions" class="stack">
     ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
     <ul class="items">${own && sessionItem(own, true, now)}
       ${others.map((session) => sessionItem(session, false, now))}</ul>
-    ${others.length > 0 && html`
     ${passwordField(problem)}
-    <button name="session" value="others" class="secondary">Sign out everywhere else</button>`}
+    <button name="session" value="others" class="secondary">Sign out everywhere else</button>
   </form>`);
 }
 

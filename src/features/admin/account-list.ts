@@ -3,7 +3,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { formProblem, HttpError, json, notFound, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { day, moment } from '../../platform/http/utc-times.ts';
+import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { accountJson, accounts, type Account } from '../accounts/account-store.ts';
 import { passwordField } from '../accounts/account-views.ts';
@@ -23,10 +23,10 @@ export const accountList = adminList<ListedAccount>({
   select: (hub, after, limit) => withSources(hub, accounts(hub).list(after?.id ?? 0, limit)),
   toJson: listedJson,
   lead: () => html`<p class="meta"><a href="/admin/invitations">Invite someone</a></p>`,
-  view: (items) => html`
+  view: (items, times) => html`
 <div class="wide"><table>
   <thead><tr><th>Name</th><th>Display name</th><th>Role</th><th>Sources</th><th>Joined</th></tr></thead>
-  <tbody>${items.map(accountRow)}</tbody>
+  <tbody>${items.map((one) => accountRow(one, times))}</tbody>
 </table></div>`,
   empty: 'Nobody has joined yet.',
   more: 'More accounts',
@@ -41,11 +41,13 @@ function listedJson(account: ListedAccount) {
   return { ...accountJson(account), disabled: account.disabledAt !== null, sources: account.sources };
 }
 
-function accountRow({ id, username, displayName, role, sources, createdAt, disabledAt }: ListedAccount): Html {
+function accountRow(account: ListedAccount, times: Times): Html {
+  const { id, username, displayName, role, sources, createdAt, disabledAt } = account;
   return html`
   <tr><td><a href="/admin/accounts/${id}">${username}</a>
       ${disabledAt !== null && html`<span class="tag">disabled</span>`}</td>
-    <td>${displayName}</td><td>${role}</td><td class="number">${sources}</td><td>${day(createdAt)}</td></tr>`;
+    <td>${displayName}</td><td>${role}</td><td class="number">${sources}</td>
+    <td>${showTime(times, createdAt)}</td></tr>`;
 }
 
 function find(hub: Hub, { params }: MemberRequest): ListedAccount {
@@ -75,7 +77,7 @@ export async function createPasswordLink(hub: Hub, req: MemberRequest): Promise<
 type Sent = { problem?: HttpError; url?: string; done?: string };
 
 export function showAccountPage(hub: Hub, req: MemberRequest, sent: Sent = {}): Reply {
-  return page(accountPage(find(hub, req), sent), sent.problem?.status, sent.problem?.headers);
+  return page(accountPage(find(hub, req), sent, timesOf(hub, req.viewer)), sent.problem?.status, sent.problem?.headers);
 }
 
 /** What each button of the form asks for. */
@@ -102,15 +104,15 @@ export async function submitAccount(hub: Hub, req: MemberRequest): Promise<Reply
 }
 
 /** One account, and what an administrator may do about it. */
-function accountPage(account: ListedAccount, sent: Sent): Page {
+function accountPage(account: ListedAccount, sent: Sent, times: Times): Page {
   const { id, username, displayName, role, sources, createdAt, disabledAt } = account;
   const button = (act: string, label: string): Html =>
     html`<button name="act" value="${act}" class="secondary">${label}</button>`;
   const main = html`
 <header class="page-head">
-  <h1>${username} ${disabledAt !== null && html`<span class="tag">disabled</span>`}</h1>
   <p class="meta"><span>${displayName}</span> <span>${role === 'admin' ? 'administrator' : 'member'}</span>
-    <span>${sources} ${sources === 1 ? 'source' : 'sources'}</span> <span>joined ${moment(createdAt)}</span></p>
+    <span>${sources} ${sources === 1 ? 'source' : 'sources'}</span>
+    <span>joined ${showTime(times, createdAt)}</span></p>
 </header>
 ${sent.url && html`
 <div class="done" role="status">
@@ -119,18 +121,19 @@ ${sent.url && html`
 ${sent.done && html`<div class="done" role="status"><p>${sent.done}</p></div>`}
 <form method="post" action="/admin/accounts/${id}" class="panel stack">
   <h2>Change this account</h2>
-  ${sent.problem && formProblem(sent.problem)}
+  ${sent.problem && sent.problem.status !== 403 && formProblem(sent.problem)}
   <p class="hint">${disabledAt === null
     ? 'A disabled account cannot sign in; its sessions and tokens end at once. Its sources stay active.'
     : 'This account cannot sign in. Its sources stay active.'}
     A link for a new password ends sessions and tokens when it is used.</p>
-  ${passwordField()}
+  ${passwordField(sent.problem)}
   <div class="actions">
     ${disabledAt === null && button('reset-password', 'Link for a new password')}
     ${role === 'admin' ? button('make-member', 'Make a member') : button('make-admin', 'Make an administrator')}
     ${disabledAt === null ? button('disable', 'Disable') : button('enable', 'Enable')}
   </div>
 </form>
-<p><a class="quiet" href="/admin/accounts">All accounts</a></p>`;
-  return { title: username, main, section: 'admin/accounts' };
+<p class="actions"><a class="quiet" href="/admin/accounts">All accounts</a></p>`;
+  const bar = html`<h1><span>${username}</span> ${disabledAt !== null && html`<span class="tag">disabled</span>`}</h1>`;
+  return { title: username, bar, main, section: 'admin/accounts' };
 }

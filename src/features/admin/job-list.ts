@@ -3,7 +3,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { moment } from '../../platform/http/utc-times.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
 import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-queue.ts';
 import { actorOf, audit, type Actor } from '../audit/audit.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
@@ -18,7 +18,7 @@ export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   select: (hub, after, limit, state) => jobs(hub).list({ state, before: after?.id, limit }),
   filter: byState('jobs', JOB_STATES, 'failed'),
   toJson: jobJson,
-  view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
+  view: (items, times) => html`<ul class="items">${items.map((one) => item(one, times))}</ul>`,
   empty: 'No jobs in this state.',
 });
 
@@ -30,7 +30,7 @@ export function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempt
   };
 }
 
-function item(job: JobRow): Html {
+function item(job: JobRow, times: Times): Html {
   const { kind, dedupeKey, state, attempts, maxAttempts, lastError } = job;
   const subject = kind === SYNC_SOURCE && dedupeKey
     ? html`<a href="/sources/${dedupeKey}">source ${dedupeKey}</a>`
@@ -39,15 +39,15 @@ function item(job: JobRow): Html {
   <li>
     <div><p class="title">${kind} ${subject}</p>
       <p class="meta"><span class="tag ${state === 'failed' && 'failing'}">${state}</span>
-        <span>attempt ${attempts} of ${maxAttempts}</span> <span>${timeOf(job)}</span></p>
+        <span>attempt ${attempts} of ${maxAttempts}</span> <span>${timeOf(job, times)}</span></p>
       ${lastError && html`<p class="summary">${lastError}</p>`}</div>
     ${buttons(job)}
   </li>`;
 }
 
-function timeOf({ state, runAt, finishedAt }: JobRow): Html {
-  if (finishedAt !== null) return html`finished ${moment(finishedAt)}`;
-  return html`${state === 'running' ? 'was due' : 'due'} ${moment(runAt)}`;
+function timeOf({ state, runAt, finishedAt }: JobRow, times: Times): Html {
+  if (finishedAt !== null) return html`finished ${showTime(times, finishedAt)}`;
+  return html`${state === 'running' ? 'was due' : 'due'} ${showTime(times, runAt)}`;
 }
 
 function buttons({ id, state }: JobRow): Html {

@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { moment } from '../../platform/http/utc-times.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { alertDeliveries, DELIVERY_STATES, type AlertDelivery, type DeliveryState } from './alert-store.ts';
@@ -14,7 +14,7 @@ export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefine
   filter: byState('alerts', DELIVERY_STATES),
   toJson: deliveryJson,
   lead: (hub) => html`<p class="lead">${receiver(hub)}</p>`,
-  view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
+  view: (items, times) => html`<ul class="items">${items.map((one) => item(one, times))}</ul>`,
   empty: 'No alerts.',
 });
 
@@ -29,13 +29,13 @@ function receiver({ config }: Hub): Html {
     : html`Sent to <code>${describeDestination(config.alertWebhookUrl)}</code>.`;
 }
 
-function item(delivery: AlertDelivery): Html {
+function item(delivery: AlertDelivery, times: Times): Html {
   const { title, body, state, suppressed, attempts, createdAt, lastError } = delivery;
   return html`
   <li><div>
     <p class="title">${title}</p>
     <p class="meta"><span class="tag ${state === 'failed' && 'failing'}">${state}</span>
-      <span>${moment(createdAt)}</span>
+      <span>${showTime(times, createdAt)}</span>
       ${attempts > 1 && html`<span>${attempts} attempts</span>`}
       ${suppressed > 0 && html`<span>${suppressed} more like this</span>`}</p>
     ${body && html`<p class="summary">${body}</p>`}

@@ -2,7 +2,7 @@ import { DAY, isoTime, parseIsoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { parseId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
-import { moment } from '../../platform/http/utc-times.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { AUDIT_EVENTS, type AuditEvent } from './audit.ts';
 import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
@@ -72,19 +72,20 @@ function day(value: string | null): string {
 }
 
 /** Who did what to what. */
-function auditTable(items: AuditRecord[]): Html {
+function auditTable(items: AuditRecord[], times: Times): Html {
   return html`
 <div class="wide stacked"><table>
   <thead><tr><th>Time</th><th>Actor</th><th>Action</th><th>Target</th><th>Address</th></tr></thead>
-  <tbody>${items.map(row)}</tbody>
+  <tbody>${items.map((one) => row(one, times))}</tbody>
 </table></div>`;
 }
 
-function row({ at, actorName, act, targetKind, targetId, targetName, address, detail }: AuditRecord): Html {
+function row(record: AuditRecord, times: Times): Html {
+  const { at, actorName, act, targetKind, targetId, targetName, address, detail } = record;
   const said = AUDIT_EVENTS[act as AuditEvent] ?? '';
   const target = targetKind === null ? '' : `${targetKind}${targetId === null ? '' : ` ${targetId}`}`;
   return html`
-  <tr><td>${moment(at)}</td><td>${actorName || 'not signed in'}</td>
+  <tr><td>${showTime(times, at, 'exact')}</td><td>${actorName || 'not signed in'}</td>
     <td>${said} <small><code>${act}</code></small></td>
     <td>${target} ${targetName && html`<span>“${targetName}”</span>`}
       ${detail !== '{}' && html`<small>${words(detail)}</small>`}</td>

@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { moment } from '../../platform/http/utc-times.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { errorEvents, type ErrorEvent } from './error-store.ts';
 
@@ -13,16 +13,16 @@ export const errorList = adminList<ErrorEvent, 'lastAt' | 'id'>({
   toJson: ({ firstAt, lastAt, ...event }) => ({ ...event, firstAt: isoTime(firstAt), lastAt: isoTime(lastAt) }),
   lead: () => html`
   <p class="lead">Unexpected errors of the hub itself, grouped by kind.</p>`,
-  view: (items) => html`<ul class="rows">${items.map(item)}</ul>`,
+  view: (items, times) => html`<ul class="items">${items.map((one) => item(one, times))}</ul>`,
   empty: 'No errors.',
 });
 
-function item({ program, message, stack, count, firstAt, lastAt }: ErrorEvent): Html {
+function item({ program, message, stack, count, firstAt, lastAt }: ErrorEvent, times: Times): Html {
   return html`
   <li><div>
     <p class="title">${message || 'An error without a message'}</p>
     <p class="meta"><span>${program}</span> <span>${count === 1 ? 'once' : `${count} times`}</span>
-      <span>last ${moment(lastAt)}</span> <span>first ${moment(firstAt)}</span></p>
+      <span>last ${showTime(times, lastAt)}</span> <span>first ${showTime(times, firstAt)}</span></p>
     <details><summary>Stack trace</summary><pre>${stack}</pre></details>
   </div></li>`;
 }

@@ -3,6 +3,7 @@ import { inBatches } from '../../platform/db/batched-writes.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, readPage } from '../../platform/http/input.ts';
 import { HttpError, inChunks, json, page, type Reply } from '../../platform/http/reply.ts';
+import { timesOf, type Times } from '../../platform/http/times.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
 
@@ -33,7 +34,7 @@ type Definition<Item, Key extends keyof Item, Filter> = {
   csv?: CsvColumns<Item>;
   lead?(hub: Hub): Html; // below the title
   above?(hub: Hub): Html; // above the items, such as a form for a new one
-  view(items: Item[]): Html;
+  view(items: Item[], times: Times): Html;
   empty: string; // where there are no items
   more?: string; // on the link to the next page, 'Older' when absent
 };
@@ -53,7 +54,7 @@ export function adminList<Item, Key extends keyof Item = 'id' & keyof Item, Filt
 ): AdminList {
   return {
     answerApi: (hub, request) => answerApi(list, hub, request),
-    showPage: (hub, { query }, answer) => showPage(list, hub, query, answer),
+    showPage: (hub, request, answer) => showPage(list, hub, request, answer),
   };
 }
 
@@ -81,24 +82,24 @@ function download<Item, Key extends keyof Item, Filter>(
 }
 
 function showPage<Item, Key extends keyof Item, Filter>(
-  list: Definition<Item, Key, Filter>, hub: Hub, query: URLSearchParams, answer?: FormAnswer,
+  list: Definition<Item, Key, Filter>, hub: Hub, { query, viewer }: HubRequest, answer?: FormAnswer,
 ): Reply {
   const { name, api = `/api/admin/${name}`, title, lead, above, view, empty, more = 'Older' } = list;
   const filter = readFilter(list, query, 'page');
   const { items, next } = listed(list, hub, query, filter);
   const following = next && `/admin/${name}?${withChange(query, 'cursor', next)}`;
   const asked = list.filter?.apiQuery ? new URLSearchParams(list.filter.apiQuery(filter)) : query;
+  const bar = html`<h1>${title}</h1>`;
   const main = html`
 <header class="page-head">
-  <h1>${title}</h1>
   ${lead?.(hub)}
   ${list.filter?.controls(hub, query, filter)}
 </header>
 ${answer?.above ?? above?.(hub)}
-${items.length > 0 ? view(items) : html`<p class="empty">${empty}</p>`}
+${items.length > 0 ? view(items, timesOf(hub, viewer)) : html`<p class="empty">${empty}</p>`}
 ${following && html`<p class="more"><a class="button" rel="next" href="${following}">${more}</a></p>`}
 ${items.length > 0 && downloads(api, asked, list.csv ? ['csv', 'jsonl'] : ['jsonl'])}`;
-  return page({ title, main, section: `admin/${name}` }, answer?.status);
+  return page({ title, bar, main, section: `admin/${name}` }, answer?.status);
 }
 
 const FORMATS = { csv: 'CSV', jsonl: 'JSON lines' };

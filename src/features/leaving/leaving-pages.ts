@@ -55,7 +55,7 @@ function backups(days: number | null): string {
 function sourceList(sources: OwnedSource[]): Html {
   return html`
   <div class="problem"><p>You own sources. Transfer or delete each of them first.</p></div>
-  <ul class="rows">${sources.map(({ id, title }) => html`
+  <ul class="items">${sources.map(({ id, title }) => html`
     <li><a class="title" href="/sources/${id}">${title}</a>
       <span><a href="/sources/${id}/transfer" aria-label="Transfer ${title}">Transfer</a>
         <a href="/sources/${id}/delete" aria-label="Delete ${title}">Delete</a></span></li>`)}

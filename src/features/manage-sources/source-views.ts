@@ -91,7 +91,7 @@ function opmlSection({ opml, problem }: AddForm): Html {
   return html`
 <details class="panel" ${opml !== undefined && html`open`}>
   <summary>Import and export feeds (OPML)</summary>
-  <p><a href="/api/sources.opml">Download your feeds as OPML</a></p>
+  <p><a class="quiet" href="/api/sources.opml">Download your feeds as OPML</a></p>
   <form method="post" action="/sources/import" class="stack">
     ${problem && opml !== undefined && formProblem(problem)}
     <label>Paste an OPML document to follow all of its feeds

@@ -5,7 +5,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { isUnreadOnly, nextLink, readPage } from '../../platform/http/input.ts';
 import { invalid, json, noContent, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { moment } from '../../platform/http/utc-times.ts';
+import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
 import { notifications, type Notification } from './notification-store.ts';
 
@@ -20,7 +20,8 @@ export function listNotifications(hub: Hub, req: MemberRequest): Reply {
 }
 
 export function showNotifications(hub: Hub, req: MemberRequest): Reply {
-  return page(notificationsPage({ ...requestedPage(hub, req), unreadOnly: isUnreadOnly(req.query) }));
+  const shown = { ...requestedPage(hub, req), unreadOnly: isUnreadOnly(req.query) };
+  return page(notificationsPage(shown, timesOf(hub, req.viewer)));
 }
 
 function requestedPage(hub: Hub, { query, viewer }: MemberRequest) {
@@ -56,33 +57,25 @@ export function notificationJson({ id, kind, title, path, createdAt, readAt }: N
 
 /** What the hub has told its reader. */
 function notificationsPage(
-  { items, next, unreadOnly }: { items: Notification[]; next: string | null; unreadOnly: boolean },
+  { items, next, unreadOnly }: { items: Notification[]; next: string | null; unreadOnly: boolean }, times: Times,
 ): Page {
   const query = new URLSearchParams({ ...(unreadOnly ? { unread: '1' } : {}), cursor: next ?? '' });
+  const bar = html`<h1>Notifications</h1><span class="space"></span>
+${items.some(({ readAt }) => readAt === null) && html`
+<form method="post" action="/notifications/read"><button class="plain">Mark all as read</button></form>`}`;
   const main = html`
-<header class="page-head">
-  <h1>Notifications</h1>
-  <p class="meta">${unreadOnly
-    ? html`<a href="/notifications">All</a> <span>Unread</span>`
-    : html`<span>All</span> <a href="/notifications?unread=1">Unread</a>`}</p>
-</header>
-${items.length > 0 ? list(items) : html`<p class="empty">No ${unreadOnly ? 'unread ' : ''}notifications.</p>`}
+<nav class="tabs" aria-label="Which notifications">
+  <a href="/notifications" ${!unreadOnly && html`aria-current="page"`}>All</a>
+  <a href="/notifications?unread=1" ${unreadOnly && html`aria-current="page"`}>Unread</a></nav>
+${items.length > 0 ? html`<ul class="items">${items.map((one) => item(one, times))}</ul>`
+    : html`<p class="empty">No ${unreadOnly ? 'unread ' : ''}notifications.</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/notifications?${query.toString()}">Older</a></p>`}`;
-  return { title: 'Notifications', main, section: 'notifications' };
+  return { title: 'Notifications', bar, main, section: 'notifications' };
 }
 
-function list(items: Notification[]): Html {
-  const isAnyUnread = items.some(({ readAt }) => readAt === null);
+function item({ title, path, createdAt, readAt }: Notification, times: Times): Html {
   return html`
-<ul class="sources">${items.map(item)}</ul>
-${isAnyUnread && html`
-<form method="post" action="/notifications/read" class="actions"><button>Mark all as read</button></form>`}`;
-}
-
-function item({ title, path, createdAt, readAt }: Notification): Html {
-  return html`
-  <li>
-    <a class="title" href="${path}">${title}</a> ${readAt === null && html`<span class="tag">new</span>`}
-    <p class="meta">${moment(createdAt)}</p>
-  </li>`;
+  <li ${readAt === null && html`class="new"`}><div>
+    <a class="title" href="${path}">${title}</a> ${readAt === null && html`<span class="tag">new</span>`}</div>
+    <span class="meta">${showTime(times, createdAt)}</span></li>`;
 }

@@ -5,7 +5,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, pathId, readPage } from '../../platform/http/input.ts';
 import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { moment } from '../../platform/http/utc-times.ts';
+import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { errorFields } from '../../platform/log.ts';
 import type { Hub } from '../hub/hub.ts';
 import { readingHistory, type ReadPost } from './reading-history-store.ts';
@@ -69,7 +69,8 @@ export function historyJson({ postId, title, sourceId, sourceTitle, readAt }: Re
 }
 
 export function showHistory(hub: Hub, req: MemberRequest): Reply {
-  return page(historyPage({ ...readHistoryPage(hub, req), isFirstPage: !req.query.get('cursor') }));
+  const shown = { ...readHistoryPage(hub, req), isFirstPage: !req.query.get('cursor') };
+  return page(historyPage(shown, timesOf(hub, req.viewer)));
 }
 
 /** Works also for a post that the reader may no longer see. */
@@ -80,30 +81,30 @@ export function submitForget(hub: Hub, { params, viewer }: MemberRequest): Reply
 
 /** The posts that the viewer has opened, last opened first. */
 function historyPage(
-  { items, next, isFirstPage }: { items: ReadPost[]; next: string | null; isFirstPage: boolean },
+  { items, next, isFirstPage }: { items: ReadPost[]; next: string | null; isFirstPage: boolean }, times: Times,
 ): Page {
   const nothing = isFirstPage ? 'You have not read anything yet.' : 'There are no earlier posts.';
+  const bar = html`<h1>Reading history</h1>`;
   const main = html`
-<header class="page-head">
-  <h1>Reading history</h1>
-  <p class="meta"><span>Only you see this.</span> <a href="/">Unread posts</a></p>
-</header>
-${items.length > 0 ? html`<ul class="rows">${items.map(item)}</ul>` : html`<p class="empty">${nothing}</p>`}
+<p class="lead">Posts that you have opened. Only you see this.</p>
+${items.length > 0 ? html`<ul class="items">${items.map((one) => item(one, times))}</ul>`
+    : html`<p class="empty">${nothing}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}
 ${items.length > 0 && html`
 <form method="post" action="/history/clear" class="actions">
   <button class="secondary">Clear history</button>
   <span class="hint">What is read stays read.</span>
 </form>`}`;
-  return { title: 'Reading history', main, section: 'history' };
+  return { title: 'Reading history', bar, main, section: 'history' };
 }
 
-function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost): Html {
+function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost, times: Times): Html {
   const name = title || 'Untitled';
   return html`
   <li>
     <div><a class="title" href="/posts/${postId}">${name}</a>
-      <p class="meta"><a href="/sources/${sourceId}">${sourceTitle}</a> <span>read ${moment(readAt)}</span></p></div>
+      <p class="meta"><a href="/sources/${sourceId}">${sourceTitle}</a>
+        <span>opened ${showTime(times, readAt)}</span></p></div>
     <form method="post" action="/history/${postId}/forget">
       <button class="link" aria-label="Remove ${name} from the history">Remove</button></form>
   </li>`;

@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { day, moment } from '../../platform/http/utc-times.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { sources } from '../sources/source-store.ts';
 import { webhooks, type Webhook } from './webhook-store.ts';
@@ -30,17 +30,18 @@ function webhookJson({ sourceId, title, ownerId, state, ...at }: ListedWebhook) 
   };
 }
 
-function table(items: ListedWebhook[]): Html {
+function table(items: ListedWebhook[], times: Times): Html {
   return html`
 <div class="wide"><table>
   <thead><tr><th>Source</th><th>State</th><th>Last event</th><th>Created</th></tr></thead>
-  <tbody>${items.map(row)}</tbody>
+  <tbody>${items.map((one) => row(one, times))}</tbody>
 </table></div>`;
 }
 
-function row({ sourceId, title, state, lastEventAt, createdAt }: ListedWebhook): Html {
+function row({ sourceId, title, state, lastEventAt, createdAt }: ListedWebhook, times: Times): Html {
   return html`
   <tr><td><a href="/sources/${sourceId}">${title}</a></td>
     <td><span class="tag ${state === 'silent' && 'failing'}">${state}</span></td>
-    <td>${lastEventAt === null ? 'none yet' : moment(lastEventAt)}</td><td>${day(createdAt)}</td></tr>`;
+    <td>${lastEventAt === null ? 'none yet' : showTime(times, lastEventAt)}</td>
+    <td>${showTime(times, createdAt)}</td></tr>`;
 }

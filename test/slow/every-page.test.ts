@@ -1,0 +1,70 @@
+// Protects whoever uses the pages: names, contrast, targets, order, narrow windows, on every page in every state.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openBrowser } from '../support/browser.ts';
+import { EVERY_PAGE, visit } from '../support/every-page.ts';
+import { livedInHub } from '../support/lived-in-hub.ts';
+import {
+  FIND_FAINT_INPUTS, FIND_FAINT_TEXT, FIND_FAULTS, FIND_LOOSE_ENDS, FIND_SMALL_TARGETS,
+} from '../support/page-visits.ts';
+import { requireTool } from '../support/tools.ts';
+
+const WIDE = [1280, 900] as const;
+const NARROW = [320, 700] as const;
+
+/** What browsers complain of where an answer is an error, or a publisher's image cannot be had. */
+const EXPECTED = /Failed to load resource: the server responded with a status of (4\d\d|5\d\d)/;
+
+const UNFOLD = `for (const part of document.querySelectorAll('main details')) part.open = true`;
+const WIDTHS = 'return [innerWidth, document.documentElement.scrollWidth]';
+const ELSEWHERE = `return performance.getEntriesByType('resource').map(({ name }) => name)
+  .filter((name) => !name.startsWith(location.origin + '/'))`;
+
+test('every page in every state can be used, read and understood, loads nothing from elsewhere, and fits a phone', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const [lived, browser] = [await livedInHub(t), await openBrowser(t)];
+  const faults: string[] = [];
+
+  for (const state of EVERY_PAGE) {
+    const note = (what: string, found: string[]): void => void faults.push(...found.map((one) => `${state.name}, ${what}: ${one}`));
+    await browser.setWindowSize(...WIDE);
+    await browser.setColorScheme('light');
+    await browser.complaints();
+    await visit(browser, lived, state);
+    note('console', (await browser.complaints()).filter((complaint) => !EXPECTED.test(complaint)));
+    note('elsewhere', await browser.run(ELSEWHERE));
+    await browser.run(UNFOLD);
+    for (const script of [FIND_FAULTS, FIND_LOOSE_ENDS, FIND_SMALL_TARGETS]) note('wide', await browser.run(script));
+    for (const scheme of ['light', 'dark'] as const) {
+      await browser.setColorScheme(scheme);
+      for (const script of [FIND_FAINT_TEXT, FIND_FAINT_INPUTS]) note(scheme, await browser.run(script));
+    }
+    await browser.setWindowSize(...NARROW);
+    note('narrow', await browser.run(FIND_SMALL_TARGETS));
+    const [inner, content] = await browser.run<[number, number]>(WIDTHS);
+    if (content > inner) note('narrow', [`${content} wide in a window of ${inner}`]);
+  }
+
+  assert.deepEqual(faults, []);
+});
+
+test('at twice the size of text nothing scrolls sideways, either', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const [lived, browser] = [await livedInHub(t), await openBrowser(t)];
+  const faults: string[] = [];
+
+  for (const state of EVERY_PAGE) {
+    await browser.setWindowSize(640, 900);
+    await visit(browser, lived, state);
+    await browser.run(UNFOLD);
+    await browser.run(`
+      const sheet = new CSSStyleSheet();
+      sheet.replaceSync('html { font-size: 200% !important }');
+      document.adoptedStyleSheets = [sheet];
+    `);
+    const [inner, content] = await browser.run<[number, number]>(WIDTHS);
+    if (content > inner) faults.push(`${state.name} is ${content} wide in a window of ${inner}`);
+  }
+
+  assert.deepEqual(faults, []);
+});
