@@ -24,7 +24,7 @@ export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name
 <a class="brand" href="/">${MARK}<span class="name" dir="auto">${name}</span></a>
 <div>
   ${item('/', 'inbox', 'Unread', section === 'unread', countOf(unread, 'unread', 'unread'))}
-  ${starred > 0 && item('/starred', 'star', 'Starred', section === 'starred', countOf(starred, 'posts', 'starred'))}
+  ${item('/starred', 'star', 'Starred', section === 'starred', countOf(starred, 'posts', 'starred'))}
   ${item('/all', 'list', 'All posts', section === 'all')}
 </div>
 ${folders.length > 0 && following(hub, folders, section)}
@@ -65,10 +65,11 @@ ${folders.map((folder) => folder.name === null ? sourceItems(hub, folder, sectio
 
 function folderPart(hub: Hub, folder: CountedFolder, section: string | undefined, isShort: boolean): Html {
   const { name, unread, sources } = folder;
-  const isWithin = sources.some(({ id }) => section === sectionOf(id));
+  const isWithin = section === `folder:${name}` || sources.some(({ id }) => section === sectionOf(id));
+  const path = `/folders/${encodeURIComponent(name ?? '')}`;
   return html`<details ${(isShort || isWithin) && html`open`}><summary>${icon('folder')}<span class="name"
   dir="auto">${name}</span>${countOf(unread, 'unread', `folder:${name}`)}</summary>
-${sourceItems(hub, folder, section)}</details>`;
+${item(path, 'list', 'All of them', section === `folder:${name}`)}${sourceItems(hub, folder, section)}</details>`;
 }
 
 function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | undefined): Html {
