@@ -51,7 +51,7 @@ test('the reader that judges the output refuses what must not be in it', () => {
 
 test('ordinary writing keeps its structure', () => {
   assertCases([
-    ['<h2 id=x class=y>Title</h2><p style="color:red">One <em>two</em>.</p>', '<h2>Title</h2><p>One <em>two</em>.</p>'],
+    ['<h2 id=x class=y>Title</h2><p style="color:red">One <em>two</em>.</p>', '<h2 id="in-post-x">Title</h2><p>One <em>two</em>.</p>'],
     ['a &lt; b &amp; c &copy; &nbsp;"d" \'e\'', 'a &lt; b &amp; c © \u00a0&quot;d&quot; &#39;e&#39;'],
     ['<ul><li>a<li>b<ul><li>c</ul></ul>', '<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>'],
     ['<dl><dt>a<dd>b<dt>c<dd>d</dl>', '<dl><dt>a</dt><dd>b</dd><dt>c</dt><dd>d</dd></dl>'],

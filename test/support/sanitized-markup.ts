@@ -27,7 +27,9 @@ const TEXT = /^[^\0-\x08\x0b-\x1f\x7f]+$/;
 const MOMENT = /^[\w:.+\- ]+$/;
 const LANGUAGE = /^[A-Za-z0-9-]+$/;
 
-const EVERYWHERE: Record<string, RegExp> = { lang: LANGUAGE, dir: /^(?:ltr|rtl|auto)$/ };
+const EVERYWHERE: Record<string, RegExp> = {
+  id: /^in-post-[\w:.-]{1,80}$/, lang: LANGUAGE, dir: /^(?:ltr|rtl|auto)$/,
+};
 
 const ATTRIBUTES: Record<string, Record<string, RegExp>> = {
   a: {

@@ -5,6 +5,7 @@ import { contentDisposition, ifRangeAllows, matchesEntityTag, parseRange } from 
 import { trusted, type Html } from '../../platform/http/html.ts';
 import { HttpError, type Reply, type ReplyHeaders } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
+import { dressMarkup } from '../../platform/markup/dress-markup.ts';
 import { showImages } from '../../platform/markup/remote-media.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { attachmentPath, type LinkHub } from './attachment-links.ts';
@@ -84,7 +85,7 @@ function missing(): HttpError {
   return new HttpError(404, 'The file is missing.');
 }
 
-type PostContent = { contentHtml: string; attachments: Attachment[] };
+type PostContent = { contentHtml: string; attachments: Attachment[]; url: string | null };
 
 /**
  * The post's sanitised content with its images, each in a box of its size, to be put into a page as it is. One that
@@ -94,12 +95,13 @@ export function contentOnPage(hub: LinkHub & StoreHub, post: PostContent): Html 
   const sizes = sizesOf(hub, post.attachments);
   const missing = missingAmong(hub, post.attachments);
   const attachments = post.attachments.filter(({ id }) => !missing.has(id));
-  return trusted(contentWithImages(hub, { ...post, attachments }, '', ({ id }) => sizes.get(id) ?? null));
+  const content = contentWithImages(hub, { ...post, attachments }, '', ({ id }) => sizes.get(id) ?? null);
+  return trusted(dressMarkup(content, post.url));
 }
 
 /** The post's content with its images, which are loaded from the hub; `origin` goes before their paths. */
 export function contentWithImages(
-  hub: LinkHub, { contentHtml, attachments }: PostContent, origin: string,
+  hub: LinkHub, { contentHtml, attachments }: Omit<PostContent, 'url'>, origin: string,
   sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,
 ): string {
   const byUrl = new Map(attachments.map((attachment) => [attachment.remoteUrl, attachment]));

@@ -87,7 +87,7 @@ ${after}
 
 /** About: tags are few beside the text. */
 function textLength(markup: string): number {
-  return markup.replace(/<[^>]*>/g, '').length;
+  return markup.replace(/<[^<>]*>/g, '').length;
 }
 
 /** Asks before a post is deleted. */

@@ -14,7 +14,7 @@ import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { readListAddress, sectionOf, type ListAddress } from './list-address.ts';
 import { listBar, listMain, type ListPage } from './list-views.ts';
-import { listView, readingCounts, type ListedPost, type View } from './reading-list.ts';
+import { countsForPage, listView, type ListedPost, type View } from './reading-list.ts';
 import { countText } from './reading-now.ts';
 import { readMarks } from './reading-store.ts';
 
@@ -87,7 +87,7 @@ export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vie
 
 /** How many posts of a list are unread, or have a star; empty for none. */
 export function countOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: View): string {
-  const { unread, starred, folders } = readingCounts(hub, viewer);
+  const { unread, starred, folders } = countsForPage(hub, viewer);
   if (folder !== undefined) return shown(folders.find(({ name }) => name === folder)?.unread);
   const ofSource = folders.flatMap(({ sources }) => sources).find(({ id }) => id === sourceId);
   if (sourceId !== undefined) return shown(ofSource?.unread);

@@ -93,14 +93,13 @@ export function withReadState<Shown extends { id: number }>(
 
 export type CountedSource = Pick<ListedFollow, 'title' | 'state'> & { id: number; unread: number; notify: boolean };
 export type CountedFolder = { name: string | null; unread: number; sources: CountedSource[] };
+type ReadingCounts = { unread: number; starred: number; folders: CountedFolder[] };
 
 /**
  * What is unread and starred, counted up to COUNTED, by folder and source in the order of the alphabet; sources without
  * a folder come last.
  */
-export function readingCounts(hub: Hub, viewer: Viewer): {
-  unread: number; starred: number; folders: CountedFolder[];
-} {
+export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   const unread = unreadBySource(hub, viewer);
   const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
   const all = follows(hub).listed(viewer).sort((a, b) => compare(a.title, b.title) || a.sourceId - b.sourceId);
@@ -111,6 +110,15 @@ export function readingCounts(hub: Hub, viewer: Viewer): {
   });
   folders.sort((a, b) => (a.name === null ? 1 : b.name === null ? -1 : compare(a.name, b.name)));
   return { unread: sum(folders), starred: lists(hub).countStars(asking(viewer), COUNTED), folders };
+}
+
+const counted = new WeakMap<Viewer, ReadingCounts>();
+
+/** The same, read once for whatever one page shows of it: each request has a viewer of its own. */
+export function countsForPage(hub: Hub, viewer: Viewer): ReadingCounts {
+  const counts = counted.get(viewer) ?? readingCounts(hub, viewer);
+  counted.set(viewer, counts);
+  return counts;
 }
 
 function sum(counted: { unread: number }[]): number {

@@ -71,6 +71,9 @@ function renamed(kind: ElementKind, outputs: Record<string, string>): [string, E
 /** The value to write, or undefined to leave the attribute out. What a rule returns it must also accept unchanged. */
 type AttributeRule = (value: string, baseUrl: string) => string | undefined;
 
+/** No id of a text is one of the page around it. */
+export const ID_PREFIX = 'in-post-';
+
 const MAX_TITLE_LENGTH = 1_000;
 const MAX_SPAN = 100;
 
@@ -100,7 +103,7 @@ const ATTRIBUTE_RULES: Record<string, [name: string, rule: AttributeRule][]> = {
   code: [['class', languageClass]],
 };
 
-const EVERYWHERE: [name: string, rule: AttributeRule][] = [['lang', language], ['dir', direction]];
+const EVERYWHERE: [name: string, rule: AttributeRule][] = [['id', place], ['lang', language], ['dir', direction]];
 
 /** The allowed attributes of an element as they are written, each with a space before it. */
 export function allowedAttributes(element: string, attributes: Attributes, baseUrl: string): string {
@@ -126,6 +129,11 @@ function write(rules: [name: string, rule: AttributeRule][], attributes: Attribu
 function title(value: string): string | undefined {
   const line = value.length <= MAX_TITLE_LENGTH ? singleLine(value) : '';
   return line === '' ? undefined : line;
+}
+
+function place(value: string): string | undefined {
+  const [, id] = /^(?:in-post-)?([\w:.-]{1,80})$/.exec(value.trim()) ?? [];
+  return id === undefined ? undefined : ID_PREFIX + id;
 }
 
 function moment(value: string): string | undefined {

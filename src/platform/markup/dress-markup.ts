@@ -1,0 +1,40 @@
+import { escapeHtml } from './escape-html.ts';
+import { ID_PREFIX } from './markup-rules.ts';
+
+/** Tags as sanitizeHtml writes them, in which a > within a value is escaped. */
+const DRESSED =
+  /<(\/?)(table|pre|p|h[1-6]|ul|ol|li|dl|dt|dd|blockquote|figcaption|details|summary|caption)((?: [^<>]*)?)>/g;
+
+/** What is wider than the page scrolls by itself, also by keyboard. */
+const SCROLLING = '<div class="scroll" role="region" tabindex="0" aria-label="Table">';
+
+/**
+ * Sanitised markup as a page shows it: each part has the direction of its words, tables and code scroll where they are
+ * wider than the page, and links to a place of the same text, whose address is `url`, stay on the page.
+ */
+export function dressMarkup(sanitized: string, url: string | null): string {
+  let tables = 0; // that are open
+  const dressed = sanitized.replace(DRESSED, (tag: string, slash: string, name: string, attributes: string) => {
+    const isEnd = slash !== '';
+    if (name === 'table') {
+      tables += isEnd ? -1 : 1;
+      if (isEnd) return tables === 0 ? `${tag}</div>` : tag;
+      return tables === 1 ? SCROLLING + tag : tag;
+    }
+    if (isEnd) return tag;
+    if (name === 'pre') return `<pre tabindex="0"${attributes}>`;
+    return attributes.includes(' dir="') ? tag : `<${name}${attributes} dir="auto">`;
+  });
+  return withInnerLinks(dressed, url);
+}
+
+/** Footnotes and tables of contents name the publisher's page; what they lead to is here. */
+function withInnerLinks(markup: string, url: string | null): string {
+  const here = url === null ? '' : escapeHtml(url.split('#', 1)[0] ?? '');
+  const ids = new Set(Array.from(markup.matchAll(/ id="([^"]*)"/g), ([, id = '']) => id));
+  if (here === '' || ids.size === 0) return markup;
+  return markup.replace(/<a href="([^"#]*)#([^"]*)"[^<>]*>/g, (tag: string, address: string, place: string) => {
+    const id = ID_PREFIX + place;
+    return address === here && ids.has(id) ? `<a href="#${id}">` : tag;
+  });
+}
