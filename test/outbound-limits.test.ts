@@ -244,9 +244,9 @@ test('a large body waits for its turn, as it comes or unpacked, and the wait doe
   const origin = await startOrigin(t, {
     '/large': reply(200, {}, body), '/packed': reply(200, gzip, zlib.gzipSync(body)), '/small': reply(200, {}, 'small'),
   });
-  const fetch = fetchWith({ totalMs: 200, idleMs: 200 });
+  const fetch = fetchWith({ totalMs: 1_000, idleMs: 1_000 });
   let waits = 0;
-  const turn = async () => (waits++, sleep(500));
+  const turn = async () => (waits++, sleep(1_200));
   const get = (path: string) => fetch({ url: origin.url + path, maxBytes: 4 * MIB, large: { bytes: MIB, turn } });
 
   assert.equal((await get('/small')).body.length, 5);
