@@ -303,6 +303,29 @@ test('the owner clears an icon, by form or API, and it stays cleared until the o
   assert.equal(await iconOf(hub, id), null);
 });
 
+test('whoever wants an icon for a source that is no feed gets none, and stands in nobody\'s way', async (t) => {
+  const { hub, ada, id, ask } = await hubWithSite(t, { '/favicon.ico': at(ICON) });
+  const native = (await ada.post('/api/sources', { kind: 'native', title: 'Notes' })).json<{ id: number }>().id;
+  assert.equal((await ada.delete(`/api/sources/${native}/icon`)).status, 204);
+  assert.equal((await ada.send('PUT', `/api/sources/${native}/icon`)).status, 204);
+  await ask();
+  assert.equal(await iconOf(hub, native), null);
+  assert.deepEqual(await contentOf(hub, id), ICON);
+});
+
+test('a feed whose icon was cleared before it could be read has none then', async (t) => {
+  const { hub, ada, site, routes, ask } = await hubWithSite(t, { '/favicon.ico': at(ICON) });
+  const opml = `<opml version="2.0"><body><outline xmlUrl="${site.url}/later"/></body></opml>`;
+  await ada.send('POST', '/api/sources/import', { body: opml, headers: { 'content-type': 'text/x-opml' } });
+  assert.equal((await ada.delete('/api/sources/2/icon')).status, 204);
+  routes['/later'] = routes['/feed'] ?? assert.fail();
+  hub.passTime(MINUTE);
+  await hub.work();
+  await ask();
+  assert.equal(await iconOf(hub, 2), null);
+  assert.notEqual(await iconOf(hub, 1), null);
+});
+
 test('an icon that comes after it was cleared is not kept', async (t) => {
   const gate = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();

@@ -27,9 +27,10 @@ export function showIcon(hub: Hub, { params, viewer }: HubRequest): Reply {
   return { status: 200, headers: { ...HEADERS, 'content-type': icon.mediaType }, body: icon.content };
 }
 
-/** API; may be repeated. The source has no icon from now on, whatever its site has. */
+/** API; may be repeated. The source has no icon from now on, whatever its site has; others than feeds never have. */
 export function deleteIcon(hub: Hub, { params, viewer }: MemberRequest): Reply {
-  sourceIcons(hub).clear(manageableSource(hub, pathId(params), viewer).id);
+  const { id, kind } = manageableSource(hub, pathId(params), viewer);
+  if (kind === 'feed') sourceIcons(hub).clear(id);
   return noContent();
 }
 
