@@ -93,6 +93,16 @@ test('an image in a post has its size once the hub has seen it, and a box for an
   assert.deepEqual(await classes(), ['width="96" height="64"', 'class="unsized"'], 'it is tried again');
 });
 
+test('a picture beside a post that cannot be had is only listed', async (t) => {
+  const { hub, post, read } = await hubWithRead(t, {}, '<enclosure url="URL/gone.png" type="image/png"/>');
+  assert.equal(shownAt(await pageOf(hub, post)).length, 1);
+  await read();
+  hub.db.exec(`UPDATE counts SET value = value + 1 WHERE metric = 'content_version'`);
+  const page = await pageOf(hub, post);
+  assert.equal(shownAt(page).length, 0);
+  assert.match(page, />gone\.png<\/a>/);
+});
+
 test('a picture that somebody has uploaded has its size from the beginning', async (t) => {
   const { ada, sourceId, hub } = await hubWithOwnPosts(t);
   const { id } = await writePost(hub, { client: ada, sourceId }, [{ filename: 'owl.png', data: PICTURE }]);

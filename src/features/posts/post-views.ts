@@ -6,7 +6,7 @@ import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { attachmentPath, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
-import { boxAttributes, sizesOf } from '../attachments/post-pictures.ts';
+import { boxAttributes, missingAmong, sizesOf } from '../attachments/post-pictures.ts';
 import { contentOnPage } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -111,10 +111,11 @@ function picturesBeside({ contentHtml }: WholePost, files: Attachment[]): Attach
   return files.filter(({ remoteUrl }) => remoteUrl === null || !within.has(remoteUrl));
 }
 
-/** An image of the post's own, or nothing for any other file. */
+/** An image of the post's own, or nothing for any other file and for one that could not be had lately. */
 function picture(hub: Hub, file: Attachment): Html | undefined {
   const path = attachmentPath(hub, file);
   if (path === null || !file.mediaType?.startsWith('image/')) return undefined;
+  if (missingAmong(hub, [file]).size > 0) return undefined;
   const box = boxAttributes(sizesOf(hub, [file]).get(file.id));
   return html`<a href="${path}"><img src="${path}" alt="${file.title ?? file.filename}" ${box} loading="lazy"></a>`;
 }
