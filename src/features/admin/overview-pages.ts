@@ -1,6 +1,8 @@
 import { byteSize, html, type Html } from '../../platform/http/html.ts';
+import { icon } from '../../platform/http/icons.ts';
 import { page, type Reply } from '../../platform/http/reply.ts';
-import { moment } from '../../platform/http/utc-times.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { leastFree } from '../backups/backup-folder.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
@@ -10,23 +12,32 @@ import { counts, type Hub } from '../hub/hub.ts';
 type Fact = { subject: string; state: Html | string; isBad?: boolean };
 
 /** Health, backups, space and the queue, out of counters and a few small files. What needs somebody stands out. */
-export function showOverview(hub: Hub): Reply {
+export function showOverview(hub: Hub, { viewer }: MemberRequest): Reply {
   const kept = counts(hub).read();
   const health = readHealth(hub);
   const failing = kept.value('sources', 'feed,failing');
   const facts = [
-    ...healthFacts(health, failing), ...backupFacts(hub), ...storageFacts(hub, kept.value('uploads_bytes')),
+    ...healthFacts(health, failing), ...backupFacts(hub, timesOf(hub, viewer)),
+    ...storageFacts(hub, kept.value('uploads_bytes')),
   ];
   const jobs = kept.labels('jobs').filter((label) => kept.value('jobs', label) > 0);
+  const bar = html`<h1>Overview</h1><span class="space"></span>
+<span class="meta"><span>version ${hub.config.version}</span> <span>schema ${health.schemaVersion}</span></span>`;
   const main = html`
-<header class="page-head">
-  <h1>Overview</h1>
-  <p class="meta"><span>version ${hub.config.version}</span> <span>schema ${health.schemaVersion}</span></p>
-</header>
-<dl class="facts panel">${facts.map(factRow)}</dl>
+${verdict(facts.filter(({ isBad }) => isBad))}
+<dl class="tiles">${facts.map(tile)}</dl>
 <h2>Jobs</h2>
 ${jobs.length > 0 ? jobTable(kept, jobs) : html`<p class="empty">The queue is empty.</p>`}`;
-  return page({ title: 'Overview', main, section: 'admin/' });
+  return page({ title: 'Overview', bar, main, section: 'admin/' });
+}
+
+/** In the hub's own voice: whether anything needs somebody, and what. */
+function verdict(bad: Fact[]): Html {
+  if (bad.length === 0) return html`<div class="verdict good">${icon('done')}<div><h2>All is well.</h2></div></div>`;
+  const names = bad.map(({ subject }) => subject).join(', ');
+  return html`<div class="verdict bad">${icon('warning')}<div>
+<h2>${bad.length === 1 ? 'One thing needs somebody.' : `${bad.length} things need somebody.`}</h2>
+<p>${names}</p></div></div>`;
 }
 
 function healthFacts({ worker, failedJobs, oldestDueJobSeconds }: Health, failing: number): Fact[] {
@@ -41,10 +52,10 @@ function healthFacts({ worker, failedJobs, oldestDueJobSeconds }: Health, failin
   ];
 }
 
-function backupFacts({ config, clock }: Hub): Fact[] {
+function backupFacts({ config, clock }: Hub, times: Times): Fact[] {
   const { lastSuccessAt, lastVerifiedAt, newestVerified, ...state } = readBackupStatus(config.dataDir);
   const failed = state.lastBackupFailed ? state.lastBackup : state.lastVerifyFailed ? state.lastVerification : null;
-  const timeOf = (at: number | null): Html | string => at === null ? 'never' : moment(at);
+  const timeOf = (at: number | null): Html | string => at === null ? 'never' : showTime(times, at);
   return [
     { subject: 'Last backup', state: timeOf(lastSuccessAt), isBad: isStale(newestVerified, clock()) },
     { subject: 'Last verified backup', state: timeOf(lastVerifiedAt), isBad: lastVerifiedAt === null },
@@ -62,8 +73,9 @@ function storageFacts({ config }: Hub, uploadsBytes: number): Fact[] {
   ];
 }
 
-function factRow({ subject, state, isBad }: Fact): Html {
-  return html`<dt>${subject}</dt><dd>${isBad ? html`<strong class="bad">${state}</strong>` : state}</dd>`;
+function tile({ subject, state, isBad }: Fact): Html {
+  const shown = isBad ? html`<strong class="bad">${state}</strong>` : state;
+  return html`<div class="tile ${isBad ? 'bad' : 'good'}"><dt>${subject}</dt><dd>${shown}</dd></div>`;
 }
 
 /** A row for each label `kind,state` of the counters. */

@@ -159,7 +159,7 @@ function stateForm({ id, read, starred }: ListedPost, kind: 'read' | 'star', fro
 }
 
 function rowMenu(list: ListPage, { id, url }: ListedPost): Html | false {
-  const marks = marksWhole(list);
+  const marks = canMark(list) && marksWhole(list);
   return (marks || url !== null) && html`<details class="drop"><summary class="toggle" aria-label="More" title="More"
  aria-describedby="t${id}">${icon('more')}</summary><div class="sheet">${url !== null && html`<a class="button"
  data-original href="${url}" ${AWAY}>Open the original</a>`}${marks && html`<button form="mark" name="above"
