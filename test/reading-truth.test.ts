@@ -268,3 +268,61 @@ async function live(t: TestContext, seed: number, steps: number): Promise<void> 
 test('whatever people read, mark, undo, follow and let go, their lists and counts are what they did', async (t) => {
   for (const seed of [2, 5]) await live(t, seed, 130);
 });
+
+/** Bob, who follows a source with so many posts, all of them unread and a minute old. */
+async function reader(t: TestContext, count: number) {
+  const all = await world(t, 1);
+  const { hub, records: [, bob] } = all;
+  assert.ok(bob);
+  followSource(hub.handle, bob.viewer, 1);
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+      INSERT INTO posts (id, source_id, owner_id, is_public, guid, title, summary, content_html, content_hash,
+                         published_at, updated_at, created_at)
+      SELECT i, 1, 2, 1, i, 'T', 'S', '', '', ${hub.now() - MINUTE} + i, 0, 0 FROM n`);
+  const ids = (view: View): number[] =>
+    listView(hub.handle, bob.viewer, view, { limit: 100 }).items.map(({ id }) => id);
+  return { hub, viewer: bob.viewer, ids };
+}
+
+test('an unread list stays what it was when it was opened, with what was read since', async (t) => {
+  const { hub, viewer, ids } = await reader(t, 6);
+  setRead(hub.handle, viewer, 6, true);
+  hub.passTime(SECOND);
+  const since = hub.now();
+  setRead(hub.handle, viewer, 4, true);
+  markRead(hub.handle, viewer, { posts: [2] });
+  hub.passTime(DAY - SECOND);
+  await raiseMarks(hub.handle);
+
+  assert.deepEqual([ids({ kind: 'unread' }), ids({ kind: 'unread', since })], [[5, 3, 1], [5, 4, 3, 2, 1]]);
+  const around = (view: View, id: number) => {
+    const [post] = listView(hub.handle, viewer, { kind: 'all' }, { limit: 9 }).items.filter((one) => one.id === id);
+    assert.ok(post);
+    const { previous, next, nextUnread } = neighbours(hub.handle, viewer, view, post);
+    return [previous?.id, next?.id, nextUnread?.id];
+  };
+  assert.deepEqual(around({ kind: 'unread', since }, 3), [4, 2, 1]);
+  assert.deepEqual(around({ kind: 'unread' }, 3), [5, 1, 1]);
+  assert.deepEqual(around({ kind: 'unread', since, sourceId: 1 }, 1), [2, undefined, 5], 'on from the top');
+});
+
+test('marks that say nothing more than the source’s go after a day, and few unread posts are marked instead', async (t) => {
+  const { hub, viewer, ids } = await reader(t, 60);
+  const marks = (): number => Number(hub.db.prepare<[], { n: number }>('marks',
+    'SELECT COUNT(*) AS n FROM read_marks').get()?.n);
+  for (let id = 1; id <= 60; id++) if (id !== 20 && id !== 40) setRead(hub.handle, viewer, id, true);
+  hub.passTime(DAY / 2);
+  await raiseMarks(hub.handle);
+  assert.equal(marks(), 58, 'lists that are open know what was read since');
+  hub.passTime(DAY);
+  const { undo } = markRead(hub.handle, viewer, { posts: [40] });
+  await raiseMarks(hub.handle);
+  assert.equal(marks(), 59, 'what can be undone stays as it is');
+  undoMark(hub.handle, viewer, undo);
+  hub.passTime(MINUTE);
+  await raiseMarks(hub.handle);
+  assert.equal(marks(), 2);
+  assert.deepEqual(ids({ kind: 'unread' }), [40, 20]);
+  assert.equal(readingCounts(hub.handle, viewer).unread, 2);
+});

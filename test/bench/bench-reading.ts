@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { benchReadingLists } from './bench-reading-lists.ts';
 import type { BenchRow } from './bench-row.ts';
 import { load, startPeer, startWeb, type RunningServer } from './bench-servers.ts';
 import { median } from './median.ts';
@@ -16,7 +17,7 @@ const MIGRATIONS = join(import.meta.dirname, '../../migrations');
 /**
  * Answers per second of `GET /api/posts` and of the timeline page with 100,000 posts, hot, over 16 kept-alive
  * connections: the hub's web process beside a bare node:http server that sends the same headers and bytes, and beside
- * Fastify doing the same query and JSON. The rounds alternate; the medians are compared.
+ * Fastify doing the same query and JSON. The rounds alternate; the medians are compared. And what members' lists take.
  */
 export async function benchReading(posts = POSTS): Promise<BenchRow[]> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-reading-'));
@@ -35,6 +36,7 @@ export async function benchReading(posts = POSTS): Promise<BenchRow[]> {
       ...rows('GET /api/posts', '>= 0.7', await compare([hub, bareApi], '/api/posts'), 'bare node:http, same bytes'),
       ...rows('timeline page', '>= 0.7', await compare([hub, barePage], '/'), 'bare node:http, same bytes'),
       ...rows('GET /api/posts', '>= 2', await compare([hub, fastify], '/api/posts'), 'Fastify + better-sqlite3'),
+      ...benchReadingLists(),
     ];
   } finally {
     for (const server of servers) await server.stop();

@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Hub } from '../../src/features/hub/hub.ts';
+import { markRead, undoMark } from '../../src/features/reading/mark-read.ts';
+import { listView, readingCounts } from '../../src/features/reading/reading-list.ts';
+import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import type { Viewer } from '../../src/platform/http/router.ts';
+import type { BenchRow } from './bench-row.ts';
+import { median } from './median.ts';
+import { fillReadingLists, NOW, READERS } from './reading-readers.ts';
+
+const ROUNDS = 15;
+const PAGE = 30;
+
+/**
+ * Milliseconds of processor for the first page of unread posts with all counts, and for marking everything as read,
+ * with 100,000 posts of 1,000 sources and 20 members, who follow 300 each: beside what most readers keep, a row for
+ * each post that somebody has read.
+ */
+export function benchReadingLists(): BenchRow[] {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-reading-lists-'));
+  try {
+    const path = join(folder, 'hub.db');
+    fillReadingLists(path);
+    const db = openDatabase(path);
+    const peer = rowsOfRead(db);
+    const hub = { db, clock: () => NOW } as Hub;
+    const rows = Object.entries(READERS).map(([kind, id]) => {
+      const viewer = { id, role: 'member' } as Viewer;
+      const ours = (): void => {
+        listView(hub, viewer, { kind: 'unread' }, { limit: PAGE });
+        readingCounts(hub, viewer);
+      };
+      return row(`unread list with all counts, read: ${kind}`, ours, () => peer.listAndCounts(id));
+    });
+    const never = { id: READERS.never, role: 'member' } as Viewer;
+    const ours = (): void => undoMark(hub, never, markRead(hub, never, { all: true }).undo);
+    rows.push(row('all marked as read, and undone', ours, () => peer.markAndUndo(never.id)));
+    db.close();
+    return rows;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function row(name: string, ours: () => void, peers: () => void): BenchRow {
+  const times: [number[], number[]] = [[], []];
+  for (let round = -1; round < ROUNDS; round++) {
+    for (const [index, work] of [ours, peers].entries()) {
+      const before = process.cpuUsage();
+      work();
+      const { user, system } = process.cpuUsage(before);
+      if (round >= 0) times[index]?.push((user + system) / 1_000);
+    }
+  }
+  const [mine, theirs] = [median(times[0]), median(times[1])];
+  const peer = 'a row for each post that is read';
+  return { name, ours: mine, peer, peerFigure: theirs, unit: 'ms', ratio: theirs / mine, want: '>= 1' };
+}
+
+/** The same state of all readers as rows (member, post), and what is asked of them. */
+function rowsOfRead(db: Db) {
+  db.exec(`
+    CREATE TABLE peer_read (account_id INTEGER, post_id INTEGER, PRIMARY KEY (account_id, post_id)) WITHOUT ROWID;
+    INSERT INTO peer_read
+    SELECT f.account_id, p.id FROM follows f JOIN posts p ON p.source_id = f.source_id
+      LEFT JOIN read_marks m ON m.account_id = f.account_id AND m.source_id = p.source_id AND m.post_id = p.id
+     WHERE COALESCE(m.is_read, p.id <= f.read_up_to);
+    ANALYZE`);
+  const UNREAD = 'NOT EXISTS (SELECT 1 FROM peer_read r WHERE r.account_id = f.account_id AND r.post_id = p.id)';
+  const list = db.prepare<[number, number], object>('list', `
+    SELECT p.id, p.title, p.summary, p.published_at FROM posts p INDEXED BY posts_newest
+      CROSS JOIN follows f ON f.account_id = ? AND f.source_id = p.source_id
+     WHERE ${UNREAD} ORDER BY p.published_at DESC, p.id DESC LIMIT ?`);
+  const counts = db.prepare<[number], object>('counts', `
+    SELECT f.source_id, s.title, COUNT(p.id) FROM follows f JOIN sources s ON s.id = f.source_id
+      LEFT JOIN posts p ON p.source_id = f.source_id AND ${UNREAD}
+     WHERE f.account_id = ? GROUP BY f.source_id`);
+  const mark = db.prepare<[number], object>('mark', `
+    INSERT INTO peer_read SELECT f.account_id, p.id FROM follows f JOIN posts p ON p.source_id = f.source_id
+     WHERE f.account_id = ? AND ${UNREAD} RETURNING post_id AS id`);
+  const undo = db.prepare<[number, string]>('undo',
+    'DELETE FROM peer_read WHERE account_id = ? AND post_id IN (SELECT value FROM json_each(?))');
+  return {
+    listAndCounts(accountId: number): void {
+      list.all(accountId, PAGE);
+      counts.all(accountId);
+    },
+    markAndUndo(accountId: number): void {
+      const marked = db.write('mark', () => mark.all(accountId)) as { id: number }[];
+      db.write('undo', () => undo.run(accountId, JSON.stringify(marked.map(({ id }) => id))));
+    },
+  };
+}
