@@ -111,7 +111,9 @@ function itemOf(
 type Made = { ids: number[]; notes: number; hook: Awaited<ReturnType<typeof makeWebhook>>; routes: Record<string, OriginHandler> };
 
 async function happenings(hub: Hub, ada: Client, bob: Client, { ids, notes, hook, routes }: Made): Promise<void> {
-  await ada.send('PUT', `/api/sources/${ids[1]}/follow`);
+  const into = (folder: string) => ({ body: JSON.stringify({ folder }), headers: { 'content-type': 'application/json' } });
+  for (const id of [ids[0], ids[1]]) await ada.send('PUT', `/api/sources/${id}/follow`, into('Harbour'));
+  await ada.send('PUT', '/api/posts/3/star');
   await bob.send('PUT', `/api/sources/${notes}/follow`);
   const event = eventOf(hub, hook.secret, 'post.published', { id: 'd1', title: 'Deployed build 1013', content_text: 'Fine.' });
   await sendEvent(hub.address, hook.id, event);
