@@ -6,6 +6,7 @@ import { readSaid, saying } from '../src/features/hub/said.ts';
 import { itemsAt } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
 import { startHub } from './support/hub.ts';
+import { SOURCES } from './support/source-tree.ts';
 
 const LOOK = { name: 'Quayside', text: 'Boats & ice', hue: 25 };
 
@@ -85,4 +86,11 @@ test('a page says only what the list of such words has, with a number and what t
     assert.equal(readSaid(target), undefined, target);
   }
   assert.equal(readSaid('/?said=undone&undo=x%22')?.undo, null);
+});
+
+test('each page that a form of the list of routes leads to says one of the known words', () => {
+  const routes = SOURCES.find(({ name }) => name === 'src/app/routes.ts')?.text ?? '';
+  const targets = [...routes.matchAll(/'(\/[^']*\?said=[^']*)'/g)].map(([, target = '']) => target.split('#')[0] ?? '');
+  assert.ok(targets.length >= 3);
+  assert.deepEqual(targets.filter((target) => readSaid(target) === undefined), []);
 });

@@ -84,7 +84,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /settings/tokens', 'member', 'Form: create an API token', accountPages.submitToken),
   at(
     'POST /settings/tokens/:id/revoke', 'member', 'Form: revoke an API token',
-    thenSee(accounts.deleteToken, '/settings#tokens'),
+    thenSee(accounts.deleteToken, '/settings?said=token-revoked#tokens'),
   ),
 
   at('DELETE /api/account', 'member', 'Delete your account', leaving.deleteAccount),
@@ -98,7 +98,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /admin/invitations', 'admin', 'Form: create an invitation', inviting.submitInvitation),
   at(
     'POST /admin/invitations/:id/withdraw', 'admin', 'Form: withdraw an invitation',
-    thenSee(accounts.deleteInvitation, '/admin/invitations'),
+    thenSee(accounts.deleteInvitation, '/admin/invitations?said=invitation-withdrawn'),
   ),
 
   at(
@@ -112,7 +112,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /notifications', 'member', 'Page: notifications', notifications.showNotifications),
   at(
     'POST /notifications/read', 'member', 'Form: mark all notifications as read',
-    thenSee(notifications.markAllRead, '/notifications'),
+    thenSee(notifications.markAllRead, '/notifications?said=notifications-read'),
   ),
 
   at('GET /api/sources', 'public', 'Public sources, and your own; with whether you follow each', sources.listSources),

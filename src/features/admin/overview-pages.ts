@@ -88,7 +88,7 @@ function jobTable(kept: CountsReading, labels: string[]): Html {
   };
   return html`
 <div class="wide"><table>
-  <thead><tr><th>Kind</th><th>State</th><th>Jobs</th></tr></thead>
+  <thead><tr><th>Kind</th><th>State</th><th class="number">Jobs</th></tr></thead>
   <tbody>${labels.map(row)}</tbody>
 </table></div>`;
 }
