@@ -167,7 +167,7 @@ test('an invitation made on the page shows its link once, works, and can be with
   assert.equal(made.headers.get('cache-control'), 'no-store');
   assert.doesNotMatch((await ada.page('/admin/invitations')).text, /\/join\//);
   await ada.form('/admin/invitations', { role: 'member', hours: '5', currentPassword: hub.password });
-  assert.equal((await ada.form('/admin/invitations/3/withdraw')).headers.get('location'), '/admin/invitations');
+  assert.equal((await ada.form('/admin/invitations/3/withdraw')).headers.get('location'), '/admin/invitations?said=invitation-withdrawn');
   assert.equal((await ada.form('/admin/invitations/3/withdraw')).status, 404);
   const eve = createClient(hub.address);
   await eve.form(link, { username: 'eve', password: hub.password });

@@ -150,7 +150,7 @@ test('the page shows them, leads to what they speak of and marks all read', asyn
   assert.doesNotMatch(page.text, /For Bob/);
 
   const marked = await ada.form('/notifications/read');
-  assert.deepEqual([marked.status, marked.headers.get('location')], [303, '/notifications']);
+  assert.deepEqual([marked.status, marked.headers.get('location')], [303, '/notifications?said=notifications-read']);
   assert.deepEqual(await notificationTitles(ada, '?unread=1'), []);
   assert.match((await ada.page('/notifications?unread=1')).text, /No unread notifications/);
   assert.equal((await hub.anybody.page('/notifications')).status, 303); // to where one signs in
