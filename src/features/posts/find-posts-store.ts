@@ -4,7 +4,7 @@ import { COLUMNS, type Post } from './post-store.ts';
 import { FOUND_POSTS } from './posts-in-lists.ts';
 
 // Numbers are bound as REAL, which FTS5 does not take for a bound on its rows.
-const FOUND = `SELECT ${COLUMNS} ${FOUND_POSTS} ${joinSource('p.source_id')}
+const FOUND = `SELECT ${COLUMNS} ${FOUND_POSTS} CROSS ${joinSource('p.source_id')}
      WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)`;
 
 /** What the full-text index finds after a search key, newest first. */

@@ -23,4 +23,4 @@ export const NEWEST_POSTS = 'FROM posts INDEXED BY posts_newest';
 export const ARRIVED = 'SELECT id, source_id FROM posts WHERE id > @newest ORDER BY id LIMIT @looks';
 
 /** Posts that the full-text index finds; its rowids are their places in lists. */
-export const FOUND_POSTS = 'FROM posts_search JOIN posts p ON p.search_key = posts_search.rowid';
+export const FOUND_POSTS = 'FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid';

@@ -91,9 +91,25 @@ export function starredPosts(hub: Hub, list: Followed & { sourceId: number }, st
 export function foundPosts(
   hub: Hub, list: Followed & { expression: string; key: number; sourceId: number; isStarred: boolean }, step: Step,
 ): Position[] {
-  const { expression, key, sourceId } = list;
+  const { key, sourceId } = list;
+  const rows = rowsOf(list, step);
+  const sources = sourceId === 0 ? sourcesOf(hub, list, rows) : [];
+  // Of a word that stands in every post the index alone can tell soon those of few sources.
+  const isNarrow = sourceId === 0 && sources.length <= FEW_SOURCES;
+  if (isNarrow && sources.length === 0) return [];
+  const among = isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
   const only = { isUnread: list.isUnread ? 1 : 0, isStarred: list.isStarred ? 1 : 0, sourceId };
-  return lists(hub)[step.isBack ? 'newer' : 'older'].found.all({ ...rowsOf(list, step), expression, key, ...only });
+  return lists(hub)[step.isBack ? 'newer' : 'older'].found
+    .all({ ...rows, expression: list.expression + among, key, ...only });
+}
+
+/** The sources of which posts may be in the list. */
+function sourcesOf(hub: Hub, list: Followed & { isStarred: boolean }, rows: Rows): number[] {
+  if (list.isStarred) return lists(hub).starredSources.all(list.viewer.id).map(({ id }) => id);
+  const scope = lists(hub).scope.all(rows);
+  const busy = list.isUnread ? scope.filter(({ readUpTo, lastId }) => (lastId ?? 0) > readUpTo) : scope;
+  const others = list.isUnread ? markedAmong(hub, scope, busy, rows) : [];
+  return [...busy, ...others].map(({ sourceId }) => sourceId);
 }
 
 /** The sources of which anything may be unread, and whether posts of them may be marked so. */

@@ -7,6 +7,8 @@ import { sourceIcon } from '../attachments/icon-views.ts';
 import { thumbnailOf } from '../attachments/post-pictures.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { foundTexts } from '../posts/found-texts.ts';
+import { readFound } from '../posts/mark-found.ts';
 import { posts } from '../posts/post-store.ts';
 import { postList } from '../posts/post-views.ts';
 import { showPublic } from '../posts/public-pages.ts';
@@ -59,7 +61,9 @@ function readList(hub: Hub, req: MemberRequest): ListPage {
   const { items, next } = isEmptySearch ? { items: [], next: null }
     : listView(hub, viewer, view, { limit: PAGE, ...(after && { after }) });
   const times = timesOf(hub, viewer);
+  const found = readFound(view.q ?? '');
   return {
+    found: { found, texts: view.q ? foundTexts(hub, items, found) : new Map() },
     view, cursor, items, icons: iconsOf(hub, items), pictures: thumbnailOf(hub, items),
     name: nameOf(hub, viewer, view), count: countOf(hub, viewer, view),
     next: next && positionCursor(next),

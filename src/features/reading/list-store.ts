@@ -41,7 +41,7 @@ const STARRED = `
    WHERE t.account_id = @viewerId AND ${MAY_SEE} AND (@sourceId = 0 OR t.source_id = @sourceId) AND ${IN_FOLDER}`;
 
 const FOUND = `
-  SELECT ${POSITION} ${FOUND_POSTS} ${joinSource('p.source_id')}
+  SELECT ${POSITION} ${FOUND_POSTS} CROSS ${joinSource('p.source_id')}
     LEFT ${joinFollow('@viewerId', 'p.source_id')} ${JOIN_MARK}
     LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
    WHERE posts_search MATCH @expression AND ${MAY_SEE} AND ${IN_FOLDER}
@@ -71,6 +71,8 @@ export const lists = store(({ db }) => {
     marked: db.prepare<[Rows], { id: number }>('sources with marks to look at', `
       SELECT DISTINCT m.source_id AS id FROM read_marks m WHERE m.account_id = @viewerId AND m.is_read = 0
       UNION SELECT m.source_id FROM read_marks m WHERE m.account_id = @viewerId AND m.marked_at >= @since`),
+    starredSources: db.prepare<[number], { id: number }>('sources of starred posts',
+      'SELECT DISTINCT source_id AS id FROM stars WHERE account_id = ?'),
     unread: db.prepare<[Asking & { folder: null }], UnreadRow>('what may be unread', `
       SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo,
              (SELECT COUNT(*) FROM (SELECT 1 ${FROM_POSTS}

@@ -2,9 +2,11 @@ import { DAY, isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { dayName, showTime, type Times } from '../../platform/http/times.ts';
+import { markFound, type Found } from '../posts/mark-found.ts';
 import { AWAY, titleOf } from '../posts/post-views.ts';
 import { listPath, postPath, sectionOf, withoutSearch } from './list-address.ts';
 import type { ListedPost, View } from './reading-list.ts';
+import { nothingFound, searchSyntax } from './search-views.ts';
 
 /** A page of a list, and what there is to know of the list. */
 export type ListPage = {
@@ -27,6 +29,8 @@ export type ListPage = {
   newest: number;
   /** Whether all of the list can be marked as read: not where it is of a source that one does not follow. */
   isMarkable: boolean;
+  /** Of a search: what it looks for, and the part of each post's text in which that was found. */
+  found: { found: Found; texts: Map<number, string> };
   /** What is said of a list without posts, in place of the usual. */
   empty?: string | undefined;
 };
@@ -105,7 +109,8 @@ export function listMain(list: ListPage): Html {
   const days = [...Map.groupBy(items, ({ publishedAt }) => dayName(list.times, publishedAt))];
   const isLive = q === undefined && cursor === null && view.kind !== 'starred';
   const live = isLive && html`data-view="${scopeQuery(view)}" data-newest="${newest}"`;
-  return html`${q !== undefined && html`<div class="search-head">${searchForm(view, 'search')}</div>`}
+  return html`${q !== undefined && html`<div class="search-head">${searchForm(view, 'search')}${
+    searchSyntax(items.length === 0)}</div>`}
 ${isLive && freshLine(view)}
 <div id="list" ${live}>${days.map(([name, posts], index) => daySection(list, name, posts, index))}</div>
 ${items.length === 0 && q !== '' && nothingHere(list)}
@@ -134,7 +139,7 @@ function row(list: ListPage, post: ListedPost): Html {
   const { view, cursor, since, times } = list;
   const { id, read, starred, sourceId, sourceTitle } = post;
   const from = `${listPath(view, { since, cursor })}#post-${id}`;
-  const { title, rest } = titleOf(post, SUMMARY_LENGTH);
+  const { title, rest } = wordsOf(list, post);
   return html`<li class="row${read && ' read'}${starred && ' starred'}" id="post-${id}" data-unread="${read ? 0 : 1}">
 ${stateForm(post, 'read', from)}${list.icons.get(sourceId)}
 <div class="text"><h3 dir="auto" id="t${id}"><a href="${postPath(view, id, { since, cursor })}">${title}</a></h3><p
@@ -142,6 +147,13 @@ ${stateForm(post, 'read', from)}${list.icons.get(sourceId)}
 ${showTime(times, post.publishedAt, 'row')}${thumbnail(list.pictures.get(id))}${
   stateForm(post, 'star', from)}${rowMenu(list, post)}</li>
 `;
+}
+
+/** Title and first words of a post; of one that was found, those around the place. */
+function wordsOf({ view: { q }, found: { found, texts } }: ListPage, post: ListedPost) {
+  const { title, rest } = titleOf(post, SUMMARY_LENGTH);
+  if (q === undefined) return { title, rest };
+  return { title: markFound(title, found), rest: markFound(texts.get(post.id) ?? rest, found) };
 }
 
 function thumbnail(path: string | undefined): Html | undefined {
@@ -167,12 +179,9 @@ function rowMenu(list: ListPage, { id, url }: ListedPost): Html | false {
  read</button>`}</div></details>`;
 }
 
-function nothingHere({ view, cursor, empty }: ListPage): Html {
+function nothingHere({ view, cursor, empty, name }: ListPage): Html {
   const { kind, folder, sourceId, q } = view;
-  if (q !== undefined) {
-    return html`<p class="empty">Nothing in it has all of these words. <a href="${listPath(withoutSearch(view))}">
-Back to the list</a></p>`;
-  }
+  if (q !== undefined) return nothingFound(view, name);
   if (cursor !== null) {
     return html`<p class="empty">There are no older posts. <a href="${listPath(view)}">To the newest</a></p>`;
   }

@@ -1,0 +1,69 @@
+// Protects search within lists: only what is there is found, it is marked, and what is said when there is nothing.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addNotes, sendJson } from './support/accounts.ts';
+import type { Client } from './support/client.ts';
+import { hubWithOwnPosts } from './support/own-posts.ts';
+
+async function write(client: Client, sourceId: number, title: string, content: string): Promise<number> {
+  return (await client.post('/api/posts', { sourceId, title, content })).json<{ id: number }>().id;
+}
+
+async function titlesAt(client: Client, path: string): Promise<string[]> {
+  const { status, text } = await client.get(path);
+  assert.equal(status, 200, text);
+  return [...text.matchAll(/<h3 [^>]*><a [^>]*>(.*?)<\/a><\/h3>/g)].map(([, title = '']) => title.replace(/<[^>]*>/g, ''));
+}
+
+test('a search finds what is unread, starred, in a folder or of a source, and nothing else', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const ben = await hub.person('ben');
+  const other = await addNotes(ada, 'Other', 'public');
+  const [read, unread] = [await write(ada, sourceId, 'Read', 'an owl'), await write(ada, sourceId, 'Unread', 'an owl')];
+  await write(ada, other, 'Elsewhere', 'an owl');
+  await write(ada, other, 'Without', 'a newt');
+  for (const id of [sourceId, other]) await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, {});
+  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Birds' });
+  await sendJson(ben, 'PUT', `/api/posts/${read}/read`, {});
+  await sendJson(ben, 'PUT', `/api/posts/${unread}/star`, {});
+
+  assert.deepEqual(await titlesAt(ben, '/?q=owl'), ['Elsewhere', 'Unread']);
+  assert.deepEqual(await titlesAt(ben, '/all?q=owl'), ['Elsewhere', 'Unread', 'Read']);
+  assert.deepEqual(await titlesAt(ben, '/starred?q=owl'), ['Unread']);
+  assert.deepEqual(await titlesAt(ben, '/folders/Birds?q=owl'), ['Unread']);
+  assert.deepEqual(await titlesAt(ben, '/folders/Birds?q=owl&show=all'), ['Unread', 'Read']);
+  assert.deepEqual(await titlesAt(ben, `/sources/${sourceId}?q=owl`), ['Unread', 'Read']);
+  assert.deepEqual(await titlesAt(ben, `/sources/${other}?q=owl&show=unread`), ['Elsewhere']);
+  assert.deepEqual(await titlesAt(ben, '/all?q=-newt'), [], 'of nothing but what must not occur nothing is made');
+  assert.deepEqual(await titlesAt(ben, '/all?q=owl+-elsewhere'), ['Unread', 'Read']);
+});
+
+test('what was found is marked in the title, the summary, or the text around it, and stays text', async (t) => {
+  const { ada, sourceId } = await hubWithOwnPosts(t);
+  await write(ada, sourceId, 'Die Straße <b>', 'kurz');
+  await write(ada, sourceId, 'Weather', '東京都の天気は晴れです');
+  await write(ada, sourceId, 'Deep', `${'Much that is said before. '.repeat(60)}An owl & <i>more</i>. ${'And after. '.repeat(60)}`);
+
+  const shown = async (typed: string) => (await ada.get(`/all?${new URLSearchParams({ q: typed })}`)).text;
+  assert.match(await shown('strasse'), /Die <mark>Straße<\/mark> &lt;b&gt;/);
+  assert.match(await shown('天気'), /東京都の<mark>天気<\/mark>は晴れです/);
+  assert.match(await shown('owl'), /…[a-zA-Z. ]{20,60}An <mark>owl<\/mark> &amp; &lt;i&gt;more/);
+  assert.match(await shown('"much that"'), /<mark>Much that<\/mark> is said before/);
+});
+
+test('a search without a result says what was searched, how to widen it, and how searches are written', async (t) => {
+  const { ada, sourceId } = await hubWithOwnPosts(t);
+  await sendJson(ada, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Birds' });
+  const page = async (path: string) => (await ada.get(path)).text;
+
+  const unread = await page('/?q=newt');
+  assert.match(unread, /No unread post matches “<span dir="auto">newt<\/span>”/);
+  assert.match(unread, /href="\/all\?q=newt">All posts</);
+  assert.match(unread, /<details class="syntax" open>/);
+  const folder = await page('/folders/Birds?q=%3Cnewt');
+  assert.match(folder, /No unread post in <span dir="auto">Birds<\/span> matches “<span dir="auto">&lt;newt</);
+  assert.match(folder, /href="\/folders\/Birds\?show=all&amp;q=%3Cnewt">Also what is read</);
+  assert.match(await page(`/sources/${sourceId}?q=newt`), /href="\/all\?q=newt">All of your sources</);
+  assert.match(await page('/all?q=-newt'), /There is no word in this to look for/);
+  assert.doesNotMatch(await page('/all'), /class="syntax"/);
+});
