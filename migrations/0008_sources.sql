@@ -8,6 +8,7 @@ CREATE TABLE sources (
   title_is_own    INTEGER NOT NULL DEFAULT 0 CHECK (title_is_own IN (0, 1)), -- given by the owner: a sync keeps it
   visibility      TEXT    NOT NULL DEFAULT 'public' CHECK (visibility IN ('public', 'private')),
   state           TEXT    NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'failing', 'paused')),
+  state_since     INTEGER,           -- unix ms; when it came to be in this state
   state_reason    TEXT,              -- why it is failing or paused, for its owner
   next_sync_at    INTEGER,           -- unix ms; NULL: never (paused, or not a feed)
   last_sync_at    INTEGER,           -- unix ms; the last attempt that ended, well or badly

@@ -89,7 +89,7 @@ test('the password is shown nowhere, logged nowhere and exported nowhere, not ev
   await ada.form(`/sources/${id}`, { title: 'Owls', username: NAME, password: PASSWORD });
 
   const paths = [
-    '/api/sources', `/api/sources/${id}`, '/api/sources.opml', '/api/account/export', '/sources', `/sources/${id}`,
+    '/api/sources', `/api/sources/${id}`, '/api/sources.opml', '/api/account/export', '/sources', `/sources/${id}`, `/sources/${id}/settings`,
     '/api/admin/jobs', '/api/admin/audit', '/api/notifications', `/sources/${id}.atom`, `/sources/${id}/transfer`,
   ];
   const texts = await Promise.all(paths.map(async (path) => `${path}: ${(await ada.get(path)).text}`));
@@ -177,7 +177,7 @@ test('a password is given, replaced and taken back later; giving one makes the s
   assert.deepEqual([taken.visibility, taken.hasPassword, stored(id)], ['private', false, null]);
   const opened = await ada.patch(`/api/sources/${id}`, { visibility: 'public' });
   assert.equal(opened.status, 422, 'what came from behind a password stays with its owner');
-  assert.match((await ada.page(`/sources/${id}`)).text, /posts were read with a user name and password/);
+  assert.match((await ada.page(`/sources/${id}/settings`)).text, /posts were read with a user name and password/);
   assert.equal((await ada.form(`/sources/${id}`, { title: 'Owls', username: NAME, password: PASSWORD })).status, 303);
   assert.notEqual(stored(id), null);
   assert.equal((await ada.form(`/sources/${id}`, { forget: '1' })).status, 303);

@@ -17,16 +17,18 @@ const SCOPES = ['read', 'write', 'admin'];
 const ELSEWHERE = / (503|507|default)$|^POST \/api\/posts(\/\{id\}\/attachments)? 429$/;
 
 /** Each parameter of a query is read, each value that is named is taken, and the cursor of a page leads on. */
-async function useQueries({ api, ada }: Used): Promise<void> {
+async function useQueries({ api, ada, calls }: Used): Promise<void> {
+  const latest = new Map(calls.map((call) => [call.name, call.request]));
   for (const [name, { parameters }] of api.operations) {
+    const request = name.startsWith('GET ') ? {} : latest.get(name) ?? {};
     const query = parameters.filter((parameter) => parameter.in === 'query');
     const itemsOf = ({ status, text }: Answer): unknown => status === 200 ? Object(JSON.parse(text)).items : status;
-    const plain = query.length > 0 ? itemsOf(await api.ask(ada, name)) : null;
+    const plain = query.length > 0 ? itemsOf(await api.ask(ada, name, request)) : null;
     for (const { name: parameter, schema } of query) {
-      const odd = await api.ask(ada, name, { query: `${parameter}=zzzz9` });
+      const odd = await api.ask(ada, name, { ...request, query: `${parameter}=zzzz9` });
       assert.notDeepEqual(itemsOf(odd), plain, `${name} reads ${parameter}`);
       for (const value of (schema['enum'] ?? []) as string[]) {
-        const answer = await api.ask(ada, name, { query: `${parameter}=${value}` });
+        const answer = await api.ask(ada, name, { ...request, query: `${parameter}=${value}` });
         assert.equal(answer.status, 200, `${name} takes ${parameter}=${value}`);
       }
     }

@@ -283,7 +283,8 @@ test('the owner clears an icon, by form or API, and it stays cleared until the o
     ['POST', `/sources/${id}/icon/clear`], ['POST', `/sources/${id}/icon/find`]] as const) {
     assert.equal((await bob.send(method, path)).status, 403, path);
   }
-  assert.equal((await ada.form(`/sources/${id}/icon/clear`)).headers.get('location'), `/sources/${id}`);
+  assert.equal((await ada.form(`/sources/${id}/icon/clear`)).headers.get('location'),
+    `/sources/${id}/settings?said=icon-cleared`);
   for (const later of [0, MINUTE, 29 * DAY]) {
     hub.passTime(later);
     await ada.post(`/api/sources/${id}/sync`);
@@ -294,7 +295,7 @@ test('the owner clears an icon, by form or API, and it stays cleared until the o
   assert.equal(numberIn(hub, 'SELECT count(*) FROM icons'), 0);
   const shown = (await ada.page(`/sources/${id}`)).text;
   assert.match(shown, /<svg class="favicon tint1"[^>]*>.*<text x="10" y="14.3">O<\/text>/s);
-  assert.match(shown, /action="\/sources\/1\/icon\/find"/);
+  assert.match((await ada.page(`/sources/${id}/settings`)).text, /action="\/sources\/1\/icon\/find"/);
 
   assert.equal((await ada.send('PUT', `/api/sources/${id}/icon`)).status, 204);
   assert.deepEqual(await ask(), ['/blog/', '/', '/favicon.ico']);

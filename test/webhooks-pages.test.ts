@@ -52,7 +52,7 @@ test('the example on the page makes a post when it is run in a shell', async (t)
 
 test('the owner’s page of a webhook says how to send, when it was last heard, and makes a new secret that it shows once', async (t) => {
   const { hub, ada, hook } = await hubWithWebhook(t);
-  const page = async (): Promise<string> => (await ada.page(`/sources/${hook.id}`)).text;
+  const page = async (): Promise<string> => (await ada.page(`/sources/${hook.id}/settings`)).text;
   assert.match(await page(), /Last event<\/dt><dd>none yet/);
   assert.equal(exampleOn(await page()), webhookExample(hook.url, null));
   assert.ok(exampleOn(await page()).includes(hook.url));

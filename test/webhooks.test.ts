@@ -88,7 +88,7 @@ test('a signed event of another type counts as heard and makes no post, GitHubâ€
 
   assert.deepEqual(await publicTitles(hub), []);
   assert.equal(await metric(hub, 'service_webhook_events_total{result="accepted"}'), 3);
-  assert.match((await ada.page(`/sources/${hook.id}`)).text, /Last event<\/dt><dd><time datetime="2030-01-15T12:00:00/);
+  assert.match((await ada.page(`/sources/${hook.id}/settings`)).text, /Last event<\/dt><dd><time datetime="2030-01-15T12:00:00/);
 
   const nameless = githubEvent(hook.secret, '{"zen":"no name"}', 'delivery-9');
   assert.equal((await sendEvent(hub.address, hook.id, nameless)).status, 400, 'without a name it has no type');

@@ -115,14 +115,15 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/sources': {
     body: json({ anyOf: [
       object({ kind: choice(['feed']), url: { ...text, description: 'Of a feed, or of a page with one' } }, {
-        ...TITLED, ...AT_PUBLISHER,
+        ...TITLED, ...AT_PUBLISHER, folder: text,
       }),
-      object({ kind: choice(['webhook', 'native']), title: text }, { visibility }),
+      object({ kind: choice(['webhook', 'native']), title: text }, { visibility, folder: text }),
     ] }),
     answers: { ...done('Source'), ...created('Source') }, refusals: [409, 429],
   },
   'GET /api/sources.opml': { answers: { 200: as('text/x-opml') } },
   'POST /api/sources/import': {
+    query: { visibility: { ...visibility, default: 'public' } },
     body: { ...as('text/x-opml'), ...as('application/xml') }, answers: done('Imported'),
   },
   'GET /api/sources/:id': { answers: { ...done('Source'), ...UNCHANGED } },

@@ -1,5 +1,6 @@
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
+import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { DENSITIES, TEXT_SIZES } from '../platform/http/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-queue.ts';
@@ -119,6 +120,13 @@ export const SCHEMAS: Record<string, Schema> = {
     tokens: array(named('Token')), invitations: array(named('Invitation')),
     sources: array(named('Source')), posts: array(named('Post')),
     drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }), // and its fields
+    imports: array(object({
+      visibility, madeAt: time, doneAt: orNull(time),
+      lines: array(object({
+        url: text, title: text, folder: orNull(text), outcome: orNull(choice(OUTCOMES)), reason: orNull(text),
+        sourceId: orNull(id),
+      })),
+    })),
     follows: array(object({
       sourceId: id, title: orNull(text), folder: orNull(text), notify: flag, readUpTo: integer, since: time,
     })),

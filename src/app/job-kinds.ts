@@ -4,12 +4,13 @@ import { fetchIcon } from '../features/feeds/fetch-icon.ts';
 import { syncSource } from '../features/feeds/sync-source.ts';
 import { removeAccount } from '../features/leaving/leave-hub.ts';
 import { removeSource } from '../features/manage-sources/change-source.ts';
+import { importFeeds } from '../features/manage-sources/import-opml.ts';
 import { updateReaders } from '../features/posts/update-readers.ts';
 import type { JobKind } from '../features/hub/hub.ts';
 
 /** Every kind of job. Payloads differ from kind to kind: what is enqueued for a kind is what its `run` is given. */
 export const JOB_KINDS: JobKind<never>[] = [
-  syncSource, fetchIcon, updateReaders, removeSource, scanUpload, deliverAlert, removeAccount,
+  syncSource, fetchIcon, importFeeds, updateReaders, removeSource, scanUpload, deliverAlert, removeAccount,
 ];
 
 /** Names of the kinds whose jobs a restore lets run again; it discards those of all others. */

@@ -25,6 +25,9 @@ const writing = handlersOf(() => import('../features/posts/write-pages.ts'));
 const sources = handlersOf(() => import('../features/manage-sources/source-routes.ts'));
 const sourcePages = handlersOf(() => import('../features/manage-sources/source-pages.ts'));
 const icons = handlersOf(() => import('../features/attachments/icon-routes.ts'));
+const manySources = handlersOf(() => import('../features/manage-sources/many-sources-pages.ts'));
+const adding = handlersOf(() => import('../features/manage-sources/add-pages.ts'));
+const importing = handlersOf(() => import('../features/manage-sources/import-pages.ts'));
 const feeds = handlersOf(() => import('../features/posts/output-feed-routes.ts'));
 const accounts = handlersOf(() => import('../features/accounts/account-routes.ts'));
 const accountPages = handlersOf(() => import('../features/accounts/account-pages.ts'));
@@ -105,10 +108,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     'GET /api/notifications', 'member', 'Notifications, newest first; unread=1: unread ones',
     notifications.listNotifications,
   ),
-  at(
-    'POST /api/notifications/read', 'member', 'Mark notifications as read, some or all',
-    notifications.markNotificationsRead,
-  ),
+  at('POST /api/notifications/read', 'member', 'Mark notifications as read', notifications.markNotificationsRead),
   at('GET /notifications', 'member', 'Page: notifications', notifications.showNotifications),
   at(
     'POST /notifications/read', 'member', 'Form: mark all notifications as read',
@@ -119,10 +119,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/sources', 'member', 'Add a source', sources.createSource),
   at('GET /api/sources.opml', 'member', 'Your feeds as OPML 2.0', sources.downloadOpml),
   at('POST /api/sources/import', 'member', 'Add the feeds of an OPML document', sources.importOpmlJson),
-  at(
-    'GET /api/sources/:id', 'public', 'One source; its owner also sees the state of its feed or webhook',
-    sources.showSourceJson,
-  ),
+  at('GET /api/sources/:id', 'public', 'One source; its owner also sees how it goes', sources.showSourceJson),
   at('PATCH /api/sources/:id', 'member', 'Change title, visibility or paused', sources.changeSourceJson),
   at('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', sources.deleteSourceJson),
   at('POST /api/sources/:id/sync', 'member', 'Synchronise now', sources.syncSourceJson),
@@ -130,18 +127,26 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('PUT /api/sources/:id/icon', 'member', 'Look for the icon of a feed again', icons.findIconAgain),
   at('DELETE /api/sources/:id/icon', 'member', 'Have no icon for a source from now on', icons.deleteIcon),
   at('GET /icons/:key', 'public', 'File: the icon of a source', icons.showIcon),
-  at('GET /sources', 'public', 'Page: sources, and adding one', sourcePages.showSources),
-  at('POST /sources', 'member', 'Form: add a source', sourcePages.submitSource),
-  at('POST /sources/import', 'member', 'Form: add the feeds of an OPML document', sourcePages.submitOpml),
+  at('GET /sources', 'public', 'Page: sources, to find some and change several at once', manySources.showSources),
+  at('POST /sources', 'member', 'Form: add a source', adding.submitSource),
+  at('GET /sources/add', 'member', 'Page: add a source', adding.showAddSource),
+  at('POST /sources/add', 'member', 'Form: look at a feed before it is added', adding.submitLook),
+  at('POST /sources/several', 'member', 'Form: change several sources at once', manySources.submitSeveral),
+  at('POST /sources/folders', 'member', 'Form: rename or delete a folder', manySources.submitFolder),
+  at('GET /sources/import', 'member', 'Page: import an OPML document', importing.showImportForm),
+  at('POST /sources/import', 'member', 'Form: import an OPML document', importing.submitOpml),
+  at('GET /sources/imports/:id', 'member', 'Page: how an import goes, line by line', importing.showImport),
   at('GET /sources/:id', 'public', 'Page: one source with its posts', sourcePages.showSource),
-  at('POST /sources/:id', 'member', 'Form: change title and visibility', sourcePages.submitSourceChange),
-  at('POST /sources/:id/pause', 'member', 'Form: pause', thenSee(sourcePages.pauseSource, '/sources/:id')),
-  at('POST /sources/:id/resume', 'member', 'Form: resume', thenSee(sourcePages.resumeSource, '/sources/:id')),
-  at('POST /sources/:id/sync', 'member', 'Form: synchronise now', thenSee(sources.syncSourceJson, '/sources/:id')),
-  at('POST /sources/:id/icon/find', 'member', 'Form: look for its icon', thenSee(icons.findIconAgain, '/sources/:id')),
-  at('POST /sources/:id/icon/clear', 'member', 'Form: have no icon', thenSee(icons.deleteIcon, '/sources/:id')),
+  at('GET /sources/:id/settings', 'member', 'Page: settings of a source', sourcePages.showSettings),
+  at('POST /sources/:id', 'member', 'Form: change title, visibility and password', sourcePages.submitSourceChange),
+  at('POST /sources/:id/pause', 'member', 'Form: pause', sourcePages.pauseSource),
+  at('POST /sources/:id/resume', 'member', 'Form: resume', sourcePages.resumeSource),
+  at('POST /sources/:id/sync', 'member', 'Form: synchronise now', sourcePages.submitSync),
+  at('POST /sources/:id/icon/find', 'member', 'Form: look for its icon', sourcePages.submitFindIcon),
+  at('POST /sources/:id/icon/clear', 'member', 'Form: have no icon', sourcePages.submitClearIcon),
   at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', sourcePages.showDeleteSource),
-  at('POST /sources/:id/delete', 'member', 'Form: delete a source', thenSee(sources.deleteSourceJson, '/sources')),
+  at('POST /sources/:id/delete', 'member', 'Form: delete a source', sourcePages.submitDelete),
+  at('POST /sources/:id/hand-over', 'member', 'Form: give a source to a follower', sourcePages.submitHandOver),
   at('GET /sources/:id/transfer', 'member', 'Page: transfer a source', sourcePages.showTransfer),
   at('POST /sources/:id/transfer', 'member', 'Form: transfer a source', sourcePages.submitTransfer),
 
@@ -151,11 +156,8 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     reading.follow,
   ),
   at('DELETE /api/sources/:id/follow', 'member', 'Take a source out of your reading list', reading.unfollow),
-  at('POST /sources/:id/follow', 'member', 'Form: put a source into the reading list', marking.submitFollow),
-  at(
-    'POST /sources/:id/unfollow', 'member', 'Form: take a source out of the reading list',
-    thenSee(reading.unfollow, '/sources/:id'),
-  ),
+  at('POST /sources/:id/follow', 'member', 'Form: put a source into the reading list', sourcePages.submitFollow),
+  at('POST /sources/:id/unfollow', 'member', 'Form: take a source out of the list', sourcePages.submitUnfollow),
   at('GET /api/reading', 'member', 'How many posts are unread and starred, by folder and source', reading.showReading),
   at(
     'POST /api/reading/mark-read', 'member',

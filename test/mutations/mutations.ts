@@ -217,7 +217,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'an account has at most SOURCES_MAX sources',
-    file: 'src/features/manage-sources/opml.ts',
+    file: 'src/features/manage-sources/import-opml.ts',
     from: 'left === 0',
     to: 'left < 0',
     test: 'test/opml.test.ts',
@@ -1358,7 +1358,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a source is given to nobody who has no room for its files',
-    file: 'src/features/manage-sources/change-source.ts',
+    file: 'src/features/manage-sources/give-source.ts',
     from: 'if (missing > 0) throw',
     to: 'if (missing < 0) throw',
     test: 'test/transfer.test.ts',
@@ -2248,8 +2248,8 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'an import refuses the hub’s own feeds',
-    file: 'src/features/manage-sources/opml.ts',
-    from: 'if (saysItLeadsHere(config, new URL(url))) return',
+    file: 'src/features/manage-sources/import-opml.ts',
+    from: 'if (isHere && idOfOwnFeed(url) === undefined) return',
     to: 'if (!url) return',
     test: 'test/own-feeds.test.ts',
     name: 'an address that leads to the hub itself is refused as a source, also by a redirect, a page or an import, and never asked',
@@ -2305,7 +2305,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'one account keeps nobody from adding feeds',
     file: 'src/features/manage-sources/add-source.ts',
-    from: 'catch(refuseUnreadable), ownerId)',
+    from: 'catch(refuseUnreadable), accountId)',
     to: 'catch(refuseUnreadable))',
     test: 'test/fair-syncs.test.ts',
     name: 'one member waits with 25 new feeds, and others wait beside them',
@@ -2418,8 +2418,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'adding a feed tells nothing of somebody else’s private source',
     file: 'src/features/sources/source-store.ts',
-    from: "${SELECT} AND f.url = ? AND s.visibility = 'public'",
-    to: "${SELECT} AND f.url = ? AND s.visibility <> ''",
+    from: "${SELECT_SOURCES} AND f.url = ? AND s.visibility = 'public'",
+    to: "${SELECT_SOURCES} AND f.url = ? AND s.visibility <> ''",
     test: 'test/sync-source.test.ts',
     name: 'one owner has a feed once, and whoever else adds it follows that, or has one where it is private',
   },

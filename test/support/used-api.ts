@@ -173,6 +173,8 @@ export async function usePosts({ ada, bob, hub, call }: Used, notes: number) {
   await call(bob, 'POST /api/reading/undo', { body: { undo } });
   await call(bob, 'GET /api/history');
   drafts(hub.handle).save(2, `/sources/${notes}/write`, { title: 'Not yet' });
+  const bad = '<opml version="2.0"><body><outline text="F"><outline xmlUrl="javascript:x"/></outline></body></opml>';
+  assert.equal((await bob.form('/sources/import', { opml: bad, visibility: 'private' })).status, 303);
   await call(bob, 'GET /api/account/export');
   await call(bob, 'DELETE /api/posts/{id}/read', { id: post.id });
   await call(bob, 'DELETE /api/posts/{id}/star', { id: post.id });

@@ -9,7 +9,7 @@ import type { Hub } from '../hub/hub.ts';
 import type { Validators } from '../sources/sync-state-store.ts';
 import { leadsHere } from './own-address.ts';
 import { PAGE_BYTES, parseBeginning, takeBeginning } from './parse-beginning.ts';
-import { findFeedLinks, isHtmlPage, parseFeed } from './parse-feed.ts';
+import { findFeedLinks, isHtmlPage, parseFeed, type FeedLink } from './parse-feed.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
@@ -30,6 +30,8 @@ export type FetchedFeed = {
   askedFor: number;
   /** Where only the beginning of a large document was read: `feed` has its title, but not all its posts. */
   isPartial?: boolean;
+  /** Where the address was a web page's: all feeds that it names. The first one was read. */
+  advertised?: FeedLink[];
 };
 
 /** The publisher says that the feed is gone for good (410). */
@@ -77,10 +79,12 @@ export async function fetchFeed(
     const feed = beginning?.isLarge() ? parseBeginning(beginning, source) : parseFeed(body, source);
     return { feed, url: stays, validators: fresh, askedFor, isPartial };
   } catch (error) {
-    const advertised = discover && error instanceof NotAFeedError ? advertisedFeed(body, response) : undefined;
-    if (!advertised) throw error;
-    requireSameOrigin(url, advertised, within);
-    return fetchFeed(hub, advertised, NO_VALIDATORS, { discover: false, recognise, ...within });
+    const advertised = discover && error instanceof NotAFeedError ? advertisedFeeds(body, response) : [];
+    const [first] = advertised;
+    if (!first) throw error;
+    requireSameOrigin(url, first.url, within);
+    const fetched = await fetchFeed(hub, first.url, NO_VALIDATORS, { discover: false, recognise, ...within });
+    return { ...fetched, advertised };
   }
 }
 
@@ -146,9 +150,9 @@ function usable(validator: string | undefined): string | null {
   return validator !== undefined && validator.length <= VALIDATOR_MAX ? validator : null;
 }
 
-function advertisedFeed(body: Buffer, response: OutboundResponse): string | undefined {
+function advertisedFeeds(body: Buffer, response: OutboundResponse): FeedLink[] {
   const page = decodeText(body.subarray(0, PAGE_BYTES), contentTypeOf(response));
-  return isHtmlPage(page) ? findFeedLinks(page, response.url)[0]?.url : undefined;
+  return isHtmlPage(page) ? findFeedLinks(page, response.url) : [];
 }
 
 function contentTypeOf({ headers }: OutboundResponse): string | null {

@@ -1,5 +1,6 @@
 import { essenceOf } from '../../platform/http/headers.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
+import { singleLine } from '../../platform/markup/tidy-text.ts';
 import { endOfTag, readAttributes, scanXml } from '../../platform/markup/xml-tokenizer.ts';
 import { parseXmlTree } from '../../platform/markup/xml-tree.ts';
 import { absoluteUrl, NotAFeedError, type ParsedFeed } from './feed-values.ts';
@@ -119,7 +120,8 @@ function findRoot(text: string): Root | null {
   return root;
 }
 
-type FeedLink = { url: string };
+/** `title`: what the page calls it. */
+export type FeedLink = { url: string; title: string | null };
 
 const FEED_TYPES = new Set([
   'application/rss+xml', 'application/atom+xml', 'application/feed+json', 'application/json', 'application/rdf+xml',
@@ -192,5 +194,5 @@ function feedLink(attributes: ReadonlyMap<string, string>, base: string): FeedLi
   const url = absoluteUrl(attributes.get('href'), base);
   // WordPress advertises each page's data as an alternate of type application/json.
   if (url === null || (type === 'application/json' && url.includes('/wp-json/'))) return null;
-  return { url };
+  return { url, title: singleLine(attributes.get('title') ?? '') || null };
 }

@@ -72,9 +72,19 @@ export const follows = store(({ db, clock }) => {
     'INSERT INTO folders (account_id, name) VALUES (?, ?) ON CONFLICT DO NOTHING');
   const selectFolder = db.prepare<[number, string], { id: number }>('folder',
     'SELECT id FROM folders WHERE account_id = ? AND name = ?');
+  const selectFolders = db.prepare<[number], { name: string }>('folders of account',
+    'SELECT name FROM folders WHERE account_id = ? ORDER BY name COLLATE NOCASE, name');
   const setFolder = db.prepare<[{ accountId: number; sourceId: number; name: string | null }]>('put into folder', `
     UPDATE follows SET folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @name)
      WHERE account_id = @accountId AND source_id = @sourceId`);
+  const moveFolder = db.prepare<[{ accountId: number; from: string; to: string | null }]>('move all of folder', `
+    UPDATE follows SET folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @to)
+     WHERE folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @from)`);
+  const countFollowers = db.prepare<[number, number], { n: number }>('count other followers', `
+    SELECT COUNT(*) AS n FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}`);
+  const selectFollowers = db.prepare<[number, number], { id: number }>('other followers', `
+    SELECT account_id AS id FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}
+     ORDER BY created_at, account_id`);
   const setNotify = db.prepare<[number, number, number]>('set bell of follow',
     'UPDATE follows SET notify = ? WHERE account_id = ? AND source_id = ?');
   const setReadUpTo = db.prepare<[number, number, number]>('set mark of follow',
@@ -98,6 +108,7 @@ export const follows = store(({ db, clock }) => {
     listed: (viewer: Pick<Viewer, 'id' | 'role'>, folder?: string): ListedFollow[] =>
       selectListed.all({ ...asking(viewer), folder: folder ?? null }),
     hasFolder: (accountId: number, name: string): boolean => selectFolder.get(accountId, name) !== undefined,
+    folderNames: (accountId: number): string[] => selectFolders.all(accountId).map(({ name }) => name),
     follow: (accountId: number, sourceId: number, readUpTo: number): void =>
       void insert.run(accountId, sourceId, readUpTo, clock()),
     unfollow: (accountId: number, sourceId: number): void => void remove.run(accountId, sourceId),
@@ -108,6 +119,18 @@ export const follows = store(({ db, clock }) => {
       if (folder !== undefined) setFolder.run({ accountId, sourceId, name: folder });
       if (notify !== undefined) setNotify.run(notify ? 1 : 0, accountId, sourceId);
     },
+
+    /** All of a folder into another, which is made where it is new, or null: out of any. The empty one goes. */
+    moveFolder(accountId: number, from: string, to: string | null): void {
+      if (to !== null) insertFolder.run(accountId, to);
+      moveFolder.run({ accountId, from, to });
+    },
+
+    /** How many others than its owner follow a source. */
+    countOthers: (sourceId: number, ownerId: number): number => countFollowers.get(sourceId, ownerId)?.n ?? 0,
+    /** Those others, whoever has followed longest first. */
+    others: (sourceId: number, ownerId: number): number[] =>
+      selectFollowers.all(sourceId, ownerId).map(({ id }) => id),
 
     setReadUpTo: (accountId: number, sourceId: number, postId: number): void =>
       void setReadUpTo.run(postId, accountId, sourceId),

@@ -6,9 +6,15 @@ type Counted = (count: number) => string;
  * into a link.
  */
 const SAID = {
+  'bell-off': 'You are no longer told of its new posts.',
+  'bell-on': 'You are told of its new posts from now on.',
   'deleted': 'Deleted.',
   'draft-discarded': 'The draft was discarded.',
+  'folder-deleted': 'The folder is gone; its sources are still in your list.',
+  'folder-renamed': 'The folder has its new name.',
   'history-cleared': 'Your reading history was cleared.',
+  'icon-cleared': 'It is shown with a letter from now on.',
+  'icon-wanted': 'The hub looks for its icon.',
   'invitation-withdrawn': 'The invitation was withdrawn.',
   'job-discarded': 'The job was discarded.',
   'job-retried': 'The job will run again.',
@@ -28,6 +34,17 @@ const SAID = {
   'sessions-ended': 'That session has ended.',
   'others-ended': 'You are signed out everywhere else.',
   'signed-out': 'You are signed out.',
+  'nothing-chosen': 'Choose some sources first; nothing was changed.',
+  'source-added': 'Added: it is in your list.',
+  'source-followed': 'The hub had this feed already. You follow it now.',
+  'source-handed-over': 'It belongs to whoever has followed it longest now.',
+  'source-unfollowed': 'It is no longer in your list.',
+  'sources-deleted': (count) => `${sourcesOf(count)} deleted, with all posts.`,
+  'sources-followed': (count) => `${sourcesOf(count)} added to your list.`,
+  'sources-moved': (count) => `${sourcesOf(count)} moved.`,
+  'sources-paused': (count) => `${sourcesOf(count)} paused.`,
+  'sources-resumed': (count) => `${sourcesOf(count)} resumed.`,
+  'sources-unfollowed': (count) => `${sourcesOf(count)} taken out of your list.`,
   'source-deleted': 'The source was deleted, with its posts.',
   'source-paused': 'Paused: nothing new is fetched until you resume it.',
   'source-resumed': 'Resumed.',
@@ -40,6 +57,10 @@ const SAID = {
 } satisfies Record<string, string | Counted>;
 
 export type SaidCode = keyof typeof SAID;
+
+function sourcesOf(count: number): string {
+  return `${count} ${count === 1 ? 'source' : 'sources'}`;
+}
 
 /** The path of a page that says so. `undo` names what a button beside it takes back, `count` how many it was. */
 export function saying(path: string, code: SaidCode, about: { count?: number; undo?: number } = {}): string {

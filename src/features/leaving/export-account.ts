@@ -14,6 +14,7 @@ import { audit, type By } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
 import { historyJson } from '../reading/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
+import { imports, type ImportLine } from '../manage-sources/import-store.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
 import { notificationJson } from '../notifications/notification-list.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
@@ -42,6 +43,7 @@ const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = 
   posts: (hub, { id }) => ownPosts(hub, id),
   drafts: (hub, { id }) => inBatches<Draft>((last) => drafts(hub).listOf(id, last?.id ?? 0, DRAFT_BATCH)).map(
     ({ form, fields, savedAt }) => ({ form, ...fields, savedAt: isoTime(savedAt) })),
+  imports: (hub, { id }) => ownImports(hub, id),
   follows: (hub, account) => ownFollows(hub, account),
   stars: (hub, account) => ownStars(hub, account),
   readMarks: (hub, { id }) => inBatches<Mark>((last) => readMarks(hub).listOf(id, last, BATCH)).map(
@@ -87,6 +89,15 @@ function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
     const query = { viewerId, sourceId, limit: POST_BATCH };
     const all = inBatches<Post>((last) => posts(hub).newest(last ? { ...query, after: last } : query));
     for (const post of all) for (const whole of posts(hub).whole([post])) yield postJson(hub, whole);
+  }
+}
+
+/** Documents of feeds, with what became of each line. */
+function* ownImports(hub: Hub, accountId: number): Generator<object> {
+  for (const { id, visibility, madeAt, doneAt } of imports(hub).listOf(accountId, 0, BATCH)) {
+    const lines = inBatches<ImportLine>((last) => imports(hub).lines(id, last?.line ?? 0, BATCH)).map(
+      ({ url, title, folder, outcome, reason, sourceId }) => ({ url, title, folder, outcome, reason, sourceId }));
+    yield { visibility, madeAt: isoTime(madeAt), doneAt: isoTime(doneAt), lines: [...lines] };
   }
 }
 

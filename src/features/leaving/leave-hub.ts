@@ -12,6 +12,8 @@ import { leavers, type Leaver, type Thing } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
 import { once, enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
+import { imports } from '../manage-sources/import-store.ts';
+import { aboutGone } from '../manage-sources/tell-followers.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { drafts } from '../posts/draft-store.ts';
 import { posts } from '../posts/post-store.ts';
@@ -132,6 +134,7 @@ function removeSome(hub: Hub, id: number, limit: number): number {
   return Math.max(
     drafts(hub).removeOf(id, limit),
     follows(hub).removeOf(id, limit),
+    imports(hub).removeOf(id, limit),
     readingHistory(hub).removeOf(id, limit),
     readMarks(hub).removeOf(id, limit),
     stars(hub).removeOf(id, limit),
@@ -144,7 +147,9 @@ function removeSome(hub: Hub, id: number, limit: number): number {
 /** Takes names out of the audit records. Titles may hold one too: those of what is gone with its owner are hidden. */
 function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   for (const thing of leavers(hub).thingsOf(leaver.id, limit)) {
-    if (!isThere(hub, thing)) leavers(hub).hideTitle(leaver.id, thing);
+    if (isThere(hub, thing)) continue;
+    leavers(hub).hideTitle(leaver.id, thing);
+    if (thing.kind === 'source') notifications(hub).removeAbout(aboutGone(thing.id), limit);
   }
   return leavers(hub).hideNames(leaver, limit);
 }

@@ -8,7 +8,7 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
-import { follows } from '../follows/follow-store.ts';
+import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
 import { metLimit, once, takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { followSource } from '../reading/follow-source.ts';
@@ -39,14 +39,14 @@ const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
  * owner has a source, 422 for what is no readable feed, 429 when asked too often.
  */
 export async function addSource(hub: Hub, values: Record<string, unknown>, by: By): Promise<AddedSource> {
-  const { kind, url, title, visibility, password } = readNewSource(values);
-  const known = url === null || password ? undefined : followKnown(hub, url, by.viewer);
+  const { kind, url, title, visibility, password, folder } = readNewSource(values);
+  const known = url === null || password ? undefined : followKnown(hub, url, folder, by.viewer);
   if (known) return known;
   if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // before anything is fetched
   const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);
   const named = { title: title ?? opened?.title ?? '', titleIsOwn: title !== undefined };
   const source = { ownerId: by.viewer.id, kind, visibility, ...named };
-  return hub.db.write('add source', () => storeSource(hub, source, opened, password, by));
+  return hub.db.write('add source', () => storeSource(hub, source, folder, opened, password, by));
 }
 
 /** How many sources an account may still add. */
@@ -64,17 +64,23 @@ async function openWanted(
   hub: Hub, url: string, ownerId: number, password: FeedPassword | null,
 ): Promise<OpenedFeed> {
   refuseDuplicate(hub, url, ownerId);
-  takeTurn(hub, ADD_LIMIT, String(ownerId));
   const authorization = password ? basicAuthorization(password) : undefined;
-  const opened = await slots(hub)(() => openFeed(hub, url, authorization).catch(refuseUnreadable), ownerId);
+  const opened = await lookOnce(hub, ownerId, () => openFeed(hub, url, authorization));
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
+}
+
+/** One look at what somebody names: as often as one may, and only so many at once. 422 for what cannot be read. */
+export function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
+  takeTurn(hub, ADD_LIMIT, String(accountId));
+  return slots(hub)(() => look().catch(refuseUnreadable), accountId);
 }
 
 /** In a transaction. */
 function storeSource(
-  hub: Hub, source: NewSource, opened: OpenedFeed | null, password: FeedPassword | null, by: By,
+  hub: Hub, source: NewSource, folder: string | undefined, opened: OpenedFeed | null, password: FeedPassword | null,
+  by: By,
 ): AddedSource {
-  const known = opened && !password ? followKnown(hub, opened.url, by.viewer) : undefined;
+  const known = opened && !password ? followKnown(hub, opened.url, folder, by.viewer) : undefined;
   if (known) return known;
   if (opened) refuseDuplicate(hub, opened.url, source.ownerId);
   if (sourcesLeft(hub, source.ownerId) === 0) throw tooManySources(hub);
@@ -86,14 +92,17 @@ function storeSource(
   const created = sources(hub).find(id);
   if (!created) throw new Error('source was not created');
   follows(hub).follow(source.ownerId, id, 0);
+  follows(hub).change(source.ownerId, id, { folder });
   return { source: created, webhook, isNew: true };
 }
 
 /** Follows somebody else's public source of the feed, where there is one and the viewer has none. */
-function followKnown(hub: Hub, url: string, viewer: Viewer): AddedSource | undefined {
+function followKnown(
+  hub: Hub, url: string, folder: string | undefined, viewer: Viewer,
+): AddedSource | undefined {
   const known = sources(hub).idOfFeed(url, viewer.id) === undefined ? sources(hub).publicFeed(url) : undefined;
   if (!known) return undefined;
-  followSource(hub, viewer, known.id);
+  followSource(hub, viewer, known.id, { folder });
   return { source: known, webhook: null, isNew: false };
 }
 
@@ -129,10 +138,12 @@ type WantedSource = {
   title: string | undefined;
   visibility: Visibility;
   password: FeedPassword | null;
+  /** Of the reading list. */
+  folder: string | undefined;
 };
 
 /** A source to be added, out of a JSON object or form; 422 with all that is wrong with it. */
-function readNewSource(values: Record<string, unknown>): WantedSource {
+export function readNewSource(values: Record<string, unknown>): WantedSource {
   const kind = readKind(values);
   const input = createInput(values);
   const url = kind === 'feed' ? readAddress(input) : null;
@@ -141,8 +152,9 @@ function readNewSource(values: Record<string, unknown>): WantedSource {
   const password = readPassword(input) ?? null;
   if (password && kind !== 'feed') input.refuse('username', 'applies only to feeds.');
   const visibility = readVisibility(input, password !== null);
+  const folder = input.optionalText('folder', { max: FOLDER_MAX });
   input.done();
-  return { kind, url, title, visibility: visibility ?? 'public', password };
+  return { kind, url, title, visibility: visibility ?? 'public', password, folder };
 }
 
 /** User name and password of a feed; null where both are empty or null, undefined where there is nothing of them. */

@@ -1,10 +1,7 @@
 import { MINUTE } from '../../platform/clock.ts';
-import { byteSize } from '../../platform/http/html.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError, invalid } from '../../platform/http/reply.ts';
+import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { accounts } from '../accounts/account-store.ts';
-import { bytesLeft } from '../attachments/receive-upload.ts';
 import { audit, type AuditDetail, type AuditEvent, type By } from '../audit/audit.ts';
 import { keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
 import { settleFailedSyncs, syncSoon } from '../feeds/sync-source.ts';
@@ -14,7 +11,8 @@ import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { changingReaders } from '../posts/update-readers.ts';
 import { manageableSource, sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
-import { readPassword, readVisibility, sourcesLeft } from './add-source.ts';
+import { readPassword, readVisibility } from './add-source.ts';
+import { tellFollowers } from './tell-followers.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 
 const SYNC_LIMIT: NamedLimit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
@@ -67,6 +65,8 @@ function applyChange(hub: Hub, source: Source, { title, visibility, paused, pass
   }
   if (visibility !== undefined && visibility !== source.visibility) {
     sources(hub).setVisibility(source.id, visibility);
+    const isHidden = visibility === 'private';
+    if (isHidden) tellFollowers(hub, 'source.hidden', source, { ...source, visibility });
     record('source.visibility-changed', { visibility });
   }
   if (password !== undefined && (password || source.hasPassword)) {
@@ -101,82 +101,18 @@ export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
   return source;
 }
 
-/**
- * Gives a source with all its posts to another account. The source as it is then. 403 or 404 as for other changes, 422
- * for an unknown name or for one that has too little space left for its files, 409 where it cannot be.
- */
-export async function transferSource(
-  hub: Hub, id: number, values: Record<string, unknown>, by: By,
-): Promise<Source> {
-  manageableSource(hub, id, by.viewer);
-  return changingReaders(hub, { name: 'transfer source', sourceId: id, accountId: by.viewer.id }, () => {
-    const source = manageableSource(hub, id, by.viewer);
-    const ownerId = newOwner(hub, source, readUsername(values), by.viewer);
-    sources(hub).setOwner(id, ownerId);
-    // The names are not copied: either account may leave.
-    const detail = { from: source.ownerId, to: ownerId };
-    audit(hub, 'source.transferred', by, { kind: 'source', id, name: source.title }, detail);
-    notifyTransferred(hub, source, ownerId);
-    return sources(hub).find(id) ?? source;
-  });
-}
-
-/** Tells the previous owner and the new one, in the caller's transaction; neither learns the other's name. */
-function notifyTransferred(hub: Hub, { id, title, kind, ownerId }: Source, newOwnerId: number): void {
-  const advice = kind === 'webhook' ? '. Create a new secret for it: the previous owner knows the current one' : '';
-  const event = 'source.transferred';
-  const tell = (accountId: number, whose: string, path: string): void =>
-    notifications(hub).add({ accountId, kind: event, title: `“${title}” now belongs to ${whose}`, path });
-  tell(ownerId, 'someone else', '/sources');
-  tell(newOwnerId, `you${advice}`, `/sources/${id}`);
-}
-
-function readUsername(values: Record<string, unknown>): string {
-  const input = createInput(values);
-  const username = input.text('username', { max: 32 });
-  input.done();
-  return username;
-}
-
-function newOwner(hub: Hub, source: Source, username: string, viewer: Viewer): number {
-  const id = accounts(hub).findByName(username)?.id;
-  if (id === undefined) throw refused(422, 'There is no account with this name.');
-  if (id === source.ownerId) throw refused(409, 'This account already owns the source.');
-  if (source.feedUrl !== null && sources(hub).idOfFeed(source.feedUrl, id) !== undefined) {
-    throw refused(409, 'This account already has a source of the same feed.');
-  }
-  if (sourcesLeft(hub, id) === 0) throw refused(422, 'This account already has as many sources as it may have.');
-  const missing = bytesMissing(hub, source, id);
-  if (missing > 0) throw noRoom(viewer.role === 'admin' ? missing : null);
-  return id;
-}
-
-/** Only administrators are told the number: others would learn how much somebody else has stored. */
-function noRoom(bytesMissing: number | null): HttpError {
-  const missing = bytesMissing === null ? '' : `: ${byteSize(bytesMissing)} are missing`;
-  const detail = `This account does not have enough space for the files of the source${missing}.`;
-  const members = bytesMissing === null ? {} : { bytesMissing };
-  return new HttpError(422, detail, { errors: [{ pointer: '/username', detail }], members });
-}
-
-function refused(status: 409 | 422, detail: string): HttpError {
-  const errors = [{ pointer: '/username', detail }];
-  return status === 422 ? invalid(errors) : new HttpError(status, detail, { errors });
-}
-
-/** How many bytes too few an account has left for the files of a source; 0 if they fit. */
-function bytesMissing(hub: Hub, source: { id: number; ownerId: number }, accountId: number): number {
-  const bytes = posts(hub).fileBytes(source);
-  return bytes === 0 ? 0 : Math.max(0, bytes - bytesLeft(hub, accountId));
-}
-
 /** Rows of a kind that are removed at once: with an ordinary source all of it. */
 const BATCH = 100;
 
-/** Deletes a source with its posts and their attachments: nobody sees them any more, and on disk they go by and by. */
+/**
+ * Deletes a source with its posts and their attachments: nobody sees them any more, and on disk they go by and by.
+ * Those who follow it are told.
+ */
 export function deleteSource(hub: Hub, id: number, by: By): void {
-  const { title, kind } = manageableSource(hub, id, by.viewer);
   hub.db.write('delete source', () => {
+    const source = manageableSource(hub, id, by.viewer);
+    const { title, kind } = source;
+    tellFollowers(hub, 'source.deleted', source, null);
     settleFailedSyncs(hub, id);
     sources(hub).hide(id);
     if (!removeSome(hub, id, BATCH)) enqueue(hub, removeSource, { sourceId: id });

@@ -1,84 +1,60 @@
 import { readForm } from '../../platform/http/body.ts';
-import type { Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
-import { isSyncing } from '../feeds/sync-source.ts';
+import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import { timesOf } from '../../platform/http/times.ts';
+import { deleteIcon, findIconAgain } from '../attachments/icon-routes.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
+import { isSyncing } from '../feeds/sync-source.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { saying, type SaidCode } from '../hub/said.ts';
+import { followSource, unfollowSource } from '../reading/follow-source.ts';
 import { sourcePosts } from '../reading/list-pages.ts';
+import { readFollow } from '../reading/reading-routes.ts';
 import { manageableSource, mayManage, maySee, visibleSource, type Source } from '../sources/source-store.ts';
 import { webhookUrl } from '../webhooks/manage-webhooks.ts';
-import { newWebhookPage, webhookPanel } from '../webhooks/webhook-pages.ts';
+import { webhookPanel } from '../webhooks/webhook-pages.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
-import { addSource } from './add-source.ts';
-import { changeSource, transferSource } from './change-source.ts';
-import { importOpml, OPML_LIMIT } from './opml.ts';
-import { sourcesAfter } from './source-routes.ts';
-import {
-  confirmDeletePage, importedPage, sourcePage, sourcesPage, transferPage, type AddForm,
-} from './source-views.ts';
-
-const SOURCES_PER_PAGE = 100;
-
-/** Bytes; what the API takes, with room for the percent signs that a form puts in. */
-const OPML_FORM_LIMIT = 3 * OPML_LIMIT;
-
-export function showSources(hub: Hub, req: HubRequest): Reply {
-  return page(listing(hub, req.viewer, req.query, {}));
-}
-
-function listing(hub: Hub, viewer: Viewer | null, query: URLSearchParams, form: AddForm): Page {
-  return sourcesPage({ ...sourcesAfter(hub, viewer, query, SOURCES_PER_PAGE), viewer, form });
-}
-
-export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readForm(req);
-  try {
-    const { source, webhook } = await addSource(hub, { kind: 'feed', ...withPassword(values) }, req);
-    if (webhook) return page(newWebhookPage(source, webhook), 201, { 'cache-control': 'no-store' });
-    return seeOther(`/sources/${source.id}`);
-  } catch (problem) {
-    return listingAgain(hub, req, problem, { values });
-  }
-}
-
-/** What a form says of a feed's password: nothing where its fields are empty. With one a feed is private. */
-function withPassword({ username, password, ...values }: Record<string, string>): Record<string, string> {
-  return username || password ? { ...values, username: username ?? '', password: password ?? '', visibility: 'private' }
-    : values;
-}
-
-export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { opml = '' } = await readForm(req, OPML_FORM_LIMIT);
-  try {
-    return page(importedPage(await importOpml(hub, opml, req)));
-  } catch (problem) {
-    return listingAgain(hub, req, problem, { opml });
-  }
-}
-
-function listingAgain(hub: Hub, req: MemberRequest, problem: unknown, form: AddForm): Reply {
-  if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
-  return page(listing(hub, req.viewer, new URLSearchParams(), { ...form, problem }), problem.status, problem.headers);
-}
+import { withPassword } from './add-pages.ts';
+import { changeSource, deleteSource, syncNow } from './change-source.ts';
+import { handOverSource, transferSource } from './give-source.ts';
+import { confirmDeletePage, confirmHidePage, settingsPage, transferPage } from './source-settings-views.ts';
+import { sourcePage } from './source-views.ts';
+import { countFollowers } from './tell-followers.ts';
 
 export function showSource(hub: Hub, req: HubRequest): Reply {
-  return page(detail(hub, visibleSource(hub, pathId(req.params), req.viewer), req));
-}
-
-function detail(hub: Hub, source: Source, req: HubRequest, problem?: HttpError): Page {
+  const source = visibleSource(hub, pathId(req.params), req.viewer);
   const mayChange = mayManage(source, req.viewer);
   const isFetching = mayChange && isSyncing(hub, source.id);
   const empty = isFetching ? 'The first posts are being fetched.' : 'There are no posts here yet.';
-  return sourcePage({
-    source, mayChange, problem, icon: sourceIcon(hub, source), iconIs: iconState(hub, source),
+  return page(sourcePage({
+    source, mayChange, icon: sourceIcon(hub, source),
     ...sourcePosts(hub, req, source.id, empty),
-    isFollowed: req.viewer && follows(hub).isFollowed(req.viewer.id, source.id),
+    isMember: req.viewer !== null,
+    follow: req.viewer && (follows(hub).find(req.viewer.id, source.id) ?? null),
     isSyncing: isFetching,
-    webhook: mayChange ? webhookOf(hub, source) : null,
+    webhook: mayChange ? webhooks(hub).find(source.id) : undefined,
+    times: timesOf(hub, req.viewer),
+  }));
+}
+
+export function showSettings(hub: Hub, req: MemberRequest): Reply {
+  return page(settings(hub, visibleSource(hub, pathId(req.params), req.viewer), req));
+}
+
+function settings(hub: Hub, source: Source, { viewer }: MemberRequest, problem?: HttpError): Page {
+  const mayChange = mayManage(source, viewer);
+  const webhook = mayChange && source.kind === 'webhook' ? webhooks(hub).find(source.id) : undefined;
+  return settingsPage({
+    source, mayChange, webhook, problem, iconIs: iconState(hub, source),
+    follow: follows(hub).find(viewer.id, source.id) ?? null,
+    folders: follows(hub).folderNames(viewer.id),
+    isSyncing: mayChange && isSyncing(hub, source.id),
+    times: timesOf(hub, viewer),
+    webhookPanel: webhook ? webhookPanel(webhook, webhookUrl(hub, source.id)) : null,
+    followers: countFollowers(hub, source),
   });
 }
 
@@ -87,34 +63,84 @@ function iconState(hub: Hub, { id, kind }: Source): 'there' | 'cleared' | 'none'
   return kind === 'feed' && sourceIcons(hub).isCleared(id) ? 'cleared' : 'none';
 }
 
-function webhookOf(hub: Hub, { id, kind }: Source): Html | null {
-  const webhook = kind === 'webhook' ? webhooks(hub).find(id) : undefined;
-  return webhook ? webhookPanel(webhook, webhookUrl(hub, id)) : null;
-}
-
+/** Title, visibility and password. Before others lose a source that they follow it asks. */
 export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const id = pathId(req.params);
-  const { title, visibility, username, password, forget } = withPassword(await readForm(req));
+  const values = withPassword(await readForm(req));
+  const { title, visibility, username, password, forget, sure } = values;
+  const source = manageableSource(hub, pathId(req.params), req.viewer);
+  const followers = countFollowers(hub, source);
+  const hides = visibility === 'private' && source.visibility === 'public' && followers > 0;
+  if (hides && sure !== '1') return page(confirmHidePage(source, followers, values));
   const forgotten = forget ? { username: null, password: null } : {};
   try {
-    await changeSource(hub, id, { title, visibility, username, password, ...forgotten }, req);
-    return seeOther(`/sources/${id}`);
+    await changeSource(hub, source.id, { title, visibility, username, password, ...forgotten }, req);
+    return seeOther(saying(`/sources/${source.id}/settings`, 'source-saved'));
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
-    return page(detail(hub, visibleSource(hub, id, req.viewer), req, problem), problem.status);
+    return page(settings(hub, visibleSource(hub, source.id, req.viewer), req, problem), problem.status);
   }
 }
 
-export async function pauseSource(hub: Hub, req: MemberRequest): Promise<void> {
-  await changeSource(hub, pathId(req.params), { paused: true }, req);
+/** Form: puts a source into the viewer's list, or changes its folder or bell there; what it does not hold stays. */
+export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { folder, notify } = await readForm(req);
+  const id = pathId(req.params);
+  const wasFollowed = follows(hub).isFollowed(req.viewer.id, id);
+  const bell = notify === undefined ? {} : { notify: notify === '1' };
+  followSource(hub, req.viewer, id, readFollow({ folder: folder?.trim() === '' ? null : folder, ...bell }));
+  if (!wasFollowed) return seeOther(saying(`/sources/${id}`, 'sources-followed', { count: 1 }));
+  return seeOther(saying(`/sources/${id}/settings`, 'source-saved'));
 }
 
-export async function resumeSource(hub: Hub, req: MemberRequest): Promise<void> {
-  await changeSource(hub, pathId(req.params), { paused: false }, req);
+export function submitUnfollow(hub: Hub, req: MemberRequest): Reply {
+  unfollowSource(hub, req.viewer, pathId(req.params));
+  return seeOther(saying('/sources', 'source-unfollowed'));
+}
+
+export function pauseSource(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return changed(hub, req, { paused: true }, 'source-paused');
+}
+
+export function resumeSource(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return changed(hub, req, { paused: false }, 'source-resumed');
+}
+
+async function changed(
+  hub: Hub, req: MemberRequest, change: Record<string, unknown>, said: SaidCode,
+): Promise<Reply> {
+  const { id } = await changeSource(hub, pathId(req.params), change, req);
+  return seeOther(saying(`/sources/${id}`, said));
+}
+
+export function submitSync(hub: Hub, req: MemberRequest): Reply {
+  const { id } = syncNow(hub, pathId(req.params), req.viewer);
+  return seeOther(saying(`/sources/${id}`, 'source-syncing'));
 }
 
 export function showDeleteSource(hub: Hub, req: MemberRequest): Reply {
-  return page(confirmDeletePage(manageableSource(hub, pathId(req.params), req.viewer)));
+  const source = manageableSource(hub, pathId(req.params), req.viewer);
+  return page(confirmDeletePage(source, countFollowers(hub, source)));
+}
+
+export function submitDelete(hub: Hub, req: MemberRequest): Reply {
+  deleteSource(hub, pathId(req.params), req);
+  return seeOther(saying('/sources', 'source-deleted'));
+}
+
+export function submitFindIcon(hub: Hub, req: MemberRequest): Reply {
+  findIconAgain(hub, req);
+  return seeOther(saying(`/sources/${pathId(req.params)}/settings`, 'icon-wanted'));
+}
+
+export function submitClearIcon(hub: Hub, req: MemberRequest): Reply {
+  deleteIcon(hub, req);
+  return seeOther(saying(`/sources/${pathId(req.params)}/settings`, 'icon-cleared'));
+}
+
+/** Form: gives a source to whoever has followed it longest. */
+export async function submitHandOver(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const source = await handOverSource(hub, pathId(req.params), req);
+  return seeOther(saying(`/sources/${source.id}`, 'source-handed-over'));
 }
 
 export function showTransfer(hub: Hub, req: MemberRequest): Reply {
@@ -126,7 +152,7 @@ export async function submitTransfer(hub: Hub, req: MemberRequest): Promise<Repl
   const id = pathId(req.params);
   try {
     const source = await transferSource(hub, id, values, req);
-    return seeOther(maySee(source, req.viewer) ? `/sources/${id}` : '/sources');
+    return seeOther(saying(maySee(source, req.viewer) ? `/sources/${id}` : '/sources', 'source-transferred'));
   } catch (problem) {
     if (!(problem instanceof HttpError) || ![409, 422].includes(problem.status)) throw problem;
     return page(transferPage(manageableSource(hub, id, req.viewer), { values, problem }), problem.status);

@@ -7,11 +7,13 @@ import { decodeText } from '../../platform/markup/decode-text.ts';
 import { iconUrl } from '../attachments/icon-views.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { mayManage, sources, visibleSource, type Source } from '../sources/source-store.ts';
+import { mayManage, sources, VISIBILITIES, visibleSource, type Source } from '../sources/source-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { addSource } from './add-source.ts';
-import { changeSource, deleteSource, syncNow, transferSource } from './change-source.ts';
-import { exportOpml, importOpml, OPML_LIMIT } from './opml.ts';
+import { changeSource, deleteSource, syncNow } from './change-source.ts';
+import { exportOpml } from './export-opml.ts';
+import { transferSource } from './give-source.ts';
+import { importOpml, OPML_LIMIT } from './import-opml.ts';
 
 const OPML_TYPES = /^(text\/x-opml(\+xml)?|application\/xml|text\/xml|application\/octet-stream)\b/i;
 
@@ -66,12 +68,15 @@ export function downloadOpml(hub: Hub, { viewer }: MemberRequest): Reply {
 }
 
 export async function importOpmlJson(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const wanted = req.query.get('visibility') ?? 'public';
+  const visibility = VISIBILITIES.find((one) => one === wanted);
+  if (!visibility) throw new HttpError(400, `visibility must be one of ${VISIBILITIES.join(', ')}.`);
   const contentType = req.headers['content-type'] ?? '';
   if (!OPML_TYPES.test(contentType)) {
     throw new HttpError(415, 'The body must be an OPML document, as text/x-opml or application/xml.');
   }
   const document = decodeText(await readBody(req, OPML_LIMIT), contentType);
-  return json(await importOpml(hub, document, req));
+  return json(await importOpml(hub, document, visibility, req));
 }
 
 function asJson(hub: Hub, source: Source, viewer: Viewer | null, followed = followedAmong(hub, viewer, [source])) {

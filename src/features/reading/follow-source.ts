@@ -5,6 +5,9 @@ import type { Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { maySeeSource } from '../sources/source-store.ts';
 
+/** Who follows; rights to see a source go by id and role. */
+export type Follower = Pick<Viewer, 'id' | 'role'>;
+
 /** Of a source that was there before, so many posts are unread at first: those that arrived last. */
 const UNREAD_AT_FIRST = 30;
 
@@ -12,7 +15,7 @@ const UNREAD_AT_FIRST = 30;
  * Puts a source into the viewer's reading list, or changes its folder or bell there; what is undefined stays. A
  * follower can do so with one that is hidden by now; 404 otherwise for a hidden source.
  */
-export function followSource(hub: Hub, viewer: Viewer, sourceId: number, change: FollowChange = {}): void {
+export function followSource(hub: Hub, viewer: Follower, sourceId: number, change: FollowChange = {}): void {
   hub.db.write('follow source', () => {
     requireKnown(hub, viewer, sourceId);
     if (!follows(hub).isFollowed(viewer.id, sourceId)) {
@@ -23,13 +26,13 @@ export function followSource(hub: Hub, viewer: Viewer, sourceId: number, change:
 }
 
 /** Takes a source out of the viewer's reading list; may be repeated. 404 for a hidden one that is not in it. */
-export function unfollowSource(hub: Hub, viewer: Viewer, sourceId: number): void {
+export function unfollowSource(hub: Hub, viewer: Follower, sourceId: number): void {
   requireKnown(hub, viewer, sourceId);
   follows(hub).unfollow(viewer.id, sourceId);
 }
 
 /** A follower can let go of what is hidden by now. */
-function requireKnown(hub: Hub, viewer: Viewer, sourceId: number): void {
+function requireKnown(hub: Hub, viewer: Follower, sourceId: number): void {
   const isKnown = maySeeSource(hub, sourceId, viewer) || follows(hub).isFollowed(viewer.id, sourceId);
   if (!isKnown) throw notFound('source');
 }

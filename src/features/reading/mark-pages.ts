@@ -4,17 +4,9 @@ import { HttpError, json, noContent, seeOther, type Reply } from '../../platform
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
-import { followSource } from './follow-source.ts';
 import { markRead, undoMark } from './mark-read.ts';
 import { setRead, setStar } from './reading-list.ts';
-import { readFollow, readMarking } from './reading-routes.ts';
-
-export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { folder, notify } = await readForm(req);
-  const change = { folder: folder === '' ? null : folder, notify: notify === undefined ? undefined : notify === '1' };
-  followSource(hub, req.viewer, pathId(req.params), readFollow(change));
-  return seeOther(`/sources/${pathId(req.params)}`);
-}
+import { readMarking } from './reading-routes.ts';
 
 export async function submitRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { read, from } = await readForm(req);

@@ -22,6 +22,7 @@ export type Source = {
   title: string;
   visibility: Visibility;
   state: SourceState;
+  stateSince: number | null;
   stateReason: string | null;
   nextSyncAt: number | null;
   lastSyncAt: number | null;
@@ -58,12 +59,12 @@ export function fromSource(id: string): string {
   return `FROM sources s WHERE s.id = ${id} AND s.removed_at IS NULL`;
 }
 
-const SELECT = `
+export const SELECT_SOURCES = `
   SELECT s.id, s.owner_id AS ownerId, ${displayNameOf('s.owner_id')} AS owner, s.kind, s.title, s.visibility, s.state,
-         s.state_reason AS stateReason, s.next_sync_at AS nextSyncAt, s.last_sync_at AS lastSyncAt,
-         s.last_success_at AS lastSuccessAt, s.created_at AS createdAt, s.updated_at AS updatedAt,
-         f.url AS feedUrl, f.site_url AS siteUrl, f.description, f.credentials IS NOT NULL AS hasPassword,
-         f.had_password AS hadPassword, s.id_seed AS idSeed
+         s.state_since AS stateSince, s.state_reason AS stateReason, s.next_sync_at AS nextSyncAt,
+         s.last_sync_at AS lastSyncAt, s.last_success_at AS lastSuccessAt, s.created_at AS createdAt,
+         s.updated_at AS updatedAt, f.url AS feedUrl, f.site_url AS siteUrl, f.description,
+         f.credentials IS NOT NULL AS hasPassword, f.had_password AS hadPassword, s.id_seed AS idSeed
     FROM sources s LEFT JOIN feeds f ON f.source_id = s.id
    WHERE s.removed_at IS NULL`;
 
@@ -73,11 +74,11 @@ export const sourceIsPresent = (id: string): string =>
 
 /** Sources as people see and change them. What a synchronisation reads and writes is in sync-state-store. */
 export const sources = store(({ db, clock }) => {
-  const select = db.prepare<[number], Source>('source', `${SELECT} AND s.id = ?`);
-  const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT}
+  const select = db.prepare<[number], Source>('source', `${SELECT_SOURCES} AND s.id = ?`);
+  const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT_SOURCES}
      AND s.id > ? AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY s.id LIMIT ?`);
   const selectOwned = db.prepare<[number, number, number], Source>('owned sources',
-    `${SELECT} AND s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`);
+    `${SELECT_SOURCES} AND s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`);
   const selectAnyOwned = db.prepare<[number], { id: number }>('any source of account',
     'SELECT id FROM sources WHERE owner_id = ? LIMIT 1');
   const countOwned = db.prepare<[string], { ownerId: number; n: number }>('count sources of accounts', `
@@ -87,7 +88,7 @@ export const sources = store(({ db, clock }) => {
     SELECT s.id FROM feeds f JOIN sources s ON s.id = f.source_id WHERE f.url = ? AND s.owner_id = ?
        AND s.removed_at IS NULL`);
   const selectPublicFeed = db.prepare<[string], Source>('public source of feed',
-    `${SELECT} AND f.url = ? AND s.visibility = 'public' AND f.credentials IS NULL ORDER BY s.id LIMIT 1`);
+    `${SELECT_SOURCES} AND f.url = ? AND s.visibility = 'public' AND f.credentials IS NULL ORDER BY s.id LIMIT 1`);
   const insert = db.prepare<[InsertSource], { id: number }>('create source', `
     INSERT INTO sources (owner_id, kind, title, title_is_own, visibility, next_sync_at, created_at, updated_at)
     SELECT @ownerId, @kind, @title, @isOwn, @visibility, @nextSyncAt, @now, @now
@@ -100,12 +101,12 @@ export const sources = store(({ db, clock }) => {
     'UPDATE sources SET visibility = ?, updated_at = ? WHERE id = ?');
   const updateOwner = db.prepare<[number, number, number]>('set owner of source',
     'UPDATE sources SET owner_id = ?, updated_at = ? WHERE id = ?');
-  const pause = db.prepare<[string | null, number, number]>('pause source', `
-    UPDATE sources SET state = 'paused', state_reason = ?, next_sync_at = NULL, updated_at = ? WHERE id = ?`);
-  const resume = db.prepare<[number, number, number]>('resume source', `
-    UPDATE sources SET state = 'active', state_reason = NULL, failures = 0,
-           next_sync_at = CASE kind WHEN 'feed' THEN ? END, updated_at = ?
-     WHERE id = ? AND state = 'paused'`);
+  const pause = db.prepare<[{ reason: string | null; now: number; id: number }]>('pause source', `
+    UPDATE sources SET state = 'paused', state_since = @now, state_reason = @reason, next_sync_at = NULL,
+           updated_at = @now WHERE id = @id`);
+  const resume = db.prepare<[{ now: number; id: number }]>('resume source', `
+    UPDATE sources SET state = 'active', state_since = @now, state_reason = NULL, failures = 0, updated_at = @now,
+           next_sync_at = CASE kind WHEN 'feed' THEN @now END WHERE id = @id AND state = 'paused'`);
   const hide = db.prepare<[number, number]>('hide source',
     'UPDATE sources SET removed_at = ?, next_sync_at = NULL WHERE id = ?');
   const selectGiven = db.prepare<[number], { seq: number }>('whether an id of sources was given',
@@ -144,9 +145,9 @@ export const sources = store(({ db, clock }) => {
     setVisibility: (id: number, visibility: Visibility): void => void updateVisibility.run(visibility, clock(), id),
     /** Its posts and their files go along. */
     setOwner: (id: number, ownerId: number): void => void updateOwner.run(ownerId, clock(), id),
-    pause: (id: number, reason: string | null): void => void pause.run(reason, clock(), id),
+    pause: (id: number, reason: string | null): void => void pause.run({ reason, now: clock(), id }),
     /** Due at once, with a clean record. */
-    resume: (id: number): void => void resume.run(clock(), clock(), id),
+    resume: (id: number): void => void resume.run({ now: clock(), id }),
     /** Nobody sees it or its posts any more. */
     hide: (id: number): void => void hide.run(clock(), id),
     /** The row of one that is hidden; what it has goes with it. */

@@ -61,13 +61,16 @@ export const syncState = store(({ db, clock }) => {
      WHERE s.next_sync_at <= ?
      ORDER BY s.next_sync_at LIMIT ?`);
   const postpone = db.prepare<[number, number]>('postpone source', 'UPDATE sources SET next_sync_at = ? WHERE id = ?');
-  const markSuccess = db.prepare<[string | null, number, number, number, number]>('record sync', `
-    UPDATE sources SET state = 'active', state_reason = ?, failures = 0,
-           last_sync_at = ?, last_success_at = ?, next_sync_at = ?
-     WHERE id = ? AND state <> 'paused'`);
-  const markFailing = db.prepare<[string, number, number, number]>('record failed try', `
-    UPDATE sources SET state = 'failing', state_reason = ?, last_sync_at = ?, failures = failures + ?
-     WHERE id = ? AND state <> 'paused'`);
+  type Success = { sourceId: number; nextSyncAt: number; note: string | null; now: number };
+  const markSuccess = db.prepare<[Success]>('record sync', `
+    UPDATE sources SET state_since = iif(state = 'active', state_since, @now), state = 'active', state_reason = @note,
+           failures = 0, last_sync_at = @now, last_success_at = @now, next_sync_at = @nextSyncAt
+     WHERE id = @sourceId AND state <> 'paused'`);
+  type Failure = { sourceId: number; reason: string; failures: number; now: number };
+  const markFailing = db.prepare<[Failure]>('record failed try', `
+    UPDATE sources SET state_since = iif(state = 'failing', state_since, @now), state = 'failing',
+           state_reason = @reason, last_sync_at = @now, failures = failures + @failures
+     WHERE id = @sourceId AND state <> 'paused'`);
   const setTimedOut = db.prepare<[number, number, number]>('note whether time ran out',
     'UPDATE feeds SET timed_out = ? WHERE source_id = ? AND timed_out <> ?');
   const plan = db.prepare<[number, number]>('plan next sync',
@@ -106,13 +109,13 @@ export const syncState = store(({ db, clock }) => {
 
     /** `note`: what its owner should know although the synchronisation succeeded. */
     recordSuccess(sourceId: number, nextSyncAt: number, note: string | null): void {
-      markSuccess.run(note, clock(), clock(), nextSyncAt, sourceId);
+      markSuccess.run({ sourceId, nextSyncAt, note, now: clock() });
       setTimedOut.run(0, sourceId, 0);
     },
 
     /** A try that failed; `isFinal` when its job has no attempts left, `timedOut` when it ran out of time. */
     recordFailure(sourceId: number, reason: string, { isFinal, timedOut }: FailedTry): void {
-      markFailing.run(reason, clock(), isFinal ? 1 : 0, sourceId);
+      markFailing.run({ sourceId, reason, failures: isFinal ? 1 : 0, now: clock() });
       setTimedOut.run(timedOut ? 1 : 0, sourceId, timedOut ? 1 : 0);
     },
 

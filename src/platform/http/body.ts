@@ -147,9 +147,13 @@ export function isJsonObject(value: unknown): value is JsonObject {
 
 /** The fields of an HTML form; the last of several with one name wins. */
 export async function readForm(request: WithBody, limit = limitFor(request)): Promise<Record<string, string>> {
+  return Object.fromEntries(await readFields(request, limit));
+}
+
+/** The same with all values of fields that are there more than once. */
+export async function readFields(request: WithBody, limit = limitFor(request)): Promise<URLSearchParams> {
   requireMediaType(request, 'application/x-www-form-urlencoded');
-  const body = await readBody(request, limit);
-  return Object.fromEntries(new URLSearchParams(body.toString('utf8')));
+  return new URLSearchParams((await readBody(request, limit)).toString('utf8'));
 }
 
 function limitFor({ viewer }: WithBody): number {

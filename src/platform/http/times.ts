@@ -18,9 +18,9 @@ export function timesOf({ clock }: { clock: Clock }, viewer: Viewer | null): Tim
 
 /**
  * `ago`: "5 min ago", "yesterday, 21:14", "19 November". `row`: the same where a heading says the day: "5 min",
- * "21:14". `exact`: "19 November 2026, 21:14".
+ * "21:14". `since`: "21:14", "yesterday", "Thursday", "19 November". `exact`: "19 November 2026, 21:14".
  */
-type TimeForm = 'ago' | 'row' | 'exact';
+type TimeForm = 'ago' | 'row' | 'since' | 'exact';
 
 /** A time (unix ms) for people, with the exact one for whoever points at it and for machines. */
 export function showTime(times: Times, at: number, form: TimeForm = 'ago'): Html {
@@ -43,6 +43,9 @@ function words({ now }: Times, at: number, form: TimeForm, format: Formats): str
   const days = daysAgo(now, at, format);
   if (form === 'row') return days === 0 ? since(at, now as number) : rowText(now, days, at, format);
   if (now === null) return format.wholeDate.format(at);
+  if (form === 'since' && days !== null && days >= 0 && days < 7) {
+    return days === 0 ? format.clock.format(at) : days === 1 ? 'yesterday' : format.dayOfWeek.format(at);
+  }
   if (at > now + MINUTE) return comingText(now, days as number, at, format);
   if (days === 0 || now - at < 3 * HOUR) return sinceWords(now - at);
   if (days === 1) return `yesterday, ${format.clock.format(at)}`;
@@ -106,6 +109,7 @@ function makeFormats(timeZone: string | undefined) {
   return {
     clock: make(clock),
     date: make(date),
+    dayOfWeek: make({ weekday: 'long' }),
     weekday: make({ ...date, weekday: 'long' }),
     wholeDay: make({ ...date, weekday: 'long', year: 'numeric' }),
     wholeDate: make({ ...date, year: 'numeric' }),

@@ -1,0 +1,50 @@
+import { readForm } from '../../platform/http/body.ts';
+import { HttpError, page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import { timesOf } from '../../platform/http/times.ts';
+import { follows } from '../follows/follow-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { saying } from '../hub/said.ts';
+import { newWebhookPage } from '../webhooks/webhook-pages.ts';
+import { addSource } from './add-source.ts';
+import { addPage, foundPage, type AddForm } from './add-views.ts';
+import { lookAtFeed } from './look-at-feed.ts';
+
+/** `?url=`: what another program or a bookmark wants to add. */
+export function showAddSource(hub: Hub, req: MemberRequest): Reply {
+  const url = req.query.get('url');
+  return page(addPage(url ? { values: { url } } : {}, follows(hub).folderNames(req.viewer.id)));
+}
+
+/** Shows what is at the address of a feed before it is saved. */
+export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const values = await readForm(req);
+  try {
+    return page(foundPage(await lookAtFeed(hub, withPassword(values), req), values, timesOf(hub, req.viewer)));
+  } catch (problem) {
+    return addAgain(hub, req, problem, { values });
+  }
+}
+
+export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const values = await readForm(req);
+  try {
+    const { source, webhook, isNew } = await addSource(hub, { kind: 'feed', ...withPassword(values) }, req);
+    if (webhook) return page(newWebhookPage(source, webhook), 201, { 'cache-control': 'no-store' });
+    return seeOther(saying(`/sources/${source.id}`, isNew ? 'source-added' : 'source-followed'));
+  } catch (problem) {
+    return addAgain(hub, req, problem, { values });
+  }
+}
+
+/** What a form says of a feed's password: nothing where its fields are empty. With one a feed is private. */
+export function withPassword({ username, password, ...values }: Record<string, string>): Record<string, string> {
+  return username || password ? { ...values, username: username ?? '', password: password ?? '', visibility: 'private' }
+    : values;
+}
+
+function addAgain(hub: Hub, req: MemberRequest, problem: unknown, form: AddForm): Reply {
+  if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
+  const shown = addPage({ ...form, problem }, follows(hub).folderNames(req.viewer.id));
+  return page(shown, problem.status, problem.headers);
+}

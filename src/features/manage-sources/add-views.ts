@@ -1,0 +1,145 @@
+import { faulty, faultOf } from '../../platform/http/form-faults.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import type { HttpError, Page } from '../../platform/http/reply.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
+import type { Visibility } from '../sources/source-store.ts';
+import type { Found } from './look-at-feed.ts';
+
+/** What was typed before and what is wrong with it; empty for a fresh form. */
+export type AddForm = { values?: Record<string, string>; problem?: HttpError };
+
+const TITLED = {
+  native: { summary: 'Write your own posts', placeholder: 'Notes' },
+  webhook: { summary: 'Receive posts from a program (webhook)', placeholder: 'Deployments' },
+};
+
+/** Asks for a source: a feed, which is looked at first, or one that needs nothing but a title. */
+export function addPage(form: AddForm, folders: string[]): Page {
+  const kind = form.values?.['kind'] ?? 'feed';
+  const formOf = (name: string): AddForm => kind === name ? form : {};
+  const main = html`
+${feedForm(formOf('feed'), folders)}
+${titledForm('native', formOf('native'))}
+${titledForm('webhook', formOf('webhook'))}
+<p>Do you come from another reader? <a href="/sources/import">Import its feeds</a></p>`;
+  return { title: 'Add a source', main, bar: html`<h1>Add a source</h1>`, section: 'sources' };
+}
+
+function feedForm({ values = {}, problem }: AddForm, folders: string[]): Html {
+  return html`
+<form method="post" action="/sources/add" class="stack">
+  <label>Address of a feed, or of a site that has one
+    <input name="url" value="${values['url']}" required maxlength="2000" inputmode="url" autocapitalize="none"
+      spellcheck="false" placeholder="https://example.org/feed.xml" ${faulty(problem, 'url', { whole: true })}>${
+      faultOf(problem, 'url', { whole: true })}</label>
+  ${visibilityChoice(values['visibility'], 'posts', problem)}
+  ${folderField(values['folder'], folders, problem)}
+  <details ${(values['title'] || values['username']) && html`open`}>
+    <summary>Title and password</summary>
+    <label>Title <span class="optional">optional; the feed’s own title by default</span>
+      <input name="title" value="${values['title']}" maxlength="200" ${faulty(problem, 'title')}>${
+      faultOf(problem, 'title')}</label>
+    ${passwordFields(values['username'], 'if the feed requires one; only you can then read its posts', problem)}
+  </details>
+  <div class="actions"><button>Look at it</button> <a class="quiet" href="/sources">Cancel</a></div>
+</form>`;
+}
+
+/** A folder of the viewer's reading list, by its name: one that is there or a new one. */
+export function folderField(folder: string | undefined, folders: string[], problem?: HttpError): Html {
+  return html`<label>Folder <span class="optional">optional; a new name makes a new folder</span>
+    <input name="folder" value="${folder}" maxlength="100" list="folders" autocomplete="off"
+      ${faulty(problem, 'folder')}>${faultOf(problem, 'folder')}</label>
+  <datalist id="folders">${folders.map((name) => html`<option value="${name}">`)}</datalist>`;
+}
+
+/** A form for a source that needs nothing but a title. */
+function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddForm): Html {
+  const { summary, placeholder } = TITLED[kind];
+  return html`
+<details class="panel" ${problem && html`open`}>
+  <summary>${summary}</summary>
+  <form method="post" action="/sources" class="stack">
+    <input type="hidden" name="kind" value="${kind}">
+    <label>Title of the source
+      <input name="title" value="${values['title']}" required maxlength="200" placeholder="${placeholder}"
+        ${faulty(problem, 'title', { whole: true })}>${faultOf(problem, 'title', { whole: true })}</label>
+    ${visibilityChoice(values['visibility'], 'posts', problem)}
+    <button>Create</button>
+  </form>
+</details>`;
+}
+
+/** Asks who may read; nothing is chosen for a new source, so that nobody publishes without knowing it. */
+export function visibilityChoice(chosen: string | undefined, what: 'posts' | 'feeds', problem?: HttpError): Html {
+  const choice = (value: Visibility, name: string, hint: string): Html => html`
+    <label class="choice"><input type="radio" name="visibility" value="${value}" required
+      ${chosen === value && html`checked`}><span>${name}</span> <small>${hint}</small></label>`;
+  const whose = what === 'feeds' ? 'their posts' : 'its posts';
+  return html`
+  <fieldset><legend>Who can read ${whose}</legend>
+    ${choice('private', 'Only you', 'Nobody else sees them on this hub.')}
+    ${choice('public', 'Everyone', `The hub publishes ${whose} again, under its own address.`)}
+    ${faultOf(problem, 'visibility')}
+  </fieldset>`;
+}
+
+/** A password is never shown, not even the one that was just typed. */
+export function passwordFields(username: string | undefined, when: string, problem?: HttpError): Html {
+  return html`
+    <label>User name at the publisher <span class="optional">${when}</span>
+      <input name="username" value="${username}" maxlength="1024" autocomplete="off" autocapitalize="none"
+        spellcheck="false" ${faulty(problem, 'username')}>${faultOf(problem, 'username')}</label>
+    <label>Password at the publisher
+      <input name="password" type="password" maxlength="1024" autocomplete="new-password"
+        ${faulty(problem, 'password')}>${faultOf(problem, 'password')}</label>`;
+}
+
+/** Shows what was found at an address, before it is saved. */
+export function foundPage(found: Found, values: Record<string, string>, times: Times): Page {
+  const { url, title, description, items, known } = found;
+  const main = html`
+<article class="panel">
+  <h2 dir="auto">${title}</h2>
+  <p class="meta"><code>${url}</code></p>
+  ${description && html`<p dir="auto">${description}</p>`}
+  ${items.length > 0 ? html`<h3>Its last posts</h3><ul class="items">${items.map((item) => html`
+    <li><span dir="auto">${item.title}</span> <span class="meta">${item.publishedAt === null ? 'without a date'
+      : showTime(times, item.publishedAt)}</span></li>`)}</ul>` : html`<p>It has no posts yet.</p>`}
+</article>
+${otherFeeds(found, values)}
+${known?.isOwn ? ownAlready(known.id) : saveForm(found, values)}`;
+  return { title: 'Is this it?', main, bar: html`<h1>Is this it?</h1>`, section: 'sources' };
+}
+
+function ownAlready(id: number): Html {
+  return html`<p class="said">You have this feed already. <a href="/sources/${id}">Go to it</a></p>`;
+}
+
+function saveForm({ url, known }: Found, values: Record<string, string>): Html {
+  const kept = ['folder', 'title', 'visibility'].filter((name) => values[name] && !(known && name !== 'folder'));
+  return html`
+<form method="post" action="/sources" class="stack">
+  <input type="hidden" name="url" value="${url}">
+  ${kept.map((name) => html`<input type="hidden" name="${name}" value="${values[name]}">`)}
+  ${known ? html`<p>This hub has the feed already, for everyone to read. You follow it as it is here.</p>`
+    : html`<p>${values['username'] || values['visibility'] === 'private' ? 'Only you will see its posts.'
+      : 'Everyone will be able to read its posts here.'}${values['folder'] && html` It goes into the folder
+      <b dir="auto">${values['folder']}</b>.`}</p>`}
+  ${!known && values['username'] && passwordFields(values['username'], 'enter the password once more to save it')}
+  <div class="actions"><button>${known ? 'Follow' : 'Add it'}</button> <a class="quiet" href="/sources/add">Start
+    again</a></div>
+</form>`;
+}
+
+function otherFeeds({ others }: Found, values: Record<string, string>): Html | false {
+  const carried = ['visibility', 'folder'].filter((name) => values[name]);
+  return others.length > 0 && html`
+<section><h2>The page has other feeds too</h2>
+<ul class="items">${others.map(({ url, title }) => html`
+  <li><form method="post" action="/sources/add" class="actions">
+    <input type="hidden" name="url" value="${url}">
+    ${carried.map((name) => html`<input type="hidden" name="${name}" value="${values[name]}">`)}
+    <span dir="auto">${title ?? url}</span> ${title && html`<code>${url}</code>`} <button>Look at this one</button>
+  </form></li>`)}</ul></section>`;
+}

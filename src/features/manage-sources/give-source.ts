@@ -1,0 +1,118 @@
+import { byteSize } from '../../platform/http/html.ts';
+import { createInput } from '../../platform/http/input.ts';
+import { HttpError, invalid } from '../../platform/http/reply.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { accounts } from '../accounts/account-store.ts';
+import { bytesLeft } from '../attachments/receive-upload.ts';
+import { audit, type By } from '../audit/audit.ts';
+import { follows } from '../follows/follow-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import { posts } from '../posts/post-store.ts';
+import { changingReaders } from '../posts/update-readers.ts';
+import { manageableSource, sources, type Source } from '../sources/source-store.ts';
+import { sourcesLeft } from './add-source.ts';
+import { countFollowers, tellFollowers } from './tell-followers.ts';
+
+/**
+ * Gives a source with all its posts to another account. The source as it is then. 403 or 404 as for other changes, 422
+ * for an unknown name or for one that has too little space left for its files, 409 where it cannot be.
+ */
+export function transferSource(
+  hub: Hub, id: number, values: Record<string, unknown>, by: By,
+): Promise<Source> {
+  return giveSource(hub, id, by, (source) => {
+    const ownerId = accounts(hub).findByName(readUsername(values))?.id;
+    if (ownerId === undefined) throw refused(422, 'There is no account with this name.');
+    requireFits(hub, source, ownerId, by.viewer);
+    return ownerId;
+  });
+}
+
+/** Followers who are asked, so to speak, whether they can take a source over. */
+const MOST_ASKED = 50;
+
+/** Gives a source to whoever has followed it longest, of those who can take it. 409 where nobody can. */
+export function handOverSource(hub: Hub, id: number, by: By): Promise<Source> {
+  return giveSource(hub, id, by, (source) => {
+    const followers = countFollowers(hub, source) > 0 ? follows(hub).others(id, source.ownerId) : [];
+    const next = followers.slice(0, MOST_ASKED).find((follower) =>
+      accounts(hub).find(follower)?.disabledAt === null && fits(hub, source, follower, by.viewer));
+    if (next === undefined) throw new HttpError(409, 'Nobody who follows this source can take it over.');
+    return next;
+  });
+}
+
+function fits(hub: Hub, source: Source, ownerId: number, viewer: Viewer): boolean {
+  try {
+    requireFits(hub, source, ownerId, viewer);
+    return true;
+  } catch (error) {
+    if (error instanceof HttpError) return false;
+    throw error;
+  }
+}
+
+async function giveSource(
+  hub: Hub, id: number, by: By, choose: (source: Source) => number,
+): Promise<Source> {
+  manageableSource(hub, id, by.viewer);
+  return changingReaders(hub, { name: 'transfer source', sourceId: id, accountId: by.viewer.id }, () => {
+    const source = manageableSource(hub, id, by.viewer);
+    const ownerId = choose(source);
+    sources(hub).setOwner(id, ownerId);
+    // The names are not copied: either account may leave.
+    const detail = { from: source.ownerId, to: ownerId };
+    audit(hub, 'source.transferred', by, { kind: 'source', id, name: source.title }, detail);
+    notifyTransferred(hub, source, ownerId);
+    const given = sources(hub).find(id) ?? source;
+    tellFollowers(hub, 'source.new-owner', source, given, [ownerId]);
+    return given;
+  });
+}
+
+/** Tells the previous owner and the new one, in the caller's transaction; neither learns the other's name. */
+function notifyTransferred(hub: Hub, { id, title, kind, ownerId }: Source, newOwnerId: number): void {
+  const advice = kind === 'webhook' ? '. Create a new secret for it: the previous owner knows the current one' : '';
+  const event = 'source.transferred';
+  const tell = (accountId: number, whose: string, path: string): void =>
+    notifications(hub).add({ accountId, kind: event, title: `“${title}” now belongs to ${whose}`, path });
+  tell(ownerId, 'someone else', '/sources');
+  tell(newOwnerId, `you${advice}`, `/sources/${id}`);
+}
+
+function readUsername(values: Record<string, unknown>): string {
+  const input = createInput(values);
+  const username = input.text('username', { max: 32 });
+  input.done();
+  return username;
+}
+
+function requireFits(hub: Hub, source: Source, id: number, viewer: Viewer): void {
+  if (id === source.ownerId) throw refused(409, 'This account already owns the source.');
+  if (source.feedUrl !== null && sources(hub).idOfFeed(source.feedUrl, id) !== undefined) {
+    throw refused(409, 'This account already has a source of the same feed.');
+  }
+  if (sourcesLeft(hub, id) === 0) throw refused(422, 'This account already has as many sources as it may have.');
+  const missing = bytesMissing(hub, source, id);
+  if (missing > 0) throw noRoom(viewer.role === 'admin' ? missing : null);
+}
+
+/** Only administrators are told the number: others would learn how much somebody else has stored. */
+function noRoom(bytesMissing: number | null): HttpError {
+  const missing = bytesMissing === null ? '' : `: ${byteSize(bytesMissing)} are missing`;
+  const detail = `This account does not have enough space for the files of the source${missing}.`;
+  const members = bytesMissing === null ? {} : { bytesMissing };
+  return new HttpError(422, detail, { errors: [{ pointer: '/username', detail }], members });
+}
+
+function refused(status: 409 | 422, detail: string): HttpError {
+  const errors = [{ pointer: '/username', detail }];
+  return status === 422 ? invalid(errors) : new HttpError(status, detail, { errors });
+}
+
+/** How many bytes too few an account has left for the files of a source; 0 if they fit. */
+function bytesMissing(hub: Hub, source: { id: number; ownerId: number }, accountId: number): number {
+  const bytes = posts(hub).fileBytes(source);
+  return bytes === 0 ? 0 : Math.max(0, bytes - bytesLeft(hub, accountId));
+}

@@ -1,0 +1,172 @@
+import { HttpError } from '../../platform/http/reply.ts';
+import { RANKS } from '../../platform/jobs/take-turns.ts';
+import { excerpt } from '../../platform/markup/tidy-text.ts';
+import { accounts } from '../accounts/account-store.ts';
+import { audit, type By } from '../audit/audit.ts';
+import { saysItLeadsHere } from '../feeds/own-address.ts';
+import { follows } from '../follows/follow-store.ts';
+import { enqueue, metLimit, throttled, type Hub, type JobKind } from '../hub/hub.ts';
+import { followSource, type Follower } from '../reading/follow-source.ts';
+import { maySee, sources, TITLE_MAX, type Visibility } from '../sources/source-store.ts';
+import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-source.ts';
+import { imports, type NewLine, type Outcome, type Settled } from './import-store.ts';
+import { parseOpml, type Outline } from './opml.ts';
+
+/** Bytes of one document. */
+export const OPML_LIMIT = 4 * 1024 * 1024;
+
+/** Of one document. Whoever follows more moves them in parts; none is left out in silence. */
+export const MAX_OUTLINES = 5_000;
+
+/** `leftOut`: feeds for which the account has no room (`SOURCES_MAX`). */
+export type ImportResult = {
+  added: number;
+  alreadyFollowed: number;
+  leftOut: number;
+  refused: { url: string; reason: string }[];
+};
+
+/** Who imports, and who may see the sources that are added. */
+type Importing = { viewer: Follower; visibility: Visibility };
+
+/**
+ * Adds the feeds of an OPML document, some in a transaction, so that others can write meanwhile; importing it again
+ * adds what a crash has left out. The worker fetches them. 422 for what cannot be imported.
+ */
+export async function importOpml(
+  hub: Hub, document: string, visibility: Visibility, by: By,
+): Promise<ImportResult> {
+  const waiting = readLines(hub, document);
+  const result: ImportResult = { added: 0, alreadyFollowed: 0, leftOut: 0, refused: [] };
+  await throttled(hub)('import opml', (limit) => {
+    by.recheck();
+    const some = waiting.splice(0, limit);
+    settleLines(hub, some, { viewer: by.viewer, visibility }, (line, settled) => count(result, line, settled));
+    if (some.length < limit) audit(hub, 'sources.imported', by, undefined, { added: result.added });
+    return some.length;
+  });
+  if (result.leftOut > 0 && result.added === 0) throw tooManySources(hub);
+  return result;
+}
+
+function count(result: ImportResult, { url }: NewLine, { outcome, reason = '' }: Settled): void {
+  if (outcome === 'refused') result.refused.push({ url, reason });
+  else if (outcome === 'had') result.alreadyFollowed++;
+  else if (outcome === 'left-out') result.leftOut++;
+  else result.added++;
+}
+
+/** Begins the import of a document, which a job does; its id. 422 for what cannot be imported. */
+export async function beginImport(hub: Hub, document: string, visibility: Visibility, by: By): Promise<number> {
+  const lines = readLines(hub, document);
+  let [importId, written] = [0, 0];
+  await throttled(hub)('begin import', (limit) => {
+    by.recheck();
+    importId ||= imports(hub).begin(by.viewer.id, visibility);
+    const some = lines.slice(written, written + limit);
+    for (const line of some) imports(hub).addLine(importId, ++written, line);
+    if (some.length < limit) enqueue(hub, importFeeds, { importId }, { owner: by.viewer.id, rank: RANKS.asked });
+    return some.length;
+  });
+  return importId;
+}
+
+/** Adds the feeds of an import, in small steps. Safe to repeat: it goes on with the first line that is to be done. */
+export const importFeeds: JobKind<{ importId: number }> = {
+  name: 'import-feeds',
+  key: ({ importId }) => String(importId),
+  attempts: 5,
+  concurrency: 2,
+  afterRestore: 'run',
+
+  async run(hub, { importId }, signal) {
+    const under = imports(hub).find(importId);
+    const viewer = under && accounts(hub).find(under.accountId);
+    if (!under || !viewer) return; // who asked for it has left
+    const { visibility } = under;
+    await throttled(hub)('import feeds, some steps', (limit) => {
+      const some = imports(hub).waiting(importId, limit);
+      settleLines(hub, some, { viewer, visibility }, ({ line }, settled) =>
+        imports(hub).settle(importId, line, settled));
+      return some.length;
+    }, () => signal.aborted);
+    signal.throwIfAborted();
+    return () => {
+      const added = imports(hub).added(importId).length;
+      const actor = { id: viewer.id, name: viewer.username, address: null };
+      audit(hub, 'sources.imported', actor, undefined, { added });
+      imports(hub).finish(importId);
+    };
+  },
+};
+
+/** The lines of a document; those that nothing can be made of are settled. 422 for what is no list of feeds. */
+function readLines(hub: Hub, document: string): NewLine[] {
+  const outlines = parseOpml(document);
+  if (!outlines) throw new HttpError(422, 'This is not an OPML document.');
+  if (outlines.length === 0) throw new HttpError(422, 'This OPML document contains no feeds.');
+  if (outlines.length > MAX_OUTLINES) {
+    const detail = `This OPML document has ${outlines.length} feeds; at most ${MAX_OUTLINES} can be imported at once.`;
+    throw metLimit(hub, 'opml-feeds', 0, detail);
+  }
+  return outlines.map((outline) => toLine(hub, outline));
+}
+
+function toLine(hub: Hub, { url: typed, title, folder }: Outline): NewLine {
+  const refused = (reason: string): NewLine =>
+    ({ url: typed.slice(0, 200), title: excerpt(title ?? '', TITLE_MAX), folder, outcome: 'refused', reason });
+  if (typed.length > ADDRESS_MAX) return refused(`is longer than ${ADDRESS_MAX} characters`);
+  const url = feedAddress(typed);
+  if (!url) return refused('is not an http or https address');
+  const isHere = saysItLeadsHere(hub.config, new URL(url));
+  if (isHere && idOfOwnFeed(url) === undefined) return refused('is this hub itself');
+  return { url, title: excerpt(title ?? new URL(url).host, TITLE_MAX), folder };
+}
+
+/** The source whose feed this hub has at the address, which leads here. */
+function idOfOwnFeed(url: string): number | undefined {
+  const id = /^\/sources\/([1-9]\d{0,14})\.(?:atom|json)$/.exec(new URL(url).pathname)?.[1];
+  return id === undefined ? undefined : Number(id);
+}
+
+type AnyLine = Pick<NewLine, 'url' | 'title' | 'folder'> & { outcome?: Outcome | null; reason?: string | null };
+
+/** In a transaction. */
+function settleLines<Line extends AnyLine>(
+  hub: Hub, lines: Line[], importing: Importing, note: (line: Line, settled: Settled) => void,
+): void {
+  let left = sourcesLeft(hub, importing.viewer.id);
+  for (const line of lines) {
+    const { outcome, reason } = line;
+    const settled = outcome ? { outcome, reason: reason ?? '' } : settle(hub, line, importing, left);
+    if (settled.outcome === 'added') left--;
+    note(line, settled);
+  }
+}
+
+function settle(
+  hub: Hub, { url, title, folder }: AnyLine, { viewer, visibility }: Importing,
+  left: number,
+): Settled {
+  if (saysItLeadsHere(hub.config, new URL(url))) return followHere(hub, idOfOwnFeed(url) ?? 0, viewer, folder);
+  const ownerId = viewer.id;
+  const own = sources(hub).idOfFeed(url, ownerId);
+  if (own !== undefined) return { outcome: 'had', sourceId: own };
+  const known = sources(hub).publicFeed(url);
+  if (known) return followHere(hub, known.id, viewer, folder);
+  if (left === 0) return { outcome: 'left-out' };
+  const source = { ownerId, kind: 'feed', visibility, title, titleIsOwn: false } as const;
+  const sourceId = sources(hub).create(source, { url, nextSyncAt: hub.clock() });
+  follows(hub).follow(ownerId, sourceId, 0);
+  follows(hub).change(ownerId, sourceId, { folder: folder ?? undefined });
+  return { outcome: 'added', sourceId };
+}
+
+/** Follows a source that the hub has. One that the viewer may not see is as one that is not there. */
+function followHere(hub: Hub, id: number, viewer: Follower, folder: string | null): Settled {
+  const source = sources(hub).find(id);
+  if (!source || !maySee(source, viewer)) return { outcome: 'refused', reason: 'is this hub itself' };
+  if (source.ownerId === viewer.id || follows(hub).isFollowed(viewer.id, id)) return { outcome: 'had', sourceId: id };
+  followSource(hub, viewer, id, { folder: folder ?? undefined });
+  return { outcome: 'followed', sourceId: id };
+}

@@ -1,0 +1,86 @@
+import { readForm } from '../../platform/http/body.ts';
+import { createInput, pathId } from '../../platform/http/input.ts';
+import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
+import { HttpError, notFound, page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
+import { decodeText } from '../../platform/markup/decode-text.ts';
+import { isMultipart } from '../attachments/receive-upload.ts';
+import type { Hub } from '../hub/hub.ts';
+import { manySources } from '../sources/many-sources-store.ts';
+import { VISIBILITIES, type Visibility } from '../sources/source-store.ts';
+import { beginImport, OPML_LIMIT } from './import-opml.ts';
+import { imports } from './import-store.ts';
+import { importFormPage, importPage } from './import-views.ts';
+
+/** Bytes; what the API takes, with room for the percent signs that a form puts in. */
+const OPML_FORM_LIMIT = 3 * OPML_LIMIT;
+
+const FORM_LIMITS = {
+  ...MULTIPART_SHAPE, bytes: 2 * OPML_LIMIT, fieldBytes: OPML_LIMIT, files: 1, fileBytes: OPML_LIMIT,
+};
+
+const LINES_PER_PAGE = 200;
+
+type ImportForm = { opml: string; visibility: string | undefined };
+
+export function showImportForm(hub: Hub, { viewer }: MemberRequest): Reply {
+  const earlier = imports(hub).listOf(viewer.id, 0, 10).toReversed();
+  return page(importFormPage({ earlier }));
+}
+
+export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const form = await readImportForm(req);
+  try {
+    if (form.opml.trim() === '') throw new HttpError(422, 'Choose an OPML file, or paste the text of one.');
+    const id = await beginImport(hub, form.opml, readVisibility(form), req);
+    return seeOther(`/sources/imports/${id}`);
+  } catch (problem) {
+    if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
+    return page(importFormPage({ earlier: [], ...form, problem }), problem.status);
+  }
+}
+
+function readVisibility({ visibility }: ImportForm): Visibility {
+  const input = createInput({ visibility });
+  const chosen = input.optionalChoice('visibility', VISIBILITIES);
+  if (!chosen) input.required('visibility', chosen);
+  input.done();
+  return chosen ?? 'private';
+}
+
+/** The document out of a file or, where none was chosen, out of the field for pasted text. */
+async function readImportForm(req: MemberRequest): Promise<ImportForm> {
+  if (!isMultipart(req)) {
+    const { opml = '', visibility } = await readForm(req, OPML_FORM_LIMIT);
+    return { opml, visibility };
+  }
+  let uploaded = '';
+  const fields = await readMultipart(req, FORM_LIMITS, async (_file, chunks) => {
+    const gathered: Buffer[] = [];
+    for await (const chunk of chunks) {
+      req.memory.take(chunk.length);
+      gathered.push(chunk);
+    }
+    uploaded = decodeText(Buffer.concat(gathered), null);
+  });
+  return { opml: uploaded || (fields.get('opml')?.[0] ?? ''), visibility: fields.get('visibility')?.[0] };
+}
+
+/** How far an import is, and what became of each line. 404 for somebody else's. */
+export function showImport(hub: Hub, { params, viewer, query }: MemberRequest): Reply {
+  const found = imports(hub).find(pathId(params));
+  if (!found || found.accountId !== viewer.id) throw notFound('import');
+  const after = Number(/^\d{1,6}$/.exec(query.get('cursor') ?? '')?.[0] ?? 0);
+  const rows = imports(hub).lines(found.id, after, LINES_PER_PAGE + 1);
+  const lines = rows.slice(0, LINES_PER_PAGE);
+  const added = imports(hub).added(found.id);
+  const states = new Map(manySources(hub).among(lines.flatMap(({ sourceId }) => sourceId ?? []))
+    .map((source) => [source.id, source]));
+  return page(importPage(found, {
+    outcomes: imports(hub).outcomes(found.id),
+    added: added.length,
+    untried: manySources(hub).countUntried(added),
+    lines: lines.map((line) => ({ ...line, source: states.get(line.sourceId ?? 0) })),
+    next: rows.length > LINES_PER_PAGE ? lines.at(-1)?.line ?? null : null,
+  }));
+}

@@ -1,0 +1,89 @@
+import { store } from '../hub/hub.ts';
+import type { Visibility } from '../sources/source-store.ts';
+
+/**
+ * What became of a line: its feed was `added`; the account `had` it; a source that the hub had is `followed`; there was
+ * no room for it (`left-out`); or it is `refused` for a reason.
+ */
+export const OUTCOMES = ['added', 'had', 'followed', 'left-out', 'refused'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+export type Settled = { outcome: Outcome; reason?: string; sourceId?: number };
+export type NewLine = { url: string; title: string; folder: string | null } & Partial<Settled>;
+export type ImportLine = Omit<NewLine, keyof Settled> & {
+  line: number; outcome: Outcome | null; reason: string | null; sourceId: number | null;
+};
+type InsertLine = Omit<ImportLine, 'sourceId'> & { id: number };
+export type Import = { id: number; accountId: number; visibility: Visibility; madeAt: number; doneAt: number | null };
+
+/** Of one account. */
+const KEPT = 5;
+
+/** Imports of OPML documents, line by line. */
+export const imports = store(({ db, clock }) => {
+  const columns = 'id, account_id AS accountId, visibility, made_at AS madeAt, done_at AS doneAt';
+  const select = db.prepare<[number], Import>('import', `SELECT ${columns} FROM imports WHERE id = ?`);
+  const selectOf = db.prepare<[number, number, number], Import>('imports of account',
+    `SELECT ${columns} FROM imports WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`);
+  const insert = db.prepare<[number, Visibility, number], { id: number }>('begin import',
+    'INSERT INTO imports (account_id, visibility, made_at) VALUES (?, ?, ?) RETURNING id');
+  const removeOlder = db.prepare<[{ accountId: number; kept: number }]>('remove older imports', `
+    DELETE FROM imports WHERE account_id = @accountId AND id NOT IN
+      (SELECT id FROM imports WHERE account_id = @accountId ORDER BY id DESC LIMIT @kept)`);
+  const insertLine = db.prepare<[InsertLine]>('line of import', `
+    INSERT INTO import_lines (import_id, line, url, title, folder, outcome, reason)
+    VALUES (@id, @line, @url, @title, @folder, @outcome, @reason)`);
+  const lineColumns = 'line, url, title, folder, outcome, reason, source_id AS sourceId';
+  const selectWaiting = db.prepare<[number, number], ImportLine>('lines to import', `
+    SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND outcome IS NULL ORDER BY line LIMIT ?`);
+  const selectLines = db.prepare<[number, number, number], ImportLine>('lines of import', `
+    SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND line > ? ORDER BY line LIMIT ?`);
+  const settle = db.prepare<[Outcome, string | null, number | null, number, number]>('settle line of import', `
+    UPDATE import_lines SET outcome = ?, reason = ?, source_id = ? WHERE import_id = ? AND line = ?`);
+  const selectAdded = db.prepare<[number], { sourceId: number }>('sources of import', `
+    SELECT source_id AS sourceId FROM import_lines WHERE import_id = ? AND outcome = 'added'`);
+  const countOutcomes = db.prepare<[number], { outcome: Outcome | null; n: number }>('outcomes of import',
+    'SELECT outcome, COUNT(*) AS n FROM import_lines WHERE import_id = ? GROUP BY outcome');
+  const finish = db.prepare<[number, number]>('finish import', 'UPDATE imports SET done_at = ? WHERE id = ?');
+  const removeOf = db.prepare<[number, number]>('remove imports of account', `
+    DELETE FROM import_lines WHERE (import_id, line) IN (SELECT import_id, line FROM import_lines
+     WHERE import_id IN (SELECT id FROM imports WHERE account_id = ?) LIMIT ?)`);
+  const removeEmpty = db.prepare<[number]>('remove empty imports of account', `
+    DELETE FROM imports WHERE account_id = ?
+       AND NOT EXISTS (SELECT 1 FROM import_lines WHERE import_id = imports.id)`);
+
+  return {
+    find: (id: number): Import | undefined => select.get(id),
+    /** By id. */
+    listOf: (accountId: number, after: number, limit: number): Import[] => selectOf.all(accountId, after, limit),
+
+    /** In the place of the oldest one of the account. */
+    begin(accountId: number, visibility: Visibility): number {
+      const id = insert.get(accountId, visibility, clock())?.id ?? 0;
+      removeOlder.run({ accountId, kept: KEPT });
+      return id;
+    },
+
+    addLine: (id: number, line: number, { outcome, reason, ...written }: NewLine): void =>
+      void insertLine.run({ id, line, ...written, outcome: outcome ?? null, reason: reason ?? null }),
+    /** The first `limit` lines that are to be done. */
+    waiting: (id: number, limit: number): ImportLine[] => selectWaiting.all(id, limit),
+    /** By number. */
+    lines: (id: number, after: number, limit: number): ImportLine[] => selectLines.all(id, after, limit),
+    settle: (id: number, line: number, { outcome, reason, sourceId }: Settled): void =>
+      void settle.run(outcome, reason ?? null, sourceId ?? null, id, line),
+    /** How many lines had each outcome; null for those that are to be done. */
+    outcomes: (id: number): Map<Outcome | null, number> =>
+      new Map(countOutcomes.all(id).map(({ outcome, n }) => [outcome, n])),
+    /** The sources that it added. */
+    added: (id: number): number[] => selectAdded.all(id).map(({ sourceId }) => sourceId),
+    finish: (id: number): void => void finish.run(clock(), id),
+
+    /** Up to `limit` lines of an account, and what is without lines then; returns how many. */
+    removeOf(accountId: number, limit: number): number {
+      const removed = removeOf.run(accountId, limit).changes;
+      removeEmpty.run(accountId);
+      return removed;
+    },
+  };
+});

@@ -1,0 +1,110 @@
+import { faulty, faultOf } from '../../platform/http/form-faults.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import type { HttpError, Page } from '../../platform/http/reply.ts';
+import type { Source } from '../sources/source-store.ts';
+import type { Import, ImportLine, Outcome } from './import-store.ts';
+import { visibilityChoice } from './add-views.ts';
+
+/** Seconds. */
+const LOOK_AGAIN = 2;
+
+type ImportForm = { earlier: Import[]; opml?: string; visibility?: string | undefined; problem?: HttpError };
+
+/** Asks for a document of feeds. */
+export function importFormPage({ earlier, opml, visibility, problem }: ImportForm): Page {
+  const main = html`
+<form method="post" action="/sources/import" enctype="multipart/form-data" class="stack">
+  <p class="lead">Bring the feeds of another reader with you: it exports them as an OPML file. Folders come along, and
+    importing the same file twice changes nothing.</p>
+  <label>OPML file <input type="file" name="file" accept=".opml,.xml,text/x-opml,application/xml,text/xml"
+    ${faulty(problem, 'file', { whole: true })}>${faultOf(problem, 'file', { whole: true })}</label>
+  <details ${opml && html`open`}>
+    <summary>Paste its text instead</summary>
+    <label>Text of the file <textarea name="opml" rows="8" spellcheck="false">${opml}</textarea></label>
+  </details>
+  ${visibilityChoice(visibility, 'feeds', problem)}
+  <div class="actions"><button>Import</button> <a class="quiet" href="/sources">Cancel</a></div>
+</form>
+<p><a class="quiet" href="/api/sources.opml">Download your own list as OPML</a></p>
+${earlier.length > 0 && html`<section><h2>Earlier imports</h2>
+<ul>${earlier.map(({ id }) => html`<li><a href="/sources/imports/${id}">Import ${id}</a></li>`)}</ul></section>`}`;
+  return { title: 'Import feeds', main, bar: html`<h1>Import feeds</h1>`, section: 'sources' };
+}
+
+type ShownLine = ImportLine & { source: Source | undefined };
+
+/** `untried`: sources that were added and are yet to be fetched for the first time. */
+type Progress = {
+  outcomes: Map<Outcome | null, number>; added: number; untried: number; lines: ShownLine[]; next: number | null;
+};
+
+/** What became of a document, or how far it is: the page asks for itself again until all is done. */
+export function importPage({ id, doneAt }: Import, { outcomes, added, untried, lines, next }: Progress): Page {
+  const total = [...outcomes.values()].reduce((sum, n) => sum + n, 0);
+  const waiting = outcomes.get(null) ?? 0;
+  const isRunning = doneAt === null || untried > 0;
+  const [done, of, what] = doneAt === null ? [total - waiting, total, 'lines of the file'] as const
+    : [added - untried, added, 'new feeds fetched for the first time'] as const;
+  const main = html`
+<section class="stack">
+  <p class="lead">${summary(outcomes)}</p>
+  ${isRunning && html`
+  <label>${done} of ${of} ${what} <progress max="${of}" value="${done}">${done} of ${of}</progress></label>
+  <p class="hint">You may leave this page; the import goes on.</p>`}
+  <div class="actions"><a class="button ${!isRunning && 'primary'}" href="/sources">Go to sources</a></div>
+</section>
+<section>
+  <h2>Line by line</h2>
+  <ul class="items">${lines.map(lineItem)}</ul>
+  ${next !== null && html`<p class="more"><a class="button" rel="next"
+    href="/sources/imports/${id}?cursor=${next}">More lines</a></p>`}
+</section>`;
+  const title = isRunning ? 'Feeds are being imported' : 'Feeds imported';
+  return {
+    title, main, bar: html`<h1>${title}</h1>`, section: 'sources',
+    ...(isRunning ? { refreshSeconds: LOOK_AGAIN } : {}),
+  };
+}
+
+const SUMMED: [Outcome, string][] = [
+  ['added', 'added'], ['followed', 'followed that the hub had'], ['had', 'you had already'],
+  ['left-out', 'left out: your account has reached the maximum number of sources'], ['refused', 'not added'],
+];
+
+function summary(outcomes: Map<Outcome | null, number>): string {
+  const said = SUMMED.flatMap(([outcome, words]) =>
+    outcomes.has(outcome) ? [`${outcomes.get(outcome)} ${words}`] : []);
+  return said.length > 0 ? `${said.join(', ')}.` : 'Nothing is done yet.';
+}
+
+function lineItem(line: ShownLine): Html {
+  const { url, title, folder, source } = line;
+  const name = source?.title ?? (title || url);
+  return html`
+  <li>
+    <p dir="auto">${source ? html`<a href="/sources/${source.id}">${name}</a>` : name}${folder && html`
+      <span class="meta">in ${folder}</span>`}</p>
+    <p class="meta"><code>${url}</code></p>
+    <p>${whatBecame(line)}</p>
+  </li>`;
+}
+
+function whatBecame({ outcome, reason, source }: ShownLine): Html {
+  const said = (level: string, words: string): Html => html`<span class="state ${level}">${words}</span>`;
+  switch (outcome) {
+    case null: return said('off', 'Waiting');
+    case 'had': return said('off', 'You had it already');
+    case 'followed': return said('good', 'Followed: the hub had this feed');
+    case 'left-out': return said('bad', 'Left out: your account has as many sources as it may have');
+    case 'refused': return said('bad', `Not added: the address ${reason ?? 'cannot be used'}`);
+    case 'added': return said(...addedState(source));
+  }
+}
+
+function addedState(source: Source | undefined): [level: string, words: string] {
+  if (!source) return ['off', 'Added, and deleted since then'];
+  const { state, stateReason, lastSyncAt } = source;
+  if (state === 'failing') return ['bad', `Added, but it cannot be fetched: ${stateReason ?? ''}`];
+  if (state === 'paused') return ['off', `Added, and paused: ${stateReason ?? 'by you'}`];
+  return lastSyncAt === null ? ['off', 'Added; its first posts are on their way'] : ['good', 'Added'];
+}

@@ -1,0 +1,142 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { readFields, readForm } from '../../platform/http/body.ts';
+import { createInput, parseId } from '../../platform/http/input.ts';
+import { HttpError, page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
+import { timesOf } from '../../platform/http/times.ts';
+import { sourceIcon } from '../attachments/icon-views.ts';
+import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { saying, type SaidCode } from '../hub/said.ts';
+import { followSource, unfollowSource } from '../reading/follow-source.ts';
+import { manySources } from '../sources/many-sources-store.ts';
+import { mayManage } from '../sources/source-store.ts';
+import { webhooks } from '../webhooks/webhook-store.ts';
+import { changeSource, deleteSource } from './change-source.ts';
+import { managedSources, ORDERS, SHOWN, type Managed, type Wanted } from './many-sources.ts';
+import { confirmDeleteSeveral, manySourcesPage, placeOf } from './many-sources-views.ts';
+import { sourcesAfter } from './source-routes.ts';
+import { publicSourcesPage } from './source-views.ts';
+import { countFollowers } from './tell-followers.ts';
+
+const PER_PAGE = 50;
+
+/** A member's own sources; for visitors the public ones. */
+export function showSources(hub: Hub, { viewer, query }: HubRequest): Reply {
+  if (!viewer) return page(publicSourcesPage(sourcesAfter(hub, viewer, query, PER_PAGE)));
+  const wanted = readWanted(query);
+  const shown = managedSources(hub, viewer, wanted, PER_PAGE);
+  const folders = follows(hub).folderNames(viewer.id);
+  const hooks = new Map(shown.items.flatMap((source) => webhookOf(hub, source)));
+  const icons = new Map(shown.items.map((source) => [source.id, sourceIcon(hub, source)]));
+  const times = timesOf(hub, viewer);
+  return page(manySourcesPage({ ...shown, wanted, folders, times, webhooks: hooks, icons }));
+}
+
+function webhookOf(hub: Hub, { id, kind, mayManage: may }: Managed) {
+  const found = kind === 'webhook' && may ? webhooks(hub).find(id) : undefined;
+  return found ? [[id, found] as const] : [];
+}
+
+/** Choices of the page, out of its address; 400 for one that is none. */
+function readWanted(query: URLSearchParams): Wanted {
+  const choice = <Choice extends string>(name: string, choices: readonly Choice[], usual: Choice): Choice => {
+    const value = query.get(name) ?? '';
+    const found = value === '' ? usual : choices.find((one) => one === value);
+    if (!found) throw new HttpError(400, `${name} must be one of ${choices.join(', ')}.`);
+    return found;
+  };
+  const text = (name: string): string => (query.get(name) ?? '').trim().slice(0, 200);
+  return {
+    show: choice('show', SHOWN, 'all'), sort: choice('sort', ORDERS, 'failing'), q: text('q'), folder: text('folder'),
+    after: parseId(query.get('cursor') ?? '') ?? 0,
+  };
+}
+
+type Act = (hub: Hub, id: number, req: MemberRequest, folder: string) => unknown;
+
+/** What can be done to several sources, and what the page says then. */
+const ACTS: Record<string, { said: SaidCode; run: Act }> = {
+  pause: { said: 'sources-paused', run: (hub, id, req) => changeSource(hub, id, { paused: true }, req) },
+  resume: { said: 'sources-resumed', run: (hub, id, req) => changeSource(hub, id, { paused: false }, req) },
+  delete: { said: 'sources-deleted', run: (hub, id, req) => deleteSource(hub, id, req) },
+  follow: { said: 'sources-followed', run: (hub, id, req) => followSource(hub, req.viewer, id) },
+  unfollow: { said: 'sources-unfollowed', run: (hub, id, req) => unfollowSource(hub, req.viewer, id) },
+  move: {
+    said: 'sources-moved',
+    run: (hub, id, req, folder) => followSource(hub, req.viewer, id, { folder: folder === '' ? null : folder }),
+  },
+};
+
+/** One form for several sources: those that the viewer may not change so stay as they are, and are not counted. */
+export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const fields = await readFields(req);
+  const back = backTo(fields.get('back') ?? '');
+  const bell = parseId(fields.get('bell') ?? '');
+  if (bell !== undefined) return seeOther(saying(back, toggleBell(hub, req.viewer, bell)));
+  const ids = fields.getAll('source').flatMap((id) => parseId(id) ?? []).slice(0, PER_PAGE);
+  const name = fields.get('act') ?? '';
+  const act = Object.hasOwn(ACTS, name) ? ACTS[name] : undefined;
+  if (ids.length === 0 || !act) return seeOther(saying(back, 'nothing-chosen'));
+  if (name === 'delete' && fields.get('sure') !== '1') return page(askToDelete(hub, ids, req.viewer, back));
+  const folder = readFolder(fields.get('folder') ?? '');
+  let count = 0;
+  for (const id of ids) {
+    count += await attempt(() => act.run(hub, id, req, folder));
+    await nextTurn(); // each is a commit
+  }
+  return seeOther(saying(back, act.said, { count }));
+}
+
+function readFolder(folder: string): string {
+  const input = createInput({ folder });
+  const name = input.optionalText('folder', { max: FOLDER_MAX });
+  input.done();
+  return name ?? '';
+}
+
+async function attempt(act: () => unknown): Promise<0 | 1> {
+  try {
+    await act();
+    return 1;
+  } catch (error) {
+    if (error instanceof HttpError && [403, 404, 409].includes(error.status)) return 0;
+    throw error;
+  }
+}
+
+function toggleBell(hub: Hub, viewer: Viewer, id: number): SaidCode {
+  const notify = follows(hub).find(viewer.id, id)?.notify !== 1;
+  followSource(hub, viewer, id, { notify });
+  return notify ? 'bell-on' : 'bell-off';
+}
+
+function askToDelete(hub: Hub, ids: number[], viewer: Viewer, back: string) {
+  const chosen = manySources(hub).among(ids).filter((source) => mayManage(source, viewer))
+    .map((source) => ({ source, followers: countFollowers(hub, source) }));
+  if (chosen.length === 0) throw new HttpError(403, 'Only the owner of a source can delete it.');
+  return confirmDeleteSeveral(chosen, back);
+}
+
+/** The list of sources as it was asked for before, and no other page. */
+function backTo(back: string): string {
+  const [path, search = ''] = back.split('?', 2);
+  if (path !== '/sources') return '/sources';
+  try {
+    return placeOf(readWanted(new URLSearchParams(search)));
+  } catch {
+    return '/sources';
+  }
+}
+
+/** Form: renames a folder, or takes all sources out of it. */
+export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { folder = '', act, name } = await readForm(req);
+  if (!follows(hub).hasFolder(req.viewer.id, folder)) throw new HttpError(404, 'There is no such folder.');
+  const to = act === 'delete' ? null : readFolder(name ?? '');
+  if (to === '') throw new HttpError(422, 'A folder needs a name.');
+  req.recheck();
+  hub.db.write('change folder', () => follows(hub).moveFolder(req.viewer.id, folder, to));
+  if (to === null) return seeOther(saying('/sources', 'folder-deleted'));
+  return seeOther(saying(placeOf({ folder: to }), 'folder-renamed'));
+}

@@ -1,0 +1,182 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import { icon } from '../../platform/http/icons.ts';
+import type { Page } from '../../platform/http/reply.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
+import type { Source } from '../sources/source-store.ts';
+import type { Webhook } from '../webhooks/webhook-store.ts';
+import type { Managed, ManagedPage, Wanted } from './many-sources.ts';
+import { stateLine } from './source-state.ts';
+
+type Shown = ManagedPage & {
+  wanted: Wanted; folders: string[]; times: Times; webhooks: Map<number, Webhook>;
+  icons: Map<number, Html>;
+};
+
+const TABS: [Wanted['show'], string][] = [
+  ['all', 'All'], ['failing', 'Failing'], ['paused', 'Paused'], ['mine', 'Mine'], ['others', 'Others’ here'],
+];
+const ORDERS: [Wanted['sort'], string][] = [
+  ['failing', 'Failing first'], ['newest', 'Newest post'], ['name', 'Name'],
+];
+const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'own posts' };
+
+/** The address of the page with these choices; what is as usual is left out. */
+export function placeOf(wanted: Partial<Wanted>): string {
+  const { show = 'all', q = '', folder = '', sort = 'failing', after = 0 } = wanted;
+  const query = new URLSearchParams({
+    ...(show !== 'all' && { show }), ...(q && { q }), ...(folder && { folder }),
+    ...(sort !== 'failing' && { sort }), ...(after > 0 && { cursor: String(after) }),
+  }).toString();
+  return query ? `/sources?${query}` : '/sources';
+}
+
+/** A member's sources, to find some and do something with several at once. */
+export function manySourcesPage(shown: Shown): Page {
+  const { items, counts, wanted, folders } = shown;
+  const main = html`
+${tabs(counts, wanted)}
+${filters(wanted, folders)}
+${wanted.folder && folderForms(wanted.folder)}
+${items.length > 0 ? pickForm(shown) : html`<p class="empty">${nothing(wanted, counts)}</p>`}
+${pages(shown)}`;
+  const bar = html`<h1><span>Sources</span> <span class="count">${counts.all}</span></h1><span class="space"></span>
+<a class="button plain only-wide" href="/sources/import">Import OPML</a>
+<a class="button primary" href="/sources/add">${icon('add')}<span>Add<span class="only-wide"> a
+  source</span></span></a>`;
+  return { title: 'Sources', main, bar, section: 'sources' };
+}
+
+function tabs(counts: ManagedPage['counts'], { show }: Wanted): Html {
+  return html`<nav class="tabs" aria-label="Which sources">${TABS.map(([name, label]) => html`
+<a href="${placeOf({ show: name })}" ${name === show && html`aria-current="page"`}>${label}${name !== 'others' && html`
+  <span class="count">${counts[name]}</span>`}</a>`)}</nav>`;
+}
+
+function filters({ show, q, folder, sort }: Wanted, folders: string[]): Html {
+  const option = (value: string, label: string, chosen: string): Html =>
+    html`<option value="${value}" ${value === chosen && html`selected`}>${label}</option>`;
+  return html`
+<form class="filters" action="/sources" role="search">
+  ${show !== 'all' && html`<input type="hidden" name="show" value="${show}">`}
+  <div class="field grow"><label for="q">Name or address</label><input type="search" id="q" name="q" value="${q}"
+    maxlength="200"></div>
+  ${folders.length > 0 && html`<div class="field"><label for="folder">Folder</label><select id="folder" name="folder">
+    ${option('', 'Any folder', folder)}${folders.map((name) => option(name, name, folder))}</select></div>`}
+  <div class="field"><label for="sort">Order</label><select id="sort" name="sort">
+    ${ORDERS.map(([value, label]) => option(value, label, sort))}</select></div>
+  <button>Show</button>
+</form>`;
+}
+
+function folderForms(folder: string): Html {
+  return html`
+<details class="panel">
+  <summary>Rename or delete the folder <b dir="auto">${folder}</b></summary>
+  <form method="post" action="/sources/folders" class="filters">
+    <input type="hidden" name="folder" value="${folder}">
+    <div class="field grow"><label for="name">Name of the folder</label><input id="name" name="name" value="${folder}"
+      required maxlength="100"></div>
+    <button name="act" value="rename">Rename</button>
+  </form>
+  <form method="post" action="/sources/folders" class="actions">
+    <input type="hidden" name="folder" value="${folder}">
+    <button class="danger" name="act" value="delete">Delete the folder</button>
+    <span class="hint">Its sources stay in your list.</span>
+  </form>
+</details>`;
+}
+
+function pickForm(shown: Shown): Html {
+  const { items, wanted, folders } = shown;
+  const isOthers = wanted.show === 'others';
+  const acts = isOthers ? html`<button name="act" value="follow" class="primary">Follow</button>` : html`
+  <input name="folder" aria-label="Folder" placeholder="Folder" list="folders" maxlength="100" autocomplete="off">
+  <datalist id="folders">${folders.map((name) => html`<option value="${name}">`)}</datalist>
+  <button name="act" value="move">${icon('folder')}Move</button>
+  <button name="act" value="pause">${icon('pause')}Pause</button>
+  <button name="act" value="resume">Resume</button>
+  <button name="act" value="unfollow">Unfollow</button>
+  <button class="danger" name="act" value="delete">Delete…</button>`;
+  return html`
+<form class="pick" method="post" action="/sources/several" id="several">
+<input type="hidden" name="back" value="${placeOf(wanted)}">
+${!isOthers && html`<button class="unseen" name="act" value="move" tabindex="-1" aria-hidden="true">Move</button>`}
+<ul class="sources">
+<li class="head only-wide" aria-hidden="true"><span class="check"></span><span class="favicon"></span><span>Source</span
+  ><span>State</span><span class="number">Newest</span><span class="number">Unread</span><span></span></li>
+${items.map((source) => row(source, shown))}
+</ul>
+<div class="bulk"><span><span class="picked"></span> selected</span><span class="space"></span>${acts}</div>
+</form>`;
+}
+
+function row(source: Managed, { times, webhooks, icons }: Shown): Html {
+  const { id, title, newestAt, unread } = source;
+  return html`
+<li><label class="check"><input type="checkbox" name="source" value="${id}"><span class="unseen">Select
+  ${title}</span></label>${icons.get(id)}<div class="name"><a class="title" href="/sources/${id}"><span
+  dir="auto">${title}</span></a><p class="sub">${origin(source)}</p></div>
+<p class="said-state">${stateLine(source, times, source.mayManage, webhooks.get(id))}</p>
+${newestAt === null ? html`<span></span>` : showTime(times, newestAt, 'since')}
+<span class="unread">${unread > 0 && html`<a href="/sources/${id}?show=unread" aria-label="${count(unread)} unread">${
+  count(unread)} <span class="only-narrow">unread</span></a>`}</span>
+${source.isFollowed ? bell(source) : html`<span></span>`}</li>`;
+}
+
+function count(unread: number): string {
+  return unread < 1_000 ? String(unread) : '999+';
+}
+
+function bell({ id, title, notify }: Managed): Html {
+  return html`<button class="plain iconic" name="bell" value="${id}" aria-pressed="${notify ? 'true' : 'false'}"
+  aria-label="Notify me of new posts in ${title}" title="Notify me of new posts">${icon('bell')}</button>`;
+}
+
+function origin({ folder, kind, siteUrl, feedUrl, mayManage, visibility, owner }: Managed): Html {
+  const url = siteUrl ?? (mayManage ? feedUrl : null);
+  const where = url && URL.canParse(url) ? new URL(url).host : KINDS[kind];
+  return html`${folder !== null && html`<span dir="auto">${folder}</span>, `}${where}${
+    visibility === 'private' && ', private'}${!mayManage && html`, <span dir="auto">of ${owner}</span>`}`;
+}
+
+function nothing({ show, q, folder }: Wanted, counts: ManagedPage['counts']): string {
+  if (q !== '' || folder !== '') return 'No source fits this.';
+  if (show === 'failing') return 'Nothing fails.';
+  if (show === 'paused') return 'Nothing is paused.';
+  if (show === 'others') return 'There is nothing public here that you do not have already.';
+  return counts.all === 0 ? 'You have no sources yet. Add the address of a site you like.' : 'None of these are yours.';
+}
+
+function pages({ items, before, total, next, wanted }: Shown): Html | false {
+  return (next !== null || before > 0) && html`
+<nav class="actions" aria-label="Pages"><span class="voice soft">Sources ${before + 1}–${before + items.length} of
+  ${total}</span>${before > 0 && html`<a class="button" href="${placeOf({ ...wanted, after: 0 })}">First page</a>`}${
+  next !== null && html`<a class="button" rel="next" href="${placeOf({ ...wanted, after: next })}">More</a>`}</nav>`;
+}
+
+type Chosen = { source: Source; followers: number };
+
+/** Asks before several sources are deleted. */
+export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
+  const followed = chosen.filter(({ followers }) => followers > 0).length;
+  const main = html`
+<form method="post" action="/sources/several" class="stack">
+  <p class="lead">They will be deleted permanently, with all their posts and attachments. To only stop new posts, pause
+    them instead.</p>
+  <ul>${chosen.map(({ source, followers }) => html`<li><input type="hidden" name="source" value="${source.id}"><a
+    href="/sources/${source.id}" dir="auto">${source.title}</a>${followers > 0 && html` <span class="state warn">${
+    followersOf(followers)}</span>`}</li>`)}</ul>
+  ${followed > 0 && html`<p class="hint">Whoever follows one is told. The page on which you delete a single source
+    offers to hand it to one of its followers instead.</p>`}
+  <input type="hidden" name="back" value="${back}"><input type="hidden" name="sure" value="1">
+  <div class="actions"><button class="danger" name="act" value="delete">Delete them</button>
+    <a class="quiet" href="${back}">Keep them</a></div>
+</form>`;
+  const title = `Delete ${chosen.length === 1 ? 'this source' : `these ${chosen.length} sources`}?`;
+  return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
+}
+
+/** "3 others follow it" */
+export function followersOf(followers: number): string {
+  return followers === 1 ? 'one other person follows it' : `${followers} other people follow it`;
+}

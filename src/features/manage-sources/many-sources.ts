@@ -1,0 +1,105 @@
+import type { Viewer } from '../../platform/http/router.ts';
+import { follows } from '../follows/follow-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { newestPosts } from '../posts/newest-post-store.ts';
+import { unreadBySource } from '../reading/find-in-lists.ts';
+import { manySources } from '../sources/many-sources-store.ts';
+import { mayManage, sources, type Source } from '../sources/source-store.ts';
+
+/** Which of the viewer's sources: those of their list and those that they own. `others`: of the hub's public rest. */
+export const SHOWN = ['all', 'failing', 'paused', 'mine', 'others'] as const;
+export const ORDERS = ['failing', 'newest', 'name'] as const;
+
+/** `after`: the id of the source before the page. */
+export type Wanted = {
+  show: (typeof SHOWN)[number]; q: string; folder: string; sort: (typeof ORDERS)[number]; after: number;
+};
+
+export type Managed = Source & {
+  isFollowed: boolean; folder: string | null; notify: boolean; mayManage: boolean; newestAt: number | null;
+  unread: number;
+};
+
+export type ManagedPage = {
+  items: Managed[]; before: number; total: number; next: number | null; counts: Record<(typeof SHOWN)[number], number>;
+};
+
+/** How many rows of `others` are looked through for one page. */
+const LOOKED_THROUGH = 1_000;
+
+/** One page of the sources that a member has, or could have. An account has some thousand at most: all are read. */
+export function managedSources(hub: Hub, viewer: Viewer, wanted: Wanted, limit: number): ManagedPage {
+  const all = ownAndFollowed(hub, viewer);
+  const counts = { ...countShown(all, viewer), others: 0 };
+  const shown = wanted.show === 'others' ? others(hub, viewer, all) : all.filter((one) => isShown(one, wanted, viewer));
+  const fitting = shown.filter((one) => fits(one, wanted));
+  const newest = wanted.sort === 'newest' ? newestPosts(hub).of(fitting.map(({ id }) => id)) : undefined;
+  const sorted = inOrder(fitting, wanted.sort, newest);
+  const before = sorted.findIndex(({ id }) => id === wanted.after) + 1;
+  const items = sorted.slice(before, before + limit);
+  return {
+    items: withNews(hub, viewer, items), before, total: sorted.length, counts,
+    next: before + items.length < sorted.length ? items.at(-1)?.id ?? null : null,
+  };
+}
+
+type Row = Omit<Managed, 'newestAt' | 'unread'>;
+
+function ownAndFollowed(hub: Hub, viewer: Viewer): Row[] {
+  const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));
+  const own = sources(hub).listOwned(viewer.id, 0, hub.config.sourcesMax);
+  const others = manySources(hub).among([...followed.keys()]).filter(({ ownerId }) => ownerId !== viewer.id);
+  return [...own, ...others].map((source) => {
+    const follow = followed.get(source.id);
+    return {
+      ...source, isFollowed: follow !== undefined, folder: follow?.folder ?? null, notify: follow?.notify === 1,
+      mayManage: mayManage(source, viewer),
+    };
+  });
+}
+
+/** Public sources of others that are not in the viewer's list. */
+function others(hub: Hub, viewer: Viewer, known: Row[]): Row[] {
+  const ids = new Set(known.map(({ id }) => id));
+  return sources(hub).list(viewer, 0, LOOKED_THROUGH).filter(({ id }) => !ids.has(id)).map((source) => ({
+    ...source, isFollowed: false, folder: null, notify: false, mayManage: mayManage(source, viewer),
+  }));
+}
+
+function countShown(all: Row[], viewer: Viewer): Omit<ManagedPage['counts'], 'others'> {
+  const inState = (state: Source['state']): number => all.filter((one) => one.state === state).length;
+  const mine = all.filter(({ ownerId }) => ownerId === viewer.id).length;
+  return { all: all.length, failing: inState('failing'), paused: inState('paused'), mine };
+}
+
+function isShown({ state, ownerId }: Row, { show }: Wanted, viewer: Viewer): boolean {
+  if (show === 'mine') return ownerId === viewer.id;
+  return show === 'all' || state === show;
+}
+
+/** The address of a feed is its owner's to look for: it may hold a secret. */
+function fits({ title, siteUrl, feedUrl, mayManage, folder }: Row, { q, folder: wanted }: Wanted): boolean {
+  if (wanted !== '' && folder !== wanted) return false;
+  const text = `${title} ${siteUrl ?? ''} ${mayManage ? feedUrl ?? '' : ''}`;
+  return q === '' || fold(text).includes(fold(q));
+}
+
+function fold(text: string): string {
+  return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
+}
+
+const TROUBLE: Record<Source['state'], number> = { failing: 0, paused: 1, active: 2 };
+
+function inOrder(rows: Row[], sort: Wanted['sort'], newest: Map<number, number> | undefined): Row[] {
+  const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
+  const byName = (a: Row, b: Row): number => compare(a.title, b.title) || a.id - b.id;
+  if (sort === 'name') return rows.toSorted(byName);
+  if (sort === 'failing') return rows.toSorted((a, b) => TROUBLE[a.state] - TROUBLE[b.state] || byName(a, b));
+  return rows.toSorted((a, b) => (newest?.get(b.id) ?? 0) - (newest?.get(a.id) ?? 0) || byName(a, b));
+}
+
+function withNews(hub: Hub, viewer: Viewer, rows: Row[]): Managed[] {
+  const newest = newestPosts(hub).of(rows.map(({ id }) => id));
+  const unread = unreadBySource(hub, viewer);
+  return rows.map((row) => ({ ...row, newestAt: newest.get(row.id) ?? null, unread: unread.get(row.id) ?? 0 }));
+}

@@ -1,0 +1,179 @@
+import { faulty, faultOf } from '../../platform/http/form-faults.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import type { HttpError, Page } from '../../platform/http/reply.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
+import type { Follow } from '../follows/follow-store.ts';
+import type { Source } from '../sources/source-store.ts';
+import type { Webhook } from '../webhooks/webhook-store.ts';
+import { folderField, passwordFields, visibilityChoice, type AddForm } from './add-views.ts';
+import { followersOf } from './many-sources-views.ts';
+import { stateLine } from './source-state.ts';
+import { button } from './source-views.ts';
+
+type Settings = {
+  source: Source; mayChange: boolean; isSyncing: boolean; times: Times; iconIs: 'there' | 'cleared' | 'none';
+  follow: Follow | null; folders: string[]; webhook: Webhook | undefined; webhookPanel: Html | null;
+  followers: number; problem?: HttpError | undefined;
+};
+
+/** What a viewer can set about one source: in their own list and, for who manages it, for everybody. */
+export function settingsPage(settings: Settings): Page {
+  const { source, mayChange, isSyncing } = settings;
+  const main = html`
+<p><a href="/sources/${source.id}" dir="auto">${source.title}</a></p>
+<div class="sections">
+${settings.follow ? listSection(settings, settings.follow) : followSection(source)}
+${mayChange && stateSection(settings)}
+${mayChange && sourceSection(settings)}
+${mayChange && endSection(settings)}
+</div>`;
+  return {
+    title: 'Settings of a source', main, bar: html`<h1>Settings of a source</h1>`, section: 'sources',
+    ...(isSyncing ? { refreshSeconds: 3 } : {}),
+  };
+}
+
+function section(id: string, title: string, said: string, body: Html): Html {
+  return html`
+<section id="${id}"><div class="said-of"><h2>${title}</h2><p class="hint">${said}</p></div>
+<div class="body">${body}</div></section>`;
+}
+
+function followSection({ id }: Source): Html {
+  return section('list', 'Your list', 'This source is not in your list.', button(`/sources/${id}/follow`, 'Follow'));
+}
+
+function listSection({ source: { id }, folders }: Settings, { folder, notify }: Follow): Html {
+  return section('list', 'Your list', 'For you alone.', html`
+  <form method="post" action="/sources/${id}/follow" class="stack">
+    ${folderField(folder ?? '', folders)}
+    <input type="hidden" name="notify" value="0">
+    <label class="check"><input type="checkbox" name="notify" value="1" ${notify === 1 && html`checked`}> Notify me of
+      new posts</label>
+    <button>Save</button>
+  </form>
+  ${button(`/sources/${id}/unfollow`, 'Take it out of my list')}`);
+}
+
+function stateSection({ source, isSyncing, times, webhook, webhookPanel }: Settings): Html {
+  const { id, kind, state, feedUrl, lastSuccessAt } = source;
+  return section('state', 'How it goes', 'What the hub does for it.', html`
+  <p>${stateLine(source, times, true, webhook)}</p>
+  ${kind === 'feed' && html`
+  <dl class="facts">
+    <dt>Feed</dt><dd><code>${feedUrl}</code></dd>
+    <dt>Last synchronised</dt><dd>${lastSuccessAt === null ? 'never' : showTime(times, lastSuccessAt)}</dd>
+    <dt>Next</dt><dd>${isSyncing ? 'in progress' : nextTime(source, times)}</dd>
+  </dl>`}
+  ${webhookPanel}
+  <div class="actions">
+    ${kind === 'feed' && state !== 'paused' && button(`/sources/${id}/sync`, 'Synchronise now')}
+    ${state === 'paused' ? button(`/sources/${id}/resume`, 'Resume') : button(`/sources/${id}/pause`, 'Pause')}
+  </div>`);
+}
+
+function nextTime({ state, nextSyncAt }: Source, times: Times): Html | string {
+  return state === 'paused' || nextSyncAt === null ? 'when resumed' : showTime(times, nextSyncAt);
+}
+
+function sourceSection({ source, iconIs, problem }: Settings): Html {
+  const said = source.kind === 'feed' ? 'Its title, who can read it, and how the hub signs in to it.'
+    : 'Its title, and who can read it.';
+  return section('source', 'The source', said, html`
+  <form method="post" action="/sources/${source.id}" class="stack">
+    <label>Title <input name="title" value="${source.title}" required maxlength="200"
+      ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
+    ${source.hadPassword ? staysPrivate(source) : visibilityChoice(source.visibility, 'posts', problem)}
+    ${source.kind === 'feed' && passwordFields('', source.hasPassword ? 'leave empty to keep the current one'
+        : 'if the feed requires one; only you can then read its posts', problem)}
+    <button>Save</button>
+  </form>
+  ${source.hasPassword === 1 && html`
+  <form method="post" action="/sources/${source.id}">
+    <input type="hidden" name="forget" value="1">
+    <button class="secondary">Remove user name and password</button>
+  </form>`}
+  ${iconIs === 'there' && button(`/sources/${source.id}/icon/clear`, 'Show a letter instead of its icon')}
+  ${iconIs === 'cleared' && button(`/sources/${source.id}/icon/find`, 'Look for its icon')}`);
+}
+
+function staysPrivate({ hasPassword }: Source): Html {
+  return hasPassword
+    ? html`<p>The hub signs in to this feed with a user name and password, so only you can read its posts.</p>`
+    : html`<p>These posts were read with a user name and password, so only you can read them. If everyone can read the
+        feed now and you want to share it, delete this source and add the feed again.</p>`;
+}
+
+function endSection({ source: { id }, followers }: Settings): Html {
+  const said = followers > 0 ? `Besides you, ${followersOf(followers)}.` : 'Nobody else follows it.';
+  return section('end', 'Give or delete', said, html`
+  <div class="actions"><a class="button" href="/sources/${id}/transfer">Transfer…</a>
+    <a class="button danger" href="/sources/${id}/delete">Delete…</a></div>`);
+}
+
+/** Asks before a source that others follow is deleted or hidden, and offers to give it to one of them. */
+function handOverForm({ id }: Source): Html {
+  return html`
+<form method="post" action="/sources/${id}/hand-over" class="panel stack">
+  <h2>Hand it over instead</h2>
+  <p>Whoever has followed it longest becomes its owner, and is told so. Its posts and files go along.</p>
+  <button class="secondary">Hand it over</button>
+</form>`;
+}
+
+/** Asks before a source is deleted. */
+export function confirmDeletePage(source: Source, followers: number): Page {
+  const main = html`
+<form method="post" class="stack">
+  <p class="lead">“${source.title}” will be deleted permanently, with all its posts and
+    their attachments. To only stop new posts, pause it instead.</p>
+  ${followers > 0 && html`<p class="said warn">Besides you, ${followersOf(followers)}. They are told that it is
+    gone.</p>`}
+  <div class="actions"><button class="danger">Delete source</button>
+    <a class="quiet" href="/sources/${source.id}">Keep it</a></div>
+</form>
+${followers > 0 && handOverForm(source)}`;
+  return { title: 'Delete this source?', main, bar: html`<h1>Delete this source?</h1>`, section: 'sources' };
+}
+
+/** Asks before a source that others follow is made private. `values` is what the form held. */
+export function confirmHidePage(source: Source, followers: number, values: Record<string, string>): Page {
+  const kept = Object.entries(values).filter(([name]) => name !== 'password' && name !== 'sure');
+  const main = html`
+<form method="post" action="/sources/${source.id}" class="stack">
+  <p class="lead">“${source.title}” is in other people’s lists: besides you, ${followersOf(followers)}. Once it is
+    private, they cannot read it any more, and are told so.</p>
+  ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+  <input type="hidden" name="sure" value="1">
+  ${values['username'] && passwordFields(values['username'], 'enter the password once more to save it')}
+  <div class="actions"><button class="danger">Make it private</button>
+    <a class="quiet" href="/sources/${source.id}/settings">Keep it public</a></div>
+</form>
+${handOverForm(source)}`;
+  return { title: 'Make it private?', main, bar: html`<h1>Make it private?</h1>`, section: 'sources' };
+}
+
+/** Asks to whom a source is to be given. */
+export function transferPage(source: Source, { values = {}, problem }: AddForm): Page {
+  const main = html`
+<section class="narrow">
+  <h1>Transfer this source</h1>
+  <p class="lead">“${source.title}” will belong to another account of this hub, with all its posts and files.
+    From then on only the new owner can manage it${source.visibility === 'private' && ' and read its posts'}.</p>
+  ${source.kind === 'webhook' && html`
+  <p>You still know its secret. The new owner is asked to create a new one; yours stays valid for 24 hours after that,
+    or until another one is created.</p>`}
+  ${source.hasPassword === 1 && html`
+  <p>The hub keeps using the user name and password that you entered for this feed. The new owner cannot see them, but
+    receives posts by means of them. Remove them first if you do not want that.</p>`}
+  <form method="post" class="stack">
+    <label>Sign-in name of the new owner
+      <input name="username" value="${values['username']}" required maxlength="32" autocomplete="off"
+        autocapitalize="none" spellcheck="false" ${faulty(problem, 'username', { whole: true })}>${
+        faultOf(problem, 'username', { whole: true })}</label>
+    <div class="actions"><button>Transfer source</button>
+      <a class="quiet" href="/sources/${source.id}">Keep it</a></div>
+  </form>
+</section>`;
+  return { title: 'Transfer this source', main, section: 'sources' };
+}
