@@ -29,6 +29,11 @@ export const EVERY_PAGE: PageState[] = [
     name: 'sign-in-refused', who: 'nobody', path: '/sign-in',
     act: (browser) => submit(browser, { username: 'ada', password: 'not the password' }),
   },
+  { name: 'join', who: 'nobody', path: ({ invitation }) => `/join/${invitation}` },
+  {
+    name: 'join-refused', who: 'nobody', path: ({ invitation }) => `/join/${invitation}`,
+    act: (browser) => submit(browser, { username: 'not a name', password: 'long enough for a password' }),
+  },
   { name: 'join-gone', who: 'nobody', path: '/join/unknown' },
   { name: 'new-password-gone', who: 'nobody', path: '/new-password/unknown' },
   { name: 'goodbye', who: 'nobody', path: '/goodbye' },

@@ -1,5 +1,7 @@
 import type { TestContext } from 'node:test';
 import { deflateSync } from 'node:zlib';
+import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
+import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { addFeed, addNotes } from './accounts.ts';
 import type { Client } from './client.ts';
@@ -67,7 +69,9 @@ function picture(width: number, height: number): Buffer {
   return Buffer.concat([signature, header, pngChunk('IDAT', deflateSync(rows)), pngChunk('IEND')]);
 }
 
-export type LivedInHub = { hub: Hub; ada: Client; bob: Client; notes: number; webhook: number; ownPost: number };
+export type LivedInHub = {
+  hub: Hub; ada: Client; bob: Client; notes: number; webhook: number; ownPost: number; invitation: string;
+};
 
 /**
  * A hub as it is after some time: `ada` administers it, `bob` is a member; feeds in several scripts, one that fails and
@@ -95,7 +99,8 @@ export async function livedInHub(t: TestContext): Promise<LivedInHub> {
   const post = await writePost(hub, { client: ada, sourceId: notes }, [
     { filename: 'east-steps.png', data: picture(320, 180) }, { filename: 'gauge-readings.pdf', data: pdf() },
   ], { title: 'Low water at the east steps', content: 'They sit on mud from four until half past six.' });
-  return { hub, ada, bob, notes, webhook: hook.id, ownPost: post.id };
+  const invitation = makeInvitation(hub.handle, 'member', 30 * 24 * HOUR, COMMAND_LINE).token;
+  return { hub, ada, bob, notes, webhook: hook.id, ownPost: post.id, invitation };
 }
 
 function itemOf(
