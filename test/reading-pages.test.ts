@@ -5,6 +5,8 @@ import { DAY, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { addNotes, addPost, sendJson, tokenOf } from './support/accounts.ts';
 import type { Answer, Client } from './support/client.ts';
 import { startHub } from './support/hub.ts';
+import { png } from './support/sample-files.ts';
+import { writePost } from './support/uploads.ts';
 
 /** Ada's notes with so many posts, one a minute, and bob, who follows them. */
 async function readingHub(t: TestContext, count: number, folder?: string) {
@@ -268,9 +270,11 @@ test('a search keeps to its list, and says so where it finds nothing', async (t)
   const found = await bob.page('/folders/Harbour?q=post');
   assert.deepEqual(rowsOf(found), [1]);
   assert.match(found.text, /<form class="search" role="search" action="\/folders\/Harbour">/);
+  assert.match(found.text, /<mark>Post<\/mark> 1<\/a>/);
+  assert.equal(linkOf(found, /rel="up" href="([^"]+)"/), '/folders/Harbour');
   assert.deepEqual(rowsOf(await bob.page('/all?q=post')), [-2, 1]);
   assert.match(linkOf(await bob.page('/all?q=post'), toPost(1)), /^\/all\/posts\/1\?q=post&since=\d+$/);
-  assert.match((await bob.page('/starred?q=owls')).text, /Nothing in it has all of these words/);
+  assert.match((await bob.page('/starred?q=owls')).text, /No [^]*matches “<span dir="auto">owls/);
   assert.match((await bob.page('/?q=')).text, /<form class="search"[^]*autofocus/);
 });
 
@@ -304,6 +308,27 @@ test('visitors see what is public and nothing that is done with a list; members 
     const page = await hub.anybody.page(path);
     assert.equal(page.headers.get('location'), `/sign-in?next=${encodeURIComponent(path)}`);
   }
+});
+
+test('in lists the small picture of a post stands, on the public page the large one, with the newest that has one', async (t) => {
+  const { hub, ada, bob, sourceId } = await readingHub(t, 1);
+  const image = (name: string, width: number, height: number) => ({ filename: name, data: png({ width, height }) });
+  const small = await writePost(hub, { client: ada, sourceId }, [image('small.png', 120, 90)], { title: 'Small' });
+  const large = await writePost(hub, { client: ada, sourceId }, [image('large.png', 640, 360)], { title: 'Large' });
+  hub.passTime(SECOND);
+  await addPost(ada, sourceId, 'Newest');
+
+  const list = (await bob.page('/')).text;
+  for (const { attachments: [file] } of [small, large]) {
+    const path = new URL(file?.url ?? '').pathname;
+    assert.match(list, new RegExp(`<img class="thumb" src="${path}" width="52" height="39" alt=""\\s+loading="lazy">`));
+  }
+  const front = (await hub.anybody.page('/')).text;
+  const [, first = ''] = /<article class="story first"[^>]*>([^]*?)<\/article>/.exec(front) ?? [];
+  assert.match(first, /large\.png" width="16" height="9" alt="">/);
+  assert.match(first, />Large</);
+  assert.doesNotMatch(front, /small\.png/);
+  assert.match(front, /class="second">[^]*Newest[^]*Small/);
 });
 
 test('a post without a title is called by its first words, and text of publishers stays text', async (t) => {

@@ -13,6 +13,10 @@ const THUMBNAIL_BYTES = 100 * 1024;
 const THUMBNAIL_WIDTH = 96;
 const THUMBNAIL_HEIGHT = 64;
 
+/** Of a picture that stands above a post: a page has few of them. */
+const LARGE_WIDTH = 480;
+const LARGE_BYTES = 400 * 1024;
+
 /** A picture as it is known now: uploaded here, or a copy of a publisher's that is kept. */
 type KnownPicture = ImageSize & { attachment: Attachment; bytes: number };
 
@@ -21,11 +25,24 @@ type KnownPicture = ImageSize & { attachment: Attachment; bytes: number };
  * publisher: a list that is opened is no reason to.
  */
 export function thumbnailOf(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
+  return firstFitting(hub, posts, ({ bytes, width, height }) =>
+    bytes <= THUMBNAIL_BYTES && width >= THUMBNAIL_WIDTH && height >= THUMBNAIL_HEIGHT);
+}
+
+/** The same of pictures that are large enough to stand above a post. */
+export function largePictures(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, Html> {
+  const paths = firstFitting(hub, posts, ({ bytes, width, height }) =>
+    bytes <= LARGE_BYTES && width >= LARGE_WIDTH && width > height);
+  return new Map([...paths].map(([id, path]) => [id, html`<img src="${path}" width="16" height="9" alt="">`]));
+}
+
+function firstFitting(
+  hub: LinkHub & StoreHub, posts: { id: number }[], isFit: (picture: KnownPicture) => boolean,
+): Map<number, string> {
   const found = new Map<number, string>();
   for (const picture of knownPictures(hub, attachments(hub).firstOfPosts(posts.map(({ id }) => id)))) {
-    const { attachment, bytes, width, height } = picture;
-    const isFit = bytes <= THUMBNAIL_BYTES && width >= THUMBNAIL_WIDTH && height >= THUMBNAIL_HEIGHT;
-    if (!isFit || found.has(attachment.postId)) continue;
+    const { attachment } = picture;
+    if (found.has(attachment.postId) || !isFit(picture)) continue;
     const path = attachmentPath(hub, attachment);
     if (path !== null) found.set(attachment.postId, attachment.kind === 'remote' ? `${path}?${KEPT_ONLY}` : path);
   }

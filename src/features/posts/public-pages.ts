@@ -2,8 +2,10 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
-import { thumbnailOf } from '../attachments/post-pictures.ts';
+import { largePictures } from '../attachments/post-pictures.ts';
 import type { Hub } from '../hub/hub.ts';
+import { foundTexts } from './found-texts.ts';
+import { markFound, readFound, type Found } from './mark-found.ts';
 import type { Post } from './post-store.ts';
 import { ALTERNATES, titleOf } from './post-views.ts';
 import { queryPosts } from './query-posts.ts';
@@ -11,32 +13,45 @@ import { queryPosts } from './query-posts.ts';
 /** One story stands out, so many stand beside it, the others follow as a river. */
 const BESIDE = 3;
 
+/** Characters below the titles of all others. */
+const SUMMARY_LENGTH = 140;
+
 /** What everybody may read, newest first: what visitors see at `/`. */
 export function showPublic(hub: Hub, req: HubRequest): Reply {
   const { items, next } = queryPosts(hub, { ...req, viewer: null });
   const [isFirstPage, typed] = [!req.query.get('cursor'), req.query.get('q')];
-  const pictures = thumbnailOf(hub, items.slice(0, 1 + BESIDE));
-  return page(publicPage({ items, next, isFirstPage, typed, pictures }, timesOf(hub, req.viewer)));
+  const words = readFound(typed ?? '');
+  const found = { words, texts: words.length > 0 ? foundTexts(hub, items, words) : new Map<number, string>() };
+  const pictures = largePictures(hub, items.slice(0, 1 + BESIDE));
+  return page(publicPage({ items, next, isFirstPage, typed, found, pictures }, timesOf(hub, req.viewer)));
 }
 
-/** `typed`: what was searched for; null where nothing is. `pictures`: addresses, by the ids of posts. */
+/** `typed`: what was searched for; null where nothing is. */
 type Shown = {
-  items: Post[]; next: string | null; isFirstPage: boolean; typed: string | null; pictures: Map<number, string>;
+  items: Post[];
+  next: string | null;
+  isFirstPage: boolean;
+  typed: string | null;
+  found: { words: Found; texts: Map<number, string> };
+  /** Of the first posts, by their ids. */
+  pictures: Map<number, Html>;
 };
 
 function publicPage(shown: Shown, times: Times): Page {
   const { items, next, isFirstPage, typed, pictures } = shown;
   const top = isFirstPage && typed === null ? 1 + BESIDE : 0;
-  const [first, ...beside] = items.slice(0, top);
+  const tops = items.slice(0, top);
+  const first = tops.find(({ id }) => pictures.has(id)) ?? tops[0];
+  const beside = tops.filter((post) => post !== first);
   const river = items.slice(top);
   const older = new URLSearchParams({ ...(typed && { q: typed }), cursor: next ?? '' });
   const main = html`
 ${typed !== null && searchForm(typed)}
-${first && html`${story(first, times, { kind: 'first', picture: pictures.get(first.id) })}
-<div class="second">${beside.map((post) => story(post, times, { picture: pictures.get(post.id) }))}</div>`}
+${first && html`${story(first, shown, times, 'first')}
+<div class="second">${beside.map((post) => story(post, shown, times))}</div>`}
 ${river.length > 0 && html`
 <section class="river" aria-labelledby="river"><h2 id="river">${headOfRiver(shown)}</h2>
-${river.map((post) => story(post, times))}</section>`}
+${river.map((post) => story(post, shown, times))}</section>`}
 ${items.length === 0 && html`<p class="empty">${nothing(shown)}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/public?${older.toString()}">Older posts</a></p>`}`;
   const title = typed ? `${typed} – search` : 'Newest posts';
@@ -44,7 +59,7 @@ ${next && html`<p class="more"><a class="button" rel="next" href="/public?${olde
 }
 
 function headOfRiver({ isFirstPage, typed }: Shown): string {
-  if (typed !== null) return 'What was found';
+  if (typed) return 'What was found';
   return isFirstPage ? 'Newest' : 'Older posts';
 }
 
@@ -60,16 +75,14 @@ function nothing({ isFirstPage, typed }: Shown): Html {
     : html`There are no older posts. <a href="/public">Newest posts</a>`;
 }
 
-type StoryDress = { kind?: 'first'; picture?: string | undefined };
-
-function story(post: Post, times: Times, { kind, picture }: StoryDress = {}): Html {
+function story(post: Post, { found, pictures }: Shown, times: Times, kind = ''): Html {
   const { id, sourceId, sourceTitle, publishedAt } = post;
-  const { title, rest } = titleOf(post);
-  const link = html`<a href="/posts/${id}">${title}</a>`;
+  const { title, rest } = titleOf(post, kind === 'first' ? 300 : SUMMARY_LENGTH);
+  const text = found.texts.get(id) ?? rest;
+  const link = html`<a href="/posts/${id}">${markFound(title, found.words)}</a>`;
   return html`
-<article class="story ${kind}" dir="auto">${picture !== undefined && html`<img src="${picture}" width="640"
-  height="360" alt="">`}<p class="from"><a class="who" href="/sources/${sourceId}"><span
-  dir="auto">${sourceTitle}</span></a>${showTime(times, publishedAt)}</p>
+<article class="story ${kind}" dir="auto">${pictures.get(id)}<p class="from"><a class="who"
+  href="/sources/${sourceId}"><span dir="auto">${sourceTitle}</span></a>${showTime(times, publishedAt)}</p>
 ${kind === 'first' ? html`<h2 dir="auto">${link}</h2>` : html`<h3 dir="auto">${link}</h3>`}
-${rest && html`<p class="sum" dir="auto">${rest}</p>`}</article>`;
+${text && html`<p class="sum" dir="auto">${markFound(text, found.words)}</p>`}</article>`;
 }

@@ -42,7 +42,8 @@ const SUMMARY_LENGTH = 180;
 export function listBar(list: ListPage): Html {
   const { view, name, count } = list;
   const isSearch = view.q !== undefined;
-  return html`<h1><span dir="auto">${name}</span>${!isSearch && html`
+  return html`${isSearch && html`<a class="button plain iconic" rel="up" href="${listPath(withoutSearch(view))}"
+  aria-label="Back to ${name}">${icon('back')}</a>`}<h1><span dir="auto">${name}</span>${!isSearch && html`
   <span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}<span
     class="unseen"> ${view.kind === 'starred' ? 'posts' : 'unread'}</span></span>`}</h1>
 <span class="space"></span>
@@ -76,7 +77,7 @@ function canMark({ view, items }: ListPage): boolean {
 
 /** Several posts are marked by one form, to which the buttons of rows belong too. */
 function markMenu(list: ListPage): Html {
-  const { view, items, times, count, name } = list;
+  const { view, items, times, count } = list;
   const ofPage = items.filter(({ read }) => !read).map(({ id }) => id);
   const older = (days: number, label: string): Html => html`
 <button name="before" value="${isoTime(times.now - days * DAY)}">${label}</button>`;
@@ -86,7 +87,7 @@ function markMenu(list: ListPage): Html {
 <input type="hidden" name="from" value="${listPath(view, view.kind === 'all' ? { cursor: list.cursor } : {})}">
 ${marksWhole(list) && html`${scopeField(view)}<input type="hidden" name="upTo" value="${list.newest}">`}
 <button name="posts" value="${ofPage.join(' ')}">This page</button>
-${marksWhole(list) && html`<button>${count ? `All ${count} in ${name}` : `All in ${name}`}</button>
+${marksWhole(list) && html`<button>All ${count}</button>
 ${older(1, 'Older than a day')}${older(7, 'Older than a week')}`}
 </form></details>`;
 }
@@ -143,7 +144,8 @@ function row(list: ListPage, post: ListedPost): Html {
   return html`<li class="row${read && ' read'}${starred && ' starred'}" id="post-${id}" data-unread="${read ? 0 : 1}">
 ${stateForm(post, 'read', from)}${list.icons.get(sourceId)}
 <div class="text"><h3 dir="auto" id="t${id}"><a href="${postPath(view, id, { since, cursor })}">${title}</a></h3><p
- class="line" dir="auto"><b dir="auto">${sourceTitle}</b><span class="sum">${rest}</span></p></div>
+ class="line" dir="auto">${
+ view.sourceId === undefined && html`<b dir="auto">${sourceTitle}</b>`}<span class="sum">${rest}</span></p></div>
 ${showTime(times, post.publishedAt, 'row')}${thumbnail(list.pictures.get(id))}${
   stateForm(post, 'star', from)}${rowMenu(list, post)}</li>
 `;
