@@ -139,7 +139,7 @@ test('folder, bell and title are set on a page of their own, and the bell in the
   const rung = await several(bob, '', [], { bell: String(id) });
   assert.equal(rung.headers.get('location'), '/sources?sort=name&said=bell-off');
   assert.equal((await several(bob, '', [], { bell: '99' })).status, 404);
-  assert.match((await ada.page(`/sources/${id}/settings`)).text, /name="title" value="Notes"[^]*Besides you, one other person/);
+  assert.match((await ada.page(`/sources/${id}/settings`)).text, /name="title" value="Notes"[^]*Besides its owner, one person/);
 });
 
 test('what others follow is not taken from them silently: the page says how many, they are told, and it can be handed over', async (t) => {
@@ -154,7 +154,7 @@ test('what others follow is not taken from them silently: the page says how many
   }
 
   const ask = await ada.page(`/sources/${kept}/delete`);
-  assert.match(ask.text, /Besides you, 2 other people follow it\. They are told/);
+  assert.match(ask.text, /Besides its owner, 2 people follow it\. They are told/);
   assert.doesNotMatch(ask.text, /\bcarol\b|\bdan\b/, 'what people read is their business');
   const given = await ada.form(`/sources/${kept}/hand-over`);
   assert.equal(given.headers.get('location'), `/sources/${kept}?said=source-handed-over`);
@@ -165,7 +165,7 @@ test('what others follow is not taken from them silently: the page says how many
 
   const hide = { title: 'Hidden', visibility: 'private' };
   const asked = await ada.form(`/sources/${hidden}`, hide);
-  assert.match(asked.text, /besides you, 2 other people follow it[^]*name="visibility" value="private"/);
+  assert.match(asked.text, /besides its owner, 2 people follow it[^]*name="visibility" value="private"/);
   assert.equal((await bob.page(`/sources/${hidden}`)).status, 200, 'it only asks');
   assert.equal((await ada.form(`/sources/${hidden}`, { ...hide, sure: '1' })).status, 303);
   assert.equal((await bob.page(`/sources/${hidden}`)).status, 404);

@@ -67,12 +67,18 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
   assert.equal(await path(browser), '/sources');
   assert.match(await browser.text('nav.rail'), /Ada L/);
 
-  await submit(browser, { url: `${origin.url}/nothing-here` }, 'form[action="/sources"] button');
+  await follow(browser, 'a[href="/sources/add"]');
+  const adding = 'form[action="/sources/add"]';
+  await browser.click(`${adding} [value=public]`);
+  await submit(browser, { url: `${origin.url}/nothing-here` }, `${adding} button`, adding);
   assert.match(await browser.text('[role=alert]'), /404/);
   await browser.run(`document.querySelector('[name=url]').value = ''`);
-  await submit(browser, { url: `${origin.url}/blog` }, 'form[action="/sources"] button');
-  assert.equal(await browser.text('h1'), 'Owls & more');
-  await follow(browser, '.posts a');
+  await submit(browser, { url: `${origin.url}/blog` }, `${adding} button`, adding);
+  assert.match(await browser.text('main'), /Owls & more[^]*Barn owls hunt at night/, 'it is shown before it is saved');
+  await follow(browser, 'form[action="/sources"] button');
+  assert.match(await browser.text('[role=status]'), /Added/);
+  assert.match(await browser.text('h1'), /^Owls & more/);
+  await follow(browser, '.rows h3 a');
   assert.equal(await browser.text('h1'), 'Barn owls hunt at night');
   assert.match(await browser.text('.prose'), /They eat voles\./);
 
@@ -82,23 +88,25 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
   assert.equal(await browser.run('return document.querySelectorAll("article").length'), 1);
 
   await follow(browser, '.posts .source');
+  await follow(browser, '.actions a[href$="/settings"]');
   await follow(browser, 'form[action$="/pause"] button');
-  assert.match(await browser.text('.page-head'), /paused/);
+  assert.match(await browser.text('.page-head'), /Paused/);
   await follow(browser, 'form[action$="/resume"] button');
-  assert.doesNotMatch(await browser.text('.page-head'), /paused/);
-  await browser.click('section.panel summary');
-  await browser.run(`document.querySelector('section.panel [name=title]').value = ''`);
-  await browser.type('section.panel [name=title]', 'Night birds');
-  await follow(browser, 'section.panel details button');
-  assert.equal(await browser.text('h1'), 'Night birds');
+  assert.doesNotMatch(await browser.text('.page-head'), /Paused/);
+  await follow(browser, '.actions a[href$="/settings"]');
+  await browser.run(`document.querySelector('#source [name=title]').value = ''`);
+  await browser.type('#source [name=title]', 'Night birds');
+  await follow(browser, '#source form button');
+  assert.match(await browser.text('main'), /Night birds/);
 
   await follow(browser, '.actions a[href$="/delete"]');
   assert.match(await browser.text('h1'), /Delete this source\?/);
   await follow(browser, '.actions a.quiet');
-  assert.equal(await browser.text('h1'), 'Night birds', 'it was kept');
+  assert.match(await browser.text('h1'), /Night birds/, 'it was kept');
+  await follow(browser, '.actions a[href$="/settings"]');
   await follow(browser, '.actions a[href$="/delete"]');
   await follow(browser, 'button.danger');
-  assert.equal(await path(browser), '/sources');
+  assert.equal(await path(browser), '/sources?said=source-deleted');
   assert.match(await browser.text('main'), /You have no sources yet/);
   assert.equal((await hub.anybody.get('/api/posts')).json<{ items: unknown[] }>().items.length, 0);
 

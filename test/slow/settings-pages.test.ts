@@ -69,8 +69,11 @@ test('a person follows a source, is notified, reads, finds it in the history and
   await openSettings(browser, hub, 'bob');
 
   await browser.goto(`${hub.address}/sources/${sourceId}`);
-  await follow(browser, 'form.follow button');
-  assert.equal(await browser.text('form.follow button'), 'Stop notifying me');
+  await follow(browser, 'form[action$="/follow"] button');
+  assert.match(await browser.text('[role=status]'), /added to your list/);
+  await follow(browser, '.actions a[href$="/settings"]');
+  await browser.click('#list [type=checkbox]');
+  await follow(browser, '#list form button');
   for (const title of ['Barn owls', 'Tawny owls']) await addPost(ada, sourceId, title);
   await browser.goto(`${hub.address}/`);
   assert.match(await browser.text('nav.rail a[href="/notifications"] .count'), /^1/);
@@ -109,7 +112,7 @@ test('leaving by the page: sources first, then password and DELETE, and nobody i
   assert.match(await browser.text('[role=alert]'), /no account with this name/);
   await browser.run(`document.querySelector('[name=username]').value = ''`);
   await submit(browser, { username: 'ada' }, 'main form button');
-  assert.equal(await path(browser), '/sources/1', 'it is public still');
+  assert.equal(await path(browser), '/sources/1?said=source-transferred', 'it is public still');
   await browser.goto(`${hub.address}/settings/delete`);
   await follow(browser, 'a[href="/sources/2/delete"]');
   await follow(browser, 'button.danger');

@@ -39,10 +39,11 @@ test('a person makes a place for posts of their own, writes one with files, chan
   const { choose: chooseFiles } = filesToChoose(t, {
     'owl.png': png({ width: 40, height: 30 }), 'paper.pdf': pdf(), 'vole.jpg': jpeg({ width: 16, height: 8 }),
   });
-  const browser = await browserOf(t, hub, '/sources');
+  const browser = await browserOf(t, hub, '/sources/add');
 
   await browser.click('details.panel summary');
   await browser.type(`${OWN_POSTS} [name=title]`, 'Field notes');
+  await browser.click(`${OWN_POSTS} [value=public]`);
   await follow(browser, `${OWN_POSTS} button`);
   assert.equal(await browser.text('h1'), 'Field notes');
 
@@ -185,14 +186,14 @@ test('a form for own posts that is refused stays open with what was typed; forms
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, ada } = await hubWithOwnPosts(t);
   const bob = await hub.person('bob');
-  const browser = await browserOf(t, hub, '/sources');
+  const browser = await browserOf(t, hub, '/sources/add');
 
   await browser.click('details.panel summary');
   await browser.type(`${OWN_POSTS} [name=title]`, '   ');
-  await browser.click(`${OWN_POSTS} option[value=private]`);
+  await browser.click(`${OWN_POSTS} [value=private]`);
   await follow(browser, `${OWN_POSTS} button`);
   assert.match(await browser.text(`${OWN_POSTS} [role=alert]`), /[Tt]itle/);
-  const chosen = await browser.run(`return document.querySelector(arguments[0] + ' select').value`, OWN_POSTS);
+  const chosen = await browser.run(`return document.querySelector(arguments[0] + ' :checked').value`, OWN_POSTS);
   assert.equal(chosen, 'private');
   assert.equal(await browser.run('return document.querySelectorAll("[role=alert]").length'), 1);
 

@@ -57,17 +57,57 @@ export const EVERY_PAGE: PageState[] = [
   { name: 'own-post-delete', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}/delete` },
   { name: 'write', who: 'ada', path: ({ notes }) => `/sources/${notes}/write` },
   { name: 'sources', who: 'ada', path: '/sources' },
+  {
+    name: 'sources-chosen', who: 'ada', path: '/sources?folder=Harbour',
+    act: async (browser) => {
+      await openAll(browser);
+      await browser.run(`for (const box of document.querySelectorAll('.pick [type=checkbox]')) box.checked = true`);
+    },
+  },
+  { name: 'sources-of-others', who: 'bob', path: '/sources?show=others' },
+  { name: 'sources-none', who: 'bob', path: '/sources?q=nothing-has-this' },
+  { name: 'source-add', who: 'ada', path: '/sources/add', act: openAll },
+  {
+    name: 'source-add-refused', who: 'ada', path: '/sources/add',
+    act: async (browser) => {
+      await browser.run(`document.querySelector('[value=private]').checked = true`);
+      const form = 'form[action="/sources/add"]';
+      await submit(browser, { url: 'ftp://nowhere.test/' }, `${form} button`, form);
+    },
+  },
+  {
+    name: 'source-add-found', who: 'bob', path: ({ feedUrl }) => `/sources/add?url=${encodeURIComponent(feedUrl)}`,
+    act: async (browser) => {
+      await browser.run(`document.querySelector('[value=private]').checked = true`);
+      await submit(browser, {}, 'form[action="/sources/add"] button', 'form[action="/sources/add"]');
+    },
+  },
+  { name: 'source-import', who: 'ada', path: '/sources/import', act: openAll },
+  {
+    name: 'source-import-report', who: 'bob', path: '/sources/import',
+    act: async (browser) => {
+      await openAll(browser);
+      await browser.run(`document.querySelector('[value=private]').checked = true;
+        document.querySelector('[name=opml]').value = '<opml version="2.0"><body><outline text="News">' +
+          '<outline text="Ferries" xmlUrl="https://ferries.test/feed"/><outline text="Bad" xmlUrl="javascript:x"/>' +
+          '</outline></body></opml>'`);
+      await submit(browser, {}, 'form[action="/sources/import"] .actions button', 'form[action="/sources/import"]');
+    },
+  },
+  { name: 'source-settings', who: 'ada', path: '/sources/2/settings' },
+  { name: 'source-settings-of-own', who: 'ada', path: '/sources/1/settings', act: openAll },
   { name: 'source', who: 'ada', path: '/sources/1' },
   { name: 'source-of-own-posts', who: 'ada', path: ({ notes }) => `/sources/${notes}` },
-  { name: 'source-webhook', who: 'ada', path: ({ webhook }) => `/sources/${webhook}`, act: openAll },
+  { name: 'source-webhook', who: 'ada', path: ({ webhook }) => `/sources/${webhook}/settings`, act: openAll },
   {
-    name: 'webhook-secret', who: 'ada', path: ({ webhook }) => `/sources/${webhook}`,
+    name: 'webhook-secret', who: 'ada', path: ({ webhook }) => `/sources/${webhook}/settings`,
     act: async (browser, { webhook }) => {
       await openAll(browser);
       await submit(browser, {}, `form[action="/sources/${webhook}/webhook/rotate"] button`);
     },
   },
   { name: 'source-delete', who: 'ada', path: '/sources/1/delete' },
+  { name: 'source-delete-followed', who: 'ada', path: ({ notes }) => `/sources/${notes}/delete` },
   { name: 'source-transfer', who: 'ada', path: '/sources/1/transfer' },
   { name: 'notifications', who: 'bob', path: '/notifications' },
   { name: 'notifications-of-ada', who: 'ada', path: '/notifications' },

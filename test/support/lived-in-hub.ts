@@ -71,6 +71,8 @@ function picture(width: number, height: number): Buffer {
 
 export type LivedInHub = {
   hub: Hub; ada: Client; bob: Client; notes: number; webhook: number; ownPost: number; invitation: string;
+  /** Of a feed that is there publicly. */
+  feedUrl: string;
 };
 
 /**
@@ -100,7 +102,7 @@ export async function livedInHub(t: TestContext): Promise<LivedInHub> {
     { filename: 'east-steps.png', data: picture(320, 180) }, { filename: 'gauge-readings.pdf', data: pdf() },
   ], { title: 'Low water at the east steps', content: 'They sit on mud from four until half past six.' });
   const invitation = makeInvitation(hub.handle, 'member', 30 * 24 * HOUR, COMMAND_LINE).token;
-  return { hub, ada, bob, notes, webhook: hook.id, ownPost: post.id, invitation };
+  return { hub, ada, bob, notes, webhook: hook.id, ownPost: post.id, invitation, feedUrl: `${origin.url}/0.xml` };
 }
 
 function itemOf(

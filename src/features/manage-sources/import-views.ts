@@ -81,12 +81,12 @@ function lineItem(line: ShownLine): Html {
   const { url, title, folder, source } = line;
   const name = source?.title ?? (title || url);
   return html`
-  <li>
+  <li><div>
     <p dir="auto">${source ? html`<a href="/sources/${source.id}">${name}</a>` : name}${folder && html`
       <span class="meta">in ${folder}</span>`}</p>
     <p class="meta"><code>${url}</code></p>
     <p>${whatBecame(line)}</p>
-  </li>`;
+  </div></li>`;
 }
 
 function whatBecame({ outcome, reason, source }: ShownLine): Html {

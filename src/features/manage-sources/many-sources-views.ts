@@ -72,6 +72,7 @@ function folderForms(folder: string): Html {
   return html`
 <details class="panel">
   <summary>Rename or delete the folder <b dir="auto">${folder}</b></summary>
+  <div class="stack">
   <form method="post" action="/sources/folders" class="filters">
     <input type="hidden" name="folder" value="${folder}">
     <div class="field grow"><label for="name">Name of the folder</label><input id="name" name="name" value="${folder}"
@@ -83,6 +84,7 @@ function folderForms(folder: string): Html {
     <button class="danger" name="act" value="delete">Delete the folder</button>
     <span class="hint">Its sources stay in your list.</span>
   </form>
+  </div>
 </details>`;
 }
 
@@ -176,7 +178,7 @@ export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
 }
 
-/** "3 others follow it" */
+/** "3 people follow it", without its owner. */
 export function followersOf(followers: number): string {
-  return followers === 1 ? 'one other person follows it' : `${followers} other people follow it`;
+  return followers === 1 ? 'one person follows it' : `${followers} people follow it`;
 }
