@@ -60,7 +60,7 @@ test('a changed post is kept likewise, and may be discarded', async (t) => {
   await submitForm(hub, bob, await actionOf(bob, edit), { ...TYPED, url: 'no address' }, []);
   assert.match((await bob.page(edit)).text, /value="Owls at dusk"/);
   const discarded = await bob.form(`${edit}/discard`);
-  assert.deepEqual([discarded.status, discarded.headers.get('location')], [303, edit]);
+  assert.deepEqual([discarded.status, discarded.headers.get('location')], [303, `${edit}?said=draft-discarded`]);
   assert.match((await bob.page(edit)).text, /value="As it was"/);
   assert.equal(drafts(hub), 0);
 });

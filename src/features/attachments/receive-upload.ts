@@ -5,7 +5,7 @@ import { byteSize } from '../../platform/http/html.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { attachments, uploads, type NewUpload } from './attachment-store.ts';
-import { RefusedFile } from './recognise-images.ts';
+import { refusalOf, RefusedFile } from './recognise-images.ts';
 import { cleanFilename, startRecognition } from './recognise-file.ts';
 import { noteScan, scanFile, scanLater, scannerOf, type ScannerOptions } from './scan-file.ts';
 import { uploadFiles } from './upload-files.ts';
@@ -89,7 +89,8 @@ function readForm(
   };
   return readMultipart(req, formLimits(hub), async ({ field, filename }, chunks) => {
     if (field !== FILE_FIELD) throw new HttpError(400, `Files must be in the field ${FILE_FIELD}.`);
-    files.push(await receiveFile(hub, filename, chunks, requireRoom));
+    const named = refusalOf(cleanFilename(filename, 'attachment'));
+    files.push(await receiveFile(hub, filename, chunks, requireRoom).catch(named));
   }, typed);
 }
 

@@ -15,6 +15,12 @@ export class RefusedFile extends Error {
   }
 }
 
+/** Throws the error; a refusal says which of several files it is about. */
+export function refusalOf(filename: string): (error: unknown) => never {
+  const named = ({ kind, message }: RefusedFile): RefusedFile => new RefusedFile(kind, `${filename}: ${message}`);
+  return (error) => { throw error instanceof RefusedFile ? named(error) : error; };
+}
+
 /** A reading of a file in one pass, which yields whenever the bytes it needs next have not come yet. */
 export type Walk<T> = Generator<undefined, T, undefined>;
 

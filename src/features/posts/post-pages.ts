@@ -2,6 +2,7 @@ import { pathId } from '../../platform/http/input.ts';
 import { page, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
+import { saying } from '../hub/said.ts';
 import { deletablePost, deletePostForGood } from './post-access.ts';
 import { confirmDeletePage } from './post-views.ts';
 import { removeFile } from './write-post.ts';
@@ -11,9 +12,11 @@ export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
 }
 
 export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
-  return seeOther(`/sources/${deletePostForGood(hub, pathId(req.params), req).sourceId}`);
+  const { sourceId } = deletePostForGood(hub, pathId(req.params), req);
+  return seeOther(saying(`/sources/${sourceId}`, 'post-deleted'));
 }
 
 export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
-  return seeOther(`/posts/${removeFile(hub, pathId(req.params), req).postId}`);
+  const { postId } = removeFile(hub, pathId(req.params), req);
+  return seeOther(saying(`/posts/${postId}`, 'deleted'));
 }

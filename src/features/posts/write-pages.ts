@@ -10,14 +10,16 @@ import { hashSecret, signText } from '../../platform/secrets.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { signInAgain } from '../accounts/sign-in-pages.ts';
 import { firstValues, formLimits, MAX_FILES, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
+import { contentOnPage } from '../attachments/serve-file.ts';
 import { noteError } from '../errors/error-store.ts';
 import { hubSeed } from '../hub/hub-seed-store.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
+import { saying } from '../hub/said.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { drafts, type Draft, type DraftFields } from './draft-store.ts';
 import { changeablePost, writableSource } from './post-access.ts';
 import type { WholePost } from './post-store.ts';
-import { paragraphsToText, rewritePost, writePost } from './write-post.ts';
+import { paragraphsToText, previewPost, rewritePost, writePost } from './write-post.ts';
 import { changePostPage, writePostPage, type PostForm } from './write-views.ts';
 
 /** How long a form can be sent by somebody whose session has ended: longer than most sessions. */
@@ -53,7 +55,7 @@ export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
 export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {
   const form = pageOf(req);
   drafts(hub).remove(req.viewer.id, form);
-  return seeOther(form);
+  return seeOther(saying(form, 'draft-discarded'));
 }
 
 /**
@@ -66,9 +68,14 @@ async function submitted(
 ): Promise<Reply> {
   const typed = new Map<string, string[]>();
   try {
-    const post = await receiveUpload(hub, req, ({ files }) => act(firstValues(typed), files), typed);
+    const done = await receiveUpload(hub, req, async ({ files }) => {
+      const { preview, ...values } = firstValues(typed);
+      if (preview !== undefined) return { preview: await previewPost(hub, values, req) };
+      return { post: await act(values, files) };
+    }, typed);
+    if (done.preview) return shownBefore(hub, req, again, firstValues(typed), done.preview);
     drafts(hub).remove(req.viewer.id, pageOf(req));
-    return seeOther(`/posts/${post.id}`);
+    return seeOther(saying(`/posts/${done.post.id}`, pageOf(req).endsWith('/edit') ? 'post-saved' : 'post-published'));
   } catch (error) {
     const problem = toHttpError(error);
     if (problem.status === 500 || typed.size === 0) throw error;
@@ -80,6 +87,16 @@ async function submitted(
     keepDraft(hub, req, firstValues(typed));
     return page(again(formOf(hub, req, firstValues(typed), { problem })), problem.status, problem.headers);
   }
+}
+
+/** The form with what its post would look like; the words are kept, as if they had been refused. */
+function shownBefore(
+  hub: Hub, req: MemberRequest, again: (form: PostForm) => Page, typed: DraftFields,
+  { title, contentHtml }: { title: string; contentHtml: string },
+): Reply {
+  keepDraft(hub, req, typed);
+  const content = contentOnPage(hub, { contentHtml, url: null, attachments: [] });
+  return page(again(formOf(hub, req, typed, { preview: { title, content } })));
 }
 
 /** The form holds the words too: trouble with the disk is not made worse. */
@@ -141,7 +158,7 @@ function provenAccount(hub: Hub, req: HubRequest): number | undefined {
 
 function formOf(
   hub: Hub, req: MemberRequest, values: DraftFields,
-  about: { savedAt?: number | undefined; problem?: HttpError },
+  about: Pick<PostForm, 'savedAt' | 'problem' | 'preview'>,
 ): PostForm {
   const size = byteSize(hub.config.uploadMaxBytes);
   const filesHint = `up to ${MAX_FILES}: images, PDF, plain text or Markdown, ${size} each`;

@@ -62,6 +62,17 @@ export async function rewritePost(
   });
 }
 
+/** What would be shown of a post that was written so; nothing is stored. 422 for what is written. */
+export async function previewPost(
+  hub: Hub, values: Values, { viewer }: By,
+): Promise<{ title: string; contentHtml: string }> {
+  const input = createInput(values);
+  const { title, contentHtml } = readDraft(input, { ...NOTHING, publishedAt: hub.clock() }, hub.clock());
+  input.done();
+  const turn = { length: contentHtml.length, accountOf: () => viewer.id };
+  return { title, contentHtml: await inTurn(hub, turn, () => inSteps(sanitizing(contentHtml))) };
+}
+
 /** Adds files to a post of a source of own posts; returns the attachments that they became. 422 without any. */
 export async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[], by: By): Promise<Attachment[]> {
   if (files.length === 0) {
@@ -123,17 +134,37 @@ function readChangedPost(values: Values, before: Draft, now: number): Draft {
   return draft;
 }
 
-/** Plain text as markup, still to be sanitised: blank lines part paragraphs, line ends stay. */
+/** Plain text as markup, still to be sanitised: blank lines part paragraphs, line ends stay, addresses are links. */
 function textToParagraphs(text: string): string {
   const blocks = text.replace(/\r\n?/g, '\n').split(/\n\s*\n/).map((block) => block.trim()).filter(Boolean);
-  const paragraphs = blocks.map((block) => `<p>${escapeHtml(block).replaceAll('\n', '<br>')}</p>`);
+  const paragraphs = blocks.map((block) => `<p>${withLinks(block).replaceAll('\n', '<br>')}</p>`);
   return paragraphs.join('\n');
+}
+
+const ADDRESS = /(\bhttps?:\/\/[^\s<>"“”«»「」『』（）、。，；：！？]{1,2000})/i;
+const BEHIND_ADDRESSES = '.,;:!?\'’)]}';
+
+/** The text, escaped; web addresses in it are links. */
+function withLinks(text: string): string {
+  return text.split(ADDRESS).map((part, index) => (index % 2 === 0 ? escapeHtml(part) : linkTo(part))).join('');
+}
+
+/** What ends a sentence is no part of an address, nor is a bracket that began before it. */
+function linkTo(typed: string): string {
+  let end = typed.length;
+  while (end > 0 && BEHIND_ADDRESSES.includes(typed[end - 1] ?? ' ')) end--;
+  if (typed[end] === ')' && typed.slice(0, end).includes('(')) end++;
+  const [address, rest] = [typed.slice(0, end), typed.slice(end)];
+  const url = URL.parse(address);
+  if (!url || url.username !== '' || url.password !== '') return escapeHtml(typed);
+  return `<a href="${escapeHtml(address)}">${escapeHtml(address)}</a>${escapeHtml(rest)}`;
 }
 
 /** The plain text that `textToParagraphs` makes this markup of, or undefined where there is none. */
 export async function paragraphsToText(contentHtml: string): Promise<string | undefined> {
-  if (/<(?!\/?p>|br>)/.test(contentHtml)) return undefined;
-  const blocks = contentHtml.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
+  const unlinked = contentHtml.replace(/<a href="[^"<>]*"[^<>]*>([^<>]*)<\/a>/g, '$1');
+  if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;
+  const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
   const text = decodeEntities(blocks);
   return await inSteps(sanitizing(textToParagraphs(text))) === contentHtml ? text : undefined;
 }

@@ -97,7 +97,7 @@ async function readParts(
       fields.set(name, [...fields.get(name) ?? [], decodeField(name, type, bytes)]);
     } else if (filename !== '' || part.first.kind === 'data') {
       if (++fileCount > limits.files) throw tooMany('files', limits.files);
-      const chunks = partChunks(source, part, 'A file', limits.fileBytes);
+      const chunks = partChunks(source, part, filename ? `The file ${filename}` : 'A file', limits.fileBytes);
       await lend(chunks, (lent) => onFile({ field: name, filename, declaredType: type }, lent));
     }
   }
