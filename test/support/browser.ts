@@ -30,6 +30,8 @@ export type Browser = {
   runFirst: (script: string) => Promise<void>;
   /** What the browser complained of since it was last asked: errors of pages, refused and failed loads. */
   complaints: () => Promise<string[]>;
+  /** Pages are this wide from now on, as on a phone too. */
+  setPageWidth: (width: number) => Promise<void>;
   /** Writes a PNG of the visible part of the page. */
   screenshot: (path: string) => Promise<void>;
   /** The same of the whole page, as narrow as a phone too. */
@@ -84,6 +86,9 @@ function browser(send: Send): Browser {
       const entries = await send('POST', '/se/log', { type: 'browser' });
       return Array.isArray(entries) ? entries.map((entry) => stringField(entry, 'message')) : [];
     },
+    setPageWidth: async (width) => void await cdp('Emulation.setDeviceMetricsOverride', {
+      width, height: 844, deviceScaleFactor: 1, mobile: false,
+    }),
     wholePage: async (path, width, height) => {
       await cdp('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false });
       const shot = await cdp('Page.captureScreenshot', { captureBeyondViewport: true });
