@@ -20,7 +20,7 @@ type Settings = {
 export function settingsPage(settings: Settings): Page {
   const { source, mayChange, isSyncing } = settings;
   const main = html`
-<p><a href="/sources/${source.id}" dir="auto">${source.title}</a></p>
+<p><a class="quiet" href="/sources/${source.id}" dir="auto">${source.title}</a></p>
 <div class="sections">
 ${settings.follow ? listSection(settings, settings.follow) : followSection(source)}
 ${mayChange && stateSection(settings)}
