@@ -36,6 +36,7 @@ test('an excerpt begins a little before a place, between words, and says where s
   const text = `${'word '.repeat(100)}owl ${'more '.repeat(100)}`;
   assert.match(excerptAround(text, 500, 100), /^…(word ){4}owl (more )+m?o?r?e?…$/);
   assert.equal(excerptAround('an owl', 3, 100), 'an owl');
+  assert.match(excerptAround(`${'word '.repeat(100)}owl`, 500, 100), /^…(word ){4}owl$/, 'also where little follows');
   assert.equal(excerptAround(text, 0, 7), 'word wo…');
   assert.match(excerptAround('天'.repeat(300), 200, 100), /^…天{100}…$/);
 });

@@ -60,7 +60,7 @@ export function excerptAround(text: string, place: number, length: number): stri
   const before = Math.floor(length / 4);
   if (text.length <= length) return text;
   if (place < before) return `${text.slice(0, length)}…`;
-  const start = Math.min(place - before, text.length - length);
+  const start = place - before;
   const space = text.slice(start, place).search(/\s/);
   const from = space < 0 ? start + (/^[\udc00-\udfff]/.test(text.slice(start)) ? 1 : 0) : start + space + 1;
   return `…${text.slice(from, from + length)}${from + length < text.length ? '…' : ''}`;

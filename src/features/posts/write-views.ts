@@ -86,7 +86,7 @@ function fields({ values, filesHint, problem }: PostForm): Html {
   <label>Text
     <textarea name="content" rows="12" class="text" maxlength="400000" ${faulty(problem, 'content')}>
 ${values['content']}</textarea>${faultOf(problem, 'content')}
-    <span class="hint">A blank line begins a paragraph. Addresses become links by themselves.</span></label>
+    <span class="optional">A blank line begins a paragraph. Addresses become links by themselves.</span></label>
   <details ${(isHtml || values['url']) && html`open`}>
     <summary>Format and link</summary>
     <div class="stack">
