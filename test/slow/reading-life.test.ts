@@ -1,5 +1,4 @@
-// Protects a whole life of a reader in a browser, with the script and without it: join, follow, read, star, search,
-// come back, mark all as read and undo that, on a telephone too.
+// Protects the whole life of a reader in a browser, from joining to marking all as read, with the script and without.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { addNotes, addPost } from '../support/accounts.ts';
