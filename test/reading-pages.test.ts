@@ -198,6 +198,11 @@ test('of a list the page, what is older, and what stands above or below a post a
   assert.deepEqual(await act({ above: '4' }), [4, 3, 2, 1]);
   assert.deepEqual(await act({ below: '4' }), [5, 4]);
   assert.deepEqual(rowsOf(await bob.page('/')), [5, 4, 3, 2, 1]);
+
+  const post = await bob.page('/unread/posts/4');
+  assert.match(post.text, /name="all" value="1"><input type="hidden" name="upTo"\s+value="5"><button\s+name="above" value="4">/);
+  await addPost(ada, sourceId, 'Post 6');
+  assert.deepEqual(rowsOf(await sent(bob, '/reading/mark-read', { all: '1', upTo: '5', above: '4', from: '/' })), [6, 3, 2, 1]);
 });
 
 test('the pages of a list are of the moment when it was opened', async (t) => {

@@ -6,7 +6,7 @@ import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { EVERYBODY, timesOf } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayManagePost, visiblePost } from '../posts/post-access.ts';
-import type { WholePost } from '../posts/post-store.ts';
+import { posts, type WholePost } from '../posts/post-store.ts';
 import { AWAY, postArticle, titleOf } from '../posts/post-views.ts';
 import { noteOpened } from './history-list.ts';
 import { readListAddress } from './list-address.ts';
@@ -42,7 +42,7 @@ function shownInList(hub: Hub, req: MemberRequest, post: WholePost, view: View, 
   const [state] = withReadState(hub, viewer, [post]);
   if (!state) throw new Error('no state of a post');
   const shown: PostInList = {
-    post: state, view, cursor,
+    post: state, view, cursor, newest: posts(hub).lastId(),
     name: nameOf(hub, viewer, view), count: countOf(hub, viewer, view),
     around: neighbours(hub, viewer, view, post),
     times: timesOf(hub, viewer),

@@ -16,6 +16,8 @@ export type PostInList = {
   /** What is left in it; empty for nothing. */
   count: string;
   cursor: string | null;
+  /** The post that had arrived last when the page was made. */
+  newest: number;
   around: ReturnType<typeof neighbours>;
   times: Times;
   may: { delete: boolean; change: boolean };
@@ -66,7 +68,8 @@ function moreMenu(shown: PostInList): Html {
   return html`<details class="drop"><summary class="button plain iconic" aria-label="More" title="More">${
   icon('more')}</summary><div class="sheet">${marks && html`
 <form method="post" action="/reading/mark-read"><input type="hidden" name="from"
-  value="${addressOf(shown, post.id)}">${scopeField(view)}<button name="above" value="${post.id}">Mark those above
+  value="${addressOf(shown, post.id)}">${scopeField(view)}<input type="hidden" name="upTo"
+  value="${shown.newest}"><button name="above" value="${post.id}">Mark those above
   read</button><button name="below" value="${post.id}">Mark those below read</button></form>`}
 <a class="button" href="/posts/${post.id}">Address of this post</a>
 ${may.change && html`<a class="button" href="/posts/${post.id}/edit">Edit</a>`}
