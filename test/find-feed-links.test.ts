@@ -44,7 +44,7 @@ test('links that are no feeds are left out', () => {
 
 test('no feed link carries credentials', () => {
   const html = '<link rel=feed href="https://bank.example:pw@evil.example/feed">';
-  assert.deepEqual(findFeedLinks(html, PAGE), [{ url: 'https://evil.example/feed' }]);
+  assert.deepEqual(findFeedLinks(html, PAGE), [{ url: 'https://evil.example/feed', title: null }]);
 });
 
 test('links in comments, scripts, styles and other text are not links of the page', () => {
@@ -52,7 +52,7 @@ test('links in comments, scripts, styles and other text are not links of the pag
   const html = `<!-- ${link} --><script>"${link}"</script><style>${link}</style><title>${link}</title>
     <textarea>${link}</textarea><template>${link}</template>
     <link rel="feed" href="/seen" data-note="a > b"><script>${link}`;
-  assert.deepEqual(findFeedLinks(html, PAGE), [{ url: 'https://example.org/seen' }]);
+  assert.deepEqual(findFeedLinks(html, PAGE), [{ url: 'https://example.org/seen', title: null }]);
 });
 
 test('a page of unfinished tags is read in time proportional to its length', () => {

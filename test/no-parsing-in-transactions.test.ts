@@ -71,7 +71,7 @@ test('no work of a transaction leads to a parser or to the sanitiser', () => {
   const found = WORKS.map(({ name, work }) => ({ name, way: wayToParser(work, name) })).filter(({ way }) => way !== undefined);
   assert.deepEqual(found, []);
   for (const name of PARSERS) assert.ok(BODIES.has(name), `${name} is there`);
-  assert.deepEqual(wayToParser('(() => importOpml(hub))', ''), ['importOpml', 'parseOpml']);
+  assert.deepEqual(wayToParser('(() => importOpml(hub))', ''), ['importOpml', 'readLines', 'parseOpml']);
 });
 
 test('no store reads markup: what it is given is ready', () => {

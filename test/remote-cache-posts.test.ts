@@ -113,7 +113,7 @@ test('an image that stands in the content and beside it is shown once, one only 
 
   const { text } = await hub.anybody.page('/posts/1');
   const images = Array.from(text.matchAll(/<img src="([^"]+)"/g));
-  assert.deepEqual(images.map(([, src = '']) => withoutKeys(src)), ['/attachments/1-KEY/a.png', '/attachments/2-KEY/b%20c.jpg']);
+  assert.deepEqual(images.map(([, src = '']) => withoutKeys(src)), ['/attachments/2-KEY/b%20c.jpg', '/attachments/1-KEY/a.png']);
 });
 
 test('names that publishers give their files lead to the file, however odd they are', async (t) => {

@@ -37,9 +37,9 @@ test('npm start: a newcomer joins by the printed link, adds a feed, reads it as 
 
   const items = [{ guid: 'a', title: 'Barn owls' }];
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', items)) });
-  const added = await newcomer.form('/sources', { url: `${origin.url}/feed` });
+  const added = await newcomer.form('/sources', { url: `${origin.url}/feed`, visibility: 'public' });
   assert.equal(added.status, 303, added.text);
-  const source = added.headers.get('location') ?? '';
+  const source = added.headers.get('location')?.replace(/\?.*/, '') ?? '';
 
   assert.match((await newcomer.page('/')).text, /Barn owls/);
   assert.match((await newcomer.get('/api/posts')).text, /"title":"Barn owls"/);
