@@ -17,7 +17,7 @@ const WAYS: Record<string, string[]> = {
     'features/feeds/feed-values.ts titleText', 'features/feeds/sync-source.ts syncSource',
     'features/posts/ingest-posts.ts preparePosts', 'features/posts/post-store.ts posts',
     'features/posts/query-posts.ts queryPosts', 'features/posts/public-pages.ts showPublic',
-    'features/posts/public-pages.ts publicPage', 'platform/http/html.ts html', 'app/frame/page-frame.ts renderPage',
+    'platform/http/html.ts html', 'app/frame/page-frame.ts renderPage',
     'platform/http/send-reply.ts sendReply',
   ],
   "an upload's bytes, from the socket to the disk": [

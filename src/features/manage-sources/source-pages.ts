@@ -47,13 +47,14 @@ export function showSettings(hub: Hub, req: MemberRequest): Reply {
 function settings(hub: Hub, source: Source, { viewer }: MemberRequest, problem?: HttpError): Page {
   const mayChange = mayManage(source, viewer);
   const webhook = mayChange && source.kind === 'webhook' ? webhooks(hub).find(source.id) : undefined;
+  const times = timesOf(hub, viewer);
   return settingsPage({
     source, mayChange, webhook, problem, iconIs: iconState(hub, source),
     follow: follows(hub).find(viewer.id, source.id) ?? null,
     folders: follows(hub).folderNames(viewer.id),
     isSyncing: mayChange && isSyncing(hub, source.id),
-    times: timesOf(hub, viewer),
-    webhookPanel: webhook ? webhookPanel(webhook, webhookUrl(hub, source.id)) : null,
+    times,
+    webhookPanel: webhook ? webhookPanel(webhook, webhookUrl(hub, source.id), times) : null,
     followers: countFollowers(hub, source),
   });
 }

@@ -5,6 +5,7 @@ import { pathId } from '../../platform/http/input.ts';
 import { readMultipart } from '../../platform/http/read-multipart.ts';
 import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import { timesOf } from '../../platform/http/times.ts';
 import { errorFields } from '../../platform/log.ts';
 import { hashSecret, signText } from '../../platform/secrets.ts';
 import { accounts } from '../accounts/account-store.ts';
@@ -164,7 +165,7 @@ function formOf(
   const filesHint = `up to ${MAX_FILES}: images, PDF, plain text or Markdown, ${size} each`;
   const { id, via } = req.viewer;
   const proof = via === 'session' ? proofFor(hub, id, pageOf(req), hub.clock() + PROOF_LIFETIME) : '';
-  return { values, filesHint, proof, ...about };
+  return { values, filesHint, proof, times: timesOf(hub, req.viewer), ...about };
 }
 
 /** The post as its form shows it: as text where it was written as text, else as markup. */

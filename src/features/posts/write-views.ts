@@ -1,7 +1,7 @@
 import { byteSize, html, type Html } from '../../platform/http/html.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
-import { moment } from '../../platform/http/utc-times.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import { FILE_EXTENSIONS } from '../attachments/recognise-file.ts';
 import type { Source } from '../sources/source-store.ts';
@@ -17,6 +17,7 @@ export type PostForm = {
   filesHint: string;
   proof: string;
   savedAt?: number | undefined;
+  times: Times;
   problem?: HttpError;
   preview?: { title: string; content: Html };
 };
@@ -64,11 +65,11 @@ function previewOf({ preview }: PostForm): Html | false {
 }
 
 /** Above a form that shows what was kept. */
-function draftNote({ savedAt, problem }: PostForm, path: string): Html | false {
+function draftNote({ savedAt, times, problem }: PostForm, path: string): Html | false {
   if (savedAt === undefined || problem) return false;
   return html`
 <div class="done" role="status">
-  <p>This is what you wrote ${moment(savedAt)}. It has not been published. Please choose the files again.</p>
+  <p>This is what you wrote ${showTime(times, savedAt)}. It has not been published. Please choose the files again.</p>
   <form method="post" action="${path}/discard"><button class="link">Discard it</button></form>
 </div>`;
 }

@@ -5,7 +5,7 @@ import { AWAY, titleOf } from '../posts/post-views.ts';
 import type { Post, WholePost } from '../posts/post-store.ts';
 import { listPath, postPath, sectionOf } from './list-address.ts';
 import { scopeField } from './list-views.ts';
-import type { ListedPost, neighbours, View } from './reading-list.ts';
+import type { ListedPost, Neighbours, View } from './reading-list.ts';
 
 /** A post as it is shown within a list. */
 export type PostInList = {
@@ -18,7 +18,7 @@ export type PostInList = {
   cursor: string | null;
   /** The post that had arrived last when the page was made. */
   newest: number;
-  around: ReturnType<typeof neighbours>;
+  around: Neighbours;
   times: Times;
   may: { delete: boolean; change: boolean };
 };

@@ -23,6 +23,10 @@ export type View = {
 
 export type ListedPost = Post & { read: boolean; starred: boolean };
 
+export type Neighbours = {
+  previous: Post | null; next: Post | null; nextUnread: Post | null; following: Post[];
+};
+
 /** Posts that stand below one on its page. */
 const FOLLOWING = 5;
 
@@ -39,9 +43,7 @@ export function listView(
  * What stands around a post in a list: the posts above and below it, the next unread one (below, or else the first of
  * the list), and some that follow.
  */
-export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position): {
-  previous: Post | null; next: Post | null; nextUnread: Post | null; following: Post[];
-} {
+export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position): Neighbours {
   const from = { publishedAt: post.publishedAt, id: post.id };
   const [previous] = find(hub, viewer, view, { from, isBack: true, limit: 1 });
   const below = find(hub, viewer, view, { from, isBack: false, limit: FOLLOWING });
@@ -93,7 +95,7 @@ export function withReadState<Shown extends { id: number }>(
 
 export type CountedSource = Pick<ListedFollow, 'title' | 'state'> & { id: number; unread: number; notify: boolean };
 export type CountedFolder = { name: string | null; unread: number; sources: CountedSource[] };
-type ReadingCounts = { unread: number; starred: number; folders: CountedFolder[] };
+export type ReadingCounts = { unread: number; starred: number; folders: CountedFolder[] };
 
 /**
  * What is unread and starred, counted up to COUNTED, by folder and source in the order of the alphabet; sources without

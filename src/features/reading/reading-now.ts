@@ -4,7 +4,7 @@ import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { countArrived, COUNTED } from './find-in-lists.ts';
-import { readingCounts } from './reading-list.ts';
+import { readingCounts, type ReadingCounts } from './reading-list.ts';
 import { readMarks } from './reading-store.ts';
 
 /** Posts on a page that are asked about. */
@@ -20,7 +20,7 @@ export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
 }
 
 /** Counts by the names that pages give them (`data-count`), as they say them. What is 0 is not among them. */
-export function namedCounts({ unread, starred, folders }: ReturnType<typeof readingCounts>): Record<string, string> {
+export function namedCounts({ unread, starred, folders }: ReadingCounts): Record<string, string> {
   const counts: [name: string, count: number][] = [['unread', unread], ['all', unread], ['starred', starred]];
   for (const { name, unread: inFolder, sources } of folders) {
     if (name !== null) counts.push([`folder:${name}`, inFolder]);

@@ -2,7 +2,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { moment } from '../../platform/http/utc-times.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
 import { manageableSource, type Source } from '../sources/source-store.ts';
 import { rotateSecret, type WebhookAccess } from './manage-webhooks.ts';
@@ -23,13 +23,15 @@ const STATES: Record<Webhook['state'], string> = {
 };
 
 /** For the owner's part of a source's page: how to send to it, and whether anybody does. */
-export function webhookPanel({ sourceId, state, lastEventAt, previousUntilAt }: Webhook, url: string): Html {
+export function webhookPanel(webhook: Webhook, url: string, times: Times): Html {
+  const { sourceId, state, lastEventAt, previousUntilAt } = webhook;
+  const until = previousUntilAt !== null && showTime(times, previousUntilAt, 'exact');
   return html`
   <dl class="facts">
     <dt>Address</dt><dd><code>${url}</code></dd>
     <dt>State</dt><dd>${STATES[state]}</dd>
-    <dt>Last event</dt><dd>${lastEventAt === null ? 'none yet' : moment(lastEventAt)}</dd>
-    ${previousUntilAt !== null && html`<dt>Previous secret</dt><dd>valid until ${moment(previousUntilAt)}</dd>`}
+    <dt>Last event</dt><dd>${lastEventAt === null ? 'none yet' : showTime(times, lastEventAt)}</dd>
+    ${until && html`<dt>Previous secret</dt><dd>valid until ${until}</dd>`}
   </dl>
   <details>
     <summary>How to send events</summary>
