@@ -37,8 +37,9 @@ server.listen({ port: config.port, host: config.host, backlog: BACKLOG }, () => 
 });
 
 keepRunning(async () => {
+  const closed = closeServer(server, GRACE); // at once, also while the rest is still being loaded
   await (await stopBackground)?.();
-  await closeServer(server, GRACE);
+  await closed;
   release();
 });
 
