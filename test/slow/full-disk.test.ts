@@ -54,7 +54,7 @@ test('when the database cannot grow, writes are refused with 503, reads go on, a
   const { added, refusal } = await addUntilRefused(ada);
   assert.ok(added > 0);
   assertStorageRefusal(refusal);
-  const page = await ada.form('/sources/import', { opml: manyFeeds() });
+  const page = await ada.form('/sources/import', { opml: manyFeeds(), visibility: 'public' });
   assert.deepEqual([page.status, page.headers.get('content-type')], [503, 'text/html; charset=utf-8']);
 
   assertWhole(hub.db, added);
