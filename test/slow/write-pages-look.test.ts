@@ -97,7 +97,7 @@ test('every field and button of the form for a post is reached with the keyboard
   await browser.run(`document.querySelector('main').tabIndex = -1; document.querySelector('main').focus()`);
 
   const seen: string[] = [];
-  for (let step = 0; step < 12; step++) {
+  for (let step = 0; step < 13; step++) {
     await browser.type(':focus', TAB);
     const { name, outline } = await browser.run<{ name: string; outline: string }>(`
       const { name, ariaLabel, textContent } = document.activeElement;
@@ -109,7 +109,7 @@ test('every field and button of the form for a post is reached with the keyboard
     assert.match(outline, /^(?!none)\w+ [1-9]/, `${name} is marked`);
   }
   assert.deepEqual(seen, [
-    'title', 'content', 'Format and link', 'contentType', 'url', 'attachments', 'Save', 'Cancel',
+    'title', 'content', 'Format and link', 'contentType', 'url', 'attachments', 'Save', 'preview', 'Cancel',
     `Remove ${LONG}.png`, `Remove ${LONG}.pdf`, 'Remove bad.txt', 'Remove good.txt',
   ]);
 });
@@ -131,5 +131,5 @@ test('notifications are read, ticked off all at once, and lead to what they tell
   assert.match(await browser.text('.empty'), /No unread notifications/);
   await browser.goto(`${hub.address}/notifications`);
   await follow(browser, 'main .items a');
-  assert.match(await browser.text('.attachments'), /bad\.txt\s+infected, quarantined/);
+  assert.match(await browser.text('.files'), /bad\.txt\s+infected, quarantined/);
 });

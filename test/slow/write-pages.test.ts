@@ -52,14 +52,15 @@ test('a person makes a place for posts of their own, writes one with files, chan
   await browser.type('[name=content]', TEXT);
   await chooseFiles(browser, 'owl.png', 'paper.pdf');
   await follow(browser, 'main form button');
-  assert.equal(await path(browser), '/posts/1');
+  assert.equal(await path(browser), '/posts/1?said=post-published');
   assert.equal(await browser.text('h1'), 'Owls at dusk');
   assert.equal(await browser.text('.prose'), TEXT.replace('\n\n', '\n'));
   assert.equal(await browser.run('return document.images[0].complete && document.images[0].naturalWidth'), 40);
   const image = await browser.run<string>('return new URL(document.images[0].src).pathname');
-  const files = `return [...document.querySelectorAll('.attachments a')].map((link) => link.textContent)`;
+  const files = `return [...document.querySelectorAll('.files a')].map((link) => link.textContent)`;
   assert.deepEqual(await browser.run(files), ['owl.png', 'paper.pdf']);
 
+  await browser.click('.bar .drop summary');
   await follow(browser, 'a[href="/posts/1/edit"]');
   assert.equal(await valueOf(browser, 'title'), 'Owls at dusk');
   assert.equal(await valueOf(browser, 'content'), TEXT);
@@ -69,12 +70,14 @@ test('a person makes a place for posts of their own, writes one with files, chan
   assert.equal(await browser.text('h1'), 'Owls at dusk, and at dawn');
   assert.deepEqual(await browser.run(files), ['owl.png', 'paper.pdf', 'vole.jpg']);
 
+  await browser.click('.bar .drop summary');
   await follow(browser, 'a[href="/posts/1/edit"]');
   await follow(browser, '.files li:nth-child(2) button');
   assert.deepEqual(await browser.run(files), ['owl.png', 'vole.jpg']);
+  await browser.click('.bar .drop summary');
   await follow(browser, 'a[href="/posts/1/delete"]');
   await follow(browser, 'button.danger');
-  assert.equal(await path(browser), '/sources/1');
+  assert.equal(await path(browser), '/sources/1?said=post-deleted');
   assert.match(await browser.text('main'), /There are no posts here yet/);
   assert.equal((await hub.anybody.get(image)).status, 404);
 });
