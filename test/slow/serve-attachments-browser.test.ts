@@ -34,7 +34,7 @@ test('a post with images and a PDF shows all of them in a real browser, which ha
   assert.deepEqual(shown, post.attachments.filter(({ mediaType }) => mediaType !== 'application/pdf')
     .map(({ filename }) => [filename, 16, 8]));
   const listed = await browser.run<string[]>(`
-    return [...document.querySelectorAll('.attachments a')].map((link) => new URL(link.href).pathname)`);
+    return [...document.querySelectorAll('.files a')].map((link) => new URL(link.href).pathname)`);
   assert.deepEqual(listed, post.attachments.map(pathOf));
   assert.deepEqual(await browser.complaints(), []);
 });
@@ -93,7 +93,7 @@ test('a reader\'s browser shows the images of posts and never talks to the publi
     return Promise.all(images.map((image) => image.decode().catch(() => {}).then(() =>
       ({ path: new URL(image.src).pathname, width: image.naturalWidth }))));`);
   const shown = images.map(({ path, width }) => [path.split('/').at(-1), width]);
-  assert.deepEqual(shown, [['a.png', 30], ['b%20c.jpg', 16]]);
+  assert.deepEqual(shown, [['b%20c.jpg', 16], ['a.png', 30]], 'the one beside the text leads');
   assert.deepEqual(await browser.complaints(), []);
 
   await browser.goto(`${hub.address}/posts/${bad}`);
