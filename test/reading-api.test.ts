@@ -33,6 +33,15 @@ function follow(client: Client, sourceId: number, values: Record<string, unknown
   return sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, values);
 }
 
+/** So many posts of ada's notes, published long ago, a millisecond apart. */
+function addOldPosts({ db }: Awaited<ReturnType<typeof startHub>>, count: number): void {
+  db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+      INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
+                         updated_at, created_at)
+      SELECT 1, 1, hex(randomblob(8)), 1, 'x', 'x', 'x', 'x', i, i, i FROM n`);
+}
+
 async function ids(client: Client, view: string): Promise<number[]> {
   return (await itemsAt<Listed>(client, `/api/posts?view=${view}&limit=100`)).map(({ id }) => id);
 }
@@ -211,13 +220,29 @@ test('a source that became private is not in its followers’ lists, and is ther
   assert.equal((await counts(bob)).unread, 2);
 });
 
+test('of a part of a list a thousand posts are marked at once, all of it by one row; either is undone exactly', async (t) => {
+  const { hub, bob } = await readingHub(t, 1);
+  addOldPosts(hub, 3_000);
+  const middle = numberIn(hub, 'SELECT id FROM posts WHERE published_at = 1500');
+  const marks = () => numberIn(hub, 'SELECT COUNT(*) FROM read_marks');
+  const part = await mark(bob, { source: 1, above: middle });
+  assert.deepEqual([part.marked, marks()], [1_001, 1_000], 'the first is passed by the source’s mark');
+  assert.equal((await mark(bob, { source: 1, above: middle })).marked, 500);
+
+  const all = await mark(bob, { all: true });
+  assert.deepEqual([all.marked, marks()], [1_500, 1_500]);
+  addOldPosts(hub, 3);
+  await mark(bob, { all: true });
+  await bob.post('/api/reading/undo', { undo: all.undo });
+  assert.deepEqual([(await counts(bob)).unread, marks()], [1_000, 1_503], 'what came after that stays read');
+  const wasUnread = numberIn(hub, `SELECT COUNT(*) FROM posts p JOIN follows f ON f.account_id = 2 AND f.source_id = 1
+    WHERE p.id > f.read_up_to AND p.id NOT IN (SELECT post_id FROM read_marks WHERE is_read = 1)`);
+  assert.equal(wasUnread, 1_500);
+});
+
 test('counts stop at a thousand, however many posts are marked beside that', async (t) => {
   const { hub, bob } = await readingHub(t, 1);
-  hub.db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
-      INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
-                         updated_at, created_at)
-      SELECT 1, 1, 'n' || i, 1, 'x', 'x', 'x', 'x', i, i, i FROM n`);
+  addOldPosts(hub, 6_000);
   assert.equal((await counts(bob)).unread, 1000);
   hub.db.exec(`INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT 2, 1, id, 1, 0 FROM posts WHERE id <= 5500`);

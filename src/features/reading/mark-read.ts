@@ -18,6 +18,9 @@ export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
 };
 
+/** Rows that one marking writes for single posts, about 10 ms of a lock: where there are more, it is asked again. */
+const SINGLE_MAX = 1_000;
+
 /** One marking, and what it has changed so far. */
 type Run = { accountId: number; now: number; changes: ReadChanges };
 
@@ -26,7 +29,8 @@ type Scope = Pick<Follow, 'sourceId' | 'readUpTo'> & { hasMarks: boolean };
 
 /**
  * Marks posts as read. `marked`: how many were unread before. `undo`: for undoMark, within a minute. Of a source one
- * row is written where all of it is read then. 404 for what is not there, or a source that one does not follow.
+ * row is written where all of it is read then; of others at most SINGLE_MAX posts are marked, the rest when asked
+ * again. 404 for what is not there, or a source that one does not follow.
  */
 export function markRead(
   hub: Hub, viewer: Viewer, what: Marking, limits: MarkLimits = {},
@@ -76,8 +80,11 @@ function markSource(hub: Hub, { sourceId, readUpTo, hasMarks }: Scope, limits: M
   const stays = isPart ? readMarks(hub).firstUncovered(cover) : Infinity;
   const upTo = Math.max(readUpTo, Math.min(stays - 1, cover.upTo));
   const passed = readMarks(hub).countUnread({ ...cover, upTo });
-  const markedUnread = hasMarks ? readMarks(hub).markedUnread({ ...cover, upTo: Math.min(upTo, cover.upTo) }) : [];
-  const beyond = stays < Infinity ? readMarks(hub).covered({ ...cover, after: upTo }) : [];
+  const left = SINGLE_MAX - run.changes.marked.length;
+  const inPassed = { ...cover, upTo: Math.min(upTo, cover.upTo), limit: left };
+  const markedUnread = hasMarks ? readMarks(hub).markedUnread(inPassed) : [];
+  const limit = left - markedUnread.length;
+  const beyond = stays < Infinity ? readMarks(hub).covered({ ...cover, after: upTo, limit }) : [];
   for (const postId of [...markedUnread, ...beyond]) mark(hub, sourceId, postId, run);
   if (passed > 0) {
     follows(hub).setReadUpTo(run.accountId, sourceId, upTo);
@@ -114,14 +121,14 @@ export function undoMark(hub: Hub, viewer: Viewer, undo: number): void {
   });
 }
 
-/** Where the mark has gone on since, what came later stays read, and what is to be unread is marked. */
+/** Where the mark has gone on since, what came later stays read. */
 function moveBack(
   hub: Hub, key: { accountId: number; sourceId: number }, from: number, to: number, madeAt: number,
 ): void {
   const follow = follows(hub).find(key.accountId, key.sourceId);
-  if (!follow || follow.createdAt > madeAt) return; // let go since, or followed anew
-  if (follow.readUpTo === to) follows(hub).setReadUpTo(key.accountId, key.sourceId, from);
-  else readMarks(hub).markUnread({ ...key, after: from, upTo: Math.min(to, follow.readUpTo) });
+  if (!follow || follow.createdAt > madeAt || follow.readUpTo <= from) return; // let go, followed anew, or back already
+  if (follow.readUpTo > to) readMarks(hub).putRange({ ...key, after: to, upTo: follow.readUpTo, isRead: 1 });
+  follows(hub).setReadUpTo(key.accountId, key.sourceId, from);
 }
 
 function unmark(

@@ -44,7 +44,7 @@ function raise(
   const isMostRead = read.last !== null && readMarks(hub).countUnread({ ...range, upTo: read.last }) * FEW <= read.n;
   const gap = readMarks(hub).firstUnread(range);
   const raised = isMostRead ? read.last ?? readUpTo : Math.max(readUpTo, gap === undefined ? range.upTo : gap - 1);
-  if (isMostRead) readMarks(hub).markUnread({ ...range, upTo: raised });
+  if (isMostRead) readMarks(hub).putRange({ ...range, upTo: raised, isRead: 0 });
   if (raised > readUpTo) follows(hub).setReadUpTo(key.accountId, key.sourceId, raised);
   return readMarks(hub).removeNeedless(key, raised, limit);
 }

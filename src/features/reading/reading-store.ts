@@ -25,6 +25,7 @@ export type ReadChanges = {
 type Key = { accountId: number; sourceId: number };
 type NewMark = Key & { postId: number; isRead: 0 | 1; now: number };
 type Range = Key & { after: number; upTo: number };
+type Limit = { limit: number };
 
 /** Posts of a source that are to be marked: up to one by arrival, between two by their place in lists. */
 export type Cover = Range & { belowAt: number; belowId: number; aboveAt: number; aboveId: number };
@@ -71,18 +72,18 @@ export const readMarks = store(({ db, clock }) => {
      ORDER BY p.id LIMIT 1`);
   const selectUnread = db.prepare<[Range], { id: number }>('first unread post',
     `SELECT p.id ${LATER} AND ${NOT_MARKED_READ} ORDER BY p.id LIMIT 1`);
-  const selectCovered = db.prepare<[Cover], { id: number }>('unread posts to mark', `
-    SELECT p.id ${LATER} AND ${COVERED} AND ${NOT_MARKED_READ} ORDER BY p.id`);
-  const selectMarkedUnread = db.prepare<[Cover], { id: number }>('posts marked as unread', `
+  const selectCovered = db.prepare<[Cover & Limit], { id: number }>('unread posts to mark', `
+    SELECT p.id ${LATER} AND ${COVERED} AND ${NOT_MARKED_READ} ORDER BY p.id LIMIT @limit`);
+  const selectMarkedUnread = db.prepare<[Cover & Limit], { id: number }>('posts marked as unread', `
     SELECT m.post_id AS id FROM read_marks m ${joinPost('m.post_id')}
      WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.is_read = 0 AND m.post_id <= @upTo
-       AND ${COVERED}`);
+       AND ${COVERED} LIMIT @limit`);
   const countUnread = db.prepare<[Range], { n: number }>('count unread posts in a row', `
     SELECT (SELECT COUNT(*) ${LATER})
          - (SELECT COUNT(*) ${MARKS} AND m.post_id > @after AND m.post_id <= @upTo AND m.is_read = 1) AS n`);
-  const insertUnread = db.prepare<[Range & { now: number }]>('mark posts in a row as unread', `
+  const insertRange = db.prepare<[Range & { now: number; isRead: 0 | 1 }]>('mark posts in a row', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
-    SELECT @accountId, @sourceId, p.id, 0, @now ${LATER} ON CONFLICT DO NOTHING`);
+    SELECT @accountId, @sourceId, p.id, @isRead, @now ${LATER} ON CONFLICT DO NOTHING`);
 
   const selectReadAbove = db.prepare<[Range], { n: number; last: number | null }>('count marks above', `
     SELECT COUNT(*) AS n, MAX(m.post_id) AS last ${MARKS} AND m.post_id > @after AND m.is_read = 1`);
@@ -120,12 +121,12 @@ export const readMarks = store(({ db, clock }) => {
     },
 
     /** The unread posts of the range that are covered. */
-    covered: (cover: Cover): number[] => selectCovered.all(cover).map(({ id }) => id),
+    covered: (cover: Cover & Limit): number[] => selectCovered.all(cover).map(({ id }) => id),
     /** Covered posts up to the end of the range that are marked as unread. */
-    markedUnread: (cover: Cover): number[] => selectMarkedUnread.all(cover).map(({ id }) => id),
+    markedUnread: (cover: Cover & Limit): number[] => selectMarkedUnread.all(cover).map(({ id }) => id),
     countUnread: (range: Range): number => countUnread.get(range)?.n ?? 0,
     /** All posts of the range that have no mark. */
-    markUnread: (range: Range): void => void insertUnread.run({ ...range, now: clock() }),
+    putRange: (range: Range & { isRead: 0 | 1 }): void => void insertRange.run({ ...range, now: clock() }),
 
     /** How many later posts are marked as read, and the last of them. */
     readAbove: (key: Key, after: number): { n: number; last: number | null } =>
