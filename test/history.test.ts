@@ -1,31 +1,17 @@
 // Protects reading history: kept for its owner alone, and reading never writes more than once.
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { DAY, MINUTE } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { addNotes, addPost, itemsAt, numberIn, sendJson } from './support/accounts.ts';
-import { startHub } from './support/hub.ts';
+import { hubWithReader } from './support/own-posts.ts';
 
 type Read = { postId: number; title: string };
 type Post = { id: number; read?: boolean };
 type Listed<Item> = { items: Item[]; next: string | null };
 
-/** Ada's public posts, oldest first, and bob, who reads. */
-async function hubWithPosts(t: TestContext, count: number) {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
-  const sourceId = await addNotes(ada);
-  const posts: number[] = [];
-  for (let n = 0; n < count; n++) {
-    posts.push(await addPost(ada, sourceId, `Post ${n}`));
-    hub.passTime(MINUTE);
-  }
-  return { hub, ada, bob, sourceId, posts };
-}
-
 test('opening a post’s page marks it read for its reader alone, once', async (t) => {
-  const { hub, ada, bob, posts } = await hubWithPosts(t, 2);
+  const { hub, ada, bob, posts } = await hubWithReader(t, 2);
   const [id] = posts;
 
   assert.equal((await bob.page(`/posts/${id}`)).status, 200);
@@ -43,7 +29,7 @@ test('opening a post’s page marks it read for its reader alone, once', async (
 });
 
 test('opening what is read already does not even ask for the right to write', async (t) => {
-  const { hub, bob, posts } = await hubWithPosts(t, 1);
+  const { hub, bob, posts } = await hubWithReader(t, 1);
   await bob.page(`/posts/${posts[0]}`);
   const other = openDatabase(hub.config.databasePath);
   t.after(() => other.close());
@@ -56,7 +42,7 @@ test('opening what is read already does not even ask for the right to write', as
 });
 
 test('nobody’s reading is noted, nor a look at the head, nor what a browser fetches ahead', async (t) => {
-  const { hub, bob, posts } = await hubWithPosts(t, 1);
+  const { hub, bob, posts } = await hubWithReader(t, 1);
   const path = `/posts/${posts[0]}`;
 
   await hub.anybody.page(path);
@@ -68,7 +54,7 @@ test('nobody’s reading is noted, nor a look at the head, nor what a browser fe
 });
 
 test('anonymous reading stays cached and writes nothing, however much members read', async (t) => {
-  const { hub, bob, posts } = await hubWithPosts(t, 3);
+  const { hub, bob, posts } = await hubWithReader(t, 3);
   const path = `/posts/${posts[0]}`;
   const first = await hub.anybody.page(path);
   const version = numberIn(hub, `SELECT value FROM counts WHERE metric = 'content_version'`);
@@ -84,7 +70,7 @@ test('anonymous reading stays cached and writes nothing, however much members re
 });
 
 test('a post is marked read and unread by the API, as often as one likes', async (t) => {
-  const { hub, ada, bob, posts } = await hubWithPosts(t, 1);
+  const { hub, ada, bob, posts } = await hubWithReader(t, 1);
   const path = `/api/posts/${posts[0]}/read`;
   const hidden = await addPost(ada, await addNotes(ada, 'Hidden', 'private'));
 
@@ -98,7 +84,7 @@ test('a post is marked read and unread by the API, as often as one likes', async
 });
 
 test('the history is read page by page, the last read first', async (t) => {
-  const { hub, bob, posts } = await hubWithPosts(t, 7);
+  const { hub, bob, posts } = await hubWithReader(t, 7);
   for (const [index, id] of posts.entries()) {
     if (index % 3 === 0) hub.passTime(MINUTE); // some at the same moment
     await sendJson(bob, 'PUT', `/api/posts/${id}/read`, {});
@@ -115,7 +101,7 @@ test('the history is read page by page, the last read first', async (t) => {
 });
 
 test('members see what they have read in lists, and can leave it out', async (t) => {
-  const { hub, bob, posts, sourceId } = await hubWithPosts(t, 5);
+  const { hub, bob, posts, sourceId } = await hubWithReader(t, 5);
   await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, {});
   const [first, second] = posts;
   for (const id of [first, second]) await sendJson(bob, 'PUT', `/api/posts/${id}/read`, {});
@@ -134,7 +120,7 @@ test('members see what they have read in lists, and can leave it out', async (t)
 });
 
 test('clearing forgets everything of its owner and nothing of others', async (t) => {
-  const { hub, ada, bob, posts } = await hubWithPosts(t, 3);
+  const { hub, ada, bob, posts } = await hubWithReader(t, 3);
   for (const client of [ada, bob]) for (const id of posts) await sendJson(client, 'PUT', `/api/posts/${id}/read`, {});
 
   assert.equal((await bob.delete('/api/history')).status, 204);
@@ -146,7 +132,7 @@ test('clearing forgets everything of its owner and nothing of others', async (t)
 });
 
 test('a history of what one may no longer see says nothing of it', async (t) => {
-  const { ada, bob, sourceId, posts } = await hubWithPosts(t, 1);
+  const { ada, bob, sourceId, posts } = await hubWithReader(t, 1);
   await bob.page(`/posts/${posts[0]}`);
 
   await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' });
@@ -157,7 +143,7 @@ test('a history of what one may no longer see says nothing of it', async (t) => 
 });
 
 test('a disk that cannot be written keeps nobody from reading', async (t) => {
-  const { hub, bob, posts } = await hubWithPosts(t, 1);
+  const { hub, bob, posts } = await hubWithReader(t, 1);
   hub.db.exec('PRAGMA query_only = ON');
 
   assert.equal((await bob.page(`/posts/${posts[0]}`)).status, 200);

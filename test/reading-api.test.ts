@@ -6,6 +6,7 @@ import { addFeed, addNotes, addPost, itemsAt, numberIn, sendJson } from './suppo
 import type { Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
+import { hubWithReader } from './support/own-posts.ts';
 import { startOrigin } from './support/origin.ts';
 
 type Listed = { id: number; title: string; read: boolean; starred: boolean };
@@ -16,17 +17,9 @@ type Counts = {
 
 /** Ada's notes with so many posts, and bob, who follows them. */
 async function readingHub(t: TestContext, count: number) {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
-  const sourceId = await addNotes(ada);
-  const posts: number[] = [];
-  for (let n = 0; n < count; n++) {
-    hub.passTime(SECOND);
-    posts.push(await addPost(ada, sourceId, `Post ${n}`));
-  }
-  assert.equal((await follow(bob, sourceId)).status, 204);
-  return { hub, ada, bob, sourceId, posts };
+  const made = await hubWithReader(t, count, SECOND);
+  assert.equal((await follow(made.bob, made.sourceId)).status, 204);
+  return made;
 }
 
 function follow(client: Client, sourceId: number, values: Record<string, unknown> = {}) {

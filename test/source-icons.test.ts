@@ -173,7 +173,7 @@ for (const [what, content] of REFUSED) {
 }
 
 test('a redirect is followed, but neither it nor a link leads to a private address or to the hub itself', async (t) => {
-  if (!hasIpv6Loopback()) return t.skip('no IPv6');
+  if (!hasIpv6Loopback()) return t.skip('this machine has no ::1');
   const inside = await startOrigin(t, at(ICON), { host: '::1' });
   const { hub, id, routes, ask } = await hubWithSite(t, {
     '/blog/': sitePage(`<link rel="icon" href="${inside.url}/i.png"><link rel="icon" href="/moved.png">`),

@@ -10,7 +10,7 @@ import { renderPrometheus } from '../../src/platform/metrics/exposition.ts';
 import { handleOf } from '../support/service-series.ts';
 import type { BenchRow } from './bench-row.ts';
 
-export type HubSize = { posts: number; sources: number; jobs: number };
+type HubSize = { posts: number; sources: number; jobs: number };
 
 type Hub = { db: Db; scrape(): string; close(): void };
 

@@ -21,12 +21,12 @@ export type ReadItem = {
 export type ReadFeed = { title: string; items: number; first?: ReadItem; last?: ReadItem };
 
 /** `blank` items hold nothing to read: giving them or leaving them out are both right. */
-export type ExpectedFeed = ReadFeed & { blank?: number };
+type ExpectedFeed = ReadFeed & { blank?: number };
 
 /** What a feed holds; or that it is none, with a word that the refusal contains. */
 export type Expectation = ExpectedFeed | { refused: string };
 
-export type FieldCheck = { field: string; expected: unknown; found: unknown; right: boolean };
+type FieldCheck = { field: string; expected: unknown; found: unknown; right: boolean };
 
 /** Where the feeds are taken to come from. */
 export const CORPUS_FEED_URL = 'https://feeds.example.org/feed.xml';

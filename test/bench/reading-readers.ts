@@ -9,7 +9,7 @@ const MIGRATIONS = `${import.meta.dirname}/../../migrations`;
 /** When the last post was published. */
 export const NOW = Date.UTC(2030, 0, 15, 12);
 
-export const SIZES = { posts: 100_000, sources: 1_000, members: 20, follows: 300 };
+const SIZES = { posts: 100_000, sources: 1_000, members: 20, follows: 300 };
 
 /** The kinds of readers, by the id of their account. */
 export const READERS = { 'caught up but for 40': 1, 'half at random': 2, 'never': 3, 'the newest 2 %': 4 } as const;

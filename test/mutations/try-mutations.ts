@@ -19,7 +19,7 @@ export type Mutation = {
  */
 export type Verdict = { mutation: Mutation; result: 'caught' | 'missed' | 'unusable'; why: string };
 
-export type TryOptions = {
+type TryOptions = {
   /** The project; nothing in it is changed. */
   root: string;
   mutations: readonly Mutation[];

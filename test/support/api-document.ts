@@ -4,7 +4,7 @@ import type { Answer, Client } from './client.ts';
 export type Schema = { [keyword: string]: unknown };
 type Content = Record<string, { schema: Schema }>;
 type Parameter = { name: string; in: string; required?: boolean; schema: Schema };
-export type Operation = {
+type Operation = {
   operationId: string;
   summary: string;
   parameters: Parameter[];
@@ -40,7 +40,7 @@ function all<Value>(value: unknown): Value[] {
  * Holds values against schemas, more strictly than JSON Schema: a member that the schema does not name is a mistake,
  * too. Remembers which members it has met. Knows the keywords that the hub uses, and throws at others.
  */
-export function strictChecker(schemas: Record<string, Schema>) {
+function strictChecker(schemas: Record<string, Schema>) {
   const met = new Set<string>();
 
   /** Each mistake with its place; `name` is the schema's. */

@@ -48,7 +48,7 @@ function fill(posts: number, megabytes: number): string {
 }
 
 /** A copy of such a hub, of which only the DATA_DIR is left. */
-export function copiedHub(t: Lifetime, from: string): BackupHub {
+function copiedHub(t: Lifetime, from: string): BackupHub {
   const dataDir = join(temporaryFolder(t), 'data');
   copyFolder(from, dataDir);
   return hubIn(t, dataDir);

@@ -9,7 +9,7 @@ export type Who = 'ada' | 'bob' | 'nobody';
  * One page in one state. `path` may need ids of the hub; `act` is done on the page, such as sending a form that is
  * refused, and leaves the browser on what is to be looked at.
  */
-export type PageState = {
+type PageState = {
   name: string;
   who: Who;
   path: string | ((hub: LivedInHub) => string);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { addNotes } from './accounts.ts';
+import { MINUTE } from '../../src/platform/clock.ts';
+import { addNotes, addPost } from './accounts.ts';
 import { cookieOf, type Answer, type Client } from './client.ts';
 import { startHub, type Hub } from './hub.ts';
 import { formOf, sendForm, writePost, type SentFile } from './uploads.ts';
@@ -26,6 +27,18 @@ export async function hubWithOwnPosts(t: TestContext, env: Record<string, string
   const hub = await startHub(t, env);
   const ada = await hub.person('ada');
   return { hub, ada, sourceId: await addNotes(ada, 'Notes', visibility) };
+}
+
+/** Ada's public notes with so many posts, oldest first and `apart` (ms) from each other, and bob, who reads. */
+export async function hubWithReader(t: TestContext, count: number, apart = MINUTE) {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const bob = await hub.person('bob');
+  const posts: number[] = [];
+  for (let n = 0; n < count; n++) {
+    hub.passTime(apart);
+    posts.push(await addPost(ada, sourceId, `Post ${n}`));
+  }
+  return { hub, ada, bob, sourceId, posts };
 }
 
 /** Sends a form of a page with files as the person's browser would. */

@@ -25,8 +25,8 @@ export const FIND_FAULTS = `
   return faults;
 `;
 
-/** Texts whose colour stands out from what is behind them by less than 4.5 to 1 (WCAG 2.2, 1.4.3). */
-export const FIND_FAINT_TEXT = `
+/** In the page: contrastOf(color, element) compares a colour with what is behind the element. */
+const CONTRAST = `
   const context = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
   const rgb = (color) => {
     context.clearRect(0, 0, 1, 1);
@@ -40,11 +40,19 @@ export const FIND_FAINT_TEXT = `
     const color = element ? rgb(getComputedStyle(element).backgroundColor) : [255, 255, 255, 255];
     return color[3] === 255 ? color : behind(element.parentElement);
   };
+  const contrastOf = (color, element) => {
+    const pair = [luminance(rgb(color)), luminance(behind(element))];
+    return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+  };
+`;
+
+/** Texts whose colour stands out from what is behind them by less than 4.5 to 1 (WCAG 2.2, 1.4.3). */
+export const FIND_FAINT_TEXT = `
+  ${CONTRAST}
   const hasText = (element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
   return [...document.querySelectorAll('body *')].filter((element) => hasText(element) && element.checkVisibility())
     .flatMap((element) => {
-      const pair = [luminance(rgb(getComputedStyle(element).color)), luminance(behind(element))];
-      const contrast = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+      const contrast = contrastOf(getComputedStyle(element).color, element);
       return contrast < 4.5 ? [contrast.toFixed(2) + ' ' + element.outerHTML.slice(0, 120)] : [];
     });
 `;
@@ -102,24 +110,11 @@ export const FIND_SMALL_TARGETS = `
 
 /** Inputs that hardly stand out from what is behind them: less than 3 to 1 (WCAG 2.2, 1.4.11). */
 export const FIND_FAINT_INPUTS = `
-  const context = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
-  const rgb = (color) => {
-    context.clearRect(0, 0, 1, 1);
-    context.fillStyle = color;
-    context.fillRect(0, 0, 1, 1);
-    return [...context.getImageData(0, 0, 1, 1).data];
-  };
-  const linear = (part) => part / 255 <= 0.03928 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4;
-  const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-  const behind = (element) => {
-    const color = element ? rgb(getComputedStyle(element).backgroundColor) : [255, 255, 255, 255];
-    return color[3] === 255 ? color : behind(element.parentElement);
-  };
+  ${CONTRAST}
   return [...document.querySelectorAll('input:not([type=hidden], [type=checkbox], [type=radio], [type=range], [type=file]), select, textarea')]
     .filter((element) => element.checkVisibility())
     .flatMap((element) => {
-      const pair = [luminance(rgb(getComputedStyle(element).borderTopColor)), luminance(behind(element.parentElement))];
-      const contrast = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+      const contrast = contrastOf(getComputedStyle(element).borderTopColor, element.parentElement);
       return contrast < 3 ? [contrast.toFixed(2) + ' ' + element.outerHTML.slice(0, 120)] : [];
     });
 `;

@@ -54,7 +54,7 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
 }
 
 /** `hash`: as `integrity` and the Content-Security-Policy name it. */
-export type Asset = { path: string; hash: string; route: Route };
+type Asset = { path: string; hash: string; route: Route };
 
 function readAsset(name: string, contentType: string): Asset {
   const content = readFileSync(join(FOLDER, name));

@@ -17,7 +17,7 @@ export function sourceIcon(hub: Hub, { id, title }: Pick<Source, 'id' | 'title'>
 }
 
 /** The path at the hub under which a source's icon is served, or null where it has none. */
-export function iconPath(hub: Hub, sourceId: number): string | null {
+function iconPath(hub: Hub, sourceId: number): string | null {
   const hash = sourceIcons(hub).hashOf(sourceId);
   return hash === undefined ? null : `/icons/${sourceId}-${hash.slice(0, MARK_LENGTH)}`;
 }

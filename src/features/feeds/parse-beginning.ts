@@ -14,7 +14,7 @@ const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","i
 const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
 
 /** A document as far as it was taken: the whole, unless it is large; then `bytes` are its first PAGE_BYTES or fewer. */
-export type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };
+type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };
 
 /**
  * Takes a document piece by piece, and of a large one no more than tells that it is a feed. What does not begin as one

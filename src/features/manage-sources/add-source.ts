@@ -28,7 +28,7 @@ const WAITING = 50;
  * `webhook` is what its sender needs, with the secret, which is told this once; null for sources of other kinds.
  * `isNew`: false where the hub had the feed.
  */
-export type AddedSource = { source: Source; webhook: WebhookAccess | null; isNew: boolean };
+type AddedSource = { source: Source; webhook: WebhookAccess | null; isNew: boolean };
 
 const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
   () => metLimit(hub, 'add-source-at-once', 10, 'Too many feeds are being added at once.')));

@@ -19,7 +19,7 @@ export const OPML_LIMIT = 4 * 1024 * 1024;
 export const MAX_OUTLINES = 5_000;
 
 /** `leftOut`: feeds for which the account has no room (`SOURCES_MAX`). */
-export type ImportResult = {
+type ImportResult = {
   added: number;
   alreadyFollowed: number;
   leftOut: number;

@@ -96,13 +96,13 @@ export const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind,
   octet_length(p.content_html) AS contentBytes`;
 
 /** Posts as they are listed, without those of sources that are being removed. */
-export const SELECT_POSTS = `SELECT ${COLUMNS} FROM posts p ${joinSource('p.source_id')}`;
+const SELECT_POSTS = `SELECT ${COLUMNS} FROM posts p ${joinSource('p.source_id')}`;
 
 /** SQL: whether a post's copies of what its source says are true, as far as lists go by them. */
 export const IN_ITS_LIST = `p.is_public = (s.visibility = 'public') AND (p.is_public = 1 OR p.owner_id = s.owner_id)`;
 
 export const AFTER = '(p.published_at, p.id) < (?, ?)';
-export const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
+const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
 
 const STORED = 'id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic, owner_id AS ownerId';
 

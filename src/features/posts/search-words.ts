@@ -68,7 +68,7 @@ export function searchWords(typed: string, ownerId?: number): string | undefined
 }
 
 /** Words that stand together. `mayGoOn`: they may be the beginning of more. */
-export type Phrase = { text: string; isExcluded: boolean; mayGoOn: boolean };
+type Phrase = { text: string; isExcluded: boolean; mayGoOn: boolean };
 
 /**
  * The syntax of search: every word must occur, "quoted words" stand together, -words must not occur, and a word with a

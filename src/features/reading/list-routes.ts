@@ -35,7 +35,7 @@ function asJson(hub: Hub, whole: WholePost[], viewer: Viewer | null) {
 }
 
 /** One page of a reading list, as `?cursor=&limit=` ask for it; no longer than its contents fit into an answer. */
-export function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
+function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
   const after = readAfter(query, ['publishedAt', 'id']);
   const { items, next } = listView(hub, viewer, view, { limit: readLimit(query), ...(after && { after }) });
   const fitting = fittingContents(hub, items);

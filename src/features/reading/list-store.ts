@@ -91,7 +91,7 @@ export const lists = store(({ db }) => {
 });
 
 /** What reads lists towards older posts, or towards newer ones, from a position on. */
-export type Way = {
+type Way = {
   /** Of the next posts of all so many that are followed. */
   walkAll: Statement<[Walk], Position>;
   walkUnread: Statement<[Walk], Position>;

@@ -20,7 +20,7 @@ export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
 }
 
 /** Counts by the names that pages give them (`data-count`), as they say them. What is 0 is not among them. */
-export function namedCounts({ unread, starred, folders }: ReadingCounts): Record<string, string> {
+function namedCounts({ unread, starred, folders }: ReadingCounts): Record<string, string> {
   const counts: [name: string, count: number][] = [['unread', unread], ['all', unread], ['starred', starred]];
   for (const { name, unread: inFolder, sources } of folders) {
     if (name !== null) counts.push([`folder:${name}`, inFolder]);

@@ -5,7 +5,7 @@ import type { Position } from '../posts/post-store.ts';
 import { FROM_POSTS, joinPost } from '../posts/posts-in-lists.ts';
 
 /** How long what was marked as read can be undone. */
-export const UNDONE_WITHIN = MINUTE;
+const UNDONE_WITHIN = MINUTE;
 
 /** Lists that are open keep what was read since; none is left open for longer. */
 const KEPT = DAY;

@@ -160,7 +160,7 @@ export function imageAddresses(sanitized: string): string[] {
 }
 
 /** Where an image is loaded from; its size in pixels is null where it is not known yet, but what is stated may do. */
-export type ShownImage = { address: string; size?: { width: number; height: number } | null | undefined };
+type ShownImage = { address: string; size?: { width: number; height: number } | null | undefined };
 
 /** The sanitised markup with images where `imageOf` knows a place to load them from; the other links stay. */
 export function showImages(sanitized: string, imageOf: (url: string) => ShownImage | undefined): string {

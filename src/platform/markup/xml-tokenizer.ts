@@ -6,7 +6,7 @@ export class XmlLimitError extends Error {
 }
 
 /** Receives the pieces of a document as ranges of it. A tag callback that returns false ends the scan. */
-export type XmlHandler = {
+type XmlHandler = {
   startTag(tag: XmlStartTag): boolean;
   /** `at` is the index of the end tag's `<`, `end` the one after its `>`. */
   endTag(name: string, at: number, end: number): boolean;
