@@ -1,6 +1,8 @@
 // Protects imports of OPML by a person: progress while they run, a report for each line, folders, visibility, twice.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Job } from '../src/platform/jobs/job-queue.ts';
+import { importFeeds } from '../src/features/manage-sources/import-opml.ts';
 import { addFeed, itemsAt, leave, numberIn } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
@@ -118,4 +120,45 @@ test('an import that has begun goes no further once its account has left, and le
   for (let n = 0; n < 3; n++) await hub.work();
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources'), 0);
   assert.equal(numberIn(hub, 'SELECT (SELECT COUNT(*) FROM imports) + (SELECT COUNT(*) FROM import_lines)'), 0);
+});
+
+test('an import stops between two of its steps when its account has left, and so does its end', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const run = async (name: string, lines: number, meanwhile: (importId: number) => void) => {
+    const client = await hub.person(name);
+    const outlines = Array.from({ length: lines }, (_, n) => `<outline xmlUrl="https://${name}-${n}.test/"/>`).join('');
+    const importId = Number((await begin(client, opml(outlines))).split('/').at(-1));
+    const running = importFeeds.run(hub.handle, { importId }, AbortSignal.timeout(10_000), {} as Job);
+    meanwhile(importId);
+    return [await running, importId] as const;
+  };
+  const leaves = (importId: number): void => hub.db.exec(`UPDATE accounts SET left_at = 1
+    WHERE id = (SELECT account_id FROM imports WHERE id = ${importId})`);
+  const sourcesOf = (name: string) => numberIn(hub, `SELECT COUNT(*) FROM feeds WHERE url LIKE 'https://${name}-%'`);
+
+  await run('bob', 500, leaves);
+  assert.ok(sourcesOf('bob') < 500, 'a step or two');
+  const [finish, importId] = await run('cleo', 2, () => {});
+  leaves(importId);
+  hub.db.write('finish', () => finish?.());
+  assert.equal(sourcesOf('cleo'), 2);
+  assert.equal(numberIn(hub, "SELECT COUNT(*) FROM audit_records WHERE act = 'sources.imported'"), 0);
+});
+
+test('the report of an import says no more of a source than its reader may see', async (t) => {
+  const hub = await startHub(t);
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Open', [])) });
+  const page = await begin(bob, opml(`<outline xmlUrl="${origin.url}/feed"/>`));
+  await hub.work();
+  const [source] = await itemsAt<{ id: number }>(bob, '/api/sources');
+  assert.match((await bob.page(page)).text, /Added; its first posts are on their way/);
+
+  const path = `/api/sources/${source?.id}`;
+  assert.equal((await bob.post(`${path}/transfer`, { username: 'ada' })).status, 200);
+  await ada.patch(path, { visibility: 'private', title: 'Hers alone', paused: true });
+  const report = (await bob.page(page)).text;
+  assert.match(report, /Added, and deleted or made private since then/);
+  assert.doesNotMatch(report, /Hers alone|paused|href="\/sources\/\d/);
 });

@@ -78,3 +78,25 @@ test('a list learns how many posts have arrived for it, of what its reader may s
   assert.equal((await cleo.get(`/reading/fresh?newest=1&source=${sourceId}`)).status, 404);
   assert.equal((await hub.anybody.get('/reading/fresh?newest=1')).status, 401);
 });
+
+test('what became of posts that one may not see any more is not told, nor how many of them were unread', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const bob = await hub.person('bob');
+  await put(bob, `/api/sources/${sourceId}/follow`, {});
+  for (let n = 0; n < 3; n++) await addPost(ada, sourceId);
+  await bob.form('/posts/1/read', { read: '1' });
+  await bob.form('/posts/2/star', { star: '1' });
+  const hide = (visibility: string) => ada.patch(`/api/sources/${sourceId}`, { visibility });
+  await hide('private');
+
+  assert.deepEqual(await now(bob, '1,2,3'), { read: [], starred: [], counts: {} });
+  for (const what of [{ source: sourceId }, { source: sourceId + 1 }, { all: true, below: 2 }, { all: true, above: 9 }]) {
+    assert.equal((await bob.post('/api/reading/mark-read', what)).status, 404, JSON.stringify(what));
+  }
+  for (const what of [{ all: true }, { posts: [1, 2, 3, 4] }]) {
+    assert.equal((await bob.post('/api/reading/mark-read', what)).json()['marked'], 0, JSON.stringify(what));
+  }
+  await hide('public');
+  assert.deepEqual((await now(bob, '1,2,3')).read, [1]);
+  assert.deepEqual((await now(bob, '1,2,3')).starred, [2]);
+});

@@ -108,7 +108,7 @@ test('the new owner of a webhook is told to make a new secret, and the one befor
 
 test('only the owner and administrators may give a source away, and only to somebody who can have it', async (t) => {
   const hub = await startHub(t);
-  const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', [{ guid: 'a' }])) });
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', [{ guid: 'a' }])), '/secret': serving(() => rss('Secret', [])) });
   const ada = await hub.person('ada');
   const bob = await hub.person('bob');
   const carol = await hub.person('carol');
@@ -130,7 +130,12 @@ test('only the owner and administrators may give a source away, and only to some
   }
   assert.equal((await give(bob, open, 'bob')).status, 409);
   assert.equal((await give(bob, feedId, 'carol')).status, 409, 'she has that feed already');
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 3);
+  const secret = { kind: 'feed', url: `${origin.url}/secret`, visibility: 'private' };
+  const [his] = await Promise.all([bob, carol].map((client) => client.post('/api/sources', secret)));
+  const refused = await give(bob, his?.json<{ id: number }>().id ?? 0, 'carol');
+  assert.deepEqual([refused.status, refused.json()['detail']], [422,
+    'This account has the feed already, does not have enough space or may have no further source.'], 'hers is private');
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 4);
   assert.equal((await give(ada, hidden, 'carol')).status, 200, 'an administrator may');
 });
 

@@ -10,7 +10,7 @@ import type { Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { changingReaders } from '../posts/update-readers.ts';
-import { manageableSource, sources, type Source } from '../sources/source-store.ts';
+import { manageableSource, maySeeSource, sources, type Source } from '../sources/source-store.ts';
 import { sourcesLeft } from './add-source.ts';
 import { countFollowers, tellFollowers } from './tell-followers.ts';
 
@@ -88,22 +88,25 @@ function readUsername(values: Record<string, unknown>): string {
   return username;
 }
 
+/** Only administrators are told what of an account is private: its feeds, and how much it has stored. */
 function requireFits(hub: Hub, source: Source, id: number, viewer: Viewer): void {
   if (id === source.ownerId) throw refused(409, 'This account already owns the source.');
-  if (source.feedUrl !== null && sources(hub).idOfFeed(source.feedUrl, id) !== undefined) {
+  const isAdmin = viewer.role === 'admin';
+  const same = source.feedUrl === null ? undefined : sources(hub).idOfFeed(source.feedUrl, id);
+  if (same !== undefined && maySeeSource(hub, same, viewer)) {
     throw refused(409, 'This account already has a source of the same feed.');
   }
-  if (sourcesLeft(hub, id) === 0) throw refused(422, 'This account already has as many sources as it may have.');
+  const isFull = sourcesLeft(hub, id) === 0;
+  if (isFull && isAdmin) throw refused(422, 'This account already has as many sources as it may have.');
   const missing = bytesMissing(hub, source, id);
-  if (missing > 0) throw noRoom(viewer.role === 'admin' ? missing : null);
+  if (missing > 0 && isAdmin) throw noRoom(missing);
+  if (same === undefined && !isFull && missing === 0) return;
+  throw refused(422, 'This account has the feed already, does not have enough space or may have no further source.');
 }
 
-/** Only administrators are told the number: others would learn how much somebody else has stored. */
-function noRoom(bytesMissing: number | null): HttpError {
-  const missing = bytesMissing === null ? '' : `: ${byteSize(bytesMissing)} are missing`;
-  const detail = `This account does not have enough space for the files of the source${missing}.`;
-  const members = bytesMissing === null ? {} : { bytesMissing };
-  return new HttpError(422, detail, { errors: [{ pointer: '/username', detail }], members });
+function noRoom(missing: number): HttpError {
+  const detail = `This account does not have enough space for the files of the source: ${byteSize(missing)} are missing.`;
+  return new HttpError(422, detail, { errors: [{ pointer: '/username', detail }], members: { bytesMissing: missing } });
 }
 
 function refused(status: 409 | 422, detail: string): HttpError {

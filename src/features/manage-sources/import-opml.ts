@@ -1,7 +1,7 @@
 import { HttpError } from '../../platform/http/reply.ts';
 import { RANKS } from '../../platform/jobs/take-turns.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
-import { accounts } from '../accounts/account-store.ts';
+import { accounts, type Account } from '../accounts/account-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { saysItLeadsHere } from '../feeds/own-address.ts';
 import { follows } from '../follows/follow-store.ts';
@@ -80,18 +80,23 @@ export const importFeeds: JobKind<{ importId: number }> = {
   afterRestore: 'run',
 
   async run(hub, { importId }, signal) {
-    const under = imports(hub).find(importId);
-    const viewer = under && accounts(hub).find(under.accountId);
-    if (!under || !viewer) return; // who asked for it has left
-    const { visibility } = under;
+    const asked = (): (Importing & { viewer: Account }) | undefined => {
+      const under = imports(hub).find(importId);
+      const viewer = under && accounts(hub).find(under.accountId);
+      return viewer && { viewer, visibility: under.visibility };
+    };
     await throttled(hub)('import feeds, some steps', (limit) => {
+      const importing = asked();
+      if (!importing) return 0; // who asked for it has left, maybe since the last step
       const some = imports(hub).waiting(importId, limit);
-      settleLines(hub, some, { viewer, visibility }, ({ line }, settled) =>
+      settleLines(hub, some, importing, ({ line }, settled) =>
         imports(hub).settle(importId, line, settled));
       return some.length;
     }, () => signal.aborted);
     signal.throwIfAborted();
     return () => {
+      const viewer = asked()?.viewer;
+      if (!viewer) return;
       const added = imports(hub).added(importId).length;
       const actor = { id: viewer.id, name: viewer.username, address: null };
       audit(hub, 'sources.imported', actor, undefined, { added });

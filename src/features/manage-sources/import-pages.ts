@@ -7,7 +7,7 @@ import { decodeText } from '../../platform/markup/decode-text.ts';
 import { isMultipart } from '../attachments/receive-upload.ts';
 import type { Hub } from '../hub/hub.ts';
 import { manySources } from '../sources/many-sources-store.ts';
-import { VISIBILITIES, type Visibility } from '../sources/source-store.ts';
+import { maySee, VISIBILITIES, type Visibility } from '../sources/source-store.ts';
 import { beginImport, OPML_LIMIT } from './import-opml.ts';
 import { imports } from './import-store.ts';
 import { importFormPage, importPage } from './import-views.ts';
@@ -75,7 +75,7 @@ export function showImport(hub: Hub, { params, viewer, query }: MemberRequest): 
   const lines = rows.slice(0, LINES_PER_PAGE);
   const added = imports(hub).added(found.id);
   const states = new Map(manySources(hub).among(lines.flatMap(({ sourceId }) => sourceId ?? []))
-    .map((source) => [source.id, source]));
+    .filter((source) => maySee(source, viewer)).map((source) => [source.id, source]));
   return page(importPage(found, {
     outcomes: imports(hub).outcomes(found.id),
     added: added.length,

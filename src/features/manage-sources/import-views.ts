@@ -102,7 +102,7 @@ function whatBecame({ outcome, reason, source }: ShownLine): Html {
 }
 
 function addedState(source: Source | undefined): [level: string, words: string] {
-  if (!source) return ['off', 'Added, and deleted since then'];
+  if (!source) return ['off', 'Added, and deleted or made private since then'];
   const { state, stateReason, lastSyncAt } = source;
   if (state === 'failing') return ['bad', `Added, but it cannot be fetched: ${stateReason ?? ''}`];
   if (state === 'paused') return ['off', `Added, and paused: ${stateReason ?? 'by you'}`];

@@ -4,6 +4,7 @@ import { follows, type Follow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { maySeePost } from '../posts/post-access.ts';
 import { FROM_THE_TOP, newestFirst, posts, type Position } from '../posts/post-store.ts';
+import { maySeeSource } from '../sources/source-store.ts';
 import { unreadScope } from './find-in-lists.ts';
 import { OLDEST, readMarks, readUndo, type Cover, type ReadChanges } from './reading-store.ts';
 
@@ -51,13 +52,14 @@ function scopeOf(hub: Hub, viewer: Viewer, what: Exclude<Marking, { posts: numbe
     return unreadScope(hub, viewer, what.folder);
   }
   const follow = follows(hub).find(viewer.id, what.sourceId);
-  if (!follow) throw new HttpError(404, 'You do not follow this source.');
+  // How many posts were unread is told: nobody learns it of a source that was hidden since.
+  if (!follow || !maySeeSource(hub, what.sourceId, viewer)) throw new HttpError(404, 'You do not follow this source.');
   return [{ ...follow, hasMarks: true }];
 }
 
 /** Those that the viewer may see. */
 function markPosts(hub: Hub, viewer: Viewer, wanted: number[], run: Run): number {
-  const states = readMarks(hub).statesOf(viewer.id, [...new Set(wanted)]);
+  const states = readMarks(hub).statesOf(viewer, [...new Set(wanted)]);
   const unread = states.filter(({ isRead }) => isRead === 0).flatMap(({ id }) => posts(hub).accessOf(id) ?? []);
   const visible = unread.filter((post) => maySeePost(hub, post, viewer));
   for (const { id, sourceId } of visible) mark(hub, sourceId, id, run);

@@ -86,7 +86,7 @@ function readUpTo(hub: Hub, viewer: Viewer, sourceId: number): number {
 export function withReadState<Shown extends { id: number }>(
   hub: Hub, viewer: Viewer, shown: Shown[],
 ): (Shown & { read: boolean; starred: boolean })[] {
-  const states = new Map(readMarks(hub).statesOf(viewer.id, shown.map(({ id }) => id)).map((one) => [one.id, one]));
+  const states = new Map(readMarks(hub).statesOf(viewer, shown.map(({ id }) => id)).map((one) => [one.id, one]));
   return shown.map((post) => {
     const state = states.get(post.id);
     return { ...post, read: state?.isRead === 1, starred: state?.isStarred === 1 };
@@ -130,7 +130,7 @@ function sum(counted: { unread: number }[]): number {
 /** Marks one post as read or unread; nothing is written where it is so already. 404 for a hidden post. */
 export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean): void {
   const { sourceId } = requireVisible(hub, postId, viewer);
-  const isRead = (): boolean => readMarks(hub).statesOf(viewer.id, [postId])[0]?.isRead === 1;
+  const isRead = (): boolean => readMarks(hub).statesOf(viewer, [postId])[0]?.isRead === 1;
   if (isRead() === read) return;
   hub.db.write('mark post', () => {
     if (isRead() === read) return;

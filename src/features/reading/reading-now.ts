@@ -13,7 +13,7 @@ const POSTS_MAX = 200;
 /** For the script: which of the posts on a page are read and starred by now, and the counts that pages show. */
 export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
   const ids = (query.get('posts') ?? '').split(',', POSTS_MAX).flatMap((id) => parseId(id) ?? []);
-  const states = readMarks(hub).statesOf(viewer.id, ids);
+  const states = readMarks(hub).statesOf(viewer, ids);
   const read = states.filter(({ isRead }) => isRead === 1).map(({ id }) => id);
   const starred = states.filter(({ isStarred }) => isStarred === 1).map(({ id }) => id);
   return json({ read, starred, counts: namedCounts(readingCounts(hub, viewer)) });

@@ -1,8 +1,10 @@
 import { DAY, MINUTE } from '../../platform/clock.ts';
-import { joinFollow } from '../follows/follow-store.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { asking, joinFollow, MAY_SEE, type Asking } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import type { Position } from '../posts/post-store.ts';
 import { FROM_POSTS, joinPost } from '../posts/posts-in-lists.ts';
+import { joinSource } from '../sources/source-store.ts';
 
 /** How long what was marked as read can be undone. */
 const UNDONE_WITHIN = MINUTE;
@@ -47,13 +49,14 @@ export const readMarks = store(({ db, clock }) => {
   const select = db.prepare<[number, number, number], Mark>('mark of post', `
     SELECT source_id AS sourceId, post_id AS postId, is_read AS isRead, marked_at AS markedAt FROM read_marks
      WHERE account_id = ? AND source_id = ? AND post_id = ?`);
-  const selectStates = db.prepare<[number, string], PostState>('read state of posts', `
+  const selectStates = db.prepare<[Asking & { ids: string }], PostState>('read state of posts', `
     SELECT p.id, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS isRead,
            t.post_id IS NOT NULL AS isStarred
-      FROM (SELECT ? AS id) a CROSS JOIN json_each(?) j CROSS ${joinPost('j.value')}
-      LEFT ${joinFollow('a.id', 'p.source_id')}
-      LEFT JOIN read_marks m ON m.account_id = a.id AND m.source_id = p.source_id AND m.post_id = p.id
-      LEFT JOIN stars t ON t.account_id = a.id AND t.post_id = p.id`);
+      FROM json_each(@ids) j CROSS ${joinPost('j.value')} CROSS ${joinSource('p.source_id')}
+      LEFT ${joinFollow('@viewerId', 'p.source_id')}
+      LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
+      LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
+     WHERE ${MAY_SEE}`);
   const selectLast = db.prepare<[number], { at: number | null }>('last mark of account',
     'SELECT MAX(marked_at) AS at FROM read_marks WHERE account_id = ?');
   const upsert = db.prepare<[NewMark]>('mark post', `
@@ -104,9 +107,9 @@ export const readMarks = store(({ db, clock }) => {
   return {
     find: (accountId: number, sourceId: number, postId: number): Mark | undefined =>
       select.get(accountId, sourceId, postId),
-    /** Of those that are there. */
-    statesOf: (accountId: number, postIds: number[]): PostState[] =>
-      selectStates.all(accountId, JSON.stringify(postIds)),
+    /** Of those that are there and that the viewer may see. */
+    statesOf: (viewer: Pick<Viewer, 'id' | 'role'>, postIds: number[]): PostState[] =>
+      selectStates.all({ ...asking(viewer), ids: JSON.stringify(postIds) }),
     /** When the account set its last mark; 0 where it has none. */
     lastMarkedAt: (accountId: number): number => selectLast.get(accountId)?.at ?? 0,
     put: (mark: NewMark): void => void upsert.run(mark),
