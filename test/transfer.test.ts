@@ -61,7 +61,7 @@ test('who has too little space left for its files cannot be given a source, and 
   const give = (client: typeof bob, id: number, username: string) =>
     client.post(`/api/sources/${id}/transfer`, { username });
 
-  for (const [client, missing, detail] of [[bob, undefined, /source\.$/], [ada, 2, /source: 2 bytes are missing\.$/]] as const) {
+  for (const [client, missing, detail] of [[bob, undefined, /source\.$/], [ada, 2, /files: 2 bytes are missing\.$/]] as const) {
     const refused = await give(client, his, 'ada');
     assert.equal(refused.status, 422);
     const problem = refused.json<{ bytesMissing?: number; detail: string; errors: { pointer: string }[] }>();

@@ -1359,10 +1359,27 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a source is given to nobody who has no room for its files',
     file: 'src/features/manage-sources/give-source.ts',
-    from: 'if (missing > 0) throw',
-    to: 'if (missing < 0) throw',
+    from: 'isFull || missing > 0)',
+    to: 'isFull || missing < 0)',
     test: 'test/transfer.test.ts',
     name: 'who has too little space left for its files cannot be given a source, and only administrators are told how much is missing',
+  },
+
+  {
+    promise: 'to whom a source is offered tells nothing of their private feeds',
+    file: 'src/features/manage-sources/give-source.ts',
+    from: 'same !== undefined && maySeeSource(hub, same, viewer)',
+    to: 'same !== undefined',
+    test: 'test/transfer.test.ts',
+    name: 'only the owner and administrators may give a source away, and only to somebody who can have it',
+  },
+  {
+    promise: 'whether a post was read is told to nobody who may not see it',
+    file: 'src/features/reading/reading-store.ts',
+    from: ' WHERE ${MAY_SEE}`);\n  const selectLast',
+    to: '`);\n  const selectLast',
+    test: 'test/reading-now.test.ts',
+    name: 'what became of posts that one may not see any more is not told, nor how many of them were unread',
   },
 
   // Limits.

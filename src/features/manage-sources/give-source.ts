@@ -100,12 +100,13 @@ function requireFits(hub: Hub, source: Source, id: number, viewer: Viewer): void
   if (isFull && isAdmin) throw refused(422, 'This account already has as many sources as it may have.');
   const missing = bytesMissing(hub, source, id);
   if (missing > 0 && isAdmin) throw noRoom(missing);
-  if (same === undefined && !isFull && missing === 0) return;
-  throw refused(422, 'This account has the feed already, does not have enough space or may have no further source.');
+  if (same !== undefined || isFull || missing > 0) {
+    throw refused(422, 'This account has the feed already, does not have enough space or may have no further source.');
+  }
 }
 
 function noRoom(missing: number): HttpError {
-  const detail = `This account does not have enough space for the files of the source: ${byteSize(missing)} are missing.`;
+  const detail = `This account does not have enough space for the source’s files: ${byteSize(missing)} are missing.`;
   return new HttpError(422, detail, { errors: [{ pointer: '/username', detail }], members: { bytesMissing: missing } });
 }
 
