@@ -1,7 +1,7 @@
 // Protects what is stored with a time from a clock that was ahead for a while and is set right again.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { drafts } from '../src/features/posts/draft-store.ts';
+import { drafts } from '../src/features/writing/draft-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createClient, type Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -78,9 +78,9 @@ test('a session that was used while the clock was ahead has the end that it woul
 
 test('words that came a year ahead, after a session had ended, wait for a day', async (t) => {
   const { hub, made } = await afterwards(t, YEAR, (hub) => Promise.resolve(
-    hub.db.write('keep late form', () => drafts(hub.handle).savePending(1, '/sources/1/write', { title: 'Owls' }))));
+    hub.db.write('keep late form', () => drafts(hub.handle).savePending(1, '/write', { title: 'Owls' }))));
   hub.passTime(DAY);
-  const adopt = () => drafts(hub.handle).adopt(1, '/sources/1/write', made);
+  const adopt = () => drafts(hub.handle).adopt(1, '/write', made);
   hub.db.write('adopt draft', adopt);
-  assert.equal(drafts(hub.handle).find(1, '/sources/1/write'), undefined);
+  assert.equal(drafts(hub.handle).find(1, '/write'), undefined);
 });

@@ -21,11 +21,11 @@ const WAYS: Record<string, string[]> = {
     'platform/http/send-reply.ts sendReply',
   ],
   "an upload's bytes, from the socket to the disk": [
-    'platform/http/server.ts createHubServer', 'features/posts/post-routes.ts createPost',
+    'platform/http/server.ts createHubServer', 'features/writing/write-routes.ts createPost',
     'features/attachments/receive-upload.ts receiveUpload', 'platform/http/read-multipart.ts readMultipart',
     'platform/http/multipart-parser.ts createMultipartParser', 'features/attachments/recognise-file.ts startRecognition',
     'features/attachments/upload-files.ts uploadFiles', 'platform/files/durable-file.ts createFile',
-    'features/posts/write-post.ts writePost',
+    'features/writing/write-post.ts writePost',
   ],
 };
 

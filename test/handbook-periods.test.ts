@@ -8,7 +8,7 @@ import { OLDEST_BACKUP } from '../src/features/backups/backup-status.ts';
 import { LEAST_FREE } from '../src/features/backups/backup-folder.ts';
 import { BURST, BURST_TIME, LONGEST_SILENCE, SPACE_HYSTERESIS } from '../src/features/health/watch-troubles.ts';
 import { PASSWORD_LINK_LIFETIME, SESSION_LIFETIME, SESSION_MAX } from '../src/features/accounts/credential-store.ts';
-import { DRAFT_LIFETIME, PENDING_LIFETIME } from '../src/features/posts/draft-store.ts';
+import { DRAFT_LIFETIME, PENDING_LIFETIME } from '../src/features/writing/draft-store.ts';
 import { INVITATION_HOURS } from '../src/features/accounts/join-hub.ts';
 import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../src/features/alerts/deliver-alert.ts';
 import { REMIND_EVERY, TELL_EVERY } from '../src/features/alerts/raise-alerts.ts';

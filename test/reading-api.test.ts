@@ -6,7 +6,7 @@ import { addFeed, addNotes, addPost, itemsAt, numberIn, sendJson } from './suppo
 import type { Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
-import { hubWithReader } from './support/own-posts.ts';
+import { hubWithReader, submitForm } from './support/own-posts.ts';
 import { startOrigin } from './support/origin.ts';
 
 type Listed = { id: number; title: string; read: boolean; starred: boolean };
@@ -203,12 +203,27 @@ test('whoever adds a source follows it, with a feed all that it has is to be rea
   assert.deepEqual([unsorted?.name, unsorted?.sources[0]?.title, unsorted?.unread], [null, 'Owls', 40]);
 });
 
+test('what one writes oneself is read for oneself, and unread for everybody else who follows', async (t) => {
+  const { hub, ada, bob, sourceId, posts } = await readingHub(t, 3);
+  assert.deepEqual([(await counts(ada)).unread, (await ids(bob, 'unread')).length], [0, 3]);
+  const notes = await addNotes(bob);
+  await follow(ada, notes);
+  const written = await submitForm(hub, bob, '/write', { sourceId: String(notes), title: 'By a form', content: 'x' }, []);
+  assert.equal(written.status, 303);
+  assert.deepEqual(await ids(ada, 'unread'), [4]);
+  assert.deepEqual(await ids(bob, 'unread'), posts.toReversed());
+
+  await ada.delete(`/api/posts/${posts[1]}/read`);
+  await addPost(ada, sourceId, 'Another');
+  assert.deepEqual(await ids(ada, 'unread'), [4, posts[1]], 'what was marked as unread stays so');
+});
+
 test('a source that became private is not in its followers’ lists, and is there again with it', async (t) => {
   const { ada, bob, sourceId } = await readingHub(t, 2);
   await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' });
   assert.deepEqual([await ids(bob, 'unread'), (await counts(bob)).unread, (await counts(bob)).folders], [[], 0, []]);
   assert.equal((await mark(bob, { all: true })).marked, 0);
-  assert.equal((await counts(ada)).unread, 2);
+  assert.equal((await ids(ada, 'list')).length, 2);
   await ada.patch(`/api/sources/${sourceId}`, { visibility: 'public' });
   assert.equal((await counts(bob)).unread, 2);
 });
@@ -217,7 +232,7 @@ test('of a part of a list a thousand posts are marked at once, all of it by one 
   const { hub, bob } = await readingHub(t, 1);
   addOldPosts(hub, 3_000);
   const middle = numberIn(hub, 'SELECT id FROM posts WHERE published_at = 1500');
-  const marks = () => numberIn(hub, 'SELECT COUNT(*) FROM read_marks');
+  const marks = () => numberIn(hub, 'SELECT COUNT(*) FROM read_marks WHERE account_id = 2');
   const part = await mark(bob, { source: 1, above: middle });
   assert.deepEqual([part.marked, marks()], [1_001, 1_000], 'the first is passed by the source’s mark');
   assert.equal((await mark(bob, { source: 1, above: middle })).marked, 500);

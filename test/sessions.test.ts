@@ -103,8 +103,8 @@ test('whose session has ended is told so, and led back to where they were', asyn
   const { hub, bob } = await hubOfTwo(t);
   hub.passTime(31 * DAY);
 
-  const page = await bob.page('/sources/1/write');
-  assert.equal(page.headers.get('location'), '/sign-in?next=%2Fsources%2F1%2Fwrite');
+  const page = await bob.page('/write');
+  assert.equal(page.headers.get('location'), '/sign-in?next=%2Fwrite');
   assert.match((await bob.page('/sign-in?next=/settings')).text, /<h1>Your session has ended<\/h1>/);
   const headers = { accept: 'text/html', referer: `${hub.address}/settings?x=1` };
   const form = await bob.send('POST', '/settings/name', { body: new URLSearchParams({ displayName: 'B' }), headers });

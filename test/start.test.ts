@@ -126,7 +126,7 @@ test('launch starts nothing but the programs of the hub', async (t) => {
   }
 });
 
-for (const late of ['features/posts/write-pages.ts', 'app/schedule.ts']) {
+for (const late of ['features/writing/write-pages.ts', 'app/schedule.ts']) {
   test(`web ends with the name of ${late} in its log when that cannot be loaded`, async (t) => {
     const folder = temporaryProject(t, ['package.json', 'src', 'migrations', 'node_modules/better-sqlite3']);
     appendFileSync(join(folder, 'src', late), '\nlet twice; let twice;\n'); // Node's message has no file name

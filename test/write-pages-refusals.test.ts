@@ -9,7 +9,7 @@ import { pdf } from './support/sample-files.ts';
 import { INFECTED, startScanner } from './support/scanner.ts';
 import type { Hub } from './support/hub.ts';
 
-const TYPED = { title: 'Owls at dusk', content: 'Five of them.\nTwo young.' };
+const TYPED = { sourceId: '1', title: 'Owls at dusk', content: 'Five of them.\nTwo young.' };
 
 function assertKept(status: number, text: string, wanted: number, message: RegExp): void {
   assert.equal(status, wanted, text);
@@ -25,9 +25,9 @@ function assertNothingStored(hub: Hub): void {
 
 test('too many files, or an infected one, are refused on the page with a message, and what was typed stays', async (t) => {
   const scanner = await startScanner(t, INFECTED);
-  const { hub, ada, sourceId } = await hubWithOwnPosts(t, { VIRUS_SCAN_URL: `${scanner.url}/scan` });
+  const { hub, ada } = await hubWithOwnPosts(t, { VIRUS_SCAN_URL: `${scanner.url}/scan` });
   const send = (files: SentFile[]) =>
-    submitForm(hub, ada, `/sources/${sourceId}/posts`, TYPED, files);
+    submitForm(hub, ada, '/write', TYPED, files);
 
   const many = await send(Array.from({ length: 11 }, (_, n) => ({ filename: `${n}.pdf`, data: pdf() })));
   assertKept(many.status, many.text, 413, /at most 10 files/);
@@ -37,8 +37,8 @@ test('too many files, or an infected one, are refused on the page with a message
 });
 
 test('when the database cannot grow, the page says so, keeps what was typed, and takes it once there is space', async (t) => {
-  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
-  const send = () => submitForm(hub, ada, `/sources/${sourceId}/posts`, { ...TYPED, content: `${TYPED.content}\n\n${'x'.repeat(90_000)}` }, []);
+  const { hub, ada } = await hubWithOwnPosts(t);
+  const send = () => submitForm(hub, ada, '/write', { ...TYPED, content: `${TYPED.content}\n\n${'x'.repeat(90_000)}` }, []);
   const before = Number(hub.db.pragma('max_page_count'));
   hub.db.pragma(`max_page_count = ${String(hub.db.pragma('page_count'))}`);
 

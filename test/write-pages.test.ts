@@ -12,7 +12,8 @@ const LINKED = new RegExp([
 
 test('a preview shows the post as it would be, sanitised and with links, and keeps nothing but the draft', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
-  const send = (fields: Record<string, string>) => submitForm(hub, ada, `/sources/${sourceId}/posts`, fields, []);
+  const send = (fields: Record<string, string>) =>
+    submitForm(hub, ada, '/write', { sourceId: String(sourceId), ...fields }, []);
   const markup = '<h2>Owls</h2><script>alert(1)</script><p onclick="x()">Five</p>';
 
   const shown = await send({ title: 'A <b>', content: TEXT, preview: '1' });
@@ -22,7 +23,7 @@ test('a preview shows the post as it would be, sanitised and with links, and kee
   const asMarkup = await send({ title: 'Owls', content: markup, contentType: 'text/html', preview: '1' });
   assert.match(asMarkup.text, /<h2[^>]*>Owls<\/h2><p[^>]*>Five<\/p>/);
   assert.equal(hub.db.prepare<[], { n: number }>('n', 'SELECT COUNT(*) AS n FROM posts').get()?.n, 0);
-  const again = await ada.page(`/sources/${sourceId}/write`);
+  const again = await ada.page('/write');
   assert.match(again.text, /value="Owls"[^]*&lt;h2&gt;Owls&lt;\/h2&gt;/, 'the draft is there');
   assert.doesNotMatch(again.text, /class="panel preview"/);
   const refused = await send({ title: '', content: 'x', preview: '1' });
@@ -32,7 +33,7 @@ test('a preview shows the post as it would be, sanitised and with links, and kee
 
 test('addresses in plain text become links, which the form shows as the text that was typed', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
-  const sent = await submitForm(hub, ada, `/sources/${sourceId}/posts`, { title: 'Owls', content: TEXT }, []);
+  const sent = await submitForm(hub, ada, '/write', { sourceId: String(sourceId), title: 'Owls', content: TEXT }, []);
   assert.deepEqual([sent.status, sent.headers.get('location')], [303, '/posts/1?said=post-published']);
   assert.match((await ada.page('/posts/1?said=post-published')).text, /class="said" role="status">[^]*is published/);
   assert.match((await ada.get('/api/posts/1')).json<{ contentHtml: string }>().contentHtml, LINKED);
@@ -46,7 +47,7 @@ test('addresses in plain text become links, which the form shows as the text tha
 test('a refused file is named at the field, which has the focus, and nothing that was typed is lost', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const files = [{ filename: 'owl.exe', data: Buffer.from('MZ\u0000\u0001\u0002') }];
-  const refused = await submitForm(hub, ada, `/sources/${sourceId}/posts`, { title: 'Owls', content: 'Five' }, files);
+  const refused = await submitForm(hub, ada, '/write', { sourceId: String(sourceId), title: 'Owls', content: 'Five' }, files);
   assert.equal(refused.status, 415);
   assert.match(refused.text, /name="attachments"[^>]*aria-invalid="true" aria-describedby="fault-attachments" autofocus/);
   assert.match(refused.text, /id="fault-attachments" role="alert">[^<]*owl\.exe/);

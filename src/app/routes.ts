@@ -21,7 +21,8 @@ const readPosts = handlersOf(() => import('../features/reading/post-pages.ts'));
 const reading = handlersOf(() => import('../features/reading/reading-routes.ts'));
 const publicPages = handlersOf(() => import('../features/posts/public-pages.ts'));
 const readingNow = handlersOf(() => import('../features/reading/reading-now.ts'));
-const writing = handlersOf(() => import('../features/posts/write-pages.ts'));
+const writing = handlersOf(() => import('../features/writing/write-routes.ts'));
+const writePages = handlersOf(() => import('../features/writing/write-pages.ts'));
 const sources = handlersOf(() => import('../features/manage-sources/source-routes.ts'));
 const sourcePages = handlersOf(() => import('../features/manage-sources/source-pages.ts'));
 const icons = handlersOf(() => import('../features/attachments/icon-routes.ts'));
@@ -45,6 +46,9 @@ const manifest = handlersOf(() => import('./frame/manifest.ts'));
 const metrics = handlersOf(() => import('../features/health/metrics-routes.ts'));
 const governing = handlersOf(() => import('../features/admin/account-list.ts'));
 const jobs = handlersOf(() => import('../features/admin/job-list.ts'));
+
+/** What somebody has written is not lost with the session. */
+const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 
 /** Every address of the hub: method and path, who may call it, what it does, and the function that answers. */
 export const ROUTES: ((hub: Hub) => Route)[] = [
@@ -178,8 +182,8 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     lists.listPosts, { cached: true },
   ),
   at('GET /api/posts/:id', 'public', 'One post', lists.showPostJson, { cached: true }),
-  at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', posts.createPost),
-  at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', posts.changePost),
+  at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', writing.createPost),
+  at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', writing.changePost),
   at('DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back', posts.deletePost),
   at('GET /', 'public', 'Page: what is unread, or for visitors the public posts', listPages.showHome, { cached: true }),
   at('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens', manifest.showManifest, {
@@ -191,25 +195,20 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   ...['unread', 'all', 'starred', 'folders/:name', 'sources/:source'].map((list) =>
     at(`GET /${list}/posts/:id`, 'member', 'Page: one post within a reading list', readPosts.showPostInList)),
   at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: true }),
-  at('GET /sources/:id/write', 'member', 'Page: write a post', writing.showWritePost),
-  at(
-    'POST /sources/:id/posts', 'member', 'Form: write a post, with files', writing.submitPost,
-    { signedOut: writing.submitSignedOut },
-  ),
-  at('POST /sources/:id/write/discard', 'member', 'Form: discard the draft of a post', writing.submitDiscardDraft),
-  at('POST /posts/:id/edit/discard', 'member', 'Form: discard the draft of a change', writing.submitDiscardDraft),
-  at('GET /posts/:id/edit', 'member', 'Page: change a post', writing.showChangePost),
-  at(
-    'POST /posts/:id/edit', 'member', 'Form: change a post and add files', writing.submitPostChange,
-    { signedOut: writing.submitSignedOut },
-  ),
+  at('GET /write', 'member', 'Page: write a post', writePages.showWrite),
+  at('POST /write', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
+  at('POST /write/source', 'member', 'Form: make a source of own posts', writePages.submitOwnSource),
+  at('POST /write/discard', 'member', 'Form: discard the draft of a post', writePages.submitDiscardDraft),
+  at('GET /posts/:id/edit', 'member', 'Page: change a post', writePages.showChangePost),
+  at('POST /posts/:id/edit', 'member', 'Form: change a post and add files', writePages.submitPostChange, LATE_WORDS),
+  at('POST /posts/:id/edit/discard', 'member', 'Form: discard the draft of a change', writePages.submitDiscardDraft),
   at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', postPages.confirmDeletePost),
   at('POST /posts/:id/delete', 'member', 'Form: delete a post', postPages.submitDeletePost),
 
   at('GET /attachments/:key/:filename', 'public', 'File: an attachment', posts.showAttachment),
-  at('POST /api/posts/:id/attachments', 'member', 'Add files to a post of a native source', posts.createAttachments),
-  at('DELETE /api/attachments/:id', 'member', 'Remove an uploaded file from its post', posts.deleteAttachment),
-  at('POST /attachments/:id/delete', 'member', 'Form: remove a file from its post', postPages.submitDeleteAttachment),
+  at('POST /api/posts/:id/attachments', 'member', 'Add files to a post of a native source', writing.createAttachments),
+  at('DELETE /api/attachments/:id', 'member', 'Remove an uploaded file from its post', writing.deleteAttachment),
+  at('POST /attachments/:id/delete', 'member', 'Form: remove a file from its post', writePages.submitDeleteAttachment),
 
   at('PUT /api/posts/:id/read', 'member', 'Mark a post as read', history.markPostRead),
   at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', history.markPostUnread),

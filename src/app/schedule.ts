@@ -13,7 +13,7 @@ import { planDueIcons } from '../features/feeds/fetch-icon.ts';
 import { planDueSyncs } from '../features/feeds/sync-source.ts';
 import { watchBackups, watchEnds, watchErrors, watchSpace, watchWorker } from '../features/health/watch-troubles.ts';
 import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
-import { drafts } from '../features/posts/draft-store.ts';
+import { drafts } from '../features/writing/draft-store.ts';
 import { raiseMarks } from '../features/reading/raise-marks.ts';
 import { readUndo } from '../features/reading/reading-store.ts';
 import { removeOldRows } from '../features/retention/remove-old-rows.ts';

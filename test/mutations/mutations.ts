@@ -459,7 +459,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'nobody else gets what was written in a session that ended',
-    file: 'src/features/posts/draft-store.ts',
+    file: 'src/features/writing/draft-store.ts',
     from: 'WHERE pending_hash = ? AND account_id = ? AND form = ?',
     to: 'WHERE pending_hash = ? AND account_id <> ? + 9 AND form = ?',
     test: 'test/drafts.test.ts',
@@ -467,7 +467,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'words are kept only for the account to which the form was shown',
-    file: 'src/features/posts/write-pages.ts',
+    file: 'src/features/writing/write-pages.ts',
     from: 'hashSecret(proof) === hashSecret(proofFor(hub, accountId, pageOf(req), until))',
     to: 'proof.includes(String(accountId))',
     test: 'test/drafts.test.ts',
@@ -475,7 +475,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a refused post is kept as a draft',
-    file: 'src/features/posts/write-pages.ts',
+    file: 'src/features/writing/write-pages.ts',
     from: 'keepDraft(hub, req, firstValues(typed));\n    return page',
     to: 'return page',
     test: 'test/drafts.test.ts',

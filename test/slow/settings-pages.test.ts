@@ -137,17 +137,17 @@ test('leaving by the page: sources first, then password and DELETE, and nobody i
 test('a person whose session ended gets the text back, and a link leads to a new password, without scripts', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, ada, bob, browser } = await visit(t);
-  const sourceId = await addNotes(bob);
+  await addNotes(bob);
   await openSettings(browser, hub, 'bob');
-  await browser.goto(`${hub.address}/sources/${sourceId}/write`);
+  await browser.goto(`${hub.address}/write`);
   hub.passTime(31 * DAY);
-  await submit(browser, { title: 'Owls at dusk', content: 'Five of them.' }, 'form[enctype] button');
+  await submit(browser, { title: 'Owls at dusk', content: 'Five of them.' }, '.bar .primary');
   assert.equal(await browser.text('h1'), 'Your session has ended');
   assert.match(await browser.text('[role=status]'), /choose the files again/);
   await submit(browser, { username: 'bob', password: hub.password }, 'main form button');
-  assert.match(await path(browser), /^\/sources\/\d+\/write/);
+  assert.match(await path(browser), /^\/write/);
   assert.equal(await browser.run('return document.querySelector("[name=title]").value'), 'Owls at dusk');
-  await follow(browser, 'form[enctype] button');
+  await follow(browser, '.bar .primary');
   assert.match(await path(browser), /^\/posts\//);
 
   await ada.post('/api/session', { username: 'ada', password: hub.password });

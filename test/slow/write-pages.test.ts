@@ -1,6 +1,7 @@
 // Protects the writing of own posts in a browser without scripts, refusals included.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { addNotes } from '../support/accounts.ts';
 import { openBrowser, type Browser } from '../support/browser.ts';
 import { filesToChoose } from '../support/chosen-files.ts';
 import { startHub, type Hub } from '../support/hub.ts';
@@ -10,6 +11,7 @@ import { jpeg, pdf, png } from '../support/sample-files.ts';
 import { requireTool } from '../support/tools.ts';
 
 const OWN_POSTS = 'form:has([name=kind][value=native])';
+const SEND = '.bar .primary';
 const TEXT = 'First line\nsecond <b>line</b> & more\n\nAnother paragraph';
 
 async function clear(browser: Browser, name: string): Promise<void> {
@@ -47,11 +49,11 @@ test('a person makes a place for posts of their own, writes one with files, chan
   await follow(browser, `${OWN_POSTS} button`);
   assert.equal(await browser.text('h1'), 'Field notes');
 
-  await follow(browser, 'a[href$="/write"]');
+  await follow(browser, 'a[href="/write?source=1"]');
   await browser.type('[name=title]', 'Owls at dusk');
   await browser.type('[name=content]', TEXT);
   await chooseFiles(browser, 'owl.png', 'paper.pdf');
-  await follow(browser, 'main form button');
+  await follow(browser, SEND);
   assert.equal(await path(browser), '/posts/1?said=post-published');
   assert.equal(await browser.text('h1'), 'Owls at dusk');
   assert.equal(await browser.text('.prose'), TEXT.replace('\n\n', '\n'));
@@ -66,7 +68,7 @@ test('a person makes a place for posts of their own, writes one with files, chan
   assert.equal(await valueOf(browser, 'content'), TEXT);
   await browser.type('[name=title]', ', and at dawn');
   await chooseFiles(browser, 'vole.jpg');
-  await follow(browser, 'main form button');
+  await follow(browser, SEND);
   assert.equal(await browser.text('h1'), 'Owls at dusk, and at dawn');
   assert.deepEqual(await browser.run(files), ['owl.png', 'paper.pdf', 'vole.jpg']);
 
@@ -82,6 +84,49 @@ test('a person makes a place for posts of their own, writes one with files, chan
   assert.equal((await hub.anybody.get(image)).status, 404);
 });
 
+test('one writes from anywhere, on a phone and without scripts too; the first time a place for it is made on the way', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const browser = await browserOf(t, hub, '/');
+  await browser.setWindowSize(390, 844);
+  await browser.click('.menu-button');
+  await follow(browser, '.rail a[href="/write"]');
+  await browser.type('[name=title]', '   ');
+  await browser.click('[value=private]');
+  await follow(browser, 'main form button');
+  assert.equal(await browser.run('return document.activeElement.name'), 'title');
+  assert.match(await browser.text('[role=alert]'), /[Tt]itle/);
+  await browser.type('[name=title]', 'Field notes');
+  await follow(browser, 'main form button');
+  assert.equal(await path(browser), '/write?source=1&said=own-source-made');
+  assert.match(await browser.text('.places'), /Field notes\s+Only you can read it/);
+
+  await browser.type('[name=title]', 'Owls at dusk');
+  await browser.type('[name=content]', TEXT);
+  await follow(browser, '.bar [name=preview]');
+  assert.match(await browser.text('.preview'), /Owls at dusk\s+First line/);
+  assert.match(await browser.text('.side'), /Kept just now/);
+  await follow(browser, SEND);
+  assert.equal(await path(browser), '/posts/1?said=post-published');
+  assert.equal((await hub.anybody.get('/posts/1')).status, 404);
+
+  await browser.click('.bar .drop summary');
+  await follow(browser, '.bar a[href="/write"]');
+  assert.equal(await browser.run('return document.querySelector("[name=sourceId]").checked'), true);
+  await addNotes(ada, 'For all');
+  await browser.goto(`${hub.address}/write`);
+  assert.match(await browser.text('.places'), /Field notes\s+Only you can read it.\s+For all\s+Everyone can read it/);
+  assert.equal(await browser.run('return document.querySelectorAll("[name=sourceId]:checked").length'), 0);
+  await browser.type('[name=title]', 'Two places');
+  await browser.click('[name=sourceId][value="2"]');
+  await follow(browser, '.bar [name=preview]');
+  assert.equal(await browser.run('return document.querySelector("[name=sourceId]:checked").value'), '2');
+  await browser.goto(`${hub.address}/public`);
+  await follow(browser, 'a[href="/write"]');
+  assert.equal(await valueOf(browser, 'title'), 'Two places', 'the draft');
+});
+
 test('a refusal says what is wrong, keeps all that was typed, and the form can be sent again', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const env = { UPLOAD_MAX_BYTES: '20000', UPLOAD_QUOTA_BYTES: '30000' };
@@ -91,7 +136,7 @@ test('a refusal says what is wrong, keeps all that was typed, and the form can b
     'large.txt': 'x'.repeat(20_001), 'huge.txt': 'x'.repeat(100_000), 'a.txt': 'a'.repeat(19_000),
     'b.txt': 'b'.repeat(19_000), 'good.txt': 'good', 'empty.txt': '',
   });
-  const browser = await browserOf(t, hub, '/sources/1/write');
+  const browser = await browserOf(t, hub, '/write');
   await browser.type('[name=title]', 'Kept "title" <b>');
   await browser.type('[name=content]', `\n\n${TEXT}`);
   await browser.run(`document.querySelector('main details').open = true`);
@@ -107,7 +152,7 @@ test('a refusal says what is wrong, keeps all that was typed, and the form can b
   ];
   for (const [files, message] of cases) {
     await chooseFiles(browser, ...files);
-    await follow(browser, 'main form button');
+    await follow(browser, SEND);
     assert.match(await browser.text('[role=alert]'), message, files.join());
     assert.match(await browser.text('.hint'), /choose the files again/);
     assert.equal(await valueOf(browser, 'title'), 'Kept "title" <b>', files.join());
@@ -118,7 +163,7 @@ test('a refusal says what is wrong, keeps all that was typed, and the form can b
   await chooseFiles(browser, 'good.txt');
   await clear(browser, 'title');
   await browser.type('[name=title]', '   ');
-  await follow(browser, 'main form button');
+  await follow(browser, SEND);
   assert.match(await browser.text('[role=alert]'), /[Tt]itle/);
   assert.equal(await valueOf(browser, 'content'), `\n\n${TEXT}`);
 
@@ -126,7 +171,7 @@ test('a refusal says what is wrong, keeps all that was typed, and the form can b
   await clear(browser, 'title');
   await browser.type('[name=title]', 'At last');
   await chooseFiles(browser, 'good.txt');
-  await follow(browser, 'main form button');
+  await follow(browser, SEND);
   assert.equal(await browser.text('h1'), 'At last');
 });
 
@@ -134,15 +179,15 @@ test('while a required scanner is away files are refused for now, what was typed
   if (!requireTool(t, 'chromedriver')) return;
   const { hub } = await hubWithOwnPosts(t, { VIRUS_SCAN_URL: 'http://127.0.0.1:9/', VIRUS_SCAN_REQUIRED: '1' });
   const { choose: chooseFiles } = filesToChoose(t, { 'a.txt': 'a' });
-  const browser = await browserOf(t, hub, '/sources/1/write');
+  const browser = await browserOf(t, hub, '/write');
 
   await browser.type('[name=title]', 'Kept');
   await browser.type('[name=content]', TEXT);
   await chooseFiles(browser, 'a.txt');
-  await follow(browser, 'main form button');
+  await follow(browser, SEND);
   assert.match(await browser.text('[role=alert]'), /the virus scanner does not answer\. Try again in a minute/);
   assert.equal(await valueOf(browser, 'content'), TEXT);
-  await follow(browser, 'main form button');
+  await follow(browser, SEND);
   assert.equal(await browser.text('h1'), 'Kept', 'without the file');
 });
 
@@ -167,7 +212,7 @@ test('a post is changed in the form in which it was written, and what is not tou
     assert.equal(await valueOf(browser, 'contentType'), contentType, content);
     if (contentType === 'text/plain') assert.equal(await valueOf(browser, 'content'), content);
     await browser.type('[name=title]', '!');
-    await follow(browser, 'main form button');
+    await follow(browser, SEND);
 
     const after = (await ada.get(`/api/posts/${id}`)).json<ShownPost & { url: string }>();
     assert.deepEqual([after.title, after.contentHtml, after.url], ['T!', contentHtml, 'https://x.test/'], content);
@@ -180,7 +225,7 @@ test('a post is changed in the form in which it was written, and what is not tou
   await clear(browser, 'content');
   await browser.type('[name=content]', '<em>markup</em><script>alert(1)</script>');
   await clear(browser, 'url');
-  await follow(browser, 'main form button');
+  await follow(browser, SEND);
   const after = (await ada.get(`/api/posts/${id}`)).json<ShownPost & { url: string | null }>();
   assert.deepEqual([after.contentHtml, after.url], ['<em>markup</em>', null]);
 });
@@ -201,10 +246,10 @@ test('a form for own posts that is refused stays open with what was typed; forms
   assert.equal(await browser.run('return document.querySelectorAll("[role=alert]").length'), 1);
 
   await ada.post('/api/posts', { sourceId: 1, title: 'T', content: 'x' });
-  for (const page of ['/sources/1/write', '/posts/1/edit']) {
+  for (const page of ['/write?source=1', '/posts/1/edit']) {
     assert.equal((await ada.page(page)).status, 200);
     assert.equal((await bob.page(page)).status, 403, page);
     assert.equal((await hub.anybody.page(page)).status, 303, page);
   }
-  for (const page of ['/sources/9/write', '/posts/9/edit']) assert.equal((await ada.page(page)).status, 404);
+  for (const page of ['/write?source=9', '/posts/9/edit']) assert.equal((await ada.page(page)).status, 404);
 });

@@ -55,7 +55,20 @@ export const EVERY_PAGE: PageState[] = [
   { name: 'own-post', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}` },
   { name: 'own-post-edit', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}/edit` },
   { name: 'own-post-delete', who: 'ada', path: ({ ownPost }) => `/posts/${ownPost}/delete` },
-  { name: 'write', who: 'ada', path: ({ notes }) => `/sources/${notes}/write` },
+  { name: 'write', who: 'ada', path: '/write' },
+  { name: 'write-first', who: 'bob', path: '/write' },
+  {
+    name: 'write-refused', who: 'ada', path: '/write',
+    act: (browser) => submit(browser, { title: ' ', content: 'Five owls.' }, '.bar .primary', '#post'),
+  },
+  {
+    name: 'write-preview', who: 'ada', path: '/write',
+    act: async (browser) => {
+      const content = 'Five of them, as https://owls.test/ says.\n\nTwo young.';
+      await submit(browser, { title: 'Owls at dusk', content }, '.bar [name=preview]', '#post');
+    },
+  },
+  { name: 'write-draft', who: 'ada', path: '/write' },
   { name: 'sources', who: 'ada', path: '/sources' },
   {
     name: 'sources-chosen', who: 'ada', path: '/sources?folder=Harbour',

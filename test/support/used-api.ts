@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { noteRun } from '../../src/features/backups/backup-status.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
-import { drafts } from '../../src/features/posts/draft-store.ts';
+import { drafts } from '../../src/features/writing/draft-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { documentedApi, type ApiDocument, type ApiRequest, type DocumentedApi } from './api-document.ts';
 import { createClient, type Answer, type Client } from './client.ts';
@@ -172,7 +172,7 @@ export async function usePosts({ ada, bob, hub, call }: Used, notes: number) {
   const { undo } = (await call(bob, 'POST /api/reading/mark-read', { body: { posts: [id] } })).made;
   await call(bob, 'POST /api/reading/undo', { body: { undo } });
   await call(bob, 'GET /api/history');
-  drafts(hub.handle).save(2, `/sources/${notes}/write`, { title: 'Not yet' });
+  drafts(hub.handle).save(2, '/write', { title: 'Not yet' });
   const bad = '<opml version="2.0"><body><outline text="F"><outline xmlUrl="javascript:x"/></outline></body></opml>';
   assert.equal((await bob.form('/sources/import', { opml: bad, visibility: 'private' })).status, 303);
   await call(bob, 'GET /api/account/export');

@@ -161,7 +161,8 @@ function siteNavigation({ section }: Page, { viewer }: Frame): Html {
 <a class="button plain" href="${href}" ${isHere && html`aria-current="page"`}>${label}</a>`;
   return html`<nav aria-label="Main">${link('/', 'Posts', section === 'all' || section === 'posts')}
 ${link('/sources', 'Sources', section === 'sources')}
-${viewer ? html`<a class="button" href="/">Your list</a>` : html`<a class="button" href="/sign-in">Sign in</a>`}</nav>`;
+${viewer ? html`${link('/write', 'Write', false)}<a class="button" href="/">Your list</a>`
+    : html`<a class="button" href="/sign-in">Sign in</a>`}</nav>`;
 }
 
 function colophon({ look: { name } }: Frame): Html {

@@ -41,6 +41,7 @@ function foot(hub: Hub, { viewer, section }: Place): Html {
   const told = notifications(hub).countUnread(viewer.id, MOST_TOLD);
   const toldCount = countOf(told, 'unread', '', told < MOST_TOLD ? String(told) : `${MOST_TOLD - 1}+`);
   return html`
+  ${item('/write', 'write', 'Write', section === 'write')}
   ${item('/sources', 'sources', 'Sources', section === 'sources')}
   ${viewer.role === 'admin' && item('/admin', 'overview', 'Admin', section?.startsWith('admin/') === true)}
   ${item('/notifications', 'bell', 'Notifications', section === 'notifications', toldCount)}

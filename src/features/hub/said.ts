@@ -21,6 +21,7 @@ const SAID = {
   'look-saved': 'Saved. Everybody sees it from now on.',
   'name-saved': 'Your name was saved.',
   'notifications-read': 'All notifications are marked as read.',
+  'own-source-made': 'It is yours. Now write the first post for it.',
   'password-changed': 'Your password was changed. You are signed out everywhere else.',
   'post-deleted': 'The post was deleted.',
   'post-published': 'Your post is published.',

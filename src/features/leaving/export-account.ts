@@ -18,7 +18,7 @@ import { imports, type ImportLine } from '../manage-sources/import-store.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
 import { notificationJson } from '../notifications/notification-list.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
-import { drafts, type Draft } from '../posts/draft-store.ts';
+import { drafts, type Draft } from '../writing/draft-store.ts';
 import { postJson } from '../posts/post-routes.ts';
 import { posts, type Post } from '../posts/post-store.ts';
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';

@@ -15,7 +15,7 @@ import { once, enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts'
 import { imports } from '../manage-sources/import-store.ts';
 import { aboutGone } from '../manage-sources/tell-followers.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import { drafts } from '../posts/draft-store.ts';
+import { drafts } from '../writing/draft-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { readingHistory } from '../reading/reading-history-store.ts';
 import { readMarks, readUndo, stars } from '../reading/reading-store.ts';

@@ -64,14 +64,16 @@ function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddFor
     <label>Title of the source
       <input name="title" value="${values['title']}" required maxlength="200" placeholder="${placeholder}"
         ${faulty(problem, 'title', { whole: true })}>${faultOf(problem, 'title', { whole: true })}</label>
-    ${visibilityChoice(values['visibility'], 'posts', problem)}
+    ${visibilityChoice(values['visibility'], 'own', problem)}
     <button>Create</button>
   </form>
 </details>`;
 }
 
 /** Asks who may read; nothing is chosen for a new source, so that nobody publishes without knowing it. */
-export function visibilityChoice(chosen: string | undefined, what: 'posts' | 'feeds', problem?: HttpError): Html {
+export function visibilityChoice(
+  chosen: string | undefined, what: 'posts' | 'feeds' | 'own', problem?: HttpError,
+): Html {
   const choice = (value: Visibility, name: string, hint: string): Html => html`
     <label class="choice"><input type="radio" name="visibility" value="${value}" required
       ${chosen === value && html`checked`}><span>${name}</span> <small>${hint}</small></label>`;
@@ -79,7 +81,8 @@ export function visibilityChoice(chosen: string | undefined, what: 'posts' | 'fe
   return html`
   <fieldset><legend>Who can read ${whose}</legend>
     ${choice('private', 'Only you', 'Nobody else sees them on this hub.')}
-    ${choice('public', 'Everyone', `The hub publishes ${whose} again, under its own address.`)}
+    ${choice('public', 'Everyone', what === 'own' ? 'They are on the public page, in feeds and in search.'
+      : `The hub publishes ${whose} again, under its own address.`)}
     ${faultOf(problem, 'visibility')}
   </fieldset>`;
 }

@@ -69,7 +69,7 @@ ${isMember && acts(detail)}`;
 function acts({ source: { id, kind, state }, follow, mayChange }: SourceDetail): Html {
   return html`
 <div class="actions">
-  ${kind === 'native' && mayChange && html`<a class="button primary" href="/sources/${id}/write">Write a post</a>`}
+  ${kind === 'native' && mayChange && html`<a class="button primary" href="/write?source=${id}">Write a post</a>`}
   ${!follow && html`<form method="post" action="/sources/${id}/follow"><button class="primary">Follow</button></form>`}
   ${mayChange && kind === 'feed' && state !== 'paused' && button(`/sources/${id}/sync`, 'Synchronise now')}
   ${mayChange && state === 'paused' && button(`/sources/${id}/resume`, 'Resume')}

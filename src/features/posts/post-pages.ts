@@ -5,7 +5,6 @@ import type { Hub } from '../hub/hub.ts';
 import { saying } from '../hub/said.ts';
 import { deletablePost, deletePostForGood } from './post-access.ts';
 import { confirmDeletePage } from './post-views.ts';
-import { removeFile } from './write-post.ts';
 
 export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
   return page(confirmDeletePage(deletablePost(hub, pathId(req.params), req.viewer)));
@@ -14,9 +13,4 @@ export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
 export function submitDeletePost(hub: Hub, req: MemberRequest): Reply {
   const { sourceId } = deletePostForGood(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${sourceId}`, 'post-deleted'));
-}
-
-export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
-  const { postId } = removeFile(hub, pathId(req.params), req);
-  return seeOther(saying(`/posts/${postId}`, 'deleted'));
 }

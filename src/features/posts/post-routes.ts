@@ -1,41 +1,16 @@
 import { isoTime } from '../../platform/clock.ts';
-import { readJson } from '../../platform/http/body.ts';
 import { pathId } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { attachmentJson, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
-import { firstValues, isMultipart, receiveUpload } from '../attachments/receive-upload.ts';
 import { KEPT_ONLY } from '../attachments/post-pictures.ts';
 import { openKeptFile, openRemoteFile } from '../attachments/remote-cache.ts';
 import { contentWithImages, serveFile, type ServedFile } from '../attachments/serve-file.ts';
 import { uploadFiles } from '../attachments/upload-files.ts';
 import type { Hub } from '../hub/hub.ts';
-import { changeablePost, deletePostForGood, visibleFile } from './post-access.ts';
+import { deletePostForGood, visibleFile } from './post-access.ts';
 import type { PostAccess, WholePost } from './post-store.ts';
-import { addFilesToPost, removeFile, rewritePost, writePost } from './write-post.ts';
-
-/** Bytes. 400,000 characters of a post, each written as \u…, and its other members. */
-const JSON_LIMIT = 2.5 * 1024 * 1024;
-
-export async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const post = isMultipart(req)
-    ? await receiveUpload(hub, req, ({ fields, files }) => writePost(hub, firstValues(fields), files, req))
-    : await writePost(hub, await readJson(req, JSON_LIMIT), [], req);
-  return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
-}
-
-export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const values = await readJson(req, JSON_LIMIT);
-  return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, [], req)));
-}
-
-export async function createAttachments(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const id = pathId(req.params);
-  changeablePost(hub, id, req.viewer); // before megabytes are read for nothing
-  const added = await receiveUpload(hub, req, ({ files }) => addFilesToPost(hub, id, files, req));
-  return json({ items: added.map((attachment) => attachmentJson(hub, attachment)) }, 201);
-}
 
 export function deletePost(hub: Hub, req: MemberRequest): Reply {
   deletePostForGood(hub, pathId(req.params), req);
@@ -54,11 +29,6 @@ export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> 
   if (scan === 'infected') throw new HttpError(410, 'This file is infected and has been quarantined.');
   if (sha256 === null || mediaType === null || bytes === null) throw notFound('file');
   return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, ...about }, req);
-}
-
-export function deleteAttachment(hub: Hub, req: MemberRequest): Reply {
-  removeFile(hub, pathId(req.params), req);
-  return noContent();
 }
 
 /** What an address such as /attachments/7-0123456789abcdef/owl.png names; undefined where its random part is wrong. */

@@ -73,7 +73,8 @@ function moreMenu(shown: PostInList): Html {
   read</button><button name="below" value="${post.id}">Mark those below read</button></form>`}
 <a class="button" href="/posts/${post.id}">Address of this post</a>
 ${may.change && html`<a class="button" href="/posts/${post.id}/edit">Edit</a>`}
-${may.delete && html`<a class="button" href="/posts/${post.id}/delete">Delete</a>`}</div></details>`;
+${may.delete && html`<a class="button" href="/posts/${post.id}/delete">Delete</a>`}
+<a class="button" href="/write">Write a post</a></div></details>`;
 }
 
 /** At the end of a post: where one goes on. */

@@ -1,50 +1,82 @@
 import { DAY, MINUTE } from '../../platform/clock.ts';
 import { toHttpError } from '../../platform/http/answer-request.ts';
-import { byteSize } from '../../platform/http/html.ts';
-import { pathId } from '../../platform/http/input.ts';
+import { readForm } from '../../platform/http/body.ts';
+import { parseId, pathId } from '../../platform/http/input.ts';
 import { readMultipart } from '../../platform/http/read-multipart.ts';
-import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import { HttpError, invalid, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { errorFields } from '../../platform/log.ts';
 import { hashSecret, signText } from '../../platform/secrets.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { signInAgain } from '../accounts/sign-in-pages.ts';
-import { firstValues, formLimits, MAX_FILES, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
+import { bytesLeft, firstValues, formLimits, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
 import { contentOnPage } from '../attachments/serve-file.ts';
 import { noteError } from '../errors/error-store.ts';
 import { hubSeed } from '../hub/hub-seed-store.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
 import { saying } from '../hub/said.ts';
 import type { NamedLimit } from '../hub/limits.ts';
+import { addSource } from '../manage-sources/add-source.ts';
+import { changeablePost, writableSource } from '../posts/post-access.ts';
+import type { WholePost } from '../posts/post-store.ts';
+import { manySources } from '../sources/many-sources-store.ts';
+import { mayManage, sources, type Source } from '../sources/source-store.ts';
 import { drafts, type Draft, type DraftFields } from './draft-store.ts';
-import { changeablePost, writableSource } from './post-access.ts';
-import type { WholePost } from './post-store.ts';
-import { paragraphsToText, previewPost, rewritePost, writePost } from './write-post.ts';
-import { changePostPage, writePostPage, type PostForm } from './write-views.ts';
+import { paragraphsToText, previewPost, removeFile, rewritePost, writePost } from './write-post.ts';
+import { changePostPage, firstPlacePage, writePage, type PostForm } from './write-views.ts';
 
 /** How long a form can be sent by somebody whose session has ended: longer than most sessions. */
 const PROOF_LIFETIME = 60 * DAY;
 /** Of an account, by forms that came after its session ended. */
 const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };
 
-export function showWritePost(hub: Hub, req: MemberRequest): Reply {
-  const source = writableSource(hub, pathId(req.params), req.viewer);
+/** `?source=`: for which one; else for what the draft says, or the only one there is. */
+export function showWrite(hub: Hub, req: MemberRequest): Reply {
+  const wanted = req.query.get('source') ?? '';
+  if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
   const draft = openDraft(hub, req);
-  return page(writePostPage(source, formOf(hub, req, draft?.fields ?? {}, { savedAt: draft?.savedAt })));
+  const values = { ...draft?.fields, sourceId: draft?.fields['sourceId'] || wanted };
+  return page(writeForm(hub, req, formOf(hub, req, values, draft)));
+}
+
+/** The form for a new post or, for whoever has no source to write for, the one that makes it. */
+function writeForm(hub: Hub, { viewer }: MemberRequest, form: PostForm): Page {
+  const places = placesOf(hub, viewer, form.values['sourceId']);
+  return places.length > 0 ? writePage(places, form) : firstPlacePage({}, form.savedAt !== undefined);
+}
+
+/** One's own sources of own posts, and the chosen one where an administrator writes for somebody else's. */
+function placesOf(hub: Hub, viewer: Viewer, chosen = ''): Source[] {
+  const own = manySources(hub).nativeOf(viewer.id);
+  const other = own.some(({ id }) => String(id) === chosen) ? undefined : sources(hub).find(parseId(chosen) ?? 0);
+  return other?.kind === 'native' && mayManage(other, viewer) ? [...own, other] : own;
 }
 
 export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const source = writableSource(hub, pathId(req.params), req.viewer);
-  return submitted(hub, req, (form) => writePostPage(source, form), (values, files) =>
-    writePost(hub, { ...values, sourceId: String(source.id) }, files, req));
+  return submitted(hub, req, (form) => writeForm(hub, req, form), (values, files) => {
+    if (!values['sourceId']) throw invalid([{ pointer: '/sourceId', detail: 'Choose where the post goes.' }]);
+    return writePost(hub, values, files, req);
+  });
+}
+
+export async function submitOwnSource(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const values = await readForm(req);
+  try {
+    const { source } = await addSource(hub, { ...values, kind: 'native' }, req);
+    return seeOther(saying(`/write?source=${source.id}`, 'own-source-made'));
+  } catch (problem) {
+    if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
+    const isKept = openDraft(hub, req) !== undefined;
+    return page(firstPlacePage({ values, problem }, isKept), problem.status, problem.headers);
+  }
 }
 
 export async function showChangePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
   const draft = openDraft(hub, req);
   const values = draft?.fields ?? await valuesOf(post);
-  return page(changePostPage(post, formOf(hub, req, values, { savedAt: draft?.savedAt })));
+  return page(changePostPage(post, formOf(hub, req, values, draft)));
 }
 
 export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -57,6 +89,11 @@ export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {
   const form = pageOf(req);
   drafts(hub).remove(req.viewer.id, form);
   return seeOther(saying(form, 'draft-discarded'));
+}
+
+export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
+  const { postId } = removeFile(hub, pathId(req.params), req);
+  return seeOther(saying(`/posts/${postId}`, 'deleted'));
 }
 
 /**
@@ -85,8 +122,8 @@ async function submitted(
       hub.log.error('post not stored', errorFields(error));
       noteError(hub, error);
     }
-    keepDraft(hub, req, firstValues(typed));
-    return page(again(formOf(hub, req, firstValues(typed), { problem })), problem.status, problem.headers);
+    const kept = keepDraft(hub, req, firstValues(typed));
+    return page(again({ ...formOf(hub, req, firstValues(typed)), ...kept, problem }), problem.status, problem.headers);
   }
 }
 
@@ -95,17 +132,19 @@ function shownBefore(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page, typed: DraftFields,
   { title, contentHtml }: { title: string; contentHtml: string },
 ): Reply {
-  keepDraft(hub, req, typed);
+  const kept = keepDraft(hub, req, typed);
   const content = contentOnPage(hub, { contentHtml, url: null, attachments: [] });
-  return page(again(formOf(hub, req, typed, { preview: { title, content } })));
+  return page(again({ ...formOf(hub, req, typed), ...kept, preview: { title, content } }));
 }
 
 /** The form holds the words too: trouble with the disk is not made worse. */
-function keepDraft(hub: Hub, req: MemberRequest, typed: DraftFields): void {
+function keepDraft(hub: Hub, req: MemberRequest, typed: DraftFields): Pick<PostForm, 'savedAt'> {
   try {
     drafts(hub).save(req.viewer.id, pageOf(req), fieldsOf(typed));
+    return { savedAt: hub.clock() };
   } catch (error) {
     hub.log.warn('draft not kept', errorFields(error));
+    return {};
   }
 }
 
@@ -138,11 +177,12 @@ function openDraft(hub: Hub, req: MemberRequest): Draft | undefined {
 
 /** The path of the form's page, by that or by where it is sent. */
 function pageOf({ path, params }: HubRequest): string {
-  return path.startsWith('/sources/') ? `/sources/${pathId(params)}/write` : `/posts/${pathId(params)}/edit`;
+  return path.startsWith('/posts/') ? `/posts/${pathId(params)}/edit` : '/write';
 }
 
-function fieldsOf({ title = '', content = '', contentType = '', url = '' }: DraftFields): DraftFields {
-  return { title, content, contentType, url };
+function fieldsOf(typed: DraftFields): DraftFields {
+  const { sourceId, title = '', content = '', contentType = '', url = '' } = typed;
+  return { ...(sourceId !== undefined && { sourceId }), title, content, contentType, url };
 }
 
 /** Proves for a while to whom the hub has shown a form: all that it allows is to keep words for that account. */
@@ -157,15 +197,14 @@ function provenAccount(hub: Hub, req: HubRequest): number | undefined {
   return hashSecret(proof) === hashSecret(proofFor(hub, accountId, pageOf(req), until)) ? accountId : undefined;
 }
 
-function formOf(
-  hub: Hub, req: MemberRequest, values: DraftFields,
-  about: Pick<PostForm, 'savedAt' | 'problem' | 'preview'>,
-): PostForm {
-  const size = byteSize(hub.config.uploadMaxBytes);
-  const filesHint = `up to ${MAX_FILES}: images, PDF, plain text or Markdown, ${size} each`;
+/** `opened`: the draft whose words these are. */
+function formOf(hub: Hub, req: MemberRequest, values: DraftFields, opened?: Draft): PostForm {
   const { id, via } = req.viewer;
   const proof = via === 'session' ? proofFor(hub, id, pageOf(req), hub.clock() + PROOF_LIFETIME) : '';
-  return { values, filesHint, proof, times: timesOf(hub, req.viewer), ...about };
+  return {
+    viewerId: id, values, proof, fileBytes: hub.config.uploadMaxBytes, bytesLeft: bytesLeft(hub, id),
+    savedAt: opened?.savedAt, isOpened: opened !== undefined, times: timesOf(hub, req.viewer),
+  };
 }
 
 /** The post as its form shows it: as text where it was written as text, else as markup. */

@@ -10,11 +10,12 @@ import { attachments, type Attachment } from '../attachments/attachment-store.ts
 import { audit, type By } from '../audit/audit.ts';
 import { notifyFollowers } from '../follows/notify-followers.ts';
 import { counts, type Hub } from '../hub/hub.ts';
-import { inTurn, preparePost } from './ingest-posts.ts';
-import { changeablePost, mayManagePost, visibleFile, writableSource } from './post-access.ts';
-import { posts, type WholePost, type PreparedPost } from './post-store.ts';
+import { inTurn, preparePost } from '../posts/ingest-posts.ts';
+import { changeablePost, mayManagePost, visibleFile, writableSource } from '../posts/post-access.ts';
+import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
+import { setRead } from '../reading/reading-list.ts';
 
-const MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
+export const MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
 
 /** What somebody wrote, checked. The markup is sanitised where it is that of a stored post. */
 type Draft = { title: string; contentHtml: string; isSanitized: boolean; url: string | null; publishedAt: number };
@@ -25,8 +26,8 @@ const NOTHING: Omit<Draft, 'publishedAt'> = { title: '', contentHtml: '', isSani
 type Values = Record<string, unknown>;
 
 /**
- * Stores a post that somebody writes at the hub, for a source of kind native. 404, 403 or 409 for the source, 422 for
- * what is written; only then are the files kept.
+ * Stores a post that somebody writes at the hub, for a source of kind native; its writer has read it. 404, 403 or 409
+ * for the source, 422 for what is written; only then are the files kept.
  */
 export async function writePost(hub: Hub, values: Values, files: ReceivedFile[], by: By): Promise<WholePost> {
   const { sourceId, draft } = readNewPost(values, hub.clock());
@@ -40,6 +41,7 @@ export async function writePost(hub: Hub, values: Values, files: ReceivedFile[],
     attachFiles(hub, stored.id, source.ownerId, files);
     counts(hub).add('posts_ingested_total', source.kind, 1);
     notifyFollowers(hub, source.id, 1, by.viewer.id);
+    setRead(hub, by.viewer, stored.id, true);
     audit(hub, 'post.created', by, { kind: 'post', id: stored.id, name: draft.title });
     return find(hub, stored.id);
   });

@@ -1,0 +1,189 @@
+import { byteSize, html, type Html } from '../../platform/http/html.ts';
+import { faultOf, faulty } from '../../platform/http/form-faults.ts';
+import { icon } from '../../platform/http/icons.ts';
+import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
+import type { Attachment } from '../attachments/attachment-store.ts';
+import { MAX_FILES } from '../attachments/receive-upload.ts';
+import { FILE_EXTENSIONS } from '../attachments/recognise-file.ts';
+import { visibilityChoice, type AddForm } from '../manage-sources/add-views.ts';
+import type { WholePost } from '../posts/post-store.ts';
+import { INFECTED } from '../posts/post-views.ts';
+import type { Source } from '../sources/source-store.ts';
+import { MAX } from './write-post.ts';
+
+/**
+ * What was typed before and what is wrong with it. `proof` lets it be sent after the session has ended; `savedAt` (unix
+ * ms): when that was kept as a draft. `isOpened`: the draft is what the form shows, and not the answer to it.
+ */
+export type PostForm = {
+  viewerId: number;
+  values: Record<string, string>;
+  fileBytes: number;
+  bytesLeft: number;
+  proof: string;
+  savedAt?: number | undefined;
+  isOpened: boolean;
+  times: Times;
+  problem?: HttpError;
+  preview?: { title: string; content: Html };
+};
+
+/** A form for a new post, for one of these sources. */
+export function writePage(places: Source[], form: PostForm): Page {
+  const action = `/write?draft=${form.proof}`;
+  return { title: 'Write', section: 'write', bar: barOf('Write', 'Publish', form), main: html`
+${aboveForm(form, '/write')}
+<form method="post" action="${action}" enctype="multipart/form-data" id="post" class="write">
+${placeChoice(places, form)}
+<div class="main">${fields(form)}${fileFields(form, [])}</div>
+<div class="side">${draftState(form)}${limits(form)}</div>
+</form>` };
+}
+
+/** The same for a post that is there, with its files. */
+export function changePostPage(post: WholePost, form: PostForm): Page {
+  const files = post.attachments.filter(({ kind }) => kind === 'native');
+  return { title: 'Edit post', bar: barOf('Edit', 'Save', form), main: html`
+${aboveForm(form, `/posts/${post.id}/edit`)}
+<form method="post" action="/posts/${post.id}/edit?draft=${form.proof}" enctype="multipart/form-data" id="post"
+  class="write">
+<section class="places"><h2>Where it is</h2>
+<p><a class="quiet" href="/sources/${post.sourceId}" dir="auto">${post.sourceTitle}</a></p>
+<p class="hint">${readersOf(post.isPublic === 1, post.ownerId === form.viewerId)}</p></section>
+<div class="main">${fields(form)}${fileFields(form, files)}</div>
+<div class="side">${draftState(form)}${limits(form)}
+<p><a class="quiet" href="/posts/${post.id}">Cancel</a></p></div>
+</form>
+${files.map(({ id }) => html`<form method="post" id="remove-${id}" action="/attachments/${id}/delete"></form>`)}` };
+}
+
+/** For whoever has no source of own posts yet. `isKept`: what they wrote waits for it. */
+export function firstPlacePage({ values = {}, problem }: AddForm, isKept: boolean): Page {
+  const main = html`
+<form method="post" action="/write/source" class="stack narrow">
+  <p class="lead">What you write needs a place of its own, which others can follow if you let them. Give it a name; you
+    can change that later.${isKept && ' What you have written is kept, and comes next.'}</p>
+  <label>Its name
+    <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
+      faulty(problem, 'title', { whole: true, isFirst: true })}>${faultOf(problem, 'title', { whole: true })}</label>
+  ${visibilityChoice(values['visibility'], 'own', problem)}
+  <button>Go on</button>
+</form>`;
+  return { title: 'Write', section: 'write', bar: html`<h1>Write</h1>`, main };
+}
+
+/** Enter in the title does what the first button does, which publishes nothing. */
+function barOf(name: string, button: string, { savedAt, times }: PostForm): Html {
+  return html`<h1>${name}</h1><span class="space"></span>${savedAt !== undefined && html`
+<span class="voice soft only-wide">Draft kept ${showTime(times, savedAt)}</span>`}
+<button class="plain" form="post" name="preview" value="1">Preview</button>
+<button class="primary" form="post">${button}</button>`;
+}
+
+function aboveForm(form: PostForm, path: string): Html {
+  return html`${draftNote(form, path)}${problemNote(form)}${previewOf(form)}`;
+}
+
+/** Above a form that shows what was kept. */
+function draftNote({ savedAt, isOpened, times }: PostForm, path: string): Html | false {
+  if (savedAt === undefined || !isOpened) return false;
+  return html`
+<div class="done" role="status">
+  <p>This is what you wrote ${showTime(times, savedAt)}. It has not been published. Please choose the files again.</p>
+  <form method="post" action="${path}/discard"><button class="link">Discard it</button></form>
+</div>`;
+}
+
+function problemNote({ problem }: PostForm): Html | false {
+  return problem !== undefined && html`${formProblem(problem)}
+<p class="hint">Nothing is lost: what you typed is still here. Please choose the files again.</p>`;
+}
+
+/** The post as it would be shown, above its form. */
+function previewOf({ preview }: PostForm): Html | false {
+  return preview !== undefined && html`
+<section class="panel preview" aria-labelledby="preview" tabindex="-1" autofocus><h2 id="preview">Preview</h2>
+<p class="hint">Nothing is published yet. What you typed is kept below; files are chosen when you publish.</p>
+<article><h3 dir="auto">${preview.title}</h3>
+<div class="prose" dir="auto">${preview.content}</div></article></section>`;
+}
+
+function fields({ values, problem }: PostForm): Html {
+  const isHtml = values['contentType'] === 'text/html';
+  return html`
+<label>Title <input name="title" class="title-field" value="${values['title']}" required maxlength="${MAX.title}"
+  dir="auto" ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
+<label>Text
+  <textarea name="content" rows="14" class="text" maxlength="${MAX.content}" dir="auto" ${faulty(problem, 'content')}>
+${values['content']}</textarea>${faultOf(problem, 'content')}
+  <span class="optional">A blank line begins a paragraph. Addresses become links by themselves.</span></label>
+<details ${(isHtml || values['url'] || problem?.errors.some(({ pointer }) => pointer === '/url')) && html`open`}>
+  <summary>Format and link</summary>
+  <div class="stack">
+    <label>Format
+      <select name="contentType">
+        <option value="text/plain">plain text</option>
+        <option value="text/html" ${isHtml && html`selected`}>HTML</option>
+      </select></label>
+    <label>Link to a page <span class="optional">optional</span>
+      <input name="url" value="${values['url']}" maxlength="${MAX.url}" inputmode="url" autocapitalize="none"
+        spellcheck="false" placeholder="https://" ${faulty(problem, 'url')}>${faultOf(problem, 'url')}</label>
+  </div>
+</details>`;
+}
+
+const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');
+
+function fileFields({ problem, fileBytes }: PostForm, files: Attachment[]): Html {
+  const whole = problem?.status === 413 || problem?.status === 415; // of all that is sent only files are so large
+  return html`
+<section class="files" aria-labelledby="files"><h2 id="files">Files</h2>
+${files.length > 0 && html`<ul>${files.map(removableFile)}</ul>`}
+<label class="drop-zone">Add files <span class="optional">up to ${MAX_FILES}: images, PDF, plain text or Markdown,
+  ${byteSize(fileBytes)} each</span>
+  <input type="file" name="attachments" multiple accept="${EXTENSIONS}" ${
+    faulty(problem, 'attachments', { whole })}>${faultOf(problem, 'attachments', { whole })}</label>
+</section>`;
+}
+
+/** Its form stands behind the one that it is part of to the eye. */
+function removableFile({ id, filename, bytes, scan }: Attachment): Html {
+  return html`
+<li>${icon('file')}<span class="name">${filename}</span><span class="size">${byteSize(bytes ?? 0)}</span>${
+  scan === 'infected' && INFECTED}<button class="plain" form="remove-${id}"
+  aria-label="Remove ${filename}">Remove</button></li>`;
+}
+
+/** Who has only one source has chosen it. */
+function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem }: PostForm): Html {
+  const choice = ({ id, ownerId, title, visibility }: Source, index: number): Html => html`
+<label class="choice"><input type="radio" name="sourceId" value="${id}" required ${
+  (String(id) === sourceId || places.length === 1) && html`checked`} ${index === 0 && faulty(problem, 'sourceId')}><span
+  dir="auto">${title}</span> <small>${readersOf(visibility === 'public', ownerId === viewerId)}</small></label>`;
+  return html`
+<fieldset class="places"><legend>Where it goes</legend>${places.map(choice)}${faultOf(problem, 'sourceId')}
+<a class="quiet" href="/sources/add">Another place…</a></fieldset>`;
+}
+
+function readersOf(isPublic: boolean, isOwn: boolean): string {
+  if (isPublic) return 'Everyone can read it: on the public page, in feeds and in search.';
+  return isOwn ? 'Only you can read it.' : 'Only its owner can read it.';
+}
+
+function draftState({ savedAt, times }: PostForm): Html {
+  return html`
+<section><h2>Draft</h2><p class="hint">${savedAt === undefined
+    ? 'Nothing is kept yet. A preview keeps what you wrote, and so does anything that goes wrong.'
+    : html`Kept ${showTime(times, savedAt)}, without files. Nobody else sees it.`}</p></section>`;
+}
+
+function limits({ fileBytes, bytesLeft }: PostForm): Html {
+  const rows = [
+    ['Title', `${MAX.title} characters`], ['Text', `${MAX.content.toLocaleString('en')} characters`],
+    ['Files', `${MAX_FILES} of ${byteSize(fileBytes)}`], ['Space left', byteSize(Math.max(0, bytesLeft))],
+  ];
+  return html`
+<section><h2>Limits</h2><dl class="facts">${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
+</section>`;
+}
