@@ -113,4 +113,9 @@ test('headings call days today, yesterday, and by their names', () => {
     ['Today', 'Yesterday', 'Thursday 19 November', 'Friday 26 December 2025']);
   assert.equal(dayName({ now: NOW, zone: 'Asia/Tokyo' }, NOW), 'Today');
   assert.equal(dayName({ now: NOW, zone: 'Asia/Tokyo' }, NOW - 8 * HOUR), 'Yesterday', 'there it is the 22nd by now');
+  for (const zone of ['Asia/Kathmandu', 'Asia/Kolkata']) {
+    const midnight = new Date('2026-11-22T00:00:00' + (zone === 'Asia/Kolkata' ? '+05:30' : '+05:45')).getTime();
+    const days = [midnight - 1, midnight].map((at) => dayName({ now: midnight, zone }, at));
+    assert.deepEqual(days, ['Yesterday', 'Today'], `midnight stands at a quarter of an hour: ${zone}`);
+  }
 });

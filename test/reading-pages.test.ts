@@ -32,6 +32,10 @@ function rowsOf({ text }: Answer): number[] {
   });
 }
 
+function downFrom(highest: number, count: number): number[] {
+  return Array.from({ length: count }, (_, below) => highest - below);
+}
+
 function linkOf({ text }: Answer, pattern: RegExp): string {
   return unescaped(pattern.exec(text)?.[1] ?? 'no link');
 }
@@ -212,18 +216,39 @@ test('the pages of a list are of the moment when it was opened', async (t) => {
   hub.passTime(SECOND);
   for (let n = 46; n <= 60; n++) await addPost(ada, sourceId, `Post ${n}`);
   const first = await bob.page('/');
-  assert.equal(rowsOf(first).length, 40);
+  assert.deepEqual(rowsOf(first), downFrom(60, 30));
   const older = linkOf(first, NEXT);
   hub.passTime(SECOND);
   await bob.page(linkOf(first, toPost(60)));
   await addPost(ada, sourceId, 'Post 61');
 
   const second = await bob.page(older);
-  assert.deepEqual(rowsOf(second), [20, 19, 18, 17, 16, 3, 2, 1]);
+  assert.deepEqual(rowsOf(second), [...downFrom(30, 15), 3, 2, 1]);
   assert.equal(marking(second)['upTo'], '60');
   const post = await bob.page(linkOf(second, toPost(19)));
-  assert.deepEqual(rowsOf(await bob.page(linkOf(post, UP).split('#')[0] ?? '')), [20, -19, 18, 17, 16, 3, 2, 1]);
+  assert.deepEqual(rowsOf(await bob.page(linkOf(post, UP).split('#')[0] ?? '')), [...downFrom(30, 15).map((id) => id === 19 ? -19 : id), 3, 2, 1]);
   assert.deepEqual(rowsOf(await sent(bob, '/reading/mark-read', marking(second))), [61]);
+});
+
+test('of many sources the rail shows folders as links, the one that is open, and of those in none what is unread', async (t) => {
+  const { ada, bob, sourceId } = await readingHub(t, 1);
+  const follow = (id: number, folder?: string) => sendJson(bob, 'PUT', `/api/sources/${id}/follow`, { folder });
+  const others: number[] = [];
+  for (let n = 1; n <= 42; n++) others.push(await addNotes(ada, `Notes ${n}`, 'public'));
+  const railOf = async (path: string) => /<nav class="rail".*?<\/nav>/s.exec((await bob.page(path)).text)?.[0] ?? '';
+  const sourcesIn = (rail: string) => [...rail.matchAll(/href="\/sources\/(\d+)"/g)].map(([, id]) => Number(id));
+  for (const id of others.slice(0, 39)) await follow(id);
+  assert.deepEqual(sourcesIn(await railOf('/')).sort(), [sourceId, ...others.slice(0, 39)].sort(), 'about one screen');
+
+  for (const id of others) await follow(id, id === others[0] ? 'Birds' : undefined);
+  const rail = await railOf('/all');
+  assert.deepEqual(sourcesIn(rail), [sourceId]);
+  assert.match(rail, /href="\/folders\/Birds"/);
+  assert.match(rail, /href="\/sources" >.*?All 42 of them/s);
+  assert.doesNotMatch(rail, /<details/);
+  assert.deepEqual(sourcesIn(await railOf('/folders/Birds')), [others[0], sourceId]);
+  assert.match(await railOf('/folders/Birds'), /<details open>.*?href="\/folders\/Birds" aria-current="page"/s);
+  assert.deepEqual(sourcesIn(await railOf(`/sources/${others[5]}`)), [sourceId, others[5]]);
 });
 
 test('a folder has a list of its own, whatever its name, and keeps to it in every link and form', async (t) => {

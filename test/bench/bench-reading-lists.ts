@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Hub } from '../../src/features/hub/hub.ts';
 import { markRead, undoMark } from '../../src/features/reading/mark-read.ts';
 import { listView, readingCounts } from '../../src/features/reading/reading-list.ts';
@@ -8,7 +5,7 @@ import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import type { Viewer } from '../../src/platform/http/router.ts';
 import type { BenchRow } from './bench-row.ts';
 import { median } from './median.ts';
-import { fillReadingLists, NOW, READERS } from './reading-readers.ts';
+import { NOW, READERS } from './reading-readers.ts';
 
 const ROUNDS = 15;
 const PAGE = 30;
@@ -18,30 +15,23 @@ const PAGE = 30;
  * with 100,000 posts of 1,000 sources and 20 members, who follow 300 each: beside what most readers keep, a row for
  * each post that somebody has read.
  */
-export function benchReadingLists(): BenchRow[] {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-reading-lists-'));
-  try {
-    const path = join(folder, 'hub.db');
-    fillReadingLists(path);
-    const db = openDatabase(path);
-    const peer = rowsOfRead(db);
-    const hub = { db, clock: () => NOW } as Hub;
-    const rows = Object.entries(READERS).map(([kind, id]) => {
-      const viewer = { id, role: 'member' } as Viewer;
-      const ours = (): void => {
-        listView(hub, viewer, { kind: 'unread' }, { limit: PAGE });
-        readingCounts(hub, viewer);
-      };
-      return row(`unread list with all counts, read: ${kind}`, ours, () => peer.listAndCounts(id));
-    });
-    const never = { id: READERS.never, role: 'member' } as Viewer;
-    const ours = (): void => undoMark(hub, never, markRead(hub, never, { all: true }).undo);
-    rows.push(row('all marked as read, and undone', ours, () => peer.markAndUndo(never.id)));
-    db.close();
-    return rows;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+export function benchReadingLists(path: string): BenchRow[] {
+  const db = openDatabase(path);
+  const peer = rowsOfRead(db);
+  const hub = { db, clock: () => NOW } as Hub;
+  const rows = Object.entries(READERS).map(([kind, id]) => {
+    const viewer = { id, role: 'member' } as Viewer;
+    const ours = (): void => {
+      listView(hub, viewer, { kind: 'unread' }, { limit: PAGE });
+      readingCounts(hub, viewer);
+    };
+    return row(`unread list with all counts, read: ${kind}`, ours, () => peer.listAndCounts(id));
+  });
+  const never = { id: READERS.never, role: 'member' } as Viewer;
+  const ours = (): void => undoMark(hub, never, markRead(hub, never, { all: true }).undo);
+  rows.push(row('all marked as read, and undone', ours, () => peer.markAndUndo(never.id)));
+  db.close();
+  return rows;
 }
 
 function row(name: string, ours: () => void, peers: () => void): BenchRow {

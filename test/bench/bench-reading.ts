@@ -1,13 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { benchReadingLists } from './bench-reading-lists.ts';
+import { benchReadingPages } from './bench-reading-pages.ts';
 import type { BenchRow } from './bench-row.ts';
 import { load, startPeer, startWeb, type RunningServer } from './bench-servers.ts';
 import { median } from './median.ts';
+import { fillReadingLists } from './reading-readers.ts';
 
 const POSTS = 100_000;
 const ROUNDS = 5;
@@ -17,7 +19,7 @@ const MIGRATIONS = join(import.meta.dirname, '../../migrations');
 /**
  * Answers per second of `GET /api/posts` and of the timeline page with 100,000 posts, hot, over 16 kept-alive
  * connections: the hub's web process beside a bare node:http server that sends the same headers and bytes, and beside
- * Fastify doing the same query and JSON. The rounds alternate; the medians are compared. And what members' lists take.
+ * Fastify doing the same query and JSON. The rounds alternate; the medians are compared. And what members' pages and lists take.
  */
 export async function benchReading(posts = POSTS): Promise<BenchRow[]> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-reading-'));
@@ -26,7 +28,10 @@ export async function benchReading(posts = POSTS): Promise<BenchRow[]> {
     servers.push(await server);
     return server;
   };
+  const ofMembers = join(folder, 'members');
+  mkdirSync(ofMembers);
   try {
+    fillReadingLists(join(ofMembers, 'hub.db'));
     fill(join(folder, 'hub.db'), posts);
     const hub = await started(startWeb(folder));
     const fastify = await started(startPeer('fastify-peer.ts', [join(folder, 'hub.db')]));
@@ -36,7 +41,8 @@ export async function benchReading(posts = POSTS): Promise<BenchRow[]> {
       ...rows('GET /api/posts', '>= 0.7', await compare([hub, bareApi], '/api/posts'), 'bare node:http, same bytes'),
       ...rows('timeline page', '>= 0.7', await compare([hub, barePage], '/'), 'bare node:http, same bytes'),
       ...rows('GET /api/posts', '>= 2', await compare([hub, fastify], '/api/posts'), 'Fastify + better-sqlite3'),
-      ...benchReadingLists(),
+      ...await benchReadingPages(ofMembers),
+      ...benchReadingLists(join(ofMembers, 'hub.db')),
     ];
   } finally {
     for (const server of servers) await server.stop();

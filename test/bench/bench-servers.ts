@@ -74,9 +74,11 @@ export async function stop(child: ChildProcess): Promise<void> {
 }
 
 /** Answers per second of one path, asked for by a process of its own. */
-export async function load(server: RunningServer, path: string, milliseconds: number): Promise<number> {
+export async function load(
+  server: RunningServer, path: string, milliseconds: number, headers: string[] = [],
+): Promise<number> {
   const file = join(import.meta.dirname, 'load-client.ts');
-  const args = [file, String(server.port), path, '16', String(milliseconds)];
+  const args = [file, String(server.port), path, '16', String(milliseconds), ...headers];
   const client = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   let printed = '';
   client.stdout.on('data', (chunk) => (printed += chunk));

@@ -1,12 +1,14 @@
 import { connect, type Socket } from 'node:net';
 
 /**
- * node load-client.ts <port> <path> <connections> <milliseconds>: asks for one path over kept-alive connections as fast
- * as the server answers, and prints answers per second. Reads no more of an answer than its length, so that it
- * stays ahead of any server. Runs as a process of its own.
+ * node load-client.ts <port> <path> <connections> <milliseconds> [header…]: asks for one path over kept-alive
+ * connections as fast as the server answers, and prints answers per second. Reads no more of an answer than its length,
+ * so that it stays ahead of any server. Runs as a process of its own.
  */
-const [port = '', path = '/', connections = '16', milliseconds = '1000'] = process.argv.slice(2);
-const request = Buffer.from(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
+const [port = '', path = '/', connections = '16', milliseconds = '1000', ...headers] = process.argv.slice(2);
+const lines = [`GET ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, ...headers, '', ''];
+const request = Buffer.from(lines.join('\r\n'));
+const wantsGzip = headers.includes('Accept-Encoding: gzip');
 
 let answers = 0;
 const sockets = Array.from({ length: Number(connections) }, () => ask(connect(Number(port), '127.0.0.1')));
@@ -28,7 +30,8 @@ function ask(socket: Socket): Socket {
       const end = head.indexOf('\r\n\r\n');
       if (end < 0) return;
       const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? NaN);
-      const isGood = head.startsWith('HTTP/1.1 200') && !Number.isNaN(length);
+      const isWanted = !wantsGzip || /content-encoding: gzip/i.test(head);
+      const isGood = head.startsWith('HTTP/1.1 200') && !Number.isNaN(length) && isWanted;
       if (!isGood) throw new Error(`unexpected answer: ${head.slice(0, 80)}`);
       missing = length - (head.length - end - 4);
       head = '';

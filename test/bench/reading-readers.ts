@@ -1,15 +1,38 @@
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
+import { searchIndex } from '../../src/features/posts/search-index-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { randomBelow } from '../support/random.ts';
+import { madeUpWords } from './made-up-words.ts';
 
 const MIGRATIONS = `${import.meta.dirname}/../../migrations`;
 
 /** When the last post was published. */
-export const NOW = Date.UTC(2030, 0, 15, 12);
+export const NOW = Date.now();
 
 const SIZES = { posts: 100_000, sources: 1_000, members: 20, follows: 300 };
+
+/** Of each member; a tenth of the sources are in none. */
+const FOLDERS = 12;
+
+/** One post in so many is a long article. */
+const LONG_EVERY = 500;
+
+/** A post that most readers have not read yet, and that is long. */
+export const LONG_POST = 99_500;
+
+/** Has read between 70 and 99 % at random, as most. */
+export const ORDINARY_READER = 5;
+
+/** Of the posts' words: one that stands in most of them, and one in few. */
+export function readableWords(): { commonest: string; rarer: string } {
+  const { all } = madeUpWords(WORDS);
+  return { commonest: all[0] ?? '', rarer: all[3_000] ?? '' };
+}
+
+/** Where the words of posts begin. */
+const WORDS = 3;
 
 /** The kinds of readers, by the id of their account. */
 export const READERS = { 'caught up but for 40': 1, 'half at random': 2, 'never': 3, 'the newest 2 %': 4 } as const;
@@ -31,26 +54,40 @@ export function fillReadingLists(path: string, { posts, sources, members, follow
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${sources})
       INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at)
       SELECT i, 1 + i % ${members}, 'feed', 'Source ' || i, 0, 0 FROM n`);
+  nameSources(db, sources);
   const sourceOf = addPosts(db, below, posts, sources);
   for (let accountId = 1; accountId <= members; accountId++) addMember(db, below, accountId, sourceOf, { sources, follows });
   db.exec('COMMIT; ANALYZE');
   db.close();
 }
 
+function nameSources(db: Db, sources: number): void {
+  const { title } = madeUpWords(5);
+  const name = db.prepare<[string, number]>('name source', 'UPDATE sources SET title = ? WHERE id = ?');
+  for (let id = 1; id <= sources; id++) name.run(title(1 + (id % 3)), id);
+}
+
 /** The source of each post by its id. */
 function addPosts(db: Db, below: (limit: number) => number, posts: number, sources: number): number[] {
-  const insert = db.prepare<[number, number, number, string, number, number, number]>('post', `
+  const insert = db.prepare<[Record<string, string | number>]>('post', `
     INSERT INTO posts (id, source_id, owner_id, is_public, guid, title, url, author, summary, content_hash, content_html,
                        published_at, updated_at, created_at)
-    VALUES (?, ?, 1 + ? % 20, 1, ?, 'A title of about fifty characters, as posts have them', 'https://example.org/a/post',
-            'Somebody', '${'A summary of it. '.repeat(12)}', 'x', '${'<p>Some words of the content.</p>'.repeat(20)}', ?, ?, ?)`);
+    VALUES (@id, @sourceId, 1 + @sourceId % 20, 1, @guid, @title, 'https://example.org/' || @guid, 'Somebody', @summary, 'x',
+            @content, @publishedAt, @at, @at)`);
+  const index = searchIndex({ db, clock: Date.now });
+  const { words, title } = madeUpWords(WORDS);
   const sourceOf = [0];
   for (let id = 1; id <= posts; id++) {
-    const busy = below(4) === 0 ? 1 + below(Math.ceil(sources / 50)) : 1 + below(sources);
+    const sourceId = below(4) === 0 ? 1 + below(Math.ceil(sources / 50)) : 1 + below(sources);
     const at = NOW - Math.floor(((posts - id) / posts) * 365 * DAY);
     const publishedAt = below(20) === 0 ? at - below(7 * DAY) : at - below(3_600_000);
-    insert.run(id, busy, busy, String(id), publishedAt, at, at);
-    sourceOf.push(busy);
+    const isLong = id % LONG_EVERY === 0;
+    const texts = { title: title(5 + below(8)), summary: words(40), body: words(isLong ? 1_200 : 60) };
+    const content = `<p>${texts.body.replaceAll(/((?:\S+ ){60})/g, '$1</p><p>')}</p>`;
+    insert.run({ id, guid: String(id), sourceId, at, publishedAt, content, title: texts.title, summary: texts.summary });
+    const readers = { isPublic: 1, ownerId: 1 + sourceId % 20 };
+    index.put({ id, sourceId, publishedAt, searchKey: null, ...readers, searchTitle: texts.title, searchText: texts.body });
+    sourceOf.push(sourceId);
   }
   return sourceOf;
 }
@@ -68,6 +105,7 @@ function addMember(
   const last = sourceOf.length - 1;
   const isCaughtUp = accountId === READERS['caught up but for 40'];
   for (const sourceId of followed) follow.run(accountId, sourceId, isCaughtUp ? last : 0);
+  putIntoFolders(db, accountId);
   const share = accountId === 2 ? 50 : accountId <= 4 ? 0 : 70 + below(30);
   let unread = 40;
   for (let id = 1; id <= last; id++) {
@@ -76,5 +114,15 @@ function addMember(
     if (isCaughtUp && unread > 0 && id > last / 4 && below(100) === 0) unread -= mark.run(accountId, sourceId, id, 0, 1).changes;
     const isRead = accountId === READERS['the newest 2 %'] ? id > last * 0.98 : below(100) < share;
     if (!isCaughtUp && isRead) mark.run(accountId, sourceId, id, 1, 1);
+  }
+}
+
+function putIntoFolders(db: Db, accountId: number): void {
+  const { title } = madeUpWords(9);
+  const make = db.prepare<[number, string]>('folder', 'INSERT INTO folders (account_id, name) VALUES (?, ?)');
+  const fill = db.prepare<[number, number, number]>('fill folder', `
+    UPDATE follows SET folder_id = ? WHERE account_id = ? AND source_id % 10 <> 0 AND source_id / 10 % ${FOLDERS} = ?`);
+  for (let index = 0; index < FOLDERS; index++) {
+    fill.run(make.run(accountId, `${title(1)} ${index}`).lastInsertRowid, accountId, index);
   }
 }

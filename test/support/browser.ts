@@ -44,7 +44,7 @@ type Send = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: object) => 
 const ELEMENT_KEY = 'element-6066-11e4-a52e-4f735466cecf';
 
 /** Starts chromedriver and a browser with an empty profile; both end with the test. */
-export async function openBrowser(t: TestContext): Promise<Browser> {
+export async function openBrowser(t: Pick<TestContext, 'after'>): Promise<Browser> {
   const profile = await mkdtemp(join(tmpdir(), 'browser-'));
   const { driver, port } = await startDriver();
   const send = client(port);

@@ -10,7 +10,10 @@ import type { Viewer } from '../../platform/http/router.ts';
 /** Notifications are counted up to here, at which the rail shows "99+". */
 const MOST_TOLD = 100;
 
-/** Folders stand open as long as all their sources fit about one screen, and the one in which the page is. */
+/**
+ * Sources that fit about one screen. Who follows no more sees them all; of more, folders are links that open them, and
+ * of a folder as large as that those are shown that have something unread.
+ */
 const MOST_OPEN = 40;
 
 type Place = { viewer: Viewer; section: string | undefined };
@@ -68,13 +71,22 @@ function folderPart(hub: Hub, folder: CountedFolder, section: string | undefined
   const { name, unread, sources } = folder;
   const isWithin = section === `folder:${name}` || sources.some(({ id }) => section === sectionOf(id));
   const path = `/folders/${encodeURIComponent(name ?? '')}`;
-  return html`<details ${(isShort || isWithin) && html`open`}><summary>${icon('folder')}<span class="name"
-  dir="auto">${name}</span>${countOf(unread, 'unread', `folder:${name}`)}</summary>
+  const count = countOf(unread, 'unread', `folder:${name}`);
+  if (!isShort && !isWithin) return item(path, 'folder', name ?? '', false, count);
+  return html`<details open><summary>${icon('folder')}<span class="name" dir="auto">${name}</span>${count}</summary>
 ${item(path, 'list', 'All of them', section === `folder:${name}`)}${sourceItems(hub, folder, section)}</details>`;
 }
 
 function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | undefined): Html {
-  return html`${sources.map((source) => sourceItem(hub, source, section))}`;
+  const shown = sources.length > MOST_OPEN ? fitting(sources, section) : sources;
+  return html`${shown.map((source) => sourceItem(hub, source, section))}${shown.length < sources.length
+    && item('/sources', 'sources', `All ${sources.length} of them`, false)}`;
+}
+
+function fitting(sources: CountedSource[], section: string | undefined): CountedSource[] {
+  const isHere = ({ id }: CountedSource): boolean => section === sectionOf(id);
+  return sources.filter((source) => source.unread > 0 || isHere(source))
+    .filter((source, index) => index < MOST_OPEN || isHere(source));
 }
 
 function sourceItem(hub: Hub, { id, title, unread, state }: CountedSource, section: string | undefined): Html {

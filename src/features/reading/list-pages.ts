@@ -20,8 +20,8 @@ import { countsForPage, listView, type ListedPost, type View } from './reading-l
 import { countText } from './reading-now.ts';
 import { readMarks } from './reading-store.ts';
 
-/** Posts on a page: more than a screen holds, few enough to come at once. */
-const PAGE = 40;
+/** Posts on a page: more than two screens hold, few enough to come at once: with all around them 12 kB compressed. */
+const PAGE = 30;
 
 /** The reading list of a member; visitors see what is public. */
 export function showHome(hub: Hub, req: HubRequest): Reply {

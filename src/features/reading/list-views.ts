@@ -35,8 +35,8 @@ export type ListPage = {
   empty?: string | undefined;
 };
 
-/** Summaries are shown on one line. */
-const SUMMARY_LENGTH = 180;
+/** Summaries are shown on one line, which holds some 100 characters at the most. */
+const SUMMARY_LENGTH = 140;
 
 /** What the list is called, and what one does with it. */
 export function listBar(list: ListPage): Html {

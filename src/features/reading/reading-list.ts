@@ -97,13 +97,15 @@ export type CountedSource = Pick<ListedFollow, 'title' | 'state'> & { id: number
 export type CountedFolder = { name: string | null; unread: number; sources: CountedSource[] };
 export type ReadingCounts = { unread: number; starred: number; folders: CountedFolder[] };
 
+/** "Part 2" stands before "part 10". */
+const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
+
 /**
  * What is unread and starred, counted up to COUNTED, by folder and source in the order of the alphabet; sources without
  * a folder come last.
  */
 export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   const unread = unreadBySource(hub, viewer);
-  const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
   const all = follows(hub).listed(viewer).sort((a, b) => compare(a.title, b.title) || a.sourceId - b.sourceId);
   const folders = [...Map.groupBy(all, ({ folder }) => folder)].map(([name, inside]): CountedFolder => {
     const sources = inside.map(({ sourceId, title, state, notify }) =>

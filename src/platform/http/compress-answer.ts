@@ -10,8 +10,8 @@ const compress = promisify(gzip);
 const SHORTEST = 1024;
 const LONGEST = 1024 * 1024;
 
-/** Each takes 256 KiB and a thread of the pool, which also serves files and names. One more goes out as it is. */
-const AT_ONCE = 8;
+/** Each takes 256 KiB, and in turn a thread of the pool, which also serves files. One more goes out as it is. */
+const AT_ONCE = 32;
 
 const TEXT = /^(?:text\/[a-z-]+|application\/(?:json|xml)|(?:application|image)\/[a-z0-9.-]+\+(?:json|xml))$/;
 

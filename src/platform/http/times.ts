@@ -115,11 +115,30 @@ function makeFormats(timeZone: string | undefined) {
     wholeDate: make({ ...date, year: 'numeric' }),
     exact: make({ ...date, year: 'numeric', ...clock }),
     year: make({ year: 'numeric' }),
-    dayNumber(at: number): number {
+    dayNumber: knownOfQuarters((at) => {
       const [day = 0, month = 1, year = 0] = numbers.format(at).split('/').map(Number);
       return Date.UTC(year, month - 1, day) / DAY;
-    },
-    zoneName: (at: number): string => zone.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? '',
+    }),
+    zoneName: knownOfQuarters((at) =>
+      zone.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? ''),
+  };
+}
+
+/** Quarters of an hour of which something is known by zone. */
+const MOST_QUARTERS = 1_000;
+const QUARTER = 15 * MINUTE;
+
+/** Days and zones' offsets change at full quarters of an hour: asking Intl takes longer than the rest of a row. */
+function knownOfQuarters<Value>(read: (at: number) => Value): (at: number) => Value {
+  const byQuarter = new Map<number, Value>();
+  return (at) => {
+    const quarter = Math.floor(at / QUARTER);
+    const found = byQuarter.get(quarter);
+    if (found !== undefined) return found;
+    if (byQuarter.size >= MOST_QUARTERS) byQuarter.clear();
+    const value = read(at);
+    byQuarter.set(quarter, value);
+    return value;
   };
 }
 

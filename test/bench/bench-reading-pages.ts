@@ -1,0 +1,113 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { serialize } from 'node:v8';
+import { openBrowser, type Browser } from '../support/browser.ts';
+import type { BenchRow } from './bench-row.ts';
+import { load, startPeer, startWeb, type RunningServer } from './bench-servers.ts';
+import { median } from './median.ts';
+import { ORDINARY_READER, readableWords, LONG_POST } from './reading-readers.ts';
+import { recordPages } from './record-pages.ts';
+
+const ROUNDS = 5;
+const ROUND_MS = 1_500;
+const PAINTS = 15;
+
+/** Bytes of a list over the wire. */
+const LIST_BYTES = 12_000;
+
+/**
+ * Whole pages of a member who follows 300 sources: answers per second beside a bare node:http server that asks the
+ * database the same and sends the same bytes, compressed the same way each time; how soon Chromium paints them, beside
+ * the same bytes as static files; what goes over the wire, and how far anything moves while a page comes.
+ */
+export async function benchReadingPages(folder: string): Promise<BenchRow[]> {
+  const pages = {
+    'list': '/all',
+    'unread list': '/',
+    'post': `/unread/posts/${LONG_POST}`,
+    'search of the commonest word': `/all?q=${readableWords().commonest}`,
+    'search of a rarer word within unread': `/?q=${readableWords().rarer}`,
+  };
+  const recorded = await recordPages(folder, ORDINARY_READER, Object.values(pages));
+  const file = join(folder, 'pages');
+  writeFileSync(file, serialize(recorded.pages));
+  const servers: RunningServer[] = [];
+  const started = async (server: Promise<RunningServer>): Promise<RunningServer> => {
+    servers.push(await server);
+    return server;
+  };
+  const ending: (() => unknown)[] = [];
+  try {
+    const hub = await started(startWeb(folder));
+    const sameWork = await started(startPeer('pages-peer.ts', [file, join(folder, 'hub.db')]));
+    const statics = await started(startPeer('pages-peer.ts', [file]));
+    const browser = await openBrowser({ after: (end) => void ending.unshift(end as () => unknown) });
+    const rows: BenchRow[] = [];
+    for (const [name, path] of Object.entries(pages)) {
+      rows.push(await compareRates(name, [hub, sameWork], path, recorded.cookie));
+      const bytes = recorded.pages.get(path)?.compressed.length ?? NaN;
+      rows.push(bytesRow(name, bytes));
+      rows.push(...await comparePaints(name, browser, [hub, statics], path, recorded.cookie));
+    }
+    return rows;
+  } finally {
+    for (const end of ending) await end();
+    for (const server of servers) await server.stop();
+  }
+}
+
+async function compareRates(name: string, servers: RunningServer[], path: string, cookie: string): Promise<BenchRow> {
+  const rates = servers.map((): number[] => []);
+  for (let round = -1; round < ROUNDS; round++) {
+    for (const [index, server] of servers.entries()) {
+      const rate = await load(server, path, ROUND_MS, [`Cookie: ${cookie}`, 'Accept-Encoding: gzip']);
+      if (round >= 0) rates[index]?.push(rate); // the first round warms up
+    }
+  }
+  const [ours = NaN, theirs = NaN] = rates.map(median);
+  const peer = 'bare node:http, same SQL and bytes';
+  return { name: `${name}, signed in`, ours, peer, peerFigure: theirs, unit: 'answers/s', ratio: ours / theirs, want: '>= 0.8' };
+}
+
+function bytesRow(name: string, bytes: number): BenchRow {
+  const [ours, limit] = [bytes / 1_000, LIST_BYTES / 1_000];
+  return { name: `${name}, compressed`, ours, peer: 'limit', peerFigure: limit, unit: 'kB', ratio: ours / limit, want: '<= 1' };
+}
+
+async function comparePaints(
+  name: string, browser: Browser, servers: RunningServer[], path: string, cookie: string,
+): Promise<BenchRow[]> {
+  const paints = servers.map((): number[] => []);
+  let shift = 0;
+  for (let round = -2; round < PAINTS; round++) {
+    for (const [index, { port }] of servers.entries()) {
+      const address = `http://127.0.0.1:${port}`;
+      if (round === -2) await browser.become(address, new Map([cookie.split('=', 2) as [string, string]]));
+      // Another address each time: the page comes whole, while its assets are kept, as they are in use.
+      const seen = await look(browser, `${address}${path}${path.includes('?') ? '&' : '?'}round=${round + 2}`);
+      if (round >= 0) paints[index]?.push(seen.paint);
+      if (index === 0) shift = Math.max(shift, seen.shift);
+    }
+  }
+  const [ours = NaN, theirs = NaN] = paints.map(median);
+  const peer = 'the same bytes as a static file';
+  return [
+    { name: `${name}, first paint`, ours, peer, peerFigure: theirs, unit: 'ms', ratio: ours / theirs, want: '<= 1.3' },
+    { name: `${name}, layout shift`, ours: shift, peer: 'none', peerFigure: 0, unit: '', ratio: shift, want: '0' },
+  ];
+}
+
+/** When the page was painted first (ms), and how far its parts have moved since. */
+async function look(browser: Browser, address: string): Promise<{ paint: number; shift: number }> {
+  await browser.goto(address);
+  return browser.run(`
+    const seen = (type) => new Promise((resolve) => {
+      const all = [];
+      new PerformanceObserver((list) => all.push(...list.getEntries())).observe({ type, buffered: true });
+      setTimeout(() => resolve(all), 150);
+    });
+    return Promise.all([seen('paint'), seen('layout-shift')]).then(([paints, shifts]) => ({
+      paint: paints.find(({ name }) => name === 'first-contentful-paint').startTime,
+      shift: shifts.reduce((all, { value }) => all + value, 0),
+    }));`);
+}

@@ -1,0 +1,35 @@
+import Database from 'better-sqlite3';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { deserialize } from 'node:v8';
+import { gzip } from 'node:zlib';
+import type { RecordedPage } from './record-pages.ts';
+
+/**
+ * node pages-peer.ts <pages> [hub.db]: a bare node:http server that answers each path with the recorded headers and
+ * bytes. With a database it first asks that what the hub asked for the page, and compresses the page each time, as the
+ * hub must; without one it is a server of static files, compressed beforehand.
+ */
+const [file = '', path] = process.argv.slice(2);
+const pages = deserialize(readFileSync(file)) as Map<string, RecordedPage>;
+const db = path === undefined ? null : new Database(path);
+db?.pragma('cache_size = -16000');
+db?.pragma('temp_store = MEMORY');
+
+const answers = new Map([...pages].map(([target, { headers, body, compressed, calls }]) => {
+  const work = db ? calls.map(({ sql, kind, params }) => ({ statement: db.prepare(sql), kind, params })) : [];
+  return [target, { headers, body, compressed, work }];
+}));
+
+const server = createServer((req, res) => {
+  const answer = answers.get((req.url ?? '').replace(/[?&]round=\d+$/, ''));
+  if (!answer) return void res.writeHead(404).end();
+  const { headers, body, compressed, work } = answer;
+  for (const { statement, kind, params } of work) statement[kind](...params);
+  const send = (bytes: Buffer): void => void res.writeHead(200, headers).end(bytes);
+  if (!db) return send(compressed);
+  gzip(body, (error, bytes) => (error ? res.destroy() : send(bytes)));
+});
+server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));
+process.on('SIGTERM', () => process.exit(0));
