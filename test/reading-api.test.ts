@@ -1,7 +1,9 @@
 // Protects the reading list from outside: following, lists, counts, stars, marking and undo, by the API and by forms.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { markRead, undoMark } from '../src/features/reading/mark-read.ts';
 import { DAY, MINUTE, SECOND } from '../src/platform/clock.ts';
+import type { Viewer } from '../src/platform/http/router.ts';
 import { addFeed, addNotes, addPost, itemsAt, numberIn, sendJson } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
@@ -255,4 +257,62 @@ test('counts stop at a thousand, however many posts are marked beside that', asy
   hub.db.exec(`INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT 2, 1, id, 1, 0 FROM posts WHERE id <= 5500`);
   assert.equal((await counts(bob)).unread, 501);
+});
+
+test('what a marking undoes stays small: where its source was read far beyond it, the less is marked, or nothing', async (t) => {
+  const { hub, bob } = await readingHub(t, 1);
+  addOldPosts(hub, 2_499);
+  const marks = () => numberIn(hub, 'SELECT COUNT(*) FROM read_marks WHERE account_id = 2');
+  const [little, much] = [await mark(bob, { source: 1, upTo: 100 }), await mark(bob, { source: 1, upTo: 1_200 })];
+  assert.deepEqual([little.marked, much.marked, (await mark(bob, { all: true })).marked], [100, 1_100, 1_300]);
+
+  assert.equal((await bob.post('/api/reading/undo', { undo: little.undo })).status, 204);
+  assert.deepEqual([(await counts(bob)).unread, marks()], [100, 100], 'of those after it there are too many');
+  assert.equal((await bob.post('/api/reading/undo', { undo: much.undo })).status, 204);
+  assert.deepEqual([(await counts(bob)).unread, marks()], [100, 100], 'of both');
+});
+
+test('of many sources some are marked and undone at once, between which others have their turn', async (t) => {
+  const { hub } = await readingHub(t, 0);
+  hub.db.exec(`WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 250)
+    INSERT INTO sources (id, owner_id, kind, title, title_is_own, visibility, created_at, updated_at)
+      SELECT i, 1, 'native', 'S', 1, 'public', 1, 1 FROM n;
+    INSERT INTO follows (account_id, source_id, read_up_to, created_at) SELECT 2, id, 0, 1 FROM sources WHERE id > 1;
+    INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
+                       updated_at, created_at) SELECT id, 1, 'g', 1, 'x', 'x', 'x', 'x', 1, 1, 1 FROM sources`);
+  const viewer = { id: 2, role: 'member' } as Viewer;
+  const read = () => numberIn(hub, 'SELECT COUNT(*) FROM follows WHERE account_id = 2 AND read_up_to > 0');
+
+  const marking = markRead(hub.handle, viewer, { all: true });
+  assert.equal(read(), 100);
+  const { marked, undo } = await marking;
+  assert.deepEqual([marked, read()], [250, 250]);
+  const undoing = undoMark(hub.handle, viewer, undo);
+  assert.equal(read(), 150);
+  await undoing;
+  assert.equal(read(), 0);
+  await assert.rejects(undoMark(hub.handle, viewer, undo), { status: 410 });
+});
+
+test('an account has so many marks of single posts, and can read on; of its markings the last can be undone', async (t) => {
+  const { hub, bob } = await readingHub(t, 1);
+  addOldPosts(hub, 20_010);
+  const first = await mark(bob, { posts: [1] });
+  for (let n = 2; n <= 21; n++) await mark(bob, { posts: [n] });
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM read_undo'), 20);
+  assert.equal((await bob.post('/api/reading/undo', { undo: first.undo })).status, 410);
+
+  hub.db.exec(`INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
+    SELECT 2, 1, id, 1, 0 FROM posts WHERE id BETWEEN 22 AND 19999`);
+  assert.equal((await mark(bob, { posts: [20_000] })).marked, 1, 'the last one');
+  const last = 20_001;
+  for (const refused of [
+    await bob.post('/api/reading/mark-read', { posts: [last] }), await bob.post('/api/reading/mark-read', { all: true, below: last }),
+    await bob.form(`/posts/${last}/read`, { read: '1' }),
+  ]) assert.equal(refused.status, 422, refused.text);
+  assert.equal((await bob.page(`/posts/${last}`)).status, 200);
+  assert.equal((await itemsAt(bob, '/api/history')).length, 1);
+  assert.equal((await bob.form('/posts/5/read', { read: '0' })).status, 303, 'a mark that is there can change');
+  assert.equal((await mark(bob, { all: true })).marked, 12, 'whole sources go on');
+  assert.equal((await counts(bob)).unread, 0);
 });

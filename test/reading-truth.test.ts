@@ -83,7 +83,7 @@ function expected({ posts }: World, record: Record, { kind, folder, sourceId, si
 }
 
 /** Something that this person does, by the hub and on record. */
-function act(world: World, record: Record): void {
+async function act(world: World, record: Record): Promise<void> {
   const { hub, below, posts } = world;
   const { viewer } = record;
   const pick = <Item>(items: Item[]): Item | undefined => items[below(items.length)];
@@ -141,7 +141,7 @@ function forgetFollow(record: Record, { hub, posts }: World, sourceId: number): 
   }
 }
 
-function mark(world: World, record: Record): void {
+async function mark(world: World, record: Record): Promise<void> {
   const { hub, below, posts } = world;
   const all = [...posts.values()];
   const [one, another] = [all[below(all.length)], all[below(all.length)]];
@@ -162,7 +162,7 @@ function mark(world: World, record: Record): void {
     ...(below(4) === 0 && another ? { above: another } : {}),
   };
   const changed = all.filter((post) => isUnread(record, post) && isMeant(record, post, what, limits));
-  const result = markRead(hub.handle, record.viewer, what, limits);
+  const result = await markRead(hub.handle, record.viewer, what, limits);
   assert.equal(result.marked, changed.length, JSON.stringify([what, limits]));
   const before = new Map(changed.map(({ id }) => [id, record.states.get(id)]));
   for (const { id } of changed) record.states.set(id, { isRead: true, at: hub.now(), by: result.undo });
@@ -180,21 +180,21 @@ function isMeant(record: Record, post: KnownPost, what: Marking, limits: MarkLim
 }
 
 /** Of what a marking has changed, whatever else has not changed since is unread again. */
-function undo({ hub, below }: World, record: Record): void {
+async function undo({ hub, below }: World, record: Record): Promise<void> {
   const [id, made] = [...record.undos][below(record.undos.size)] ?? [];
   if (id === undefined || !made) return;
   record.undos.delete(id);
   if (hub.now() - made.at >= MINUTE) {
-    assert.throws(() => undoMark(hub.handle, record.viewer, id), { status: 410 });
+    await assert.rejects(undoMark(hub.handle, record.viewer, id), { status: 410 });
     return;
   }
-  undoMark(hub.handle, record.viewer, id);
+  await undoMark(hub.handle, record.viewer, id);
   for (const [post, before] of made.before) {
     if (record.states.get(post)?.by !== id) continue;
     if (before) record.states.set(post, before);
     else record.states.delete(post);
   }
-  assert.throws(() => undoMark(hub.handle, record.viewer, id), { status: 410 }, 'not twice');
+  await assert.rejects(undoMark(hub.handle, record.viewer, id), { status: 410 }, 'not twice');
 }
 
 /** Every list from its top to its end, what stands around a post in it, and every count. */
@@ -259,7 +259,7 @@ async function live(t: TestContext, seed: number, steps: number): Promise<void> 
     for (let n = below(6); n > 0; n--) arrive(all);
     const record = records[below(records.length)];
     assert.ok(record);
-    act(all, record);
+    await act(all, record);
     if (step % 6 === 0) compare(all, record, `seed ${seed}, step ${step}`);
   }
   for (const record of records) compare(all, record, `seed ${seed}, end`);
@@ -291,7 +291,7 @@ test('an unread list stays what it was when it was opened, with what was read si
   hub.passTime(SECOND);
   const since = hub.now();
   setRead(hub.handle, viewer, 4, true);
-  markRead(hub.handle, viewer, { posts: [2] });
+  await markRead(hub.handle, viewer, { posts: [2] });
   hub.passTime(DAY - SECOND);
   await raiseMarks(hub.handle);
 
@@ -316,10 +316,10 @@ test('marks that say nothing more than the source’s go after a day, and few un
   await raiseMarks(hub.handle);
   assert.equal(marks(), 58, 'lists that are open know what was read since');
   hub.passTime(DAY);
-  const { undo } = markRead(hub.handle, viewer, { posts: [40] });
+  const { undo } = await markRead(hub.handle, viewer, { posts: [40] });
   await raiseMarks(hub.handle);
   assert.equal(marks(), 59, 'what can be undone stays as it is');
-  undoMark(hub.handle, viewer, undo);
+  await undoMark(hub.handle, viewer, undo);
   hub.passTime(MINUTE);
   await raiseMarks(hub.handle);
   assert.equal(marks(), 2);

@@ -42,7 +42,7 @@ export async function benchReading(posts = POSTS): Promise<BenchRow[]> {
       ...rows('timeline page', '>= 0.7', await compare([hub, barePage], '/'), 'bare node:http, same bytes'),
       ...rows('GET /api/posts', '>= 2', await compare([hub, fastify], '/api/posts'), 'Fastify + better-sqlite3'),
       ...await benchReadingPages(ofMembers),
-      ...benchReadingLists(join(ofMembers, 'hub.db')),
+      ...await benchReadingLists(join(ofMembers, 'hub.db')),
     ];
   } finally {
     for (const server of servers) await server.stop();

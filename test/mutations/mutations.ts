@@ -2403,8 +2403,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a marking is undone by whom it belongs to',
     file: 'src/features/reading/reading-store.ts',
-    from: 'DELETE FROM read_undo WHERE id = ? AND account_id = ? RETURNING',
-    to: 'DELETE FROM read_undo WHERE id = ? AND account_id <> -? RETURNING',
+    from: 'changes FROM read_undo WHERE id = ? AND account_id = ?',
+    to: 'changes FROM read_undo WHERE id = ? AND account_id <> -?',
     test: 'test/reading-api.test.ts',
     name: 'all is marked up to the newest post that was shown, and undone within a minute',
   },

@@ -17,6 +17,7 @@ export const LIMITS = {
   'long-posts': [503, 'Posts of more than 20,000 characters that are read at once, with those that wait.'],
   'sources-max': [422, 'Sources of one account: `SOURCES_MAX`.'],
   'opml-feeds': [422, 'Feeds of one OPML document: 5,000.'],
+  'read-marks': [422, 'Posts that one account has marked one by one, not with their source: 20,000.'],
   'sync-now': [429, 'Synchronisations that one account asks for: 10 at once, then one a minute.'],
   'webhook-rate': [429, 'Events of one webhook: 10,000 at once, then 100 a second.'],
   'uploads-at-once': [429, 'Forms with files of one account that come in at once: 6.'],

@@ -3,7 +3,7 @@ import { isoTime } from '../../platform/clock.ts';
 import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, pathId, readPage } from '../../platform/http/input.ts';
-import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { errorFields } from '../../platform/log.ts';
@@ -28,14 +28,15 @@ export function markPostUnread(hub: Hub, { params, viewer }: MemberRequest): Rep
 }
 
 /**
- * Notes that its reader has opened a post, which is read then, unless they mark posts themselves. A disk that cannot be
- * written keeps nobody from it.
+ * Notes that its reader has opened a post, which is read then, unless they mark posts themselves or have too many
+ * marks. A disk that cannot be written keeps nobody from it.
  */
 export function noteOpened(hub: Hub, viewer: Viewer, postId: number): void {
   try {
-    if (viewer.preferences.marksOpened) setRead(hub, viewer, postId, true);
     readingHistory(hub).note(viewer.id, postId);
+    if (viewer.preferences.marksOpened) setRead(hub, viewer, postId, true);
   } catch (error) {
+    if (error instanceof HttpError && error.status === 422) return; // counted
     if (!isStorageTrouble(error)) throw error;
     hub.log.warn('reading not recorded', errorFields(error));
   }

@@ -26,7 +26,7 @@ export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Repl
   const what = ids ? { posts: ids.split(/[ ,]+/).flatMap((id) => parseId(id) ?? []) }
     : { ...(all && { all: true }), ...(folder && { folder }), ...(source && { source }) };
   const given = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== ''));
-  const { marked, undo } = markRead(hub, req.viewer, ...readMarking(hub, req.viewer, { ...given, ...what }));
+  const { marked, undo } = await markRead(hub, req.viewer, ...readMarking(hub, req.viewer, { ...given, ...what }));
   if (isForScript(req)) return json({ marked, undo });
   return seeOther(saying(localPath(from), 'posts-marked', { count: marked, undo }));
 }
@@ -34,7 +34,7 @@ export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Repl
 export async function submitUndo(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { undo = '', from } = await readForm(req);
   try {
-    undoMark(hub, req.viewer, parseId(undo) ?? 0);
+    await undoMark(hub, req.viewer, parseId(undo) ?? 0);
   } catch (error) {
     if (!(error instanceof HttpError && error.status === 410) || isForScript(req)) throw error;
     return done(req, from, 'too-late');

@@ -11,6 +11,7 @@ import {
   COUNTED, followedPosts, foundPosts, postsOfSource, starredPosts, unreadBySource, type Step,
 } from './find-in-lists.ts';
 import { lists } from './list-store.ts';
+import { tooManyMarks } from './mark-read.ts';
 import { readMarks, stars } from './reading-store.ts';
 
 /**
@@ -129,7 +130,10 @@ function sum(counted: { unread: number }[]): number {
   return Math.min(COUNTED, counted.reduce((all, { unread }) => all + unread, 0));
 }
 
-/** Marks one post as read or unread; nothing is written where it is so already. 404 for a hidden post. */
+/**
+ * Marks one post as read or unread; nothing is written where it is so already. 404 for a hidden post, 422 where no more
+ * can be marked.
+ */
 export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean): void {
   const { sourceId } = requireVisible(hub, postId, viewer);
   const isRead = (): boolean => readMarks(hub).statesOf(viewer, [postId])[0]?.isRead === 1;
@@ -139,6 +143,8 @@ export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean)
     // Without a mark of its own a post that arrived after the source's mark is unread.
     const isLater = postId > (follows(hub).find(viewer.id, sourceId)?.readUpTo ?? Infinity);
     const key = { accountId: viewer.id, sourceId, postId };
+    const isNew = readMarks(hub).find(viewer.id, sourceId, postId) === undefined;
+    if (isNew && readMarks(hub).left(viewer.id) === 0) throw tooManyMarks(hub);
     if (read || !isLater) readMarks(hub).put({ ...key, isRead: read ? 1 : 0, now: hub.clock() });
     else readMarks(hub).remove(viewer.id, sourceId, postId);
   });

@@ -55,14 +55,14 @@ export function unstar(hub: Hub, { params, viewer }: MemberRequest): Reply {
 
 export async function markReadJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req);
-  return json(markRead(hub, req.viewer, ...readMarking(hub, req.viewer, values)));
+  return json(await markRead(hub, req.viewer, ...readMarking(hub, req.viewer, values)));
 }
 
 export async function undoJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const input = createInput(await readJson(req));
   const undo = input.integer('undo', 1, MAX_ID);
   input.done();
-  undoMark(hub, req.viewer, undo);
+  await undoMark(hub, req.viewer, undo);
   return noContent();
 }
 

@@ -12,6 +12,12 @@ const UNDONE_WITHIN = MINUTE;
 /** Lists that are open keep what was read since; none is left open for longer. */
 const KEPT = DAY;
 
+/**
+ * Marks of one account, all of which are counted for each of its pages. Those that say no more than their source's go
+ * after a day, and what is left is the smaller part of what is read or unread of a source.
+ */
+const MARKS_MAX = 20_000;
+
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
@@ -84,6 +90,10 @@ export const readMarks = store(({ db, clock }) => {
   const countUnread = db.prepare<[Range], { n: number }>('count unread posts in a row', `
     SELECT (SELECT COUNT(*) ${LATER})
          - (SELECT COUNT(*) ${MARKS} AND m.post_id > @after AND m.post_id <= @upTo AND m.is_read = 1) AS n`);
+  const countSome = db.prepare<[Range & Limit], { n: number }>('count some posts in a row',
+    `SELECT COUNT(*) AS n FROM (SELECT 1 ${LATER} LIMIT @limit)`);
+  const countMarks = db.prepare<[number, number], { n: number }>('count marks of account',
+    'SELECT COUNT(*) AS n FROM (SELECT 1 FROM read_marks WHERE account_id = ? LIMIT ?)');
   const insertRange = db.prepare<[Range & { now: number; isRead: 0 | 1 }]>('mark posts in a row', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT @accountId, @sourceId, p.id, @isRead, @now ${LATER} ON CONFLICT DO NOTHING`);
@@ -128,8 +138,12 @@ export const readMarks = store(({ db, clock }) => {
     /** Covered posts up to the end of the range that are marked as unread. */
     markedUnread: (cover: Cover & Limit): number[] => selectMarkedUnread.all(cover).map(({ id }) => id),
     countUnread: (range: Range): number => countUnread.get(range)?.n ?? 0,
-    /** All posts of the range that have no mark. */
-    putRange: (range: Range & { isRead: 0 | 1 }): void => void insertRange.run({ ...range, now: clock() }),
+    /** All posts of the range, up to `limit`. */
+    count: (range: Range, limit: number): number => countSome.get({ ...range, limit })?.n ?? 0,
+    /** How many more an account may have. */
+    left: (accountId: number): number => MARKS_MAX - (countMarks.get(accountId, MARKS_MAX)?.n ?? 0),
+    /** All posts of the range that have no mark; returns how many. */
+    putRange: (range: Range & { isRead: 0 | 1 }): number => insertRange.run({ ...range, now: clock() }).changes,
 
     /** How many later posts are marked as read, and the last of them. */
     readAbove: (key: Key, after: number): { n: number; last: number | null } =>
@@ -170,12 +184,22 @@ export const stars = store(({ db, clock }) => {
   };
 });
 
+/** Of one account: the last ones that can be undone. */
+const UNDOS_MAX = 20;
+
 /** What can still be undone. */
 export const readUndo = store(({ db, clock }) => {
   const insert = db.prepare<[number, number, string], { id: number }>('keep what was marked',
     'INSERT INTO read_undo (account_id, made_at, changes) VALUES (?, ?, ?) RETURNING id');
-  const take = db.prepare<[number, number], { madeAt: number; changes: string }>('take what was marked',
-    'DELETE FROM read_undo WHERE id = ? AND account_id = ? RETURNING made_at AS madeAt, changes');
+  const update = db.prepare<[string, number, number]>('keep what was marked so far',
+    'UPDATE read_undo SET changes = ? WHERE id = ? AND account_id = ?');
+  const select = db.prepare<[number, number], { madeAt: number; changes: string }>('what was marked',
+    'SELECT made_at AS madeAt, changes FROM read_undo WHERE id = ? AND account_id = ?');
+  const remove = db.prepare<[number, number]>('what was marked is undone',
+    'DELETE FROM read_undo WHERE id = ? AND account_id = ?');
+  const removeEarlier = db.prepare<[{ accountId: number; kept: number }]>('forget what was marked before', `
+    DELETE FROM read_undo WHERE account_id = @accountId AND id NOT IN
+      (SELECT id FROM read_undo WHERE account_id = @accountId ORDER BY id DESC LIMIT @kept)`);
   const selectLive = db.prepare<[number, number, number], { id: number }>('whether anything can be undone',
     'SELECT id FROM read_undo WHERE account_id = ? AND made_at BETWEEN ? AND ? LIMIT 1');
   // A time to come was written while the clock was ahead.
@@ -185,16 +209,25 @@ export const readUndo = store(({ db, clock }) => {
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {
-    add: (accountId: number, madeAt: number, changes: ReadChanges): number =>
-      insert.get(accountId, madeAt, JSON.stringify(changes))?.id ?? 0,
-
-    /** What was marked, which cannot be taken again; undefined where it is too late. */
-    take(accountId: number, id: number): { madeAt: number; changes: ReadChanges } | undefined {
-      const row = take.get(id, accountId);
-      const isLive = row && row.madeAt <= clock() && row.madeAt > clock() - UNDONE_WITHIN;
-      return isLive ? { madeAt: row.madeAt, changes: JSON.parse(row.changes) as ReadChanges } : undefined;
+    /** Anew (0) in the place of the account's oldest, or as it is by now; its id. */
+    keep(id: number, accountId: number, madeAt: number, changes: ReadChanges): number {
+      if (id !== 0) {
+        update.run(JSON.stringify(changes), id, accountId);
+        return id;
+      }
+      const added = insert.get(accountId, madeAt, JSON.stringify(changes))?.id ?? 0;
+      removeEarlier.run({ accountId, kept: UNDOS_MAX });
+      return added;
     },
 
+    /** What was marked; `isLive`: within the last minute. */
+    find(accountId: number, id: number): { madeAt: number; changes: ReadChanges; isLive: boolean } | undefined {
+      const row = select.get(id, accountId);
+      const isLive = row !== undefined && row.madeAt <= clock() && row.madeAt > clock() - UNDONE_WITHIN;
+      return row && { madeAt: row.madeAt, changes: JSON.parse(row.changes) as ReadChanges, isLive };
+    },
+
+    remove: (accountId: number, id: number): void => void remove.run(id, accountId),
     hasLive: (accountId: number): boolean =>
       selectLive.get(accountId, clock() - UNDONE_WITHIN, clock()) !== undefined,
     /** Up to `limit` for which it is too late; returns how many. */
