@@ -1,6 +1,7 @@
 // Protects the HTTP server: refusals, limits, timeouts, security headers, logging and a graceful stop.
 import assert from 'node:assert/strict';
-import { connect, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { createBodyMemory, readBody, readForm, readJson } from '../src/platform/http/body.ts';
@@ -295,6 +296,29 @@ test('the answer to a refused request is seen, and its connection serves the nex
   );
   assert.equal((await raw.answer()).status, 413);
   assert.equal((await raw.answer()).body, '{"answer":42}');
+});
+
+test('of many bodies that were refused sixteen are read at a time, and each connection serves again', async (t) => {
+  const { server, connect } = await startServer(t);
+  const received: Socket[] = [];
+  server.on('connection', (socket) => received.push(socket));
+  const body = Buffer.alloc(1024 * 1024, 'x');
+  const senders = await Promise.all(Array.from({ length: 40 }, connect));
+  for (const { write } of senders) {
+    write(`POST /refused HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length + 1}\r\n\r\n`);
+    write(body);
+  }
+  for (const { answer } of senders) assert.equal((await answer()).status, 401);
+
+  const readWhole = (): Socket[] => received.filter(({ bytesRead }) => bytesRead > body.length);
+  await waitUntil('sixteen are read', () => readWhole().length === 16);
+  await Promise.all(senders.slice(0, 4).map(({ socket }) => once(socket.destroy(), 'close')));
+  await waitUntil('others have their turn', () => readWhole().length === 20);
+  const unread = received.filter((socket) => !readWhole().includes(socket));
+  assert.ok(unread.every(({ bytesRead }) => bytesRead <= 2 * 65_536), 'what came with the head, and no more');
+
+  for (const { write } of senders.slice(4)) write('xGET /data HTTP/1.1\r\nHost: h\r\n\r\n');
+  for (const { answer } of senders.slice(4)) assert.equal((await answer()).body, '{"answer":42}');
 });
 
 test('JSON must be a JSON object in UTF-8, sent as application/json', async (t) => {

@@ -1393,11 +1393,27 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'who goes on sending after a refusal is cut off',
-    file: 'src/platform/http/send-reply.ts',
+    file: 'src/platform/http/discard-rest.ts',
     from: 'if (discarded > limit) req.destroy();',
     to: '',
     test: 'test/server.test.ts',
     name: 'a client that goes on sending after it was refused is cut off at once',
+  },
+  {
+    promise: 'of a thousand refused bodies a few are read at a time',
+    file: 'src/platform/http/discard-rest.ts',
+    from: "waiting.set(req.on('readable', leaveUnread).on('end', onOver), limit);",
+    to: "waiting.set(req.on('end', onOver), limit);",
+    test: 'test/server.test.ts',
+    name: 'of many bodies that were refused sixteen are read at a time, and each connection serves again',
+  },
+  {
+    promise: 'who hangs up while a refused body is read gives its place to the next',
+    file: 'src/platform/http/discard-rest.ts',
+    from: "socket.on('close', onOver);",
+    to: '',
+    test: 'test/server.test.ts',
+    name: 'of many bodies that were refused sixteen are read at a time, and each connection serves again',
   },
   {
     promise: 'a line that only begins with the boundary is data',

@@ -3,12 +3,13 @@ import { isStorageTrouble } from '../db/open-database.ts';
 import { isDiskFull } from '../error-code.ts';
 import { createCallHandler, isAnonymousRead, isRead, type CallHandlerOptions, type Exchange } from './call-handler.ts';
 import { withCompressed } from './compress-answer.ts';
+import { discardRest } from './discard-rest.ts';
 import { accepts } from './headers.ts';
 import { Html } from './html.ts';
 import { HttpError, type Page, problemReply, type Reply } from './reply.ts';
 import { isCacheable, type ResponseCache } from './response-cache.ts';
 import type { Route, Viewer } from './router.ts';
-import { discardRest, sendCached, sendReply, toCached, type RenderedReply } from './send-reply.ts';
+import { sendCached, sendReply, toCached, type RenderedReply } from './send-reply.ts';
 
 /** A request for a page that was refused; `target` is its path with its query. */
 export type RefusedPage = { method: string; target: string; headers: IncomingHttpHeaders };
@@ -19,7 +20,6 @@ export type AnswerOptions = CallHandlerOptions & {
   security: Record<string, string>;
   /** The Content-Security-Policy of pages for members, on which one script runs. */
   memberPolicy: string;
-  /** The whole document of a page. */
   /** The whole document of a page; `target` is the path with the query that it was asked for by. */
   renderPage(page: Page, viewer: Viewer | null, target: string): Promise<string> | string;
   /** The answer to a refused request that asked for a page. */

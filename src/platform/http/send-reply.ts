@@ -5,6 +5,7 @@ import { acceptsGzip, isCompressible, withCompressed } from './compress-answer.t
 import { entityTag, matchesEntityTag } from './headers.ts';
 import type { FileSlice, Reply, ReplyHeaders } from './reply.ts';
 import type { CachedResponse } from './response-cache.ts';
+import { discardRest } from './discard-rest.ts';
 import { closeFile, sendFile } from './send-file.ts';
 
 /** A reply whose page has been rendered. */
@@ -112,34 +113,3 @@ function withoutLength(headers: string[]): string[] {
 
 /** Headers that an answer without its body cannot have. */
 const OF_THE_BODY = new Set(['content-length', 'content-encoding']);
-
-/** Bodies that are read only to be discarded, at once: a thousand of them would fill each turn of the event loop. */
-const DISCARDED_AT_ONCE = 16;
-
-let discarding = 0;
-const waiting: (() => void)[] = [];
-
-/**
- * After an answer given before the body was read, the rest is read and discarded: a client whose connection is cut
- * while it sends may never see the answer. The connection then serves the next request. Bodies take turns; one that
- * waits is not read.
- */
-export function discardRest(req: IncomingMessage, limit: number): void {
-  if (req.complete || req.headers['transfer-encoding'] === undefined && !Number(req.headers['content-length'])) return;
-  if (discarding < DISCARDED_AT_ONCE) discard(req, limit);
-  else waiting.push(() => discard(req, limit));
-}
-
-function discard(req: IncomingMessage, limit: number): void {
-  if (req.destroyed || req.complete && req.readableEnded) return void waiting.shift()?.();
-  let discarded = 0;
-  discarding++;
-  req.once('close', () => {
-    discarding--;
-    waiting.shift()?.();
-  });
-  req.on('data', (chunk: Buffer) => {
-    discarded += chunk.length;
-    if (discarded > limit) req.destroy();
-  });
-}
