@@ -20,6 +20,7 @@ const EXCEPTIONS: Record<string, string> = {
   'features/reading/list-store.ts: next': 'made of such constants in the same function',
   'features/reading/list-store.ts: followed': 'the same',
   'features/reading/list-store.ts: within': 'the same',
+  'features/reading/list-store.ts: places': 'the same',
   'features/reading/list-store.ts: onwards': 'given by constants of the same file: prepareWay',
   'features/reading/list-store.ts: order': 'given by constants of the same file: prepareWay',
 };

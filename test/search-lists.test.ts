@@ -1,7 +1,9 @@
 // Protects search within lists: only what is there is found, it is marked, and what is said when there is nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addNotes, sendJson } from './support/accounts.ts';
+import { listView, wholePage } from '../src/features/reading/reading-list.ts';
+import type { Viewer } from '../src/platform/http/router.ts';
+import { addNotes, itemsAt, sendJson } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
 import { hubWithOwnPosts } from './support/own-posts.ts';
 
@@ -66,4 +68,32 @@ test('a search without a result says what was searched, how to widen it, and how
   assert.match(await page(`/sources/${sourceId}?q=newt`), /href="\/all\?q=newt">All of your sources</);
   assert.match(await page('/all?q=-newt'), /There is no word in this to look for/);
   assert.doesNotMatch(await page('/all'), /class="syntax"/);
+});
+
+test('a search for a word that stands everywhere looks at so many posts at once, and on between turns of others', async (t) => {
+  const { hub, sourceId } = await hubWithOwnPosts(t);
+  const ben = await hub.person('ben');
+  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
+      INSERT INTO posts (id, source_id, owner_id, guid, is_public, title, content_html, summary, content_hash,
+                         published_at, updated_at, created_at, search_key)
+      SELECT i, 1, 1, 'g' || i, 1, 'Owl ' || i, '', '', '', i * 1000, i, i, i * 2097152 + i FROM n;
+    INSERT INTO posts_search (rowid, title, body, source) SELECT search_key, title, '', '1' FROM posts;
+    UPDATE follows SET read_up_to = 6000 WHERE account_id = 2;
+    INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
+      SELECT 2, 1, id, 0, 0 FROM posts WHERE id IN (1, 3, 5999)`);
+
+  assert.deepEqual(await titlesAt(ben, '/?q=owl'), ['Owl 5999', 'Owl 3', 'Owl 1']);
+  assert.deepEqual((await itemsAt(ben, '/api/posts?view=unread&q=owl')).map(({ id }) => id), [5999, 3, 1]);
+  const viewer = { id: 2, role: 'member' } as Viewer;
+  const view = { kind: 'unread', q: 'owl' } as const;
+  const { items, next } = listView(hub.handle, viewer, view, { limit: 30 });
+  assert.deepEqual([items.map(({ id }) => id), next?.id], [[5999], 3_501]);
+  const ended: string[] = [];
+  const whole = wholePage(hub.handle, viewer, view, { limit: 30 }).then(() => ended.push('search'));
+  setImmediate(() => ended.push('another request'));
+  await whole;
+  assert.deepEqual(ended, ['another request', 'search']);
+  assert.equal((await wholePage(hub.handle, viewer, view, { limit: 2 })).next?.id, 3);
 });

@@ -24,14 +24,14 @@ import { confirmDeletePage, confirmHidePage, settingsPage, transferPage } from '
 import { sourcePage } from './source-views.ts';
 import { countFollowers } from './tell-followers.ts';
 
-export function showSource(hub: Hub, req: HubRequest): Reply {
+export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
   const source = visibleSource(hub, pathId(req.params), req.viewer);
   const mayChange = mayManage(source, req.viewer);
   const isFetching = mayChange && isSyncing(hub, source.id);
   const empty = isFetching ? 'The first posts are being fetched.' : 'There are no posts here yet.';
   return page(sourcePage({
     source, mayChange, icon: sourceIcon(hub, source),
-    ...sourcePosts(hub, req, source.id, empty),
+    ...await sourcePosts(hub, req, source.id, empty),
     isMember: req.viewer !== null,
     follow: req.viewer && (follows(hub).find(req.viewer.id, source.id) ?? null),
     isSyncing: isFetching,

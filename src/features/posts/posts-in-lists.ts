@@ -24,3 +24,7 @@ export const ARRIVED = 'SELECT id, source_id FROM posts WHERE id > @newest ORDER
 
 /** Posts that the full-text index finds; its rowids are their places in lists. */
 export const FOUND_POSTS = 'FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid';
+
+/** The places in lists of what the full-text index finds, whoever may see it. */
+export const FOUND_PLACES = 'SELECT rowid AS place FROM posts_search WHERE posts_search MATCH @expression';
+export const JOIN_FOUND = 'CROSS JOIN posts p ON p.search_key = n.place';

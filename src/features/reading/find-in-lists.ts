@@ -87,20 +87,25 @@ export function starredPosts(hub: Hub, list: Followed & { sourceId: number }, st
   return starred.all({ ...rowsOf(list, step), sourceId: list.sourceId });
 }
 
-/** Posts that an expression of the full-text index finds; `key`: where in it the step begins. */
+/**
+ * Posts that an expression of the full-text index finds, of the next ones that it finds anywhere; `key`: where in it
+ * the step begins, `reached`: where it ends when there may be more.
+ */
 export function foundPosts(
   hub: Hub, list: Followed & { expression: string; key: number; sourceId: number; isStarred: boolean }, step: Step,
-): Position[] {
+): { found: Position[]; reached?: Position | undefined } {
   const { key, sourceId } = list;
   const rows = rowsOf(list, step);
   const sources = sourceId === 0 ? sourcesOf(hub, list, rows) : [];
   // Of a word that stands in every post the index alone can tell soon those of few sources.
   const isNarrow = sourceId === 0 && sources.length <= FEW_SOURCES;
-  if (isNarrow && sources.length === 0) return [];
+  if (isNarrow && sources.length === 0) return { found: [] };
   const among = isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
   const only = { isUnread: list.isUnread ? 1 : 0, isStarred: list.isStarred ? 1 : 0, sourceId };
-  return lists(hub)[step.isBack ? 'newer' : 'older'].found
-    .all({ ...rows, expression: list.expression + among, key, ...only });
+  const wanted = { ...rows, expression: list.expression + among, key, ...only, looks: LOOKS };
+  const way = lists(hub)[step.isBack ? 'newer' : 'older'];
+  const found = way.found.all(wanted);
+  return { found, reached: found.length < step.limit ? way.foundEnd.get({ ...wanted, last: LOOKS - 1 }) : undefined };
 }
 
 /** The sources of which posts may be in the list. */

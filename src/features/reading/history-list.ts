@@ -3,13 +3,13 @@ import { isoTime } from '../../platform/clock.ts';
 import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, pathId, readPage } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { errorFields } from '../../platform/log.ts';
 import type { Hub } from '../hub/hub.ts';
 import { readingHistory, type ReadPost } from './reading-history-store.ts';
-import { setRead } from './reading-list.ts';
+import { setRead, setSeen } from './reading-list.ts';
 
 /** Entries removed in one transaction. */
 const BATCH = 500;
@@ -34,9 +34,8 @@ export function markPostUnread(hub: Hub, { params, viewer }: MemberRequest): Rep
 export function noteOpened(hub: Hub, viewer: Viewer, postId: number): void {
   try {
     readingHistory(hub).note(viewer.id, postId);
-    if (viewer.preferences.marksOpened) setRead(hub, viewer, postId, true);
+    if (viewer.preferences.marksOpened) setSeen(hub, viewer, postId);
   } catch (error) {
-    if (error instanceof HttpError && error.status === 422) return; // counted
     if (!isStorageTrouble(error)) throw error;
     hub.log.warn('reading not recorded', errorFields(error));
   }

@@ -16,7 +16,7 @@ import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { readListAddress, sectionOf, type ListAddress } from './list-address.ts';
 import { listBar, listMain, type ListPage } from './list-views.ts';
-import { countsForPage, listView, type ListedPost, type View } from './reading-list.ts';
+import { countsForPage, wholePage, type ListedPost, type View } from './reading-list.ts';
 import { countText } from './reading-now.ts';
 import { readMarks } from './reading-store.ts';
 
@@ -24,14 +24,14 @@ import { readMarks } from './reading-store.ts';
 const PAGE = 30;
 
 /** The reading list of a member; visitors see what is public. */
-export function showHome(hub: Hub, req: HubRequest): Reply {
+export function showHome(hub: Hub, req: HubRequest): Reply | Promise<Reply> {
   const { viewer } = req;
   return viewer ? showList(hub, { ...req, viewer }) : showPublic(hub, req);
 }
 
 /** The list that the address names. */
-export function showList(hub: Hub, req: MemberRequest): Reply {
-  return page(listPage(readList(hub, req)));
+export async function showList(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return page(listPage(await readList(hub, req)));
 }
 
 function listPage(list: ListPage): Page {
@@ -41,25 +41,25 @@ function listPage(list: ListPage): Page {
 }
 
 /** The posts of a source as its page shows them: to a member as a list to read, with a bar of its own. */
-export function sourcePosts(
+export async function sourcePosts(
   hub: Hub, req: HubRequest, sourceId: number, empty: string,
-): { bar?: Html; posts: Html } {
+): Promise<{ bar?: Html; posts: Html }> {
   const { viewer } = req;
   if (viewer) {
-    const list = { ...readList(hub, { ...req, viewer }), empty };
+    const list = { ...await readList(hub, { ...req, viewer }), empty };
     return { bar: listBar(list), posts: listMain(list) };
   }
   const { items, next } = queryPosts(hub, req, { sourceId });
   return { posts: postList(items, next && `/sources/${sourceId}?cursor=${next}`, empty) };
 }
 
-function readList(hub: Hub, req: MemberRequest): ListPage {
+async function readList(hub: Hub, req: MemberRequest): Promise<ListPage> {
   const { viewer, query } = req;
   const { view, cursor, newest }: ListAddress = readListAddress(req);
   const after = readAfter(query, ['publishedAt', 'id']);
   const isEmptySearch = view.q === '';
   const { items, next } = isEmptySearch ? { items: [], next: null }
-    : listView(hub, viewer, view, { limit: PAGE, ...(after && { after }) });
+    : await wholePage(hub, viewer, view, { limit: PAGE, after });
   const times = timesOf(hub, viewer);
   const found = readFound(view.q ?? '');
   return {

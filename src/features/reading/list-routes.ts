@@ -6,18 +6,18 @@ import { visiblePost } from '../posts/post-access.ts';
 import { postJson } from '../posts/post-routes.ts';
 import { fittingContents, positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { posts, type WholePost } from '../posts/post-store.ts';
-import { listView, withReadState, type View } from './reading-list.ts';
+import { wholePage, withReadState, type View } from './reading-list.ts';
 
 /** `?view=` of the API, by what it lists; `public` is what visitors see. */
 const VIEWS = { unread: 'unread', list: 'all', starred: 'starred' } as const;
 
-export function listPosts(hub: Hub, req: HubRequest): Reply {
+export async function listPosts(hub: Hub, req: HubRequest): Promise<Reply> {
   const { query, viewer } = req;
   const view = readView(query);
   const isList = view !== null && view !== 'public';
   if (isList && !viewer) throw new HttpError(401, 'Sign in to see your reading list.');
   const { items, next } = isList && viewer
-    ? listedPosts(hub, viewer, view, query)
+    ? await listedPosts(hub, viewer, view, query)
     : queryPosts(hub, view === 'public' ? { ...req, viewer: null } : req,
       { sourceId: readSourceId(query), withContents: true });
   const shown = asJson(hub, posts(hub).whole(items), viewer);
@@ -35,9 +35,9 @@ function asJson(hub: Hub, whole: WholePost[], viewer: Viewer | null) {
 }
 
 /** One page of a reading list, as `?cursor=&limit=` ask for it; no longer than its contents fit into an answer. */
-function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
+async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
   const after = readAfter(query, ['publishedAt', 'id']);
-  const { items, next } = listView(hub, viewer, view, { limit: readLimit(query), ...(after && { after }) });
+  const { items, next } = await wholePage(hub, viewer, view, { limit: readLimit(query), after });
   const fitting = fittingContents(hub, items);
   const last = items[fitting - 1];
   const end = fitting < items.length && last ? last : next;

@@ -1,7 +1,9 @@
 import type { Db, Statement } from '../../platform/db/open-database.ts';
 import { IN_FOLDER, joinFollow, MAY_SEE, READING_LIST, type Asking } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
-import { ARRIVED, FOUND_POSTS, FROM_POSTS, joinPost, lastOfSource, NEWEST_POSTS } from '../posts/posts-in-lists.ts';
+import {
+  ARRIVED, FOUND_PLACES, FROM_POSTS, JOIN_FOUND, joinPost, lastOfSource, NEWEST_POSTS,
+} from '../posts/posts-in-lists.ts';
 import type { Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
@@ -18,7 +20,7 @@ type RowsOfSource = Omit<Rows, 'folder' | 'isAdmin'> & {
 };
 type Arrived = { newest: number; folder: string | null; looks: number };
 type Walk = Rows & { looks: number };
-type FoundRows = Rows & { expression: string; key: number; isUnread: number; isStarred: number; sourceId: number };
+type FoundRows = Walk & { expression: string; key: number; isUnread: number; isStarred: number; sourceId: number };
 
 /** Later posts of a source that are counted, with those that are marked as read: hardly any reader has more. */
 export const LOOKED = 4_000;
@@ -40,11 +42,10 @@ const STARRED = `
     LEFT ${joinFollow('t.account_id', 't.source_id')}
    WHERE t.account_id = @viewerId AND ${MAY_SEE} AND (@sourceId = 0 OR t.source_id = @sourceId) AND ${IN_FOLDER}`;
 
-const FOUND = `
-  SELECT ${POSITION} ${FOUND_POSTS} CROSS ${joinSource('p.source_id')}
+const OF_LIST = `CROSS ${joinSource('p.source_id')}
     LEFT ${joinFollow('@viewerId', 'p.source_id')} ${JOIN_MARK}
     LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
-   WHERE posts_search MATCH @expression AND ${MAY_SEE} AND ${IN_FOLDER}
+   WHERE ${MAY_SEE} AND ${IN_FOLDER}
      AND (NOT @isStarred OR t.post_id IS NOT NULL)
      AND (@isStarred OR @sourceId = p.source_id OR f.source_id IS NOT NULL)
      AND (@sourceId = 0 OR @sourceId = p.source_id)
@@ -102,7 +103,10 @@ type Way = {
   /** Those with marks, of a source of which everything else is read. */
   markedOfSource: Statement<[RowsOfSource], Position>;
   starred: Statement<[Rows & { sourceId: number }], Position>;
+  /** Of the next posts that an expression finds. */
   found: Statement<[FoundRows], Position>;
+  /** The last of those posts. */
+  foundEnd: Statement<[FoundRows & { last: number }], Position>;
 };
 
 function prepareWay(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC'): Way {
@@ -110,6 +114,7 @@ function prepareWay(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 
      WHERE (published_at, id) ${onwards} (@publishedAt, @id)
      ORDER BY published_at ${order}, id ${order} LIMIT @looks) p`;
   const followed = `FROM ${next} CROSS ${joinFollow('@viewerId', 'p.source_id')} CROSS ${joinSource('p.source_id')}`;
+  const places = `${FOUND_PLACES} AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order}`;
   const within = `(p.published_at, p.id) ${onwards} (@publishedAt, @id)
      AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
    ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`;
@@ -129,7 +134,9 @@ function prepareWay(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 
          AND ${within}`),
     starred: db.prepare('starred posts', `${STARRED} AND (t.published_at, t.post_id) ${onwards} (@publishedAt, @id)
        ORDER BY t.published_at ${order}, t.post_id ${order} LIMIT @limit`),
-    found: db.prepare('found posts', `${FOUND} AND posts_search.rowid ${onwards} CAST(@key AS INTEGER)
-       ORDER BY posts_search.rowid ${order} LIMIT @limit`),
+    found: db.prepare('found posts',
+      `SELECT ${POSITION} FROM (${places} LIMIT @looks) n ${JOIN_FOUND} ${OF_LIST} LIMIT @limit`),
+    foundEnd: db.prepare('end of found posts looked at',
+      `SELECT ${POSITION} FROM (${places} LIMIT 1 OFFSET @last) n ${JOIN_FOUND}`),
   };
 }

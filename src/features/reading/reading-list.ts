@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { asking, follows, type ListedFollow } from '../follows/follow-store.ts';
@@ -31,13 +32,37 @@ export type Neighbours = {
 /** Posts that stand below one on its page. */
 const FOLLOWING = 5;
 
-/** One page of a list, newest first. 404 for a folder or source that is not there. */
+/** `next`: the end of the page where the list goes on. */
+type ListPage = { items: ListedPost[]; next: Position | null };
+
+/** Steps of one search, of 2,500 posts with its words each; the page that ends there leads on. */
+const SEARCH_STEPS = 40;
+
+/**
+ * One page of a list, newest first; of a search so much as one step finds. 404 for a folder or source that is not
+ * there.
+ */
 export function listView(
   hub: Hub, viewer: Viewer, view: View, { after = FROM_THE_TOP, limit }: { after?: Position; limit: number },
-): { items: ListedPost[]; next: Position | null } {
-  const found = find(hub, viewer, view, { from: after, isBack: false, limit: limit + 1 });
+): ListPage {
+  const { found, reached } = find(hub, viewer, view, { from: after, isBack: false, limit: limit + 1 });
   const items = withReadState(hub, viewer, posts(hub).listed(found.slice(0, limit).map(({ id }) => id)));
-  return { items, next: found.length > limit ? found[limit - 1] ?? null : null };
+  return { items, next: found.length > limit ? found[limit - 1] ?? null : reached ?? null };
+}
+
+/** The same; a search goes on in further steps, between which others have their turn. */
+export async function wholePage(
+  hub: Hub, viewer: Viewer, view: View, { after, limit }: { after?: Position | undefined; limit: number },
+): Promise<ListPage> {
+  const items: ListedPost[] = [];
+  let next = after ?? FROM_THE_TOP;
+  for (let steps = 1; ; steps++) {
+    const step = listView(hub, viewer, view, { after: next, limit: limit - items.length });
+    items.push(...step.items);
+    if (step.next === null || items.length === limit || steps === SEARCH_STEPS) return { items, next: step.next };
+    next = step.next;
+    await nextTurn();
+  }
 }
 
 /**
@@ -46,12 +71,12 @@ export function listView(
  */
 export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position): Neighbours {
   const from = { publishedAt: post.publishedAt, id: post.id };
-  const [previous] = find(hub, viewer, view, { from, isBack: true, limit: 1 });
-  const below = find(hub, viewer, view, { from, isBack: false, limit: FOLLOWING });
+  const { found: [previous] } = find(hub, viewer, view, { from, isBack: true, limit: 1 });
+  const { found: below } = find(hub, viewer, view, { from, isBack: false, limit: FOLLOWING });
   const unread: View = { ...view, kind: 'unread', since: Infinity };
-  const [unreadBelow] = find(hub, viewer, unread, { from, isBack: false, limit: 1 });
+  const { found: [unreadBelow] } = find(hub, viewer, unread, { from, isBack: false, limit: 1 });
   const fromTheTop = { from: FROM_THE_TOP, isBack: false, limit: 2 };
-  const nextUnread = unreadBelow ?? find(hub, viewer, unread, fromTheTop).find(({ id }) => id !== post.id);
+  const nextUnread = unreadBelow ?? find(hub, viewer, unread, fromTheTop).found.find(({ id }) => id !== post.id);
   const wanted = [previous, nextUnread, ...below].flatMap((one) => one?.id ?? []);
   const byId = new Map(posts(hub).listed([...new Set(wanted)]).map((one) => [one.id, one]));
   const shown = (one: Position | undefined): Post | null => byId.get(one?.id ?? 0) ?? null;
@@ -59,23 +84,26 @@ export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position)
   return { previous: shown(previous), next: following[0] ?? null, nextUnread: shown(nextUnread), following };
 }
 
-function find(hub: Hub, viewer: Viewer, view: View, step: Step): Position[] {
+/** `reached`: where a search has ended before it had found as many as wanted, and may find more. */
+type Found = { found: Position[]; reached?: Position | undefined };
+
+function find(hub: Hub, viewer: Viewer, view: View, step: Step): Found {
   const { kind, folder, sourceId, since, q } = view;
   if (folder !== undefined && !follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
   const source = sourceId === undefined ? undefined : visibleSource(hub, sourceId, viewer);
   const list = { viewer, folder, since, isUnread: kind === 'unread' };
   if (q !== undefined && q.trim() !== '') {
     const expression = searchExpression(hub, { typed: q, viewerId: viewer.id, sourceId });
-    if (expression === undefined) return [];
+    if (expression === undefined) return { found: [] };
     const { publishedAt, id } = step.from;
     const key = step.from === FROM_THE_TOP ? Number.MAX_SAFE_INTEGER : searchKey(publishedAt, id);
     return foundPosts(
       hub, { ...list, expression, key, isStarred: kind === 'starred', sourceId: sourceId ?? 0 }, step);
   }
-  if (kind === 'starred') return starredPosts(hub, { ...list, sourceId: sourceId ?? 0 }, step);
-  if (!source) return followedPosts(hub, list, step);
+  if (kind === 'starred') return { found: starredPosts(hub, { ...list, sourceId: sourceId ?? 0 }, step) };
+  if (!source) return { found: followedPosts(hub, list, step) };
   const ofSource = { sourceId: source.id, readUpTo: readUpTo(hub, viewer, source.id) };
-  return postsOfSource(hub, { ...list, ...ofSource }, step);
+  return { found: postsOfSource(hub, { ...list, ...ofSource }, step) };
 }
 
 /** Of a source that one does not follow nothing is read but what has a mark. */
@@ -148,6 +176,11 @@ export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean)
     if (read || !isLater) readMarks(hub).put({ ...key, isRead: read ? 1 : 0, now: hub.clock() });
     else readMarks(hub).remove(viewer.id, sourceId, postId);
   });
+}
+
+/** What one opens or writes is read; where no more posts can be marked it stays as it is. */
+export function setSeen(hub: Hub, viewer: Viewer, postId: number): void {
+  if (readMarks(hub).left(viewer.id) > 0) setRead(hub, viewer, postId, true);
 }
 
 /** Stars a post, which keeps it, or takes the star away. 404 for a hidden post. */

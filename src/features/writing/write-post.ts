@@ -13,7 +13,7 @@ import { counts, type Hub } from '../hub/hub.ts';
 import { inTurn, preparePost } from '../posts/ingest-posts.ts';
 import { changeablePost, mayManagePost, visibleFile, writableSource } from '../posts/post-access.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
-import { setRead } from '../reading/reading-list.ts';
+import { setSeen } from '../reading/reading-list.ts';
 
 export const MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
 
@@ -41,7 +41,7 @@ export async function writePost(hub: Hub, values: Values, files: ReceivedFile[],
     attachFiles(hub, stored.id, source.ownerId, files);
     counts(hub).add('posts_ingested_total', source.kind, 1);
     notifyFollowers(hub, source.id, 1, by.viewer.id);
-    setRead(hub, by.viewer, stored.id, true);
+    setSeen(hub, by.viewer, stored.id);
     audit(hub, 'post.created', by, { kind: 'post', id: stored.id, name: draft.title });
     return find(hub, stored.id);
   });
