@@ -71,3 +71,9 @@ test('pages are told from feeds by how they begin', () => {
     assert.equal(isHtmlPage(other), false, other);
   }
 });
+
+test('of a page that names feeds without end the first thousand are looked at', () => {
+  const page = `<html><head>${'<link rel="alternate" type="application/rss+xml" href="/f?">'.repeat(3_000)
+    .replace(/\?/g, (_, at: number) => String(at))}`;
+  assert.equal(findFeedLinks(page, 'https://a.test/').length, 1_000);
+});

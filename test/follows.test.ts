@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { notifications } from '../src/features/notifications/notification-store.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
-import { addNotes, addPost, notificationTitles, numberIn, sendJson } from './support/accounts.ts';
+import { addFeed, addNotes, addPost, notificationTitles, numberIn, sendJson } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
@@ -85,6 +85,25 @@ test('only a source that one may see can be followed, and one that became privat
   const unfollow = async (): Promise<number> => (await carol.delete(`/api/sources/${open}/follow`)).status;
   assert.deepEqual([await unfollow(), await unfollow()], [204, 404], 'but it can be let go');
   assert.deepEqual(await followed(carol), []);
+});
+
+test('a reading list holds SOURCES_MAX sources of others, and one’s own; an import leaves out what is more', async (t) => {
+  const hub = await startHub(t, { SOURCES_MAX: '2' });
+  const [ada, bob, carol] = [await hub.person('ada'), await hub.person('bob'), await hub.person('carol')];
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', [])) });
+  const [one, two] = [await addNotes(ada), await addNotes(ada)];
+  const three = await addFeed(carol, `${origin.url}/feed`);
+  const own = await addNotes(bob);
+  assert.deepEqual([(await follow(bob, one)).status, (await follow(bob, two)).status], [204, 422]);
+  await bob.delete(`/api/sources/${own}/follow`);
+  assert.equal((await follow(bob, two)).status, 204);
+  const refused = await follow(bob, three);
+  assert.deepEqual([refused.status, refused.json()['detail']],
+    [422, 'A reading list may have at most 2 sources. Unfollow some first.']);
+  assert.deepEqual([(await follow(bob, own)).status, (await follow(bob, one)).status], [204, 204], 'one’s own, and again');
+  const document = `<opml version="2.0"><body><outline xmlUrl="${origin.url}/feed"/></body></opml>`;
+  const imported = await bob.send('POST', '/api/sources/import', { body: document, headers: { 'content-type': 'text/x-opml' } });
+  assert.ok(imported.text.includes('at most 2 sources'), imported.text);
 });
 
 test('posts written here one after another are told of together, and their author is not told', async (t) => {

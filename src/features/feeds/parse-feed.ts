@@ -160,11 +160,14 @@ export function isHtmlPage(text: string): boolean {
   }
 }
 
-/** The `link` and `base` tags of a page, those in comments, scripts and other text left out. */
+/** Of a page: what has more of them names thousands of feeds, each of which would be looked at. */
+const HEAD_TAGS_MAX = 1_000;
+
+/** The first `link` and `base` tags of a page, those in comments, scripts and other text left out. */
 export function headTags(html: string): { name: string; attributes: ReadonlyMap<string, string> }[] {
   const tags: { name: string; attributes: ReadonlyMap<string, string> }[] = [];
   TAG.lastIndex = 0;
-  for (let match = TAG.exec(html); match !== null; match = TAG.exec(html)) {
+  for (let match = TAG.exec(html); match !== null && tags.length < HEAD_TAGS_MAX; match = TAG.exec(html)) {
     const name = match[1]?.toLowerCase();
     const end = endOfTag(html, TAG.lastIndex);
     if (name === 'link' || name === 'base') tags.push({ name, attributes: readAttributes(html, TAG.lastIndex, end) });

@@ -82,6 +82,8 @@ export const follows = store(({ db, clock }) => {
      WHERE folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @from)`);
   const countFollowers = db.prepare<[number, number], { n: number }>('count other followers', `
     SELECT COUNT(*) AS n FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}`);
+  const countOf = db.prepare<[number], { n: number }>('count follows of account',
+    'SELECT COUNT(*) AS n FROM follows WHERE account_id = ?');
   const selectFollowers = db.prepare<[number, number], { id: number }>('other followers', `
     SELECT account_id AS id FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}
      ORDER BY created_at, account_id`);
@@ -126,6 +128,8 @@ export const follows = store(({ db, clock }) => {
       moveFolder.run({ accountId, from, to });
     },
 
+    /** How many sources are in somebody's list. */
+    countOf: (accountId: number): number => countOf.get(accountId)?.n ?? 0,
     /** How many others than its owner follow a source. */
     countOthers: (sourceId: number, ownerId: number): number => countFollowers.get(sourceId, ownerId)?.n ?? 0,
     /** Those others, whoever has followed longest first. */

@@ -16,6 +16,7 @@ export const LIMITS = {
   'add-source-at-once': [503, 'Feeds that are opened at once in order to be added, with those that wait.'],
   'long-posts': [503, 'Posts of more than 20,000 characters that are read at once, with those that wait.'],
   'sources-max': [422, 'Sources of one account: `SOURCES_MAX`.'],
+  'follows-max': [422, 'Sources of others in one reading list: `SOURCES_MAX`.'],
   'opml-feeds': [422, 'Feeds of one OPML document: 5,000.'],
   'read-marks': [422, 'Posts that one account has marked one by one, not with their source: 20,000.'],
   'sync-now': [429, 'Synchronisations that one account asks for: 10 at once, then one a minute.'],

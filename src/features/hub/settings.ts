@@ -94,7 +94,7 @@ export const SETTINGS = {
   },
   sourcesMax: {
     name: 'SOURCES_MAX', parse: integer(1, 100_000), default: '1000',
-    meaning: 'sources that one account may have (1 to 100000)',
+    meaning: 'sources that one account may have, and of others’ follow (1 to 100000)',
   },
   outboundAllow: {
     name: 'OUTBOUND_ALLOW', parse: cidrs, default: '',

@@ -6,7 +6,7 @@ import { audit, type By } from '../audit/audit.ts';
 import { saysItLeadsHere } from '../feeds/own-address.ts';
 import { follows } from '../follows/follow-store.ts';
 import { enqueue, metLimit, throttled, type Hub, type JobKind } from '../hub/hub.ts';
-import { followSource, type Follower } from '../reading/follow-source.ts';
+import { followSource, isFull, type Follower } from '../reading/follow-source.ts';
 import { maySee, sources, TITLE_MAX, type Visibility } from '../sources/source-store.ts';
 import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-source.ts';
 import { imports, type NewLine, type Outcome, type Settled } from './import-store.ts';
@@ -172,6 +172,7 @@ function followHere(hub: Hub, id: number, viewer: Follower, folder: string | nul
   const source = sources(hub).find(id);
   if (!source || !maySee(source, viewer)) return { outcome: 'refused', reason: 'is this hub itself' };
   if (source.ownerId === viewer.id || follows(hub).isFollowed(viewer.id, id)) return { outcome: 'had', sourceId: id };
+  if (isFull(hub, viewer, id)) return { outcome: 'left-out' };
   followSource(hub, viewer, id, { folder: folder ?? undefined });
   return { outcome: 'followed', sourceId: id };
 }

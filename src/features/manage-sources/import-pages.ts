@@ -19,6 +19,9 @@ const FORM_LIMITS = {
   ...MULTIPART_SHAPE, bytes: 2 * OPML_LIMIT, fieldBytes: OPML_LIMIT, files: 1, fileBytes: OPML_LIMIT,
 };
 
+/** Characters of a document that is refused; what is longer nobody mends in a page. */
+const SHOWN_AGAIN = 100_000;
+
 const LINES_PER_PAGE = 200;
 
 type ImportForm = { opml: string; visibility: string | undefined };
@@ -36,7 +39,8 @@ export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
     return seeOther(`/sources/imports/${id}`);
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
-    return page(importFormPage({ earlier: [], ...form, problem }), problem.status);
+    const opml = form.opml.length > SHOWN_AGAIN ? '' : form.opml;
+    return page(importFormPage({ earlier: [], ...form, opml, problem }), problem.status);
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Viewer } from '../../platform/http/router.ts';
-import { notFound } from '../../platform/http/reply.ts';
+import { notFound, type HttpError } from '../../platform/http/reply.ts';
 import { follows, type FollowChange } from '../follows/follow-store.ts';
-import type { Hub } from '../hub/hub.ts';
+import { metLimit, type Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
-import { maySeeSource } from '../sources/source-store.ts';
+import { maySeeSource, sources } from '../sources/source-store.ts';
 
 /** Who follows; rights to see a source go by id and role. */
 export type Follower = Pick<Viewer, 'id' | 'role'>;
@@ -13,16 +13,27 @@ const UNREAD_AT_FIRST = 30;
 
 /**
  * Puts a source into the viewer's reading list, or changes its folder or bell there; what is undefined stays. A
- * follower can do so with one that is hidden by now; 404 otherwise for a hidden source.
+ * follower can do so with one that is hidden by now; 404 otherwise for a hidden source, 422 where the list is full.
  */
 export function followSource(hub: Hub, viewer: Follower, sourceId: number, change: FollowChange = {}): void {
   hub.db.write('follow source', () => {
     requireKnown(hub, viewer, sourceId);
     if (!follows(hub).isFollowed(viewer.id, sourceId)) {
+      if (isFull(hub, viewer, sourceId)) throw tooManyFollows(hub);
       follows(hub).follow(viewer.id, sourceId, posts(hub).nthLast(sourceId, UNREAD_AT_FIRST));
     }
     follows(hub).change(viewer.id, sourceId, change);
   });
+}
+
+/** Whether as many sources are followed as may be; one's own are not refused, of which there are only so many. */
+export function isFull(hub: Hub, { id }: Follower, sourceId: number): boolean {
+  return follows(hub).countOf(id) >= hub.config.sourcesMax && sources(hub).find(sourceId)?.ownerId !== id;
+}
+
+function tooManyFollows(hub: Hub): HttpError {
+  const reason = `A reading list may have at most ${hub.config.sourcesMax} sources. Unfollow some first.`;
+  return metLimit(hub, 'follows-max', 0, reason);
 }
 
 /** Takes a source out of the viewer's reading list; may be repeated. 404 for a hidden one that is not in it. */
