@@ -336,7 +336,7 @@ test('the form for adding keeps what was typed, and says what is wrong', async (
   assert.match(again.text, /role="alert"/);
   assert.match(again.text, /value="ftp:\/\/x&quot;y"/);
   assert.match(again.text, /value="My &lt;b&gt;"/);
-  assert.match(again.text, /<input type="radio" name="visibility" value="private" required\s+checked>/);
+  assert.match(again.text, /<input type="radio" name="visibility" value="private" required\s+checked\s*>/);
 });
 
 test('only feeds are synchronised, and only while they are not paused', async (t) => {

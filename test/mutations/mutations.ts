@@ -474,6 +474,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'only who was shown the form can have words kept, for a while, and not at other forms',
   },
   {
+    promise: 'what one writes oneself is read for oneself',
+    file: 'src/features/writing/write-post.ts',
+    from: 'setSeen(hub, by.viewer, stored.id);',
+    to: '',
+    test: 'test/reading-api.test.ts',
+    name: 'what one writes oneself is read for oneself, and unread for everybody else who follows',
+  },
+  {
+    promise: 'the focus goes to the field that was refused',
+    file: 'src/platform/http/form-faults.ts',
+    from: '${isFirst && html`autofocus`}',
+    to: '',
+    test: 'test/refused-forms.test.ts',
+    name: 'every form that is refused marks the field, says why beside it, and puts the focus there',
+  },
+  {
     promise: 'a refused post is kept as a draft',
     file: 'src/features/writing/write-pages.ts',
     from: 'keepDraft(hub, req, firstValues(typed));\n    return page',

@@ -119,11 +119,11 @@ test('leaving by the page: sources first, then password and DELETE, and nobody i
 
   await browser.goto(`${hub.address}/settings/delete`);
   assert.match(await browser.text('main'), /Existing backups still contain your data/);
-  await submit(browser, { password: 'not the password', confirmation: 'DELETE' }, 'button.danger');
+  await submit(browser, { currentPassword: 'not the password', confirmation: 'DELETE' }, 'button.danger');
   assert.match(await browser.text('[role=alert]'), /password is wrong/);
-  await submit(browser, { password: hub.password, confirmation: 'delete' }, 'button.danger');
+  await submit(browser, { currentPassword: hub.password, confirmation: 'delete' }, 'button.danger');
   assert.match(await browser.text('[role=alert]'), /must be DELETE/);
-  await submit(browser, { password: hub.password, confirmation: 'DELETE' }, 'button.danger');
+  await submit(browser, { currentPassword: hub.password, confirmation: 'DELETE' }, 'button.danger');
 
   assert.equal(await path(browser), '/goodbye');
   assert.doesNotMatch(await browser.text(), /Sign out/);

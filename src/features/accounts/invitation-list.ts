@@ -1,5 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readForm } from '../../platform/http/body.ts';
+import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { formProblem, HttpError, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
@@ -50,14 +51,16 @@ ${url && html`
   <p><code class="secret">${url}</code></p></div>`}
 <form method="post" action="/admin/invitations" class="panel stack">
   <h2>Invite someone</h2>
-  ${problem && formProblem(problem)}
+  ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
   <label>Role
-    <select name="role"><option value="member">member</option>
-      <option value="admin" ${values['role'] === 'admin' && html`selected`}>administrator</option></select></label>
+    <select name="role" ${faulty(problem, 'role')}><option value="member">member</option>
+      <option value="admin" ${values['role'] === 'admin' && html`selected`}>administrator</option></select>${
+      faultOf(problem, 'role')}</label>
   <label>Valid for how many hours
     <input name="hours" type="number" min="1" max="${INVITATION_HOURS.max}" required
-      value="${values['hours'] ?? INVITATION_HOURS.standard}"></label>
-  ${passwordField()}
+      value="${values['hours'] ?? INVITATION_HOURS.standard}" ${faulty(problem, 'hours')}>${
+      faultOf(problem, 'hours')}</label>
+  ${passwordField(problem)}
   <button>Create link</button>
 </form>`;
 }

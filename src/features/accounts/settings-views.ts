@@ -79,8 +79,8 @@ function readingSection(preferences: Preferences, problem: HttpError | undefined
   return section('preferences', 'Reading', 'How pages are for you, on every device.', html`
   <form method="post" action="/settings/preferences" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
-    ${choices('Lists', 'density', DENSITIES, density)}
-    ${choices('Size of text', 'textSize', TEXT_SIZES, textSize)}
+    ${choices('Lists', 'density', DENSITIES, density, problem)}
+    ${choices('Size of text', 'textSize', TEXT_SIZES, textSize, problem)}
     <label>Time zone
       <select name="timeZone" ${faulty(problem, 'timeZone')}>${zoneOptions(preferences.timeZone)}</select>
       ${faultOf(problem, 'timeZone')}</label>
@@ -90,11 +90,15 @@ function readingSection(preferences: Preferences, problem: HttpError | undefined
   </form>`);
 }
 
-function choices(legend: string, name: string, values: readonly string[], chosen: string): Html {
-  const choice = (value: string): Html => html`
-    <label class="check"><input type="radio" name="${name}" value="${value}" ${value === chosen && html`checked`}>
+function choices(
+  legend: string, name: string, values: readonly string[], chosen: string, problem: HttpError | undefined,
+): Html {
+  const choice = (value: string, index: number): Html => html`
+    <label class="check"><input type="radio" name="${name}" value="${value}" ${
+      value === chosen && html`checked`} ${index === 0 && faulty(problem, name)}>
       ${WORDS[value]}</label>`;
-  return html`<fieldset class="choices"><legend>${legend}</legend>${values.map(choice)}</fieldset>`;
+  return html`<fieldset class="choices"><legend>${legend}</legend>${values.map(choice)}${
+    faultOf(problem, name)}</fieldset>`;
 }
 
 function tick(name: string, label: string, isOn: boolean): Html {
@@ -185,12 +189,15 @@ function tokenSection(tokens: ApiToken[], now: { now: number; times: Times }, pr
       <input name="name" required maxlength="80" autocomplete="off" ${faulty(problem, 'name')}>
       ${faultOf(problem, 'name')}</label>
     <label>What it may do
-      <select name="scope"><option value="read">read</option>
+      <select name="scope" ${faulty(problem, 'scope')}><option value="read">read</option>
         <option value="write" selected>read and write, as a member</option>
-        <option value="admin">everything, including administration if you are an administrator</option></select></label>
+        <option value="admin">everything, including administration if you are an administrator</option></select>${
+        faultOf(problem, 'scope')}</label>
     <label>Expires
-      <select name="days"><option value="">never</option><option value="30">in 30 days</option>
-        <option value="90" selected>in 90 days</option><option value="365">in a year</option></select></label>
+      <select name="days" ${faulty(problem, 'expiresAt')}><option value="">never</option>
+        <option value="30">in 30 days</option>
+        <option value="90" selected>in 90 days</option><option value="365">in a year</option></select>${
+        faultOf(problem, 'expiresAt')}</label>
     ${passwordField(problem)}
     <button>Create token</button>
   </form>`);

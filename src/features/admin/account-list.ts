@@ -103,6 +103,11 @@ export async function submitAccount(hub: Hub, req: MemberRequest): Promise<Reply
   return showAccountPage(hub, req, { done: 'The account was changed.' });
 }
 
+/** Else about the password, whose field says it. */
+function isAboutTheAct(problem: HttpError | undefined): problem is HttpError {
+  return problem !== undefined && problem.status !== 403 && problem.errors[0]?.pointer !== '/currentPassword';
+}
+
 /** One account, and what an administrator may do about it. */
 function accountPage(account: ListedAccount, sent: Sent, times: Times): Page {
   const { id, username, displayName, role, sources, createdAt, disabledAt } = account;
@@ -121,7 +126,7 @@ ${sent.url && html`
 ${sent.done && html`<div class="done" role="status"><p>${sent.done}</p></div>`}
 <form method="post" action="/admin/accounts/${id}" class="panel stack">
   <h2>Change this account</h2>
-  ${sent.problem && sent.problem.status !== 403 && formProblem(sent.problem)}
+  ${isAboutTheAct(sent.problem) && formProblem(sent.problem)}
   <p class="hint">${disabledAt === null
     ? 'A disabled account cannot sign in; its sessions and tokens end at once. Its sources stay active.'
     : 'This account cannot sign in. Its sources stay active.'}

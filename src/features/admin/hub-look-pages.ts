@@ -51,12 +51,13 @@ ${values['text']}</textarea>${faultOf(problem, 'text')}</label>
 function hueChoice(chosen: string, problem: HttpError | undefined): Html {
   const isKnown = HUES.some(([hue]) => String(hue) === chosen);
   const own: typeof HUES = isKnown || !/^\d+$/.test(chosen) ? [] : [[Number(chosen), `Hue ${chosen}`]];
-  const choice = ([hue, name]: [number, string]): Html => html`
+  const choice = ([hue, name]: [number, string], index: number): Html => html`
     <label class="check">
-      <input type="radio" name="hue" value="${hue}" ${String(hue) === chosen && html`checked`}>
+      <input type="radio" name="hue" value="${hue}" ${String(hue) === chosen && html`checked`} ${
+        index === 0 && faulty(problem, 'hue')}>
       <svg class="favicon" viewBox="0 0 20 20" aria-hidden="true"><rect width="20" height="20"
         fill="oklch(45% 0.19 ${hue})"/></svg>${name}</label>`;
-  return html`<fieldset class="swatches" ${faulty(problem, 'hue')}><legend>Accent</legend>
+  return html`<fieldset class="swatches"><legend>Accent</legend>
     ${[...own, ...HUES].map(choice)}
     ${faultOf(problem, 'hue')}</fieldset>`;
 }

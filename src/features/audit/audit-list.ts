@@ -1,7 +1,8 @@
 import { DAY, isoTime, parseIsoTime } from '../../platform/clock.ts';
+import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { parseId } from '../../platform/http/input.ts';
-import { HttpError } from '../../platform/http/reply.ts';
+import { type HttpError, invalid } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { AUDIT_EVENTS, type AuditEvent } from './audit.ts';
@@ -13,7 +14,7 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   title: 'Audit log',
   key: ['at', 'id'],
   select: (hub, after, limit, filter) => auditRecords(hub).list(filter, after, limit),
-  filter: { read: readAuditFilter, controls: (_hub, query) => auditForm(query) },
+  filter: { read: readAuditFilter, controls: (_hub, query, _filter, problem) => auditForm(query, problem) },
   toJson: auditJson,
   csv: {
     id: ({ id }) => id,
@@ -46,7 +47,7 @@ export function auditJson(record: AuditRecord) {
 }
 
 /** A form that narrows the records down. */
-function auditForm(query: URLSearchParams): Html {
+function auditForm(query: URLSearchParams, problem: HttpError | undefined): Html {
   const chosen = query.get('act') ?? '';
   const isNarrowed = ['act', 'actor', 'target', 'from', 'to'].some((name) => query.get(name));
   return html`
@@ -57,11 +58,14 @@ function auditForm(query: URLSearchParams): Html {
     <select name="act"><option value="">all</option>
       ${Object.entries(AUDIT_EVENTS).map(([act, said]) =>
         html`<option value="${act}" ${act === chosen && html`selected`}>${said}</option>`)}</select></label>
-  <label>Actor <input name="actor" value="${query.get('actor')}" maxlength="200" autocapitalize="none"></label>
+  <label>Actor <input name="actor" value="${query.get('actor')}" maxlength="200" autocapitalize="none"
+    ${faulty(problem, 'actor')}>${faultOf(problem, 'actor')}</label>
   <label>Target <input name="target" value="${query.get('target')}" maxlength="200" placeholder="source:12"
-    autocapitalize="none"></label>
-  <label>From day <input type="date" name="from" value="${day(query.get('from'))}"></label>
-  <label>To day <input type="date" name="to" value="${day(query.get('to'))}"></label>
+    autocapitalize="none" ${faulty(problem, 'target')}>${faultOf(problem, 'target')}</label>
+  <label>From day <input type="date" name="from" value="${day(query.get('from'))}"
+    ${faulty(problem, 'from')}>${faultOf(problem, 'from')}</label>
+  <label>To day <input type="date" name="to" value="${day(query.get('to'))}"
+    ${faulty(problem, 'to')}>${faultOf(problem, 'to')}</label>
   <button>Apply</button>
 </form>
 </details>`;
@@ -114,7 +118,7 @@ function readAuditFilter(query: URLSearchParams): AuditFilter {
 
 function text(query: URLSearchParams, name: string): string {
   const value = (query.get(name) ?? '').trim();
-  if (value.length > 200) throw new HttpError(400, `${name} is too long.`);
+  if (value.length > 200) throw refused(name, 'is too long.');
   return value;
 }
 
@@ -123,8 +127,12 @@ function target(value: string): Pick<AuditFilter, 'targetKind' | 'targetId'> {
   const [targetKind = '', written, ...rest] = value.split(':');
   if (written === undefined) return { targetKind };
   const targetId = parseId(written);
-  if (targetId === undefined || rest.length > 0) throw new HttpError(400, 'target must be a kind, or kind:id.');
+  if (targetId === undefined || rest.length > 0) throw refused('target', 'must be a kind, or kind:id.');
   return { targetKind, targetId };
+}
+
+function refused(name: string, detail: string): HttpError {
+  return invalid([{ pointer: `/${name}`, detail: `${name} ${detail}` }], 400);
 }
 
 const DAY_ONLY = /^\d{4}-\d{2}-\d{2}$/;
@@ -135,6 +143,6 @@ function momentOf(query: URLSearchParams, name: string, daysOn: number): number 
   if (!value) return undefined;
   const isDay = DAY_ONLY.test(value);
   const at = parseIsoTime(isDay ? `${value}T00:00:00Z` : value);
-  if (at === null) throw new HttpError(400, `${name} must be a day (2030-01-31) or an RFC 3339 moment.`);
+  if (at === null) throw refused(name, 'must be a day (2030-01-31) or an RFC 3339 moment.');
   return isDay ? at + daysOn * DAY : at;
 }

@@ -14,8 +14,8 @@ type Dress = 'page' | 'api';
 type ListFilter<Filter> = {
   /** Throws 400 for a query that makes no sense. Without one, the page may show less than the API. */
   read(query: URLSearchParams, dress: Dress): Filter;
-  /** Links or a form to choose it by, below the title. */
-  controls(hub: Hub, query: URLSearchParams, filter: Filter): Html;
+  /** Links or a form to choose it by, below the title; `problem`: what is wrong with one of its fields. */
+  controls(hub: Hub, query: URLSearchParams, filter: Filter | undefined, problem?: HttpError): Html;
   /** What the API is asked for what the page shows, where that is not the page's own query. */
   apiQuery?(filter: Filter): Record<string, string>;
 };
@@ -85,21 +85,21 @@ function showPage<Item, Key extends keyof Item, Filter>(
   list: Definition<Item, Key, Filter>, hub: Hub, { query, viewer }: HubRequest, answer?: FormAnswer,
 ): Reply {
   const { name, api = `/api/admin/${name}`, title, lead, above, view, empty, more = 'Older' } = list;
-  const filter = readFilter(list, query, 'page');
-  const { items, next } = listed(list, hub, query, filter);
+  const { filter, problem } = filterOfForm(list, query);
+  const { items, next } = problem ? { items: [], next: null } : listed(list, hub, query, filter as Filter);
   const following = next && `/admin/${name}?${withChange(query, 'cursor', next)}`;
-  const asked = list.filter?.apiQuery ? new URLSearchParams(list.filter.apiQuery(filter)) : query;
+  const asked = list.filter?.apiQuery ? new URLSearchParams(list.filter.apiQuery(filter as Filter)) : query;
   const bar = html`<h1>${title}</h1>`;
   const main = html`
 <header class="page-head">
   ${lead?.(hub)}
-  ${list.filter?.controls(hub, query, filter)}
+  ${list.filter?.controls(hub, query, filter, problem)}
 </header>
 ${answer?.above ?? above?.(hub)}
 ${items.length > 0 ? view(items, timesOf(hub, viewer)) : html`<p class="empty">${empty}</p>`}
 ${following && html`<p class="more"><a class="button" rel="next" href="${following}">${more}</a></p>`}
 ${items.length > 0 && downloads(api, asked, list.csv ? ['csv', 'jsonl'] : ['jsonl'])}`;
-  return page({ title, bar, main, section: `admin/${name}` }, answer?.status);
+  return page({ title, bar, main, section: `admin/${name}` }, answer?.status ?? problem?.status);
 }
 
 const FORMATS = { csv: 'CSV', jsonl: 'JSON lines' };
@@ -119,6 +119,18 @@ function withChange(query: URLSearchParams, name: string, value: string): string
 
 function readFilter<Filter>(list: { filter?: ListFilter<Filter> }, query: URLSearchParams, dress: Dress): Filter {
   return list.filter?.read(query, dress) as Filter;
+}
+
+/** Or what is wrong with a field of the form that narrows the list. */
+function filterOfForm<Filter>(
+  list: { filter?: ListFilter<Filter> }, query: URLSearchParams,
+): { filter?: Filter; problem?: HttpError } {
+  try {
+    return { filter: readFilter(list, query, 'page') };
+  } catch (problem) {
+    if (!(problem instanceof HttpError) || problem.errors.length === 0) throw problem;
+    return { problem };
+  }
 }
 
 function listed<Item, Key extends keyof Item, Filter>(

@@ -1,7 +1,9 @@
 import { readForm } from '../../platform/http/body.ts';
+import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { formProblem, HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
+import { passwordField } from '../accounts/account-views.ts';
 import { endedSession } from '../accounts/authenticate.ts';
 import type { Hub } from '../hub/hub.ts';
 import { LEAVE_CONFIRMATION, leaveHub, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';
@@ -65,11 +67,11 @@ function sourceList(sources: OwnedSource[]): Html {
 function form(problem: HttpError | undefined): Html {
   return html`
   <form method="post" action="/settings/delete" class="stack">
-    ${problem && formProblem(problem)}
-    <label>Your password
-      <input name="password" type="password" required autocomplete="current-password"></label>
+    ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
+    ${passwordField(problem)}
     <label>Type ${LEAVE_CONFIRMATION} to confirm
-      <input name="confirmation" required autocomplete="off" autocapitalize="characters" spellcheck="false"></label>
+      <input name="confirmation" required autocomplete="off" autocapitalize="characters" spellcheck="false"
+        ${faulty(problem, 'confirmation')}>${faultOf(problem, 'confirmation')}</label>
     <button class="danger">Delete account permanently</button>
   </form>`;
 }

@@ -76,7 +76,8 @@ export function visibilityChoice(
 ): Html {
   const choice = (value: Visibility, name: string, hint: string): Html => html`
     <label class="choice"><input type="radio" name="visibility" value="${value}" required
-      ${chosen === value && html`checked`}><span>${name}</span> <small>${hint}</small></label>`;
+      ${chosen === value && html`checked`} ${
+        value === 'private' && faulty(problem, 'visibility')}><span>${name}</span> <small>${hint}</small></label>`;
   const whose = what === 'feeds' ? 'their posts' : 'its posts';
   return html`
   <fieldset><legend>Who can read ${whose}</legend>

@@ -24,7 +24,7 @@ const SHOWN_AGAIN = 100_000;
 
 const LINES_PER_PAGE = 200;
 
-type ImportForm = { opml: string; visibility: string | undefined };
+type ImportForm = { opml: string; isPasted: boolean; visibility: string | undefined };
 
 export function showImportForm(hub: Hub, { viewer }: MemberRequest): Reply {
   const earlier = imports(hub).listOf(viewer.id, 0, 10).toReversed();
@@ -32,19 +32,20 @@ export function showImportForm(hub: Hub, { viewer }: MemberRequest): Reply {
 }
 
 export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const form = await readImportForm(req);
+  let form: Partial<ImportForm> = {};
   try {
-    if (form.opml.trim() === '') throw new HttpError(422, 'Choose an OPML file, or paste the text of one.');
-    const id = await beginImport(hub, form.opml, readVisibility(form), req);
+    const { opml } = form = await readImportForm(req);
+    if (opml.trim() === '') throw new HttpError(422, 'Choose an OPML file, or paste the text of one.');
+    const id = await beginImport(hub, opml, readVisibility(form), req);
     return seeOther(`/sources/imports/${id}`);
   } catch (problem) {
-    if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
-    const opml = form.opml.length > SHOWN_AGAIN ? '' : form.opml;
+    if (!(problem instanceof HttpError) || ![413, 422].includes(problem.status)) throw problem;
+    const opml = (form.opml ?? '').length > SHOWN_AGAIN ? '' : form.opml ?? '';
     return page(importFormPage({ earlier: [], ...form, opml, problem }), problem.status);
   }
 }
 
-function readVisibility({ visibility }: ImportForm): Visibility {
+function readVisibility({ visibility }: Partial<ImportForm>): Visibility {
   const input = createInput({ visibility });
   const chosen = input.optionalChoice('visibility', VISIBILITIES);
   if (!chosen) input.required('visibility', chosen);
@@ -56,7 +57,7 @@ function readVisibility({ visibility }: ImportForm): Visibility {
 async function readImportForm(req: MemberRequest): Promise<ImportForm> {
   if (!isMultipart(req)) {
     const { opml = '', visibility } = await readForm(req, OPML_FORM_LIMIT);
-    return { opml, visibility };
+    return { opml, isPasted: opml.trim() !== '', visibility };
   }
   let uploaded = '';
   const fields = await readMultipart(req, FORM_LIMITS, async (_file, chunks) => {
@@ -67,7 +68,8 @@ async function readImportForm(req: MemberRequest): Promise<ImportForm> {
     }
     uploaded = decodeText(Buffer.concat(gathered), null);
   });
-  return { opml: uploaded || (fields.get('opml')?.[0] ?? ''), visibility: fields.get('visibility')?.[0] };
+  const pasted = uploaded ? '' : fields.get('opml')?.[0] ?? '';
+  return { opml: uploaded || pasted, isPasted: pasted.trim() !== '', visibility: fields.get('visibility')?.[0] };
 }
 
 /** How far an import is, and what became of each line. 404 for somebody else's. */

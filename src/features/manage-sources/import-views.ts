@@ -8,19 +8,24 @@ import { visibilityChoice } from './add-views.ts';
 /** Seconds. */
 const LOOK_AGAIN = 2;
 
-type ImportForm = { earlier: Import[]; opml?: string; visibility?: string | undefined; problem?: HttpError };
+/** `isPasted`: whether the text stood in the field for it, and in no file. */
+type ImportForm = {
+  earlier: Import[]; opml?: string; isPasted?: boolean; visibility?: string | undefined; problem?: HttpError;
+};
 
 /** Asks for a document of feeds. */
-export function importFormPage({ earlier, opml, visibility, problem }: ImportForm): Page {
+export function importFormPage({ earlier, opml, isPasted = false, visibility, problem }: ImportForm): Page {
   const main = html`
 <form method="post" action="/sources/import" enctype="multipart/form-data" class="stack">
   <p class="lead">Bring the feeds of another reader with you: it exports them as an OPML file. Folders come along, and
     importing the same file twice changes nothing.</p>
   <label>OPML file <input type="file" name="file" accept=".opml,.xml,text/x-opml,application/xml,text/xml"
-    ${faulty(problem, 'file', { whole: true })}>${faultOf(problem, 'file', { whole: true })}</label>
-  <details ${opml && html`open`}>
+    ${faulty(problem, 'file', { whole: !isPasted })}>${faultOf(problem, 'file', { whole: !isPasted })}</label>
+  <details ${(opml || isPasted) && html`open`}>
     <summary>Paste its text instead</summary>
-    <label>Text of the file <textarea name="opml" rows="8" spellcheck="false">${opml}</textarea></label>
+    <label>Text of the file <textarea name="opml" rows="8" spellcheck="false" ${
+      faulty(problem, 'opml', { whole: isPasted })}>${opml}</textarea>${
+      faultOf(problem, 'opml', { whole: isPasted })}</label>
   </details>
   ${visibilityChoice(visibility, 'feeds', problem)}
   <div class="actions"><button>Import</button> <a class="quiet" href="/sources">Cancel</a></div>

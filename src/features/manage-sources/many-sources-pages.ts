@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readFields, readForm } from '../../platform/http/body.ts';
 import { createInput, parseId } from '../../platform/http/input.ts';
-import { HttpError, page, seeOther, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, invalid, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
@@ -14,7 +14,7 @@ import { mayManage } from '../sources/source-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { changeSource, deleteSource } from './change-source.ts';
 import { managedSources, ORDERS, SHOWN, type Managed, type Wanted } from './many-sources.ts';
-import { confirmDeleteSeveral, manySourcesPage, placeOf } from './many-sources-views.ts';
+import { confirmDeleteSeveral, manySourcesPage, placeOf, type SentForm } from './many-sources-views.ts';
 import { sourcesAfter } from './source-routes.ts';
 import { publicSourcesPage } from './source-views.ts';
 import { countFollowers } from './tell-followers.ts';
@@ -24,13 +24,16 @@ const PER_PAGE = 50;
 /** A member's own sources; for visitors the public ones. */
 export function showSources(hub: Hub, { viewer, query }: HubRequest): Reply {
   if (!viewer) return page(publicSourcesPage(sourcesAfter(hub, viewer, query, PER_PAGE)));
-  const wanted = readWanted(query);
+  return page(ownSources(hub, viewer, readWanted(query)));
+}
+
+function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentForm): Page {
   const shown = managedSources(hub, viewer, wanted, PER_PAGE);
   const folders = follows(hub).folderNames(viewer.id);
   const hooks = new Map(shown.items.flatMap((source) => webhookOf(hub, source)));
   const icons = new Map(shown.items.map((source) => [source.id, sourceIcon(hub, source)]));
   const times = timesOf(hub, viewer);
-  return page(manySourcesPage({ ...shown, wanted, folders, times, webhooks: hooks, icons }));
+  return manySourcesPage({ ...shown, wanted, folders, times, webhooks: hooks, icons, sent });
 }
 
 function webhookOf(hub: Hub, { id, kind, mayManage: may }: Managed) {
@@ -79,7 +82,12 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   const act = Object.hasOwn(ACTS, name) ? ACTS[name] : undefined;
   if (ids.length === 0 || !act) return seeOther(saying(back, 'nothing-chosen'));
   if (name === 'delete' && fields.get('sure') !== '1') return page(askToDelete(hub, ids, req.viewer, back));
-  const folder = readFolder(fields.get('folder') ?? '');
+  const typed = fields.get('folder') ?? '';
+  const folder = name === 'move' ? readName('folder', typed) : '';
+  if (folder instanceof HttpError) {
+    const sent = { form: 'several' as const, typed, chosen: ids, problem: folder };
+    return page(ownSources(hub, req.viewer, wantedAt(back), sent), 422);
+  }
   let count = 0;
   for (const id of ids) {
     count += await attempt(() => act.run(hub, id, req, folder));
@@ -88,11 +96,11 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   return seeOther(saying(back, act.said, { count }));
 }
 
-function readFolder(folder: string): string {
-  const input = createInput({ folder });
-  const name = input.optionalText('folder', { max: FOLDER_MAX });
-  input.done();
-  return name ?? '';
+/** The name of a folder, empty for none, or what is wrong with it. */
+function readName(field: string, typed: string): string | HttpError {
+  const input = createInput({ [field]: typed });
+  const name = input.optionalText(field, { max: FOLDER_MAX });
+  return input.errors.length > 0 ? invalid(input.errors) : name ?? '';
 }
 
 async function attempt(act: () => unknown): Promise<0 | 1> {
@@ -120,21 +128,27 @@ function askToDelete(hub: Hub, ids: number[], viewer: Viewer, back: string) {
 
 /** The list of sources as it was asked for before, and no other page. */
 function backTo(back: string): string {
-  const [path, search = ''] = back.split('?', 2);
-  if (path !== '/sources') return '/sources';
   try {
-    return placeOf(readWanted(new URLSearchParams(search)));
+    return back.split('?', 1)[0] === '/sources' ? placeOf(wantedAt(back)) : '/sources';
   } catch {
     return '/sources';
   }
 }
 
+function wantedAt(address: string): Wanted {
+  return readWanted(new URLSearchParams(address.split('?', 2)[1]));
+}
+
 /** Form: renames a folder, or takes all sources out of it. */
 export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { folder = '', act, name } = await readForm(req);
+  const { folder = '', act, name = '' } = await readForm(req);
   if (!follows(hub).hasFolder(req.viewer.id, folder)) throw new HttpError(404, 'There is no such folder.');
-  const to = act === 'delete' ? null : readFolder(name ?? '');
-  if (to === '') throw new HttpError(422, 'A folder needs a name.');
+  const read = act === 'delete' ? null : readName('name', name);
+  const to = read === '' ? invalid([{ pointer: '/name', detail: 'A folder needs a name.' }]) : read;
+  if (to instanceof HttpError) {
+    const sent = { form: 'folder' as const, typed: name, chosen: [], problem: to };
+    return page(ownSources(hub, req.viewer, wantedAt(placeOf({ folder })), sent), 422);
+  }
   req.recheck();
   hub.db.write('change folder', () => follows(hub).moveFolder(req.viewer.id, folder, to));
   if (to === null) return seeOther(saying('/sources', 'folder-deleted'));

@@ -1,6 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
-import type { Page } from '../../platform/http/reply.ts';
+import { faultOf, faulty } from '../../platform/http/form-faults.ts';
+import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
@@ -10,7 +11,11 @@ import { stateLine } from './source-state.ts';
 type Shown = ManagedPage & {
   wanted: Wanted; folders: string[]; times: Times; webhooks: Map<number, Webhook>;
   icons: Map<number, Html>;
+  sent?: SentForm | undefined;
 };
+
+/** The form that was refused: the one about the folder, or about several sources, those that were chosen. */
+export type SentForm = { form: 'folder' | 'several'; typed: string; chosen: number[]; problem: HttpError };
 
 const TABS: [Wanted['show'], string][] = [
   ['all', 'All'], ['failing', 'Failing'], ['paused', 'Paused'], ['mine', 'Mine'], ['others', 'Others’ here'],
@@ -36,7 +41,7 @@ export function manySourcesPage(shown: Shown): Page {
   const main = html`
 ${tabs(counts, wanted)}
 ${filters(wanted, folders)}
-${wanted.folder && folderForms(wanted.folder)}
+${wanted.folder && folderForms(wanted.folder, shown.sent)}
 ${items.length > 0 ? pickForm(shown) : html`<p class="empty">${nothing(wanted, counts)}</p>`}
 ${pages(shown)}`;
   const bar = html`<h1><span>Sources</span> <span class="count">${counts.all}</span></h1><span class="space"></span>
@@ -68,15 +73,16 @@ function filters({ show, q, folder, sort }: Wanted, folders: string[]): Html {
 </form>`;
 }
 
-function folderForms(folder: string): Html {
+function folderForms(folder: string, sent: SentForm | undefined): Html {
+  const { typed = folder, problem } = sent?.form === 'folder' ? sent : {};
   return html`
-<details class="panel">
+<details class="panel" ${problem && html`open`}>
   <summary>Rename or delete the folder <b dir="auto">${folder}</b></summary>
   <div class="stack">
   <form method="post" action="/sources/folders" class="filters">
     <input type="hidden" name="folder" value="${folder}">
-    <div class="field grow"><label for="name">Name of the folder</label><input id="name" name="name" value="${folder}"
-      required maxlength="100"></div>
+    <div class="field grow"><label for="name">Name of the folder</label><input id="name" name="name" value="${typed}"
+      required maxlength="100" ${faulty(problem, 'name')}>${faultOf(problem, 'name')}</div>
     <button name="act" value="rename">Rename</button>
   </form>
   <form method="post" action="/sources/folders" class="actions">
@@ -90,9 +96,11 @@ function folderForms(folder: string): Html {
 
 function pickForm(shown: Shown): Html {
   const { items, wanted, folders } = shown;
+  const { typed, problem } = shown.sent?.form === 'several' ? shown.sent : {};
   const isOthers = wanted.show === 'others';
   const acts = isOthers ? html`<button name="act" value="follow" class="primary">Follow</button>` : html`
-  <input name="folder" aria-label="Folder" placeholder="Folder" list="folders" maxlength="100" autocomplete="off">
+  <input name="folder" value="${typed}" aria-label="Folder" placeholder="Folder" list="folders" maxlength="100"
+    autocomplete="off" ${faulty(problem, 'folder')}>${faultOf(problem, 'folder')}
   <datalist id="folders">${folders.map((name) => html`<option value="${name}">`)}</datalist>
   <button name="act" value="move">${icon('folder')}Move</button>
   <button name="act" value="pause">${icon('pause')}Pause</button>
@@ -112,10 +120,11 @@ ${items.map((source) => row(source, shown))}
 </form>`;
 }
 
-function row(source: Managed, { times, webhooks, icons }: Shown): Html {
+function row(source: Managed, { times, webhooks, icons, sent }: Shown): Html {
   const { id, title, newestAt, unread } = source;
   return html`
-<li><label class="check"><input type="checkbox" name="source" value="${id}"><span class="unseen">Select
+<li><label class="check"><input type="checkbox" name="source" value="${id}" ${
+  sent?.chosen.includes(id) && html`checked`}><span class="unseen">Select
   ${title}</span></label>${icons.get(id)}<div class="name"><a class="title" href="/sources/${id}"><span
   dir="auto">${title}</span></a><p class="sub">${origin(source)}</p></div>
 <p class="said-state">${stateLine(source, times, source.mayManage, webhooks.get(id))}</p>

@@ -20,7 +20,9 @@ import { webhooks } from '../webhooks/webhook-store.ts';
 import { withPassword } from './add-pages.ts';
 import { changeSource, deleteSource, syncNow } from './change-source.ts';
 import { handOverSource, transferSource } from './give-source.ts';
-import { confirmDeletePage, confirmHidePage, settingsPage, transferPage } from './source-settings-views.ts';
+import {
+  confirmDeletePage, confirmHidePage, settingsPage, transferPage, type SentForm,
+} from './source-settings-views.ts';
 import { sourcePage } from './source-views.ts';
 import { countFollowers } from './tell-followers.ts';
 
@@ -44,12 +46,12 @@ export function showSettings(hub: Hub, req: MemberRequest): Reply {
   return page(settings(hub, visibleSource(hub, pathId(req.params), req.viewer), req));
 }
 
-function settings(hub: Hub, source: Source, { viewer }: MemberRequest, problem?: HttpError): Page {
+function settings(hub: Hub, source: Source, { viewer }: MemberRequest, sent?: SentForm): Page {
   const mayChange = mayManage(source, viewer);
   const webhook = mayChange && source.kind === 'webhook' ? webhooks(hub).find(source.id) : undefined;
   const times = timesOf(hub, viewer);
   return settingsPage({
-    source, mayChange, webhook, problem, iconIs: iconState(hub, source),
+    source, mayChange, webhook, sent, iconIs: iconState(hub, source),
     follow: follows(hub).find(viewer.id, source.id) ?? null,
     folders: follows(hub).folderNames(viewer.id),
     isSyncing: mayChange && isSyncing(hub, source.id),
@@ -77,18 +79,28 @@ export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<
     await changeSource(hub, source.id, { title, visibility, username, password, ...forgotten }, req);
     return seeOther(saying(`/sources/${source.id}/settings`, 'source-saved'));
   } catch (problem) {
-    if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
-    return page(settings(hub, visibleSource(hub, source.id, req.viewer), req, problem), problem.status);
+    return settingsAgain(hub, req, problem, { form: 'source', values });
   }
+}
+
+function settingsAgain(hub: Hub, req: MemberRequest, problem: unknown, sent: Omit<SentForm, 'problem'>): Reply {
+  if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
+  const source = visibleSource(hub, pathId(req.params), req.viewer);
+  return page(settings(hub, source, req, { ...sent, problem }), problem.status);
 }
 
 /** Form: puts a source into the viewer's list, or changes its folder or bell there; what it does not hold stays. */
 export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { folder, notify } = await readForm(req);
+  const values = await readForm(req);
+  const { folder, notify } = values;
   const id = pathId(req.params);
   const wasFollowed = follows(hub).isFollowed(req.viewer.id, id);
   const bell = notify === undefined ? {} : { notify: notify === '1' };
-  followSource(hub, req.viewer, id, readFollow({ folder: folder?.trim() === '' ? null : folder, ...bell }));
+  try {
+    followSource(hub, req.viewer, id, readFollow({ folder: folder?.trim() === '' ? null : folder, ...bell }));
+  } catch (problem) {
+    return settingsAgain(hub, req, problem, { form: 'list', values });
+  }
   if (!wasFollowed) return seeOther(saying(`/sources/${id}`, 'sources-followed', { count: 1 }));
   return seeOther(saying(`/sources/${id}/settings`, 'source-saved'));
 }

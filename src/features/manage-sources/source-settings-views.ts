@@ -13,8 +13,11 @@ import { button } from './source-views.ts';
 type Settings = {
   source: Source; mayChange: boolean; isSyncing: boolean; times: Times; iconIs: 'there' | 'cleared' | 'none';
   follow: Follow | null; folders: string[]; webhook: Webhook | undefined; webhookPanel: Html | null;
-  followers: number; problem?: HttpError | undefined;
+  followers: number; sent?: SentForm | undefined;
 };
+
+/** The form that was refused, with what was typed. */
+export type SentForm = { form: 'list' | 'source'; values: Record<string, string>; problem: HttpError };
 
 /** What a viewer can set about one source: in their own list and, for who manages it, for everybody. */
 export function settingsPage(settings: Settings): Page {
@@ -43,10 +46,11 @@ function followSection({ id }: Source): Html {
   return section('list', 'Your list', 'This source is not in your list.', button(`/sources/${id}/follow`, 'Follow'));
 }
 
-function listSection({ source: { id }, folders }: Settings, { folder, notify }: Follow): Html {
+function listSection({ source: { id }, folders, sent }: Settings, { folder, notify }: Follow): Html {
+  const { values = {}, problem } = sent?.form === 'list' ? sent : {};
   return section('list', 'Your list', 'For you alone.', html`
   <form method="post" action="/sources/${id}/follow" class="stack">
-    ${folderField(folder ?? '', folders)}
+    ${folderField(values['folder'] ?? folder ?? '', folders, problem)}
     <input type="hidden" name="notify" value="0">
     <label class="check"><input type="checkbox" name="notify" value="1" ${notify === 1 && html`checked`}> Notify me of
       new posts</label>
@@ -76,15 +80,18 @@ function nextTime({ state, nextSyncAt }: Source, times: Times): Html | string {
   return state === 'paused' || nextSyncAt === null ? 'when resumed' : showTime(times, nextSyncAt);
 }
 
-function sourceSection({ source, iconIs, problem }: Settings): Html {
+function sourceSection({ source, iconIs, sent }: Settings): Html {
+  const { values = {}, problem } = sent?.form === 'source' ? sent : {};
+  const { title = source.title, visibility = source.visibility } = values;
   const said = source.kind === 'feed' ? 'Its title, who can read it, and how the hub signs in to it.'
     : 'Its title, and who can read it.';
   return section('source', 'The source', said, html`
   <form method="post" action="/sources/${source.id}" class="stack">
-    <label>Title <input name="title" value="${source.title}" required maxlength="200"
+    <label>Title <input name="title" value="${title}" required maxlength="200"
       ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
-    ${source.hadPassword ? staysPrivate(source) : visibilityChoice(source.visibility, 'posts', problem)}
-    ${source.kind === 'feed' && passwordFields('', source.hasPassword ? 'leave empty to keep the current one'
+    ${source.hadPassword ? staysPrivate(source) : visibilityChoice(visibility, 'posts', problem)}
+    ${source.kind === 'feed' && passwordFields(values['username'], source.hasPassword
+        ? 'leave empty to keep the current one'
         : 'if the feed requires one; only you can then read its posts', problem)}
     <button>Save</button>
   </form>
