@@ -46,6 +46,11 @@ test('every page in every state can be used, read and understood, loads nothing 
   }
 
   assert.deepEqual(faults, []);
+  await visit(browser, lived, { name: 'a door', who: 'nobody', path: '/join/unknown' });
+  await browser.run(
+    `document.querySelector('main').innerHTML = '<h1></h1><h3>x</h3><input name=x><a href="/y"></a><img src=z>'`,
+  );
+  assert.equal((await browser.run<string[]>(FIND_FAULTS)).length, 4, 'faults would be found');
 });
 
 test('at twice the size of text nothing scrolls sideways, either', async (t) => {

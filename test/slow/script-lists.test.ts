@@ -41,30 +41,6 @@ async function openList(t: TestContext) {
   return { hub, ada, bob, sourceId, browser, press, arrive, reading, count };
 }
 
-test('thirty posts are read by keys alone', async (t) => {
-  if (!requireTool(t, 'chromedriver')) return;
-  const { browser, press, arrive, reading } = await openList(t);
-
-  await press('j', 'o');
-  for (let n = POSTS; n > 0; n--) {
-    await arrive(new RegExp(`^/unread/posts/${n}\\b`));
-    assert.equal(await browser.text('h1'), `Post ${n}`);
-    if (n % 10 === 0) await press('s');
-    await browser.run('scrollTo(0, document.documentElement.scrollHeight)');
-    if (n > 1) await press(' ');
-  }
-  await waitUntil('all are read and three starred', async () => {
-    const { unread, starred } = await reading();
-    return unread === 0 && starred === 3;
-  });
-  await press(ESCAPE);
-  await arrive(/^\/(?:\?|$)/);
-  await press('g', 's');
-  await arrive(/^\/starred$/);
-  assert.equal(await browser.run(`return document.querySelectorAll('.row').length`), 3);
-  assert.deepEqual(await browser.complaints(), []);
-});
-
 test('a list is marked and starred without leaving it, its counts follow, and back finds its place', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { browser, press, arrive, reading, count } = await openList(t);

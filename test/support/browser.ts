@@ -17,11 +17,17 @@ export type Browser = {
   find: (selector: string) => Promise<string>;
   click: (selector: string) => Promise<void>;
   type: (selector: string, text: string) => Promise<void>;
+  /** Strikes keys on whatever has the focus, as hands on a keyboard do; capitals and "?" with the shift key. */
+  press: (...keys: string[]) => Promise<void>;
   /** The rendered text of the first element that matches; of the whole page without a selector. */
   text: (selector?: string) => Promise<string>;
   url: () => Promise<string>;
+  /** Closes the other windows that pages have opened; how many there were. */
+  closeOthers: () => Promise<number>;
   setWindowSize: (width: number, height: number) => Promise<void>;
   setColorScheme: (scheme: 'light' | 'dark') => Promise<void>;
+  /** Pages are shown as on that medium, by people with these preferences, until the next call. */
+  emulate: (medium: 'print' | 'screen', preferences?: Record<string, string>) => Promise<void>;
   /** Forgets all cookies of the hub at that address and has these. */
   become: (address: string, cookies: Map<string, string>) => Promise<void>;
   /** From now on no page runs scripts of its own; `run` goes on working. */
@@ -70,11 +76,27 @@ function browser(send: Send): Browser {
     run: async <T>(script: string, ...args: unknown[]) => await send('POST', '/execute/sync', { script, args }) as T,
     click: async (selector) => void await send('POST', `/element/${await find(selector)}/click`, {}),
     type: async (selector, text) => void await send('POST', `/element/${await find(selector)}/value`, { text }),
+    press: async (...keys) => void await send('POST', '/actions', {
+      actions: [{ type: 'key', id: 'keyboard', actions: keys.flatMap(strokes) }],
+    }),
     text: async (selector = 'body') => String(await send('GET', `/element/${await find(selector)}/text`)),
     url: async () => String(await send('GET', '/url')),
+    closeOthers: async () => {
+      const [own, all] = [await send('GET', '/window'), await send('GET', '/window/handles')];
+      const others = Array.isArray(all) ? all.filter((handle) => handle !== own) : [];
+      for (const handle of others) {
+        await send('POST', '/window', { handle });
+        await send('DELETE', '/window');
+      }
+      await send('POST', '/window', { handle: own });
+      return others.length;
+    },
     setWindowSize: async (width, height) => void await send('POST', '/window/rect', { width, height }),
     setColorScheme: async (scheme) => void await cdp('Emulation.setEmulatedMedia', {
       features: [{ name: 'prefers-color-scheme', value: scheme }],
+    }),
+    emulate: async (media, preferences = {}) => void await cdp('Emulation.setEmulatedMedia', {
+      media, features: Object.entries(preferences).map(([name, value]) => ({ name, value })),
     }),
     runFirst: async (source) => void await cdp('Page.addScriptToEvaluateOnNewDocument', { source }),
     become: async (url, cookies) => {
@@ -96,6 +118,14 @@ function browser(send: Send): Browser {
     },
     screenshot: async (path) => writeFile(path, Buffer.from(String(await send('GET', '/screenshot')), 'base64')),
   };
+}
+
+const SHIFT = '\ue008';
+
+function strokes(key: string): { type: string; value: string }[] {
+  const stroke = [{ type: 'keyDown', value: key }, { type: 'keyUp', value: key }];
+  const isShifted = /[A-Z?]/.test(key);
+  return isShifted ? [{ type: 'keyDown', value: SHIFT }, ...stroke, { type: 'keyUp', value: SHIFT }] : stroke;
 }
 
 /** The path under which the new session is reached. Name resolution is off: only this machine can be visited. */

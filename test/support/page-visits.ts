@@ -61,10 +61,19 @@ export const FIND_FAINT_TEXT = `
 
 /** Clicks what leads to another page, and waits until it is there. */
 export async function follow(browser: Browser, selector: string): Promise<void> {
+  await leave(browser, selector, () => browser.click(selector));
+}
+
+/** Does what leads to another page, once or until it does, and waits until that is there. */
+export async function leave(browser: Browser, how: string, act: () => Promise<void>, isRepeated = false): Promise<void> {
   await browser.run(`document.documentElement.dataset.old = ''`);
-  await browser.click(selector);
+  await act();
   const hasArrived = `return document.readyState === 'complete' && document.documentElement.dataset.old === undefined`;
-  await waitUntil(`${selector} leads somewhere`, () => browser.run<boolean>(hasArrived), 30_000);
+  await waitUntil(`${how} leads somewhere`, async () => {
+    if (await browser.run<boolean>(hasArrived)) return true;
+    if (isRepeated) await act();
+    return false;
+  }, 30_000);
 }
 
 /** Fills in the form's fields and sends it. */
