@@ -123,9 +123,21 @@ test('all is marked up to the newest post that was shown, and undone within a mi
   const again = await mark(bob, { source: sourceId });
   assert.equal(again.marked, 5);
   hub.passTime(MINUTE);
+  assert.equal((await bob.post('/api/reading/undo', { undo: again.undo })).status, 410, 'before it is tidied away, too');
+  await mark(bob, { source: sourceId });
+  hub.passTime(MINUTE);
   await hub.work();
-  assert.equal((await bob.post('/api/reading/undo', { undo: again.undo })).status, 410);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM read_undo'), 0);
+});
+
+test('what was read anew after a marking stays read when that is undone', async (t) => {
+  const { hub, bob, posts: [early, late] } = await readingHub(t, 2);
+  const { undo } = await mark(bob, { posts: [early, late] });
+  hub.passTime(SECOND);
+  await bob.delete(`/api/posts/${late}/read`);
+  await sendJson(bob, 'PUT', `/api/posts/${late}/read`, {});
+  await bob.post('/api/reading/undo', { undo });
+  assert.deepEqual(await ids(bob, 'unread'), [early]);
 });
 
 test('what is older than a time, above or below a post, or named, is marked and nothing else', async (t) => {

@@ -24,6 +24,7 @@ test('a search finds what is unread, starred, in a folder or of a source, and no
   const [read, unread] = [await write(ada, sourceId, 'Read', 'an owl'), await write(ada, sourceId, 'Unread', 'an owl')];
   await write(ada, other, 'Elsewhere', 'an owl');
   await write(ada, other, 'Without', 'a newt');
+  await write(ada, await addNotes(ada, 'Not followed', 'public'), 'Of others', 'an owl');
   for (const id of [sourceId, other]) await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, {});
   await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Birds' });
   await sendJson(ben, 'PUT', `/api/posts/${read}/read`, {});
@@ -38,6 +39,20 @@ test('a search finds what is unread, starred, in a folder or of a source, and no
   assert.deepEqual(await titlesAt(ben, `/sources/${other}?q=owl&show=unread`), ['Elsewhere']);
   assert.deepEqual(await titlesAt(ben, '/all?q=-newt'), [], 'of nothing but what must not occur nothing is made');
   assert.deepEqual(await titlesAt(ben, '/all?q=owl+-elsewhere'), ['Unread', 'Read']);
+});
+
+test('a search in a list of very many sources finds nothing of what is not in it', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const ben = await hub.person('ben');
+  for (let n = 0; n < 61; n++) {
+    const id = await addNotes(ada, `Notes ${n}`, 'public');
+    await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, {});
+    if (n === 60) await write(ada, id, 'Followed', 'an owl');
+  }
+  await write(ada, sourceId, 'Not followed', 'an owl');
+
+  assert.deepEqual(await titlesAt(ben, '/all?q=owl'), ['Followed']);
+  assert.deepEqual(await titlesAt(ada, '/all?q=owl'), ['Not followed', 'Followed']);
 });
 
 test('what was found is marked in the title, the summary, or the text around it, and stays text', async (t) => {

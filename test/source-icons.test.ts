@@ -12,7 +12,7 @@ import { startHub, type Hub } from './support/hub.ts';
 import { hasIpv6Loopback, reply, startOrigin, type OriginHandler } from './support/origin.ts';
 import { growthOf, repeated } from './support/growth.ts';
 import { getFile } from './support/own-posts.ts';
-import { gif, ico, jpeg, png, webp } from './support/sample-files.ts';
+import { gif, ico, jpeg, png, pngChunk, webp } from './support/sample-files.ts';
 import { waitUntil } from './support/wait-until.ts';
 
 type Settings = { feed?: string; env?: Record<string, string>; limits?: Partial<OutboundOptions>; visibility?: string };
@@ -159,6 +159,7 @@ const REFUSED: [what: string, content: Buffer][] = [
   ['an ICO whose picture lies outside it', ico([{ width: 16, height: 16 }]).subarray(0, 50)],
   ['an ICO whose bitmap is shorter than it says', ico([{ width: 16, height: 16 }, { width: 32, height: 32 }], ico([{ width: 32, height: 32 }]).subarray(22, 2_000))],
   ['an ICO without a picture', Buffer.from('000001000000', 'hex')],
+  ['an image of more than 100 KiB', png({ width: 32, height: 32 }, pngChunk('teXt', Buffer.alloc(100 * 1024)))],
   ['a file of 10 MB', Buffer.concat([ICON, Buffer.alloc(10_000_000)])],
   ['nothing', Buffer.alloc(0)],
 ];

@@ -114,17 +114,15 @@ function readLines(hub: Hub, document: string): NewLine[] {
     const detail = `This OPML document has ${outlines.length} feeds; at most ${MAX_OUTLINES} can be imported at once.`;
     throw metLimit(hub, 'opml-feeds', 0, detail);
   }
-  return outlines.map((outline) => toLine(hub, outline));
+  return outlines.map(toLine);
 }
 
-function toLine(hub: Hub, { url: typed, title, folder }: Outline): NewLine {
+function toLine({ url: typed, title, folder }: Outline): NewLine {
   const refused = (reason: string): NewLine =>
     ({ url: typed.slice(0, 200), title: excerpt(title ?? '', TITLE_MAX), folder, outcome: 'refused', reason });
   if (typed.length > ADDRESS_MAX) return refused(`is longer than ${ADDRESS_MAX} characters`);
   const url = feedAddress(typed);
   if (!url) return refused('is not an http or https address');
-  const isHere = saysItLeadsHere(hub.config, new URL(url));
-  if (isHere && idOfOwnFeed(url) === undefined) return refused('is this hub itself');
   return { url, title: excerpt(title ?? new URL(url).host, TITLE_MAX), folder };
 }
 
