@@ -96,9 +96,10 @@ export function foundPosts(
 ): { found: Position[]; reached?: Position | undefined } {
   const { key, sourceId } = list;
   const rows = rowsOf(list, step);
-  const sources = sourceId === 0 ? sourcesOf(hub, list, rows) : [];
+  const isMany = list.isStarred && lists(hub).countStars(rows, LOOKS) === LOOKS;
+  const sources = sourceId === 0 && !isMany ? sourcesOf(hub, list, rows) : [];
   // Of a word that stands in every post the index alone can tell soon those of few sources.
-  const isNarrow = sourceId === 0 && sources.length <= FEW_SOURCES;
+  const isNarrow = sourceId === 0 && !isMany && sources.length <= FEW_SOURCES;
   if (isNarrow && sources.length === 0) return { found: [] };
   const among = isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
   const only = { isUnread: list.isUnread ? 1 : 0, isStarred: list.isStarred ? 1 : 0, sourceId };

@@ -24,7 +24,7 @@ export type MarkLimits = {
 const SINGLE_MAX = 1_000;
 
 /** Sources of which one step deals with the marks, in about as long. */
-const SOURCES_AT_ONCE = 100;
+const SOURCES_AT_ONCE = 50;
 
 /** One marking, what it has changed so far, and how many posts it may mark one by one. */
 type Run = { accountId: number; now: number; changes: ReadChanges; room: number };
@@ -44,7 +44,8 @@ export async function markRead(
   const steps = 'posts' in what ? [(run: Run) => markPosts(hub, viewer, what.posts, run)]
     : markSources(hub, scopeOf(hub, viewer, what), limits);
   const run: Run = {
-    accountId: viewer.id, now: hub.clock(), changes: { moved: [], marked: [] }, room: roomOf(hub, viewer.id),
+    accountId: viewer.id, now: hub.clock(), changes: { moved: [], marked: [] },
+    room: Math.min(SINGLE_MAX, readMarks(hub).left(viewer.id)),
   };
   let [marked, undo] = [0, 0];
   for (const step of steps) {
@@ -55,11 +56,6 @@ export async function markRead(
     });
   }
   return { marked, undo };
-}
-
-/** How many posts a marking may mark one by one. */
-function roomOf(hub: Hub, accountId: number): number {
-  return Math.min(SINGLE_MAX, readMarks(hub).left(accountId));
 }
 
 /** 422: an account has as many marks of single posts as it may have. */
@@ -163,9 +159,11 @@ function undoSome(hub: Hub, accountId: number, undo: number): boolean {
   if (!found) return false;
   const { madeAt, changes: { moved, marked } } = found;
   const isMoving = moved.length > 0;
+  const left = readMarks(hub).left(accountId);
   let rows = 0;
   for (const [sourceId, from, to] of moved.splice(0, SOURCES_AT_ONCE)) {
-    if (rows < SINGLE_MAX) rows += moveBack(hub, { accountId, sourceId }, from, to, madeAt);
+    const room = Math.min(SINGLE_MAX, left - rows);
+    if (rows < SINGLE_MAX) rows += moveBack(hub, { accountId, sourceId }, [from, to, madeAt], room);
     else moved.push([sourceId, from, to]);
   }
   for (const [sourceId, postId, before] of isMoving ? [] : marked.splice(0, SINGLE_MAX)) {
@@ -178,14 +176,13 @@ function undoSome(hub: Hub, accountId: number, undo: number): boolean {
 
 /**
  * Where the mark has gone on since, what came later stays read: that is marked, or else what becomes unread, whichever
- * is less than SINGLE_MAX; where neither is, nothing changes. Returns how many posts it has marked.
+ * there is room for; where there is none, nothing changes. Returns how many posts it has marked.
  */
 function moveBack(
-  hub: Hub, key: { accountId: number; sourceId: number }, from: number, to: number, madeAt: number,
+  hub: Hub, key: { accountId: number; sourceId: number }, [from, to, madeAt]: [number, number, number], room: number,
 ): number {
   const follow = follows(hub).find(key.accountId, key.sourceId);
   if (!follow || follow.createdAt > madeAt || follow.readUpTo <= from) return 0; // let go, followed anew, or back
-  const room = roomOf(hub, key.accountId);
   const later = { ...key, after: to, upTo: follow.readUpTo, isRead: 1 } as const;
   const own = { ...key, after: from, upTo: to, isRead: 0 } as const;
   const change = [later, own].find((range) => readMarks(hub).count(range, room + 1) <= room);
