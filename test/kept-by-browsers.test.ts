@@ -1,10 +1,11 @@
 // Protects what browsers keep: a member's pages for that member alone and checked each time, what is secret never.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { hubRoutes } from '../src/app/routes.ts';
 import { sendJson } from './support/accounts.ts';
 import { cookieOf } from './support/client.ts';
-import { hubWithOwnPosts } from './support/own-posts.ts';
+import { hubWithOwnPosts, hubWithReader } from './support/own-posts.ts';
 import { writePost } from './support/uploads.ts';
 
 /** Answers that are kept by nobody: they show secrets, all there is of a person, or what is so at this moment. */
@@ -39,6 +40,31 @@ test('everything that a member reads is kept by that browser alone and told unmo
     assert.deepEqual([again.status, again.text], [304, ''], template);
   }
   assert.deepEqual(notThere.sort(), ['/join/:token', '/new-password/:token', '/sign-in'], 'all others were seen');
+});
+
+test('a list has another tag as soon as anything on it is read or starred, and its old one when that is taken back', async (t) => {
+  const { hub, bob, sourceId, posts } = await hubWithReader(t, 3);
+  await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  const lists = ['/', '/all', '/starred', `/sources/${sourceId}`];
+  // What is unread keeps what was read since the page was made: the time of the last mark stands in it.
+  const tags = async () => Promise.all(lists.map(async (path) =>
+    createHash('sha256').update((await bob.page(path)).text.replace(/since=\d+/g, '')).digest('hex')));
+  const etags = async () => Promise.all(lists.map(async (path) => (await bob.page(path)).headers.get('etag')));
+  const [before, first] = [await tags(), await etags()];
+  assert.deepEqual(await etags(), first);
+
+  await bob.page(`/unread/posts/${posts[1]}`);
+  const read = await etags();
+  for (const [index, path] of lists.entries()) assert.notEqual(read[index], first[index], path);
+  for (const [index, path] of lists.entries()) {
+    const again = await bob.get(path, { 'if-none-match': first[index] ?? '' });
+    assert.equal(again.status, 200, `${path} is not what the browser has`);
+  }
+  await bob.form(`/posts/${posts[1]}/read`, { read: '0' });
+  assert.deepEqual(await tags(), before);
+  hub.passTime(1_000);
+  await bob.form(`/posts/${posts[2]}/star`, { star: '1' });
+  for (const [index, tag] of (await tags()).entries()) assert.notEqual(tag, before[index], lists[index]);
 });
 
 test('whoever signs out leaves no page behind in the browser', async (t) => {

@@ -142,6 +142,20 @@ test('folder, bell and title are set on a page of their own, and the bell in the
   assert.match((await ada.page(`/sources/${id}/settings`)).text, /name="title" value="Notes"[^]*Besides its owner, one person/);
 });
 
+test('a program hands a source over as its owner does by the form', async (t) => {
+  const hub = await startHub(t);
+  const [ada, bob, carol] = [await hub.person('ada'), await hub.person('bob'), await hub.person('carol')];
+  const id = await addNotes(bob, 'Kept');
+  assert.equal((await bob.post(`/api/sources/${id}/hand-over`)).status, 409, 'nobody follows it');
+  await several(carol, 'follow', [id]);
+  await several(ada, 'follow', [id]);
+  assert.equal((await carol.post(`/api/sources/${id}/hand-over`)).status, 403);
+  const given = await bob.post(`/api/sources/${id}/hand-over`);
+  assert.equal(given.status, 200);
+  assert.deepEqual(given.json<{ owner: { id: number } }>().owner.id, 3);
+  assert.deepEqual(await notificationTitles(carol), ['“Kept” now belongs to you']);
+});
+
 test('what others follow is not taken from them silently: the page says how many, they are told, and it can be handed over', async (t) => {
   const hub = await startHub(t);
   const [ada, bob, carol, dan] = [

@@ -60,6 +60,7 @@ async function meetRefusals({ hub, api, ada, bob, feedUrl }: Used, ids: Record<'
   await expect(409, ada, 'POST /api/sources', { body: { kind: 'feed', url: feedUrl } });
   await expect(409, ada, 'POST /api/sources/{id}/sync', { id: ids.notes });
   await expect(409, ada, 'POST /api/sources/{id}/transfer', { id: ids.notes, body: { username: 'ada' } });
+  await expect(409, ada, 'POST /api/sources/{id}/hand-over', { id: ids.notes });
   await expect(409, ada, 'POST /api/sources/{id}/webhook/rotate', { id: ids.notes });
   await expect(404, anybody, 'GET /api/posts', { query: `source=${NOWHERE}` });
   await expect(404, ada, 'POST /api/reading/mark-read', { body: { source: NOWHERE } });

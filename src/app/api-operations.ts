@@ -136,6 +136,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/sources/:id/transfer': {
     body: json(object({ username: text })), answers: done('Source'), refusals: [409, 503],
   },
+  'POST /api/sources/:id/hand-over': { answers: done('Source'), refusals: [409, 503] },
   'POST /api/sources/:id/webhook/rotate': { answers: done('WebhookAccess'), refusals: [409] },
   'PUT /api/sources/:id/icon': { answers: NOTHING },
   'DELETE /api/sources/:id/icon': { answers: NOTHING },

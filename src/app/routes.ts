@@ -128,6 +128,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', sources.deleteSourceJson),
   at('POST /api/sources/:id/sync', 'member', 'Synchronise now', sources.syncSourceJson),
   at('POST /api/sources/:id/transfer', 'member', 'Transfer a source to another account', sources.transferSourceJson),
+  at('POST /api/sources/:id/hand-over', 'member', 'Hand a source to whoever followed it first', sources.handOverJson),
   at('PUT /api/sources/:id/icon', 'member', 'Look for the icon of a feed again', icons.findIconAgain),
   at('DELETE /api/sources/:id/icon', 'member', 'Have no icon for a source from now on', icons.deleteIcon),
   at('GET /icons/:key', 'public', 'File: the icon of a source', icons.showIcon),

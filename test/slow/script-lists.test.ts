@@ -74,6 +74,44 @@ test('a list is marked and starred without leaving it, its counts follow, and ba
   assert.equal(await rowOf(), 'Post 14', 'also by the link to the list');
 });
 
+test('on a phone a search shows below each title the words of the text in which it was found', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, browser } = await openList(t);
+  for (const width of [390, 320]) {
+    await browser.setPageWidth(width);
+    await browser.goto(`${hub.address}/all?q=paragraph`);
+    const [title, mark, row, isWide] = await browser.run<[number, number, number, boolean]>(`
+      const bottomOf = (selector) => document.querySelector('#post-30 ' + selector).getBoundingClientRect().bottom;
+      return [bottomOf('h3'), bottomOf('.sum mark'), document.querySelector('#post-30').getBoundingClientRect().bottom,
+        document.documentElement.scrollWidth > innerWidth]`);
+    assert.ok(title < mark && mark <= row, `${title} ${mark} ${row} at ${width}`);
+    assert.equal(isWide, false);
+    await browser.goto(`${hub.address}/all`);
+    assert.equal(await browser.run(`return document.querySelector('#post-30 .sum').checkVisibility()`), false);
+  }
+});
+
+test('without the script the link back to a list shows what was read, at its place', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, browser, arrive } = await openList(t);
+  await browser.disableScripts();
+  await browser.goto(`${hub.address}/`);
+  const isUnread = (id: number): Promise<string> =>
+    browser.run(`return document.querySelector('#post-${id}')?.dataset.unread ?? 'not there'`);
+  assert.equal(await isUnread(14), '1');
+  await browser.click('#post-14 h3 a');
+  await arrive(/^\/unread\/posts\/14\b/);
+  await browser.click('a[rel=up]');
+  await arrive(/^\/(?:\?|$)/);
+  assert.equal(await isUnread(14), '0');
+  const isInSight = `const { top, bottom } = document.querySelector('#post-14').getBoundingClientRect();
+    return top >= 0 && bottom <= innerHeight`;
+  assert.equal(await browser.run(isInSight), true);
+  await browser.click('#post-14 form.seen button');
+  await arrive(/said=post-unread/);
+  assert.equal(await isUnread(14), '1');
+});
+
 test('posts that arrive are told of, and the list that is shown then has them', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, ada, sourceId, browser } = await openList(t);

@@ -225,6 +225,10 @@ export async function giveAway(
   await call(bob, 'DELETE /api/sessions/{id}', { id: session?.id ?? 0, body: { currentPassword: hub.password } });
   await call(ada, 'DELETE /api/posts/{id}', { id: post.id });
   await call(ada, 'POST /api/sources/{id}/transfer', { id: notes.id, body: { username: 'bob' } });
+  const followed = (await api.ask(ada, 'POST /api/sources', { body: { kind: 'native', title: 'Followed' } })).json<Made>();
+  await api.ask(bob, 'PUT /api/sources/{id}/follow', { id: followed.id, body: {} });
+  await call(ada, 'POST /api/sources/{id}/hand-over', { id: followed.id });
+  await api.ask(bob, 'DELETE /api/sources/{id}', { id: followed.id });
   await call(bob, 'GET /api/notifications');
   await call(bob, 'POST /api/notifications/read', { body: { ids: [1] } });
   await call(bob, 'POST /api/notifications/read', { body: { all: true } });

@@ -12,7 +12,7 @@ import { webhooks } from '../webhooks/webhook-store.ts';
 import { addSource } from './add-source.ts';
 import { changeSource, deleteSource, syncNow } from './change-source.ts';
 import { exportOpml } from './export-opml.ts';
-import { transferSource } from './give-source.ts';
+import { handOverSource, transferSource } from './give-source.ts';
 import { importOpml, OPML_LIMIT } from './import-opml.ts';
 
 const OPML_TYPES = /^(text\/x-opml(\+xml)?|application\/xml|text\/xml|application\/octet-stream)\b/i;
@@ -59,6 +59,10 @@ export function syncSourceJson(hub: Hub, req: MemberRequest): Reply {
 export async function transferSourceJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
   return json(asJson(hub, await transferSource(hub, id, await readJson(req), req), req.viewer));
+}
+
+export async function handOverJson(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return json(asJson(hub, await handOverSource(hub, pathId(req.params), req), req.viewer));
 }
 
 export function downloadOpml(hub: Hub, { viewer }: MemberRequest): Reply {
