@@ -38,6 +38,8 @@ export type Browser = {
   complaints: () => Promise<string[]>;
   /** Pages are this wide from now on, as on a phone too. */
   setPageWidth: (width: number) => Promise<void>;
+  /** How many sheets of paper the page takes. */
+  printedPages: () => Promise<number>;
   /** Writes a PNG of the visible part of the page. */
   screenshot: (path: string) => Promise<void>;
   /** The same of the whole page, as narrow as a phone too. */
@@ -115,6 +117,10 @@ function browser(send: Send): Browser {
       await cdp('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false });
       const shot = await cdp('Page.captureScreenshot', { captureBeyondViewport: true });
       await writeFile(path, Buffer.from(stringField(shot, 'data'), 'base64'));
+    },
+    printedPages: async () => {
+      const pdf = Buffer.from(String(await send('POST', '/print', {})), 'base64').toString('latin1');
+      return pdf.match(/\/Type\s*\/Page\b/g)?.length ?? 0;
     },
     screenshot: async (path) => writeFile(path, Buffer.from(String(await send('GET', '/screenshot')), 'base64')),
   };
