@@ -148,6 +148,7 @@ test('a program hands a source over as its owner does by the form', async (t) =>
   const id = await addNotes(bob, 'Kept');
   assert.equal((await bob.post(`/api/sources/${id}/hand-over`)).status, 409, 'nobody follows it');
   await several(carol, 'follow', [id]);
+  hub.passTime(1_000);
   await several(ada, 'follow', [id]);
   assert.equal((await carol.post(`/api/sources/${id}/hand-over`)).status, 403);
   const given = await bob.post(`/api/sources/${id}/hand-over`);
