@@ -146,6 +146,22 @@ test('an import stops between two of its steps when its account has left, and so
   assert.equal(numberIn(hub, "SELECT COUNT(*) FROM audit_records WHERE act = 'sources.imported'"), 0);
 });
 
+test('an import that will never be through says so, and importing its file again does the rest', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const document = opml('<outline xmlUrl="https://a.test/"/><outline xmlUrl="https://b.test/"/>');
+  const page = await begin(ada, document);
+  assert.match((await ada.page(page)).text, /http-equiv="refresh"[^]*Waiting/);
+  hub.db.exec("UPDATE jobs SET state = 'failed', finished_at = 1, last_error = 'x' WHERE kind = 'import-feeds'");
+
+  const { text } = await ada.page(page);
+  assert.match(text, /The import stopped before it was through[^]*Not reached/);
+  assert.doesNotMatch(text, /http-equiv="refresh"|<progress|Waiting/);
+  const again = await begin(ada, document);
+  await hub.work();
+  assert.match((await ada.page(again)).text, /2 added/);
+});
+
 test('the report of an import says no more of a source than its reader may see', async (t) => {
   const hub = await startHub(t);
   const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];

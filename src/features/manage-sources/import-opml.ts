@@ -5,7 +5,7 @@ import { accounts, type Account } from '../accounts/account-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { saysItLeadsHere } from '../feeds/own-address.ts';
 import { follows } from '../follows/follow-store.ts';
-import { enqueue, metLimit, throttled, type Hub, type JobKind } from '../hub/hub.ts';
+import { enqueue, jobs, metLimit, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { followSource, isFull, type Follower } from '../reading/follow-source.ts';
 import { maySee, sources, TITLE_MAX, type Visibility } from '../sources/source-store.ts';
 import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-source.ts';
@@ -104,6 +104,11 @@ export const importFeeds: JobKind<{ importId: number }> = {
     };
   },
 };
+
+/** Whether a job for the import waits or runs. */
+export function isImporting(hub: Hub, importId: number): boolean {
+  return jobs(hub).isUnderWay(importFeeds.name, importFeeds.key({ importId }));
+}
 
 /** The lines of a document; those that nothing can be made of are settled. 422 for what is no list of feeds. */
 function readLines(hub: Hub, document: string): NewLine[] {

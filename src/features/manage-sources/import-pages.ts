@@ -8,7 +8,7 @@ import { isMultipart } from '../attachments/receive-upload.ts';
 import type { Hub } from '../hub/hub.ts';
 import { manySources } from '../sources/many-sources-store.ts';
 import { maySee, VISIBILITIES, type Visibility } from '../sources/source-store.ts';
-import { beginImport, OPML_LIMIT } from './import-opml.ts';
+import { beginImport, isImporting, OPML_LIMIT } from './import-opml.ts';
 import { imports } from './import-store.ts';
 import { importFormPage, importPage } from './import-views.ts';
 
@@ -83,6 +83,7 @@ export function showImport(hub: Hub, { params, viewer, query }: MemberRequest): 
   const states = new Map(manySources(hub).among(lines.flatMap(({ sourceId }) => sourceId ?? []))
     .filter((source) => maySee(source, viewer)).map((source) => [source.id, source]));
   return page(importPage(found, {
+    hasStopped: found.doneAt === null && !isImporting(hub, found.id),
     outcomes: imports(hub).outcomes(found.id),
     added: added.length,
     untried: manySources(hub).countUntried(added),

@@ -38,21 +38,30 @@ ${earlier.length > 0 && html`<section><h2>Earlier imports</h2>
 
 type ShownLine = ImportLine & { source: Source | undefined };
 
-/** `untried`: sources that were added and are yet to be fetched for the first time. */
+/**
+ * `hasStopped`: it will never be through, since its worker or web died too often. `untried`: sources that were added
+ * and are yet to be fetched for the first time.
+ */
 type Progress = {
+  hasStopped: boolean;
   outcomes: Map<Outcome | null, number>; added: number; untried: number; lines: ShownLine[]; next: number | null;
 };
 
 /** What became of a document, or how far it is: the page asks for itself again until all is done. */
-export function importPage({ id, doneAt }: Import, { outcomes, added, untried, lines, next }: Progress): Page {
+export function importPage(
+  { id, doneAt }: Import, { hasStopped, outcomes, added, untried, lines, next }: Progress,
+): Page {
   const total = [...outcomes.values()].reduce((sum, n) => sum + n, 0);
   const waiting = outcomes.get(null) ?? 0;
-  const isRunning = doneAt === null || untried > 0;
+  const isRunning = !hasStopped && (doneAt === null || untried > 0);
   const [done, of, what] = doneAt === null ? [total - waiting, total, 'lines of the file'] as const
     : [added - untried, added, 'new feeds fetched for the first time'] as const;
   const main = html`
 <section class="stack">
   <p class="lead">${summary(outcomes)}</p>
+  ${hasStopped && html`
+  <p>The import stopped before it was through. <a href="/sources/import">Import the same file again</a>: what is
+    there already stays as it is.</p>`}
   ${isRunning && html`
   <label>${done} of ${of} ${what} <progress max="${of}" value="${done}">${done} of ${of}</progress></label>
   <p class="hint">You may leave this page; the import goes on.</p>`}
@@ -60,11 +69,11 @@ export function importPage({ id, doneAt }: Import, { outcomes, added, untried, l
 </section>
 <section>
   <h2>Line by line</h2>
-  <ul class="items">${lines.map(lineItem)}</ul>
+  <ul class="items">${lines.map((line) => lineItem(line, hasStopped))}</ul>
   ${next !== null && html`<p class="more"><a class="button" rel="next"
     href="/sources/imports/${id}?cursor=${next}">More lines</a></p>`}
 </section>`;
-  const title = isRunning ? 'Feeds are being imported' : 'Feeds imported';
+  const title = hasStopped ? 'The import stopped' : isRunning ? 'Feeds are being imported' : 'Feeds imported';
   return {
     title, main, bar: html`<h1>${title}</h1>`, section: 'sources',
     ...(isRunning ? { refreshSeconds: LOOK_AGAIN } : {}),
@@ -82,7 +91,7 @@ function summary(outcomes: Map<Outcome | null, number>): string {
   return said.length > 0 ? `${said.join(', ')}.` : 'Nothing is done yet.';
 }
 
-function lineItem(line: ShownLine): Html {
+function lineItem(line: ShownLine, hasStopped: boolean): Html {
   const { url, title, folder, source } = line;
   const name = source?.title ?? (title || url);
   return html`
@@ -90,14 +99,14 @@ function lineItem(line: ShownLine): Html {
     <p dir="auto">${source ? html`<a href="/sources/${source.id}">${name}</a>` : name}${folder && html`
       <span class="meta">in ${folder}</span>`}</p>
     <p class="meta"><code>${url}</code></p>
-    <p>${whatBecame(line)}</p>
+    <p>${whatBecame(line, hasStopped)}</p>
   </div></li>`;
 }
 
-function whatBecame({ outcome, reason, source }: ShownLine): Html {
+function whatBecame({ outcome, reason, source }: ShownLine, hasStopped: boolean): Html {
   const said = (level: string, words: string): Html => html`<span class="state ${level}">${words}</span>`;
   switch (outcome) {
-    case null: return said('off', 'Waiting');
+    case null: return hasStopped ? said('bad', 'Not reached') : said('off', 'Waiting');
     case 'had': return said('off', 'You had it already');
     case 'followed': return said('good', 'Followed: the hub had this feed');
     case 'left-out': return said('bad', 'Left out: your account has as many sources as it may have');
