@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { accounts } from '../src/features/accounts/account-store.ts';
+import { searchIndex } from '../src/features/posts/search-index-store.ts';
 import { followSource, unfollowSource } from '../src/features/reading/follow-source.ts';
 import { markRead, undoMark, type Marking, type MarkLimits } from '../src/features/reading/mark-read.ts';
 import { raiseMarks } from '../src/features/reading/raise-marks.ts';
@@ -9,7 +10,7 @@ import { listView, neighbours, readingCounts, setRead, setStar, type View } from
 import { DAY, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { DEFAULT_PREFERENCES } from '../src/platform/http/preferences.ts';
 import type { Viewer } from '../src/platform/http/router.ts';
-import { startHub } from './support/hub.ts';
+import { startHub, type Hub } from './support/hub.ts';
 import { randomBelow } from './support/random.ts';
 
 type KnownPost = { id: number; sourceId: number; publishedAt: number };
@@ -52,7 +53,8 @@ type World = Awaited<ReturnType<typeof world>>;
 /** A new post of a source; one in three is published long before it arrives. */
 function arrive({ hub, below, posts }: World): void {
   const sourceId = 1 + below(SOURCES);
-  const publishedAt = hub.now() - (below(3) === 0 ? below(20 * DAY) : below(MINUTE));
+  const at = hub.now() - (below(3) === 0 ? below(20 * DAY) : below(MINUTE));
+  const publishedAt = Math.floor(at / SECOND) * SECOND; // searches know seconds
   const row = hub.db.prepare<[number, number, number], { id: number }>('arrive', `
     INSERT INTO posts (source_id, owner_id, is_public, guid, title, summary, content_html, content_hash, published_at,
                        updated_at, created_at)
@@ -60,7 +62,17 @@ function arrive({ hub, below, posts }: World): void {
      WHERE id = ${sourceId} RETURNING id`).get(sourceId, publishedAt, hub.now());
   assert.ok(row);
   posts.set(row.id, { id: row.id, sourceId, publishedAt });
+  index(hub, { id: row.id, sourceId, publishedAt });
 }
+
+/** Two of three posts are found by a search for WORD. */
+function index(hub: Hub, post: KnownPost): void {
+  const searchText = isFound(post) ? `an ${WORD}` : 'a newt';
+  searchIndex(hub.handle).put({ ...post, searchKey: null, isPublic: 1, ownerId: 1, searchTitle: '', searchText });
+}
+
+const WORD = 'owl';
+const isFound = ({ id }: { id: number }): boolean => id % 3 !== 0;
 
 const isNewer = (a: KnownPost, b: KnownPost): number => b.publishedAt - a.publishedAt || b.id - a.id;
 
@@ -69,8 +81,9 @@ function isUnread({ states }: Record, { id }: KnownPost): boolean {
 }
 
 /** The list as it should be, from the top. */
-function expected({ posts }: World, record: Record, { kind, folder, sourceId, since }: View): KnownPost[] {
+function expected({ posts }: World, record: Record, { kind, folder, sourceId, since, q }: View): KnownPost[] {
   return [...posts.values()].filter((post) => {
+    if (q !== undefined && !isFound(post)) return false;
     if (sourceId !== undefined && post.sourceId !== sourceId) return false;
     if (kind === 'starred') return record.stars.has(post.id);
     const isFollowed = record.follows.has(post.sourceId);
@@ -202,9 +215,12 @@ function compare(world: World, record: Record, said: string): void {
   const { hub, below } = world;
   const { viewer } = record;
   const folders = [...new Set(record.follows.values())].filter((name) => name !== null);
-  const scopes: Partial<View>[] = [{}, { sourceId: 1 + below(SOURCES) }, ...folders.map((folder) => ({ folder }))];
+  const scopes: Partial<View>[] = [
+    {}, { q: WORD }, { sourceId: 1 + below(SOURCES) }, ...folders.map((folder) => ({ folder })),
+    ...folders.map((folder) => ({ folder, q: WORD })), { sourceId: 1 + below(SOURCES), q: WORD },
+  ];
   for (const kind of ['unread', 'all', 'starred'] as const) {
-    for (const scope of kind === 'starred' ? [{}] : scopes) {
+    for (const scope of kind === 'starred' ? [{}, { q: WORD }] : scopes) {
       const view: View = { kind, ...scope };
       const wanted = expected(world, record, view);
       const seen: { id: number; read: boolean; starred: boolean }[] = [];
@@ -284,6 +300,25 @@ async function reader(t: TestContext, count: number) {
     listView(hub.handle, bob.viewer, view, { limit: 100 }).items.map(({ id }) => id);
   return { hub, viewer: bob.viewer, ids };
 }
+
+test('a search of many posts finds what is unread, starred or in the list, also where only old ones are unread', async (t) => {
+  const [count, newest] = [1_500, 200];
+  const { hub, viewer, ids } = await reader(t, count);
+  const all = Array.from({ length: count }, (_, below) => count - below);
+  for (const id of all) index(hub, { id, sourceId: 1, publishedAt: hub.now() - MINUTE + id });
+  markRead(hub.handle, viewer, { posts: all.slice(0, newest) });
+  for (const id of all) setStar(hub.handle, viewer, id, true);
+  const found = all.filter((id) => isFound({ id }));
+
+  const unread = found.filter((id) => id <= count - newest);
+  assert.deepEqual(ids({ kind: 'unread', q: WORD }), unread.slice(0, 100));
+  assert.deepEqual(ids({ kind: 'unread', q: WORD, since: hub.now() }), found.slice(0, 100), 'with what was read since');
+  assert.deepEqual(ids({ kind: 'all', q: WORD }), found.slice(0, 100));
+  assert.deepEqual(ids({ kind: 'starred', q: WORD }), found.slice(0, 100));
+  const at = { id: 1_000, publishedAt: hub.now() - MINUTE + 1_000 };
+  const { previous, next, nextUnread } = neighbours(hub.handle, viewer, { kind: 'unread', q: WORD }, at);
+  assert.deepEqual([previous?.id, next?.id, nextUnread?.id], [1_001, 998, 998]);
+});
 
 test('an unread list stays what it was when it was opened, with what was read since', async (t) => {
   const { hub, viewer, ids } = await reader(t, 6);

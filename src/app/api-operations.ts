@@ -26,7 +26,7 @@ const SHORT = { ...integer, minimum: 1, maximum: 100, default: 30 };
 const PAGE = { limit: SHORT, cursor: { ...text, description: 'The `next` of the page before' } };
 
 const SEARCH_SYNTAX = 'Words that must all occur; "quoted words" stand together, -words do not occur, and a word ' +
-  'that ends in a star, or comes last, may be the beginning of one';
+  'of at least three letters that ends in a star, or comes last, may be the beginning of one';
 
 const as = (mediaType: string, schema: Schema = text): Content => ({ [mediaType]: schema });
 const json = (schema: Schema): Content => as('application/json', schema);

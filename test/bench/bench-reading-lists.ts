@@ -1,19 +1,19 @@
 import type { Hub } from '../../src/features/hub/hub.ts';
 import { markRead, undoMark } from '../../src/features/reading/mark-read.ts';
-import { listView, readingCounts } from '../../src/features/reading/reading-list.ts';
+import { listView, readingCounts, wholePage } from '../../src/features/reading/reading-list.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import type { Viewer } from '../../src/platform/http/router.ts';
 import type { BenchRow } from './bench-row.ts';
 import { median } from './median.ts';
-import { NOW, READERS } from './reading-readers.ts';
+import { NOW, readableWords, READERS } from './reading-readers.ts';
 
 const ROUNDS = 15;
 const PAGE = 30;
 
 /**
- * Milliseconds of processor for the first page of unread posts with all counts, and for marking everything as read,
- * with 100,000 posts of 1,000 sources and 20 members, who follow 300 each: beside what most readers keep, a row for
- * each post that somebody has read.
+ * Milliseconds of processor for the first page of unread posts with all counts, for a search among them, and for
+ * marking everything as read, with 100,000 posts of 1,000 sources and 20 members, who follow 300 each: beside what most
+ * readers keep, a row for each post that somebody has read.
  */
 export async function benchReadingLists(path: string): Promise<BenchRow[]> {
   const db = openDatabase(path);
@@ -27,6 +27,13 @@ export async function benchReadingLists(path: string): Promise<BenchRow[]> {
       readingCounts(hub, viewer);
     };
     rows.push(await row(`unread list with all counts, read: ${kind}`, ours, () => peer.listAndCounts(id)));
+  }
+  const { commonest } = readableWords();
+  for (const [kind, id] of Object.entries(READERS)) {
+    const viewer = { id, role: 'member' } as Viewer;
+    const search = () => wholePage(hub, viewer, { kind: 'unread', q: commonest }, { limit: PAGE });
+    const name = `search of the commonest word within unread, read: ${kind}`;
+    rows.push({ ...await row(name, search, () => peer.search(id, commonest)), want: '>= 0.8' });
   }
   const never = { id: READERS.never, role: 'member' } as Viewer;
   const ours = async () => undoMark(hub, never, (await markRead(hub, never, { all: true })).undo);
@@ -68,6 +75,10 @@ function rowsOfRead(db: Db) {
     SELECT f.source_id, s.title, COUNT(p.id) FROM follows f JOIN sources s ON s.id = f.source_id
       LEFT JOIN posts p ON p.source_id = f.source_id AND ${UNREAD}
      WHERE f.account_id = ? GROUP BY f.source_id`);
+  const search = db.prepare<[number, string, number], object>('search', `
+    SELECT p.id FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid
+      CROSS JOIN follows f ON f.account_id = ? AND f.source_id = p.source_id
+     WHERE posts_search MATCH ? AND ${UNREAD} ORDER BY posts_search.rowid DESC LIMIT ?`);
   const mark = db.prepare<[number], object>('mark', `
     INSERT INTO peer_read SELECT f.account_id, p.id FROM follows f JOIN posts p ON p.source_id = f.source_id
      WHERE f.account_id = ? AND ${UNREAD} RETURNING post_id AS id`);
@@ -78,6 +89,7 @@ function rowsOfRead(db: Db) {
       list.all(accountId, PAGE);
       counts.all(accountId);
     },
+    search: (accountId: number, word: string): void => void search.all(accountId, `"${word}"*`, PAGE),
     markAndUndo(accountId: number): void {
       const marked = db.write('mark', () => mark.all(accountId)) as { id: number }[];
       db.write('undo', () => undo.run(accountId, JSON.stringify(marked.map(({ id }) => id))));

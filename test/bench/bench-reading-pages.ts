@@ -5,7 +5,7 @@ import { openBrowser, type Browser } from '../support/browser.ts';
 import type { BenchRow } from './bench-row.ts';
 import { load, startPeer, startWeb, type RunningServer } from './bench-servers.ts';
 import { median } from './median.ts';
-import { ORDINARY_READER, readableWords, LONG_POST } from './reading-readers.ts';
+import { LONG_POST, readableWords, READERS } from './reading-readers.ts';
 import { recordPages } from './record-pages.ts';
 
 const ROUNDS = 5;
@@ -28,7 +28,7 @@ export async function benchReadingPages(folder: string): Promise<BenchRow[]> {
     'search of the commonest word': `/all?q=${readableWords().commonest}`,
     'search of a rarer word within unread': `/?q=${readableWords().rarer}`,
   };
-  const recorded = await recordPages(folder, ORDINARY_READER, Object.values(pages));
+  const recorded = await recordPages(folder, READERS['four of five at random'], Object.values(pages));
   const file = join(folder, 'pages');
   writeFileSync(file, serialize(recorded.pages));
   const servers: RunningServer[] = [];

@@ -31,7 +31,7 @@ export async function benchReading(posts = POSTS): Promise<BenchRow[]> {
   const ofMembers = join(folder, 'members');
   mkdirSync(ofMembers);
   try {
-    fillReadingLists(join(ofMembers, 'hub.db'));
+    await fillReadingLists(join(ofMembers, 'hub.db'));
     fill(join(folder, 'hub.db'), posts);
     const hub = await started(startWeb(folder));
     const fastify = await started(startPeer('fastify-peer.ts', [join(folder, 'hub.db')]));

@@ -1,7 +1,9 @@
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
+import type { Hub } from '../../src/features/hub/hub.ts';
 import { searchIndex } from '../../src/features/posts/search-index-store.ts';
+import { raiseMarks } from '../../src/features/reading/raise-marks.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { randomBelow } from '../support/random.ts';
 import { madeUpWords } from './made-up-words.ts';
@@ -22,9 +24,6 @@ const LONG_EVERY = 500;
 /** A post that most readers have not read yet, and that is long. */
 export const LONG_POST = 99_500;
 
-/** Has read between 70 and 99 % at random, as most. */
-export const ORDINARY_READER = 5;
-
 /** Of the posts' words: one that stands in most of them, and one in few. */
 export function readableWords(): { commonest: string; rarer: string } {
   const { all } = madeUpWords(WORDS);
@@ -35,13 +34,16 @@ export function readableWords(): { commonest: string; rarer: string } {
 const WORDS = 3;
 
 /** The kinds of readers, by the id of their account. */
-export const READERS = { 'caught up but for 40': 1, 'half at random': 2, 'never': 3, 'the newest 2 %': 4 } as const;
+export const READERS = {
+  'caught up but for 40': 1, 'half at random': 2, 'never': 3, 'the newest 2 %': 4, 'four of five at random': 5,
+  'all but 1 % at random': 6,
+} as const;
 
 /**
- * A year of posts: some sources are busy, one post in twenty arrives up to a week after it was published. Members
+ * A year of posts, and marks as the schedule leaves them: some sources are busy, one post in twenty arrives up to a week after it was published. Members
  * follow some of the sources and have read as READERS says; the others 70 to 99 % at random.
  */
-export function fillReadingLists(path: string, { posts, sources, members, follows } = SIZES): void {
+export async function fillReadingLists(path: string, { posts, sources, members, follows } = SIZES): Promise<void> {
   const db = openDatabase(path);
   migrate(db, readMigrations(MIGRATIONS), Date.now);
   db.pragma('synchronous = OFF');
@@ -57,7 +59,9 @@ export function fillReadingLists(path: string, { posts, sources, members, follow
   nameSources(db, sources);
   const sourceOf = addPosts(db, below, posts, sources);
   for (let accountId = 1; accountId <= members; accountId++) addMember(db, below, accountId, sourceOf, { sources, follows });
-  db.exec('COMMIT; ANALYZE');
+  db.exec('COMMIT');
+  await raiseMarks({ db, clock: () => NOW } as Hub);
+  db.exec('ANALYZE');
   db.close();
 }
 
@@ -92,6 +96,9 @@ function addPosts(db: Db, below: (limit: number) => number, posts: number, sourc
   return sourceOf;
 }
 
+/** How much of what they follow accounts have read at random, in per cent. */
+const SHARES: Record<number, number> = { 1: 0, 2: 50, 3: 0, 4: 0, 5: 80, 6: 99 };
+
 function addMember(
   db: Db, below: (limit: number) => number, accountId: number, sourceOf: number[],
   { sources, follows }: { sources: number; follows: number },
@@ -106,7 +113,7 @@ function addMember(
   const isCaughtUp = accountId === READERS['caught up but for 40'];
   for (const sourceId of followed) follow.run(accountId, sourceId, isCaughtUp ? last : 0);
   putIntoFolders(db, accountId);
-  const share = accountId === 2 ? 50 : accountId <= 4 ? 0 : 70 + below(30);
+  const share = SHARES[accountId] ?? 70 + below(30);
   let unread = 40;
   for (let id = 1; id <= last; id++) {
     const sourceId = sourceOf[id] ?? 0;

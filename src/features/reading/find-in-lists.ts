@@ -1,7 +1,9 @@
+import { SECOND } from '../../platform/clock.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { asking } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
+import { searchKey } from '../posts/search-index-store.ts';
 import { lists, LOOKED, type Rows, type Scope } from './list-store.ts';
 
 /** Counts stop here: what is more is "999+". */
@@ -35,8 +37,29 @@ export function followedPosts(hub: Hub, list: Followed, step: Step): Position[] 
   const kind = list.isUnread ? 'unreadOfSource' : 'ofSource';
   const [found, rest] = busy.length > FEW_SOURCES ? walk(hub, list, step) : [[], step];
   if (!rest) return found;
-  const others = list.isUnread ? markedAmong(hub, scope, busy, rows) : [];
-  return [...found, ...gather(hub, others, rest, rows, 'markedOfSource', gather(hub, busy, rest, rows, kind))];
+  const nearest = gather(hub, busy, rest, rows, kind);
+  return [...found, ...list.isUnread ? withMarked(hub, nearest, rest, rows) : nearest];
+}
+
+/** Posts of sources with others that are unread are among them already; those with marks may be of any source. */
+function withMarked(hub: Hub, nearest: Position[], { from, isBack, limit }: Step, rows: Rows): Position[] {
+  const { marked } = lists(hub)[isBack ? 'newer' : 'older'];
+  const known = new Set(nearest.map(({ id }) => id));
+  const more = marked.all({ ...rows, ...from, limit, ...boundOf(nearest, isBack, limit) })
+    .filter(({ id }) => !known.has(id));
+  return more.length > 0 ? [...nearest, ...more].sort(inOrder(isBack)).slice(0, limit) : nearest;
+}
+
+/** In the order of the list, or against it. */
+function inOrder(isBack: boolean): (a: Position, b: Position) => number {
+  return isBack ? (a, b) => newestFirst(b, a) : newestFirst;
+}
+
+/** Up to where posts can be among the `limit` nearest. */
+function boundOf(nearest: Position[], isBack: boolean, limit: number): { boundAt: number; boundId: number } {
+  const last = nearest[limit - 1];
+  const end = isBack ? Number.MAX_SAFE_INTEGER : -Number.MAX_SAFE_INTEGER;
+  return { boundAt: last?.publishedAt ?? end, boundId: last?.id ?? end };
 }
 
 /** What is found among the next posts of all, and the step that is left to do from there; null where there is none. */
@@ -55,22 +78,18 @@ function markedAmong(hub: Hub, scope: Scope[], busy: Scope[], rows: Rows): Scope
   return scope.filter(({ sourceId }) => marked.has(sourceId));
 }
 
-/** With those that are found already; of each source only what comes before the farthest of them can matter. */
+/** Of each source only what comes before the farthest of those that are found already can matter. */
 function gather(
   hub: Hub, scope: Pick<Scope, 'sourceId' | 'readUpTo'>[], { from, isBack, limit }: Step,
-  { viewerId, since }: Pick<Rows, 'viewerId' | 'since'>, kind: 'ofSource' | 'unreadOfSource' | 'markedOfSource',
-  found: Position[] = [],
+  { viewerId, since }: Pick<Rows, 'viewerId' | 'since'>, kind: 'ofSource' | 'unreadOfSource',
 ): Position[] {
   const statement = lists(hub)[isBack ? 'newer' : 'older'][kind];
-  const order = isBack ? (a: Position, b: Position) => newestFirst(b, a) : newestFirst;
-  const end = isBack ? Number.MAX_SAFE_INTEGER : -Number.MAX_SAFE_INTEGER;
   const { publishedAt, id } = from;
-  return scope.reduce((nearest, { sourceId, readUpTo }) => {
-    const last = nearest[limit - 1];
-    const bound = { boundAt: last?.publishedAt ?? end, boundId: last?.id ?? end };
+  return scope.reduce<Position[]>((nearest, { sourceId, readUpTo }) => {
+    const bound = boundOf(nearest, isBack, limit);
     const more = statement.all({ viewerId, since, publishedAt, id, limit, sourceId, readUpTo, ...bound });
-    return more.length > 0 ? [...nearest, ...more].sort(order).slice(0, limit) : nearest;
-  }, found);
+    return more.length > 0 ? [...nearest, ...more].sort(inOrder(isBack)).slice(0, limit) : nearest;
+  }, []);
 }
 
 /** Posts of one source, up to which post all of it is read. */
@@ -87,26 +106,49 @@ export function starredPosts(hub: Hub, list: Followed & { sourceId: number }, st
   return starred.all({ ...rowsOf(list, step), sourceId: list.sourceId });
 }
 
+type Searched = Followed & { expression: string; key: number; sourceId: number; isStarred: boolean };
+
 /**
  * Posts that an expression of the full-text index finds, of the next ones that it finds anywhere; `key`: where in it
  * the step begins, `reached`: where it ends when there may be more.
  */
 export function foundPosts(
-  hub: Hub, list: Followed & { expression: string; key: number; sourceId: number; isStarred: boolean }, step: Step,
+  hub: Hub, list: Searched, step: Step,
 ): { found: Position[]; reached?: Position | undefined } {
-  const { key, sourceId } = list;
+  const { expression, key, sourceId } = list;
   const rows = rowsOf(list, step);
-  const isMany = list.isStarred && lists(hub).countStars(rows, LOOKS) === LOOKS;
-  const sources = sourceId === 0 && !isMany ? sourcesOf(hub, list, rows) : [];
-  // Of a word that stands in every post the index alone can tell soon those of few sources.
-  const isNarrow = sourceId === 0 && !isMany && sources.length <= FEW_SOURCES;
-  if (isNarrow && sources.length === 0) return { found: [] };
-  const among = isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
-  const only = { isUnread: list.isUnread ? 1 : 0, isStarred: list.isStarred ? 1 : 0, sourceId };
-  const wanted = { ...rows, expression: list.expression + among, key, ...only, looks: LOOKS };
   const way = lists(hub)[step.isBack ? 'newer' : 'older'];
+  const few = sourceId === 0 ? fewIn(hub, list, rows) : null;
+  if (few?.length === 0) return { found: [] };
+  if (few) return { found: way.foundAmong.all({ expression, key, ids: JSON.stringify(few), limit: step.limit }) };
+  const only = { isUnread: list.isUnread ? 1 : 0, isStarred: list.isStarred ? 1 : 0, sourceId };
+  const begin = list.isUnread && sourceId === 0 && !step.isBack ? Math.min(key, keyOfFirst(hub, list, step)) : key;
+  const wanted = { ...rows, expression: expression + among(hub, list, rows), key: begin, ...only, looks: LOOKS };
   const found = way.found.all(wanted);
   return { found, reached: found.length < step.limit ? way.foundEnd.get({ ...wanted, last: LOOKS - 1 }) : undefined };
+}
+
+/** Added to an expression: of a word that stands in every post the index alone can tell soon those of few sources. */
+function among(hub: Hub, list: Searched, rows: Rows): string {
+  const isMany = list.isStarred && lists(hub).countStars(rows, LOOKS) === LOOKS;
+  const sources = list.sourceId === 0 && !isMany ? sourcesOf(hub, list, rows) : [];
+  const isNarrow = sources.length > 0 && sources.length <= FEW_SOURCES;
+  return isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
+}
+
+/** Right before the first post of a list: who reads what is new may have left what is old. */
+function keyOfFirst(hub: Hub, list: Followed, step: Step): number {
+  const [first] = followedPosts(hub, list, { ...step, limit: 1 });
+  return first ? searchKey(first.publishedAt + SECOND, 0) : 0;
+}
+
+/** All posts of a list; null where they are many: then some are met soon among those that are found. */
+function fewIn(hub: Hub, list: Followed & { isStarred: boolean }, rows: Rows): number[] | null {
+  const { all, unread, starred } = lists(hub).members;
+  const { viewerId, isAdmin, folder, since } = rows;
+  const ids = (list.isStarred ? starred : list.isUnread ? unread : all)
+    .all({ viewerId, isAdmin, folder, since, sourceId: 0, limit: COUNTED });
+  return ids.length < COUNTED ? ids.map(({ id }) => id) : null;
 }
 
 /** The sources of which posts may be in the list. */

@@ -2,7 +2,8 @@ import type { Db, Statement } from '../../platform/db/open-database.ts';
 import { IN_FOLDER, joinFollow, MAY_SEE, READING_LIST, type Asking } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import {
-  ARRIVED, FOUND_PLACES, FROM_POSTS, JOIN_FOUND, joinPost, lastOfSource, NEWEST_POSTS,
+  ARRIVED, FOUND_PLACES, FOUND_POSTS, FROM_POSTS, JOIN_FOUND, joinArrivals, joinArrived, KEYS_OF_POSTS, lastOfSource,
+  NEWEST_POSTS,
 } from '../posts/posts-in-lists.ts';
 import type { Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
@@ -15,11 +16,13 @@ type UnreadRow = { sourceId: number; readUpTo: number; later: number; readAfter:
 
 /** Posts next to a position, of a folder or of all. `since` (unix ms): unread are also those that were read after. */
 export type Rows = Asking & Position & { folder: string | null; since: number; limit: number };
-type RowsOfSource = Omit<Rows, 'folder' | 'isAdmin'> & {
-  sourceId: number; readUpTo: number; boundAt: number; boundId: number;
-};
+/** Farther posts cannot matter. */
+type Bound = { boundAt: number; boundId: number };
+type RowsOfSource = Omit<Rows, 'folder' | 'isAdmin'> & Bound & { sourceId: number; readUpTo: number };
 type Arrived = { newest: number; folder: string | null; looks: number };
 type Walk = Rows & { looks: number };
+type Members = Omit<Rows, keyof Position> & { sourceId: number };
+type AmongRows = { expression: string; key: number; ids: string; limit: number };
 type FoundRows = Walk & { expression: string; key: number; isUnread: number; isStarred: number; sourceId: number };
 
 /** Later posts of a source that are counted, with those that are marked as read: hardly any reader has more. */
@@ -37,6 +40,12 @@ function isListed(readUpTo: string): string {
 
 const OF_FOLLOW = 'FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id';
 
+/** SQL: posts that their reader has marked as unread, or read since. */
+const MARKED = `
+  SELECT source_id, post_id FROM read_marks WHERE account_id = @viewerId AND is_read = 0
+  UNION SELECT source_id, post_id FROM read_marks INDEXED BY read_marks_marked
+   WHERE account_id = @viewerId AND marked_at >= @since`;
+
 const STARRED = `
   SELECT t.post_id AS id, t.published_at AS publishedAt FROM stars t ${joinSource('t.source_id')}
     LEFT ${joinFollow('t.account_id', 't.source_id')}
@@ -50,6 +59,16 @@ const OF_LIST = `CROSS ${joinSource('p.source_id')}
      AND (@isStarred OR @sourceId = p.source_id OR f.source_id IS NOT NULL)
      AND (@sourceId = 0 OR @sourceId = p.source_id)
      AND (NOT @isUnread OR ${isListed('COALESCE(f.read_up_to, 0)')})`;
+
+/** SQL: all posts of what is followed, in no order. */
+const ALL_FOLLOWED = `SELECT p.id FROM (SELECT f.source_id ${READING_LIST}) f CROSS ${joinArrivals('f.source_id')}`;
+
+/** SQL: those of them that are unread. */
+const ALL_UNREAD = `
+    SELECT p.id FROM (SELECT f.source_id, f.read_up_to ${READING_LIST}) f
+      CROSS ${joinArrivals('f.source_id')} AND p.id > f.read_up_to ${JOIN_MARK} WHERE ${isListed('f.read_up_to')}
+    UNION ALL SELECT m.post_id FROM (${MARKED}) m CROSS JOIN (SELECT f.source_id, f.read_up_to ${READING_LIST}) f
+      ON f.source_id = m.source_id AND m.post_id <= f.read_up_to`;
 
 /** What a person follows, has not read, or keeps, in the order of lists. */
 export const lists = store(({ db }) => {
@@ -71,14 +90,23 @@ export const lists = store(({ db }) => {
       ${READING_LIST}`),
     marked: db.prepare<[Rows], { id: number }>('sources with marks to look at', `
       SELECT DISTINCT m.source_id AS id FROM read_marks m WHERE m.account_id = @viewerId AND m.is_read = 0
-      UNION SELECT m.source_id FROM read_marks m WHERE m.account_id = @viewerId AND m.marked_at >= @since`),
+      UNION SELECT m.source_id FROM read_marks m INDEXED BY read_marks_marked
+       WHERE m.account_id = @viewerId AND m.marked_at >= @since`),
     starredSources: db.prepare<[number], { id: number }>('sources of starred posts',
       'SELECT DISTINCT source_id AS id FROM stars WHERE account_id = ?'),
+    /** Posts of a list, in no order: `limit` at most. */
+    members: {
+      all: db.prepare<[Members], { id: number }>('all posts of what is followed', `${ALL_FOLLOWED} LIMIT @limit`),
+      unread: db.prepare<[Members], { id: number }>('all unread posts', `${ALL_UNREAD} LIMIT @limit`),
+      starred: db.prepare<[Members], { id: number }>('all starred posts', `${STARRED} LIMIT @limit`),
+    },
     unread: db.prepare<[Asking & { folder: null }], UnreadRow>('what may be unread', `
       SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo,
              (SELECT COUNT(*) FROM (SELECT 1 ${FROM_POSTS}
                WHERE p.source_id = f.source_id AND p.id > f.read_up_to LIMIT ${LOOKED})) AS later,
-             (SELECT COUNT(*) ${OF_FOLLOW} AND m.post_id > f.read_up_to AND m.is_read = 1) AS readAfter,
+             -- As a difference both are counted by indexes alone.
+             (SELECT COUNT(*) ${OF_FOLLOW} AND m.post_id > f.read_up_to)
+               - (SELECT COUNT(*) ${OF_FOLLOW} AND m.post_id > f.read_up_to AND m.is_read = 0) AS readAfter,
              (SELECT COUNT(*) ${OF_FOLLOW} AND m.post_id <= f.read_up_to AND m.is_read = 0) AS unreadBefore
       ${READING_LIST}`),
     /** How many posts of a source arrived after one, at most `limit`. */
@@ -100,13 +128,15 @@ type Way = {
   end: Statement<[Walk & { last: number }], Position>;
   ofSource: Statement<[RowsOfSource], Position>;
   unreadOfSource: Statement<[RowsOfSource], Position>;
-  /** Those with marks, of a source of which everything else is read. */
-  markedOfSource: Statement<[RowsOfSource], Position>;
+  /** Those with marks that say that they are unread, or that they were read since. */
+  marked: Statement<[Rows & Bound], Position>;
   starred: Statement<[Rows & { sourceId: number }], Position>;
   /** Of the next posts that an expression finds. */
   found: Statement<[FoundRows], Position>;
   /** The last of those posts. */
   foundEnd: Statement<[FoundRows & { last: number }], Position>;
+  /** Those that it finds among posts whose ids are given, as JSON. */
+  foundAmong: Statement<[AmongRows], Position>;
 };
 
 function prepareWay(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC'): Way {
@@ -128,15 +158,18 @@ function prepareWay(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 
       `SELECT ${POSITION} ${FROM_POSTS} WHERE p.source_id = @sourceId AND ${within}`),
     unreadOfSource: db.prepare('unread posts of source', `SELECT ${POSITION} ${FROM_POSTS} ${JOIN_MARK}
        WHERE p.source_id = @sourceId AND ${isListed('@readUpTo')} AND ${within}`),
-    markedOfSource: db.prepare('marked posts of source', `
-      SELECT ${POSITION} FROM read_marks m ${joinPost('m.post_id')}
-       WHERE m.account_id = @viewerId AND m.source_id = @sourceId AND (m.is_read = 0 OR m.marked_at >= @since)
-         AND ${within}`),
+    marked: db.prepare('posts marked as unread or read since', `
+      SELECT ${POSITION} FROM (${MARKED}) m
+        CROSS ${joinFollow('@viewerId', 'm.source_id')} CROSS ${joinSource('m.source_id')} CROSS ${joinArrived('m')}
+       WHERE ${IN_FOLDER} AND ${MAY_SEE} AND ${within}`),
     starred: db.prepare('starred posts', `${STARRED} AND (t.published_at, t.post_id) ${onwards} (@publishedAt, @id)
        ORDER BY t.published_at ${order}, t.post_id ${order} LIMIT @limit`),
     found: db.prepare('found posts',
       `SELECT ${POSITION} FROM (${places} LIMIT @looks) n ${JOIN_FOUND} ${OF_LIST} LIMIT @limit`),
     foundEnd: db.prepare('end of found posts looked at',
       `SELECT ${POSITION} FROM (${places} LIMIT 1 OFFSET @last) n ${JOIN_FOUND}`),
+    foundAmong: db.prepare('found posts of few', `SELECT ${POSITION} ${FOUND_POSTS}
+       WHERE posts_search MATCH @expression AND +posts_search.rowid IN (${KEYS_OF_POSTS})
+         AND posts_search.rowid ${onwards} CAST(@key AS INTEGER) ORDER BY posts_search.rowid ${order} LIMIT @limit`),
   };
 }

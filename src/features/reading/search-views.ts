@@ -6,7 +6,8 @@ import type { View } from './reading-list.ts';
 /** How searches are written. */
 export function searchSyntax(isOpen: boolean): Html {
   return html`<details class="syntax" ${isOpen && html`open`}><summary>How to search</summary><ul>
-<li><kbd>low water</kbd> finds posts with both words. The last word may be the beginning of one.</li>
+<li><kbd>low water</kbd> finds posts with both words. The last word, from three
+letters on, may be the beginning of one.</li>
 <li><kbd>"low water"</kbd> finds the words side by side.</li>
 <li><kbd>low -ferry</kbd> leaves out posts with that word.</li>
 <li><kbd>harb* map</kbd> finds words that begin so: harbour, harbours.</li>
