@@ -110,8 +110,10 @@ function itemOf(
 ): Item {
   const image = (feed + index) % 2 === 0 ? `<p><img src="${url}/picture.png" alt="A sun above hills"></p>` : '';
   const date = new Date(hub.now() - (feed + 1) * HOUR - index * 26 * HOUR).toUTCString();
-  const content = `<p>${summary}</p>${image}${index === 0 ? ARTICLE : ''}`;
-  const extra = index === 1 ? `<enclosure url="${url}/episode.mp3" type="audio/mpeg" length="41234567"/>` : '';
+  // The first of each feed has its summary apart from its text.
+  const [content, text] = index === 0 ? [summary, `${image}${ARTICLE}`] : [`<p>${summary}</p>${image}`, ''];
+  const whole = text && `<content:encoded><![CDATA[${text}]]></content:encoded>`;
+  const extra = whole + (index === 1 ? `<enclosure url="${url}/episode.mp3" type="audio/mpeg" length="41234567"/>` : '');
   return { guid: `${feed}-${index}`, title: name.replace('&', '&amp;'), content, date, extra };
 }
 

@@ -2,6 +2,7 @@ import { byteSize, duration, html, type Html } from '../../platform/http/html.ts
 import type { Page } from '../../platform/http/reply.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { EVERYBODY, showTime, type Times } from '../../platform/http/times.ts';
+import { plainText } from '../../platform/markup/plain-text.ts';
 import { imageAddresses } from '../../platform/markup/remote-media.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { attachmentPath, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
@@ -68,6 +69,7 @@ export function postArticle(
   const [lead, ...others] = beside;
   const icon = sourceIcon(hub, { id: post.sourceId, title: post.sourceTitle });
   const minutes = Math.round(textLength(post.contentHtml) / READ_IN_A_MINUTE);
+  const deck = deckOf(post);
   return html`
 <article>
 <header class="post-head">
@@ -76,6 +78,7 @@ export function postArticle(
 ${showTime(times, post.publishedAt, 'exact')}${minutes > 1 && html`<span>${minutes} min</span>`}
 ${post.isPublic === 0 && PRIVATE}</p>
 <h1 dir="auto">${titleOf(post).title}</h1>
+${deck && html`<p class="deck" dir="auto">${deck}</p>`}
 </header>
 ${lead && html`<figure class="lead-picture">${lead}</figure>`}
 <div class="prose" dir="auto">${contentOnPage(hub, post)}</div>
@@ -83,6 +86,17 @@ ${others.map((one) => html`<p class="picture">${one}</p>`)}
 ${files.length + kept.length > 0 && fileList(hub, [...files, ...kept])}
 ${after}
 </article>`;
+}
+
+/** Characters: the beginning of a content, and what of a summary has to stand there to be nothing else. */
+const DECK = { beginning: 4_000, alike: 50 };
+
+/** What the publisher says of a post besides its content: nothing where that begins with the same words. */
+function deckOf({ title, summary, contentHtml }: WholePost): string | false {
+  const bare = (text: string): string => text.replace(/[\s…]+/g, '');
+  const said = bare(summary).slice(0, DECK.alike);
+  const beginning = bare(plainText(contentHtml.slice(0, DECK.beginning)));
+  return title !== '' && said !== '' && !beginning.includes(said) && !bare(title).startsWith(said) && summary;
 }
 
 /** About: tags are few beside the text. */
