@@ -146,6 +146,32 @@ test('an import stops between two of its steps when its account has left, and so
   assert.equal(numberIn(hub, "SELECT COUNT(*) FROM audit_records WHERE act = 'sources.imported'"), 0);
 });
 
+test('the same file twice at once, and many files, lose no line and add no feed twice', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const feeds = (from: number, to: number) => opml(Array.from({ length: to - from }, (_, n) =>
+    `<outline xmlUrl="http://127.0.0.1:9/${from + n}"/>`).join(''));
+  for (const document of [feeds(0, 300), feeds(0, 300), feeds(300, 310), feeds(310, 320), feeds(320, 330)]) {
+    await begin(ada, document);
+  }
+  const sixth = await ada.form('/sources/import', { opml: feeds(330, 340), visibility: 'public' });
+  assert.equal(sixth.status, 429, sixth.text);
+  await hub.work();
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM feeds'), 330);
+  assert.equal(numberIn(hub, "SELECT COUNT(*) FROM import_lines WHERE outcome = 'added'"), 330);
+  assert.equal(numberIn(hub, "SELECT COUNT(*) FROM import_lines WHERE outcome = 'had'"), 300);
+
+  const slow = await begin(ada, feeds(330, 340));
+  for (let n = 0; n < 7; n++) {
+    await begin(ada, feeds(0, 1));
+    hub.db.exec(`UPDATE imports SET done_at = 1 WHERE id = ${n + 7};
+      UPDATE jobs SET state = 'done' WHERE kind = 'import-feeds' AND dedupe_key = '${n + 7}'`);
+  }
+  await hub.work();
+  assert.match((await ada.page(slow)).text, /10 added/, 'it is not forgotten while it is under way');
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM imports'), 6);
+});
+
 test('an import that will never be through says so, and importing its file again does the rest', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');

@@ -329,3 +329,32 @@ test('an account has so many marks of single posts, and can read on; of its mark
   assert.equal((await mark(bob, { all: true })).marked, 13, 'whole sources go on');
   assert.equal((await counts(bob)).unread, 0);
 });
+
+test('two who mark and undo at once get what one after the other would; what was let go meanwhile is left alone', async (t) => {
+  const { hub, ada, bob } = await readingHub(t, 3);
+  const others: number[] = [];
+  for (let n = 0; n < 4; n++) {
+    const id = await addNotes(ada, `Another ${n}`);
+    await follow(bob, id, { folder: 'Harbour' });
+    others.push(id, await addPost(ada, id), await addPost(ada, id));
+  }
+  const before = await ids(bob, 'unread');
+  for (let round = 0; round < 5; round++) {
+    const made = await Promise.all([{ all: true }, { folder: 'Harbour' }, { source: 1 }, { posts: before }].map((what) => mark(bob, what)));
+    assert.equal(made.reduce((sum, { marked }) => sum + marked, 0), before.length, 'each once');
+    assert.deepEqual(await ids(bob, 'unread'), []);
+    const undone = await Promise.all([...made, ...made].map(({ undo }) => bob.post('/api/reading/undo', { undo })));
+    assert.equal(undone.filter(({ status }) => status === 204).length, made.length);
+    assert.deepEqual(await ids(bob, 'unread'), before);
+  }
+
+  const [gone = 0, again = 0] = [others[0], others[3]];
+  const { undo } = await mark(bob, { all: true });
+  hub.passTime(SECOND);
+  for (const id of [gone, again]) await bob.delete(`/api/sources/${id}/follow`);
+  await follow(bob, again);
+  await mark(bob, { source: again });
+  assert.equal((await bob.post('/api/reading/undo', { undo })).status, 204);
+  const kept = before.filter((id) => ![others[1], others[2], others[4], others[5]].includes(id));
+  assert.deepEqual(await ids(bob, 'unread'), kept);
+});

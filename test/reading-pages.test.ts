@@ -372,3 +372,13 @@ test('a post without a title is called by its first words, and text of publisher
     assert.doesNotMatch(text, /<b>Only|Untitled/);
   }
 });
+
+test('opening a post in a list that is gone reads nothing', async (t) => {
+  const { bob, sourceId } = await readingHub(t, 2, 'Harbour');
+  await bob.form('/sources/folders', { folder: 'Harbour', act: 'delete' });
+  for (const path of ['/folders/Harbour/posts/1', '/folders/Harbour/posts/1?q=post', `/sources/${sourceId + 7}/posts/1`]) {
+    assert.equal((await bob.page(path)).status, 404, path);
+  }
+  assert.deepEqual(rowsOf(await bob.page('/')), [2, 1]);
+  assert.equal((await bob.get('/api/history')).json<{ items: unknown[] }>().items.length, 0);
+});

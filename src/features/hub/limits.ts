@@ -18,6 +18,7 @@ export const LIMITS = {
   'sources-max': [422, 'Sources of one account: `SOURCES_MAX`.'],
   'follows-max': [422, 'Sources of others in one reading list: `SOURCES_MAX`.'],
   'opml-feeds': [422, 'Feeds of one OPML document: 5,000.'],
+  'imports-at-once': [429, 'Imports of OPML of one account that are under way: 5.'],
   'read-marks': [422, 'Posts that one account has marked one by one, not with their source: 20,000.'],
   'sync-now': [429, 'Synchronisations that one account asks for: 10 at once, then one a minute.'],
   'webhook-rate': [429, 'Events of one webhook: 10,000 at once, then 100 a second.'],

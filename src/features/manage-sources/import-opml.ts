@@ -9,7 +9,7 @@ import { enqueue, jobs, metLimit, throttled, type Hub, type JobKind } from '../h
 import { followSource, isFull, type Follower } from '../reading/follow-source.ts';
 import { maySee, sources, TITLE_MAX, type Visibility } from '../sources/source-store.ts';
 import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-source.ts';
-import { imports, type NewLine, type Outcome, type Settled } from './import-store.ts';
+import { imports, IMPORTS_KEPT, type NewLine, type Outcome, type Settled } from './import-store.ts';
 import { parseOpml, type Outline } from './opml.ts';
 
 /** Bytes of one document. */
@@ -56,13 +56,19 @@ function count(result: ImportResult, { url }: NewLine, { outcome, reason = '' }:
   else result.added++;
 }
 
-/** Begins the import of a document, which a job does; its id. 422 for what cannot be imported. */
+/**
+ * Begins the import of a document, which a job does; its id. 422 for what cannot be imported, 429 where so many others
+ * of the account are under way.
+ */
 export async function beginImport(hub: Hub, document: string, visibility: Visibility, by: By): Promise<number> {
+  if (runningImports(hub, by.viewer.id).length >= IMPORTS_KEPT) {
+    throw metLimit(hub, 'imports-at-once', 60, 'Five of your imports are still under way. Wait for one of them.');
+  }
   const lines = readLines(hub, document);
   let [importId, written] = [0, 0];
   await throttled(hub)('begin import', (limit) => {
     by.recheck();
-    importId ||= imports(hub).begin(by.viewer.id, visibility);
+    importId ||= imports(hub).begin(by.viewer.id, visibility, runningImports(hub, by.viewer.id));
     const some = lines.slice(written, written + limit);
     for (const line of some) imports(hub).addLine(importId, ++written, line);
     if (some.length < limit) enqueue(hub, importFeeds, { importId }, { owner: by.viewer.id, rank: RANKS.asked });
@@ -108,6 +114,11 @@ export const importFeeds: JobKind<{ importId: number }> = {
 /** Whether a job for the import waits or runs. */
 export function isImporting(hub: Hub, importId: number): boolean {
   return jobs(hub).isUnderWay(importFeeds.name, importFeeds.key({ importId }));
+}
+
+/** The imports of an account of which a job waits or runs. */
+function runningImports(hub: Hub, accountId: number): number[] {
+  return imports(hub).listOf(accountId, 0, 100).flatMap(({ id }) => isImporting(hub, id) ? id : []);
 }
 
 /** The lines of a document; those that nothing can be made of are settled. 422 for what is no list of feeds. */

@@ -16,8 +16,8 @@ export type ImportLine = Omit<NewLine, keyof Settled> & {
 type InsertLine = Omit<ImportLine, 'sourceId'> & { id: number };
 export type Import = { id: number; accountId: number; visibility: Visibility; madeAt: number; doneAt: number | null };
 
-/** Of one account. */
-const KEPT = 5;
+/** Of one account; those that are under way stay in any case. */
+export const IMPORTS_KEPT = 5;
 
 /** Imports of OPML documents, line by line. */
 export const imports = store(({ db, clock }) => {
@@ -27,9 +27,9 @@ export const imports = store(({ db, clock }) => {
     `SELECT ${columns} FROM imports WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`);
   const insert = db.prepare<[number, Visibility, number], { id: number }>('begin import',
     'INSERT INTO imports (account_id, visibility, made_at) VALUES (?, ?, ?) RETURNING id');
-  const removeOlder = db.prepare<[{ accountId: number; kept: number }]>('remove older imports', `
-    DELETE FROM imports WHERE account_id = @accountId AND id NOT IN
-      (SELECT id FROM imports WHERE account_id = @accountId ORDER BY id DESC LIMIT @kept)`);
+  const removeOlder = db.prepare<[{ accountId: number; kept: number; running: string }]>('remove older imports', `
+    DELETE FROM imports WHERE account_id = @accountId AND id NOT IN (SELECT value FROM json_each(@running))
+       AND id NOT IN (SELECT id FROM imports WHERE account_id = @accountId ORDER BY id DESC LIMIT @kept)`);
   const insertLine = db.prepare<[InsertLine]>('line of import', `
     INSERT INTO import_lines (import_id, line, url, title, folder, outcome, reason)
     VALUES (@id, @line, @url, @title, @folder, @outcome, @reason)`);
@@ -57,10 +57,10 @@ export const imports = store(({ db, clock }) => {
     /** By id. */
     listOf: (accountId: number, after: number, limit: number): Import[] => selectOf.all(accountId, after, limit),
 
-    /** In the place of the oldest one of the account. */
-    begin(accountId: number, visibility: Visibility): number {
+    /** In the place of the oldest one of the account that is not running. */
+    begin(accountId: number, visibility: Visibility, running: number[]): number {
       const id = insert.get(accountId, visibility, clock())?.id ?? 0;
-      removeOlder.run({ accountId, kept: KEPT });
+      removeOlder.run({ accountId, kept: IMPORTS_KEPT, running: JSON.stringify(running) });
       return id;
     },
 

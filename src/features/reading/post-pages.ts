@@ -37,13 +37,14 @@ export function showPostInList(hub: Hub, req: MemberRequest): Reply {
 
 function shownInList(hub: Hub, req: MemberRequest, post: WholePost, view: View, cursor: string | null): Reply {
   const { viewer } = req;
+  const name = nameOf(hub, viewer, view); // before anything is noted: there may be no such list
   if (viewer.scope !== 'read' && isOpening(req)) noteOpened(hub, viewer, post.id);
   const may = mayManagePost(post, viewer);
   const [state] = withReadState(hub, viewer, [post]);
   if (!state) throw new Error('no state of a post');
   const shown: PostInList = {
     post: state, view, cursor, newest: posts(hub).lastId(),
-    name: nameOf(hub, viewer, view), count: countOf(hub, viewer, view),
+    name, count: countOf(hub, viewer, view),
     around: neighbours(hub, viewer, view, post),
     times: timesOf(hub, viewer),
     may: { delete: may, change: may && post.sourceKind === 'native' },
