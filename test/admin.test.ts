@@ -4,6 +4,7 @@ import { ADMIN_LISTS } from '../src/app/frame/admin-lists.ts';
 import { noteError } from '../src/features/errors/error-store.ts';
 import { audit, type AuditEvent } from '../src/features/audit/audit.ts';
 import { jobs } from '../src/features/hub/hub.ts';
+import { workerQueue } from '../src/features/hub/worker-queue.ts';
 import { test, type TestContext } from 'node:test';
 import { HOUR } from '../src/platform/clock.ts';
 import { addNotes, itemsAt, numberIn } from './support/accounts.ts';
@@ -22,9 +23,9 @@ async function hubWithFailedJob(t: TestContext) {
   const ada = await hub.person('ada');
   const bob = await hub.person('bob');
   jobs(hub.handle).enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', maxAttempts: 1 });
-  const [job] = jobs(hub.handle).claim('sync-source', 1);
+  const [job] = workerQueue(hub.handle).claim('sync-source', 1);
   assert.ok(job);
-  jobs(hub.handle).fail(job, new Error('it answered <b>500</b>'));
+  workerQueue(hub.handle).fail(job, new Error('it answered <b>500</b>'));
   return { hub, ada, bob, jobId: job.id };
 }
 
@@ -112,7 +113,7 @@ test('a failed job is run again by an administrator, once, and that is on record
 test('a job is given up by an administrator unless it runs', async (t) => {
   const { hub, ada, jobId } = await hubWithFailedJob(t);
   jobs(hub.handle).enqueue({ kind: 'sync-source', payload: { sourceId: 2 }, dedupeKey: '2' });
-  const [running] = jobs(hub.handle).claim('sync-source', 1);
+  const [running] = workerQueue(hub.handle).claim('sync-source', 1);
   assert.ok(running);
 
   assert.equal((await ada.delete(`/api/admin/jobs/${jobId}`)).status, 204);

@@ -105,7 +105,7 @@ test('the environment is read in entrypoints only, the clock and chance there an
   assert.deepEqual(offenders(/^src\/bin\//, /\bprocess\.env\b/), []);
   const mayTellTime = [
     /^src\/(bin|commands|app\/processes)\//,
-    /^src\/platform\/jobs\/job-queue\.ts$/,
+    /^src\/platform\/jobs\/worker-queue\.ts$/,
   ];
   const allowed = new RegExp(mayTellTime.map(({ source }) => source).join('|'));
   assert.deepEqual(offenders(allowed, /\bDate\.now\b|\bMath\.random\b/), []);

@@ -1,7 +1,7 @@
 // Protects others from whoever has much to do: owners take turns, and what hangs leaves places free.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RANKS } from '../src/platform/jobs/take-turns.ts';
+import { RANKS } from '../src/platform/jobs/job-queue.ts';
 import { add, claimOne, startQueue } from './support/queue.ts';
 
 const ADA = 1;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { familiesFrom, renderPrometheus } from '../src/platform/metrics/exposition.ts';
-import { createHttpMetrics, HTTP_METRICS, type HttpMetrics } from '../src/platform/metrics/process-metrics.ts';
+import { createHttpMetrics, HTTP_METRICS, type HttpMetrics } from '../src/platform/metrics/http-metrics.ts';
 
 const families = familiesFrom(HTTP_METRICS);
 

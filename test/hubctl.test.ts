@@ -7,7 +7,7 @@ import { COMMANDS, runHubctl } from '../src/commands/run-hubctl.ts';
 import { INVITATION_HOURS } from '../src/features/accounts/join-hub.ts';
 import { DELIVERY_STATES } from '../src/features/alerts/alert-store.ts';
 import { lockForRunning } from '../src/features/hub/data-locks.ts';
-import { jobs as jobsOf } from '../src/features/hub/hub.ts';
+import { workerQueue } from '../src/features/hub/worker-queue.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { hubOf, openHubDatabase } from '../src/app/processes/open-hub.ts';
 import { backupName } from '../src/features/backups/backup-name.ts';
@@ -33,7 +33,7 @@ function idleHub(t: TestContext) {
   const db = openHubDatabase(config);
   t.after(() => db.close());
   const log = createLog('test', 'error', Date.now, () => {});
-  const jobs = jobsOf(hubOf('hubctl', config, db, log));
+  const jobs = workerQueue(hubOf('hubctl', config, db, log));
   const selectActs = db.prepare<[], { act: string }>('acts',
     'SELECT act, actor_name, target_id FROM audit_records ORDER BY id');
 

@@ -1,7 +1,7 @@
 // Protects imports of OPML by a person: progress while they run, a report for each line, folders, visibility, twice.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Job } from '../src/platform/jobs/job-queue.ts';
+import type { Job } from '../src/platform/jobs/claim-jobs.ts';
 import { importFeeds } from '../src/features/manage-sources/import-opml.ts';
 import { addFeed, itemsAt, leave, numberIn } from './support/accounts.ts';
 import type { Client } from './support/client.ts';

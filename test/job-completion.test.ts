@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { backoff } from '../src/platform/jobs/finish-jobs.ts';
-import { LEASE } from '../src/platform/jobs/job-queue.ts';
+import { LEASE } from '../src/platform/jobs/worker-queue.ts';
 import { add, assertCountsAreTrue, claimOne, START, startQueue, state } from './support/queue.ts';
 
 test('a released job is due at once with the attempt not counted, and keeps its place', (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
-import { LEASE } from '../src/platform/jobs/job-queue.ts';
+import { LEASE } from '../src/platform/jobs/worker-queue.ts';
 import { add, assertCountsAreTrue, claimOne, START, startQueue, state } from './support/queue.ts';
 
 test('a job is claimed once while its lease lasts, and again with the next attempt when it has ended', (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
-import { LEASE, type JobQueue } from '../src/platform/jobs/job-queue.ts';
+import { LEASE, type WorkerQueue } from '../src/platform/jobs/worker-queue.ts';
 import { add, assertCountsAreTrue, claimOne, START, startQueue } from './support/queue.ts';
 
 test('counts and waiting times are read without counting', (t) => {
@@ -70,7 +70,7 @@ test('lists show the newest first, page by id, and can be narrowed to a state', 
   queue.release(released);
   queue.discard(12);
 
-  const ids = (filter?: Parameters<JobQueue['list']>[0]) => queue.list(filter).map(({ id }) => id);
+  const ids = (filter?: Parameters<WorkerQueue['list']>[0]) => queue.list(filter).map(({ id }) => id);
   assert.deepEqual(ids({ limit: 3 }), [12, 11, 10]);
   assert.deepEqual(ids({ limit: 3, before: 3 }), [2, 1]);
   assert.deepEqual(ids(), [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);

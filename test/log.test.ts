@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { openDatabase, type SlowQuery } from '../src/platform/db/open-database.ts';
-import { createJobQueue } from '../src/platform/jobs/job-queue.ts';
+import { createWorkerQueue } from '../src/platform/jobs/worker-queue.ts';
 import { createWorker, type JobHandler } from '../src/platform/jobs/worker.ts';
 import { createLog, errorFields, withLogContext, type LogLevel } from '../src/platform/log.ts';
 import { createClient } from './support/client.ts';
@@ -94,7 +94,8 @@ test('the last lines of a process are written before it ends', async (t) => {
   await web.address();
   assert.equal(await web.end('SIGTERM'), 0);
 
-  assert.deepEqual(web.lines().map(({ level, event }) => `${String(level)} ${String(event)}`), [
+  const lines = web.lines().filter(({ event }) => event !== 'slow query'); // as on a machine that is busy
+  assert.deepEqual(lines.map(({ level, event }) => `${String(level)} ${String(event)}`), [
     'info listening', 'info stopping', 'info stopped',
   ]);
 });
@@ -144,7 +145,7 @@ async function slowQueriesOfJob(t: TestContext, run: (slow: () => void) => JobHa
   const db = openDatabase(path, { onSlow });
   t.after(() => db.close());
   const slow = db.prepare<[], object>('slow one', SLOW);
-  const queue = createJobQueue(db, Date.now);
+  const queue = createWorkerQueue(db, Date.now);
   const handlers = { k: { concurrency: 1, run: run(() => void slow.get()) } };
   queue.enqueue({ kind: 'other', payload: {} });
   queue.enqueue({ kind: 'k', payload: {} });

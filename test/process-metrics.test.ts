@@ -5,7 +5,8 @@ import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { familiesFrom, type Family, renderOpenMetrics, renderPrometheus } from '../src/platform/metrics/exposition.ts';
-import { createProcessMetrics, PROCESS_METRICS } from '../src/platform/metrics/process-metrics.ts';
+import { createProcessMetrics } from '../src/platform/metrics/measure-process.ts';
+import { PROCESS_METRICS } from '../src/platform/metrics/process-metrics.ts';
 import { requireTool } from './support/tools.ts';
 
 const PROJECT = join(import.meta.dirname, '..');
@@ -107,7 +108,8 @@ test('a scrape measures the lag that the next one reports', async (t) => {
 
 test('where /proc may not be read its numbers are left out, and the others stay', () => {
   const script = `
-    import { createProcessMetrics, PROCESS_METRICS } from './src/platform/metrics/process-metrics.ts';
+    import { createProcessMetrics } from './src/platform/metrics/measure-process.ts';
+    import { PROCESS_METRICS } from './src/platform/metrics/process-metrics.ts';
     import { familiesFrom } from './src/platform/metrics/exposition.ts';
     import { renderPrometheus } from './src/platform/metrics/exposition.ts';
     const metrics = createProcessMetrics({ startedAtSeconds: 1 });

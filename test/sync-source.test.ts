@@ -1,7 +1,7 @@
 // Protects synchronisation: posts keep their ids, servers are asked politely, and no source is ever given up silently.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { jobs } from '../src/features/hub/hub.ts';
+import { workerQueue } from '../src/features/hub/worker-queue.ts';
 import { planDueSyncs } from '../src/features/feeds/sync-source.ts';
 import { sources } from '../src/features/sources/source-store.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
@@ -109,7 +109,7 @@ test('a worker that dies with a sync in hand does not make the source be forgott
   const { hub } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '1' });
   hub.passTime(DAY);
   await planDueSyncs(hub.handle, new AbortController().signal);
-  assert.equal(jobs(hub.handle).claim('sync-source', 1).length, 1); // and never heard of again
+  assert.equal(workerQueue(hub.handle).claim('sync-source', 1).length, 1); // and never heard of again
 
   hub.passTime(2 * DAY);
   await hub.work();

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createInFlightJobs } from '../src/platform/jobs/in-flight-jobs.ts';
-import { createJobQueue, LEASE, type Job } from '../src/platform/jobs/job-queue.ts';
+import type { Job } from '../src/platform/jobs/claim-jobs.ts';
+import { createWorkerQueue, LEASE } from '../src/platform/jobs/worker-queue.ts';
 import { waitUntil } from './support/wait-until.ts';
 import { gate, startWorker, timeToAct } from './support/worker.ts';
 
@@ -60,7 +61,7 @@ test('a worker that outlived its lease does nothing more to the job', async (t) 
   hub.worker.start();
   await waitUntil('the job has started', () => started.length === 1);
   hub.passTime(LEASE);
-  const other = createJobQueue(hub.connect(), hub.clock);
+  const other = createWorkerQueue(hub.connect(), hub.clock);
   const [taken] = other.claim('k', 1);
   assert.ok(taken);
 

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
-import { createJobQueue, type Job } from '../src/platform/jobs/job-queue.ts';
+import type { Job } from '../src/platform/jobs/claim-jobs.ts';
+import { createWorkerQueue } from '../src/platform/jobs/worker-queue.ts';
 import { PermanentError, RetryLaterError } from '../src/platform/jobs/worker.ts';
 import { waitUntil } from './support/wait-until.ts';
 import { START, startWorker, timeToAct } from './support/worker.ts';
@@ -132,7 +133,7 @@ test('a running worker notices new jobs of its own process at once and those of 
   hub.worker.start();
   hub.queue.enqueue({ kind: 'k', payload: {} });
   await waitUntil('its own is done', () => hub.effects().length === 1);
-  createJobQueue(hub.connect(), Date.now).enqueue({ kind: 'k', payload: {} });
+  createWorkerQueue(hub.connect(), Date.now).enqueue({ kind: 'k', payload: {} });
   await waitUntil('the other’s is done', () => hub.effects().length === 2, 2_000);
   hub.queue.enqueue({ kind: 'k', payload: {}, runAt: Date.now() + 50 });
   await waitUntil('the one that fell due is done', () => hub.effects().length === 3, 2_000);
@@ -141,7 +142,7 @@ test('a running worker notices new jobs of its own process at once and those of 
 test('an idle worker writes nothing and asks for no lock, even while another process writes', async (t) => {
   const hub = startWorker(t, { k: {} }, { realTime: true });
   const other = hub.connect();
-  const otherQueue = createJobQueue(other, Date.now);
+  const otherQueue = createWorkerQueue(other, Date.now);
   hub.worker.start();
   await hub.worker.runDue();
   const version = other.pragma('data_version');

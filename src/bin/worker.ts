@@ -7,7 +7,8 @@ import { JOB_KINDS } from '../app/job-kinds.ts';
 import { startProcess } from '../app/processes/start-process.ts';
 import { workerTasks } from '../app/schedule.ts';
 import { noteError } from '../features/errors/error-store.ts';
-import { jobHandlers, jobs } from '../features/hub/hub.ts';
+import { jobHandlers } from '../features/hub/hub.ts';
+import { workerQueue } from '../features/hub/worker-queue.ts';
 import { SECOND } from '../platform/clock.ts';
 import { createScheduler } from '../platform/jobs/scheduler.ts';
 import { createWorker } from '../platform/jobs/worker.ts';
@@ -19,7 +20,7 @@ const { db, clock, log } = hub;
 const handlers = jobHandlers(hub, JOB_KINDS);
 const onError = (error: unknown): void => noteError(hub, error);
 
-const worker = createWorker({ db, queue: jobs(hub), handlers, clock, log, onError });
+const worker = createWorker({ db, queue: workerQueue(hub), handlers, clock, log, onError });
 const scheduler = createScheduler({ tasks: workerTasks(hub), clock, log, onError });
 worker.start();
 scheduler.start();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
-import { createJobQueue } from '../../src/platform/jobs/job-queue.ts';
+import { createWorkerQueue } from '../../src/platform/jobs/worker-queue.ts';
 import type { BenchRow } from './bench-row.ts';
 
 const ROUNDS = 31;
@@ -43,7 +43,7 @@ function open(folder: string, index: number): Db {
 }
 
 function queueOneByOne(db: Db): Contender {
-  const queue = createJobQueue(db, Date.now);
+  const queue = createWorkerQueue(db, Date.now);
   function run(): number {
     let done = 0;
     for (let [job] = queue.claim('k', 1); job; [job] = queue.claim('k', 1)) if (queue.complete(job)) done++;
@@ -53,7 +53,7 @@ function queueOneByOne(db: Db): Contender {
 }
 
 function queueInBatches(db: Db): Contender {
-  const queue = createJobQueue(db, Date.now);
+  const queue = createWorkerQueue(db, Date.now);
   function run(): number {
     let done = 0;
     for (let jobs = queue.claim('k', BATCH); jobs.length > 0; jobs = queue.claim('k', BATCH)) {
@@ -86,7 +86,7 @@ function bareLoop(db: Db): Contender {
 }
 
 function refill(db: Db): () => void {
-  const queue = createJobQueue(db, Date.now);
+  const queue = createWorkerQueue(db, Date.now);
   return db.transaction('refill', () => {
     for (let n = 0; n < JOBS_EACH_ROUND; n++) queue.enqueue({ kind: 'k', payload: { n } });
   });

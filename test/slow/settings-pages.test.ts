@@ -5,6 +5,7 @@ import { DAY } from '../../src/platform/clock.ts';
 import { notifications } from '../../src/features/notifications/notification-store.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { jobs } from '../../src/features/hub/hub.ts';
+import { workerQueue } from '../../src/features/hub/worker-queue.ts';
 import { addNotes, addPost, itemsAt, numberIn, sendJson } from '../support/accounts.ts';
 import { openBrowser, type Browser } from '../support/browser.ts';
 import { createClient } from '../support/client.ts';
@@ -163,9 +164,9 @@ test('an administrator invites, retries a job and looks through the audit, witho
   if (!requireTool(t, 'chromedriver')) return;
   const { hub, browser } = await visit(t);
   jobs(hub.handle).enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', maxAttempts: 1 });
-  const [job] = jobs(hub.handle).claim('sync-source', 1);
+  const [job] = workerQueue(hub.handle).claim('sync-source', 1);
   assert.ok(job);
-  jobs(hub.handle).fail(job, new Error('it answered 500'));
+  workerQueue(hub.handle).fail(job, new Error('it answered 500'));
   await openSettings(browser, hub, 'ada');
 
   await follow(browser, 'a[href="/admin"]');
@@ -207,8 +208,8 @@ test('the pages have no faults, stand out in light and dark, and are no wider th
   notifications(hub.handle).add({ accountId: 1, kind: 'test', title: LONG, path: '/' });
   noteError(hub.handle, new Error(LONG));
   jobs(hub.handle).enqueue({ kind: 'sync-source', payload: {}, dedupeKey: LONG, maxAttempts: 1 });
-  const [job] = jobs(hub.handle).claim('sync-source', 1);
-  if (job) jobs(hub.handle).fail(job, new Error(LONG));
+  const [job] = workerQueue(hub.handle).claim('sync-source', 1);
+  if (job) workerQueue(hub.handle).fail(job, new Error(LONG));
   await openSettings(browser, hub, 'ada');
 
   for (const page of PAGES) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Db } from '../../src/platform/db/open-database.ts';
-import { createJobQueue, type JobQueue } from '../../src/platform/jobs/job-queue.ts';
+import { createWorkerQueue, type WorkerQueue } from '../../src/platform/jobs/worker-queue.ts';
 import { startProgram, type ChildProgram } from '../support/child-program.ts';
 import { migratedDatabase, number } from '../support/migrated-database.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -16,12 +16,12 @@ function startFile(t: TestContext) {
   const { db, path } = migratedDatabase(t);
   db.exec('CREATE TABLE effects (job_id INTEGER NOT NULL) STRICT');
   db.exec('CREATE TABLE occupied (lane TEXT PRIMARY KEY) STRICT');
-  return { db, path, queue: createJobQueue(db, Date.now) };
+  return { db, path, queue: createWorkerQueue(db, Date.now) };
 }
 
 type LaneOf = (n: number) => string | undefined;
 
-function enqueueMany(db: Db, queue: JobQueue, count: number, kind: string, lane: LaneOf): void {
+function enqueueMany(db: Db, queue: WorkerQueue, count: number, kind: string, lane: LaneOf): void {
   const enqueue = db.transaction('enqueue', () => {
     for (let n = 0; n < count; n++) {
       const on = lane(n);

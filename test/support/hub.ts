@@ -15,7 +15,8 @@ import { passwords } from '../../src/features/accounts/passwords.ts';
 import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { planDueIcons } from '../../src/features/feeds/fetch-icon.ts';
-import { jobHandlers, jobs, openStores, type Hub as HubHandle, type StoreHub } from '../../src/features/hub/hub.ts';
+import { jobHandlers, openStores, type Hub as HubHandle, type StoreHub } from '../../src/features/hub/hub.ts';
+import { workerQueue } from '../../src/features/hub/worker-queue.ts';
 import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
 import { closeServer } from '../../src/platform/http/server.ts';
 import { createScheduler } from '../../src/platform/jobs/scheduler.ts';
@@ -60,7 +61,7 @@ export async function startHub(
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const onError = (error: unknown): void => noteError(handle, error);
   const handlers = jobHandlers(handle, JOB_KINDS);
-  const worker = createWorker({ db, queue: jobs(handle), handlers, clock, log, onError });
+  const worker = createWorker({ db, queue: workerQueue(handle), handlers, clock, log, onError });
   const tasks = workerTasks(handle).filter(({ name }) => name !== 'plan due icons');
   const scheduler = createScheduler({ tasks, clock, log, onError });
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { Db } from '../../src/platform/db/open-database.ts';
-import { createJobQueue, type Job, type JobQueue, type NewJob } from '../../src/platform/jobs/job-queue.ts';
+import type { Job } from '../../src/platform/jobs/claim-jobs.ts';
+import { createWorkerQueue, type WorkerQueue } from '../../src/platform/jobs/worker-queue.ts';
+import type { NewJob } from '../../src/platform/jobs/job-queue.ts';
 import { migratedDatabase } from './migrated-database.ts';
 
 export const START = Date.UTC(2025, 0, 1);
@@ -11,7 +13,7 @@ export function startQueue(t: TestContext) {
   const { db, connect } = migratedDatabase(t);
   let now = START;
   const clock = () => now;
-  const queue = createJobQueue(db, clock, () => 0.5);
+  const queue = createWorkerQueue(db, clock, () => 0.5);
   db.exec('CREATE TABLE effects (job_id INTEGER NOT NULL) STRICT');
   const insertEffect = db.prepare<[number]>('insert effect', 'INSERT INTO effects (job_id) VALUES (?)');
   const readEffects = db.prepare<[], { id: number }>('effects', 'SELECT job_id AS id FROM effects');
@@ -19,25 +21,25 @@ export function startQueue(t: TestContext) {
     db,
     queue,
     passTime: (milliseconds: number) => void (now += milliseconds),
-    anotherQueue: () => createJobQueue(connect(), clock, () => 0.5),
+    anotherQueue: () => createWorkerQueue(connect(), clock, () => 0.5),
     effect: (job: Job) => () => void insertEffect.run(job.id),
     effects: () => readEffects.all().map(({ id }) => id),
   };
 }
 
 /** Enqueues a job of kind k. */
-export function add(queue: JobQueue, job: Partial<NewJob> = {}): boolean {
+export function add(queue: WorkerQueue, job: Partial<NewJob> = {}): boolean {
   return queue.enqueue({ kind: 'k', payload: {}, ...job });
 }
 
 /** The one job of kind k that must be due. */
-export function claimOne(queue: JobQueue): Job {
+export function claimOne(queue: WorkerQueue): Job {
   const [job] = queue.claim('k', 1);
   assert.ok(job, 'a job is due');
   return job;
 }
 
-export function state(queue: JobQueue, { id }: { id: number }): string | undefined {
+export function state(queue: WorkerQueue, { id }: { id: number }): string | undefined {
   return queue.find(id)?.state;
 }
 

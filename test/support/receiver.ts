@@ -5,7 +5,8 @@ import { raiseAlert, tellTroubles } from '../../src/features/alerts/raise-alerts
 import { receiverOf } from '../../src/features/alerts/send-alert.ts';
 import type { Trouble } from '../../src/features/alerts/alert-store.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
-import { jobHandlers, jobs, type JobKind } from '../../src/features/hub/hub.ts';
+import { jobHandlers, type JobKind } from '../../src/features/hub/hub.ts';
+import { workerQueue } from '../../src/features/hub/worker-queue.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { startOrigin } from './origin.ts';
 import { startHub, type Hub } from './hub.ts';
@@ -57,7 +58,7 @@ export async function hubWithReceiver(t: TestContext, env: Record<string, string
   const kind = timeoutMs === undefined ? deliverAlert : impatient(timeoutMs);
   const handlers = jobHandlers(hub.handle, [kind]);
   const worker = createWorker({
-    db, queue: jobs(hub.handle), handlers, clock, log, onError: (error) => noteError(hub.handle, error),
+    db, queue: workerQueue(hub.handle), handlers, clock, log, onError: (error) => noteError(hub.handle, error),
   });
 
   /** Tells and delivers what is due, and looks after nothing else. Returns how many deliveries were tried. */

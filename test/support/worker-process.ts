@@ -3,14 +3,15 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
-import { createJobQueue, type Job } from '../../src/platform/jobs/job-queue.ts';
+import type { Job } from '../../src/platform/jobs/claim-jobs.ts';
+import { createWorkerQueue } from '../../src/platform/jobs/worker-queue.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { createLog } from '../../src/platform/log.ts';
 
 const [path = '', lease = ''] = process.argv.slice(2);
 const db = openDatabase(path);
 const log = createLog('worker', 'warn', Date.now, (text) => writeSync(2, text));
-const queue = createJobQueue(db, Date.now, Math.random, Number(lease));
+const queue = createWorkerQueue(db, Date.now, Math.random, Number(lease));
 const insertEffect = db.prepare<[number]>('insert effect', 'INSERT INTO effects (job_id) VALUES (?)');
 const occupy = db.prepare<[string | null]>('occupy lane', 'INSERT INTO occupied (lane) VALUES (?)');
 const leave = db.prepare<[string | null]>('leave lane', 'DELETE FROM occupied WHERE lane = ?');

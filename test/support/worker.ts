@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test';
 import type { Db } from '../../src/platform/db/open-database.ts';
-import { createJobQueue, LEASE, type Job } from '../../src/platform/jobs/job-queue.ts';
+import type { Job } from '../../src/platform/jobs/claim-jobs.ts';
+import { createWorkerQueue, LEASE } from '../../src/platform/jobs/worker-queue.ts';
 import { createWorker, type JobHandler } from '../../src/platform/jobs/worker.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { migratedDatabase } from './migrated-database.ts';
@@ -23,7 +24,7 @@ export function startWorker(t: TestContext, handlers: Record<string, Partial<Job
   const log = createLog('worker', 'debug', clock, (text) => {
     for (const line of text.trim().split('\n')) lines.push(JSON.parse(line));
   });
-  const queue = createJobQueue(db, clock, () => 0.5, lease);
+  const queue = createWorkerQueue(db, clock, () => 0.5, lease);
   db.exec('CREATE TABLE effects (job_id INTEGER NOT NULL, content BLOB) STRICT');
   const insertEffect = db.prepare<[number]>('insert effect', 'INSERT INTO effects (job_id) VALUES (?)');
   const readEffects = db.prepare<[], { id: number }>('effects', 'SELECT job_id AS id FROM effects');

@@ -26,10 +26,11 @@ export type Access = Pick<Config, 'projectRoot' | 'readPaths'> & Pick<NodeFacts,
 /**
  * MiB. V8 sizes its heap by the machine's memory and lets a busy worker grow to 300 MiB; told of a limit, it collects
  * sooner: 140 MiB at the same speed. The limit itself leaves room for eight feeds of 10 MiB at once. A nursery of the
- * usual size lets web keep 150 MiB more of what a hundred uploads at once have done with.
+ * usual size lets web keep 150 MiB more of what a hundred uploads at once have done with; one that begins at its full
+ * size saves a twentieth of the time to readiness.
  */
 const MEMORY_FLAGS: Record<string, string[]> = {
-  web: ['--max-old-space-size=512', '--max-semi-space-size=4'],
+  web: ['--max-old-space-size=512', '--min-semi-space-size=4', '--max-semi-space-size=4'],
   worker: ['--max-old-space-size=512', '--max-semi-space-size=1'],
 };
 

@@ -1,6 +1,6 @@
 import { DAY, HOUR, type Random } from '../../platform/clock.ts';
 import { backoff, type Effects, type Fate } from '../../platform/jobs/finish-jobs.ts';
-import type { Job } from '../../platform/jobs/job-queue.ts';
+import type { Job } from '../../platform/jobs/claim-jobs.ts';
 import { PermanentError, RetryLaterError } from '../../platform/jobs/worker.ts';
 import { jobs, type Hub, type JobKind } from '../hub/hub.ts';
 import { alertDeliveries, DELIVER_ALERT } from './alert-store.ts';

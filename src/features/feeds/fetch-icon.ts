@@ -1,5 +1,5 @@
 import { SECOND } from '../../platform/clock.ts';
-import { RANKS } from '../../platform/jobs/take-turns.ts';
+import { RANKS } from '../../platform/jobs/job-queue.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { OutboundError, type OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { sourceIcons, type Icon } from '../attachments/icon-store.ts';

@@ -1,7 +1,7 @@
 import { SECOND } from '../../platform/clock.ts';
-import type { Job } from '../../platform/jobs/job-queue.ts';
+import type { Job } from '../../platform/jobs/claim-jobs.ts';
 import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
-import { RANKS } from '../../platform/jobs/take-turns.ts';
+import { RANKS } from '../../platform/jobs/job-queue.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';

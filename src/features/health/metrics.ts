@@ -3,9 +3,9 @@ import { sqliteVersion } from '../../platform/db/open-database.ts';
 import { JOB_STATES } from '../../platform/jobs/job-queue.ts';
 import { DURATION_BOUNDS, type CountsReading } from '../../platform/metrics/counters.ts';
 import { familiesFrom, type HistogramSample, type Metric } from '../../platform/metrics/exposition.ts';
-import {
-  HTTP_METRICS, PROCESS_METRICS, type ProcessReading,
-} from '../../platform/metrics/process-metrics.ts';
+import { HTTP_METRICS } from '../../platform/metrics/http-metrics.ts';
+import type { ProcessReading } from '../../platform/metrics/measure-process.ts';
+import { PROCESS_METRICS } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { bufferedCounts, counts, heartbeats, jobs, once, type Hub } from '../hub/hub.ts';

@@ -7,6 +7,7 @@ import { leastFree, spaceNeeded } from '../backups/backup-folder.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
 import { noteError } from '../errors/error-store.ts';
 import { counts, heartbeats, jobHandlers, jobs, once, type Hub } from '../hub/hub.ts';
+import { workerQueue } from '../hub/worker-queue.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 import { readStorageSizes } from './read-health.ts';
 
@@ -113,7 +114,7 @@ async function deliverWhile(hub: Hub, isNeeded: boolean): Promise<void> {
 function createDeliverer(hub: Hub): Worker {
   const { db, clock, log } = hub;
   const handlers = jobHandlers(hub, [deliverAlert]);
-  return createWorker({ db, queue: jobs(hub), handlers, clock, log, onError: (error) => noteError(hub, error) });
+  return createWorker({ db, queue: workerQueue(hub), handlers, clock, log, onError: (error) => noteError(hub, error) });
 }
 
 /**

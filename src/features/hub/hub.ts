@@ -4,8 +4,8 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { createRateLimitStore } from '../../platform/db/rate-limit-store.ts';
 import { HttpError, tryLater } from '../../platform/http/reply.ts';
 import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
-import { createJobQueue, type Job } from '../../platform/jobs/job-queue.ts';
-import type { Rank } from '../../platform/jobs/take-turns.ts';
+import type { Job } from '../../platform/jobs/claim-jobs.ts';
+import { createJobQueue, type Rank } from '../../platform/jobs/job-queue.ts';
 import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
 import type { JobHandler, JobHandlers } from '../../platform/jobs/worker.ts';
 import type { Log } from '../../platform/log.ts';
@@ -62,8 +62,7 @@ export const counts = store(({ db }) => createCounters(db));
 export const bufferedCounts = once((hub: StoreHub) => createBufferedCounters(counts(hub)));
 
 /** The durable queue. Enqueue through `enqueue`, which knows what each kind of job requires. */
-export const jobs = once(({ db, clock, random }: Pick<Hub, 'db' | 'clock' | 'random'>) =>
-  createJobQueue(db, clock, random));
+export const jobs = once(({ db, clock }: Pick<Hub, 'db' | 'clock'>) => createJobQueue(db, clock));
 
 /** When web and worker were last seen. */
 export const heartbeats = store(({ db, clock }) => createHeartbeats(db, clock));

@@ -1,5 +1,5 @@
 import { HttpError } from '../../platform/http/reply.ts';
-import { RANKS } from '../../platform/jobs/take-turns.ts';
+import { RANKS } from '../../platform/jobs/job-queue.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { accounts, type Account } from '../accounts/account-store.ts';
 import { audit, type By } from '../audit/audit.ts';

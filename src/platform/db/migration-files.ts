@@ -24,9 +24,10 @@ function toMigration(file: string, expected: number, sql: string): Migration {
   if (version !== expected) throw new SchemaError(`migration ${file} is out of sequence: ${nameOf(expected)} is next`);
   const marked = SAFETY.exec(sql)?.[1];
   if (!marked) throw new SchemaError(`migration ${file} must begin with the line "-- safe: yes" or "-- safe: no"`);
-  const refused = marked === 'yes' ? unsafeStatements(sql) : [];
+  const statements = splitStatements(sql);
+  const refused = marked === 'yes' ? unsafeAmong(statements) : [];
   if (refused[0]) throw new SchemaError(`migration ${file} is marked safe but not purely additive: ${refused[0]}`);
-  const steering = transactionStatement(sql);
+  const steering = transactionAmong(statements);
   if (steering) throw new SchemaError(`migration ${file} must not control its transaction: ${steering}`);
   const checksum = createHash('sha256').update(sql).digest('hex');
   return { version, name: file.slice(5, -4), sql, safe: marked === 'yes', checksum };
@@ -60,14 +61,20 @@ const TOKEN = new RegExp([
  * each as its first 80 characters. Empty for a migration that may run by itself.
  */
 export function unsafeStatements(sql: string): string[] {
-  return splitStatements(sql)
-    .filter((statement) => !isSafe(statement))
-    .map((statement) => statement.slice(0, 80));
+  return unsafeAmong(splitStatements(sql));
+}
+
+function unsafeAmong(statements: string[]): string[] {
+  return statements.filter((statement) => !isSafe(statement)).map((statement) => statement.slice(0, 80));
 }
 
 /** The first statement that would begin or end a transaction: each migration runs in one that is not its own. */
 export function transactionStatement(sql: string): string | undefined {
-  return splitStatements(sql).find((statement) => TRANSACTION.test(statement));
+  return transactionAmong(splitStatements(sql));
+}
+
+function transactionAmong(statements: string[]): string | undefined {
+  return statements.find((statement) => TRANSACTION.test(statement));
 }
 
 function isSafe(statement: string): boolean {

@@ -26,8 +26,6 @@ const GROWTH = 4;
 export type Finish = {
   /** Makes the lease last its full length from now. False when it was lost. */
   extend(job: Job): boolean;
-  /** When the lease ends, unix ms; null when it was lost. */
-  leaseEnd(job: Job): number | null;
   /** Done and its effects, both or neither. False, and nothing done, when the lease was lost. */
   complete(job: Job, effects?: Effects): boolean;
   /**
@@ -39,8 +37,6 @@ export type Finish = {
   fail(job: Job, error: Error, options?: FailOptions): Fate | 'lost';
   /** Gives an unfinished job back at shutdown: due at once, the attempt not counted. */
   release(job: Job): boolean;
-  /** Discards failed jobs of that key, since a later one has succeeded. Returns how many there were. */
-  settleFailed(kind: string, dedupeKey: string): number;
 };
 
 /** How claimed jobs end. The token in each WHERE makes a worker that outlived its lease harmless. */
@@ -108,12 +104,10 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
 
   return {
     extend: (job) => sql.extend.run(clock() + lease, job.id, job.leaseToken).changes === 1,
-    leaseEnd: (job) => sql.leaseEnd.get(job.id, job.leaseToken)?.leaseExpiresAt ?? null,
     complete: (job, effects) => complete(job, effects),
     completeMany,
     fail: (job, error, options = {}) => fail(job, error, options),
     release: (job) => sql.release.run(clock(), job.id, job.leaseToken).changes === 1,
-    settleFailed: (kind, dedupeKey) => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
   };
 }
 
@@ -131,8 +125,6 @@ function prepareStatements(db: Db) {
   return {
     extend: db.prepare<[number, number, string]>('extend lease', `
       UPDATE jobs SET lease_expires_at = ? WHERE id = ? AND lease_token = ?`),
-    leaseEnd: db.prepare<[number, string], { leaseExpiresAt: number }>('end of lease', `
-      SELECT lease_expires_at AS leaseExpiresAt FROM jobs WHERE id = ? AND lease_token = ?`),
     complete: db.prepare<[number, number, string]>('complete job', `
       UPDATE jobs SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?`),
@@ -149,7 +141,5 @@ function prepareStatements(db: Db) {
       UPDATE jobs SET state = iif(attempts > 1, 'retrying', 'queued'), attempts = attempts - 1,
              run_at = min(run_at, ?), lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?`),
-    settleFailed: db.prepare<[number, string, string]>('settle failed jobs', `
-      UPDATE jobs SET state = 'discarded', finished_at = ? WHERE kind = ? AND dedupe_key = ? AND state = 'failed'`),
   };
 }

@@ -2,11 +2,12 @@ import { isoTime, type Clock } from '../clock.ts';
 import { isStorageTrouble } from '../db/open-database.ts';
 import { toError } from '../error-code.ts';
 import { errorFields, withLogContext, type Log, type LogFields } from '../log.ts';
-import type { FailOptions } from './finish-jobs.ts';
-import type { Effects, Fate, Job, JobQueue } from './job-queue.ts';
+import type { Job } from './claim-jobs.ts';
+import type { Effects, FailOptions, Fate } from './finish-jobs.ts';
+import type { WorkerQueue } from './worker-queue.ts';
 
 type Surroundings = {
-  queue: JobQueue;
+  queue: WorkerQueue;
   handlers: JobHandlers;
   clock: Clock;
   log: Log;
@@ -263,7 +264,7 @@ function runJob(
 }
 
 /** Until the deadline of a lease that was extended; 0 when it was not, was lost, or nobody can tell. */
-function millisecondsLeft(job: Job, queue: JobQueue, clock: Clock): number {
+function millisecondsLeft(job: Job, queue: WorkerQueue, clock: Clock): number {
   try {
     const leaseEnd = queue.leaseEnd(job) ?? 0;
     // Never more than a whole lease: should the clock be set back, others cut the lease to that.

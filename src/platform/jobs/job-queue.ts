@@ -1,16 +1,15 @@
-import { DAY, HOUR, MINUTE, type Clock, type Random } from '../clock.ts';
+import { DAY, HOUR, type Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { createTimeRepair, type StoredTime } from './scheduler.ts';
-import { createClaim, type Claim } from './claim-jobs.ts';
-import { createFinish, type Finish } from './finish-jobs.ts';
 import { createJobReadings, type JobReadings } from './job-readings.ts';
-import { RANKS, type Rank } from './take-turns.ts';
 
-export type { Job } from './claim-jobs.ts';
-export type { Effects, Fate } from './finish-jobs.ts';
+/**
+ * Which of the jobs with an owner come first: what somebody has just asked for, then what is likely to go well, then
+ * what failed last time or was never tried.
+ */
+export const RANKS = { asked: 0, usual: 1, doubtful: 2 } as const;
 
-/** How long a claimed job belongs to its worker. All processes on one file use the same. */
-export const LEASE = 5 * MINUTE;
+export type Rank = (typeof RANKS)[keyof typeof RANKS];
 
 const MAX_ATTEMPTS = 5;
 
@@ -25,17 +24,18 @@ export type NewJob = {
   maxAttempts?: number; // 5 when absent
 };
 
-export type JobQueue = Claim & Finish & JobRecords & JobReadings & {
-  /** Milliseconds that a claim lasts. */
-  lease: number;
+export type JobQueue = JobRecords & JobReadings & {
   /** False when a live job with that kind and key exists. Called within a transaction, it is part of that. */
   enqueue(job: NewJob): boolean;
   /** Calls `watcher` when this process adds a job (perhaps before it is committed). Returns how to stop. */
   watch(watcher: () => void): () => void;
 };
 
-/** The durable queue on table `jobs`: a job is done at least once, the effects it completes with exactly once. */
-export function createJobQueue(db: Db, clock: Clock, random: Random = Math.random, lease = LEASE): JobQueue {
+/**
+ * The durable queue on table `jobs`: a job is done at least once, the effects it completes with exactly once. What
+ * workers do besides, claim jobs and end them, is in `worker-queue.ts`.
+ */
+export function createJobQueue(db: Db, clock: Clock): JobQueue {
   const watchers = new Set<() => void>();
   const records = createJobRecords(db, clock);
   const insert = prepareInsert(db);
@@ -46,8 +46,6 @@ export function createJobQueue(db: Db, clock: Clock, random: Random = Math.rando
   }
 
   return {
-    lease,
-
     enqueue({ kind, payload, dedupeKey, lane, owner, rank = RANKS.usual, runAt, maxAttempts = MAX_ATTEMPTS }) {
       const now = clock();
       const json = JSON.stringify(payload ?? null);
@@ -56,8 +54,6 @@ export function createJobQueue(db: Db, clock: Clock, random: Random = Math.rando
       return announce(insert.run(kind, json, dedupeKey ?? null, lane ?? null, ...whose, ...times).changes === 1);
     },
 
-    ...createClaim(db, clock, lease),
-    ...createFinish(db, clock, random, lease),
     ...createJobReadings(db, clock),
     ...records,
     retry: (id) => announce(records.retry(id)),
@@ -128,6 +124,8 @@ type JobRecords = {
   /** The waiting job of that kind and key is due now. False when there is none, or it runs already. */
   hurry(kind: string, dedupeKey: string): boolean;
   bringBackTimes(): void;
+  /** Discards failed jobs of that key, since a later one has succeeded. Returns how many there were. */
+  settleFailed(kind: string, dedupeKey: string): number;
   /** A failed or waiting job will not run. False for one that is running or at its end. */
   discard(id: number): boolean;
   /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns how many. */
@@ -149,6 +147,7 @@ function createJobRecords(db: Db, clock: Clock): JobRecords {
     retry: (id) => sql.retry.run(clock(), id).changes === 1,
     hurry: (kind, dedupeKey) => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
+    settleFailed: (kind, dedupeKey) => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
     discard: (id) => sql.discard.run(clock(), id).changes === 1,
     prune: (before, limit) => sql.prune.run(before, limit).changes,
   };
@@ -169,6 +168,8 @@ function prepareStatements(db: Db) {
     hurry: db.prepare<[number, string, string]>('hurry job', `
       UPDATE jobs SET rank = 0, run_at = MIN(run_at, ?)
        WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying')`),
+    settleFailed: db.prepare<[number, string, string]>('settle failed jobs', `
+      UPDATE jobs SET state = 'discarded', finished_at = ? WHERE kind = ? AND dedupe_key = ? AND state = 'failed'`),
     discard: db.prepare<[number, number]>('discard job', `
       UPDATE jobs SET state = 'discarded', finished_at = ?
        WHERE id = ? AND state IN ('queued', 'retrying', 'failed')`),

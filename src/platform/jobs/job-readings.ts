@@ -11,6 +11,8 @@ export type JobReadings = {
   isLive(kind: string, dedupeKey: string): boolean;
   /** For how long the job of the kind that was due first has waited; 0 when none is due. */
   oldestDueSeconds(kind: string): number;
+  /** When the lease of a claimed job ends, unix ms; null when it was lost. */
+  leaseEnd(job: { id: number; leaseToken: string }): number | null;
   /** The first moment later than `after` at which a job falls due or a lease ends; null when there is none. */
   nextDueAt(kinds: string[], after?: number): number | null;
 };
@@ -24,6 +26,8 @@ export function createJobReadings(db: Db, clock: Clock): JobReadings {
        AND (state = 'running' OR run_at <= ?)`);
   const live = db.prepare<[string, string], { id: number }>('live job', `
     SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')`);
+  const leaseEnd = db.prepare<[number, string], { at: number }>('end of lease', `
+    SELECT lease_expires_at AS at FROM jobs WHERE id = ? AND lease_token = ?`);
   // `+?`: see prepareClaim; a bare parameter is compiled anew each time.
   const firstDue = db.prepare<[string, number], { at: number }>('first due job', `
     SELECT run_at AS at FROM jobs WHERE kind = +? AND state IN ('queued', 'retrying') AND run_at > ?
@@ -36,6 +40,7 @@ export function createJobReadings(db: Db, clock: Clock): JobReadings {
     failedCount: (kind) => failed.get(kind)?.value ?? 0,
     isUnderWay: (kind, dedupeKey) => underWay.get(kind, dedupeKey, clock()) !== undefined,
     isLive: (kind, dedupeKey) => live.get(kind, dedupeKey) !== undefined,
+    leaseEnd: ({ id, leaseToken }) => leaseEnd.get(id, leaseToken)?.at ?? null,
     oldestDueSeconds(kind) {
       const first = firstDue.get(kind, -1);
       return first ? Math.max(0, (clock() - first.at) / SECOND) : 0;

@@ -1,4 +1,5 @@
 import type { Db } from '../db/open-database.ts';
+import { RANKS, type Rank } from './job-queue.ts';
 
 /** What a claim reads of a job. */
 export type JobColumns = {
@@ -10,14 +11,6 @@ export type JobColumns = {
   attempts: number;
   maxAttempts: number;
 };
-
-/**
- * Which of the jobs with an owner come first: what somebody has just asked for, then what is likely to go well, then
- * what failed last time or was never tried.
- */
-export const RANKS = { asked: 0, usual: 1, doubtful: 2 } as const;
-
-export type Rank = (typeof RANKS)[keyof typeof RANKS];
 
 /** Every so many jobs one is looked for among the doubtful first, so that these are never without hope. */
 const DOUBTFUL_EVERY = 4;

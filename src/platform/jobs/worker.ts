@@ -3,13 +3,13 @@ import { SECOND, type Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { errorFields, type Log } from '../log.ts';
 import { createInFlightJobs, type JobHandlers } from './in-flight-jobs.ts';
-import type { JobQueue } from './job-queue.ts';
+import type { WorkerQueue } from './worker-queue.ts';
 
 export { PermanentError, RetryLaterError, type JobHandler, type JobHandlers } from './in-flight-jobs.ts';
 
 type WorkerOptions = {
   db: Db;
-  queue: JobQueue;
+  queue: WorkerQueue;
   handlers: JobHandlers;
   clock: Clock;
   log: Log;

@@ -1,0 +1,87 @@
+import type { HistogramSample, Labels, Metric } from './exposition.ts';
+
+export type HttpMetrics = {
+  /** `route` is the template, never the path: the number of series must not depend on what clients ask for. */
+  observe(method: string, route: string | undefined, code: number, seconds: number): void;
+  read(): readonly HistogramSample[];
+};
+
+type Series = { labels: Labels; counts: number[]; sum: number };
+
+type ByMethodAndCode = Map<string, Map<number, Series>>;
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+const OTHER_METHOD = '_OTHER'; // the name OpenTelemetry gives to what a client made up
+const NO_ROUTE = 'unmatched';
+
+/** Seconds. Most answers of the hub take about one millisecond; an upload over a slow line takes many seconds. */
+const BOUNDS: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+const LABELS = {
+  method: `of the request, \`${OTHER_METHOD}\` for one that is not of HTTP`,
+  route: `template of the path, \`${NO_ROUTE}\` for none`,
+  code: 'status',
+};
+
+/** Of what `read` gives. */
+export const HTTP_METRICS: readonly Metric<{ http: readonly HistogramSample[] }>[] = [
+  {
+    type: 'counter',
+    name: 'service_http_requests_total',
+    help: 'HTTP requests answered by the web process.',
+    labels: LABELS,
+    samples: ({ http }) => http.map((one) => ({ labels: one.labels, value: countOf(one) })),
+  },
+  {
+    type: 'histogram',
+    name: 'service_http_request_duration_seconds',
+    help: 'Time from the head of a request to the end of its answer.',
+    labels: LABELS,
+    bounds: BOUNDS,
+    samples: ({ http }) => http,
+  },
+];
+
+/** Counts and durations of the answers of this process, in memory. `observe` makes no objects for a known series. */
+export function createHttpMetrics(): HttpMetrics {
+  const routes = new Map<string, ByMethodAndCode>();
+  const all: Series[] = [];
+
+  function addSeries(method: string, route: string, code: number): Series {
+    const labels = { method, route, code: String(code) };
+    const series = { labels, counts: new Array<number>(BOUNDS.length + 1).fill(0), sum: 0 };
+    all.push(series);
+    const methods = getOrAdd(routes, route, () => new Map());
+    getOrAdd(methods, method, () => new Map()).set(code, series);
+    return series;
+  }
+
+  function observe(method: string, route: string | undefined, code: number, seconds: number): void {
+    const name = METHODS.has(method) ? method : OTHER_METHOD;
+    const template = route ?? NO_ROUTE;
+    const series = routes.get(template)?.get(name)?.get(code) ?? addSeries(name, template, code);
+    const bucket = bucketOf(seconds);
+    series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+    series.sum += seconds;
+  }
+
+  return { observe, read: () => all };
+}
+
+function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+function bucketOf(seconds: number): number {
+  let bucket = 0;
+  while (bucket < BOUNDS.length && seconds > (BOUNDS[bucket] ?? Infinity)) bucket++;
+  return bucket;
+}
+
+function countOf({ counts }: HistogramSample): number {
+  return counts.reduce((total, count) => total + count, 0);
+}
