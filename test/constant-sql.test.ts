@@ -15,7 +15,7 @@ const EXCEPTIONS: Record<string, string> = {
   'platform/jobs/scheduler.ts: column': 'constants of stores: StoredTime',
   'platform/jobs/scheduler.ts: also': 'constants of stores: StoredTime',
   'platform/jobs/scheduler.ts: where': 'constants of stores: StoredTime',
-  'platform/jobs/job-queue.ts: condition': 'given by constants of the same file: prepareList',
+  'platform/jobs/job-records.ts: condition': 'given by constants of the same file: prepareList',
   'features/audit/audit-store.ts: where': 'joined from CONDITIONS, constants of the same file',
   'features/reading/list-store.ts: next': 'made of such constants in the same function',
   'features/reading/list-store.ts: followed': 'the same',

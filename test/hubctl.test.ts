@@ -14,7 +14,7 @@ import { backupName } from '../src/features/backups/backup-name.ts';
 import { noteRun } from '../src/features/backups/backup-status.ts';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
-import { JOB_STATES } from '../src/platform/jobs/job-queue.ts';
+import { JOB_STATES } from '../src/platform/jobs/job-records.ts';
 import { createLog } from '../src/platform/log.ts';
 import { createClient } from './support/client.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';

@@ -3,7 +3,7 @@ import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hu
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { AUDIT_EVENTS } from '../features/audit/audit.ts';
 import { FOLDER_MAX } from '../features/follows/follow-store.ts';
-import { JOB_STATES } from '../platform/jobs/job-queue.ts';
+import { JOB_STATES } from '../platform/jobs/job-records.ts';
 import {
   anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
 } from './api-schemas.ts';

@@ -11,7 +11,7 @@ import { previewRetention, removeOldRowsNow, type ExpiredRows } from '../feature
 import { DAY, HOUR, isoTime } from '../platform/clock.ts';
 import { parseId } from '../platform/http/input.ts';
 import { HttpError } from '../platform/http/reply.ts';
-import { JOB_STATES, type JobRow } from '../platform/jobs/job-queue.ts';
+import { JOB_STATES, type JobRow } from '../platform/jobs/job-records.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
 
 /** Lists accounts, or changes the one of a name: its role, its state, or by a link its password. */

@@ -4,7 +4,7 @@ import { pathId } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
-import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-queue.ts';
+import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-records.ts';
 import { actorOf, audit, type Actor } from '../audit/audit.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import { jobs, type Hub } from '../hub/hub.ts';

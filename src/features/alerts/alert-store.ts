@@ -1,5 +1,5 @@
 import { HOUR } from '../../platform/clock.ts';
-import { dueTimes } from '../../platform/jobs/job-queue.ts';
+import { dueTimes } from '../../platform/jobs/job-records.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { store } from '../hub/hub.ts';
 

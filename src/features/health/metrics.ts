@@ -1,6 +1,6 @@
 import { SECOND } from '../../platform/clock.ts';
 import { sqliteVersion } from '../../platform/db/open-database.ts';
-import { JOB_STATES } from '../../platform/jobs/job-queue.ts';
+import { JOB_STATES } from '../../platform/jobs/job-records.ts';
 import { DURATION_BOUNDS, type CountsReading } from '../../platform/metrics/counters.ts';
 import { familiesFrom, type HistogramSample, type Metric } from '../../platform/metrics/exposition.ts';
 import { HTTP_METRICS } from '../../platform/metrics/http-metrics.ts';

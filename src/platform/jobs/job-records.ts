@@ -1,0 +1,136 @@
+import { DAY, HOUR, type Clock } from '../clock.ts';
+import type { Db } from '../db/open-database.ts';
+import { createTimeRepair, type StoredTime } from './scheduler.ts';
+
+/** Every state of a job: first those that need attention, last those that are final. */
+export const JOB_STATES = ['failed', 'retrying', 'queued', 'running', 'done', 'discarded'] as const;
+
+export type JobState = (typeof JOB_STATES)[number];
+
+/** A job as administrators see it. Times are unix ms. */
+export type JobRow = {
+  id: number;
+  kind: string;
+  payload: unknown;
+  dedupeKey: string | null;
+  lane: string | null;
+  state: JobState;
+  runAt: number;
+  attempts: number;
+  maxAttempts: number;
+  leaseExpiresAt: number | null;
+  lastError: string | null;
+  createdAt: number;
+  finishedAt: number | null;
+};
+
+/** `before` is the id of the last job of the page before; `limit` is 30 when absent. */
+type JobFilter = { state?: JobState | undefined; limit?: number; before?: number | undefined };
+
+type JobColumns = Omit<JobRow, 'payload'> & { payload: string };
+
+const COLUMNS = `id, kind, payload, dedupe_key AS dedupeKey, lane, state, run_at AS runAt, attempts,
+  max_attempts AS maxAttempts, lease_expires_at AS leaseExpiresAt, last_error AS lastError,
+  created_at AS createdAt, finished_at AS finishedAt`;
+
+/** No job is put off for longer than this, whatever its kind. */
+const LONGEST_PAUSE = DAY + HOUR;
+
+/** When waiting jobs are due, those of one kind or all. */
+export function dueTimes(furthest: number, kind?: string): StoredTime {
+  const ofKind = kind === undefined ? '' : ` AND kind = '${kind}'`;
+  return { table: 'jobs', column: 'run_at', furthest, where: `state IN ('queued', 'retrying')${ofKind}` };
+}
+
+/** How administrators see and change jobs, and how old ones are removed. */
+export type JobRecords = {
+  /** The newest first. */
+  list(filter?: JobFilter): JobRow[];
+  find(id: number): JobRow | undefined;
+  /** Failed → queued with fresh attempts. False when it is not failed, or a live job with its key exists. */
+  retry(id: number): boolean;
+  /** The waiting job of that kind and key is due now. False when there is none, or it runs already. */
+  hurry(kind: string, dedupeKey: string): boolean;
+  bringBackTimes(): void;
+  /** Discards failed jobs of that key, since a later one has succeeded. Returns how many there were. */
+  settleFailed(kind: string, dedupeKey: string): number;
+  /** A failed or waiting job will not run. False for one that is running or at its end. */
+  discard(id: number): boolean;
+  /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns how many. */
+  prune(before: number, limit: number): number;
+};
+
+export function createJobRecords(db: Db, clock: Clock): JobRecords {
+  const sql = prepareStatements(db);
+
+  return {
+    list({ state, limit = 30, before = Number.MAX_SAFE_INTEGER } = {}) {
+      const rows = state ? sql.listState[state].all(before, limit) : sql.list.all(before, limit);
+      return rows.map(toRow);
+    },
+    find(id) {
+      const row = sql.find.get(id);
+      return row && toRow(row);
+    },
+    retry: (id) => sql.retry.run(clock(), id).changes === 1,
+    hurry: (kind, dedupeKey) => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
+    bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
+    settleFailed: (kind, dedupeKey) => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
+    discard: (id) => sql.discard.run(clock(), id).changes === 1,
+    prune: (before, limit) => sql.prune.run(before, limit).changes,
+  };
+}
+
+function prepareStatements(db: Db) {
+  return {
+    list: prepareList(db, 'list jobs', 'id < ? ORDER BY id DESC'),
+    listState: prepareListsByState(db),
+    find: db.prepare<[number], JobColumns>('find job', `SELECT ${COLUMNS} FROM jobs WHERE id = ?`),
+    // Rank 0 is what somebody asked for (take-turns.ts).
+    retry: db.prepare<[number, number]>('retry failed job', `
+      UPDATE jobs SET state = 'queued', rank = 0, run_at = ?, attempts = 0, finished_at = NULL
+       WHERE id = ? AND state = 'failed'
+         AND NOT EXISTS (SELECT 1 FROM jobs AS live
+                          WHERE live.kind = jobs.kind AND live.dedupe_key = jobs.dedupe_key
+                            AND live.state IN ('queued', 'retrying', 'running'))`),
+    hurry: db.prepare<[number, string, string]>('hurry job', `
+      UPDATE jobs SET rank = 0, run_at = MIN(run_at, ?)
+       WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying')`),
+    settleFailed: db.prepare<[number, string, string]>('settle failed jobs', `
+      UPDATE jobs SET state = 'discarded', finished_at = ? WHERE kind = ? AND dedupe_key = ? AND state = 'failed'`),
+    discard: db.prepare<[number, number]>('discard job', `
+      UPDATE jobs SET state = 'discarded', finished_at = ?
+       WHERE id = ? AND state IN ('queued', 'retrying', 'failed')`),
+    prune: db.prepare<[number, number]>('prune jobs', `
+      DELETE FROM jobs WHERE id IN
+        (SELECT id FROM jobs WHERE state IN ('done', 'discarded') AND finished_at < ? LIMIT ?)`),
+  };
+}
+
+/**
+ * The states are spelled out, because a bound parameter cannot use a partial index. The + keeps SQLite from walking
+ * down all ids instead, past every finished job, to find the few that are waiting, running or failed.
+ */
+function prepareListsByState(db: Db) {
+  const few = (state: JobState, also = '') =>
+    prepareList(db, `list ${state} jobs`, `+id < ? AND state = '${state}' ${also} ORDER BY +id DESC`);
+  const many = (state: JobState) =>
+    prepareList(db, `list ${state} jobs`, `id < ? AND state = '${state}' ORDER BY id DESC`);
+  const waiting = `AND state IN ('queued', 'retrying')`;
+  return {
+    queued: few('queued', waiting),
+    retrying: few('retrying', waiting),
+    running: few('running'),
+    failed: few('failed'),
+    done: many('done'),
+    discarded: many('discarded'),
+  };
+}
+
+function prepareList(db: Db, name: string, condition: string) {
+  return db.prepare<[number, number], JobColumns>(name, `SELECT ${COLUMNS} FROM jobs WHERE ${condition} LIMIT ?`);
+}
+
+function toRow(row: JobColumns): JobRow {
+  return { ...row, payload: JSON.parse(row.payload) };
+}
