@@ -1,6 +1,7 @@
 // Protects the page of all sources: filter, order, several at once, folders, and what others follow.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { posts } from '../src/features/posts/post-store.ts';
 import { addFeed, addNotes, addPost, itemsAt, notificationTitles, numberIn } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
@@ -212,4 +213,37 @@ test('a page of a thousand sources costs a bounded time, and leads on to the nex
   for (let n = 0; n < 10; n++) await ada.page('/sources?sort=newest');
   const { user, system } = process.cpuUsage(before);
   assert.ok((user + system) / 10_000 < 150, `${(user + system) / 10_000} ms for a page`);
+});
+
+test('what several sources are asked for ends with the session that asked', async (t) => {
+  const hub = await startHub(t);
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const ids = [await addNotes(ada, 'One'), await addNotes(ada, 'Two'), await addNotes(ada, 'Three')];
+  for (const id of ids) await bob.form(`/sources/${id}/follow`);
+  hub.db.exec(`CREATE TRIGGER ends AFTER DELETE ON follows BEGIN DELETE FROM sessions WHERE account_id = 2; END`);
+
+  const fields = new URLSearchParams(`act=unfollow&${ids.map((id) => `source=${id}`).join('&')}`);
+  const answer = await bob.send('POST', '/sources/several', { body: fields });
+  assert.equal(answer.status, 401, answer.text);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM follows WHERE account_id = 2'), 2);
+});
+
+test('the files of a source are counted once, however many followers are asked to take it over', async (t) => {
+  const hub = await startHub(t, { SOURCES_MAX: '1' });
+  const ada = await hub.person('ada');
+  const id = await addNotes(ada, 'Hers');
+  for (let n = 0; n < 5; n++) {
+    const follower = await hub.person(`follower${n}`);
+    await addNotes(follower, 'Own');
+    await follower.form(`/sources/${id}/follow`);
+  }
+  hub.db.exec('UPDATE follows SET created_at = account_id WHERE source_id = 1');
+  const last = await hub.person('last');
+  await last.form(`/sources/${id}/follow`);
+
+  const counted = t.mock.method(posts(hub.handle), 'fileBytes');
+  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM follows WHERE source_id = ${id}`), 7);
+  assert.equal((await ada.form(`/sources/${id}/hand-over`)).status, 303);
+  assert.equal(counted.mock.callCount(), 1);
+  assert.equal(numberIn(hub, `SELECT owner_id FROM sources WHERE id = ${id}`), 7, 'the only one with room for it');
 });

@@ -82,8 +82,8 @@ export const follows = store(({ db, clock }) => {
      WHERE folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @from)`);
   const countFollowers = db.prepare<[number, number], { n: number }>('count other followers', `
     SELECT COUNT(*) AS n FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}`);
-  const countOf = db.prepare<[number], { n: number }>('count follows of account',
-    'SELECT COUNT(*) AS n FROM follows WHERE account_id = ?');
+  const countForeign = db.prepare<[number, number], { n: number }>('count followed sources of others', `
+    SELECT COUNT(*) AS n FROM follows f ${joinSource('f.source_id')} WHERE f.account_id = ? AND s.owner_id <> ?`);
   const selectFollowers = db.prepare<[number, number], { id: number }>('other followers', `
     SELECT account_id AS id FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}
      ORDER BY created_at, account_id`);
@@ -128,8 +128,8 @@ export const follows = store(({ db, clock }) => {
       moveFolder.run({ accountId, from, to });
     },
 
-    /** How many sources are in somebody's list. */
-    countOf: (accountId: number): number => countOf.get(accountId)?.n ?? 0,
+    /** How many sources of others are in somebody's list. */
+    countForeign: (accountId: number): number => countForeign.get(accountId, accountId)?.n ?? 0,
     /** How many others than its owner follow a source. */
     countOthers: (sourceId: number, ownerId: number): number => countFollowers.get(sourceId, ownerId)?.n ?? 0,
     /** Those others, whoever has followed longest first. */

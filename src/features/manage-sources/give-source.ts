@@ -24,7 +24,7 @@ export function transferSource(
   return giveSource(hub, id, by, (source) => {
     const ownerId = accounts(hub).findByName(readUsername(values))?.id;
     if (ownerId === undefined) throw refused(422, 'There is no account with this name.');
-    requireFits(hub, source, ownerId, by.viewer);
+    requireFits(hub, withBytes(hub, source), ownerId, by.viewer);
     return ownerId;
   });
 }
@@ -36,14 +36,22 @@ const MOST_ASKED = 50;
 export function handOverSource(hub: Hub, id: number, by: By): Promise<Source> {
   return giveSource(hub, id, by, (source) => {
     const followers = countFollowers(hub, source) > 0 ? follows(hub).others(id, source.ownerId) : [];
+    const given = withBytes(hub, source);
     const next = followers.slice(0, MOST_ASKED).find((follower) =>
-      accounts(hub).find(follower)?.disabledAt === null && fits(hub, source, follower, by.viewer));
+      accounts(hub).find(follower)?.disabledAt === null && fits(hub, given, follower, by.viewer));
     if (next === undefined) throw new HttpError(409, 'Nobody who follows this source can take it over.');
     return next;
   });
 }
 
-function fits(hub: Hub, source: Source, ownerId: number, viewer: Viewer): boolean {
+/** `bytes`: of its files, which are counted once for whoever may take it over. */
+type Given = Source & { bytes: number };
+
+function withBytes(hub: Hub, source: Source): Given {
+  return { ...source, bytes: posts(hub).fileBytes(source) };
+}
+
+function fits(hub: Hub, source: Given, ownerId: number, viewer: Viewer): boolean {
   try {
     requireFits(hub, source, ownerId, viewer);
     return true;
@@ -89,7 +97,7 @@ function readUsername(values: Record<string, unknown>): string {
 }
 
 /** Only administrators are told what of an account is private: its feeds, and how much it has stored. */
-function requireFits(hub: Hub, source: Source, id: number, viewer: Viewer): void {
+function requireFits(hub: Hub, source: Given, id: number, viewer: Viewer): void {
   if (id === source.ownerId) throw refused(409, 'This account already owns the source.');
   const isAdmin = viewer.role === 'admin';
   const same = source.feedUrl === null ? undefined : sources(hub).idOfFeed(source.feedUrl, id);
@@ -98,7 +106,7 @@ function requireFits(hub: Hub, source: Source, id: number, viewer: Viewer): void
   }
   const isFull = sourcesLeft(hub, id) === 0;
   if (isFull && isAdmin) throw refused(422, 'This account already has as many sources as it may have.');
-  const missing = bytesMissing(hub, source, id);
+  const missing = source.bytes === 0 ? 0 : Math.max(0, source.bytes - bytesLeft(hub, id));
   if (missing > 0 && isAdmin) throw noRoom(missing);
   if (same !== undefined || isFull || missing > 0) {
     throw refused(422, 'This account has the feed already, does not have enough space or may have no further source.');
@@ -113,10 +121,4 @@ function noRoom(missing: number): HttpError {
 function refused(status: 409 | 422, detail: string): HttpError {
   const errors = [{ pointer: '/username', detail }];
   return status === 422 ? invalid(errors) : new HttpError(status, detail, { errors });
-}
-
-/** How many bytes too few an account has left for the files of a source; 0 if they fit. */
-function bytesMissing(hub: Hub, source: { id: number; ownerId: number }, accountId: number): number {
-  const bytes = posts(hub).fileBytes(source);
-  return bytes === 0 ? 0 : Math.max(0, bytes - bytesLeft(hub, accountId));
 }

@@ -90,6 +90,7 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   }
   let count = 0;
   for (const id of ids) {
+    req.recheck(); // not every act does
     count += await attempt(() => act.run(hub, id, req, folder));
     await nextTurn(); // each is a commit
   }

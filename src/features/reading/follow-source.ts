@@ -26,13 +26,13 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
   });
 }
 
-/** Whether as many sources are followed as may be; one's own are not refused, of which there are only so many. */
+/** Whether as many sources of others are followed as may be; of one's own there are only so many. */
 export function isFull(hub: Hub, { id }: Follower, sourceId: number): boolean {
-  return follows(hub).countOf(id) >= hub.config.sourcesMax && sources(hub).find(sourceId)?.ownerId !== id;
+  return follows(hub).countForeign(id) >= hub.config.sourcesMax && sources(hub).find(sourceId)?.ownerId !== id;
 }
 
 function tooManyFollows(hub: Hub): HttpError {
-  const reason = `A reading list may have at most ${hub.config.sourcesMax} sources. Unfollow some first.`;
+  const reason = `A reading list may have at most ${hub.config.sourcesMax} sources of others. Unfollow some first.`;
   return metLimit(hub, 'follows-max', 0, reason);
 }
 
