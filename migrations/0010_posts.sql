@@ -11,6 +11,7 @@ CREATE TABLE posts (
   title        TEXT    NOT NULL,
   url          TEXT,
   author       TEXT,
+  language     TEXT,                 -- as in BCP 47, as its publisher says; NULL: nobody knows
   summary      TEXT    NOT NULL,     -- plain text
   content_hash TEXT    NOT NULL,     -- of what the publisher sent; tells whether an item changed
   published_at INTEGER NOT NULL,     -- unix ms; never later than when it was first seen
@@ -59,7 +60,7 @@ CREATE TRIGGER posts_count_insert AFTER INSERT ON posts BEGIN
   INSERT INTO counts (metric, value) VALUES ('content_version', 1) ON CONFLICT DO UPDATE SET value = value + 1;
 END;
 CREATE TRIGGER posts_count_update AFTER UPDATE OF
-  source_id, is_public, title, url, author, content_html, summary, published_at, updated_at ON posts BEGIN
+  source_id, is_public, title, url, author, language, content_html, summary, published_at, updated_at ON posts BEGIN
   UPDATE counts SET value = value + NEW.is_public - OLD.is_public
    WHERE metric = 'public_posts' AND NEW.is_public <> OLD.is_public;
   UPDATE counts SET value = value + 1 WHERE metric = 'content_version';

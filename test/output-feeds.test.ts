@@ -204,7 +204,7 @@ test('characters that XML cannot hold are left out, whatever was stored', () => 
     id: 'urn:uuid:0', title: 'a\u0000b\u0008c\ufffe', url: 'https://hub.test/x?a=1&b="2"', homeUrl: 'https://hub.test/',
     posts: [{
       id: 1, sourceId: 1, sourceTitle: 's\u001b', sourceKind: 'feed', sourceIdSeed: '0', ownerId: 1, guid: 'g', firstGuid: 'g',
-      title: '\u0001\uffff<&>"\'\ud800', url: null, author: null,
+      title: '\u0001\uffff<&>"\'\ud800', url: null, author: null, language: 'sv',
       contentHtml: '<p>\u000b\u000c tab\tline\n end</p>', summary: ']]>\u001f', publishedAt: 0, updatedAt: 0,
       isPublic: 1, searchKey: 0, contentBytes: 0,
       attachments: [{

@@ -17,7 +17,7 @@ test('an Atom 1.0 feed is read with all its fields', () => {
     deleted: [], cut: null,
   });
   assert.deepEqual(first(feed), {
-    guid: 'urn:1', title: 'T', url: 'https://example.org/blog/1', author: 'Feed Author', contentHtml: '<p>x</p>',
+    guid: 'urn:1', title: 'T', url: 'https://example.org/blog/1', author: 'Feed Author', language: null, contentHtml: '<p>x</p>',
     baseUrl: 'https://example.org/blog/1', summary: 'Short &lt; long', publishedAt: Date.UTC(2003, 11, 12, 18, 30, 2),
     updatedAt: Date.UTC(2003, 11, 13, 18, 30, 2),
     attachments: [{

@@ -21,7 +21,7 @@ test('a JSON Feed is read with all its fields', () => {
     deleted: [], cut: null,
   });
   assert.deepEqual(first(feed), {
-    guid: 'x', title: 'T', url: 'https://site.example/1', author: 'Feed Author', contentHtml: '<p>h</p>',
+    guid: 'x', title: 'T', url: 'https://site.example/1', author: 'Feed Author', language: null, contentHtml: '<p>h</p>',
     baseUrl: 'https://site.example/1', summary: 'a<br>\n&lt;b&gt;', publishedAt: Date.UTC(2020, 0, 2, 3, 4, 5),
     updatedAt: Date.UTC(2020, 0, 2, 23),
     attachments: [{

@@ -15,7 +15,7 @@ test('an RSS 2.0 feed is read with all its fields', () => {
     deleted: [], cut: null,
   });
   assert.deepEqual(first(feed), {
-    guid: 'id-1', title: 'One', url: 'https://site.example/1', author: 'Ann Lee', contentHtml: '<p>Hello</p>',
+    guid: 'id-1', title: 'One', url: 'https://site.example/1', author: 'Ann Lee', language: null, contentHtml: '<p>Hello</p>',
     baseUrl: 'https://site.example/1', summary: null, publishedAt: Date.UTC(2004, 0, 1, 19, 48, 21), updatedAt: null,
     attachments: [{
       url: 'https://site.example/a.mp3', mediaType: 'audio/mpeg', bytes: 123, title: null, durationSeconds: null,

@@ -49,7 +49,7 @@ test('an item is read in the shape that posts come in by', () => {
     type: 'post.published',
     at: Date.parse(TIMESTAMP),
     item: {
-      guid: 'tag:example.org,2026:1', title: 'An owl', url: 'https://example.org/1', author: 'Ada, Bob',
+      guid: 'tag:example.org,2026:1', title: 'An owl', url: 'https://example.org/1', author: 'Ada, Bob', language: null,
       contentHtml: '<p>Hoo</p>', baseUrl: 'https://example.org/1', summary: 'a &lt; b',
       publishedAt: Date.UTC(2026, 0, 31, 12), updatedAt: Date.UTC(2026, 0, 31, 12, 30),
       attachments: [{
@@ -61,7 +61,7 @@ test('an item is read in the shape that posts come in by', () => {
 
 test('an item needs little: what is missing is null, text becomes HTML', () => {
   assert.deepEqual(readItem({ title: null, content_text: '1 < 2\r\n& so on', url: null, attachments: null }), {
-    guid: '1', title: '', url: null, author: null, contentHtml: '1 &lt; 2<br>\n&amp; so on', baseUrl: BASE,
+    guid: '1', title: '', url: null, author: null, language: null, contentHtml: '1 &lt; 2<br>\n&amp; so on', baseUrl: BASE,
     summary: null, publishedAt: null, updatedAt: null, attachments: [],
   });
   assert.equal(readItem({ summary: 'only this' }).contentHtml, 'only this');

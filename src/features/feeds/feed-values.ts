@@ -133,6 +133,19 @@ export function baseInside(element: XmlElement | null, base: LinkBase): LinkBase
   return url === null ? base : { url, given: true };
 }
 
+const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{1,8}){0,3}$/i;
+
+/** A language as in BCP 47, as it was written; null for what can be none. */
+export function languageTag(written: string | null | undefined): string | null {
+  const tag = written?.trim().slice(0, 40).replaceAll('_', '-') ?? '';
+  return LANGUAGE.test(tag) ? tag : null;
+}
+
+/** The language of what an element holds: of these children or `xml:lang`, else that of what is around it. */
+export function languageInside(element: XmlElement, names: readonly string[], outer: string | null): string | null {
+  return languageTag(firstLine(element, names)) ?? languageTag(attributeOf(element, 'xml:lang')) ?? outer;
+}
+
 /** How long the publisher wants to be left alone, in ms: `ttl` in minutes, else the syndication module; or null. */
 export function publishedInterval(channel: XmlElement): number | null {
   const minutes = Number(firstLine(channel, ['ttl']) ?? NaN);

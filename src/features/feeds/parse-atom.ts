@@ -9,18 +9,20 @@ import type { DeletedPost } from '../posts/feed-posts-store.ts';
 import type { IncomingFile } from '../posts/post-store.ts';
 import { addAttachment, collectAttachments, mediaTypeOf } from './collect-attachments.ts';
 import {
-  absoluteUrl, baseInside, cutOf, firstDate, firstLine, htmlToText, identifyItems, keptGuid, looksLikeHtml, MAX_ITEMS,
+  absoluteUrl, baseInside, cutOf, firstDate, firstLine, htmlToText, identifyItems, keptGuid, languageInside,
+  looksLikeHtml, MAX_ITEMS,
   newestItems, personNames, publishedInterval, titleText, undeclaredToHtml, type LinkBase,
   type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
 
-type FeedContext = { base: LinkBase; siteUrl: string | null; author: string | null };
+type FeedContext = { base: LinkBase; siteUrl: string | null; author: string | null; language: string | null };
 type TextKind = 'text' | 'html' | 'xhtml' | 'other';
 type AtomContent = { html: string; summary: string | null; base: LinkBase };
 
 const IDS = ['id', 'guid'];
 const PUBLISHED = ['published', 'issued', 'dc:date', 'dcterms:issued', 'pubdate', 'created'];
+const LANGUAGES = ['dc:language'];
 const UPDATED = ['updated', 'modified', 'dcterms:modified'];
 
 /** Atom 1.0 (RFC 4287) and 0.3. */
@@ -28,7 +30,8 @@ export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
   const base = baseInside(feed, { url: feedUrl, given: false });
   const siteUrl = alternateLink(feed, base.url);
   const subtitle = childOf(feed, 'subtitle') ?? childOf(feed, 'tagline') ?? childOf(feed, 'dc:description');
-  const context = { base, siteUrl, author: authorsOf(feed) };
+  const language = languageInside(feed, LANGUAGES, null);
+  const context = { base, siteUrl, author: authorsOf(feed), language };
   const all = childrenOf(feed, 'entry');
   const entries = newestItems(all, (entry) => firstDate(entry, [...PUBLISHED, ...UPDATED], 1));
   return {
@@ -61,6 +64,7 @@ function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
     title: atomTitle(childOf(entry, 'title')) || titleText(firstLine(entry, ['media:title', 'dc:title']) ?? ''),
     url,
     author: authorsOf(entry) ?? (source === undefined ? null : authorsOf(source)) ?? feed.author,
+    language: languageInside(entry, LANGUAGES, feed.language),
     contentHtml: content.html,
     // Without xml:base publishers write for the page of the entry, not for the address of the feed.
     baseUrl: content.base.given ? content.base.url : url ?? feed.siteUrl ?? base.url,

@@ -1,11 +1,11 @@
 import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
 import { withoutControls } from '../../platform/markup/decode-text.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
-import type { IncomingFile } from '../posts/post-store.ts';
+import type { IncomingFile, IncomingPost } from '../posts/post-store.ts';
 import { addAttachment, MAX_FILES, mediaTypeOf, parseByteCount } from './collect-attachments.ts';
 import {
-  absoluteUrl, identifyItems, newestItems, NotAFeedError, personNames, textToHtml, titleText, undeclaredToLine,
-  type ParsedFeed, type UnidentifiedItem,
+  absoluteUrl, identifyItems, languageTag, newestItems, NotAFeedError, personNames, textToHtml, titleText,
+  undeclaredToLine, type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
 
@@ -13,7 +13,7 @@ import { parseDate } from './parse-date.ts';
 export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {
   const feed = readDocument(text);
   const siteUrl = absoluteUrl(textIn(feed, 'home_page_url'), feedUrl);
-  const author = authorsOf(feed);
+  const given = { author: authorsOf(feed), language: languageTag(textIn(feed, 'language')) };
   const all = listIn(feed, 'items').filter(isJsonObject);
   const items = newestItems(all, (item) => parseDate(textIn(item, 'date_published') || textIn(item, 'date_modified')));
   return {
@@ -22,7 +22,7 @@ export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {
     siteUrl,
     iconUrl: absoluteUrl(textIn(feed, 'favicon'), feedUrl) ?? absoluteUrl(textIn(feed, 'icon'), feedUrl),
     ttl: null,
-    items: identifyItems(items.map((item) => readItem(item, siteUrl ?? feedUrl, author))),
+    items: identifyItems(items.map((item) => readItem(item, siteUrl ?? feedUrl, given))),
     deleted: [],
     cut: null,
   };
@@ -44,7 +44,10 @@ function readDocument(text: string): JsonObject {
   return document;
 }
 
-function readItem(item: JsonObject, base: string, feedAuthor: string | null): UnidentifiedItem {
+/** `given`: what the feed says of all its items. */
+function readItem(
+  item: JsonObject, base: string, given: Pick<IncomingPost, 'author' | 'language'>,
+): UnidentifiedItem {
   const url = absoluteUrl(textIn(item, 'url'), base) ?? absoluteUrl(textIn(item, 'external_url'), base);
   const content = textIn(item, 'content_html').trim() || textToHtml(textIn(item, 'content_text'));
   const summary = textIn(item, 'summary').trim();
@@ -53,7 +56,8 @@ function readItem(item: JsonObject, base: string, feedAuthor: string | null): Un
     guid: singleLine(textIn(item, 'id')) || null,
     title: titleText(textIn(item, 'title')),
     url,
-    author: authorsOf(item) ?? feedAuthor,
+    author: authorsOf(item) ?? given.author,
+    language: languageTag(textIn(item, 'language')) ?? given.language,
     contentHtml: content === '' ? textToHtml(summary) : content,
     baseUrl: url ?? base,
     summary: content === '' || summary === '' ? null : textToHtml(summary),

@@ -3,7 +3,7 @@ import {
 } from '../../platform/markup/xml-tree.ts';
 import { collectAttachments } from './collect-attachments.ts';
 import {
-  absoluteUrl, baseInside, cutOf, firstDate, firstLine, identifyItems, lineOf, newestItems, personNames,
+  absoluteUrl, baseInside, cutOf, firstDate, firstLine, identifyItems, languageInside, lineOf, newestItems, personNames,
   publishedInterval, titleText, undeclaredToHtml, undeclaredToLine, type LinkBase, type ParsedFeed,
   type UnidentifiedItem,
 } from './feed-values.ts';
@@ -14,6 +14,7 @@ type RssContent = { html: string; summary: string | null; base: LinkBase };
 const TITLES = ['title', 'media:title', 'dc:title', 'itunes:title'];
 const DESCRIPTIONS = ['description', 'dc:description', 'itunes:summary', 'googleplay:description', 'itunes:subtitle'];
 const PUBLISHED = ['pubdate', 'dcterms:issued', 'dc:date', 'dcterms:created', 'atom:published', 'published', 'date'];
+const LANGUAGES = ['language', 'dc:language'];
 const UPDATED = ['dcterms:modified', 'atom:updated', 'updated', 'lastbuilddate'];
 /** Where the whole text of an item is, by preference; the rest is a summary. */
 const FULL_CONTENT = ['content:encoded', 'body', 'atom:content', 'content', 'encoded'];
@@ -27,6 +28,7 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
   const channel = root.name === 'channel' ? root : childOf(root, 'channel') ?? root;
   const base = baseInside(channel, baseInside(root, { url: feedUrl, given: false }));
   const siteUrl = linkOf(channel, base.url);
+  const language = languageInside(channel, LANGUAGES, languageInside(root, [], null));
   const itemBase = base.given || siteUrl === null ? base : { url: siteUrl, given: false };
   const all = (channel === root ? [root] : [channel, root]).flatMap((parent) => childrenOf(parent, 'item'));
   const items = newestItems(all, (item) => firstDate(item, [...PUBLISHED, ...UPDATED], 1));
@@ -37,7 +39,7 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
     siteUrl,
     iconUrl: iconOf(channel, root, base.url),
     ttl: publishedInterval(channel),
-    items: identifyItems(items.map((item) => readItem(item, itemBase))),
+    items: identifyItems(items.map((item) => readItem(item, itemBase, language))),
     deleted: [],
     cut: cutOf(root, all, IDS),
   };
@@ -50,7 +52,7 @@ function iconOf(channel: XmlElement, root: XmlElement, base: string): string | n
   return absoluteUrl(named, base);
 }
 
-function readItem(item: XmlElement, outerBase: LinkBase): UnidentifiedItem {
+function readItem(item: XmlElement, outerBase: LinkBase, language: string | null): UnidentifiedItem {
   const base = baseInside(item, outerBase);
   const guid = childOf(item, 'guid');
   const id = lineOf(guid) ?? (attributeOf(item, 'rdf:about') || firstLine(item, IDS.slice(1)));
@@ -62,6 +64,7 @@ function readItem(item: XmlElement, outerBase: LinkBase): UnidentifiedItem {
     title: firstTitle(item),
     url,
     author: authorOf(item),
+    language: languageInside(item, LANGUAGES, language),
     contentHtml: content.html,
     baseUrl: content.base.given ? content.base.url : url ?? base.url,
     summary: content.summary,

@@ -65,7 +65,8 @@ ${posts.map((post) => atomEntry(hub, post)).join('')}</feed>
 function atomEntry(hub: LinkHub, post: WholePost): string {
   const { baseUrl } = hub.config;
   const enclosures = listedAttachments(post.attachments).map((file) => atomEnclosure(hub, file));
-  return `  <entry>
+  const language = post.language === null ? '' : ` xml:lang="${xml(post.language)}"`;
+  return `  <entry${language}>
     <id>${xml(postFeedId(post))}</id>
     <title>${xml(post.title || 'Untitled')}</title>
     <published>${isoTime(post.publishedAt)}</published>
@@ -111,6 +112,7 @@ function jsonItem(hub: LinkHub, post: WholePost) {
     url: post.url ?? `${baseUrl}/posts/${post.id}`,
     title: post.title,
     ...(isShortened(post) ? { content_text: post.summary } : { content_html: contentWithImages(hub, post, baseUrl) }),
+    ...(post.language ? { language: post.language } : {}),
     summary: post.summary,
     date_published: isoTime(post.publishedAt),
     date_modified: isoTime(post.updatedAt),

@@ -15,6 +15,8 @@ export type IncomingPost = {
   title: string;
   url: string | null;
   author: string | null;
+  /** As in BCP 47; null where nobody says it. */
+  language: string | null;
   /** Not sanitised. */
   contentHtml: string;
   /** What relative links in `contentHtml` resolve against. */
@@ -39,7 +41,7 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & Searc
 
 /** What a publisher says of a post, each member with its column: stored and read by this list. */
 const CONTENT_COLUMNS = {
-  title: 'title', url: 'url', author: 'author', contentHtml: 'content_html', summary: 'summary',
+  title: 'title', url: 'url', author: 'author', language: 'language', contentHtml: 'content_html', summary: 'summary',
 } satisfies Partial<Record<keyof PreparedPost, string>>;
 
 /** A post as it is listed, with what its source is called and who may see it. Times in unix ms. */

@@ -37,6 +37,11 @@ export function titleOf({ title, summary }: Named, length = 300): { title: strin
   return { title: excerpt(words, TITLE_LENGTH) || 'Untitled', rest: '' };
 }
 
+/** Of what its publisher wrote, which is in the language of the page only by chance. */
+export function languageOf({ language }: Pick<Post, 'language'>): Html {
+  return html`lang="${language ?? ''}"`;
+}
+
 /** The list in which posts stand on the page of a source for visitors; `older` leads on. */
 export function postList(posts: Post[], older: string | null, empty: string): Html {
   if (posts.length === 0) return html`<p class="empty">${empty}</p>`;
@@ -48,9 +53,9 @@ function postItem(post: Post): Html {
   const { title, rest } = titleOf(post);
   return html`
   <li><article>
-    <h2 dir="auto"><a href="/posts/${post.id}">${title}</a></h2>
+    <h2 dir="auto" ${languageOf(post)}><a href="/posts/${post.id}">${title}</a></h2>
     <p class="meta">${showTime(EVERYBODY, post.publishedAt)}</p>
-    ${rest && html`<p class="summary" dir="auto">${rest}</p>`}
+    ${rest && html`<p class="summary" dir="auto" ${languageOf(post)}>${rest}</p>`}
   </article></li>`;
 }
 
@@ -69,7 +74,7 @@ export function postArticle(
   const [lead, ...others] = beside;
   const icon = sourceIcon(hub, { id: post.sourceId, title: post.sourceTitle });
   const minutes = Math.round(textLength(post.contentHtml) / READ_IN_A_MINUTE);
-  const deck = deckOf(post);
+  const [deck, language] = [deckOf(post), languageOf(post)];
   return html`
 <article>
 <header class="post-head">
@@ -77,11 +82,11 @@ export function postArticle(
   dir="auto">${post.sourceTitle}</span></a>${post.author && html`<span dir="auto">${post.author}</span>`}
 ${showTime(times, post.publishedAt, 'exact')}${minutes > 1 && html`<span>${minutes} min</span>`}
 ${post.isPublic === 0 && PRIVATE}</p>
-<h1 dir="auto">${titleOf(post).title}</h1>
-${deck && html`<p class="deck" dir="auto">${deck}</p>`}
+<h1 dir="auto" ${language}>${titleOf(post).title}</h1>
+${deck && html`<p class="deck" dir="auto" ${language}>${deck}</p>`}
 </header>
 ${lead && html`<figure class="lead-picture">${lead}</figure>`}
-<div class="prose" dir="auto">${contentOnPage(hub, post)}</div>
+<div class="prose" dir="auto" ${language}>${contentOnPage(hub, post)}</div>
 ${others.map((one) => html`<p class="picture">${one}</p>`)}
 ${files.length + kept.length > 0 && fileList(hub, [...files, ...kept])}
 ${after}

@@ -7,7 +7,7 @@ import type { Hub } from '../hub/hub.ts';
 import { foundTexts } from './found-texts.ts';
 import { markFound, readFound, type Found } from './mark-found.ts';
 import type { Post } from './post-store.ts';
-import { ALTERNATES, titleOf } from './post-views.ts';
+import { ALTERNATES, languageOf, titleOf } from './post-views.ts';
 import { queryPosts } from './query-posts.ts';
 
 /** One story stands out, so many stand beside it, the others follow as a river. */
@@ -79,10 +79,11 @@ function story(post: Post, { found, pictures }: Shown, times: Times, kind = ''):
   const { id, sourceId, sourceTitle, publishedAt } = post;
   const { title, rest } = titleOf(post, kind === 'first' ? 300 : SUMMARY_LENGTH);
   const text = found.texts.get(id) ?? rest;
+  const language = languageOf(post);
   const link = html`<a href="/posts/${id}">${markFound(title, found.words)}</a>`;
   return html`
 <article class="story ${kind}" dir="auto">${pictures.get(id)}<p class="from"><a class="who"
   href="/sources/${sourceId}"><span dir="auto">${sourceTitle}</span></a>${showTime(times, publishedAt)}</p>
-${kind === 'first' ? html`<h2 dir="auto">${link}</h2>` : html`<h3 dir="auto">${link}</h3>`}
-${text && html`<p class="sum" dir="auto">${markFound(text, found.words)}</p>`}</article>`;
+${kind === 'first' ? html`<h2 dir="auto" ${language}>${link}</h2>` : html`<h3 dir="auto" ${language}>${link}</h3>`}
+${text && html`<p class="sum" dir="auto" ${language}>${markFound(text, found.words)}</p>`}</article>`;
 }

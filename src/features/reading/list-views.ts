@@ -3,7 +3,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { dayName, showTime, type Times } from '../../platform/http/times.ts';
 import { markFound, type Found } from '../posts/mark-found.ts';
-import { AWAY, titleOf } from '../posts/post-views.ts';
+import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
 import { listPath, postPath, sectionOf, withoutSearch } from './list-address.ts';
 import type { ListedPost, View } from './reading-list.ts';
 import { nothingFound, searchSyntax } from './search-views.ts';
@@ -143,7 +143,8 @@ function row(list: ListPage, post: ListedPost): Html {
   const { title, rest } = wordsOf(list, post);
   return html`<li class="row${read && ' read'}${starred && ' starred'}" id="post-${id}" data-unread="${read ? 0 : 1}">
 ${stateForm(post, 'read', from)}${list.icons.get(sourceId)}
-<div class="text"><h3 dir="auto" id="t${id}"><a href="${postPath(view, id, { since, cursor })}">${title}</a></h3><p
+<div class="text" ${languageOf(post)}>
+<h3 dir="auto" id="t${id}"><a href="${postPath(view, id, { since, cursor })}">${title}</a></h3><p
  class="line" dir="auto">${
  view.sourceId === undefined && html`<b dir="auto">${sourceTitle}</b>`}<span class="sum">${rest}</span></p></div>
 ${showTime(times, post.publishedAt, 'row')}${thumbnail(list.pictures.get(id))}${

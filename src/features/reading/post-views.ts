@@ -1,7 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
-import { AWAY, titleOf } from '../posts/post-views.ts';
+import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
 import type { Post, WholePost } from '../posts/post-store.ts';
 import { listPath, postPath, sectionOf } from './list-address.ts';
 import { scopeField } from './list-views.ts';
@@ -93,6 +93,7 @@ export function nextInList(shown: PostInList): Html | false {
   const { around: { following }, name, times } = shown;
   return following.length > 0 && html`
 <aside class="beside" aria-labelledby="then"><h2 id="then">Next in ${name}</h2><ol>${following.map((post) => html`
-<li><a href="${addressOf(shown, post.id)}" dir="auto">${titleOf(post).title}<span dir="auto">${post.sourceTitle},
+<li><a href="${addressOf(shown, post.id)}" dir="auto" ${languageOf(post)}>${
+  titleOf(post).title}<span dir="auto">${post.sourceTitle},
   ${showTime(times, post.publishedAt)}</span></a></li>`)}</ol></aside>`;
 }

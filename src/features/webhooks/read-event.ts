@@ -3,7 +3,7 @@ import { essenceOf } from '../../platform/http/headers.ts';
 import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
-import { textToHtml } from '../feeds/feed-values.ts';
+import { languageTag, textToHtml } from '../feeds/feed-values.ts';
 import type { IncomingFile, IncomingPost } from '../posts/post-store.ts';
 
 /** What an event asks for; `at` is its own time, unix ms. Events of other types only show that the sender lives. */
@@ -82,13 +82,14 @@ function readItem(data: Input, guid: string, baseUrl: string): IncomingPost {
   const updatedAt = data.time('date_modified') ?? null;
   const publishedAt = data.time('date_published') ?? updatedAt;
   const author = authorsOf(data);
+  const language = languageTag(data.prose('language', 100));
   if (!title && !content && !summary && attachments.length === 0 && data.errors.length === 0) {
     data.refuse('content_html', 'or “content_text” is required where there is no title, summary or attachment.');
   }
   const summaryHtml = summary && textToHtml(summary);
   return {
-    guid, title: title ?? '', url, author, contentHtml: content || (summaryHtml ?? ''), baseUrl: url ?? baseUrl,
-    summary: content === '' ? null : summaryHtml, publishedAt, updatedAt, attachments,
+    guid, title: title ?? '', url, author, language, contentHtml: content || (summaryHtml ?? ''),
+    baseUrl: url ?? baseUrl, summary: content === '' ? null : summaryHtml, publishedAt, updatedAt, attachments,
   };
 }
 

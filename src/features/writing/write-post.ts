@@ -114,7 +114,7 @@ function prepare(hub: Hub, guid: string, { isSanitized, ...draft }: Draft, { vie
     const contentHtml = isSanitized ? draft.contentHtml : await inSteps(sanitizing(draft.contentHtml));
     const now = hub.clock();
     const contentHash = createHash('sha256').update(JSON.stringify({ ...draft, contentHtml, now })).digest('base64url');
-    const rest = { author: null, baseUrl: '', summary: null, updatedAt: now, attachments: [] };
+    const rest = { author: null, language: null, baseUrl: '', summary: null, updatedAt: now, attachments: [] };
     return preparePost({ guid, ...draft, contentHtml, ...rest }, contentHash);
   });
 }
