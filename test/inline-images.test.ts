@@ -1,6 +1,8 @@
 // Protects images in posts: shown from the hub alone, and no markup comes in with them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { preparePost } from '../src/features/posts/ingest-posts.ts';
+import type { IncomingPost } from '../src/features/posts/post-store.ts';
 import { imageAddresses, showImages } from '../src/platform/markup/remote-media.ts';
 import { sanitizeHtml } from '../src/platform/markup/sanitize-html.ts';
 import { HOSTILE_MARKUP } from './support/hostile-markup.ts';
@@ -151,4 +153,18 @@ test('a long post is read in one go, however hostile it is', () => {
     showImages(sanitize(markup), () => ({ address: '/x' }));
     assert.ok(performance.now() - started < 2_000, markup.slice(0, 40));
   }
+});
+
+test('a summary has the words of a post, not those of its images, unless there are no others', async () => {
+  const owl = '<img src="/owl.png" alt="An owl in flight">';
+  const summaryOf = async (contentHtml: string): Promise<string | null> => {
+    const post: IncomingPost = {
+      guid: 'a', title: 'Owls', url: null, author: null, contentHtml: sanitize(contentHtml), baseUrl: 'https://blog.test/',
+      summary: null, publishedAt: null, updatedAt: null, language: null, attachments: [],
+    };
+    return (await preparePost(post, 'hash')).summary;
+  };
+
+  assert.equal(await summaryOf(`<p>At dusk.</p><p>${owl}</p><p>Then night fell.</p>`), 'At dusk.\nThen night fell.');
+  assert.equal(await summaryOf(`<p>${owl}</p>`), 'An owl in flight');
 });

@@ -185,7 +185,7 @@ function tokenSection(tokens: ApiToken[], now: { now: number; times: Times }, pr
   ${tokens.length > 0 && html`<ul class="items">${tokens.map((token) => tokenItem(token, now))}</ul>`}
   <form method="post" action="/settings/tokens" class="stack">
     ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
-    <label>Name of the new token, for example the program that will use it
+    <label>Name of the new token <span class="optional">for example, the program that will use it</span>
       <input name="name" required maxlength="80" autocomplete="off" ${faulty(problem, 'name')}>
       ${faultOf(problem, 'name')}</label>
     <label>What it may do

@@ -25,7 +25,7 @@ export const accountList = adminList<ListedAccount>({
   lead: () => html`<p class="meta"><a href="/admin/invitations">Invite someone</a></p>`,
   view: (items, times) => html`
 <div class="wide"><table>
-  <thead><tr><th>Name</th><th>Display name</th><th>Role</th><th>Sources</th><th>Joined</th></tr></thead>
+  <thead><tr><th>Name</th><th>Display name</th><th>Role</th><th class="number">Sources</th><th>Joined</th></tr></thead>
   <tbody>${items.map((one) => accountRow(one, times))}</tbody>
 </table></div>`,
   empty: 'Nobody has joined yet.',

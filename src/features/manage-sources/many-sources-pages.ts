@@ -23,7 +23,9 @@ const PER_PAGE = 50;
 
 /** A member's own sources; for visitors the public ones. */
 export function showSources(hub: Hub, { viewer, query }: HubRequest): Reply {
-  if (!viewer) return page(publicSourcesPage(sourcesAfter(hub, viewer, query, PER_PAGE)));
+  if (!viewer) {
+    return page(publicSourcesPage(sourcesAfter(hub, viewer, query, PER_PAGE), (source) => sourceIcon(hub, source)));
+  }
   return page(ownSources(hub, viewer, readWanted(query)));
 }
 

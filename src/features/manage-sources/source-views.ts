@@ -7,9 +7,11 @@ import type { Webhook } from '../webhooks/webhook-store.ts';
 import { stateLine } from './source-state.ts';
 
 /** For visitors: the public sources. */
-export function publicSourcesPage({ items, next }: { items: Source[]; next: string | null }): Page {
+export function publicSourcesPage(
+  { items, next }: { items: Source[]; next: string | null }, iconOf: (source: Source) => Html,
+): Page {
   const main = html`
-${items.length > 0 ? html`<ul class="sources">${items.map(sourceItem)}</ul>`
+${items.length > 0 ? html`<ul class="sources">${items.map((source) => sourceItem(source, iconOf(source)))}</ul>`
     : html`<p class="empty">There are no public sources yet.</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/sources?cursor=${next}">More sources</a></p>`}`;
   return { title: 'Sources', main, bar: html`<h1>Sources</h1>`, section: 'sources' };
@@ -17,12 +19,12 @@ ${next && html`<p class="more"><a class="button" rel="next" href="/sources?curso
 
 const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'written here' };
 
-function sourceItem({ id, title, siteUrl, kind }: Source): Html {
+function sourceItem({ id, title, siteUrl, kind }: Source, icon: Html): Html {
   return html`
-  <li>
+  <li>${icon}<div>
     <a class="title" href="/sources/${id}" dir="auto">${title}</a>
     <p class="meta">${siteUrl && URL.canParse(siteUrl) ? new URL(siteUrl).host : KINDS[kind]}</p>
-  </li>`;
+  </div></li>`;
 }
 
 type SourceDetail = {
@@ -49,7 +51,7 @@ export function sourcePage(detail: SourceDetail): Page {
   <p class="meta">${source.visibility === 'private' && html`<span class="tag">private</span>`}
     ${source.siteUrl && externalLink(source.siteUrl)}
     <a href="/sources/${source.id}.atom">Atom</a> <a href="/sources/${source.id}.json">JSON Feed</a></p>
-  ${source.description && html`<p class="lead" dir="auto">${source.description}</p>`}
+  ${source.description && html`<p class="about" dir="auto">${source.description}</p>`}
   ${isMember && html`<p>${stateLine(source, times, mayChange, webhook)}</p>`}
 </header>
 ${isMember && acts(detail)}`;

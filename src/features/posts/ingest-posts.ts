@@ -4,7 +4,7 @@ import { createSlots } from '../../platform/limit-concurrency.ts';
 import { inSteps, STEP, type Reading } from '../../platform/markup/in-steps.ts';
 import { readingText } from '../../platform/markup/plain-text.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
-import { imageAddresses } from '../../platform/markup/remote-media.ts';
+import { imageAddresses, withoutImages } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
 import { notifyFollowers } from '../follows/notify-followers.ts';
@@ -21,6 +21,7 @@ const MAX = {
   url: 4_096,
   content: 400_000, // as sent; sanitising adds attributes to links
   summary: 280,
+  summarized: 20_000, // of the content, where there is no summary
   searchText: 200_000,
   attachments: 100, // files, not characters
   images: 200, // within the content
@@ -137,7 +138,8 @@ function putPosts(hub: Hub, sourceId: number, kind: string, items: PreparedPosts
 export async function preparePost(post: IncomingPost, contentHash: string): Promise<PreparedPost> {
   const { contentHtml } = post;
   const content = await inSteps(readingText(contentHtml));
-  const summary = post.summary ? await inSteps(readingText(post.summary.slice(0, MAX.content))) : content;
+  const summary = post.summary ? post.summary.slice(0, MAX.content)
+    : withoutImages(contentHtml.slice(0, MAX.summarized));
   const author = post.author && excerpt(post.author, MAX.author);
   const title = excerpt(post.title, MAX.title) || excerpt(content, 80);
   return {
@@ -145,7 +147,7 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
     title,
     url: post.url !== null && post.url.length <= MAX.url ? post.url : null,
     author,
-    summary: excerpt(summary, MAX.summary),
+    summary: excerpt(await inSteps(readingText(summary)) || content, MAX.summary),
     searchTitle: searchTerms(title),
     searchText: await inSteps(readingTermsOf(content, author)),
     contentHash,

@@ -87,7 +87,7 @@ function historyPage(
   const bar = html`<h1>Reading history</h1>`;
   const main = html`
 <p class="lead">Posts that you have opened. Only you see this.</p>
-${items.length > 0 ? html`<ul class="items">${items.map((one) => item(one, times))}</ul>`
+${items.length > 0 ? html`<ul class="items of-posts">${items.map((one) => item(one, times))}</ul>`
     : html`<p class="empty">${nothing}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}
 ${items.length > 0 && html`
@@ -102,7 +102,7 @@ function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost, times:
   const name = title || 'Untitled';
   return html`
   <li>
-    <div><a class="title" href="/posts/${postId}">${name}</a>
+    <div><a class="title" href="/posts/${postId}" dir="auto">${name}</a>
       <p class="meta"><a href="/sources/${sourceId}">${sourceTitle}</a>
         <span>opened ${showTime(times, readAt)}</span></p></div>
     <form method="post" action="/history/${postId}/forget">

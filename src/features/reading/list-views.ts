@@ -66,8 +66,8 @@ function searchForm(view: View, kind: 'find only-wide' | 'search'): Html {
 }
 
 function whatOf({ kind, folder, sourceId }: View): string {
-  if (folder !== undefined) return kind === 'unread' ? 'what is unread here' : 'this folder';
-  if (sourceId !== undefined) return kind === 'unread' ? 'what is unread here' : 'this source';
+  if (folder !== undefined) return kind === 'unread' ? 'unread here' : 'this folder';
+  if (sourceId !== undefined) return kind === 'unread' ? 'unread here' : 'this source';
   return { unread: 'unread', all: 'all posts', starred: 'starred' }[kind];
 }
 

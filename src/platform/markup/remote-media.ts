@@ -159,6 +159,11 @@ export function imageAddresses(sanitized: string): string[] {
   return [...new Set(Array.from(sanitized.matchAll(IMAGE_LINK), ([, href = '']) => decodeAttributeEntities(href)))];
 }
 
+/** The markup without its images and their words. */
+export function withoutImages(sanitized: string): string {
+  return sanitized.replace(IMAGE_LINK, '');
+}
+
 /** Where an image is loaded from; its size in pixels is null where it is not known yet, but what is stated may do. */
 type ShownImage = { address: string; size?: { width: number; height: number } | null | undefined };
 
