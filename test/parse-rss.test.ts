@@ -185,6 +185,8 @@ test('an address that stands beside a name is not published', () => {
   ]) assert.doesNotMatch(rssItem(`<guid>1</guid><author>${written}</author>`).author ?? '', /@|\(/, written);
   assert.equal(rssItem('<guid>1</guid><author>Ann Lee (ann@example.org)</author>').author, 'Ann Lee');
   assert.equal(rssItem('<guid>1</guid><author>Ann (Lee) O.</author>').author, 'Ann (Lee) O.');
+  assert.equal(rssItem('<guid>1</guid><author>Ann Lee ann@example.org</author>').author, 'Ann Lee');
+  assert.equal(rssItem('<guid>1</guid><author>Ann @ann@social.example</author>').author, 'Ann @ann@social.example');
 });
 
 test('media without a type are pictures when they say so or are called like one', () => {

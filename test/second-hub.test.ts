@@ -1,6 +1,6 @@
 // Protects the data from a second hub, and a hub from data that changes under it.
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isHubRunning, lockForRunning } from '../src/features/hub/data-locks.ts';
@@ -41,6 +41,21 @@ for (const name of ['web', 'worker'] as const) {
     assert.equal(program.lines('stopped').length, 1);
   });
 }
+
+test('a database that was lost is not replaced by an empty one, under which all uploads would be removed', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  mkdirSync(join(dataDir, 'uploads', 'ab'), { recursive: true });
+  for (const lost of ['uploads', 'hub.db-wal']) {
+    const web = startHubProcess(t, 'web', dataDir);
+
+    const { error } = await web.logged('cannot use the database');
+    assert.equal(await web.ended, 1);
+    assert.match(String(error), /^there is no .*hub\.db, but other files of a hub are beside it: restore a backup/, lost);
+    assert.ok(!existsSync(join(dataDir, 'hub.db')));
+    rmSync(join(dataDir, 'uploads', 'ab'), { recursive: true, force: true });
+    writeFileSync(join(dataDir, 'hub.db-wal'), 'transactions that are in no file yet');
+  }
+});
 
 test('several workers share the data, and a hub runs until the last of them has ended', (t) => {
   const dataDir = temporaryDataDir(t);

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isRestoreUnderWay } from '../../features/backups/restore-state.ts';
 import { isHubRunning } from '../../features/hub/data-locks.ts';
@@ -23,6 +23,7 @@ export function openHubDatabase(
     throw new SchemaError('a restore is in progress or was interrupted: see ./scripts/restore.sh --recover');
   }
   for (const folder of FOLDERS) mkdirSync(join(dataDir, folder), { recursive: true, mode: 0o700 });
+  assertNotLost(dataDir, databasePath);
   const db = openDatabaseFile(databasePath, onSlow);
   try {
     const migrations = readMigrations(migrationsDir);
@@ -33,6 +34,15 @@ export function openHubDatabase(
     db.close();
     throw error;
   }
+}
+
+/** A new hub beside the files of another would remove them after a day, as files that no post has. */
+function assertNotLost(dataDir: string, databasePath: string): void {
+  if (existsSync(databasePath)) return;
+  const isNew = readdirSync(join(dataDir, 'uploads')).length === 0 && !existsSync(`${databasePath}-wal`);
+  if (isNew) return;
+  throw new SchemaError(`there is no ${databasePath}, but other files of a hub are beside it: restore a backup ` +
+    '(CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>), or give a new hub an empty DATA_DIR');
 }
 
 /** Opens the hub's file. Throws SchemaError, with the way out, where it is something else. */

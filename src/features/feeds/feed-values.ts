@@ -112,13 +112,18 @@ export function personNames(written: Iterable<string>): string | null {
   return names.size === 0 ? null : [...names].join(', ');
 }
 
-/** The name beside an address, as in `a@example.org (Ann)`, `Ann (a@example.org)` or `Ann <a@example.org>`, or that. */
+/** The name beside an address, as in `a@example.org (Ann)`, `Ann <a@example.org>` or `Ann a@example.org`, or that. */
 function personName(text: string): string {
   if (text.length > MAX_NAME_LENGTH) return excerpt(text, MAX_NAME_LENGTH);
   const inBrackets = /^[^\s@]+@[^\s@()]+\s*\(([^()]+)\)$/.exec(text)?.[1];
   const beforeAddress = /^"?([^"<>]+)(?:"\s*)?<[^<>\s@]+@[^<>\s@]+>$/.exec(text)?.[1];
   const beforeBrackets = /^([^()]+)\((?:mailto:)?[^()@\s]+@[^()@\s]+\)$/i.exec(text)?.[1];
-  return (inBrackets ?? beforeAddress ?? beforeBrackets ?? text.replace(/^mailto:/i, '')).trim();
+  return (inBrackets ?? beforeAddress ?? beforeBrackets ?? withoutAddresses(text)).trim();
+}
+
+function withoutAddresses(text: string): string {
+  const words = text.split(' ').filter((word) => !/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(word));
+  return words.length > 0 ? words.join(' ') : text.replace(/^mailto:/i, '');
 }
 
 /** As the sanitiser writes links: absolute http(s) without credentials; null where a link is none or too long. */
