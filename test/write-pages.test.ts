@@ -1,6 +1,7 @@
 // Protects the form for own posts: a preview stores nothing but the draft, addresses become links, refusals say where.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { addNotes } from './support/accounts.ts';
 import { hubWithOwnPosts, submitForm } from './support/own-posts.ts';
 
 const TEXT = 'See https://example.org/a_(b)?x=1&y=2. And (http://example.org/c), <script>https://u:p@example.org/</script>';
@@ -29,6 +30,31 @@ test('a preview shows the post as it would be, sanitised and with links, and kee
   const refused = await send({ title: '', content: 'x', preview: '1' });
   assert.equal(refused.status, 422);
   assert.match(refused.text, /name="title"[^>]*aria-invalid="true" aria-describedby="fault-title" autofocus/);
+});
+
+test('one is offered one’s own sources, told who reads each, and never somebody else’s', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const bob = await hub.person('bob');
+  assert.match((await bob.page('/write')).text, /action="\/write\/source"/, 'who has none makes one first');
+  const secret = await addNotes(ada, 'Secret', 'private');
+  const own = await addNotes(bob, 'Field notes', 'private');
+  const form = (await bob.page('/write')).text;
+  assert.match(form, new RegExp(`name="sourceId" value="${own}" required checked[^]*Field notes</span> <small>Only you can read it`));
+  assert.equal(form.match(/name="sourceId"/g)?.length, 1);
+  for (const other of [sourceId, secret]) {
+    assert.equal((await bob.page(`/write?source=${other}`)).status, other === secret ? 404 : 403);
+    const sent = await submitForm(hub, bob, '/write', { sourceId: String(other), title: 'Owls', content: 'Five' }, []);
+    assert.equal(sent.status, other === secret ? 404 : 403);
+    assert.match(sent.text, /value="Owls"/, 'nothing is lost');
+    assert.doesNotMatch(sent.text, /<span\s+dir="auto">(?:Notes|Secret)</);
+  }
+  const both = (await ada.page('/write')).text;
+  assert.doesNotMatch(both, /name="sourceId"[^>]*checked/, 'of two none is chosen, so that nobody publishes by mistake');
+  assert.match(both, /Notes<\/span> <small>Everyone can read it/);
+  assert.match((await ada.page(`/write?source=${secret}`)).text, new RegExp(`value="${secret}" required checked`));
+  assert.match((await ada.page(`/write?source=${own}`)).text, /Field notes<\/span> <small>Only its owner can read it/);
+  const feed = await ada.post('/api/sources', { kind: 'webhook', title: 'Hook' });
+  assert.equal((await ada.page(`/write?source=${feed.json<{ id: number }>().id}`)).status, 409);
 });
 
 test('addresses in plain text become links, which the form shows as the text that was typed', async (t) => {

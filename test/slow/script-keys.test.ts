@@ -71,6 +71,8 @@ test('a list is read by keys alone, and the focus follows', async (t) => {
   await arrive('/all');
   await press('g', 's');
   await arrive('/starred');
+  await press('g', 'w');
+  await arrive('/write');
   await press('g', 'u');
   await arrive('/');
   assert.deepEqual(await browser.complaints(), []);

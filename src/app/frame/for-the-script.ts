@@ -10,7 +10,7 @@ const KEYS: [keys: string[], what: string][] = [
   [['space'], 'Page down, then the next unread post'],
   [['A'], 'Mark several posts read'],
   [['/'], 'Search'],
-  [['g u', 'g a', 'g s'], 'Go to unread, all or starred posts'],
+  [['g u', 'g a', 'g s', 'g w'], 'Go to unread, all or starred posts, or write one'],
   [['Esc'], 'Close what is open, or go back to the list'],
   [['?'], 'Show these keys'],
 ];

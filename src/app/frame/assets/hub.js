@@ -27,7 +27,7 @@ function paint(form, on) {
   if (row && !isStar(form)) row.dataset.unread = Number(!on);
 }
 
-/** Shown at once, and taken back where it fails. */
+/** Shown at once, and taken back if it fails. */
 async function toggle(form) {
   if (form.ariaBusy) return;
   form.ariaBusy = true;
@@ -159,7 +159,7 @@ function escape({ target }) {
   else if (!$(':popover-open')) follow('a[rel=up]');
 }
 
-/** Space scrolls as ever; at the end of a post it leads to the next unread one. */
+/** Space scrolls; at the end of a post it leads to the next unread one. */
 function nextAtEnd(event) {
   const isAtEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
   if (!isAtEnd || event.shiftKey || event.repeat || event.target.closest('button, summary, audio, video')) return;
@@ -171,7 +171,7 @@ const KEYS = {
   v: openOriginal, m: () => press('seen'), s: () => press('star'), f: () => press('star'), A: askToMarkRead,
   '/': () => $('input[name=q]')?.focus(), '?': () => $('#help')?.showModal(),
 };
-const PLACES = { u: '/', a: '/all', s: '/starred' };
+const PLACES = { u: '/', a: '/all', s: '/starred', w: '/write' };
 
 const isTyping = (target) => target.closest('input:not([type=checkbox], [type=radio]), textarea, select');
 
