@@ -116,6 +116,9 @@ test('an empty environment gives the documented defaults', () => {
     backupOffsiteDir: null,
     backupAgeRecipient: null,
     backupRcloneRemote: null,
+    backupResticRepository: null,
+    backupResticPasswordFile: null,
+    backupResticKeep: 'daily=7 weekly=4 monthly=12',
     version: '1.2.3',
     readPaths: [],
   });
@@ -187,6 +190,34 @@ test('every variable reaches its field', () => {
   });
 });
 
+test('a restic repository may be a folder or behind a backend, and says how many of its snapshots are kept', () => {
+  const config = read({
+    BACKUP_RESTIC_REPOSITORY: '/mnt/../mnt/far disk/hub/', BACKUP_RESTIC_PASSWORD_FILE: '/etc/the password',
+    BACKUP_RESTIC_KEEP: ' last=3  yearly=9999 ',
+  });
+
+  assert.equal(config.backupResticRepository, '/mnt/far disk/hub');
+  assert.equal(config.backupResticPasswordFile, '/etc/the password');
+  assert.equal(config.backupResticKeep, 'last=3 yearly=9999');
+  assert.equal(read({}).backupResticKeep, 'daily=7 weekly=4 monthly=12');
+  for (const repository of ['rclone:my box:hub', 'sftp:me@host:/hub', 's3:https://host/bucket', 'rest:https://u:p@host/']) {
+    const env = { BACKUP_RESTIC_REPOSITORY: repository, BACKUP_RESTIC_PASSWORD_FILE: '/p' };
+    assert.equal(read(env).backupResticRepository, repository);
+  }
+});
+
+test('a restic repository needs its password, lies outside DATA_DIR, and is not combined with age', () => {
+  const both = { BACKUP_RESTIC_REPOSITORY: '/mnt/hub', BACKUP_RESTIC_PASSWORD_FILE: '/p' };
+  const [inside, ...rest] = problems({ ...both, BACKUP_RESTIC_REPOSITORY: `${ROOT}/data/restic` });
+
+  assert.match(inside ?? '', /^BACKUP_RESTIC_REPOSITORY must be outside DATA_DIR/);
+  assert.deepEqual(rest, []);
+  assert.match(problems({ ...both, BACKUP_AGE_RECIPIENT: RECIPIENT }).join(), /^BACKUP_RESTIC_REPOSITORY and BACKUP_AGE_/);
+  for (const name of ['BACKUP_RESTIC_REPOSITORY', 'BACKUP_RESTIC_PASSWORD_FILE'] as const) {
+    assert.match(problems({ [name]: both[name] }).join(), /^BACKUP_RESTIC_REPOSITORY and .* belong together; [^,]*$/);
+  }
+});
+
 test('the default address puts an IPv6 host in brackets', () => {
   assert.equal(read({ HOST: '::1', PORT: '81' }).baseUrl, 'http://[::1]:81');
 });
@@ -222,6 +253,14 @@ const INVALID: Record<string, string[]> = {
   BACKUP_AGE_RECIPIENT: [
     '', ' ', 'age1', 'AGE1ABC', 'file', SECRET, SECRET.toLowerCase(), `${RECIPIENT} ${SECRET}`, `/file/${SECRET}`,
     `${RECIPIENT},${RECIPIENT}`, `${RECIPIENT}\n${RECIPIENT}`, 'ssh-ed25519 AAAAC3Nza', '/a\nb', `${RECIPIENT} -i`,
+  ],
+  BACKUP_RESTIC_REPOSITORY: [
+    '', 'repo', './repo', '~/repo', 'local:/repo', 'rclone:', 'rclone:-x:y', 'rest:box', 'ftp:box', '/a\nb', 's3:\na',
+  ],
+  BACKUP_RESTIC_PASSWORD_FILE: ['', 'password', '~/password', '/a\nb'],
+  BACKUP_RESTIC_KEEP: [
+    '', 'all', '7', 'daily', 'daily=', 'daily=0', 'daily=-1', 'daily=07', 'daily=10000', 'daily=7,weekly=4', 'within=7d',
+    'daily=7 daily=8', 'tag=x', 'daily=7\nweekly=4', '--keep-daily=7',
   ],
   BACKUP_RCLONE_REMOTE: ['', 'box', '/srv/x', '-box:x', ':local:/x', 'box,a=b:x', ' box:x', 'box :x', 'a/b:c', 'box:a\nb'],
 };

@@ -16,6 +16,8 @@ const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i; // as the URL standard h
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const CONTROL = /[\x00-\x1f\x7f]/;
 const AGE_RECIPIENT = /^age1[a-z0-9+._-]+$/; // of age itself and of its plugins
+const RESTIC_BACKEND = /^(?:rest:https?:\/\/|(?:sftp|s3|swift|b2|azure|gs|rclone):)[\w@/]/;
+const KEEP_RULE = /^(?:last|hourly|daily|weekly|monthly|yearly)=[1-9][0-9]{0,3}$/; // of `restic forget --keep-…`
 const RCLONE_REMOTE = /^[\w.+@](?:[\w.+@ -]*[\w.+@-])?:/; // rclone's rule for names of remotes
 
 /** A whole number from `min` to `max`, both included. */
@@ -133,4 +135,27 @@ export function sealingKey(bytes: string): KeyObject {
 export function rcloneRemote(text: string): string {
   if (RCLONE_REMOTE.test(text) && !CONTROL.test(text)) return text;
   throw new Error('must be a remote of the rclone configuration and a path, for example box:hub');
+}
+
+/** Where restic keeps its repository: an absolute path, or a backend of restic's and what that needs. */
+export function resticRepository(text: string): string {
+  if (RESTIC_BACKEND.test(text) && !CONTROL.test(text)) return text;
+  if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
+  throw new Error('must be the absolute path of a restic repository, or one such as rclone:box:hub or ' +
+    'sftp:me@host:/hub');
+}
+
+/** The absolute path of a file that only scripts read, without line breaks. */
+export function scriptsFile(text: string): string {
+  if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
+  throw new Error('must be the absolute path of a file');
+}
+
+/** How many snapshots restic keeps, such as `daily=7 weekly=4`: each period once. */
+export function resticKeep(text: string): string {
+  const rules = text.trim().split(/ +/);
+  const periods = new Set(rules.map((rule) => rule.split('=')[0]));
+  if (rules.every((rule) => KEEP_RULE.test(rule)) && periods.size === rules.length) return rules.join(' ');
+  throw new Error('must be numbers from 1 to 9999 for any of last, hourly, daily, weekly, monthly and yearly, such as ' +
+    'daily=7 weekly=4 monthly=12');
 }

@@ -1,7 +1,7 @@
 import { isAbsolute, relative } from 'node:path';
 import {
   ageRecipient, bearerToken, cidrs, days, farFolder, folder, host, httpUrl, integer, logLevel, oneOf, origin,
-  rcloneRemote, sealingKey, shellCommand, zeroOrOne, type Parse,
+  rcloneRemote, resticKeep, resticRepository, scriptsFile, sealingKey, shellCommand, zeroOrOne, type Parse,
 } from './setting-values.ts';
 
 /** Upper bounds in bytes: 4 GiB for a file, 256 TiB for a total. */
@@ -170,6 +170,20 @@ export const SETTINGS = {
     meaning: 'off-site destination: an rclone remote and path, such as `box:hub`, used by this hub alone, that every ' +
       'backup is copied to',
   },
+  backupResticRepository: {
+    name: 'BACKUP_RESTIC_REPOSITORY', parse: resticRepository, default: null,
+    meaning: 'off-site destination: a restic repository, such as `/mnt/backup/hub` or `rclone:box:hub`, that stores ' +
+      'of every backup only what is new; not together with `BACKUP_AGE_RECIPIENT`, since restic encrypts by itself',
+  },
+  backupResticPasswordFile: {
+    name: 'BACKUP_RESTIC_PASSWORD_FILE', parse: scriptsFile, default: null,
+    meaning: 'absolute path of the file that holds the password of the restic repository',
+  },
+  backupResticKeep: {
+    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'daily=7 weekly=4 monthly=12',
+    meaning: 'backups that are kept in the restic repository: the newest of so many days, weeks and so on (`last`, ' +
+      '`hourly`, `daily`, `weekly`, `monthly`, `yearly`)',
+  },
   backupAgeRecipient: {
     name: 'BACKUP_AGE_RECIPIENT', parse: ageRecipient, default: null,
     meaning: 'age recipients (`age1…`, separated by spaces) that off-site copies are encrypted for, or the absolute ' +
@@ -182,6 +196,7 @@ export type Settings = SettingValues<typeof SETTINGS>;
 /** The mistakes that only show when several settings are compared. */
 export function problemsTogether(settings: Settings, projectRoot: string): string[] {
   const { hubStopCommand, hubStartCommand, virusScanRequired, virusScanUrl, dataDir, backupOffsiteDir } = settings;
+  const { backupResticRepository: repository, backupResticPasswordFile, backupAgeRecipient } = settings;
   const problems: [isWrong: boolean, problem: string][] = [
     [
       (hubStopCommand === null) !== (hubStartCommand === null),
@@ -193,6 +208,19 @@ export function problemsTogether(settings: Settings, projectRoot: string): strin
     [
       backupOffsiteDir !== null && isInside(dataDir, backupOffsiteDir),
       'BACKUP_OFFSITE_DIR must be outside DATA_DIR, or it would be lost together with it',
+    ],
+    [
+      repository !== null && isAbsolute(repository) && isInside(dataDir, repository),
+      'BACKUP_RESTIC_REPOSITORY must be outside DATA_DIR, or it would be lost together with it',
+    ],
+    [
+      (repository === null) !== (backupResticPasswordFile === null),
+      'BACKUP_RESTIC_REPOSITORY and BACKUP_RESTIC_PASSWORD_FILE belong together; set both or neither',
+    ],
+    [
+      repository !== null && backupAgeRecipient !== null,
+      'BACKUP_RESTIC_REPOSITORY and BACKUP_AGE_RECIPIENT exclude each other: with a recipient nothing but ' +
+        'backup.tar.gz.age leaves this machine, and restic encrypts by itself',
     ],
   ];
   return problems.filter(([isWrong]) => isWrong).map(([, problem]) => problem);
