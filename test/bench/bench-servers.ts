@@ -34,6 +34,12 @@ export function residentMiB(pid: number, which: 'VmRSS' | 'VmHWM'): number {
   return Number(/\d+/.exec(line ?? '')?.[0]) / 1024;
 }
 
+/** Milliseconds that a process has had a processor, in its own code and in the system's (Linux: in steps of 10). */
+export function processorMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
 /** One of the peers beside this file; it sends its port once it listens. */
 export function startPeer(file: string, args: string[]): Promise<RunningServer> {
   const portOf = (message: unknown) => (message as { port: number }).port;

@@ -720,8 +720,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'pages escape whatever is no markup of the hub',
     file: 'src/platform/http/html.ts',
-    from: 'escapeHtml(String(hole))',
-    to: 'String(hole)',
+    from: 'return escapeHtml(hole)',
+    to: 'return hole',
     test: 'test/admin.test.ts',
     name: 'the pages show what publishers and errors say as text, never as markup',
   },

@@ -37,8 +37,14 @@ export function listPath(view: View, page: Opened = {}): string {
 }
 
 /** A post's address within a list. */
-export function postPath(view: View, postId: number, { since, cursor }: Opened): string {
-  return withQuery(`${pathOf(view) || '/unread'}/posts/${postId}`, { ...queryOf(view), since, cursor });
+export function postPath(view: View, postId: number, page: Opened): string {
+  return postPaths(view, page)(postId);
+}
+
+/** The same for all posts of a page. */
+export function postPaths(view: View, { since, cursor }: Opened): (postId: number) => string {
+  const [path, query] = [pathOf(view) || '/unread', withQuery('', { ...queryOf(view), since, cursor })];
+  return (postId) => `${path}/posts/${postId}${query}`;
 }
 
 /** The list that is searched. */

@@ -4,7 +4,7 @@ import { icon } from '../../platform/http/icons.ts';
 import { dayName, showTime, type Times } from '../../platform/http/times.ts';
 import { markFound, type Found } from '../posts/mark-found.ts';
 import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
-import { listPath, postPath, sectionOf, withoutSearch } from './list-address.ts';
+import { listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
 import type { ListedPost, View } from './reading-list.ts';
 import { nothingFound, searchSyntax } from './search-views.ts';
 
@@ -108,12 +108,13 @@ export function listMain(list: ListPage): Html {
   const { view, items, cursor, next, since, newest } = list;
   const { q } = view;
   const days = [...Map.groupBy(items, ({ publishedAt }) => dayName(list.times, publishedAt))];
+  const places = { page: listPath(view, { since, cursor }), postAt: postPaths(view, { since, cursor }) };
   const isLive = q === undefined && cursor === null && view.kind !== 'starred';
   const live = isLive && html`data-view="${scopeQuery(view)}" data-newest="${newest}"`;
   return html`${q !== undefined && html`<div class="search-head">${searchForm(view, 'search')}${
     searchSyntax(items.length === 0)}</div>`}
 ${isLive && freshLine(view)}
-<div id="list" ${live}>${days.map(([name, posts], index) => daySection(list, name, posts, index))}</div>
+<div id="list" ${live}>${days.map(([name, posts], index) => daySection(list, places, name, posts, index))}</div>
 ${items.length === 0 && q !== '' && nothingHere(list)}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
   href="${listPath(view, { since, cursor: next, newest })}">Older posts</a></nav>`}`;
@@ -130,21 +131,24 @@ function freshLine(view: View): Html {
   data-n="n"><span data-number></span> new posts.</span> <b>Show</b></a>`;
 }
 
-function daySection(list: ListPage, name: string, posts: ListedPost[], index: number): Html {
+/** The addresses of a page and of posts on it, in which only their ids differ. */
+type Places = { page: string; postAt: (postId: number) => string };
+
+function daySection(list: ListPage, places: Places, name: string, posts: ListedPost[], index: number): Html {
   return html`<section aria-labelledby="day${index}"><h2 class="day" id="day${index}">${name}</h2>
-<ol class="rows">${posts.map((post) => row(list, post))}</ol></section>
+<ol class="rows">${posts.map((post) => row(list, places, post))}</ol></section>
 `;
 }
 
-function row(list: ListPage, post: ListedPost): Html {
-  const { view, cursor, since, times } = list;
+function row(list: ListPage, places: Places, post: ListedPost): Html {
+  const { view, times } = list;
   const { id, read, starred, sourceId, sourceTitle } = post;
-  const from = `${listPath(view, { since, cursor })}#post-${id}`;
+  const from = `${places.page}#post-${id}`;
   const { title, rest } = wordsOf(list, post);
   return html`<li class="row${read && ' read'}${starred && ' starred'}" id="post-${id}" data-unread="${read ? 0 : 1}">
 ${stateForm(post, 'read', from)}${list.icons.get(sourceId)}
 <div class="text" ${languageOf(post)}>
-<h3 dir="auto" id="t${id}"><a href="${postPath(view, id, { since, cursor })}">${title}</a></h3><p
+<h3 dir="auto" id="t${id}"><a href="${places.postAt(id)}">${title}</a></h3><p
  class="line" dir="auto">${
  view.sourceId === undefined && html`<b dir="auto">${sourceTitle}</b>`}<span class="sum">${rest}</span></p></div>
 ${showTime(times, post.publishedAt, 'row')}${thumbnail(list.pictures.get(id))}${

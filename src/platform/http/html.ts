@@ -13,9 +13,7 @@ type Hole = Html | Html[] | string | number | null | undefined | false;
 /** Template tag: every hole is escaped unless it is itself `Html`; null, undefined and false leave nothing. */
 export function html(strings: TemplateStringsArray, ...holes: Hole[]): Html {
   let markup = strings[0] ?? '';
-  holes.forEach((hole, index) => {
-    markup += render(hole) + (strings[index + 1] ?? '');
-  });
+  for (let index = 0; index < holes.length; index++) markup += render(holes[index]) + (strings[index + 1] ?? '');
   return new Html(markup);
 }
 
@@ -25,9 +23,10 @@ export function trusted(markup: string): Html {
 }
 
 function render(hole: Hole): string {
+  if (hole instanceof Html) return hole.markup;
+  if (typeof hole === 'string') return escapeHtml(hole);
   if (hole === null || hole === undefined || hole === false) return '';
-  if (Array.isArray(hole)) return hole.map((part) => part.markup).join('');
-  return hole instanceof Html ? hole.markup : escapeHtml(String(hole));
+  return typeof hole === 'number' ? String(hole) : hole.map((part) => part.markup).join('');
 }
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;

@@ -25,8 +25,7 @@ type TimeForm = 'ago' | 'row' | 'since' | 'exact';
 /** A time (unix ms) for people, with the exact one for whoever points at it and for machines. */
 export function showTime(times: Times, at: number, form: TimeForm = 'ago'): Html {
   const format = formatsOf(times.zone);
-  const title = `${format.exact.format(at)} ${format.zoneName(at)}`;
-  return html`<time datetime="${isoTime(at)}" title="${title}">${words(times, at, form, format)}</time>`;
+  return html`${format.tag(at)}${words(times, at, form, format)}</time>`;
 }
 
 /** "Today", "Yesterday", "Thursday 19 November": the heading above what happened on the day of a time. */
@@ -89,14 +88,14 @@ type Formats = ReturnType<typeof makeFormats>;
 
 /** Zones whose formats are kept; making some takes 0.1 ms, and the first Intl object of a process 15. */
 const MOST_ZONES = 50;
-const known = new Map<string | undefined, Formats>();
+const byZone = new Map<string | undefined, Formats>();
 
 function formatsOf(zone: string | undefined): Formats {
-  const found = known.get(zone);
+  const found = byZone.get(zone);
   if (found) return found;
-  if (known.size >= MOST_ZONES) known.clear();
+  if (byZone.size >= MOST_ZONES) byZone.clear();
   const made = makeFormats(isTimeZone(zone) ? zone : 'UTC');
-  known.set(zone, made);
+  byZone.set(zone, made);
   return made;
 }
 
@@ -106,6 +105,9 @@ function makeFormats(timeZone: string | undefined) {
   const date = { day: 'numeric', month: 'long' } as const;
   const numbers = make({ year: 'numeric', month: 'numeric', day: 'numeric' });
   const zone = make({ timeZoneName: 'short' });
+  const exact = make({ ...date, year: 'numeric', ...clock });
+  const zoneName = known(QUARTER, (at) =>
+    zone.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? '');
   return {
     clock: make(clock),
     date: make(date),
@@ -113,31 +115,33 @@ function makeFormats(timeZone: string | undefined) {
     weekday: make({ ...date, weekday: 'long' }),
     wholeDay: make({ ...date, weekday: 'long', year: 'numeric' }),
     wholeDate: make({ ...date, year: 'numeric' }),
-    exact: make({ ...date, year: 'numeric', ...clock }),
+    exact,
     year: make({ year: 'numeric' }),
-    dayNumber: knownOfQuarters((at) => {
+    /** How the exact time is told, whatever is said of it then: the same posts are on many pages. */
+    tag: known(1, (at) => html`<time datetime="${isoTime(at)}" title="${exact.format(at)} ${zoneName(at)}">`),
+    dayNumber: known(QUARTER, (at) => {
       const [day = 0, month = 1, year = 0] = numbers.format(at).split('/').map(Number);
       return Date.UTC(year, month - 1, day) / DAY;
     }),
-    zoneName: knownOfQuarters((at) =>
-      zone.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? ''),
   };
 }
 
-/** Quarters of an hour of which something is known by zone. */
-const MOST_QUARTERS = 1_000;
+/** Days and zones' offsets change at full quarters of an hour. */
 const QUARTER = 15 * MINUTE;
 
-/** Days and zones' offsets change at full quarters of an hour: asking Intl takes longer than the rest of a row. */
-function knownOfQuarters<Value>(read: (at: number) => Value): (at: number) => Value {
-  const byQuarter = new Map<number, Value>();
+/** Times, or spans of them, of which something is known by zone. */
+const MOST_KNOWN = 1_000;
+
+/** What holds for a whole span of time is read once of it: asking Intl takes longer than the rest of a row. */
+function known<Value>(span: number, read: (at: number) => Value): (at: number) => Value {
+  const bySpan = new Map<number, Value>();
   return (at) => {
-    const quarter = Math.floor(at / QUARTER);
-    const found = byQuarter.get(quarter);
+    const key = Math.floor(at / span);
+    const found = bySpan.get(key);
     if (found !== undefined) return found;
-    if (byQuarter.size >= MOST_QUARTERS) byQuarter.clear();
+    if (bySpan.size >= MOST_KNOWN) bySpan.clear();
     const value = read(at);
-    byQuarter.set(quarter, value);
+    bySpan.set(key, value);
     return value;
   };
 }
