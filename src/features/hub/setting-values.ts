@@ -156,6 +156,6 @@ export function resticKeep(text: string): string {
   const rules = text.trim().split(/ +/);
   const periods = new Set(rules.map((rule) => rule.split('=')[0]));
   if (rules.every((rule) => KEEP_RULE.test(rule)) && periods.size === rules.length) return rules.join(' ');
-  throw new Error('must be numbers from 1 to 9999 for any of last, hourly, daily, weekly, monthly and yearly, such as ' +
-    'daily=7 weekly=4 monthly=12');
+  throw new Error('must be numbers from 1 to 9999 for any of last, hourly, daily, weekly, monthly and yearly, ' +
+    'such as daily=7 weekly=4 monthly=12');
 }
