@@ -17,6 +17,14 @@ const EXPECTED = /Failed to load resource: the server responded with a status of
 
 const UNFOLD = `for (const part of document.querySelectorAll('main details')) part.open = true`;
 const WIDTHS = 'return [innerWidth, document.documentElement.scrollWidth]';
+/** Words of what a page is called that are broken into pieces below one another. */
+const FIND_BROKEN_HEADS = `return [...document.querySelectorAll('.bar > h1')].flatMap(({ firstChild: text }) =>
+  [...(text.data ?? '').matchAll(/\\S+/g)].filter(({ 0: word, index }) => {
+    const range = new Range();
+    range.setStart(text, index);
+    range.setEnd(text, index + word.length);
+    return range.getClientRects().length > 1;
+  }).map(([word]) => word))`;
 const ELSEWHERE = `return performance.getEntriesByType('resource').map(({ name }) => name)
   .filter((name) => !name.startsWith(location.origin + '/'))`;
 
@@ -41,6 +49,7 @@ test('every page in every state can be used, read and understood, loads nothing 
     }
     await browser.setWindowSize(...NARROW);
     note('narrow', await browser.run(FIND_SMALL_TARGETS));
+    note('narrow', await browser.run(FIND_BROKEN_HEADS));
     const [inner, content] = await browser.run<[number, number]>(WIDTHS);
     if (content > inner) note('narrow', [`${content} wide in a window of ${inner}`]);
   }

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
+import { icon } from '../../platform/http/icons.ts';
 import { isUnreadOnly, nextLink, readPage } from '../../platform/http/input.ts';
 import { invalid, json, noContent, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
@@ -62,7 +63,8 @@ function notificationsPage(
   const query = new URLSearchParams({ ...(unreadOnly ? { unread: '1' } : {}), cursor: next ?? '' });
   const bar = html`<h1>Notifications</h1><span class="space"></span>
 ${items.some(({ readAt }) => readAt === null) && html`
-<form method="post" action="/notifications/read"><button class="plain">Mark all as read</button></form>`}`;
+<form method="post" action="/notifications/read"><button class="plain" aria-label="Mark all as read">${
+  icon('done')}<span class="only-wide">Mark all as read</span></button></form>`}`;
   const main = html`
 <nav class="tabs" aria-label="Which notifications">
   <a href="/notifications" ${!unreadOnly && html`aria-current="page"`}>All</a>
