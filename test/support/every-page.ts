@@ -1,6 +1,6 @@
 import type { Browser } from './browser.ts';
 import type { LivedInHub } from './lived-in-hub.ts';
-import { submit } from './page-visits.ts';
+import { follow, submit } from './page-visits.ts';
 
 /** Who looks: the administrator, another member, or somebody who is not signed in. */
 export type Who = 'ada' | 'bob' | 'nobody';
@@ -77,6 +77,14 @@ export const EVERY_PAGE: PageState[] = [
       await browser.run(`for (const box of document.querySelectorAll('.pick [type=checkbox]')) box.checked = true`);
     },
   },
+  {
+    name: 'sources-move-refused', who: 'ada', path: '/sources?folder=Harbour',
+    act: (browser) => sendWrong(browser, '#several', { folder: LONG }, '.bulk [value=move]', '[name=source]'),
+  },
+  {
+    name: 'folder-refused', who: 'ada', path: '/sources?folder=Harbour',
+    act: (browser) => sendWrong(browser, 'form[action="/sources/folders"]', { name: LONG }, '[value=rename]'),
+  },
   { name: 'sources-of-others', who: 'bob', path: '/sources?show=others' },
   { name: 'sources-none', who: 'bob', path: '/sources?q=nothing-has-this' },
   { name: 'source-add', who: 'ada', path: '/sources/add', act: openAll },
@@ -109,6 +117,14 @@ export const EVERY_PAGE: PageState[] = [
   },
   { name: 'source-settings', who: 'ada', path: '/sources/2/settings' },
   { name: 'source-settings-of-own', who: 'ada', path: '/sources/1/settings', act: openAll },
+  {
+    name: 'source-settings-refused', who: 'ada', path: '/sources/1/settings',
+    act: (browser) => sendWrong(browser, 'form[action="/sources/1"]', { title: LONG }, 'button'),
+  },
+  {
+    name: 'source-import-refused', who: 'ada', path: '/sources/import',
+    act: (browser) => sendWrong(browser, 'form[action="/sources/import"]', { opml: '<opml' }, 'button', '[value=private]'),
+  },
   { name: 'source', who: 'ada', path: '/sources/1' },
   { name: 'source-of-own-posts', who: 'ada', path: ({ notes }) => `/sources/${notes}` },
   { name: 'source-webhook', who: 'ada', path: ({ webhook }) => `/sources/${webhook}/settings`, act: openAll },
@@ -146,6 +162,7 @@ export const EVERY_PAGE: PageState[] = [
   { name: 'admin-audit', who: 'ada', path: '/admin/audit', act: openAll },
   { name: 'admin-accounts', who: 'ada', path: '/admin/accounts' },
   { name: 'admin-account', who: 'ada', path: '/admin/accounts/2' },
+  { name: 'admin-audit-refused', who: 'ada', path: '/admin/audit?target=source:x' },
   { name: 'admin-invitations', who: 'ada', path: '/admin/invitations' },
   { name: 'admin-appearance', who: 'ada', path: '/admin/hub' },
   {
@@ -168,4 +185,19 @@ export async function visit(browser: Browser, lived: LivedInHub, { who, path, ac
   await browser.become(lived.hub.address, who === 'nobody' ? new Map() : lived[who].cookies);
   await browser.goto(lived.hub.address + (typeof path === 'string' ? path : path(lived)));
   await act?.(browser, lived);
+}
+
+const LONG = 'x'.repeat(201);
+
+/** Sends a form with values that the browser itself would not let through; `ticked`: what else is chosen first. */
+async function sendWrong(
+  browser: Browser, form: string, values: Record<string, string>, button: string, ticked = '',
+): Promise<void> {
+  await openAll(browser);
+  await browser.run(`
+    const [form, values, ticked] = [document.querySelector(arguments[0]), arguments[1], arguments[2]];
+    form.noValidate = true;
+    for (const [name, value] of Object.entries(values)) form.elements[name].value = value;
+    if (ticked) form.querySelector(ticked).checked = true;`, form, values, ticked);
+  await follow(browser, `${form} ${button}`);
 }

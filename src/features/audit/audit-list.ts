@@ -127,12 +127,13 @@ function target(value: string): Pick<AuditFilter, 'targetKind' | 'targetId'> {
   const [targetKind = '', written, ...rest] = value.split(':');
   if (written === undefined) return { targetKind };
   const targetId = parseId(written);
-  if (targetId === undefined || rest.length > 0) throw refused('target', 'must be a kind, or kind:id.');
+  if (targetId === undefined || rest.length > 0) throw refused('target', 'must be a kind, such as source, or one thing of a kind, such as source:12.');
   return { targetKind, targetId };
 }
 
 function refused(name: string, detail: string): HttpError {
-  return invalid([{ pointer: `/${name}`, detail: `${name} ${detail}` }], 400);
+  const said = `${name.charAt(0).toUpperCase()}${name.slice(1)} ${detail}`;
+  return invalid([{ pointer: `/${name}`, detail: said }], 400);
 }
 
 const DAY_ONLY = /^\d{4}-\d{2}-\d{2}$/;

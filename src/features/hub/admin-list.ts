@@ -96,7 +96,7 @@ function showPage<Item, Key extends keyof Item, Filter>(
   ${list.filter?.controls(hub, query, filter, problem)}
 </header>
 ${answer?.above ?? above?.(hub)}
-${items.length > 0 ? view(items, timesOf(hub, viewer)) : html`<p class="empty">${empty}</p>`}
+${items.length > 0 ? view(items, timesOf(hub, viewer)) : !problem && html`<p class="empty">${empty}</p>`}
 ${following && html`<p class="more"><a class="button" rel="next" href="${following}">${more}</a></p>`}
 ${items.length > 0 && downloads(api, asked, list.csv ? ['csv', 'jsonl'] : ['jsonl'])}`;
   return page({ title, bar, main, section: `admin/${name}` }, answer?.status ?? problem?.status);
