@@ -127,7 +127,7 @@ function target(value: string): Pick<AuditFilter, 'targetKind' | 'targetId'> {
   const [targetKind = '', written, ...rest] = value.split(':');
   if (written === undefined) return { targetKind };
   const targetId = parseId(written);
-  if (targetId === undefined || rest.length > 0) throw refused('target', 'must be a kind, such as source, or one thing of a kind, such as source:12.');
+  if (targetId === undefined || rest.length > 0) throw refused('target', 'must be a kind, such as source, or one of a kind: source:12.');
   return { targetKind, targetId };
 }
 
