@@ -127,8 +127,8 @@ function target(value: string): Pick<AuditFilter, 'targetKind' | 'targetId'> {
   const [targetKind = '', written, ...rest] = value.split(':');
   if (written === undefined) return { targetKind };
   const targetId = parseId(written);
-  if (targetId === undefined || rest.length > 0) throw refused('target', 'must be a kind, such as source, or one of a kind: source:12.');
-  return { targetKind, targetId };
+  if (targetId !== undefined && rest.length === 0) return { targetKind, targetId };
+  throw refused('target', 'must be a kind, such as source, or one of a kind: source:12.');
 }
 
 function refused(name: string, detail: string): HttpError {
