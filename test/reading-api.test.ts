@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { markRead, undoMark } from '../src/features/reading/mark-read.ts';
+import { listView, type View } from '../src/features/reading/reading-list.ts';
 import { DAY, MINUTE, SECOND } from '../src/platform/clock.ts';
 import type { Viewer } from '../src/platform/http/router.ts';
 import { addFeed, addNotes, addPost, itemsAt, numberIn, sendJson } from './support/accounts.ts';
@@ -357,4 +358,26 @@ test('two who mark and undo at once get what one after the other would; what was
   assert.equal((await bob.post('/api/reading/undo', { undo })).status, 204);
   const kept = before.filter((id) => ![others[1], others[2], others[4], others[5]].includes(id));
   assert.deepEqual(await ids(bob, 'unread'), kept);
+});
+
+test('of a source with very many posts a few unread ones are found without looking at all of them', async (t) => {
+  const { hub, bob } = await readingHub(t, 1);
+  addOldPosts(hub, 60_000);
+  hub.db.exec(`UPDATE follows SET read_up_to = 59990 WHERE account_id = 2;
+    INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
+      SELECT 2, 1, id, 0, 0 FROM posts WHERE id BETWEEN 2 AND 6 UNION ALL SELECT 2, 1, 59995, 1, 0`);
+  const unread = [...Array.from({ length: 11 }, (_, n) => 60_001 - n).filter((id) => id !== 59_995), 6, 5, 4, 3, 2];
+  assert.deepEqual(await ids(bob, 'unread&source=1'), unread);
+  assert.deepEqual(await ids(bob, 'unread'), unread);
+
+  const viewer = { id: 2, role: 'member' } as Viewer;
+  const cpuOf = (view: View): number => {
+    const before = process.cpuUsage();
+    for (let n = 0; n < 30; n++) listView(hub.handle, viewer, view, { limit: 30 });
+    const { user, system } = process.cpuUsage(before);
+    return user + system;
+  };
+  cpuOf({ kind: 'all', sourceId: 1 });
+  const [all, few] = [cpuOf({ kind: 'all', sourceId: 1 }), cpuOf({ kind: 'unread', sourceId: 1 })];
+  assert.ok(few < 8 * all, `${few} µs beside ${all}`);
 });

@@ -83,11 +83,16 @@ function gather(
   hub: Hub, scope: Pick<Scope, 'sourceId' | 'readUpTo'>[], { from, isBack, limit }: Step,
   { viewerId, since }: Pick<Rows, 'viewerId' | 'since'>, kind: 'ofSource' | 'unreadOfSource',
 ): Position[] {
-  const statement = lists(hub)[isBack ? 'newer' : 'older'][kind];
+  const way = lists(hub)[isBack ? 'newer' : 'older'];
   const { publishedAt, id } = from;
-  return scope.reduce<Position[]>((nearest, { sourceId, readUpTo }) => {
+  const isFew = ({ sourceId, readUpTo }: Pick<Scope, 'sourceId' | 'readUpTo'>): boolean =>
+    kind === 'unreadOfSource' && scope.length <= FEW_SOURCES
+    && lists(hub).countAfter(sourceId, readUpTo, COUNTED) < COUNTED;
+  return scope.reduce<Position[]>((nearest, one) => {
+    const { sourceId, readUpTo } = one;
     const bound = boundOf(nearest, isBack, limit);
-    const more = statement.all({ viewerId, since, publishedAt, id, limit, sourceId, readUpTo, ...bound });
+    const more = way[isFew(one) ? 'unreadOfFew' : kind]
+      .all({ viewerId, since, publishedAt, id, limit, sourceId, readUpTo, ...bound });
     return more.length > 0 ? [...nearest, ...more].sort(inOrder(isBack)).slice(0, limit) : nearest;
   }, []);
 }

@@ -2,8 +2,8 @@ import type { Db, Statement } from '../../platform/db/open-database.ts';
 import { IN_FOLDER, joinFollow, MAY_SEE, READING_LIST, type Asking } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import {
-  ARRIVED, FOUND_PLACES, FOUND_POSTS, FROM_POSTS, JOIN_FOUND, joinArrivals, joinArrived, KEYS_OF_POSTS, lastOfSource,
-  NEWEST_POSTS,
+  ARRIVED, FOUND_PLACES, FOUND_POSTS, FROM_POSTS, JOIN_FOUND, joinArrivals, joinArrived, joinPost, KEYS_OF_POSTS,
+  lastOfSource, NEWEST_POSTS,
 } from '../posts/posts-in-lists.ts';
 import type { Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
@@ -128,6 +128,8 @@ type Way = {
   end: Statement<[Walk & { last: number }], Position>;
   ofSource: Statement<[RowsOfSource], Position>;
   unreadOfSource: Statement<[RowsOfSource], Position>;
+  /** The same where few have arrived after its mark: of others only those with marks are looked at. */
+  unreadOfFew: Statement<[RowsOfSource], Position>;
   /** Those with marks that say that they are unread, or that they were read since. */
   marked: Statement<[Rows & Bound], Position>;
   starred: Statement<[Rows & { sourceId: number }], Position>;
@@ -158,6 +160,13 @@ function prepareWay(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 
       `SELECT ${POSITION} ${FROM_POSTS} WHERE p.source_id = @sourceId AND ${within}`),
     unreadOfSource: db.prepare('unread posts of source', `SELECT ${POSITION} ${FROM_POSTS} ${JOIN_MARK}
        WHERE p.source_id = @sourceId AND ${isListed('@readUpTo')} AND ${within}`),
+    unreadOfFew: db.prepare('unread posts of few', `SELECT ${POSITION} FROM (
+      SELECT p.id, p.published_at FROM (SELECT @sourceId AS id) s CROSS ${joinArrivals('s.id')} AND p.id > @readUpTo
+        ${JOIN_MARK} WHERE ${isListed('@readUpTo')}
+      UNION ALL SELECT p.id, p.published_at FROM read_marks m CROSS ${joinPost('m.post_id')}
+       WHERE m.account_id = @viewerId AND m.source_id = @sourceId AND m.post_id <= @readUpTo
+         AND (m.is_read = 0 OR m.marked_at >= @since)) p
+     WHERE ${within}`),
     marked: db.prepare('posts marked as unread or read since', `
       SELECT ${POSITION} FROM (${MARKED}) m
         CROSS ${joinFollow('@viewerId', 'm.source_id')} CROSS ${joinSource('m.source_id')} CROSS ${joinArrived('m')}
