@@ -33,7 +33,8 @@ export async function benchReadingLists(path: string): Promise<BenchRow[]> {
     const viewer = { id, role: 'member' } as Viewer;
     const search = () => wholePage(hub, viewer, { kind: 'unread', q: commonest }, { limit: PAGE });
     const name = `search of the commonest word within unread, read: ${kind}`;
-    rows.push({ ...await row(name, search, () => peer.search(id, commonest)), want: '>= 0.8' });
+    const found = await row(name, search, () => peer.search(commonest));
+    rows.push({ ...found, peer: 'the newest of all that FTS5 finds', want: '>= 0.5' });
   }
   const never = { id: READERS.never, role: 'member' } as Viewer;
   const ours = async () => undoMark(hub, never, (await markRead(hub, never, { all: true })).undo);
@@ -75,10 +76,8 @@ function rowsOfRead(db: Db) {
     SELECT f.source_id, s.title, COUNT(p.id) FROM follows f JOIN sources s ON s.id = f.source_id
       LEFT JOIN posts p ON p.source_id = f.source_id AND ${UNREAD}
      WHERE f.account_id = ? GROUP BY f.source_id`);
-  const search = db.prepare<[number, string, number], object>('search', `
-    SELECT p.id FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid
-      CROSS JOIN follows f ON f.account_id = ? AND f.source_id = p.source_id
-     WHERE posts_search MATCH ? AND ${UNREAD} ORDER BY posts_search.rowid DESC LIMIT ?`);
+  const search = db.prepare<[string, number], object>('search',
+    'SELECT rowid FROM posts_search WHERE posts_search MATCH ? ORDER BY rowid DESC LIMIT ?');
   const mark = db.prepare<[number], object>('mark', `
     INSERT INTO peer_read SELECT f.account_id, p.id FROM follows f JOIN posts p ON p.source_id = f.source_id
      WHERE f.account_id = ? AND ${UNREAD} RETURNING post_id AS id`);
@@ -89,7 +88,7 @@ function rowsOfRead(db: Db) {
       list.all(accountId, PAGE);
       counts.all(accountId);
     },
-    search: (accountId: number, word: string): void => void search.all(accountId, `"${word}"*`, PAGE),
+    search: (word: string): void => void search.all(`"${word}"*`, PAGE),
     markAndUndo(accountId: number): void {
       const marked = db.write('mark', () => mark.all(accountId)) as { id: number }[];
       db.write('undo', () => undo.run(accountId, JSON.stringify(marked.map(({ id }) => id))));
