@@ -6,10 +6,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { crc32, deflateRawSync, deflateSync, gunzipSync, gzipSync } from 'node:zlib';
 import { ArchiveError, gunzipFile, gzipFile } from '../src/platform/archive/gzip-file.ts';
 import { sha256 } from './support/sha256.ts';
-import { temporaryFolder } from './support/temporary-project.ts';
+import { type Lifetime, temporaryFolder, UNTIL_EXIT } from './support/temporary-project.ts';
 
 const CONTENT = Buffer.concat([randomBytes(700_000), Buffer.alloc(700_000, 'text ')]);
 
@@ -38,6 +38,51 @@ test('a file is compressed so that gzip reads it, and the hash is that of the fi
   assert.deepEqual(written, { bytes: bytes.length, sha256: sha256(bytes) });
   assert.ok(gunzipSync(bytes).equals(CONTENT));
   execFileSync('gzip', ['-t', path]);
+  assert.equal(sha256(execFileSync('gzip', ['-dc', path], { maxBuffer: 1e7 })), sha256(CONTENT));
+});
+
+/** A file as the hub writes it. */
+async function ours(t: Lifetime, chunks: Buffer[]): Promise<Buffer> {
+  const path = join(temporaryFolder(t), 'a.gz');
+  const file = await open(path, 'wx');
+  await gzipFile(chunks, file);
+  await file.close();
+  return readFileSync(path);
+}
+
+const DENSE_TYPES: Record<string, Buffer> = {
+  JPEG: Buffer.concat([Buffer.from('ffd8ffe0', 'hex'), randomBytes(300_000)]),
+  PDF: Buffer.concat([Buffer.from('%PDF-1.7\n1 0 obj <</Filter /FlateDecode>> stream\n'), deflateSync(randomBytes(300_000))]),
+  ZIP: gzipSync(Buffer.from(randomBytes(300_000).toString('base64'))),
+};
+const SPARSE_TYPES: Record<string, Buffer> = {
+  'plain text': Buffer.from('Barn owls hunt at night, and listen for voles in the grass. '.repeat(5_000)),
+  'Cyrillic text': Buffer.from('Сипуха охотится ночью и слушает полёвок в траве. '.repeat(5_000)),
+  base64: Buffer.from(randomBytes(200_000).toString('base64')),
+  'a PDF whose pages are plain': Buffer.from(`%PDF-1.7\n${'0 0 m 10 10 l S\n'.repeat(20_000)}`),
+};
+
+test('what is compressed already is stored as it is, and text is compressed, by what the bytes are', async (t) => {
+  for (const [type, content] of Object.entries(DENSE_TYPES)) {
+    const { length } = await ours(t, [content]);
+    assert.ok(length > content.length && length < content.length * 1.001, `${type}: ${length} of ${content.length}`);
+  }
+  for (const [type, content] of Object.entries(SPARSE_TYPES)) {
+    const { length } = await ours(t, [content]);
+    assert.ok(length < content.length * 0.8, `${type}: ${length} of ${content.length}`);
+  }
+});
+
+test('chunks of every length come back as they were, whatever is among them', async (t) => {
+  const lengths = [0, 1, 65_534, 65_535, 65_536, 131_070, 524_287, 524_288, 524_289, 1_200_000];
+  for (const chunks of [[], ...lengths.map((length) => [randomBytes(length), Buffer.alloc(length, 'text ')])]) {
+    const bytes = await ours(t, chunks);
+    const seen: Buffer[] = [];
+    const content = await gunzip(t, bytes, seen);
+    assert.equal(sha256(content), sha256(Buffer.concat(chunks)));
+    assert.equal(sha256(Buffer.concat(seen)), sha256(bytes));
+    assert.ok(gunzipSync(bytes).equals(content), 'others read the same');
+  }
 });
 
 test('what gzip wrote is read, with and without a name in it, and every byte of the file is shown', async (t) => {
@@ -85,6 +130,22 @@ test('a file that is compressed while it fails to be written rejects', async (t)
 });
 
 const good = gzipSync(CONTENT);
+const hubs = await ours(UNTIL_EXIT, [CONTENT.subarray(0, 400_000), CONTENT.subarray(400_000)]);
+const length = hubs.readUInt32LE(16);
+const withLength = (bytes: number): Buffer => {
+  const changed = Buffer.from(hubs);
+  changed.writeUInt32LE(bytes, 16);
+  return changed;
+};
+/** A member of ours around these deflate blocks, said to hold that content. */
+function framed(blocks: Buffer, content: Buffer): Buffer {
+  const numbers = Buffer.alloc(12);
+  numbers.writeUInt32LE(blocks.length);
+  numbers.writeUInt32LE(crc32(content), 4);
+  numbers.writeUInt32LE(content.length, 8);
+  return Buffer.concat([hubs.subarray(0, 16), numbers.subarray(0, 4), blocks, numbers.subarray(4)]);
+}
+
 const BROKEN: Record<string, Buffer> = {
   'nothing': Buffer.alloc(0),
   'a few bytes': good.subarray(0, 17),
@@ -102,6 +163,20 @@ const BROKEN: Record<string, Buffer> = {
   'text after the end': Buffer.concat([good, Buffer.from('and a script')]),
   'a second member': Buffer.concat([good, good]),
   'a second, empty member': Buffer.concat([good, gzipSync('')]),
+  'members of ours, cut by a byte': hubs.subarray(0, -1),
+  'members of ours, cut in a header': hubs.subarray(0, 20 + length + 8 + 10),
+  'a header of ours alone': hubs.subarray(0, 20),
+  'a byte after members of ours': Buffer.concat([hubs, Buffer.from('x')]),
+  'zeros after members of ours': Buffer.concat([hubs, Buffer.alloc(512)]),
+  'a foreign member after ours': Buffer.concat([hubs, good]),
+  'a member of ours after a foreign one': Buffer.concat([good, hubs]),
+  'a member with a shorter length': withLength(length - 1),
+  'a member with a longer length': withLength(length + 1),
+  'a member without a length': withLength(0),
+  'a member of 4 GiB': withLength(0xffff_ffff),
+  'a member that becomes 30 MB': framed(deflateRawSync(Buffer.alloc(30_000_000)), Buffer.alloc(0)),
+  'bytes within a member after its blocks': framed(Buffer.concat([deflateRawSync(CONTENT.subarray(0, 99)), Buffer.from('hidden')]),
+    CONTENT.subarray(0, 99)),
 };
 
 for (const [what, bytes] of Object.entries(BROKEN)) {
@@ -109,6 +184,21 @@ for (const [what, bytes] of Object.entries(BROKEN)) {
     await assert.rejects(gunzip(t, bytes), ArchiveError);
   });
 }
+
+test('case 43: no changed byte of members that the hub wrote yields other content', async (t) => {
+  const texts = [randomBytes(300), Buffer.alloc(300, 'text ')];
+  const small = await ours(t, texts);
+  let unnoticed = 0; // in bits that mean nothing, beside the type of a block
+  for (let at = 0; at < small.length; at++) {
+    const bytes = Buffer.from(small);
+    bytes[at] = (bytes[at] ?? 0) ^ 0x10;
+    const read = await gunzip(t, bytes).catch((error: unknown) => error);
+    if (read instanceof ArchiveError) continue;
+    assert.ok(Buffer.isBuffer(read) && read.equals(Buffer.concat(texts)), `byte ${at}: ${String(read)}`);
+    unnoticed++;
+  }
+  assert.ok(unnoticed <= 3, `${unnoticed} changes were not noticed`);
+});
 
 test('case 43: no changed byte of a gzip file yields other content', async (t) => {
   const text = Buffer.from(sha256(CONTENT));

@@ -3,6 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { listUploads } from '../../src/features/attachments/attachment-store.ts';
+import { archiveUploads } from '../../src/features/backups/upload-archive.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
@@ -32,7 +34,9 @@ export async function benchBackup(): Promise<BenchRow[]> {
   try {
     const dataDir = join(folder, 'data');
     fill(dataDir, megabytes * MB);
-    return [...await benchSteps(folder, dataDir, megabytes), ...await benchWaits(dataDir)];
+    return [
+      ...await benchSteps(folder, dataDir, megabytes), ...await benchArchive(folder, dataDir), ...await benchWaits(dataDir),
+    ];
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -58,6 +62,41 @@ async function benchSteps(folder: string, dataDir: string, megabytes: number): P
     const [ours, peerFigure] = [median(pairs.map(([own]) => own)), median(pairs.map(([, peer]) => peer))];
     return { name: `${step} of ${size}`, ours, peer: PEER, peerFigure, unit: 's', ratio: peerFigure / ours, want: '≥ 0.77' };
   });
+}
+
+const ARCHIVE_ROUNDS = 3;
+
+/** The archive of files that do not compress, written through to the disk, with its hash. */
+async function benchArchive(folder: string, dataDir: string): Promise<BenchRow[]> {
+  const { rows, megabytes } = await uploadsOf(dataDir);
+  const signal = new AbortController().signal;
+  const times = { ours: [] as number[], gzip: [] as number[], plain: [] as number[] };
+  const path = join(folder, 'archive');
+  for (let round = 0; round < ARCHIVE_ROUNDS; round++) {
+    const began = performance.now();
+    await archiveUploads({ dataDir, rows, createdAt: Date.now(), path, signal, onProgress: () => {} });
+    times.ours.push((performance.now() - began) / 1_000);
+    rmSync(path);
+    times.gzip.push(await byShell(folder, TAR_GZIP, dataDir));
+    times.plain.push(await byShell(folder, TAR_SUM, dataDir));
+    for (const name of ['by hand.gz', 'by hand.tar']) rmSync(join(folder, name));
+  }
+  const [ours, gzip, plain] = [times.ours, times.gzip, times.plain].map((seconds) => megabytes / median(seconds));
+  const name = `archive of ${Math.round(megabytes)} MB that do not compress`;
+  return [[gzip, 'tar | gzip', '≥ 5'] as const, [plain, 'plain tar, then sha256sum', '≥ 0.5'] as const]
+    .map(([peerFigure = NaN, peer, want]) => ({
+      name, ours: ours ?? NaN, peer, peerFigure, unit: 'MB/s', ratio: (ours ?? NaN) / peerFigure, want,
+    }));
+}
+
+const TAR_GZIP = `tar -C "$1" -cf - uploads | gzip >'by hand.gz'; sync 'by hand.gz'`;
+const TAR_SUM = `tar -C "$1" -cf 'by hand.tar' uploads; sha256sum 'by hand.tar'; sync 'by hand.tar'`;
+
+async function uploadsOf(dataDir: string) {
+  const db = openDatabase(join(dataDir, 'hub.db'), { readonly: true });
+  const rows = listUploads({ db });
+  db.close();
+  return { rows, megabytes: rows.reduce((sum, { bytes }) => sum + bytes, 0) / MB };
 }
 
 type Pair = [ours: number, peer: number];

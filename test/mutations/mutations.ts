@@ -1021,6 +1021,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'case 33: one changed bit in a file on disk is found',
   },
   {
+    promise: 'what is compressed already is stored in an archive, not compressed again',
+    file: 'src/platform/archive/gzip-file.ts',
+    from: 'return bits / seen > DENSE;',
+    to: 'return false;',
+    test: 'test/archive-gzip.test.ts',
+    name: 'what is compressed already is stored as it is, and text is compressed, by what the bytes are',
+  },
+  {
+    promise: 'no bytes are hidden within a member of an archive',
+    file: 'src/platform/archive/gzip-file.ts',
+    from: 'if (used !== blocks.length)',
+    to: 'if (used > blocks.length)',
+    test: 'test/archive-gzip.test.ts',
+    name: 'case 50: a gzip file that has bytes within a member after its blocks is refused',
+  },
+  {
     promise: 'one backup is made at a time',
     file: 'src/features/backups/make-backup.ts',
     from: "if (!lock) throw new BackupBusy('another backup is being made, or a backup is being restored');",

@@ -74,7 +74,7 @@ const MARGIN = 64 * 1_024 * 1_024; // bytes: what the running hub may write mean
 
 export const LEAST_FREE = 1_024 ** 3; // bytes
 
-/** Bytes that a backup may take at the most: neither copy nor archive is larger than what it is made of. */
+/** Bytes that a backup may take at the most: neither copy nor archive is larger than what goes into it. */
 export function spaceNeeded(databaseBytes: number, uploadBytes: number): number {
   return databaseBytes + uploadBytes + MARGIN;
 }

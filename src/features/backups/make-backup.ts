@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { BLOCK } from '../../platform/archive/tar-header.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
 import { isStorageTrouble, openDatabase } from '../../platform/db/open-database.ts';
@@ -117,6 +118,9 @@ async function syncAll(folder: string): Promise<void> {
   await syncPath(folder);
 }
 
+/** Bytes that an archive has at the most around one file: a header, and what fills up its last block. */
+const FRAME = 2 * BLOCK;
+
 /**
  * A consistent copy of the hub's database, of one moment, in a new folder; others may write meanwhile. Throws
  * BackupError when there is too little space for it and the attachments, or the source cannot be read.
@@ -126,7 +130,8 @@ export async function copyDatabase(source: string, folder: string): Promise<void
   try {
     const needed = explained(() => {
       requireHub(db);
-      return spaceNeeded(bytesOf(db), sumUploads({ db }).uploadBytes);
+      const { uploads, uploadBytes } = sumUploads({ db });
+      return spaceNeeded(bytesOf(db), uploadBytes + uploads * FRAME);
     });
     await requireSpace(dirname(folder), needed);
     await mkdir(folder, { mode: 0o700 });
