@@ -97,10 +97,9 @@ function lineItem(line: ShownLine, hasStopped: boolean): Html {
   return html`
   <li><div>
     <p dir="auto">${source ? html`<a href="/sources/${source.id}">${name}</a>` : name}${folder && html`
-      <span class="meta">in ${folder}</span>`}</p>
+      <span class="soft">in ${folder}</span>`}</p>
     <p class="meta"><code>${url}</code></p>
-    <p>${whatBecame(line, hasStopped)}</p>
-  </div></li>`;
+  </div><p class="became">${whatBecame(line, hasStopped)}</p></li>`;
 }
 
 function whatBecame({ outcome, reason, source }: ShownLine, hasStopped: boolean): Html {
