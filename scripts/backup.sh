@@ -1,8 +1,9 @@
 #!/bin/sh
 # Usage: backup.sh
 # Makes and verifies a backup in DATA_DIR/backups while the hub keeps running, removes old backups
-# (BACKUP_RETENTION_DAYS) and makes off-site copies if destinations are configured. When run as root, it switches to the
-# account that owns the database. The last line on standard output is machine-readable:
+# (BACKUP_RETENTION_DAYS) and makes off-site copies if destinations are configured, also of backups that one has missed.
+# When run as root, it switches to the account that owns the database. The last line on standard output is
+# machine-readable:
 # result=verified|degraded|failed|busy off-site=done|failed|none [name=… bytes=… seconds=… removed=… dir=…]
 # Exit 0: everything succeeded. Each step is stopped after BACKUP_TIMEOUT_SECONDS (21600, six hours).
 
@@ -23,9 +24,12 @@ finish() {
   exit "$1"
 }
 
-# Runs a step with a time limit, forwards signals to it, and closes the lock so that no child process can hold it.
+# part SECONDS COMMAND...: runs a step with a time limit, forwards signals to it, and closes the lock so that no child
+# process can hold it.
 part() {
-  timeout -k 60 "$limit" "$@" 9>&- &
+  seconds=$1
+  shift
+  timeout -k 60 "$seconds" "$@" 9>&- &
   child=$!
   status=0
   wait "$child" || status=$?
@@ -35,7 +39,7 @@ part() {
     [ "$again" -eq 127 ] || status=$again
   fi
   child=
-  case $status in 124 | 137) say "stopped: time limit of $limit s exceeded" ;; esac
+  case $status in 124 | 137) say "stopped: time limit of $seconds s exceeded" ;; esac
 }
 
 # shellcheck disable=SC2317 # called by the traps
@@ -55,8 +59,9 @@ main() {
     finish "$?" failed none
   data=$(printf '%s\n' "$values" | sed -n 1p)
   limit=$(printf '%s\n' "$values" | sed -n 2p)
-  away=none
-  [ -z "$(printf '%s\n' "$values" | sed 1,2d)" ] || away='done'
+  destinations=
+  [ -z "$(printf '%s\n' "$values" | sed -n 3p)" ] || destinations=dir
+  [ -z "$(printf '%s\n' "$values" | sed -n 4p)" ] || destinations="$destinations rclone"
   if [ ! -d "$data/run" ]; then
     say "there is no hub database in $data"
     finish 1 failed none
@@ -75,12 +80,12 @@ main() {
   trap 'stop 130' INT
   trap 'stop 143' TERM
 
-  # Check the destinations first, to report a missing tool or disk at once. The local backup is made in any case.
-  part sh "$root/scripts/off-site.sh" check >&2
+  # Check the destinations first, to report a missing tool or disk at once. The local backup is made in any case, and
+  # each destination is checked again when its turn comes.
+  part "$(least 300 "$limit")" sh "$root/scripts/off-site.sh" check >&2
   [ -z "$stopped" ] || finish "$stopped" failed none
-  [ "$status" -eq 0 ] || away=failed
 
-  part sh "$root/scripts/hubctl" backup >"$data/run/backup.line"
+  part "$limit" sh "$root/scripts/hubctl" backup >"$data/run/backup.line"
   made=${stopped:-$status}
   line=$(tail -n 1 "$data/run/backup.line")
   rm -f "$data/run/backup.line"
@@ -91,17 +96,31 @@ main() {
   esac
   result=${line%% *} && result=${result#result=}
 
-  [ -z "$stopped" ] || [ "$away" = none ] || away=failed
-  if [ "$away" = 'done' ]; then
-    part sh "$root/scripts/off-site.sh" send "${line#* dir=}" >&2
-    [ "$status" -eq 0 ] || away=failed
-  fi
+  away=none broken=
+  for destination in $destinations; do
+    [ "$away" != none ] || away='done'
+    send_to "$destination" "${line#* dir=}" || { away=failed && broken="$broken $destination"; }
+  done
   if [ "$away" = failed ]; then
-    say "the backup is kept on this machine, but the off-site copy FAILED"
+    say "the backup is kept on this machine, but the off-site copy FAILED:$broken"
     [ "$made" -ne 0 ] || made=1
   fi
   [ -z "$stopped" ] || made=$stopped
   finish "$(outcome "$made")" "$result" "$away" "${line#* }"
+}
+
+# send_to DESTINATION BACKUP_DIR: each destination has a time limit of its own, so that one that hangs does not keep the
+# others from their copies.
+send_to() {
+  [ -z "$stopped" ] || return
+  part "$limit" sh "$root/scripts/off-site.sh" send "$2" "$1" >&2
+  # A step that had to be killed could not record how it ended.
+  [ "$status" -ne 137 ] || echo 'the copy did not end within its time' | sh "$root/scripts/hubctl" offsite-note "$1" failed
+  [ "$status" -eq 0 ]
+}
+
+least() {
+  if [ "$1" -lt "$2" ]; then echo "$1"; else echo "$2"; fi
 }
 
 # Maps the exit status of a step to that of this script.

@@ -20,16 +20,18 @@ folder_problem() {
 }
 
 send_to_folder() {
-  final=$folder/$name
+  final=$place$name
   if [ -e "$final" ] || [ -L "$final" ]; then
-    folder_holds_same || trouble "$final exists with different content: not overwritten, this backup was NOT copied"
+    folder_holds_same ||
+      trouble "$final exists with different content: not overwritten, this backup was NOT copied" || return 3
+    bytes=$(bytes_in "$final")
     return
   fi
   # Removes what interrupted runs left, too.
   rm -rf -- "$folder"/.partial-[0-9]*-[0-9]*
   if put_into_folder "$folder/.partial-$name" && : >>"$folder/.content-hub-off-site" &&
     mv -T -- "$folder/.partial-$name" "$final" && sync -- "$folder"; then
-    arrived "$final" "$hash" "$file"
+    arrived "$hash" "$file" "$(bytes_in "$final")"
   else
     rm -rf -- "$folder/.partial-$name"
     trouble "$final: FAILED"
@@ -62,6 +64,10 @@ folder_holds_same() {
 
 same_three_files() {
   cmp -s -- "$dir/SHA256SUMS" "$1/SHA256SUMS" && is_whole "$1"
+}
+
+bytes_in() {
+  find "$1" -type f -printf '%s\n' | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
 }
 
 hash_of() {

@@ -24,18 +24,18 @@ remote_problem() {
 }
 
 send_to_remote() {
-  case $remote in *: | */) base=$remote ;; *) base=$remote/ ;; esac
-  final=$base$name partial=$base.partial-$name
+  final=$place$name partial=$place.partial-$name
   scratch_said=$scratch/rclone.said
   there=$(list "$final") || { trouble "$final: FAILED: $(cat "$scratch_said")" || return; }
   if [ -n "$there" ]; then
-    remote_holds_same || trouble "$final exists with different content: not overwritten, this backup was NOT copied"
+    remote_holds_same ||
+      trouble "$final exists with different content: not overwritten, this backup was NOT copied" || return 3
     return
   fi
   remove_leftovers
   if stage_for_remote && run_rclone copy "$stage" "$partial" && run_rclone check --download "$stage" "$partial" &&
     run_rclone moveto "$partial" "$final" && run_rclone check "$stage" "$final"; then
-    arrived "$final" "$hash" "$file"
+    arrived "$hash" "$file" "$(bytes_in "$stage")"
   else
     run_rclone purge "$partial" 2>/dev/null || :
     trouble "$final: FAILED"
@@ -55,17 +55,22 @@ stage_for_remote() {
 
 remote_holds_same() {
   if [ -n "$recipient" ]; then
-    [ "$there" = "$SEALED" ] &&
-      hash=$(run_rclone cat "$final/$SEALED" | sha256sum | cut -c 1-64) &&
+    [ "$there" = "$SEALED" ] && read_back "$final/$SEALED" &&
       grep -qsxF -- "$hash  $final/$SEALED" "$ledger"
   else
-    run_rclone check --download "$dir" "$final"
+    run_rclone check --download "$dir" "$final" && bytes=$(bytes_in "$dir")
   fi && echo "off-site: $final: already there and identical"
+}
+
+# Reads a file of the remote and sets its $hash and $bytes.
+read_back() {
+  { run_rclone cat "$1" | tee /dev/fd/5 | sha256sum >"$scratch/hash"; } 5>&1 | wc -c >"$scratch/bytes"
+  hash=$(cut -c 1-64 "$scratch/hash") bytes=$(($(cat "$scratch/bytes")))
 }
 
 # Removes what interrupted runs left on the remote.
 remove_leftovers() {
   list "$remote" | grep -xE '\.partial-[0-9]{8}-[0-9]{6}/' | while IFS= read -r leftover; do
-    run_rclone purge "$base${leftover%/}" || :
+    run_rclone purge "$place${leftover%/}" || :
   done
 }

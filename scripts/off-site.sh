@@ -1,9 +1,10 @@
 #!/bin/sh
-# Usage: off-site.sh check | send BACKUP_DIR
-# Copies a backup to the off-site destinations that are set: BACKUP_OFFSITE_DIR and BACKUP_RCLONE_REMOTE. With
+# Usage: off-site.sh check | send BACKUP_DIR [DESTINATION]
+# Copies a backup to the off-site destinations that are set, or to one of them: dir (BACKUP_OFFSITE_DIR) and rclone
+# (BACKUP_RCLONE_REMOTE). What a destination has missed of the backups on this machine is sent first. With
 # BACKUP_AGE_RECIPIENT only backup.tar.gz.age leaves this machine. Each copy is read back and compared before it gets
-# its final name; an existing copy is never overwritten. check reports in advance whether a copy could be made. Silent
-# if no destination is set.
+# its final name; an existing copy is never overwritten. How it went is recorded for the hub's health. check reports in
+# advance whether a copy could be made. Silent if no destination is set.
 
 set -eu
 umask 077
@@ -11,11 +12,18 @@ export LC_ALL=C
 usage() {
   sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
 }
+
+# Says what is wrong and fails. The first thing said of a destination is recorded as its problem.
+problem=
 trouble() {
+  [ -n "$problem" ] || problem=$*
   echo "off-site: $*" >&2
   return 1
 }
 
+# A destination's file provides two functions. One fails with the reason if it cannot receive a backup now. The other
+# sends the backup $dir ($name), or finds its copy at $place$name, and sets $bytes to the size of the copy; it fails
+# with 3 if the fault is in this backup, so that others may succeed.
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 # shellcheck source=scripts/off-site-seal.sh
 . "$root/scripts/off-site-seal.sh"
@@ -23,39 +31,147 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 . "$root/scripts/off-site-folder.sh"
 # shellcheck source=scripts/off-site-remote.sh
 . "$root/scripts/off-site-remote.sh"
+DESTINATIONS='dir rclone restic'
 
 # In a function, so that the shell reads the whole file before it runs: updating it during a run does no harm.
 main() {
-  case $#-${1-} in
-    1---help) usage && exit 0 ;;
-    1-check | 2-send) ;;
+  case $#-${1-}-${3-} in
+    1---help-) usage && exit 0 ;;
+    1-check- | 2-send- | 3-send-dir | 3-send-rclone | 3-send-restic) ;;
     *) usage >&2 && exit 2 ;;
   esac
-  values=$(cd -- "$root" &&
-    scripts/hubctl config DATA_DIR BACKUP_OFFSITE_DIR BACKUP_RCLONE_REMOTE BACKUP_AGE_RECIPIENT) || exit
-  { IFS= read -r data; IFS= read -r folder; IFS= read -r remote; IFS= read -r recipient; } <<VALUES || :
+  values=$(cd -- "$root" && scripts/hubctl config DATA_DIR BACKUP_RETENTION_DAYS BACKUP_OFFSITE_DIR \
+    BACKUP_RCLONE_REMOTE BACKUP_AGE_RECIPIENT) || exit
+  {
+    IFS= read -r data; IFS= read -r days; IFS= read -r folder; IFS= read -r remote; IFS= read -r recipient
+  } <<VALUES || :
 $values
 VALUES
+  repository= # of restic, which is not a setting yet
   act=$1
   [ "$act" = check ] || name_backup "$2"
-  [ -n "$folder$remote" ] || exit 0
-  ledger=$data/backups/off-site.sent # hash and path of every finished copy, in sha256sum's format
+  [ -n "$folder$remote$repository" ] || exit 0
+  # shellcheck source=scripts/as-owner.sh
+  . "$root/scripts/as-owner.sh"
+  go_on_as_owner "$data" "$root/scripts/off-site.sh" "$@"
+  backups=$data/backups
+  ledger=$backups/off-site.sent # hash and path of every finished copy, in sha256sum's format
 
-  [ -z "$recipient" ] || seal_problem || exit 1
   [ "$act" = check ] || begin_sending
   failed=0
-  if [ -n "$folder" ]; then { folder_problem && { [ "$act" = check ] || send_to_folder; }; } || failed=1; fi
-  if [ -n "$remote" ]; then { remote_problem && { [ "$act" = check ] || send_to_remote; }; } || failed=1; fi
+  for destination in ${3:-$DESTINATIONS}; do
+    find_place || continue
+    if [ "$act" = check ]; then destination_problem || failed=1; else serve_destination || failed=1; fi
+  done
   exit "$failed"
 }
 
-# Sets $dir and $name; refuses a folder that is not exactly a finished backup.
+# Sets $place, with which the paths of the destination's copies begin. Fails if the destination is not set.
+find_place() {
+  case $destination in
+    dir) [ -n "$folder" ] && place=$folder/ ;;
+    rclone) [ -n "$remote" ] && case $remote in *: | */) place=$remote ;; *) place=$remote/ ;; esac ;;
+    restic) [ -n "$repository" ] && place=$repository/ ;;
+  esac
+}
+
+destination_problem() {
+  case $destination in
+    dir) sealing_problem || return; folder_problem ;;
+    rclone) sealing_problem || return; remote_problem ;;
+    restic) restic_problem ;;
+  esac
+}
+
+sealing_problem() {
+  [ -z "$recipient" ] || seal_problem
+}
+
+# Checks the destination again, since its turn may come hours after the first check, sends what it misses, and records
+# how that went.
+serve_destination() {
+  problem='' newest='' bytes='' unsent='' result=ok began=$(date +%s) serving=$destination
+  missed=$(missed_backups)
+  name=${missed%%[!0-9-]*}
+  if destination_problem; then
+    send_missed
+  else
+    result=failed unsent=$name
+  fi
+  record
+  [ "$result" = ok ]
+}
+
+# Sends the oldest first. If one fails for a reason that is not its own, the later ones would fail as well.
+send_missed() {
+  for name in $missed; do
+    dir=$backups/$name status=0
+    [ "$name" != "${asked##*/}" ] || dir=$asked
+    if is_whole "$dir"; then
+      send_it || status=$?
+    else
+      trouble "$dir is not a complete backup: nothing is sent of it" || status=3
+    fi
+    if [ "$status" -eq 0 ]; then
+      newest=$name
+    else
+      result=failed unsent=${unsent:-$name}
+      [ "$status" -eq 3 ] || return 0
+    fi
+  done
+}
+
+send_it() {
+  case $destination in
+    dir) send_to_folder ;;
+    rclone) send_to_remote ;;
+    restic) send_to_restic ;;
+  esac
+}
+
+# Prints the names of the backups on this machine that are newer than the newest copy at $place, and of the one to be
+# sent in any case; the oldest first. Those that are old enough to be removed here are not sent any more.
+missed_backups() {
+  oldest=0
+  [ -z "$days" ] || oldest=$(date -u -d "$days days ago" +%Y%m%d-%H%M%S)
+  {
+    for path in "$backups"/[0-9]*-[0-9]*; do
+      [ ! -d "$path" ] || [ -L "$path" ] || printf '%s\n' "${path##*/}"
+    done | backup_names | awk -v last="$(sent_names | tail -n 1)" -v oldest="$oldest" '$0 > last && $0 > oldest'
+    printf '%s\n' "${asked##*/}"
+  } | sort -u
+}
+
+# Prints the names of the copies that were sent to $place, apart from names in the future: a clock was wrong.
+sent_names() {
+  [ -f "$ledger" ] || return 0
+  PLACE=$place TOMORROW=$(date -u -d tomorrow +%Y%m%d-%H%M%S) awk 'BEGIN { place = ENVIRON["PLACE"] }
+    index($0, place) == 67 { name = substr($0, 67 + length(place), 15); if (name < ENVIRON["TOMORROW"]) print name }
+  ' "$ledger" | backup_names | sort
+}
+
+backup_names() {
+  grep -xE '[0-9]{8}-[0-9]{6}' || :
+}
+
+# Records how it went at the destination for the hub's health. The problem goes through a pipe, not an argument.
+record() {
+  set -- "$serving" "$result" --seconds "$(($(date +%s) - began))"
+  [ -z "$newest" ] || set -- "$@" --name "$newest" --bytes "$bytes"
+  [ -z "$unsent" ] || set -- "$@" --unsent "$unsent"
+  serving=
+  printf '%s\n' "$problem" | hide_secrets | (cd -- "$root" && scripts/hubctl offsite-note "$@") || {
+    echo "off-site: the result could not be recorded in DATA_DIR/run" >&2
+    result=failed
+  }
+}
+
+# Sets $asked, the backup that is to be sent in any case; refuses what cannot be one by its name.
 name_backup() {
-  dir=$(readlink -f -- "$1") && name=${dir##*/}
-  if [ ! -d "$dir" ] || ! printf '%s\n' "$name" | grep -qxE '[0-9]{8}-[0-9]{6}'; then
+  asked=$(readlink -f -- "$1") || asked=
+  if [ ! -d "$asked" ] || [ -z "$(printf '%s\n' "${asked##*/}" | backup_names)" ]; then
     trouble "$1 is not a backup folder (YYYYMMDD-HHMMSS)" || exit 2
   fi
-  is_whole "$dir" || trouble "$dir is not a complete backup: nothing is sent" || exit 1
 }
 
 # Whether a folder holds exactly the three regular files, and the hashes match.
@@ -72,14 +188,26 @@ begin_sending() {
   flock -n 9 || { trouble 'BUSY: another off-site copy is running' || exit 75; }
   rm -rf -- "$data"/tmp/off-site.*
   scratch=$(mktemp -d "$data/tmp/off-site.XXXXXX")
-  trap 'rm -rf -- "$scratch"' EXIT
+  serving=
+  trap 'end' EXIT
   trap 'exit 1' HUP INT TERM
 }
 
-# arrived PATH HASH FILE: records the copy as finished.
+# shellcheck disable=SC2317 # called by the trap
+end() {
+  if [ -n "$serving" ]; then
+    problem=${problem:-the copy was stopped before it was complete}
+    result=failed unsent=${unsent:-$name}
+    record
+  fi
+  rm -rf -- "$scratch"
+}
+
+# arrived HASH FILE BYTES: records the copy $place$name as finished; FILE is the one in it that HASH is of.
 arrived() {
-  printf '%s  %s/%s\n' "$2" "$1" "$3" >>"$ledger" && sync -- "$ledger" &&
-    echo "off-site: $1: done, read back and compared"
+  bytes=$3
+  printf '%s  %s/%s\n' "$1" "$place$name" "$2" >>"$ledger" && sync -- "$ledger" &&
+    echo "off-site: $place$name: done, read back and compared"
 }
 
 main "$@"

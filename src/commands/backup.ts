@@ -1,10 +1,11 @@
-import { existsSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { BackupBusy, BackupError, timeOfBackup } from '../features/backups/backup-name.ts';
 import { noteRun, type Run } from '../features/backups/backup-status.ts';
 import { type MadeBackup, makeBackup } from '../features/backups/make-backup.ts';
 import type { AbsentUpload } from '../features/backups/manifest.ts';
+import { DESTINATIONS, noteOffsite } from '../features/backups/offsite-status.ts';
 import type { Counts } from '../features/backups/snapshot-store.ts';
 import { type Verification, verifyBackup } from '../features/backups/verify-backup.ts';
 import { lockForVerifying } from '../features/hub/data-locks.ts';
@@ -13,6 +14,7 @@ import { DAY, HOUR, isoTime, MINUTE, SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf, messageOf } from '../platform/error-code.ts';
 import { byteSize } from '../platform/http/html.ts';
+import { excerpt } from '../platform/markup/tidy-text.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError, type Values } from './command.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
@@ -157,6 +159,26 @@ export const verifyCommand: Command = {
   },
 };
 
+/** Records how sending copies to a destination ended. The problem comes on standard input. */
+export const offsiteNoteCommand: Command = {
+  options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
+    unsent: { type: 'string' } },
+  operands: 2,
+
+  async run([destination, result], { name, bytes, seconds, unsent }, { config }): Promise<ExitCode> {
+    const known = DESTINATIONS.find((one) => one === destination);
+    const ok = result === 'ok';
+    if (known === undefined || (!ok && result !== 'failed')) throw new UsageError('which destination, and how was it?');
+    const text = (value: Values[string]): string | null => value === undefined ? null : String(value);
+    await noteOffsite(config, known, {
+      name: text(name), at: Date.now(), ok, bytes: bytes === undefined ? null : Number(bytes),
+      seconds: Number(seconds ?? 0), unsent: text(unsent),
+      problem: ok ? null : excerpt(readFileSync(0, 'utf8').trim(), LONGEST_PROBLEM),
+    }, process.pid);
+    return 0;
+  },
+};
+
 /**
  * DATA_DIR if the folder is one of its backups, whose verification the hub records; else null. Also null for another
  * account: a file that root wrote there would be inaccessible to the hub.
@@ -175,6 +197,8 @@ function dataDirOf(folder: string, context: CommandContext): string | null {
 }
 
 const LISTED = 20;
+
+const LONGEST_PROBLEM = 500; // characters
 
 /** One line for each of the first files that are missing from the backup. */
 export function listed(absent: AbsentUpload[]): string[] {

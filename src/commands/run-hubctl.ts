@@ -53,6 +53,11 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./migrate.ts')).migrateCommand,
   },
   {
+    name: 'offsite-note', usage: 'offsite-note <destination> ok|failed',
+    summary: 'Internal step of scripts/off-site.sh; run that instead.',
+    load: async () => (await import('./backup.ts')).offsiteNoteCommand,
+  },
+  {
     name: 'rehearse', usage: 'rehearse <address>',
     summary: 'Internal step of scripts/verify-backup.sh --rehearse; run that instead.',
     load: async () => (await import('./restore.ts')).rehearseCommand,

@@ -104,15 +104,16 @@ const FIELDS = 'name=20300115-031500 bytes=5 dir=/a b/20300115-031500';
 test('off-site is looked at before the backup, and gets it afterwards', async (t) => {
   const { run, done } = stagedScript(t, { backup: GOOD });
   assert.deepEqual(await run(), { status: 0, stdout: `result=verified off-site=done ${FIELDS}\n`, stderr: '' });
-  assert.deepEqual(done(), ['hubctl config', 'off-site check', 'hubctl backup', 'off-site send /a b/20300115-031500']);
+  assert.deepEqual(done(), ['hubctl config', 'off-site check', 'hubctl backup', 'off-site send /a b/20300115-031500 dir']);
 });
 
 test('case 88, 95, 98: what is missing for off-site is known before, the backup is made all the same, and the end is not 0', async (t) => {
-  const { run, done } = stagedScript(t, { backup: GOOD, check: 'echo age is missing >&2; exit 1' });
+  const { run } = stagedScript(t, {
+    backup: GOOD, check: 'echo age is missing >&2; exit 1', send: 'echo age is still missing >&2; exit 1',
+  });
   const { status, stdout, stderr } = await run();
   assert.deepEqual([status, stdout], [1, `result=verified off-site=failed ${FIELDS}\n`]);
-  assert.match(stderr, /^age is missing\nbackup: the backup is kept on this machine, but the off-site copy FAILED\n$/);
-  assert.ok(!done().some((line) => line.startsWith('off-site send')));
+  assert.match(stderr, /^age is missing\nage is still missing\nbackup: the backup is kept on this machine, but the off-site copy FAILED: dir\n$/);
 });
 
 test('case 98: a backup that could not be sent ends with 1, and both facts are told', async (t) => {

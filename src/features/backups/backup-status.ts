@@ -20,9 +20,15 @@ export type Run = {
 /** A day, and time for the backup itself. */
 export const OLDEST_BACKUP = DAY + 2 * HOUR;
 
-export type Kind = 'backup' | 'verification';
+/** How sending copies to an off-site destination ended. */
+export type OffsiteRun = Omit<Run, 'verdict'> & {
+  place: string; // stands for what the destination was set to
+  unsent: string | null; // the oldest backup that is not there
+};
 
-type Kept = { last: Run | null; lastGood: Run | null };
+export type Kind = 'backup' | 'verification' | `offsite-${string}`;
+
+type Kept<R = Run> = { last: R | null; lastGood: R | null };
 
 type Dated = { name: string; createdAt: number };
 
@@ -39,18 +45,18 @@ export type BackupStatus = {
 };
 
 /** Notes how a run ended. Throws where DATA_DIR/run must not be written. */
-export async function noteRun(dataDir: string, kind: Kind, run: Run, pid: number): Promise<void> {
+export async function noteRun(dataDir: string, kind: Kind, run: Run | OffsiteRun, pid: number): Promise<void> {
   const path = statusPath(dataDir, kind);
-  const lastGood = run.ok ? run : readKept(path).lastGood;
+  const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
   const partial = `${path}.${pid}.partial`;
-  await writeNewFile(partial, `${JSON.stringify({ last: run, lastGood } satisfies Kept)}\n`);
+  await writeNewFile(partial, `${JSON.stringify({ last: run, lastGood } satisfies Kept<Run | OffsiteRun>)}\n`);
   await rename(partial, path);
 }
 
 /** What the hub knows of its backups: two small files and one list of a folder. Never throws. */
 export function readBackupStatus(dataDir: string): BackupStatus {
-  const backup = readKept(statusPath(dataDir, 'backup'));
-  const verification = readKept(statusPath(dataDir, 'verification'));
+  const backup = readKept(dataDir, 'backup');
+  const verification = readKept(dataDir, 'verification');
   const good = [backup.lastGood, verification.lastGood].filter((run): run is Run => run !== null);
   const failed = verification.last?.ok === false ? verification.last : null;
   const sound = good.filter(({ name, at }) => failed === null || name !== failed.name || at > failed.at);
@@ -77,13 +83,14 @@ function statusPath(dataDir: string, kind: Kind): string {
   return join(dataDir, 'run', `last-${kind}.json`);
 }
 
-function readKept(path: string): Kept {
+/** What is known of runs of that kind. Nothing where no file can be read. */
+export function readKept<R extends Run | OffsiteRun = Run>(dataDir: string, kind: Kind): Kept<R> {
   try {
-    const kept: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    const kept: unknown = JSON.parse(readFileSync(statusPath(dataDir, kind), 'utf8'));
     if (typeof kept !== 'object' || kept === null) return { last: null, lastGood: null };
     return {
-      last: 'last' in kept ? toRun(kept.last) : null,
-      lastGood: 'lastGood' in kept ? toRun(kept.lastGood) : null,
+      last: 'last' in kept ? toRun<R>(kept.last) : null,
+      lastGood: 'lastGood' in kept ? toRun<R>(kept.lastGood) : null,
     };
   } catch {
     return { last: null, lastGood: null };
@@ -91,11 +98,11 @@ function readKept(path: string): Kept {
 }
 
 /** Null for what no run has written: the file may be of another version, or damaged. */
-function toRun(value: unknown): Run | null {
+function toRun<R extends Run | OffsiteRun>(value: unknown): R | null {
   const run = value as Partial<Run> | null;
   const isRun = typeof run === 'object' && run !== null && Number.isFinite(run.at) && typeof run.ok === 'boolean' &&
     (run.name === null || typeof run.name === 'string');
-  return isRun ? (run as Run) : null;
+  return isRun ? (run as R) : null;
 }
 
 function dated(name: string | null): Dated[] {
