@@ -1,5 +1,6 @@
 // Protects a restore: all of the backup or all of the old data, nothing lost, and refused where it could not end well.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync,
   writeFileSync,
@@ -7,6 +8,7 @@ import {
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { openPlainFile } from '../src/features/backups/manifest.ts';
 import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../src/features/backups/restore-state.ts';
 import { finishRestore, openRestored, removeStaged, swapRestored, undoRestore } from '../src/features/backups/restore-steps.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
@@ -238,6 +240,33 @@ test('case 58: whatever is wrong with a backup, nothing is touched', async (t) =
     assert.deepEqual(stateOf(hub.dataDir), before, what);
   }
 });
+
+const NO_FILES: Record<string, (path: string, away: string) => void> = {
+  'a pipe': (path) => execFileSync('mkfifo', [path]),
+  'a link to a device': (path) => symlinkSync('/dev/zero', path),
+  'a link to the file itself': (path, away) => symlinkSync(away, path),
+  'a folder': (path) => mkdirSync(path),
+};
+
+for (const name of ['SHA256SUMS', 'hub.db', 'uploads.tar.gz']) {
+  for (const [what, put] of Object.entries(NO_FILES)) {
+    test(`${what} in place of ${name} is refused, by restore and verification, before anything is read of it`, async (t) => {
+      const hub = await restorableHub(t);
+      const copy = copyOf(hub.backup, 'odd');
+      const away = join(copy, '..', `${name} elsewhere`);
+      renameSync(join(copy, name), away);
+      put(join(copy, name), away);
+      const before = [stateOf(hub.dataDir), process.memoryUsage().rss] as const;
+
+      await assert.rejects(begin(hub.dataDir, copy), new RegExp(`cannot be restored: ${name} is not a plain file`));
+      assert.match((await verify(copy)).problem ?? '', new RegExp(`^${name} is not a plain file$`));
+      await assert.rejects(openPlainFile(join(copy, name)), 'nor when it came there after that look');
+
+      assert.deepEqual(stateOf(hub.dataDir), before[0]);
+      assert.ok(process.memoryUsage().rss - before[1] < 64 * 1_024 * 1_024);
+    });
+  }
+}
 
 function flip(path: string, at: number): void {
   const bytes = readFileSync(path);

@@ -306,15 +306,15 @@ test('what an operator added to the database is no damage', async (t) => {
 
 test('a schema that grew by later migrations is compared with what those make', async (t) => {
   const hub = backupHub(t);
-  const added = 'ALTER TABLE posts ADD COLUMN language TEXT; CREATE INDEX posts_language ON posts (language)';
+  const added = 'ALTER TABLE posts ADD COLUMN mood TEXT; CREATE INDEX posts_mood ON posts (mood)';
   const more = [...MIGRATIONS, { version: MIGRATIONS.length + 1, name: 'more', sql: added, safe: true, checksum: 'x' }];
   migrate(hub.db, more, Date.now);
   const { path, verification } = await hub.backup({ migrations: more });
   assert.deepEqual([verification.verdict, verification.schema], ['verified', 'same']);
 
-  changeDatabase(path, (db) => db.exec('DROP INDEX posts_language'));
+  changeDatabase(path, (db) => db.exec('DROP INDEX posts_mood'));
   const { problem } = await verifyBackup(path, { migrations: more, clock: Date.now });
-  assert.match(problem ?? '', /it lacks the index posts_language$/);
+  assert.match(problem ?? '', /it lacks the index posts_mood$/);
 });
 
 /** Replaces the archive by one of these members, and makes its hash fit. */

@@ -1037,6 +1037,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'case 50: a gzip file that has bytes within a member after its blocks is refused',
   },
   {
+    promise: 'of a backup nothing but plain files is read',
+    file: 'src/features/backups/manifest.ts',
+    from: 'if ((await file.stat()).isFile()) return file;',
+    to: 'return file;',
+    test: 'test/restore-steps.test.ts',
+    name: 'a pipe in place of SHA256SUMS is refused, by restore and verification, before anything is read of it',
+  },
+  {
     promise: 'one backup is made at a time',
     file: 'src/features/backups/make-backup.ts',
     from: "if (!lock) throw new BackupBusy('another backup is being made, or a backup is being restored');",

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import type { WrittenFile } from '../../platform/archive/gzip-file.ts';
 import { isoTime } from '../../platform/clock.ts';
-import { ARCHIVE, DATABASE } from './backup-folder.ts';
+import type { UploadCounts } from '../attachments/attachment-store.ts';
+import { ARCHIVE, DATABASE, SUMS } from './backup-folder.ts';
 import { BackupError } from './backup-name.ts';
-import type { Counts } from './snapshot-store.ts';
+
+export type Counts = { accounts: number; admins: number; sources: number; posts: number } & UploadCounts;
 
 type Hashes = { database: string; archive: string }; // SHA-256, hex
 
@@ -121,9 +124,25 @@ const PIECE = 1_024 * 1_024; // bytes
 /** Flags to open a file for reading that do not follow a link, nor wait for a pipe. */
 export const READ_PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Opens a plain file for reading. */
-export function openPlainFile(path: string): Promise<FileHandle> {
-  return open(path, READ_PLAIN);
+/** Opens a plain file for reading, and nothing else: neither a link nor a pipe or device. */
+export async function openPlainFile(path: string): Promise<FileHandle> {
+  const file = await open(path, READ_PLAIN);
+  if ((await file.stat()).isFile()) return file;
+  await file.close();
+  throw new BackupError(`${basename(path)} is not a plain file`);
+}
+
+const MAX_SUMS = 64 * 1_024 * 1_024; // bytes: a line for each of half a million lost files
+
+/** What SHA256SUMS says in that folder. */
+export async function readManifest(folder: string): Promise<Manifest> {
+  const file = await openPlainFile(join(folder, SUMS));
+  try {
+    if ((await file.stat()).size > MAX_SUMS) throw new BackupError(`${SUMS} is too large`);
+    return parseManifest(await file.readFile('utf8'));
+  } finally {
+    await file.close();
+  }
 }
 
 /** Length and SHA-256 of the bytes on disk. */

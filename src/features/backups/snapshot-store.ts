@@ -1,18 +1,14 @@
-import { open } from 'node:fs/promises';
 import { pendingMigrations, schemaGaps, schemaVersion } from '../../platform/db/migrate.ts';
 import { type Migration, SchemaError } from '../../platform/db/migration-files.ts';
 import { isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { countAccounts } from '../accounts/account-store.ts';
-import {
-  countDangling, countUploads, listUploads, type UploadCounts, type UploadRow,
-} from '../attachments/attachment-store.ts';
+import { countDangling, countUploads, listUploads, type UploadRow } from '../attachments/attachment-store.ts';
 import { countPosts, searchDrift } from '../posts/search-index-store.ts';
 import { readHubSeed } from '../hub/hub-seed-store.ts';
 import { countSources } from '../sources/source-store.ts';
 import { BackupError } from './backup-name.ts';
-
-export type Counts = { accounts: number; admins: number; sources: number; posts: number } & UploadCounts;
+import { type Counts, openPlainFile } from './manifest.ts';
 
 /** What the database of a backup says. */
 type Snapshot = { schemaVersion: number; counts: Counts; uploads: UploadRow[] };
@@ -92,7 +88,7 @@ async function withSnapshot<T>(path: string, work: (db: Db, fileBytes: number) =
 
 /** Before SQLite sees the file: in write-ahead mode it would put two more files beside it. Returns its length. */
 async function checkHeader(path: string): Promise<number> {
-  const file = await open(path, 'r');
+  const file = await openPlainFile(path);
   try {
     const { buffer } = await file.read(Buffer.alloc(HEADER), 0, HEADER, 0);
     if (buffer.toString('latin1', 0, MAGIC.length) !== MAGIC) throw new BackupError('hub.db is not an SQLite database');

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
-import { chmod, copyFile, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, open, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { MemberSink } from '../../platform/archive/tar-file.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -14,9 +14,9 @@ import { endAllSessions } from '../accounts/credential-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import type { UploadRow } from '../attachments/attachment-store.ts';
 import { audit, COMMAND_LINE } from '../audit/audit.ts';
-import { ARCHIVE, DATABASE, requireSpace, spaceNeeded, SUMS } from './backup-folder.ts';
+import { ARCHIVE, DATABASE, requireSpace, spaceNeeded } from './backup-folder.ts';
 import { BackupError } from './backup-name.ts';
-import { hashFile, parseManifest, type Manifest } from './manifest.ts';
+import { hashFile, type Manifest, readManifest } from './manifest.ts';
 import { readSnapshot } from './snapshot-store.ts';
 import { type Places, requireMovable } from './swap-data.ts';
 import { checkArchive } from './upload-archive.ts';
@@ -46,12 +46,11 @@ export type Staged = { verification: Verification; settled: Settled; migrated: n
 export async function stageRestore(options: StageOptions): Promise<Staged> {
   const { dataDir, backup, migrations, clock, onStep } = options;
   await requireMovable(dataDir);
-  const sums = await readFile(join(backup, SUMS), 'utf8').catch(() => ''); // that it is there, is checked next
   const onCheck = (what: string): void => onStep(`checking the ${what}`);
   const verification = await verifyBackup(backup, { migrations, clock, onStep: onCheck });
   requireRestorable(verification);
   try {
-    return { verification, ...await stage(options, verification, parseManifest(sums)) };
+    return { verification, ...await stage(options, verification, await readManifest(backup)) };
   } catch (error) {
     await rm(options.staged, { recursive: true, force: true });
     throw error;
