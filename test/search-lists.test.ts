@@ -41,7 +41,7 @@ test('a search finds what is unread, starred, in a folder or of a source, and no
   assert.deepEqual(await titlesAt(ben, '/all?q=owl+-elsewhere'), ['Unread', 'Read']);
 });
 
-test('a search in a list of very many sources finds nothing of what is not in it', async (t) => {
+test('a search in a list of very many sources and posts finds nothing of what is not in it', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
   for (let n = 0; n < 61; n++) {
@@ -49,6 +49,11 @@ test('a search in a list of very many sources finds nothing of what is not in it
     await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, {});
     if (n === 60) await write(ada, id, 'Followed', 'an owl');
   }
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+      INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
+                         updated_at, created_at)
+      SELECT ${sourceId + 1}, 1, hex(randomblob(8)), 1, 'x', 'x', 'x', 'x', i, i, i FROM n`);
   await write(ada, sourceId, 'Not followed', 'an owl');
 
   assert.deepEqual(await titlesAt(ben, '/all?q=owl'), ['Followed']);
