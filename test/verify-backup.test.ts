@@ -13,11 +13,11 @@ import { requireAnotherUser } from './support/another-user.ts';
 import { addPost, backupHub, changeDatabase, copyOf, renewHashes, rewriteSums, verify } from './support/backup-hub.ts';
 import { hubctl } from './support/hubctl.ts';
 import { hubEnvironment } from './support/hub-process.ts';
-import { MIGRATIONS } from './support/migrated-database.ts';
+import { migratedDatabase, MIGRATIONS } from './support/migrated-database.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';
 import { copyFolder, temporaryFolder, UNTIL_EXIT } from './support/temporary-project.ts';
 import { requireRoot } from './support/tools.ts';
-import { migrate } from '../src/platform/db/migrate.ts';
+import { migrate, schemaGaps } from '../src/platform/db/migrate.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
 import { verifyBackup } from '../src/features/backups/verify-backup.ts';
 
@@ -293,6 +293,22 @@ test('case 46: a hub\'s database without its triggers, indices or identity, or w
     const folder = copy();
     changeDatabase(folder, change);
     await assertFailed(folder, message);
+  }
+});
+
+test('case 46: every single table, index and trigger that the migrations make is missed when it is gone', (t) => {
+  const { db } = migratedDatabase(t);
+  db.exec('PRAGMA foreign_keys = OFF');
+  const objects = db.prepare<[], { type: string; name: string }>('all objects', `
+    SELECT s.type, s.name FROM sqlite_schema s LEFT JOIN pragma_table_list l ON l.schema = 'main' AND l.name = s.name
+     WHERE s.sql IS NOT NULL AND l.type IS NOT 'shadow' AND s.name NOT LIKE 'sqlite%'
+       AND s.name <> 'schema_migrations'`).all();
+  assert.ok(objects.length > 140, `${objects.length} objects`);
+  assert.deepEqual(schemaGaps(db, MIGRATIONS), []);
+  for (const { type, name } of objects) {
+    db.exec(`BEGIN; DROP ${type} "${name}"`);
+    assert.ok(schemaGaps(db, MIGRATIONS).some((gap) => gap === name || gap === `the ${type} ${name}`), `${type} ${name}`);
+    db.exec('ROLLBACK');
   }
 });
 
