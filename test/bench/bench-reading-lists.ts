@@ -1,4 +1,5 @@
 import type { Hub } from '../../src/features/hub/hub.ts';
+import { searchExpression } from '../../src/features/posts/find-posts.ts';
 import { markRead, undoMark } from '../../src/features/reading/mark-read.ts';
 import { listView, readingCounts, wholePage } from '../../src/features/reading/reading-list.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
@@ -33,7 +34,8 @@ export async function benchReadingLists(path: string): Promise<BenchRow[]> {
     const viewer = { id, role: 'member' } as Viewer;
     const search = () => wholePage(hub, viewer, { kind: 'unread', q: commonest }, { limit: PAGE });
     const name = `search of the commonest word within unread, read: ${kind}`;
-    const found = await row(name, search, () => peer.search(commonest));
+    const expression = searchExpression(hub, { typed: commonest, viewerId: id, sourceId: undefined }) ?? '';
+    const found = await row(name, search, () => peer.search(expression));
     rows.push({ ...found, peer: 'the newest of all that FTS5 finds', want: '>= 0.5' });
   }
   const never = { id: READERS.never, role: 'member' } as Viewer;
@@ -88,7 +90,7 @@ function rowsOfRead(db: Db) {
       list.all(accountId, PAGE);
       counts.all(accountId);
     },
-    search: (word: string): void => void search.all(`"${word}"*`, PAGE),
+    search: (expression: string): void => void search.all(expression, PAGE),
     markAndUndo(accountId: number): void {
       const marked = db.write('mark', () => mark.all(accountId)) as { id: number }[];
       db.write('undo', () => undo.run(accountId, JSON.stringify(marked.map(({ id }) => id))));
