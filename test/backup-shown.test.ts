@@ -19,7 +19,7 @@ async function told(hub: Hub, ada: Client) {
   return {
     health: { lastBackup, lastVerifiedBackup },
     metrics: ['last_success_timestamp_seconds', 'last_verified_timestamp_seconds', 'last_run_failed{run="backup"}',
-      'last_run_failed{run="verification"}'].map((name) => series.get(`service_backup_${name}`)),
+      'last_run_failed{run="verify"}'].map((name) => series.get(`service_backup_${name}`)),
     page: ['Last backup', 'Last verified backup', 'Backup problem'].map(factOf),
   };
 }

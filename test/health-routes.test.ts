@@ -33,6 +33,7 @@ test('a fresh hub is ready, with nothing failed and a worker that was never seen
       oldestDueJobSeconds: 0,
       lastBackup: null,
       lastVerifiedBackup: null,
+      offsite: [],
     },
   });
   assert.deepEqual(await getHealth(address, '?probe=ready'), await getHealth(address));

@@ -25,7 +25,7 @@ test('a fresh hub has every family and every known label value, with 0', (t) => 
     ['attachment_cache_requests_total', 'result', ['hit', 'miss', 'error']],
     ['attachment_scans_total', 'result', ['clean', 'infected', 'unavailable']],
     ['alert_deliveries', 'state', ['pending', 'delivered', 'failed']],
-    ['backup_last_run_failed', 'run', ['backup', 'verification']],
+    ['backup_last_run_failed', 'run', ['backup', 'verify']],
     ['error_events_total', 'process', ['web', 'worker']],
     ['limits_refused_total', 'limit', Object.keys(LIMITS)],
   ];

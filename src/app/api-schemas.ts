@@ -1,5 +1,6 @@
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
+import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { DENSITIES, TEXT_SIZES } from '../platform/http/preferences.ts';
@@ -160,6 +161,7 @@ export const SCHEMAS: Record<string, Schema> = {
     schemaVersion: integer, oldestDueJobSeconds: integer,
     lastBackup: orNull(object({ ...age, verified: flag })),
     lastVerifiedBackup: orNull(object(age)),
+    offsite: array(object({ name: choice(DESTINATIONS), ok: flag, ageSeconds: orNull(integer) })),
   }),
   Alive: object({ ok: flag }),
   Unready: object({ ok: flag, database: text, error: text }),

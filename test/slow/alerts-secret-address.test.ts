@@ -31,6 +31,8 @@ const FAULTS: Record<keyof typeof TROUBLES, Fault> = {
   'worker-silent': ({ path }, response) => void response.writeHead(302, { location: path }).end(path),
   'backup-failed': (_request, response) => void response.destroy(),
   'backup-stale': echo(401),
+  'backup-offsite-failed': echo(403),
+  'backup-offsite-stale': echo(503),
   'backup-verify-failed': echo(429),
   'space-low': ({ path }, response) => void response.socket?.end(`HTTP/1.1 ${path}\r\n\r\n`),
   'error-burst': ({ path }, response) => void response.writeHead(200, { 'x-path': path.repeat(1_000) }).end(),

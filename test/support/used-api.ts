@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { noteRun } from '../../src/features/backups/backup-status.ts';
+import { noteOffsite } from '../../src/features/backups/offsite-status.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { drafts } from '../../src/features/writing/draft-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
@@ -18,6 +19,7 @@ import { eventBody } from './webhooks.ts';
 
 const SETTINGS = {
   METRICS_TOKEN: 'scrape', UPLOAD_MAX_BYTES: '2000', UPLOAD_QUOTA_BYTES: '4000', ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/',
+  BACKUP_OFFSITE_DIR: '/mnt/far',
 };
 
 export const METRICS = { authorization: 'Bearer scrape' };
@@ -191,6 +193,8 @@ export async function useAdministration({ hub, ada, call }: Used): Promise<void>
   await noteRun(hub.dataDir, 'backup', {
     name, at: hub.now(), ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null,
   }, 1);
+  await noteOffsite(hub.handle.config, 'dir',
+    { name, at: hub.now(), ok: true, bytes: 1, seconds: 1, problem: null, unsent: null }, 1);
   await call(hub.anybody, 'GET /api/health');
   noteError(hub.handle, new Error('something odd'));
   raise(hub, 'space-low', 'A few bytes');

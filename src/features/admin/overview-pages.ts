@@ -6,6 +6,7 @@ import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { leastFree } from '../backups/backup-folder.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
+import { readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { readHealth, readStorageSizes, type Health } from '../health/read-health.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 
@@ -52,7 +53,8 @@ function healthFacts({ worker, failedJobs, oldestDueJobSeconds }: Health, failin
   ];
 }
 
-function backupFacts({ config, clock }: Hub, times: Times): Fact[] {
+function backupFacts(hub: Hub, times: Times): Fact[] {
+  const { config, clock } = hub;
   const { lastSuccessAt, lastVerifiedAt, newestVerified, ...state } = readBackupStatus(config.dataDir);
   const failed = state.lastBackupFailed ? state.lastBackup : state.lastVerifyFailed ? state.lastVerification : null;
   const timeOf = (at: number | null): Html | string => at === null ? 'never' : showTime(times, at);
@@ -60,7 +62,21 @@ function backupFacts({ config, clock }: Hub, times: Times): Fact[] {
     { subject: 'Last backup', state: timeOf(lastSuccessAt), isBad: isStale(newestVerified, clock()) },
     { subject: 'Last verified backup', state: timeOf(lastVerifiedAt), isBad: lastVerifiedAt === null },
     ...(failed ? [{ subject: 'Backup problem', state: failed.problem ?? 'the last run failed', isBad: true }] : []),
+    ...readOffsite(hub).map((status) => offsiteFact(status, times)),
   ];
+}
+
+const DESTINATION_NAMES: Record<OffsiteStatus['name'], string> = {
+  dir: 'Copies on another disk', rclone: 'Copies by rclone', restic: 'Copies by restic',
+};
+
+/** When a destination last got what it had missed, and what keeps it from its copies. */
+function offsiteFact({ name, last, lastGood, hasFailed, isStale }: OffsiteStatus, times: Times): Fact {
+  const size = lastGood?.bytes ? `, ${byteSize(lastGood.bytes)}, took ${Math.ceil(lastGood.seconds)} s` : '';
+  const sent = lastGood ? html`${showTime(times, lastGood.at)}${size}` : 'never';
+  const unsent = last?.unsent ? ` (since ${last.unsent})` : '';
+  const problem = hasFailed && `; ${last?.problem ?? 'the last run failed'}${unsent}`;
+  return { subject: DESTINATION_NAMES[name], state: html`${sent}${problem}`, isBad: hasFailed || isStale };
 }
 
 function storageFacts({ config }: Hub, uploadsBytes: number): Fact[] {

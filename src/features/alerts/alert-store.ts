@@ -158,6 +158,12 @@ export const TROUBLES = {
   'backup-stale': {
     title: 'There is no recent verified backup', severity: 'error', over: 'There is a recent verified backup again',
   },
+  'backup-offsite-failed': {
+    title: 'Off-site copies fail', severity: 'error', over: 'Off-site copies succeed again',
+  },
+  'backup-offsite-stale': {
+    title: 'There is no recent off-site copy', severity: 'error', over: 'There are recent off-site copies again',
+  },
   'backup-verify-failed': {
     title: 'A backup failed its verification', severity: 'error', over: 'The backup is verified again',
   },

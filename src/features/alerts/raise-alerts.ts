@@ -48,6 +48,22 @@ export function watchTrouble(hub: Hub, trouble: Trouble, subject: string | null)
   else if (isToBeRaised(hub, trouble)) raiseIfNew(hub, trouble, subject);
 }
 
+/** The things that were in that trouble when this process last looked. */
+const lookedAt = once(() => new Map<Trouble, ReadonlySet<string>>());
+
+/**
+ * `watchTrouble` of several things, each with its subject. One that gets into a trouble that others are in already is
+ * raised as well.
+ */
+export function watchEach(hub: Hub, trouble: Trouble, subjects: ReadonlyMap<string, string>): void {
+  const before = lookedAt(hub).get(trouble);
+  const isNew = (thing: string): boolean => before !== undefined && before.size > 0 && !before.has(thing);
+  const added = [...subjects].filter(([thing]) => isNew(thing));
+  watchTrouble(hub, trouble, subjects.size > 0 ? [...subjects.values()].join('; ') : null);
+  for (const [, subject] of added) hub.db.write('raise trouble', () => raiseAlert(hub, trouble, subject));
+  lookedAt(hub).set(trouble, new Set(subjects.keys()));
+}
+
 /** Whether a trouble was raised and is not over yet. Always false where there is no receiver. */
 export function isTroubleOpen(hub: Hub, trouble: Trouble): boolean {
   return alertEvents(hub).find(trouble)?.isOpen === 1;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { Hub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
-import { noteRun, readKept, type OffsiteRun } from './backup-status.ts';
+import { isStale, noteRun, readKept, type OffsiteRun } from './backup-status.ts';
 
 /** Where copies may go. The scripts know each by this name. */
 export const DESTINATIONS = ['dir', 'rclone', 'restic'] as const;
@@ -9,10 +10,10 @@ export type Destination = (typeof DESTINATIONS)[number];
 
 export type OffsiteStatus = {
   name: Destination;
-  /** Whether the last run left no backup unsent. */
-  ok: boolean;
   last: OffsiteRun | null;
-  lastGood: OffsiteRun | null;
+  lastGood: OffsiteRun | null; // in which it got everything that it had missed
+  hasFailed: boolean; // the last run
+  isStale: boolean; // there was no good run of late
 };
 
 /** Notes how sending copies to a destination ended. */
@@ -25,18 +26,19 @@ export async function noteOffsite(
 }
 
 /** Each destination that is configured, and what is known of its copies. Never throws. */
-export function readOffsite(config: Config): OffsiteStatus[] {
+export function readOffsite({ config, clock }: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[] {
   return DESTINATIONS.flatMap((name) => {
     const place = placeOf(config, name);
     if (place === null) return [];
-    const { last, lastGood } = readKept<OffsiteRun>(config.dataDir, `offsite-${name}`);
-    const here = (run: OffsiteRun | null): OffsiteRun | null => run?.place === place ? run : null;
-    return [{ name, ok: here(last)?.ok === true, last: here(last), lastGood: here(lastGood) }];
+    const kept = readKept<OffsiteRun>(config.dataDir, `offsite-${name}`);
+    const [last = null, lastGood = null] = [kept.last, kept.lastGood].map((run) => run?.place === place ? run : null);
+    const sent = lastGood && { createdAt: lastGood.at };
+    return [{ name, last, lastGood, hasFailed: last?.ok === false, isStale: isStale(sent, clock()) }];
   });
 }
 
 /** Stands for what the destination is set to: what was sent to another disk is not on this one. */
 function placeOf(config: Config, name: Destination): string | null {
   const set = { dir: config.backupOffsiteDir, rclone: config.backupRcloneRemote, restic: null }[name];
-  return set === null ? null : createHash('sha256').update(set).digest('hex').slice(0, 16);
+  return set ? createHash('sha256').update(set).digest('hex').slice(0, 16) : null;
 }

@@ -7,7 +7,9 @@ import { HTTP_METRICS } from '../../platform/metrics/http-metrics.ts';
 import type { ProcessReading } from '../../platform/metrics/measure-process.ts';
 import { PROCESS_METRICS } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
+import { timeOfBackup } from '../backups/backup-name.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
+import { DESTINATIONS, readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { bufferedCounts, counts, heartbeats, jobs, once, type Hub } from '../hub/hub.ts';
 import { LIMITS } from '../hub/limits.ts';
 import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
@@ -83,10 +85,21 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   {
     type: 'gauge',
     name: 'service_backup_last_run_failed',
-    help: 'Whether the last run made no good backup, or found one damaged and none has been made since.',
-    labels: { run: ['backup', 'verification'] },
-    value: ({ backups }, run) => Number(run === 'backup' ? backups.lastBackupFailed : backups.lastVerifyFailed),
+    help: 'Whether the last run made no good backup, found one damaged and none has been made since, or left a ' +
+      'backup unsent.',
+    labels: { run: ['backup', 'verify', ...DESTINATIONS.map((name) => `offsite-${name}`)] },
+    value: (reading, run) => lastRunFailed(reading, run),
   },
+  offsite('service_backup_offsite_last_success_timestamp_seconds',
+    'When an off-site destination last got every backup that it had missed, 0 for never.',
+    ({ lastGood }) => seconds(lastGood?.at ?? null)),
+  offsite('service_backup_offsite_last_bytes', 'Size of the newest copy of the last such run, 0 for none.',
+    ({ lastGood }) => lastGood?.bytes ?? 0),
+  offsite('service_backup_offsite_last_duration_seconds', 'How long the last run took, whether it succeeded or not.',
+    ({ last }) => last?.seconds ?? 0),
+  offsite('service_backup_offsite_oldest_unsent_timestamp_seconds',
+    'When the oldest backup was made that the last run left unsent, 0 for none.',
+    ({ last }) => seconds(timeOfBackup(last?.unsent ?? '') ?? null)),
 
   gauge('service_database_bytes', 'Size of the database file.', ({ storage }) => storage.databaseBytes),
   gauge('service_database_wal_bytes', 'Size of the write-ahead log of the database.',
@@ -104,6 +117,24 @@ export const metricFamilies = familiesFrom(METRICS);
 
 function gauge(name: string, help: string, value: (reading: ServiceReading) => number): Metric<ServiceReading> {
   return { type: 'gauge', name, help, value };
+}
+
+/** Of each off-site destination; no series where one is not configured. */
+function offsite(name: string, help: string, value: (status: OffsiteStatus) => number): Metric<ServiceReading> {
+  return {
+    type: 'gauge', name, help, labels: { destination: DESTINATIONS },
+    value({ offsite }, destination) {
+      const status = offsite.find(({ name }) => name === destination);
+      return status && value(status);
+    },
+  };
+}
+
+function lastRunFailed({ backups, offsite }: ServiceReading, run: string | undefined): number | undefined {
+  if (run === 'backup') return Number(backups.lastBackupFailed);
+  if (run === 'verify') return Number(backups.lastVerifyFailed);
+  const status = offsite.find(({ name }) => run === `offsite-${name}`);
+  return status && Number(status.hasFailed);
 }
 
 type KnownLabels = Record<string, readonly string[]>;
@@ -131,6 +162,7 @@ type ServiceReading = {
   cacheMaxBytes: number;
   storage: StorageSizes;
   backups: BackupStatus;
+  offsite: OffsiteStatus[];
 };
 
 type MetricsReading = ServiceReading & { http: readonly HistogramSample[]; process: ProcessReading };
@@ -157,5 +189,6 @@ export function readService(hub: Hub): ServiceReading {
     cacheMaxBytes: config.attachmentCacheMaxBytes,
     storage: readStorageSizes(config.databasePath),
     backups: readBackupStatus(config.dataDir),
+    offsite: readOffsite(hub),
   };
 }

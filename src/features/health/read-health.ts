@@ -6,6 +6,7 @@ import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { createHttpMetrics } from '../../platform/metrics/http-metrics.ts';
 import { createProcessMetrics } from '../../platform/metrics/measure-process.ts';
 import { readBackupStatus } from '../backups/backup-status.ts';
+import { readOffsite, type Destination } from '../backups/offsite-status.ts';
 import { counts, heartbeats, jobs, once, store, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
@@ -22,6 +23,8 @@ export type Health = {
   lastBackup: { ageSeconds: number; verified: boolean } | null;
   /** The last one that a run or a verification found good; null once that has gone or was found damaged since. */
   lastVerifiedBackup: { ageSeconds: number } | null;
+  /** Each destination that is configured; how long ago it last got everything that it had missed. */
+  offsite: { name: Destination; ok: boolean; ageSeconds: number | null }[];
 };
 
 const schemaVersion = store(({ db }) => createSchemaVersion(db));
@@ -75,12 +78,15 @@ export function wholeSeconds(ms: number): number {
 }
 
 /** From the files of backup runs: what a database says of its own backups would be old after a restore. */
-function readBackups({ config, clock }: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup'> {
+function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup' | 'offsite'> {
+  const { config, clock } = hub;
   const { newest, newestVerified } = readBackupStatus(config.dataDir);
   const ageOf = ({ createdAt }: { createdAt: number }): number => wholeSeconds(clock() - createdAt);
   return {
     lastBackup: newest && { ageSeconds: ageOf(newest), verified: newest.verified },
     lastVerifiedBackup: newestVerified && { ageSeconds: ageOf(newestVerified) },
+    offsite: readOffsite(hub).map(({ name, lastGood, hasFailed, isStale }) =>
+      ({ name, ok: !hasFailed && !isStale, ageSeconds: lastGood && wholeSeconds(clock() - lastGood.at) })),
   };
 }
 

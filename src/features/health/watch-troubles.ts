@@ -2,9 +2,10 @@ import { hasPassed, isoTime, MINUTE, SECOND, type Clock } from '../../platform/c
 import { byteSize } from '../../platform/http/html.ts';
 import { createWorker, type Worker } from '../../platform/jobs/worker.ts';
 import { deliverAlert } from '../alerts/deliver-alert.ts';
-import { isTroubleOpen, tellTroubles, watchTrouble } from '../alerts/raise-alerts.ts';
+import { isTroubleOpen, tellTroubles, watchEach, watchTrouble } from '../alerts/raise-alerts.ts';
 import { leastFree, spaceNeeded } from '../backups/backup-folder.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
+import { readOffsite } from '../backups/offsite-status.ts';
 import { noteError } from '../errors/error-store.ts';
 import { counts, heartbeats, jobHandlers, jobs, once, type Hub } from '../hub/hub.ts';
 import { workerQueue } from '../hub/worker-queue.ts';
@@ -44,6 +45,18 @@ export function watchBackups(hub: Hub): void {
   const wereEverMade = lastBackup !== null || newest !== null;
   const state = newestVerified ? `The newest is ${newestVerified.name}` : 'No backup on this machine is verified';
   watchTrouble(hub, 'backup-stale', wereEverMade && isStale(newestVerified, hub.clock()) ? state : null);
+  watchOffsite(hub, wereEverMade);
+}
+
+/** Notices that a destination was left without a backup, or has got none of late. */
+function watchOffsite(hub: Hub, wereEverMade: boolean): void {
+  const offsite = readOffsite(hub);
+  const failed = offsite.filter(({ hasFailed }) => hasFailed)
+    .map(({ name, last }) => [name, `${name}: ${problemOf(last)}`] as const);
+  const stale = offsite.filter(({ isStale }) => isStale && wereEverMade)
+    .map(({ name, lastGood }) => [name, `${name}: ${lastGood ? `last ${isoTime(lastGood.at)}` : 'none yet'}`] as const);
+  watchEach(hub, 'backup-offsite-failed', new Map(failed));
+  watchEach(hub, 'backup-offsite-stale', new Map(stale));
 }
 
 function problemOf(run: { problem: string | null } | null): string {

@@ -155,7 +155,8 @@ export const SETTINGS = {
   },
   backupTimeoutSeconds: {
     name: 'BACKUP_TIMEOUT_SECONDS', parse: integer(1, 7 * DAY_SECONDS), default: '21600',
-    meaning: 'seconds after which `backup.sh` stops a step: the backup itself, or the off-site copies (1 to 604800)',
+    meaning: 'seconds after which `backup.sh` stops a step: the backup itself, or the copies to one destination ' +
+      '(1 to 604800)',
   },
   backupRetentionDays: {
     name: 'BACKUP_RETENTION_DAYS', parse: days, default: null,
