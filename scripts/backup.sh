@@ -55,13 +55,14 @@ main() {
     *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
   esac
   root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-  values=$(sh "$root/scripts/hubctl" config DATA_DIR BACKUP_TIMEOUT_SECONDS BACKUP_OFFSITE_DIR BACKUP_RCLONE_REMOTE) ||
-    finish "$?" failed none
+  values=$(sh "$root/scripts/hubctl" config DATA_DIR BACKUP_TIMEOUT_SECONDS BACKUP_OFFSITE_DIR BACKUP_RCLONE_REMOTE \
+    BACKUP_RESTIC_REPOSITORY) || finish "$?" failed none
   data=$(printf '%s\n' "$values" | sed -n 1p)
   limit=$(printf '%s\n' "$values" | sed -n 2p)
   destinations=
   [ -z "$(printf '%s\n' "$values" | sed -n 3p)" ] || destinations=dir
   [ -z "$(printf '%s\n' "$values" | sed -n 4p)" ] || destinations="$destinations rclone"
+  [ -z "$(printf '%s\n' "$values" | sed -n 5p)" ] || destinations="$destinations restic"
   if [ ! -d "$data/run" ]; then
     say "there is no hub database in $data"
     finish 1 failed none

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: off-site.sh check | send BACKUP_DIR [DESTINATION]
-# Copies a backup to the off-site destinations that are set, or to one of them: dir (BACKUP_OFFSITE_DIR) and rclone
-# (BACKUP_RCLONE_REMOTE). What a destination has missed of the backups on this machine is sent first. With
+# Copies a backup to the off-site destinations that are set, or to one of them: dir (BACKUP_OFFSITE_DIR), rclone
+# (BACKUP_RCLONE_REMOTE) and restic (BACKUP_RESTIC_REPOSITORY). What a destination has missed of the backups on this machine is sent first. With
 # BACKUP_AGE_RECIPIENT only backup.tar.gz.age leaves this machine. Each copy is read back and compared before it gets
 # its final name; an existing copy is never overwritten. How it went is recorded for the hub's health. check reports in
 # advance whether a copy could be made. Silent if no destination is set.
@@ -31,6 +31,10 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 . "$root/scripts/off-site-folder.sh"
 # shellcheck source=scripts/off-site-remote.sh
 . "$root/scripts/off-site-remote.sh"
+# shellcheck source=scripts/restic-backups.sh
+. "$root/scripts/restic-backups.sh"
+# shellcheck source=scripts/off-site-restic.sh
+. "$root/scripts/off-site-restic.sh"
 DESTINATIONS='dir rclone restic'
 
 # In a function, so that the shell reads the whole file before it runs: updating it during a run does no harm.
@@ -41,13 +45,14 @@ main() {
     *) usage >&2 && exit 2 ;;
   esac
   values=$(cd -- "$root" && scripts/hubctl config DATA_DIR BACKUP_RETENTION_DAYS BACKUP_OFFSITE_DIR \
-    BACKUP_RCLONE_REMOTE BACKUP_AGE_RECIPIENT) || exit
+    BACKUP_RCLONE_REMOTE BACKUP_AGE_RECIPIENT BACKUP_RESTIC_REPOSITORY BACKUP_RESTIC_PASSWORD_FILE BACKUP_RESTIC_KEEP \
+    BACKUP_TIMEOUT_SECONDS) || exit
   {
     IFS= read -r data; IFS= read -r days; IFS= read -r folder; IFS= read -r remote; IFS= read -r recipient
+    IFS= read -r repository; IFS= read -r password_file; IFS= read -r keep; IFS= read -r limit
   } <<VALUES || :
 $values
 VALUES
-  repository= # of restic, which is not a setting yet
   act=$1
   [ "$act" = check ] || name_backup "$2"
   [ -n "$folder$remote$repository" ] || exit 0
@@ -71,7 +76,7 @@ find_place() {
   case $destination in
     dir) [ -n "$folder" ] && place=$folder/ ;;
     rclone) [ -n "$remote" ] && case $remote in *: | */) place=$remote ;; *) place=$remote/ ;; esac ;;
-    restic) [ -n "$repository" ] && place=$repository/ ;;
+    restic) [ -n "$repository" ] && place=$(without_password "$repository")/ ;;
   esac
 }
 
@@ -107,7 +112,7 @@ send_missed() {
   for name in $missed; do
     dir=$backups/$name status=0
     [ "$name" != "${asked##*/}" ] || dir=$asked
-    if is_whole "$dir"; then
+    if [ "$destination" = restic ] || is_whole "$dir"; then
       send_it || status=$?
     else
       trouble "$dir is not a complete backup: nothing is sent of it" || status=3
@@ -130,8 +135,10 @@ send_it() {
 }
 
 # Prints the names of the backups on this machine that are newer than the newest copy at $place, and of the one to be
-# sent in any case; the oldest first. Those that are old enough to be removed here are not sent any more.
+# sent in any case; the oldest first. Those that are old enough to be removed here are not sent any more. restic gets the
+# newest alone: what it has in common with those before is in the repository once.
 missed_backups() {
+  [ "$destination" != restic ] || { printf '%s\n' "${asked##*/}" && return; }
   oldest=0
   [ -z "$days" ] || oldest=$(date -u -d "$days days ago" +%Y%m%d-%H%M%S)
   {
@@ -195,6 +202,7 @@ begin_sending() {
 
 # shellcheck disable=SC2317 # called by the trap
 end() {
+  stop_restic
   if [ -n "$serving" ]; then
     problem=${problem:-the copy was stopped before it was complete}
     result=failed unsent=${unsent:-$name}

@@ -63,6 +63,11 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./restore.ts')).rehearseCommand,
   },
   {
+    name: 'restic', usage: 'restic staged|snapshots|compare|plan|pack …',
+    summary: 'Internal steps of scripts/off-site.sh and scripts/restic-backups.sh; run those instead.',
+    load: async () => (await import('./restic.ts')).resticCommand,
+  },
+  {
     name: 'restore', usage: 'restore begin <backup_dir> | swap | open | finish | undo | state',
     summary: 'Internal steps of scripts/restore.sh; run that instead.',
     load: async () => (await import('./restore.ts')).restoreCommand,

@@ -13,6 +13,7 @@ const DEBIAN_PACKAGES: Record<string, string> = {
   prometheus: 'prometheus',
   promtool: 'prometheus',
   rclone: 'rclone',
+  restic: 'restic',
   script: 'bsdutils',
   shellcheck: 'shellcheck',
   systemctl: 'systemd',

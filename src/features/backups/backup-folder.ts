@@ -162,7 +162,8 @@ export function planRetention({ names, made, days, now }: RetentionFacts): Reten
   return refusal === null ? { remove, refusal } : { remove: [], refusal };
 }
 
-function clockTrouble(dated: { name: string; at: number }[], made: string, now: number): string | null {
+/** Why the clock may be wrong, judging by the names of all backups, the oldest first; null where nothing is odd. */
+export function clockTrouble(dated: { name: string; at: number }[], made: string, now: number): string | null {
   const newest = dated.at(-1);
   if (newest && newest.name !== made) return `${newest.name} is newer than this backup: the clock may be wrong`;
   if (newest && newest.at > now + DAY) return `${newest.name} lies in the future: the clock may be wrong`;

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BLOCK } from '../../platform/archive/tar-header.ts';
@@ -9,13 +9,14 @@ import { isStorageTrouble, openDatabase } from '../../platform/db/open-database.
 import { codeOf } from '../../platform/error-code.ts';
 import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { sumUploads } from '../attachments/attachment-store.ts';
+import { uploadPath } from '../attachments/upload-files.ts';
 import { backupLock, lockForRemoving, takeFileLock } from '../hub/data-locks.ts';
 import {
   applyRetention, ARCHIVE, type BackupFolder, backupFolder, DATABASE, requireSpace, type RetentionResult, spaceNeeded,
   SUMS,
 } from './backup-folder.ts';
 import { BackupBusy, BackupError, backupName } from './backup-name.ts';
-import { formatManifest, hashFile } from './manifest.ts';
+import { formatManifest, hashFile, parseManifest } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';
 import { bytesOf, copyTo, readSnapshot, requireHub } from './snapshot-store.ts';
 import { archiveUploads } from './upload-archive.ts';
@@ -111,6 +112,26 @@ async function archive(options: BackupOptions, partial: string, createdAt: numbe
   const text = formatManifest({ createdAt, version, schemaVersion, counts, absent },
     { database: database.sha256, archive: sha256 });
   await writeNewFile(join(partial, SUMS), text);
+}
+
+/**
+ * Makes the archive and SHA256SUMS of a backup in a new folder, out of its database, uploads and SHA256SUMS, as they
+ * lay when it was sent. Throws BackupError where something is not as that says.
+ */
+export async function packFetched(from: string, into: string): Promise<void> {
+  const { facts, hashes } = parseManifest(await readFile(join(from, SUMS), 'utf8'));
+  const database = await hashFile(join(from, DATABASE));
+  if (!facts || database.sha256 !== hashes.database) throw new BackupError('hub.db does not match SHA256SUMS');
+  const { uploads: rows } = await readSnapshot(join(from, DATABASE));
+  await mkdir(into, { mode: 0o700 });
+  const { absent, sha256 } = await archiveUploads({
+    dataDir: from, rows, createdAt: facts.createdAt, path: join(into, ARCHIVE), signal: new AbortController().signal,
+    onProgress: () => {},
+  });
+  const known = new Set(facts.absent.map((upload) => upload.sha256));
+  const lost = absent.find((upload) => !known.has(upload.sha256));
+  if (lost) throw new BackupError(`${uploadPath(lost.sha256)} is ${lost.why}`);
+  await writeNewFile(join(into, SUMS), formatManifest(facts, { database: database.sha256, archive: sha256 }));
 }
 
 async function syncAll(folder: string): Promise<void> {

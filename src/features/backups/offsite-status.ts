@@ -39,6 +39,7 @@ export function readOffsite({ config, clock }: Pick<Hub, 'config' | 'clock'>): O
 
 /** Stands for what the destination is set to: what was sent to another disk is not on this one. */
 function placeOf(config: Config, name: Destination): string | null {
-  const set = { dir: config.backupOffsiteDir, rclone: config.backupRcloneRemote, restic: null }[name];
+  const { backupOffsiteDir: dir, backupRcloneRemote: rclone, backupResticRepository: restic } = config;
+  const set = { dir, rclone, restic }[name];
   return set ? createHash('sha256').update(set).digest('hex').slice(0, 16) : null;
 }

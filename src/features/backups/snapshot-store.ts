@@ -51,6 +51,11 @@ export async function readSnapshot(path: string): Promise<Snapshot> {
   return withSnapshot(path, readRows);
 }
 
+/** What is random about the hub whose database this is. */
+export function readSeed(path: string): Promise<string | undefined> {
+  return withSnapshot(path, (db) => readHubSeed({ db }));
+}
+
 function readRows(db: Db): Snapshot {
   const hub = { db };
   const counts = { ...countAccounts(hub), sources: countSources(hub), posts: countPosts(hub), ...countUploads(hub) };

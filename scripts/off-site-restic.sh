@@ -1,0 +1,189 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# Sourced by off-site.sh, after restic-backups.sh. $repository is BACKUP_RESTIC_REPOSITORY, which other hubs may use as
+# well; $password_file and $keep are BACKUP_RESTIC_PASSWORD_FILE and BACKUP_RESTIC_KEEP. restic's exit codes say little:
+# a snapshot counts as there only if another process lists it.
+
+# Fails with the reason if the repository cannot receive a backup. Opens it, so that a wrong password shows here.
+restic_problem() {
+  if [ -z "${scratch-}" ]; then
+    mkdir -p -- "$data/tmp" && scratch=$(mktemp -d "$data/tmp/off-site.XXXXXX") || return
+    trap 'stop_restic; rm -rf -- "$scratch"' EXIT
+    trap 'exit 1' HUP INT TERM
+  fi
+  open_repository "$repository" "$password_file" && read_snapshots '' || return
+  [ "$act" != check ] || [ -z "$device" ] || [ "$device" != "$(stat -c %d -- "$data")" ] ||
+    echo "off-site: note: $shown is on the same disk as DATA_DIR and would be lost with it" >&2
+}
+
+send_to_restic() {
+  staged=$data/tmp/restic # a fixed name: restic finds the files of the last time by their paths
+  status=0
+  { stage_for_restic && put_into_restic; } || status=$?
+  cd / && rm -rf -- "$staged"
+  [ "$status" -eq 0 ] || { trouble "$shown: $name: FAILED" || return "$status"; }
+  forget_old_snapshots && prune_repository && check_repository && rm -f -- "$pids"
+}
+
+# Lays out what the snapshot is to hold: the database, its SHA256SUMS as the manifest, and the uploads that its rows
+# name, without copying them. Uploads never change; one that is gone by now comes from the backup's archive.
+stage_for_restic() {
+  rm -rf -- "$staged" && mkdir -p -- "$staged/uploads" || return
+  for file in hub.db SHA256SUMS; do
+    ln -- "$dir/$file" "$staged/" 2>/dev/null || cp -p -- "$dir/$file" "$staged/" || return 3
+  done
+  hubctl restic staged "$staged" "$name" >"$scratch/staged" || trouble "$dir cannot be sent" || return 3
+  { IFS= read -r hub && IFS= read -r tags; } <"$scratch/staged" || return
+  sed 1,2d "$scratch/staged" >"$scratch/uploads"
+  cd -- "$data" || return
+  [ -s "$scratch/uploads" ] || return 0
+  xargs -d '\n' cp -Pl --parents -t "$staged" -- <"$scratch/uploads" 2>"$scratch/not-linked" || fetch_unlinked || return 3
+}
+
+fetch_unlinked() {
+  (cd -- "$staged" && find uploads -type f) | sort >"$scratch/linked"
+  sort "$scratch/uploads" | comm -23 - "$scratch/linked" >"$scratch/missing"
+  (cd -- "$staged" && tar -xzf "$dir/uploads.tar.gz" -T "$scratch/missing" &&
+    sed 's|^uploads/../\(.*\)|\1  &|' "$scratch/missing" | sha256sum -c --strict --quiet >&2) ||
+    trouble "uploads are missing: $(head -n 3 "$scratch/not-linked" | tr '\n' ' ')"
+}
+
+# Sets $bytes to what was added to the repository: nothing if it has this backup already.
+put_into_restic() {
+  newest_of '[0-9a-f]*'
+  if [ -n "$snapshot" ] && holds_all; then
+    bytes=0
+    echo "off-site: $shown: $name: already there and complete"
+    return
+  fi
+  when=$(printf '%s\n' "$name" | sed 's/\(....\)\(..\)\(..\)-\(..\)\(..\)\(..\)/\1-\2-\3 \4:\5:\6/')
+  cd -- "$staged" || return
+  # Making a link changes a file's ctime, for which restic would read all of them again. Size, mtime and inode count.
+  run_unlocked "$limit" backup --host "hub-$hub" --tag "$tags" --time "$when" --ignore-ctime . ||
+    trouble "restic could not make a snapshot: $(what_restic_said)" || return
+  bytes=$(stored_bytes)
+  saved=$(sed -n 's/^snapshot \([0-9a-f]*\) saved$/\1/p' "$scratch/restic.out")
+  # Where a disk vanishes, restic makes the folders anew below its mount point and exits with 0.
+  [ -z "$device" ] || [ "$(stat -c %d -- "$repository" 2>&1)" = "$device" ] ||
+    trouble "$shown was unmounted meanwhile: remove what restic has written to the folder that is there now" || return
+  read_snapshots "hub=$hub,name=$name" || return
+  newest_of "${saved:-nothing}*"
+  [ -n "$snapshot" ] || trouble "restic lists no snapshot $saved of $name" || return
+  holds_all || return
+  arrived_in_restic
+}
+
+# newest_of PATTERN: sets $snapshot to the last of this backup's snapshots whose id has that form, or to nothing.
+newest_of() {
+  snapshot=
+  while read -r one its_hub id _; do
+    # shellcheck disable=SC2254 # a pattern
+    case $id in $1) [ "$one $its_hub" != "$name $hub" ] || snapshot=$id ;; esac
+  done <<SNAPSHOTS
+$snapshots
+SNAPSHOTS
+}
+
+# Whether the snapshot holds exactly what lies ready, file by file.
+holds_all() {
+  run_restic "$limit" ls --json --no-lock "$snapshot" ||
+    trouble "snapshot $snapshot cannot be listed: $(what_restic_said)" || return
+  hubctl restic compare "$staged" <"$scratch/restic.out" || trouble "snapshot $snapshot is not complete"
+}
+
+# "Added to the repository: 8.260 MiB (1.260 MiB stored)", in bytes.
+stored_bytes() {
+  sed -n 's/^Added to the repo.*(\([0-9.]*\) \([KMGT]\{0,1\}\)i\{0,1\}B stored)$/\1 \2/p' "$scratch/restic.out" |
+    awk '{ printf "%.0f\n", $1 * 1024 ^ index("KMGT", $2 == "" ? "-" : $2) }'
+}
+
+arrived_in_restic() {
+  printf '%s  %s/%s\n' "$snapshot" "$place$name" snapshot >>"$ledger" && sync -- "$ledger" &&
+    echo "off-site: $shown: $name: done, listed back and compared"
+}
+
+# run_unlocked SECONDS ARGUMENT...: the same as run_restic, but removes locks that nobody holds any more, and waits up
+# to ten minutes for others.
+run_unlocked() {
+  tries=0
+  until run_restic "$@"; do
+    grep -q 'already locked' "$scratch/restic.said" && [ "$tries" -lt 10 ] || return 1
+    tries=$((tries + 1))
+    cp -- "$scratch/restic.said" "$scratch/locked"
+    remove_dead_locks || sleep 60
+    cp -- "$scratch/locked" "$scratch/restic.said"
+  done
+}
+
+# Fails unless locks were removed. This hub runs one restic at a time, so a lock with a recorded process is that of one
+# which was killed. Half an hour after its last renewal any lock is dead. That there is no such process here is not
+# enough, although restic takes it for a proof: it may be in a container of the same host name.
+remove_dead_locks() {
+  dead=
+  run_restic 180 list locks --no-lock || return
+  ids=$(grep -xE '[0-9a-f]{64}' "$scratch/restic.out")
+  for id in $ids; do
+    run_restic 180 cat lock "$id" --no-lock || continue # it is gone
+    host=$(lock_says hostname) pid=$(lock_says pid) since=$(lock_says time)
+    age=$(($(date +%s) - $(date -d "$since" +%s)))
+    if [ "$age" -gt 1800 ] || grep -qsxF -- "$host $pid" "$pids"; then
+      dead="$dead, of process $pid on $host, $age s old"
+    elif [ "$host" = "$(uname -n)" ] && [ ! -d "/proc/$pid" ]; then
+      echo "off-site: $shown is locked by process $pid on $host, which does not run here, perhaps in a container:" \
+        'if it is dead, run restic unlock' >&2
+      return 1
+    fi
+  done
+  [ -n "$dead" ] && run_restic 180 unlock && echo "off-site: $shown: removed a lock that nobody held${dead}" >&2
+}
+
+# lock_says FIELD: prints a field of the JSON that `restic cat lock` prints, one in a line.
+lock_says() {
+  sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$scratch/restic.out"
+}
+
+# Removes what BACKUP_RESTIC_KEEP does not keep, once a verified backup has been sent.
+forget_old_snapshots() {
+  set --
+  for rule in $keep; do set -- "$@" "--keep-${rule%%=*}" "${rule#*=}"; done
+  run_restic 600 forget --dry-run --json --no-lock --tag "hub=$hub" --group-by '' "$@" ||
+    trouble "$shown: it cannot be said what is to be removed: $(what_restic_said)" || return
+  hubctl restic plan "$hub" "$name" <"$scratch/restic.out" >"$scratch/forget" ||
+    trouble "$shown: old backups were not removed" || return
+  [ -s "$scratch/forget" ] || return 0
+  # shellcheck disable=SC2046 # one id in a line
+  run_unlocked "$limit" forget $(cat "$scratch/forget") ||
+    trouble "$shown: old backups could not be removed: $(what_restic_said)" || return
+  echo "off-site: $shown: removed old backups: $(grep -c . "$scratch/forget")"
+}
+
+# Frees the space of what is forgotten, and of what killed runs left, once a week.
+prune_repository() {
+  pruned=$data/run/restic-pruned
+  [ -z "$(find "$pruned" -mtime -7 2>/dev/null)" ] || return 0
+  run_unlocked "$limit" prune || trouble "$shown: the space of old backups was not freed: $(what_restic_said)" || return
+  : >"$pruned"
+}
+
+# Reads a thirtieth of the repository a day, the part whose turn is longest ago, and a second and third one if some part
+# has not been read for 30 days. Each part of the list of $checks has its number and when it was read.
+check_repository() {
+  checks=$data/run/restic-checks.$(printf '%s' "$repository" | cksum | tr ' ' -)
+  [ -s "$checks" ] || seq -f '%g 0' 30 >"$checks" || return
+  now=$(date +%s)
+  [ $((now - $(sort -n -k 2 "$checks" | tail -n 1 | cut -d ' ' -f 2))) -gt 72000 ] || return 0
+  for _ in first second third; do
+    oldest=$(sort -n -k 2 -k 1 "$checks" | head -n 1)
+    check_part "${oldest% *}" || return
+    oldest=$(sort -n -k 2 -k 1 "$checks" | head -n 1)
+    [ "${oldest#* }" -gt 0 ] && [ $((now - ${oldest#* })) -gt 2592000 ] || return 0
+  done
+}
+
+check_part() {
+  if ! run_unlocked "$limit" check --read-data-subset="$1/30"; then
+    ! grep -q 'contains errors' "$scratch/restic.said" ||
+      trouble "$shown is DAMAGED: $(what_restic_said): see the handbook" || return
+    trouble "$shown could not be checked: $(what_restic_said)" || return
+  fi
+  sed "s/^$1 .*/$1 $now/" "$checks" >"$checks.new" && mv -- "$checks.new" "$checks"
+}

@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { clockTrouble, DATABASE, SUMS } from '../features/backups/backup-folder.ts';
+import { BackupError, backupName, timeOfBackup } from '../features/backups/backup-name.ts';
+import { readBackupStatus } from '../features/backups/backup-status.ts';
+import { packFetched } from '../features/backups/make-backup.ts';
+import { hashFile, type Manifest, parseManifest } from '../features/backups/manifest.ts';
+import { readSeed, readSnapshot } from '../features/backups/snapshot-store.ts';
+import type { UploadRow } from '../features/attachments/attachment-store.ts';
+import { uploadPath } from '../features/attachments/upload-files.ts';
+import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
+
+type Step = (context: CommandContext, ...args: string[]) => Promise<void>;
+
+const STEPS = new Map<string, [operands: number, step: Step]>([
+  ['staged', [2, describeStaged]], ['snapshots', [0, listSnapshots]], ['compare', [1, compareListing]],
+  ['plan', [2, planForget]], ['pack', [2, packFolder]],
+]);
+
+/** The steps of scripts/off-site-restic.sh and restic-backups.sh that read what restic prints, or a database. */
+export const resticCommand: Command = {
+  options: {},
+
+  async run([name = '', ...args], _values, context): Promise<ExitCode> {
+    const [operands, step] = STEPS.get(name) ?? [];
+    if (!step || args.length !== operands) throw new UsageError('expected an internal step with its arguments');
+    try {
+      await step(context, ...args);
+      return 0;
+    } catch (error) {
+      if (!(error instanceof BackupError)) throw error;
+      context.err(`off-site: ${error.message}\n`);
+      return 1;
+    }
+  },
+};
+
+/**
+ * Prints what a folder to be sent is, of the backup of that name: the hub's id, the tags, then the path of each upload
+ * that belongs to it.
+ */
+async function describeStaged({ config, out }: CommandContext, folder: string, name: string): Promise<void> {
+  const { facts, hashes } = parseManifest(readFileSync(join(folder, SUMS), 'utf8'));
+  if (!facts) throw new BackupError(`${name} was not made by the hub: its SHA256SUMS says nothing of its content`);
+  const database = await hashFile(join(folder, DATABASE));
+  if (database.sha256 !== hashes.database) throw new BackupError(`hub.db of ${name} does not match its SHA256SUMS`);
+  const { schemaVersion, uploads } = await readSnapshot(join(folder, DATABASE));
+  const seed = await readSeed(join(folder, DATABASE));
+  if (seed === undefined) throw new BackupError(`hub.db of ${name} has lost the row of the table hub`);
+  const verifiedAt = verifiedWhen(config.dataDir, name);
+  const hub = createHash('sha256').update(`restic ${seed}`).digest('hex').slice(0, 16);
+  const bytes = database.bytes + facts.counts.uploadBytes;
+  const tags = [`hub=${hub}`, `name=${name}`, `schema=${schemaVersion}`, `bytes=${bytes}`];
+  if (verifiedAt !== null) tags.push(`verified=${backupName(verifiedAt)}`);
+  const paths = present(uploads, facts).map(({ sha256 }) => `${uploadPath(sha256)}\n`);
+  out(`${hub}\n${tags.join(',')}\n${paths.join('')}`);
+}
+
+/** The uploads that were there when the backup was made. */
+function present(uploads: UploadRow[], facts: Manifest['facts']): UploadRow[] {
+  const absent = new Set(facts?.absent.map(({ sha256 }) => sha256));
+  return uploads.filter(({ sha256 }) => !absent.has(sha256));
+}
+
+/** When the backup was last found good, or null. Throws BackupError where it was found bad since. */
+function verifiedWhen(dataDir: string, name: string): number | null {
+  const { lastBackup, lastVerification } = readBackupStatus(dataDir);
+  const runs = [lastBackup, lastVerification].filter((run) => run?.name === name);
+  const last = runs.sort((a, b) => (a?.at ?? 0) - (b?.at ?? 0)).at(-1);
+  if (last?.verdict === 'failed') throw new BackupError(`${name} was found damaged: it is not sent`);
+  return last?.ok ? last.at : null;
+}
+
+/** One of a hub's backups in a repository. What restic's tags do not say is null. */
+type Snapshot = {
+  id: string;
+  hub: string;
+  name: string;
+  bytes: string | null;
+  schema: string | null;
+  verified: string | null; // when, as in a backup's name
+};
+
+/**
+ * Prints a line for each backup of a hub among the snapshots that restic lists on standard input, the oldest first:
+ * `<name> <hub> <id> <bytes> <schema> <verified>`, a hyphen for what is not known.
+ */
+async function listSnapshots({ out }: CommandContext): Promise<void> {
+  const lines = readAll().flatMap(toSnapshot)
+    .map(({ name, hub, id, bytes, schema, verified }) => [name, hub, id, bytes, schema, verified])
+    .map((fields) => `${fields.map((field) => field ?? '-').join(' ')}\n`);
+  out(lines.sort().join(''));
+}
+
+/** Of restic's JSON only what is known to be one of these. Nothing for the snapshots of others. */
+function toSnapshot(value: unknown): Snapshot[] {
+  const { id, tree, tags } = (value ?? {}) as { id?: unknown; tree?: unknown; tags?: unknown };
+  const isWhole = typeof id === 'string' && /^[0-9a-f]{64}$/.test(id) && typeof tree === 'string';
+  if (!isWhole || !Array.isArray(tags)) return [];
+  const said = (key: string, form: RegExp): string | null => {
+    const [only, ...more] = tags.map(String).filter((tag) => tag.startsWith(`${key}=`));
+    const text = only?.slice(key.length + 1) ?? '';
+    return more.length === 0 && form.test(text) ? text : null;
+  };
+  const [hub, name, verified] = [said('hub', /^[0-9a-f]{16}$/), said('name', NAME), said('verified', NAME)];
+  if (hub === null || name === null || timeOfBackup(name) === undefined) return [];
+  return [{ id, hub, name, verified, bytes: said('bytes', /^\d{1,15}$/), schema: said('schema', /^\d{1,6}$/) }];
+}
+
+const NAME = /^\d{8}-\d{6}$/;
+
+/** Compares `restic ls --json` on standard input with what was laid ready in that folder: each file, and its length. */
+async function compareListing(_context: CommandContext, folder: string): Promise<void> {
+  const { facts } = parseManifest(readFileSync(join(folder, SUMS), 'utf8'));
+  const { uploads } = await readSnapshot(join(folder, DATABASE));
+  const expected = new Map<string, number>();
+  for (const { sha256, bytes } of present(uploads, facts)) expected.set(uploadPath(sha256), bytes);
+  for (const name of [DATABASE, SUMS]) expected.set(name, statSync(join(folder, name)).size);
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { type, path, size } = JSON.parse(line) as { type?: unknown; path?: unknown; size?: unknown };
+    if (type === undefined || type === 'dir') continue; // the first line is the snapshot
+    const name = String(path).slice(1);
+    const bytes = expected.get(name);
+    if (type !== 'file' || bytes === undefined) throw new BackupError(`the snapshot should not hold ${name}`);
+    const found = `${String(size)} bytes instead of ${bytes}`;
+    if (bytes !== size) throw new BackupError(`the snapshot holds ${name} with ${found}`);
+    expected.delete(name);
+  }
+  const [first] = expected.keys();
+  const more = expected.size > 1 ? ` and ${expected.size - 1} more` : '';
+  if (first !== undefined) throw new BackupError(`the snapshot lacks ${first}${more}`);
+}
+
+/**
+ * Prints the ids of the snapshots to forget, by restic's plan on standard input (`forget --dry-run --json`), after the
+ * backup of that name has been sent. Never the newest that was verified; and none after a backup that was not verified,
+ * or while a clock looks wrong.
+ */
+async function planForget({ out }: CommandContext, hub: string, name: string): Promise<void> {
+  const groups = readAll() as { keep?: unknown[] | null; remove?: unknown[] | null }[];
+  const ours = (list: unknown[]): Snapshot[] => list.flatMap(toSnapshot).filter((snapshot) => snapshot.hub === hub);
+  const remove = ours(groups.flatMap((group) => group.remove ?? []));
+  const all = [...ours(groups.flatMap((group) => group.keep ?? [])), ...remove];
+  const verified = all.filter((snapshot) => snapshot.verified !== null).map((snapshot) => snapshot.name).sort();
+  const removable = remove.filter((snapshot) => snapshot.name !== name && snapshot.name !== verified.at(-1));
+  if (!verified.includes(name) || removable.length === 0) return;
+  const names = [...new Set(all.map((snapshot) => snapshot.name))].sort();
+  const trouble = clockTrouble(names.map((one) => ({ name: one, at: timeOfBackup(one) ?? NaN })), name, Date.now());
+  if (trouble !== null) throw new BackupError(`nothing was removed from the repository: ${trouble}`);
+  out(removable.map(({ id }) => `${id}\n`).join(''));
+}
+
+/** Makes the folder of a backup out of what restic has restored; hub.db itself is moved by the script. */
+async function packFolder(_context: CommandContext, from: string, into: string): Promise<void> {
+  await packFetched(from, into);
+}
+
+function readAll(): unknown[] {
+  const list: unknown = JSON.parse(readFileSync(0, 'utf8'));
+  return Array.isArray(list) ? list : [];
+}

@@ -1,0 +1,113 @@
+// Protects copies in a restic repository: only what another process lists there counts, and only new bytes are sent.
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readOffsite } from '../../src/features/backups/offsite-status.ts';
+import { loadConfig } from '../../src/features/hub/read-config.ts';
+import { DAY } from '../../src/platform/clock.ts';
+import { resticHub } from '../support/restic.ts';
+
+test('a verified backup becomes a snapshot of database, manifest and uploads, once, however often it is sent', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const uploads = [hub.upload(), hub.upload()].map(({ path }) => path.slice(hub.dataDir.length));
+  const name = await hub.verified();
+
+  const first = await hub.send(name);
+  const second = await hub.send(name);
+
+  assert.deepEqual([first.status, first.stderr.replace(/^off-site: note: .*\n/, '')], [0, '']);
+  assert.match(first.stdout, new RegExp(`${name}: done, listed back and compared\n`));
+  assert.deepEqual([second.status, second.stderr], [0, '']);
+  assert.match(second.stdout, new RegExp(`${name}: already there and complete\n$`));
+  const [snapshot, ...more] = await hub.list();
+  assert.deepEqual([snapshot?.name, Number(snapshot?.bytes) > 1_000, /^\d{8}-\d{6}$/.test(snapshot?.verified ?? '')],
+    [name, true, true]);
+  assert.deepEqual(more, []);
+  const files = hub.restic('ls', 'latest').split('\n').filter((path) => /\/[0-9a-f]{64}$|^\/[^/]+\.db$|SUMS/.test(path));
+  assert.deepEqual(files.sort(), ['/SHA256SUMS', '/hub.db', ...uploads.sort()]);
+  assert.deepEqual(hub.leftovers(), []);
+  assert.match(readFileSync(join(hub.dataDir, 'backups/off-site.sent'), 'utf8'),
+    new RegExp(`^${snapshot?.id}  ${hub.repository}/${name}/snapshot\n$`));
+  const [status] = readOffsite({ config: loadConfig(hub.env), clock: Date.now });
+  assert.deepEqual([status?.name, status?.hasFailed, status?.lastGood?.name], ['restic', false, name]);
+});
+
+test('the next night sends what is new, reads no upload again and makes no second copy of one', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  for (let n = 0; n < 20; n++) hub.upload(Buffer.alloc(100_000, String(n + 10)));
+  const at = Date.now();
+  assert.equal((await hub.send(await hub.verified(at - DAY))).status, 0);
+  hub.upload();
+  const said = join(hub.folder, 'said');
+  hub.replace('restic', `case $1 in backup) stat -c %h uploads/*/* | sort -u >'${said}.links'; REAL "$@" | tee '${said}' ;;` +
+    ' *) exec REAL "$@" ;; esac');
+
+  assert.equal((await hub.send(await hub.verified(at))).status, 0);
+
+  assert.match(readFileSync(said, 'utf8'), /^Files: +1 new, +2 changed, +20 unmodified$/m);
+  assert.equal(readFileSync(`${said}.links`, 'utf8'), '2\n');
+  const [{ lastGood } = { lastGood: null }] = readOffsite({ config: loadConfig(hub.env), clock: Date.now });
+  assert.ok((lastGood?.bytes ?? Infinity) < 500_000, `${lastGood?.bytes} bytes`);
+});
+
+test('an upload that is gone by the time of sending comes from the archive of the backup', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const { path, sha256 } = hub.upload('an upload that nobody names any more');
+  hub.upload();
+  const name = await hub.verified();
+  rmSync(path);
+
+  const { status, stderr } = await hub.send(name);
+
+  assert.equal(status, 0, stderr);
+  assert.equal(hub.restic('dump', 'latest', `/uploads/${sha256.slice(0, 2)}/${sha256}`), 'an upload that nobody names any more');
+});
+
+test('an upload that was changed or a database that does not match is not sent', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const { path } = hub.upload();
+  const name = await hub.verified();
+  writeFileSync(path, 'shorter');
+  const cut = await hub.send(name);
+  assert.equal(cut.status, 1);
+  assert.match(cut.stderr, /the snapshot holds uploads\/.* with 7 bytes instead of 100\n/);
+
+  writeFileSync(join(hub.dataDir, 'backups', name, 'hub.db'), 'x', { flag: 'a' });
+  const forged = await hub.send(name);
+  assert.equal(forged.status, 1);
+  assert.match(forged.stderr, /hub\.db of .* does not match its SHA256SUMS/);
+  assert.deepEqual(hub.leftovers(), []);
+});
+
+test('what cannot work is said at once, with the reason, and nothing is written', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const name = await hub.verified();
+  const other = join(hub.folder, 'other');
+  writeFileSync(other, 'another password\n');
+  mkdirSync(join(hub.folder, 'unplugged'));
+  const cases: [RegExp, Record<string, string>][] = [
+    [/wrong password/, { BACKUP_RESTIC_PASSWORD_FILE: other }],
+    [/BACKUP_RESTIC_PASSWORD_FILE: \S+ is missing, empty, or cannot be read/, { BACKUP_RESTIC_PASSWORD_FILE: '/nowhere' }],
+    [/there is no restic repository in .*unplugged: is the disk mounted/, { BACKUP_RESTIC_REPOSITORY: join(hub.folder, 'unplugged') }],
+    [/rclone is not installed|nobody/, { BACKUP_RESTIC_REPOSITORY: 'rclone:nobody:hub' }],
+  ];
+  for (const [message, env] of cases) {
+    for (const args of [['check'], ['send', join(hub.dataDir, 'backups', name)]]) {
+      const { status, stdout, stderr } = await hub.run('off-site.sh', args, env);
+      assert.deepEqual([status, stdout], [1, ''], String(message));
+      assert.match(stderr, message);
+      assert.ok(!/a password|another password/.test(stderr));
+    }
+  }
+  const both = await hub.run('off-site.sh', ['check'], { BACKUP_AGE_RECIPIENT: 'age1abc' });
+  assert.equal(both.status, 2);
+  assert.match(both.stderr, /BACKUP_RESTIC_REPOSITORY and BACKUP_AGE_RECIPIENT exclude each other/);
+  assert.deepEqual(readdirSync(join(hub.folder, 'unplugged')), []);
+  assert.deepEqual(hub.leftovers(), []);
+});

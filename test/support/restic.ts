@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { noteRun } from '../../src/features/backups/backup-status.ts';
+import { backupHub, filledHub, type BackupHub } from './backup-hub.ts';
+import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+import { copyFolder, temporaryFolder, UNTIL_EXIT, writeFiles } from './temporary-project.ts';
+import { requireTool } from './tools.ts';
+
+export type Listed = { name: string; hub: string; id: string; bytes: string; schema: string; verified: string };
+
+export type ResticHub = NonNullable<ReturnType<typeof resticHub>>;
+
+/** A hub that nobody runs and a restic repository beside it; undefined where restic is missing. */
+export function resticHub(t: TestContext, hub: BackupHub = backupHub(t)) {
+  if (!requireTool(t, 'restic')) return undefined;
+  const folder = dirname(hub.dataDir);
+  const [repository, password, bin] = [join(folder, 'the repository'), join(folder, 'password'), join(folder, 'bin')];
+  mkdirSync(bin);
+  writeFileSync(password, 'a password\n');
+  copyFolder((emptyRepository ??= initRepository()), repository);
+  const env: Record<string, string> = {
+    PATH: `${bin}:/usr/bin:/bin`, HUB_NODE: process.execPath, DATA_DIR: hub.dataDir, HOME: folder,
+    BACKUP_RESTIC_REPOSITORY: repository, BACKUP_RESTIC_PASSWORD_FILE: password,
+  };
+  async function run(script: string, args: readonly string[], more: Record<string, string> = {}): Promise<Outcome> {
+    const command = ['-w', 'sh', join(PROJECT_ROOT, 'scripts', script), ...args];
+    const outcome = await runProgram('setsid', command, { cwd: '/', env: { ...env, ...more } });
+    return { ...outcome, stderr: outcome.stderr.replace(/.*--allow-fs-write[^]*?created\)\n/g, '') };
+  }
+  return {
+    ...hub, folder, repository, password, env, run,
+    /** A verified backup, of that time where one is given. */
+    async verified(at = Date.now()): Promise<string> {
+      const { name, verification } = await hub.backup({ clock: () => at });
+      const { verdict, problem, seconds } = verification;
+      await noteRun(hub.dataDir, 'backup', { name, at, ok: verdict === 'verified', verdict, bytes: 1, seconds, problem }, process.pid);
+      return name;
+    },
+    send: (name: string, more?: Record<string, string>): Promise<Outcome> =>
+      run('off-site.sh', ['send', join(hub.dataDir, 'backups', name)], more),
+    /** restic itself, by hand. */
+    restic: (...args: string[]): string => execFileSync('restic', ['-q', '-r', repository, '--password-file', password, ...args], {
+      encoding: 'utf8', env: { ...env, RESTIC_CACHE_DIR: join(folder, 'cache of mine') }, stdio: ['ignore', 'pipe', 'pipe'],
+    }),
+    async list(): Promise<Listed[]> {
+      const { stdout } = await run('restic-backups.sh', ['list']);
+      return stdout.split('\n').filter((line) => line !== '').map((line) => {
+        const [name = '', its = '', id = '', bytes = '', schema = '', verified = ''] = line.split(' ');
+        return { name, hub: its, id, bytes, schema, verified };
+      });
+    },
+    /** From now on a program of that name is this script; `REAL` in it is the real one. */
+    replace: (name: string, script: string): void =>
+      writeFiles(bin, { [name]: `#!/bin/sh\n${script.replaceAll('REAL', `/usr/bin/${name}`)}\n` }, 0o755),
+    unreplace: (name: string): void => rmSync(join(bin, name)),
+    /** What a run must not leave in DATA_DIR/tmp. */
+    leftovers: (): string[] => existsSync(join(hub.dataDir, 'tmp')) ? readdirSync(join(hub.dataDir, 'tmp')) : [],
+  };
+}
+
+let emptyRepository: string | undefined;
+
+function initRepository(): string {
+  const folder = join(temporaryFolder(UNTIL_EXIT), 'repository');
+  const env = { PATH: '/usr/bin:/bin', RESTIC_PASSWORD: 'a password' };
+  execFileSync('restic', ['-q', '--no-cache', '-r', folder, 'init'], { env, stdio: 'ignore' });
+  return folder;
+}
+
+/** The same with so many posts and megabytes of uploads. */
+export function largeResticHub(t: TestContext, posts: number, megabytes: number): ResticHub | undefined {
+  return requireTool(t, 'restic') ? resticHub(t, filledHub(t, posts, megabytes)) : undefined;
+}
