@@ -2,16 +2,16 @@
 # Sourced. Files that root created in DATA_DIR would be inaccessible to the account that the hub runs as. Therefore
 # root switches to that account: the one that owns the database.
 
-# find_owner DATA_DIR: sets $switch to the command prefix that runs a program as that account; to the empty string if no
-# switch is needed.
+# find_owner DATA_DIR: sets $whose, the file that tells the owner, and $switch to the command prefix that runs a program
+# as that account; to the empty string if no switch is needed.
 find_owner() {
   switch=
-  [ "$(id -u)" -eq 0 ] || return 0
   # During a restore there may be no database; run/ then tells the owner as well. Symbolic links inside DATA_DIR are not
   # followed, since that account could point them at files of root; DATA_DIR itself may be a link.
   whose=$1/.
   if [ -d "$1/run" ] && [ ! -L "$1/run" ]; then whose=$1/run; fi
   if [ -f "$1/hub.db" ] && [ ! -L "$1/hub.db" ]; then whose=$1/hub.db; fi
+  [ "$(id -u)" -eq 0 ] || return 0
   ids=$(stat -c '%u %g' -- "$whose") || return
   owner=${ids% *}
   [ "$owner" -ne 0 ] || return 0

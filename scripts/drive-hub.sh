@@ -5,6 +5,7 @@
 # shellcheck source=scripts/as-owner.sh
 . "$root/scripts/as-owner.sh"
 
+WISHES=content-hub-restore
 WEB=content-hub-web.service
 WORKER=content-hub-worker.service
 
@@ -29,7 +30,7 @@ find_driver() {
   elif [ -n "$(started_by_npm)" ]; then
     echo npm
   elif has_units; then
-    echo systemd
+    if [ "$(id -u)" -eq 0 ]; then echo systemd; else echo wishes; fi
   else
     echo nobody
   fi
@@ -50,6 +51,20 @@ has_units() {
   printf '%s\n' "$units" | grep -qxF "ConditionPathExists=$guard"
 }
 
+# Says why this account could not carry a restore through, before anything is touched.
+check_rights() {
+  if [ "$(id -u)" -ne 0 ] && [ "$(id -u)" != "$(stat -c %u -- "$whose")" ]; then
+    say "$data belongs to $(stat -c %U -- "$whose"): run this as that account or as root"
+    return 1
+  elif [ "$driver" = wishes ] && ! systemctl is-active --quiet "$WISHES.path"; then
+    say "the hub is run by systemd units, which $(id -un) may not stop: run this as root. Nothing was changed."
+    return 1
+  elif [ "$driver" = npm ] && ! kill -0 "$(started_by_npm)" 2>/dev/null; then
+    say "the hub is run by another account, which $(id -un) may not stop: run this as root. Nothing was changed."
+    return 1
+  fi
+}
+
 as_owner() {
   # shellcheck disable=SC2086 # words
   $switch "$@"
@@ -59,6 +74,7 @@ stop_hub() {
   case $driver in
     commands) sh -c "$stop_command" >&2 9>&- ;;
     systemd) systemctl stop "$WEB" "$WORKER" >&2 9>&- ;;
+    wishes) wish stop "$((stop_patience + 40))" ;;
     npm)
       as_owner rm -f -- "$data/run/hub.failed"
       ! pid=$(started_by_npm) || [ -z "$pid" ] || kill -USR2 "$pid"
@@ -82,8 +98,40 @@ start_hub() {
       systemctl reset-failed "$WEB" "$WORKER" >/dev/null 2>&1 9>&- || : # a unit may have failed meanwhile
       start_units
       ;;
+    wishes) wish start "$patience" ;;
     npm) [ -n "$(started_by_npm)" ] ;;
   esac
+}
+
+# wish stop|start SECONDS: has content-hub-restore.service stop or start the units, which only root may do directly, and
+# waits for it. A wish that is written while that service is at work goes unnoticed, so it is written again.
+wish() {
+  left=$2
+  printf '%s\n' "$1" >"$data/run/units.wish"
+  until is_fulfilled "$1"; do
+    if [ "$left" -le 0 ] || { [ "$1" = start ] && has_failed_to_start; }; then
+      say "the units did not $1 within $2 s: see journalctl -u 'content-hub-*'"
+      return 1
+    fi
+    left=$((left - 1))
+    [ "$((left % 5))" -ne 0 ] || printf '%s\n' "$1" >"$data/run/units.wish"
+    sleep 1
+  done
+}
+
+is_fulfilled() {
+  states=$(systemctl show -p ActiveState --value "$WEB" "$WORKER" "$WISHES.service" 2>&1 9>&- | tr -s '\n' ' ')
+  case $1-$states in
+    start-'active active inactive ' | stop-'inactive inactive inactive ' | stop-'failed inactive inactive ') ;;
+    stop-'inactive failed inactive ' | stop-'failed failed inactive ') ;;
+    *) return 1 ;;
+  esac
+}
+
+# Where a unit is restarted when it fails, its state is never "failed".
+has_failed_to_start() {
+  [ "$(systemctl show -p SubState --value "$WEB" 9>&-)" = auto-restart ] ||
+    [ "$(systemctl show -p NRestarts --value "$WEB" 9>&-)" -gt 0 ]
 }
 
 # Returns when web is healthy. A restore has its own time limit, which may be shorter than the unit's.

@@ -86,7 +86,7 @@ for unit in $units; do
   chmod 644 "$unit_dir/.$unit"
   mv -- "$unit_dir/.$unit" "$unit_dir/$unit"
 done
-started=$(printf '%s\n' "$units" | grep -vxE 'content-hub-(backup|health)\.service')
+started=$(printf '%s\n' "$units" | grep -vxE 'content-hub-(backup|health|restore)\.service')
 [ -n "$image" ] || control daemon-reload
 # shellcheck disable=SC2086 # unit names, with nothing to expand
 control enable $started

@@ -1,34 +1,49 @@
-# shellcheck shell=sh disable=SC2154
-# Sourced by verify-backup.sh. Decrypts a copy made by off-site-seal.sh with $key; sets $backup to the folder in
-# $scratch that holds its three files. Anybody can encrypt for a public key, so the content is not trusted.
+# shellcheck shell=sh disable=SC2154,SC2034
+# Sourced by verify-backup.sh and restore.sh. Decrypts a copy made by off-site-seal.sh with $key, as a stream. Anybody
+# can encrypt for a public key, so the content is not trusted: it is unpacked with the rights of $switch (see
+# as-owner.sh; empty for one's own).
 
-# open_sealed FILE-OR-FOLDER
-open_sealed() {
-  sealed=$1
-  [ ! -d "$sealed" ] || sealed=$sealed/backup.tar.gz.age
-  if [ ! -f "$sealed" ] || [ ! -r "$sealed" ]; then give_up "$sealed is not a readable file"; fi
+SEALED=backup.tar.gz.age
+
+# require_key: gives up unless something can be decrypted.
+require_key() {
   if [ ! -f "$key" ] || [ ! -r "$key" ]; then give_up "$key is not a readable key file"; fi
   command -v age >/dev/null || give_up 'age is not installed; it is needed for decryption'
-  make_scratch "${TMPDIR:-/tmp}"
-  mkdir "$scratch/opened"
-  part unseal || give_up "$sealed could not be fully decrypted: $(tail -n 3 "$scratch/said")"
-  name=$(ls -A "$scratch/opened")
-  case $name in
-    [0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]-[0-9][0-9][0-9][0-9][0-9][0-9]) backup=$scratch/opened/$name ;;
-    *) give_up "$sealed must contain exactly one backup folder" ;;
-  esac
-  if [ ! -d "$backup" ] || [ -L "$backup" ]; then give_up "$sealed: $name is not a folder"; fi
-  chmod 0700 "$backup"
 }
 
-# Each step reports its own success, since sh has no pipefail. Unpacks at most 90 % of the free space.
+# unseal NAME COMMAND...: unpacks what the command prints into $opened, notes what the programs say in $scratch, and
+# sets $backup to the folder with the backup's three files.
 unseal() {
-  free=$(df -Pk -- "$scratch" | awk 'NR == 2 { print $4 }')
+  part run_pipe "$@" || give_up "$1 could not be fully decrypted: $(why_unsealing_failed)"
+  name=$(ls -A "$opened")
+  case $name in
+    [0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]-[0-9][0-9][0-9][0-9][0-9][0-9]) backup=$opened/$name ;;
+    *) give_up "$1 must contain exactly one backup folder" ;;
+  esac
+  if [ ! -d "$backup" ] || [ -L "$backup" ]; then give_up "$1: $name is not a folder"; fi
+  $switch chmod 0700 "$backup"
+}
+
+# Each step reports how it ended, since sh has no pipefail. Unpacks at most 90 % of the free space.
+run_pipe() {
+  shift
+  free=$(df -Pk -- "$opened" | awk 'NR == 2 { print $4 }')
+  : >"$scratch/said"
   {
-    { age -d -i "$key" -- "$sealed" 2>>"$scratch/said" </dev/null && echo age >&3; } |
+    { "$@" 2>>"$scratch/said" </dev/null && echo source >&3; } |
+      { age -d -i "$key" 2>>"$scratch/said" && echo age >&3; } |
       { gzip -dc 2>>"$scratch/said" && echo gzip >&3; } |
       { head -c "$((free * 1024 * 9 / 10))" && echo head >&3; } |
-      { tar -xf - -C "$scratch/opened" --no-same-owner --no-same-permissions 2>>"$scratch/said" && echo tar >&3; }
+      { $switch tar -xf - -C "$opened" --no-same-owner --no-same-permissions 2>>"$scratch/said" && echo tar >&3; }
   } 3>"$scratch/succeeded" || :
-  [ "$(grep -c . "$scratch/succeeded")" -eq 4 ]
+  [ "$(grep -c . "$scratch/succeeded")" -eq 5 ]
+}
+
+# Of all that was said the first is the cause. A gzip that ended without a word was not read to its end: the disk is full.
+why_unsealing_failed() {
+  if ! grep -qx gzip "$scratch/succeeded" && ! grep -q '^\(age\|gzip\):' "$scratch/said"; then
+    echo "there is not enough free space in $opened to unpack it"
+  else
+    head -n 2 "$scratch/said"
+  fi
 }

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Usage: CONFIRM_RESTORE=YES restore.sh BACKUP_DIR
+# Usage: CONFIRM_RESTORE=YES restore.sh BACKUP [--identity KEY]
 #        restore.sh --recover
-# Verifies a backup, stops the hub, swaps its data for the backup's, starts the hub and waits until it is healthy. If it
-# does not become healthy, the previous data is rolled back automatically. --recover completes or rolls back an
+# BACKUP is a backup's folder, an encrypted copy (backup.tar.gz.age, or its folder) or a copy on an rclone remote, such
+# as box:hub/20260131-031500; KEY is the file with the secret key that opens an encrypted one. The backup is verified
+# and laid ready before the hub is stopped; then its data takes the place of the hub's, the hub is started and has to
+# become healthy. If it does not, the previous data is rolled back automatically. --recover completes or rolls back an
 # interrupted restore, and says which. Stops and starts the hub of npm start, the systemd units, or uses
-# HUB_STOP_COMMAND and HUB_START_COMMAND. Exit 0: restored or recovered. 1: failed, the previous data is in place.
-# 75: busy, try again.
+# HUB_STOP_COMMAND and HUB_START_COMMAND. Run it as root or as the account that owns the data.
+# Exit 0: restored or recovered. 1: failed, the data is as it was before. 75: busy, try again.
 
 set -eu
 umask 077
@@ -18,10 +20,22 @@ usage() {
 say() {
   echo "restore: $*" >&2
 }
+# Before anything was stopped. age repeats its input in error messages, and that may be a secret key.
+give_up() {
+  say "$*" 2>&1 | sed 's/[Aa][Gg][Ee]-[Ss][Ee][Cc][A-Za-z0-9-]*/(hidden)/g' >&2
+  exit 1
+}
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 # shellcheck source=scripts/drive-hub.sh
 . "$root/scripts/drive-hub.sh"
+# shellcheck source=scripts/fetch-backup.sh
+. "$root/scripts/fetch-backup.sh"
+
+# What open-sealed.sh runs at length; Ctrl-C reaches it with this script.
+part() {
+  "$@"
+}
 
 # Runs a step of the restore as the account that owns the data; closes the lock so that no child process can hold it.
 step() {
@@ -53,24 +67,46 @@ carry_through() {
 bring_back() {
   stop_hub || :
   if ! step undo; then
-    say "ROLLBACK FAILED. The previous data is not lost: it is in $data/pre-restore-*,"
-    say "except for what is already back in $data. The hub stays down."
+    say "ROLLBACK FAILED. $(where_the_data_is) The hub stays down."
     say 'Fix the cause of the error above, then run: restore.sh --recover'
     exit 1
   fi
-  if ! start_hub || ! { [ "$driver" = nobody ] || await_hub; }; then
-    say 'the hub is not healthy on the previous data either; see its log'
+  if [ "$driver" = nobody ]; then
+    tell_who_starts
+  elif ! start_hub; then
+    say 'the hub could not be started again on the data from before; see the messages above and its log'
+    return 1
+  elif ! await_hub; then
+    say 'the hub was started on the data from before, but is not healthy; see its log'
     return 1
   fi
-  tell_who_starts
+}
+
+# Where the data from before is after a roll back that failed; its folder is made only for data that there was.
+where_the_data_is() {
+  id=$(as_owner cat -- "$data/run/restore-state.json" "$data/run/restore-probation.json" 2>/dev/null |
+    sed -n 's/.*"id":"\([0-9-]*\)".*/\1/p' | head -n 1)
+  if [ -n "$id" ] && [ -n "$(as_owner ls -A -- "$data/pre-restore-$id" 2>/dev/null)" ]; then
+    echo "The previous data is not lost: it is in $data/pre-restore-$id, except for what is already back in $data."
+  else
+    echo "The previous data, if there was any, is in $data."
+  fi
 }
 
 tell_who_starts() {
   [ "$driver" != nobody ] || say 'the hub was not running before, so it was not started; you can start it now'
 }
 
+# restore WHAT: until the hub is stopped, whatever ends this leaves everything as it was.
 restore() {
-  step begin "$1" || exit
+  trap drop_fetched EXIT
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  fetch_backup "$1"
+  if [ -n "$opened" ]; then step begin "$backup" "$called"; else step begin "$backup"; fi || exit
+  drop_fetched
+  trap - EXIT
   go_to_the_end
   if ! stop_hub; then
     say 'the hub could not be stopped'
@@ -101,27 +137,69 @@ recover() {
   esac
 }
 
-main() {
-  case $#-${1-} in
-    1---help) usage && exit 0 ;;
-    1---recover) ;;
-    1- | 1--*) usage >&2 && exit 2 ;;
-    1-*)
-      if [ "${CONFIRM_RESTORE-}" != YES ]; then
-        say "this replaces the hub's data: set CONFIRM_RESTORE=YES to confirm"
-        exit 2
-      fi
-      ;;
-    *) usage >&2 && exit 2 ;;
+# Sets $act, $what and $key.
+read_arguments() {
+  act=restore what='' key=''
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --help)
+        [ "$act$what$key$#" = restore1 ] || wrong_usage
+        usage && exit 0
+        ;;
+      --recover) act=recover ;;
+      --identity)
+        [ -n "${2-}" ] || wrong_usage
+        key=$2 && shift
+        ;;
+      '' | -*) wrong_usage ;;
+      *)
+        [ -z "$what" ] || wrong_usage
+        what=$1
+        ;;
+    esac
+    shift
+  done
+  case $act-$what-$key in
+    restore-?*-* | recover--) ;;
+    *) wrong_usage ;;
   esac
-  read_hub || exit
-  as_owner touch -- "$data/run/backup.flock"
+}
+
+wrong_usage() {
+  usage >&2
+  exit 2
+}
+
+# Without these nothing below could be believed: a flock that does not work would look like one that is taken.
+require_tools() {
+  for tool in flock setsid find stat timeout; do
+    command -v "$tool" >/dev/null || give_up "$tool is not installed; nothing was done"
+  done
+  setsid -w true || give_up 'setsid -w does not work here; nothing was done'
+}
+
+take_lock() {
+  as_owner touch -- "$data/run/backup.flock" || give_up "$data/run cannot be written"
   exec 9>>"$data/run/backup.flock"
-  if ! flock -n 9; then
-    say 'BUSY: another backup or restore is running'
-    exit 75
+  flock -n -E 75 9 && return
+  case $? in
+    75) say 'BUSY: another backup or restore is running' && exit 75 ;;
+    *) give_up "flock could not lock $data/run/backup.flock; nothing was done" ;;
+  esac
+}
+
+main() {
+  read_arguments "$@"
+  if [ "$act" = restore ] && [ "${CONFIRM_RESTORE-}" != YES ]; then
+    say "this replaces the hub's data: set CONFIRM_RESTORE=YES to confirm"
+    exit 2
   fi
-  if [ "$1" = --recover ]; then recover; else restore "$1"; fi
+  require_tools
+  read_hub || exit
+  check_rights || exit
+  take_lock
+  drop_fetched
+  if [ "$act" = recover ]; then recover; else restore "$what"; fi
 }
 
 main "$@"

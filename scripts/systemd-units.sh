@@ -8,7 +8,9 @@ content-hub-clamd-bridge.service
 content-hub-backup.timer
 content-hub-backup.service
 content-hub-health.timer
-content-hub-health.service'
+content-hub-health.service
+content-hub-restore.path
+content-hub-restore.service'
 
 without_bridge() {
   printf '%s\n' "$ALL_UNITS" | grep -v clamd-bridge

@@ -53,6 +53,18 @@ hubctl() {
   part sh "$root/scripts/hubctl" "$@"
 }
 
+# open_copy FILE-OR-FOLDER: sets $backup to what it decrypts to, in $scratch.
+open_copy() {
+  sealed=$1
+  [ ! -d "$sealed" ] || sealed=$sealed/$SEALED
+  if [ ! -f "$sealed" ] || [ ! -r "$sealed" ]; then give_up "$sealed is not a readable file"; fi
+  require_key
+  make_scratch "${TMPDIR:-/tmp}"
+  opened=$scratch/opened switch=
+  mkdir "$opened"
+  unseal "$sealed" cat -- "$sealed"
+}
+
 verify() {
   case $1 in -*) set -- "./$1" ;; esac
   hubctl verify "$1"
@@ -87,7 +99,7 @@ main() {
   if [ -n "$key" ]; then
     # shellcheck source=scripts/open-sealed.sh
     . "$root/scripts/open-sealed.sh"
-    open_sealed "$1"
+    open_copy "$1"
   fi
   verify "$backup" || exit
   if [ "$rehearse" = yes ]; then

@@ -21,7 +21,7 @@ import { type Db, isStorageTrouble, openDatabase } from '../platform/db/open-dat
 import { byteSize } from '../platform/http/html.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
 
-type Step = (context: CommandContext, folder: string) => Promise<void>;
+type Step = (context: CommandContext, folder: string, called?: string) => Promise<void>;
 
 const STEPS = new Map<string, Step>([
   ['begin', whileLocked(begin)], ['swap', whileLocked(swap)], ['open', whileLocked(open)],
@@ -35,14 +35,14 @@ const ENDING = ['finish', 'undo'];
 export const restoreCommand: Command = {
   options: {},
 
-  async run([step = '', folder = '', ...rest], _values, context): Promise<ExitCode> {
+  async run([step = '', folder = '', called, ...rest], _values, context): Promise<ExitCode> {
     const work = STEPS.get(step);
     if (!work || rest.length > 0 || (step === 'begin') !== (folder !== '')) {
-      throw new UsageError('expected begin <backup_dir>, swap, open, finish, undo or state');
+      throw new UsageError('expected begin <backup_dir> [<name>], swap, open, finish, undo or state');
     }
     try {
       if (ENDING.includes(step)) await makeRoom(context.config.dataDir);
-      await work(context, folder);
+      await work(context, folder, called);
       return 0;
     } catch (error) {
       if (!(error instanceof BackupError || error instanceof BackupBusy)) throw error;
@@ -53,7 +53,7 @@ export const restoreCommand: Command = {
 };
 
 function whileLocked(work: Step): Step {
-  return (context, folder) => locked(context, () => work(context, folder));
+  return (context, ...operands) => locked(context, () => work(context, ...operands));
 }
 
 async function locked(context: CommandContext, work: () => Promise<void>): Promise<void> {
@@ -67,11 +67,12 @@ async function locked(context: CommandContext, work: () => Promise<void>): Promi
   }
 }
 
-async function begin({ env, config, out, err }: CommandContext, folder: string): Promise<void> {
+async function begin({ env, config, out, err }: CommandContext, folder: string, called?: string): Promise<void> {
   if (env['CONFIRM_RESTORE'] !== 'YES') throw new UsageError('CONFIRM_RESTORE must be YES');
   const { verification, settled, migrated, state: { id } } = await beginRestore({
     dataDir: config.dataDir,
     backup: folder,
+    called,
     migrations: readMigrations(config.migrationsDir),
     clock: Date.now,
     onStep: (what) => err(`restore: ${what}\n`),
@@ -91,8 +92,9 @@ async function begin({ env, config, out, err }: CommandContext, folder: string):
 }
 
 async function swap({ config, out }: CommandContext): Promise<void> {
-  const { id } = await swapRestored(config.dataDir);
-  out(`previous data moved to ${config.dataDir}/pre-restore-${id}; restored data in place\n`);
+  const { id, old } = await swapRestored(config.dataDir);
+  const moved = old.length > 0 ? `previous data moved to ${config.dataDir}/pre-restore-${id}; ` : '';
+  out(`${moved}restored data in place\n`);
 }
 
 async function open({ config }: CommandContext): Promise<void> {
@@ -106,8 +108,9 @@ async function finish({ config, out }: CommandContext): Promise<void> {
 }
 
 async function undo({ config, out }: CommandContext): Promise<void> {
-  const { phase } = await undoRestore(config.dataDir);
-  out(`ROLLED BACK: ${phase === 'staged' ? 'nothing had been changed' : 'the previous data is in place again'}\n`);
+  const { phase, old } = await undoRestore(config.dataDir);
+  const previous = old.length > 0 ? 'the previous data is in place again' : 'there is no data, as before';
+  out(`ROLLED BACK: ${phase === 'staged' ? 'nothing had been changed' : previous}\n`);
 }
 
 /** Prints the phase of the restore, or "none"; in that case, removes what interrupted stagings left. */

@@ -68,7 +68,7 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./restic.ts')).resticCommand,
   },
   {
-    name: 'restore', usage: 'restore begin <backup_dir> | swap | open | finish | undo | state',
+    name: 'restore', usage: 'restore begin <backup_dir> [<name>] | swap | open | finish | undo | state',
     summary: 'Internal steps of scripts/restore.sh; run that instead.',
     load: async () => (await import('./restore.ts')).restoreCommand,
   },

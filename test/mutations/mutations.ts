@@ -1113,10 +1113,26 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a restore does nothing unless it is confirmed',
     file: 'scripts/restore.sh',
-    from: 'if [ "${CONFIRM_RESTORE-}" != YES ]; then',
-    to: 'if [ "${CONFIRM_RESTORE-}" = NO ]; then',
+    from: '[ "${CONFIRM_RESTORE-}" != YES ]; then',
+    to: '[ "${CONFIRM_RESTORE-}" = NO ]; then',
     test: 'test/slow/restore-script.test.ts',
     name: 'case 57: without exactly CONFIRM_RESTORE=YES nothing is touched',
+  },
+  {
+    promise: 'what was fetched for a restore and lies there plain goes with the next run',
+    file: 'scripts/fetch-backup.sh',
+    from: `'rm -rf -- "$1"/restore.*'`,
+    to: `'true'`,
+    test: 'test/slow/restore-typed.test.ts',
+    name: 'killed while it unpacks, restore.sh leaves a plain copy only until it is run again or asked to recover',
+  },
+  {
+    promise: 'BUSY is said of a lock that is taken, and of nothing else',
+    file: 'scripts/restore.sh',
+    from: '75) say',
+    to: '*) say',
+    test: 'test/slow/restore-typed.test.ts',
+    name: 'BUSY is said only of a lock that is taken',
   },
   {
     promise: 'a damaged backup is not restored',

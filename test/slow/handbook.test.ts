@@ -30,7 +30,8 @@ const OURS: [theirs: RegExp, ours: string][] = [
   [/(\/safe\/place\/)?hub-backup\.key/g, '"$SAFE"/hub-backup.key'],
   [/\/safe\/place/g, '"$SAFE"'],
   [/--identity KEY <backup_dir>/g, '--identity "$SAFE"/hub-backup.key "$FAR"/20260131-031500'],
-  [/<backup_dir>/g, 'data/backups/20260131-031500'],
+  [/<backup> --identity KEY/g, '"$FAR"/20260131-031500/backup.tar.gz.age --identity "$SAFE"/hub-backup.key'],
+  [/<backup(_dir)?>/g, 'data/backups/20260131-031500'],
   [/20260131-031500/g, '"$(ls "$HUB"/data/backups | grep -xE "[0-9]{8}-[0-9]{6}" | tail -n 1)"'],
   [/\/mnt\/backup-disk/g, '"$FAR"'],
   [/\/etc\/content-hub/g, '"$ETC"'],
@@ -56,7 +57,7 @@ const ELSEWHERE: Record<string, [file: string, says: string]> = {
 
 /** Code of several words that nobody is asked to type. */
 const NO_COMMANDS = [
-  'result=verified … dir=…', 'kill -9', 'age … | tar xz', 'port 8080 is in use',
+  'result=verified … dir=…', 'kill -9', 'port 8080 is in use',
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
   'database not readable', 'a restore is in progress or was interrupted', "the hub's own database is damaged",
   'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes',
@@ -120,7 +121,7 @@ const STEPS: Record<string, Step[]> = {
       assert.match((await done(walk, './scripts/backup.sh')).stdout, /result=verified off-site=done/);
       for (const place of [walk.place('far'), walk.place('box/hub')]) {
         const copies = readdirSync(place, { recursive: true }).filter((name) => String(name).includes('/'));
-        assert.deepEqual(copies, [`${backupsOf(walk).at(-1)}/backup.tar.gz.age`], place);
+        assert.deepEqual(copies.sort(), backupsOf(walk).map((name) => `${name}/backup.tar.gz.age`), place);
       }
     },
     async (walk, text) => {
@@ -139,6 +140,17 @@ const STEPS: Record<string, Step[]> = {
       assert.equal(readdirSync(walk.place('hub/data')).filter((name) => name.startsWith('pre-restore-')).length, 1);
     },
     async (walk, text) => {
+      const asFile = 'CONFIRM_RESTORE=YES ./scripts/restore.sh <backup> --identity KEY';
+      for (const line of [...text.trim().split('\n'), asFile]) {
+        await writePost(walk, { client: walk.ada, sourceId: await addNotes(walk.ada) });
+        await done(walk, line);
+        assert.equal(postsIn(walk), 1, line);
+        await signIn(walk);
+        removeKept(walk);
+      }
+      assert.deepEqual(readdirSync(walk.place('hub/data/tmp')), []);
+    },
+    async (walk, text) => {
       await done(walk, './scripts/hubctl restore begin data/backups/20260131-031500', 'CONFIRM_RESTORE=YES ');
       assert.match((await done(walk, text)).stderr, /interrupted in phase 'staged': rolling back/);
       assert.equal((await walk.ada.get('/api/account')).status, 200, 'the data from before');
@@ -155,6 +167,12 @@ const STEPS: Record<string, Step[]> = {
       assert.equal(postsIn(walk), 1);
       await walk.hub.interrupt();
       walk.folder = 'hub';
+    },
+    async (walk, text) => {
+      await done(walk, text);
+      const name = String(backupsOf(walk).at(-1));
+      assert.match((await done(walk, `./scripts/verify-backup.sh ./${name}`)).stdout, /^VERIFIED/m);
+      rmSync(walk.place(`hub/${name}`), { recursive: true });
     },
   ],
   Upgrading: [
@@ -245,6 +263,12 @@ function settleAsSaid(walk: Walk, name: string, value = ''): void {
 
 function backupsOf(walk: Walk): string[] {
   return readdirSync(walk.place('hub/data/backups')).filter((name) => /^\d{8}-\d{6}$/.test(name)).sort();
+}
+
+/** What the handbook says to do when it is no longer needed. */
+function removeKept(walk: Walk): void {
+  const kept = readdirSync(walk.place('hub/data')).filter((name) => name.startsWith('pre-restore-'));
+  for (const name of kept) rmSync(walk.place(`hub/data/${name}`), { recursive: true });
 }
 
 function postsIn(walk: Walk): number {

@@ -10,7 +10,7 @@ import { requireRoot, requireTool } from '../support/tools.ts';
 
 const UNITS = [
   'content-hub-backup.service', 'content-hub-backup.timer', 'content-hub-health.service', 'content-hub-health.timer',
-  'content-hub-web.service', 'content-hub-worker.service',
+  'content-hub-restore.path', 'content-hub-restore.service', 'content-hub-web.service', 'content-hub-worker.service',
 ];
 const BRIDGE = 'content-hub-clamd-bridge.service';
 const ACCOUNT = 'daemon'; // one that every system has
@@ -74,7 +74,7 @@ for (const name of ['hub', 'a hub, 100% & $HOME', '%h %n;#|']) {
     const hub = machine(t, name);
     await hub.installed(['--with-bridge'], { BACKUP_OFFSITE_DIR: '/mnt/far 100%' });
     const paths = readdirSync(hub.units).filter((unit) => unit.includes('.')).map((unit) => join(hub.units, unit));
-    const files = paths.filter((path) => /\.(service|timer)$/.test(path));
+    const files = paths.filter((path) => /\.(service|timer|path)$/.test(path));
     const env = { PATH: '/usr/bin:/bin' };
 
     const verified = await runProgram('systemd-analyze', ['verify', '--man=no', ...files], { env });
@@ -156,7 +156,8 @@ test('units are installed, enabled and, with --remove, gone again; others stay',
   await installed();
   await installed();
   assert.deepEqual(readdirSync(units).sort(),
-    [...UNITS, 'multi-user.target.wants', 'other.service', 'timers.target.wants'].sort());
+    [...UNITS, 'multi-user.target.wants', 'other.service', 'paths.target.wants', 'timers.target.wants'].sort());
+  assert.deepEqual(readdirSync(join(units, 'paths.target.wants')), ['content-hub-restore.path']);
   assert.deepEqual(readdirSync(join(units, 'multi-user.target.wants')).sort(),
     ['content-hub-web.service', 'content-hub-worker.service']);
   assert.deepEqual(readdirSync(join(units, 'timers.target.wants')).sort(),
@@ -234,7 +235,8 @@ test('on a running system the units are loaded, enabled and started, on data of 
   const run = await runningMachine(t, true);
   if (!run) return;
   const { status, stderr, calls, left } = await run(`--user ${ACCOUNT}`);
-  const started = 'content-hub-web.service content-hub-worker.service content-hub-backup.timer content-hub-health.timer';
+  const started = 'content-hub-web.service content-hub-worker.service content-hub-backup.timer ' +
+    'content-hub-health.timer content-hub-restore.path';
   assert.equal(status, 0, stderr);
   assert.deepEqual(calls, ['daemon-reload', `enable ${started}`, `restart ${started}`]);
   assert.match(left, new RegExp(`^${UNITS.join('\n')}\n${ACCOUNT} 700\n$`));

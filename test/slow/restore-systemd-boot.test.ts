@@ -8,6 +8,7 @@ import { harmUnseen } from '../support/backup-hub.ts';
 import { AT, copyProject, installedHub } from '../support/booted-system.ts';
 import { keptIn, leftovers, restorableHub, worldIn } from '../support/restore-hub.ts';
 import type { Outcome } from '../support/run-program.ts';
+import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const DAEMON = 1; // its uid, and that of its group
@@ -38,7 +39,7 @@ END`);
     assert.equal(status, 0, stderr);
   };
   return {
-    ...hub, dataDir, restore, each, addTo,
+    ...hub, dataDir, restore, each, addTo, name: world.name,
     backup: `'${AT}/data/backups/${world.name}'`,
     world: (folder = dataDir): string => worldIn(folder, world),
     isReady: async (): Promise<boolean> => (await hub.sh(`'${AT}/scripts/healthcheck.sh'`)).status === 0,
@@ -65,6 +66,64 @@ test('restore.sh stops the units, starts them on the restored data, and everythi
   const back = await hub.restore(`'${own}'`);
   assert.equal(back.status, 0, back.stderr);
   assert.deepEqual([await hub.isReady(), hub.world()], [true, 'old']);
+});
+
+test('root restores an encrypted copy and a folder of its own as they are typed: nothing is left of them', async (t) => {
+  if (!requireTool(t, 'age')) return;
+  const hub = await restorable(t);
+  if (!hub) return;
+  const place = `cp -r ${hub.backup} /root/ && cd /root && age-keygen -o key 2>/dev/null && ` +
+    `tar cz ${hub.name} | age -r "$(age-keygen -y key)" -o sealed.age`;
+  const laid = await hub.sh(place);
+  assert.equal(laid.status, 0, laid.stderr);
+  const data = hub.dataDir;
+  for (const typed of [`./${hub.name}`, 'sealed.age --identity key', `'${AT}/data/backups/${hub.name}'`]) {
+    const { status, stdout, stderr } = await hub.sh(`cd /root && CONFIRM_RESTORE=YES '${AT}/scripts/restore.sh' ${typed}`);
+    assert.equal(status, 0, `${typed}\n${stderr}`);
+    assert.match(stdout, /^RESTORED \//m);
+    assert.deepEqual([await hub.isReady(), hub.world(), leftovers(data)], [true, 'new', []], typed);
+    assert.deepEqual([readdirSync(join(data, 'tmp')), ofOthers(data)], [[], []]);
+  }
+});
+
+test('the account of the hub restores what it may read by itself, also back, and other accounts are told at once', async (t) => {
+  if (!requireTool(t, 'age')) return;
+  const hub = await restorable(t);
+  if (!hub) return;
+  const made = await hub.sh(`cd /var/tmp && age-keygen -o key 2>/dev/null && chown daemon key && tar -C '${AT}/data/backups' ` +
+    `-cz ${hub.name} | age -r "$(age-keygen -y key)" -o sealed.age`);
+  assert.equal(made.status, 0, made.stderr);
+  const as = (account: string, args: string): Promise<Outcome> =>
+    hub.sh(`cd / && CONFIRM_RESTORE=YES setpriv --reuid=${account} --regid=${account} --clear-groups ` +
+      `'${AT}/scripts/restore.sh' ${args}`);
+  const before = await hub.each('InvocationID');
+
+  const stranger = await as('games', hub.backup);
+  assert.equal(stranger.status, 1);
+  assert.match(stranger.stderr, /belongs to daemon: run this as that account or as root/);
+  assert.deepEqual([await hub.each('InvocationID'), hub.world()], [before, 'old']);
+
+  const { status, stdout, stderr } = await as('daemon', '/var/tmp/sealed.age --identity /var/tmp/key');
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /^RESTORED \/var\/tmp\/sealed\.age$/m);
+  assert.deepEqual([await hub.isReady(), hub.world(), leftovers(hub.dataDir)], [true, 'new', []]);
+  assert.deepEqual(await hub.each('ActiveState'), ['active', 'active']);
+  const after = await hub.each('InvocationID');
+  assert.ok(after.every((id, index) => id !== '' && id !== before[index]), 'both were started anew');
+
+  harmUnseen(join(hub.dataDir, 'backups', hub.name));
+  const failed = await as('daemon', hub.backup);
+  assert.equal(failed.status, 1);
+  assert.match(failed.stdout, /ROLLED BACK: the previous data is in place again\n$/);
+  assert.doesNotMatch(failed.stderr, /could not be started|not healthy/);
+  assert.deepEqual([await hub.isReady(), hub.world()], [true, 'new'], failed.stderr);
+
+  await hub.sh('systemctl disable --now content-hub-restore.path');
+  const refused = await as('daemon', hub.backup);
+  assert.equal(refused.status, 1);
+  assert.match(refused.stderr, /run by systemd units, which daemon may not stop: run this as root/);
+  assert.doesNotMatch(refused.stderr, /Access denied|not healthy/);
+  assert.deepEqual([await hub.isReady(), leftovers(hub.dataDir)], [true, []]);
 });
 
 /** What does not belong to the account of the units. */

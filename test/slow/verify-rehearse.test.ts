@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { changeDatabase, copyOf, harmUnseen } from '../support/backup-hub.ts';
-import { makeKey } from '../support/off-site.ts';
+import { makeKey, sealBackup } from '../support/off-site.ts';
 import { restorableHub, stateOf } from '../support/restore-hub.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { temporaryFolder } from '../support/temporary-project.ts';
@@ -81,12 +81,7 @@ async function sealedHub(t: TestContext) {
   const key = makeKey(folder);
   // Longer than two of the chunks that age encrypts by themselves.
   changeDatabase(hub.backup, (db) => db.exec('UPDATE posts SET content_html = hex(randomblob(200000))'));
-  const parent = join(hub.backup, '..');
-  const sealed = join(folder, hub.name, 'backup.tar.gz.age');
-  mkdirSync(join(folder, hub.name));
-  const pack = `tar -C "$1" -cf - -- "$2/SHA256SUMS" "$2/hub.db" "$2/uploads.tar.gz" | gzip -1 | age -r "$3" -o "$4"`;
-  execFileSync('sh', ['-c', pack, 'sh', parent, hub.name, key.recipient, sealed]);
-  return { ...hub, folder, key, sealed };
+  return { ...hub, folder, key, sealed: sealBackup(hub.backup, key.recipient, folder) };
 }
 
 test('case 54: an encrypted copy is verified and rehearsed with its key, and no plaintext is left', async (t) => {

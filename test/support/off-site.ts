@@ -4,7 +4,7 @@ import {
   existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { sha256 } from './sha256.ts';
@@ -79,6 +79,16 @@ export function makeKey(folder: string, name = 'key'): { path: string; recipient
   const text = readFileSync(path, 'utf8');
   const [recipient = '', secret = ''] = [/age1\w+/.exec(text)?.[0], /AGE-SECRET-KEY-\w+/.exec(text)?.[0]];
   return { path, recipient, secret };
+}
+
+/** Encrypts a backup as it lies elsewhere, below `into`; resolves to the file. */
+export function sealBackup(backup: string, recipient: string, into: string): string {
+  const name = basename(backup);
+  const sealed = join(into, name, 'backup.tar.gz.age');
+  mkdirSync(dirname(sealed), { recursive: true });
+  const pack = `tar -C "$1" -cf - -- "$2/SHA256SUMS" "$2/hub.db" "$2/uploads.tar.gz" | gzip -1 | age -r "$3" -o "$4"`;
+  execFileSync('sh', ['-c', pack, 'sh', dirname(backup), name, recipient, sealed]);
+  return sealed;
 }
 
 /** Every file below the folder with its hash, by path relative to it. */

@@ -18,7 +18,7 @@ export type RestoreState = {
   phase: Phase;
   /** Of this restore; in the names of its folders. */
   id: string;
-  /** The backup's folder, as it was given. */
+  /** The backup as it was given: its folder or file, or its place on a remote. */
   backup: string;
   startedAt: number; // unix ms
   /** What there was in DATA_DIR before, by name; known from `swapping` on. */

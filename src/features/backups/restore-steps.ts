@@ -15,17 +15,18 @@ import { isStagingName, itemsIn, placesOf, swapBack, swapIn } from './swap-data.
 const LET_GO_MS = 20 * SECOND;
 const POLL_MS = 250;
 
-type BeginOptions = Omit<StageOptions, 'staged'>;
+/** `called`: what the operator named, where the folder is a copy of it. */
+type BeginOptions = Omit<StageOptions, 'staged'> & { called?: string | undefined };
 
 /** Lays a backup ready; from now on the hub does not start. Refuses while another restore is not over. */
 export async function beginRestore(options: BeginOptions): Promise<Staged & { state: RestoreState }> {
-  const { dataDir, backup, clock } = options;
+  const { dataDir, backup, clock, called = resolve(backup) } = options;
   if (readRestoreState(dataDir)) throw new BackupError('a restore was interrupted: run restore.sh --recover first');
   await removeStaged(dataDir);
   const id = await freeId(dataDir, clock());
   const { staged: folder } = placesOf(dataDir, id);
   const staged = await stageRestore({ ...options, staged: folder });
-  const state: RestoreState = { phase: 'staged', id, backup: resolve(backup), startedAt: clock(), old: [] };
+  const state: RestoreState = { phase: 'staged', id, backup: called, startedAt: clock(), old: [] };
   try {
     await writeRestoreState(dataDir, state);
   } catch (error) {

@@ -1,0 +1,173 @@
+// Protects restores as people type them: encrypted files, remotes, folders of root; and that no plain copy is left.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { NOBODY, requireAnotherUser } from '../support/another-user.ts';
+import { changeDatabase } from '../support/backup-hub.ts';
+import { makeKey, sealBackup } from '../support/off-site.ts';
+import { freePort } from '../support/ports.ts';
+import { leftovers, restorableHub, stateOf, worldIn } from '../support/restore-hub.ts';
+import { runRestore, startRestore } from '../support/restore-script.ts';
+import type { Outcome } from '../support/run-program.ts';
+import { temporaryFolder, writeFiles } from '../support/temporary-project.ts';
+import { requireTool } from '../support/tools.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+/** A hub that nobody runs, and copies of its backup: encrypted, and plain and encrypted on an rclone remote. */
+async function copiedHub(t: TestContext) {
+  for (const tool of ['age', 'rclone']) if (!requireTool(t, tool)) return undefined;
+  const hub = await restorableHub(t);
+  const folder = temporaryFolder(t);
+  const key = makeKey(folder);
+  const config = join(folder, 'rclone.conf');
+  writeFileSync(config, `[box]\ntype = alias\nremote = ${join(folder, 'box')}\n`);
+  changeDatabase(hub.backup, (db) => db.exec('UPDATE posts SET content_html = hex(randomblob(200000))'));
+  cpSync(hub.backup, join(folder, 'box/plain', hub.name), { recursive: true });
+  const sealed = sealBackup(hub.backup, key.recipient, folder);
+  sealBackup(hub.backup, key.recipient, join(folder, 'box/sealed'));
+  const port = await freePort();
+  const bin = join(folder, 'bin');
+  const env = { PATH: `${bin}:/usr/bin:/bin`, RCLONE_CONFIG: config, TMPDIR: join(folder, 'tmp') };
+  mkdirSync(env.TMPDIR);
+  return {
+    ...hub, folder, key, sealed, port, env,
+    run: (args: string[], more: Record<string, string> = {}, cwd = '/'): Promise<Outcome> =>
+      runRestore(hub.dataDir, port, args, { ...env, ...more }, cwd),
+    /** From now on a program of that name is this script. */
+    replace: (name: string, script: string): void => writeFiles(bin, { [name]: `#!/bin/sh\n${script}\n` }, 0o755),
+    /** What of fetched backups lies about. */
+    plain: (): string[] => [...readdirSync(join(hub.dataDir, 'tmp')), ...readdirSync(env.TMPDIR)],
+  };
+}
+
+test('an encrypted file, its folder and copies on a remote are restored as they lie there, and no plain copy is left', async (t) => {
+  const hub = await copiedHub(t);
+  if (!hub) return;
+  const identity = ['--identity', hub.key.path];
+  const named: [args: string[], called: string, cwd?: string][] = [
+    [[hub.sealed, ...identity], hub.sealed],
+    [[...identity, `./${hub.name}`], hub.sealed, hub.folder],
+    [[`box:plain/${hub.name}`], `box:plain/${hub.name}`],
+    [[`box:sealed/${hub.name}`, ...identity], `box:sealed/${hub.name}`],
+  ];
+  for (const [args, called, cwd] of named) {
+    const { status, stdout, stderr } = await hub.run(args, {}, cwd);
+    assert.equal(status, 0, `${args.join(' ')}\n${stderr}`);
+    assert.match(stdout, new RegExp(`^restoring ${hub.name}, made `));
+    assert.ok(stdout.includes(`RESTORED ${called}\n`), stdout);
+    assert.deepEqual([worldIn(hub.dataDir, hub), leftovers(hub.dataDir), hub.plain()], ['new', [], []]);
+  }
+});
+
+test('what cannot be opened, fetched or found is said before anything is stopped, and changes nothing', async (t) => {
+  const hub = await copiedHub(t);
+  if (!hub) return;
+  const stop = { HUB_STOP_COMMAND: `touch '${hub.folder}/stopped'`, HUB_START_COMMAND: 'false' };
+  const before = stateOf(hub.dataDir).filter((line) => !line.startsWith('/tmp '));
+  const refused = async (args: string[], why: RegExp, env: Record<string, string> = {}): Promise<void> => {
+    const { status, stdout, stderr } = await hub.run(args, { ...stop, ...env });
+    assert.deepEqual([status, stdout], [1, ''], `${args.join(' ')}\n${stderr}`);
+    assert.match(stderr, why);
+    assert.ok(!stderr.includes('AGE-SECRET-KEY'), stderr);
+    assert.deepEqual(stateOf(hub.dataDir).filter((line) => !line.startsWith('/tmp ')), before);
+    assert.deepEqual([hub.plain(), readdirSync(hub.folder).includes('stopped')], [[], false]);
+  };
+  const identity = ['--identity', hub.key.path];
+  await refused([hub.sealed], /backup\.tar\.gz\.age is encrypted: add --identity KEY/);
+  await refused([`box:sealed/${hub.name}`], /is encrypted: add --identity KEY/);
+  await refused([hub.sealed, '--identity', '/nowhere'], /\/nowhere is not a readable key file/);
+  await refused([hub.sealed, '--identity', makeKey(hub.folder, 'other').path], /could not be fully decrypted: age: error: no identity/);
+  await refused([`box:plain/20000101-000000`], /is not a backup, or there is none of that name: restore\.sh --list/);
+  await refused(['box:plain'], /is not a backup, or there is none of that name/);
+  await refused([`bax:plain/${hub.name}`], /rclone's configuration has no remote bax:, and there is no folder bax:/);
+  hub.replace('df', `echo; echo "disk 1 1 60000 1% /"`);
+  await refused([`box:plain/${hub.name}`], /not enough disk space in .*: this needs at least \d+ MiB, 58 MiB is free/);
+  rmSync(join(hub.folder, 'bin/df'));
+  hub.replace('rclone', 'case "$*" in *" cat "*) head -c 2000 "$REAL_FILE"; exit 1 ;; esac; exec /usr/bin/rclone "$@"');
+  const torn = { REAL_FILE: hub.sealed };
+  await refused([`box:sealed/${hub.name}`, ...identity], /could not be fully decrypted/, torn);
+  await refused([`box:plain/${hub.name}`], /SHA256SUMS could not be fetched/, torn);
+  hub.replace('rclone', 'exit 127');
+  await refused([`box:plain/${hub.name}`], /has no remote box:/);
+  writeFileSync(hub.sealed, 'no age file');
+  await refused([hub.sealed, ...identity], /could not be fully decrypted: age: error/);
+});
+
+test('killed while it unpacks, restore.sh leaves a plain copy only until it is run again or asked to recover', async (t) => {
+  const hub = await copiedHub(t);
+  if (!hub) return;
+  hub.replace('tar', 'case "$*" in *-xf*) /usr/bin/tar "$@"; sleep 600 ;; esac');
+  for (const next of [['--recover'], [hub.sealed, '--identity', hub.key.path], ['/nowhere']]) {
+    const run = startRestore(t, hub.dataDir, hub.port, [hub.sealed, '--identity', hub.key.path], hub.env);
+    const isUnpacked = (): boolean => readdirSync(join(hub.dataDir, 'tmp'), { recursive: true }).length >= 5;
+    await waitUntil('it is unpacked', isUnpacked);
+    run.signalGroup('SIGKILL');
+    await run.ended;
+    assert.ok(isUnpacked());
+    const { status, stderr } = await runRestore(hub.dataDir, hub.port, next);
+    assert.equal(status, next[0] === '/nowhere' ? 1 : 0, stderr);
+    assert.deepEqual(readdirSync(join(hub.dataDir, 'tmp')), []);
+  }
+});
+
+for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]] as const) {
+  test(`${signal} while the backup is fetched ends with ${status} and leaves neither a copy nor a state`, async (t) => {
+    const hub = await copiedHub(t);
+    if (!hub) return;
+    hub.replace('tar', 'case "$*" in *-xf*) /usr/bin/tar "$@"; exec sleep 600 ;; esac');
+    const run = startRestore(t, hub.dataDir, hub.port, [hub.sealed, '--identity', hub.key.path], hub.env);
+    await waitUntil('it unpacks', () => readdirSync(join(hub.dataDir, 'tmp'), { recursive: true }).length >= 5);
+    run.signalGroup(signal);
+    assert.equal(await run.ended, status, run.said());
+    assert.deepEqual([hub.plain(), leftovers(hub.dataDir), worldIn(hub.dataDir, hub)], [[], [], 'old']);
+  });
+}
+
+test('a folder that only root may read is restored by root for the account of the hub, and nothing but plain files of it', async (t) => {
+  if (!requireAnotherUser(t)) return;
+  const hub = await restorableHub(t);
+  const mine = join(temporaryFolder(t), hub.name);
+  cpSync(hub.backup, mine, { recursive: true });
+  chmodSync(dirname(mine), 0o700);
+  for (const name of ['', ...readdirSync(hub.dataDir, { recursive: true })]) {
+    chownSync(join(hub.dataDir, String(name)), NOBODY, NOBODY);
+  }
+  for (const above of ['..', '../..']) chmodSync(join(hub.dataDir, above), 0o755);
+  const odd: [what: string, make: (path: string) => void][] = [
+    ['a FIFO', (path) => execFileSync('mkfifo', [path])],
+    ['a link to what never ends', (path) => symlinkSync('/dev/zero', path)],
+    ['missing', () => {}],
+  ];
+  for (const [what, make] of odd) {
+    const folder = join(dirname(mine), what, hub.name);
+    cpSync(mine, folder, { recursive: true });
+    rmSync(join(folder, 'SHA256SUMS'));
+    make(join(folder, 'SHA256SUMS'));
+    const refused = await runRestore(hub.dataDir, await freePort(), [folder]);
+    assert.deepEqual([refused.status, refused.stdout], [1, ''], what);
+    assert.match(refused.stderr, /is not a backup: it must hold the plain files hub\.db/);
+  }
+  const { status, stdout, stderr } = await runRestore(hub.dataDir, await freePort(), [`../${hub.name}`], {}, mine);
+  assert.equal(status, 0, stderr);
+  assert.ok(stdout.includes(`RESTORED ${mine}\n`), stdout);
+  assert.deepEqual([worldIn(hub.dataDir, hub), readdirSync(join(hub.dataDir, 'tmp'))], ['new', []]);
+});
+
+test('BUSY is said only of a lock that is taken', async (t) => {
+  const hub = await copiedHub(t);
+  if (!hub) return;
+  for (const [tool, script, why] of [
+    ['flock', 'exit 66', /flock could not lock .*backup\.flock; nothing was done/],
+    ['setsid', 'exit 1', /setsid -w does not work here; nothing was done/],
+  ] as const) {
+    hub.replace(tool, script);
+    const { status, stderr } = await hub.run([hub.backup]);
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, why);
+    assert.doesNotMatch(stderr, /BUSY/);
+    rmSync(join(hub.folder, 'bin', tool));
+  }
+  assert.equal(worldIn(hub.dataDir, hub), 'old');
+});
