@@ -51,7 +51,7 @@ test('a look at what is no feed says so at the field, and a look at one that one
   assert.equal(refused.status, 422);
   assert.match(refused.text, /name="url"[^>]*aria-invalid="true" aria-describedby="fault-url"/);
   const own = await ada.form('/sources/add', { url: `${origin.url}/feed`, visibility: 'public' });
-  assert.match(own.text, new RegExp(`You have this feed already\\. <a href="/sources/${id}">`));
+  assert.match(own.text, new RegExp(`You already have this feed\\. <a href="/sources/${id}">`));
 });
 
 test('a feed that is public here is followed as it is; a private one of somebody else is as if it were not there', async (t) => {
@@ -62,7 +62,7 @@ test('a feed that is public here is followed as it is; a private one of somebody
   await addFeed(ada, `${origin.url}/closed`, { visibility: 'private', title: 'A secret name' });
 
   const shared = await bob.form('/sources/add', { url: `${origin.url}/open`, visibility: 'private' });
-  assert.match(shared.text, /This hub has the feed already/);
+  assert.match(shared.text, /This hub already has the feed/);
   const followed = await bob.form('/sources', { url: `${origin.url}/open`, visibility: 'private', folder: 'Mine' });
   assert.equal(followed.headers.get('location'), `/sources/${open}?said=source-followed`);
   const looked = await bob.form('/sources/add', { url: `${origin.url}/closed`, visibility: 'private' });

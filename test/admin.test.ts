@@ -198,7 +198,7 @@ test('the pages show what publishers and errors say as text, never as markup', a
   assert.match((await ada.page('/admin/jobs')).text, /it answered &lt;b&gt;500/);
 });
 
-test('the overview tells what needs somebody', async (t) => {
+test('the overview tells what needs attention', async (t) => {
   const { hub, ada } = await hubWithFailedJob(t);
   const before = (await ada.page('/admin')).text;
   assert.match(before, /not running, never seen/);

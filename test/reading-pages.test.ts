@@ -244,7 +244,7 @@ test('of many sources the rail shows folders as links, the one that is open, and
   const rail = await railOf('/all');
   assert.deepEqual(sourcesIn(rail), [sourceId]);
   assert.match(rail, /href="\/folders\/Birds"/);
-  assert.match(rail, /href="\/sources" >.*?All 42 of them/s);
+  assert.match(rail, /href="\/sources" >.*?All 42 sources/s);
   assert.doesNotMatch(rail, /<details/);
   assert.deepEqual(sourcesIn(await railOf('/folders/Birds')), [others[0], sourceId]);
   assert.match(await railOf('/folders/Birds'), /<details open>.*?href="\/folders\/Birds" aria-current="page"/s);

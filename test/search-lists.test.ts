@@ -84,9 +84,9 @@ test('a search without a result says what was searched, how to widen it, and how
   assert.match(unread, /<details class="syntax" open>/);
   const folder = await page('/folders/Birds?q=%3Cnewt');
   assert.match(folder, /No unread post in <span dir="auto">Birds<\/span> matches “<span dir="auto">&lt;newt</);
-  assert.match(folder, /href="\/folders\/Birds\?show=all&amp;q=%3Cnewt">Also what is read</);
+  assert.match(folder, /href="\/folders\/Birds\?show=all&amp;q=%3Cnewt">Include read posts</);
   assert.match(await page(`/sources/${sourceId}?q=newt`), /href="\/all\?q=newt">All of your sources</);
-  assert.match(await page('/all?q=-newt'), /There is no word in this to look for/);
+  assert.match(await page('/all?q=-newt'), /There is no word to search for/);
   assert.doesNotMatch(await page('/all'), /class="syntax"/);
 });
 

@@ -74,13 +74,13 @@ function folderPart(hub: Hub, folder: CountedFolder, section: string | undefined
   const count = countOf(unread, 'unread', `folder:${name}`);
   if (!isShort && !isWithin) return item(path, 'folder', name ?? '', false, count);
   return html`<details open><summary>${icon('folder')}<span class="name" dir="auto">${name}</span>${count}</summary>
-${item(path, 'list', 'All of them', section === `folder:${name}`)}${sourceItems(hub, folder, section)}</details>`;
+${item(path, 'list', 'Whole folder', section === `folder:${name}`)}${sourceItems(hub, folder, section)}</details>`;
 }
 
 function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | undefined): Html {
   const shown = sources.length > MOST_OPEN ? fitting(sources, section) : sources;
   return html`${shown.map((source) => sourceItem(hub, source, section))}${shown.length < sources.length
-    && item('/sources', 'sources', `All ${sources.length} of them`, false)}`;
+    && item('/sources', 'sources', `All ${sources.length} sources`, false)}`;
 }
 
 function fitting(sources: CountedSource[], section: string | undefined): CountedSource[] {

@@ -76,16 +76,16 @@ const WORDS: Record<string, string> = {
 
 function readingSection(preferences: Preferences, problem: HttpError | undefined): Html {
   const { density, textSize, keys, marksOpened } = preferences;
-  return section('preferences', 'Reading', 'How pages are for you, on every device.', html`
+  return section('preferences', 'Reading', 'How pages look and behave for you, on every device.', html`
   <form method="post" action="/settings/preferences" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
     ${choices('Lists', 'density', DENSITIES, density, problem)}
-    ${choices('Size of text', 'textSize', TEXT_SIZES, textSize, problem)}
+    ${choices('Text size', 'textSize', TEXT_SIZES, textSize, problem)}
     <label>Time zone
       <select name="timeZone" ${faulty(problem, 'timeZone')}>${zoneOptions(preferences.timeZone)}</select>
       ${faultOf(problem, 'timeZone')}</label>
     ${tick('marksOpened', 'Opening a post marks it as read', marksOpened)}
-    ${tick('keys', 'Single keys do something (press ? in a list to see which)', keys)}
+    ${tick('keys', 'Keyboard shortcuts (press ? in a list to see them)', keys)}
     <button>Save</button>
   </form>`);
 }
@@ -112,7 +112,7 @@ function zoneOptions(chosen: string | null): Html {
   const option = (zone: string): Html =>
     html`<option ${zone === chosen && html`selected`} value="${zone}">${placeIn(zone)}</option>`;
   const regions = [...Map.groupBy(['UTC', ...Intl.supportedValuesOf('timeZone')], regionOf)];
-  return html`<option value="">As the browser tells; until then ${own}</option>
+  return html`<option value="">The browser’s time zone; until it is known, ${own}</option>
 ${regions.map(([region, zones]) => html`<optgroup label="${region}">${[...new Set(zones)].map(option)}</optgroup>`)}`;
 }
 
@@ -180,7 +180,7 @@ function sessionItem({ id, createdAt, seenAt, address }: Session, isCurrent: boo
 }
 
 function tokenSection(tokens: ApiToken[], now: { now: number; times: Times }, problem: HttpError | undefined): Html {
-  const about = 'For programs that do something in your name. Each is shown once, when it is made.';
+  const about = 'For programs that act in your name. Each is shown once, when it is created.';
   return section('tokens', 'API tokens', about, html`
   ${tokens.length > 0 && html`<ul class="items">${tokens.map((token) => tokenItem(token, now))}</ul>`}
   <form method="post" action="/settings/tokens" class="stack">

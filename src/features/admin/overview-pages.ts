@@ -12,7 +12,7 @@ import { counts, type Hub } from '../hub/hub.ts';
 
 type Fact = { subject: string; state: Html | string; isBad?: boolean };
 
-/** Health, backups, space and the queue, out of counters and a few small files. What needs somebody stands out. */
+/** Health, backups, space and the queue, out of counters and a few small files. What needs attention stands out. */
 export function showOverview(hub: Hub, { viewer }: MemberRequest): Reply {
   const kept = counts(hub).read();
   const health = readHealth(hub);
@@ -32,12 +32,12 @@ ${jobs.length > 0 ? jobTable(kept, jobs) : html`<p class="empty">The queue is em
   return page({ title: 'Overview', bar, main, section: 'admin/' });
 }
 
-/** In the hub's own voice: whether anything needs somebody, and what. */
+/** Whether anything needs attention, and what. */
 function verdict(bad: Fact[]): Html {
   if (bad.length === 0) return html`<div class="verdict good">${icon('done')}<div><h2>All is well.</h2></div></div>`;
   const names = bad.map(({ subject }) => subject).join(', ');
   return html`<div class="verdict bad">${icon('warning')}<div>
-<h2>${bad.length === 1 ? 'One thing needs somebody.' : `${bad.length} things need somebody.`}</h2>
+<h2>${bad.length === 1 ? 'One thing needs attention.' : `${bad.length} things need attention.`}</h2>
 <p>${names}</p></div></div>`;
 }
 

@@ -21,7 +21,7 @@ export function addPage(form: AddForm, folders: string[]): Page {
 ${feedForm(formOf('feed'), folders)}
 ${titledForm('native', formOf('native'))}
 ${titledForm('webhook', formOf('webhook'))}
-<p>Do you come from another reader? <a href="/sources/import">Import its feeds</a></p>`;
+<p>Coming from another reader? <a href="/sources/import">Import your feeds</a></p>`;
   return { title: 'Add a source', main, bar: html`<h1>Add a source</h1>`, section: 'sources' };
 }
 
@@ -117,7 +117,7 @@ ${known?.isOwn ? ownAlready(known.id) : saveForm(found, values)}`;
 }
 
 function ownAlready(id: number): Html {
-  return html`<p class="said">You have this feed already. <a href="/sources/${id}">Go to it</a></p>`;
+  return html`<p class="said">You already have this feed. <a href="/sources/${id}">Go to it</a></p>`;
 }
 
 function saveForm({ url, known }: Found, values: Record<string, string>): Html {
@@ -126,7 +126,7 @@ function saveForm({ url, known }: Found, values: Record<string, string>): Html {
 <form method="post" action="/sources" class="stack">
   <input type="hidden" name="url" value="${url}">
   ${kept.map((name) => html`<input type="hidden" name="${name}" value="${values[name]}">`)}
-  ${known ? html`<p>This hub has the feed already, for everyone to read. You follow it as it is here.</p>`
+  ${known ? html`<p>This hub already has the feed, for everyone to read. You follow it as it is here.</p>`
     : html`<p>${values['username'] || values['visibility'] === 'private' ? 'Only you will see its posts.'
       : 'Everyone will be able to read its posts here.'}${values['folder'] && html` It goes into the folder
       <b dir="auto">${values['folder']}</b>.`}</p>`}

@@ -60,8 +60,8 @@ export function importPage(
 <section class="stack">
   <p class="lead">${summary(outcomes)}</p>
   ${hasStopped && html`
-  <p>The import stopped before it was through. <a href="/sources/import">Import the same file again</a>: what is
-    there already stays as it is.</p>`}
+  <p>The import stopped before it was finished. <a href="/sources/import">Import the same file again</a>: what is
+    already there stays as it is.</p>`}
   ${isRunning && html`
   <label>${done} of ${of} ${what} <progress max="${of}" value="${done}">${done} of ${of}</progress></label>
   <p class="hint">You may leave this page; the import goes on.</p>`}
@@ -81,14 +81,14 @@ export function importPage(
 }
 
 const SUMMED: [Outcome, string][] = [
-  ['added', 'added'], ['followed', 'followed that the hub had'], ['had', 'you had already'],
+  ['added', 'added'], ['followed', 'followed (already on this hub)'], ['had', 'you already had'],
   ['left-out', 'left out: your account has reached the maximum number of sources'], ['refused', 'not added'],
 ];
 
 function summary(outcomes: Map<Outcome | null, number>): string {
   const said = SUMMED.flatMap(([outcome, words]) =>
     outcomes.has(outcome) ? [`${outcomes.get(outcome)} ${words}`] : []);
-  return said.length > 0 ? `${said.join(', ')}.` : 'Nothing is done yet.';
+  return said.length > 0 ? `${said.join(', ')}.` : 'Nothing has been imported yet.';
 }
 
 function lineItem(line: ShownLine, hasStopped: boolean): Html {
@@ -106,8 +106,8 @@ function whatBecame({ outcome, reason, source }: ShownLine, hasStopped: boolean)
   const said = (level: string, words: string): Html => html`<span class="state ${level}">${words}</span>`;
   switch (outcome) {
     case null: return hasStopped ? said('bad', 'Not reached') : said('off', 'Waiting');
-    case 'had': return said('off', 'You had it already');
-    case 'followed': return said('good', 'Followed: the hub had this feed');
+    case 'had': return said('off', 'You already had it');
+    case 'followed': return said('good', 'Followed: this hub already had the feed');
     case 'left-out': return said('bad', 'Left out: your account has as many sources as it may have');
     case 'refused': return said('bad', `Not added: the address ${reason ?? 'cannot be used'}`);
     case 'added': return said(...addedState(source));

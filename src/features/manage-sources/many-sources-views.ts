@@ -18,7 +18,7 @@ type Shown = ManagedPage & {
 export type SentForm = { form: 'folder' | 'several'; typed: string; chosen: number[]; problem: HttpError };
 
 const TABS: [Wanted['show'], string][] = [
-  ['all', 'All'], ['failing', 'Failing'], ['paused', 'Paused'], ['mine', 'Mine'], ['others', 'Others’ here'],
+  ['all', 'All'], ['failing', 'Failing'], ['paused', 'Paused'], ['mine', 'Mine'], ['others', 'More on this hub'],
 ];
 const ORDERS: [Wanted['sort'], string][] = [
   ['failing', 'Failing first'], ['newest', 'Newest post'], ['name', 'Name'],
@@ -147,14 +147,14 @@ function origin({ folder, kind, siteUrl, feedUrl, mayManage, visibility, owner }
   const url = siteUrl ?? (mayManage ? feedUrl : null);
   const where = url && URL.canParse(url) ? new URL(url).host : KINDS[kind];
   return html`${folder !== null && html`<span dir="auto">${folder}</span>, `}${where}${
-    visibility === 'private' && ', private'}${!mayManage && html`, <span dir="auto">of ${owner}</span>`}`;
+    visibility === 'private' && ', private'}${!mayManage && html`, <span dir="auto">owned by ${owner}</span>`}`;
 }
 
 function nothing({ show, q, folder }: Wanted, counts: ManagedPage['counts']): string {
-  if (q !== '' || folder !== '') return 'No source fits this.';
-  if (show === 'failing') return 'Nothing fails.';
-  if (show === 'paused') return 'Nothing is paused.';
-  if (show === 'others') return 'There is nothing public here that you do not have already.';
+  if (q !== '' || folder !== '') return 'No source matches.';
+  if (show === 'failing') return 'No source is failing.';
+  if (show === 'paused') return 'No source is paused.';
+  if (show === 'others') return 'You already have every public source on this hub.';
   return counts.all === 0 ? 'You have no sources yet. Add the address of a site you like.' : 'None of these are yours.';
 }
 

@@ -48,7 +48,7 @@ function followSection({ id }: Source): Html {
 
 function listSection({ source: { id }, folders, sent }: Settings, { folder, notify }: Follow): Html {
   const { values = {}, problem } = sent?.form === 'list' ? sent : {};
-  return section('list', 'Your list', 'For you alone.', html`
+  return section('list', 'Your list', 'Only for you.', html`
   <form method="post" action="/sources/${id}/follow" class="stack">
     ${folderField(values['folder'] ?? folder ?? '', folders, problem)}
     <input type="hidden" name="notify" value="0">
@@ -56,12 +56,12 @@ function listSection({ source: { id }, folders, sent }: Settings, { folder, noti
       new posts</label>
     <button>Save</button>
   </form>
-  ${button(`/sources/${id}/unfollow`, 'Take it out of my list')}`);
+  ${button(`/sources/${id}/unfollow`, 'Unfollow')}`);
 }
 
 function stateSection({ source, isSyncing, times, webhook, webhookPanel }: Settings): Html {
   const { id, kind, state, feedUrl, lastSuccessAt } = source;
-  return section('state', 'How it goes', 'What the hub does for it.', html`
+  return section('state', 'Status', 'Whether new posts arrive, and when.', html`
   <p>${stateLine(source, times, true, webhook)}</p>
   ${kind === 'feed' && html`
   <dl class="facts">
@@ -113,7 +113,7 @@ function staysPrivate({ hasPassword }: Source): Html {
 
 function endSection({ source: { id }, followers }: Settings): Html {
   const said = followers > 0 ? `Besides its owner, ${followersOf(followers)}.` : 'Nobody else follows it.';
-  return section('end', 'Give or delete', said, html`
+  return section('end', 'Transfer or delete', said, html`
   <div class="actions"><a class="button" href="/sources/${id}/transfer">Transfer…</a>
     <a class="button danger" href="/sources/${id}/delete">Delete…</a></div>`);
 }

@@ -20,7 +20,7 @@ function stateOf(source: Source, times: Times, mayManage: boolean, webhook: Webh
   if (kind === 'webhook') return webhookState(webhook, times);
   if (lastSuccessAt === null) return ['off', html`Waiting for its first fetch`];
   if (mayManage && stateReason) return ['warn', html`${stateReason}`];
-  return ['good', html`Well, fetched ${showTime(times, lastSuccessAt)}`];
+  return ['good', html`Fetched ${showTime(times, lastSuccessAt)}`];
 }
 
 function since({ stateSince }: Source, times: Times): Html | '' {

@@ -182,7 +182,7 @@ function rowMenu(list: ListPage, { id, url }: ListedPost): Html | false {
   return (marks || url !== null) && html`<details class="drop"><summary class="toggle" aria-label="More" title="More"
  aria-describedby="t${id}">${icon('more')}</summary><div class="sheet">${url !== null && html`<a class="button"
  data-original href="${url}" ${AWAY}>Open the original</a>`}${marks && html`<button form="mark" name="above"
- value="${id}">Mark those above read</button><button form="mark" name="below" value="${id}">Mark those below
+ value="${id}">Mark all above as read</button><button form="mark" name="below" value="${id}">Mark all below as
  read</button>`}</div></details>`;
 }
 

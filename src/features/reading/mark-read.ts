@@ -61,7 +61,7 @@ export async function markRead(
 /** 422: an account has as many marks of single posts as it may have. */
 export function tooManyMarks(hub: Hub): HttpError {
   return metLimit(hub, 'read-marks', 0,
-    'You have marked too many posts one by one. Mark whole sources as read, and ask again in a day.');
+    'You have marked too many posts one by one. Mark whole sources as read, or try again in a day.');
 }
 
 function scopeOf(hub: Hub, viewer: Viewer, what: Exclude<Marking, { posts: number[] }>): Scope[] {

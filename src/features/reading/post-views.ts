@@ -69,8 +69,8 @@ function moreMenu(shown: PostInList): Html {
   icon('more')}</summary><div class="sheet">${marks && html`
 <form method="post" action="/reading/mark-read"><input type="hidden" name="from"
   value="${addressOf(shown, post.id)}">${scopeField(view)}<input type="hidden" name="upTo"
-  value="${shown.newest}"><button name="above" value="${post.id}">Mark those above
-  read</button><button name="below" value="${post.id}">Mark those below read</button></form>`}
+  value="${shown.newest}"><button name="above" value="${post.id}">Mark all above as
+  read</button><button name="below" value="${post.id}">Mark all below as read</button></form>`}
 <a class="button" href="/posts/${post.id}">Address of this post</a>
 ${may.change && html`<a class="button" href="/posts/${post.id}/edit">Edit</a>`}
 ${may.delete && html`<a class="button" href="/posts/${post.id}/delete">Delete</a>`}

@@ -64,11 +64,11 @@ export function firstPlacePage({ values = {}, problem }: AddForm, isKept: boolea
 <form method="post" action="/write/source" class="stack narrow">
   <p class="lead">What you write needs a place of its own, which others can follow if you let them. Give it a name; you
     can change that later.${isKept && ' What you have written is kept, and comes next.'}</p>
-  <label>Its name
+  <label>Name
     <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
       faulty(problem, 'title', { whole: true, isFirst: true })}>${faultOf(problem, 'title', { whole: true })}</label>
   ${visibilityChoice(values['visibility'], 'own', problem)}
-  <button>Go on</button>
+  <button>Continue</button>
 </form>`;
   return { title: 'Write', section: 'write', bar: html`<h1>Write</h1>`, main };
 }
@@ -174,7 +174,7 @@ function readersOf(isPublic: boolean, isOwn: boolean): string {
 function draftState({ savedAt, times }: PostForm): Html {
   return html`
 <section><h2>Draft</h2><p class="hint">${savedAt === undefined
-    ? 'Nothing is kept yet. A preview keeps what you wrote, and so does anything that goes wrong.'
+    ? 'Nothing is kept yet. What you wrote is kept when you preview it, or when publishing fails.'
     : html`Kept ${showTime(times, savedAt)}, without files. Nobody else sees it.`}</p></section>`;
 }
 
