@@ -2676,7 +2676,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a form leads to no other site',
-    file: 'src/features/reading/mark-pages.ts',
+    file: 'src/platform/http/input.ts',
     from: '/^\\/(?![/\\\\])[^',
     to: '/^\\/[^',
     test: 'test/reading-api.test.ts',

@@ -87,8 +87,7 @@ function document({ answers, starred, read }: Pages, main: string): string {
 function forms({ read, starred }: Pages, id: number): string {
   const [isRead, isStarred] = [read.has(id), starred.has(id)];
   return `<form class="seen" method="post" action="/posts/${id}/read"><input type="hidden" name="read"
-  value="${isRead ? 0 : 1}"><button aria-pressed="${isRead}" aria-label="${isRead ? 'Mark unread' : 'Mark read'}"
-  data-other="${isRead ? 'Mark read' : 'Mark unread'}">•</button></form>
+  value="${isRead ? 0 : 1}"><button aria-pressed="${isRead}" aria-label="Read">•</button></form>
 <form class="star" method="post" action="/posts/${id}/star"><input type="hidden" name="star" value="${isStarred ? 0 : 1}">
 <button aria-pressed="${isStarred}" aria-label="Star">*</button></form>`;
 }

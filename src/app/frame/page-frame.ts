@@ -112,13 +112,11 @@ ${colophon(frame)}`;
 
 /** A post: nothing stands beside it but what comes next. */
 function withoutRail(content: Page, frame: Frame): Html {
-  return html`<div class="reading">
-<header class="bar thirds">${content.bar}</header>
+  return html`<header class="bar thirds">${content.bar}</header>
 <main id="main" class="post-grid">
 ${frame.said}
 ${content.main}
-</main>
-</div>`;
+</main>`;
 }
 
 function front(content: Page, frame: Frame): Html {

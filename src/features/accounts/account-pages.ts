@@ -1,6 +1,6 @@
 import { DAY, isoTime } from '../../platform/clock.ts';
 import { readForm } from '../../platform/http/body.ts';
-import { createInput, pathId } from '../../platform/http/input.ts';
+import { createInput, localPath, pathId } from '../../platform/http/input.ts';
 import { DENSITIES, TEXT_SIZES, type Preferences } from '../../platform/http/preferences.ts';
 import { HttpError, invalid, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
@@ -18,7 +18,7 @@ import { accountOfLink, choosePassword } from './govern-account.ts';
 import { findInvitation, joinHub } from './join-hub.ts';
 import { preferences } from './preferences-store.ts';
 import { settingsPage, type SentForm } from './settings-views.ts';
-import { hasCookie, localPath, signInPage } from './sign-in-pages.ts';
+import { hasCookie, signInPage } from './sign-in-pages.ts';
 import { signIn, type SignedIn } from './sign-in.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };

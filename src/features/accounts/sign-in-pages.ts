@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { cookieName, readCookie } from '../../platform/http/headers.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html } from '../../platform/http/html.ts';
+import { localPath } from '../../platform/http/input.ts';
 import { page, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { Hub } from '../hub/hub.ts';
 import { SESSION_COOKIE } from './authenticate.ts';
@@ -26,12 +27,6 @@ export function signInAgain(
 /** Whether a browser sends a session's cookie. Where nobody is signed in by it, the session has ended. */
 export function hasCookie({ config: { secure } }: Hub, { cookie }: IncomingHttpHeaders): boolean {
   return readCookie(cookie, cookieName(SESSION_COOKIE, secure)) !== undefined;
-}
-
-/** Only paths of the hub itself: `//host` and `/\host` would lead elsewhere. In ASCII, as headers have to be. */
-export function localPath(next: string | null | undefined): string {
-  if (!next || !/^\/(?![/\\])[^\u0000-\u001f]*$/.test(next)) return '/';
-  return next.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
 }
 
 /** The form for signing in. */

@@ -3,6 +3,7 @@ import { icon } from '../../platform/http/icons.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
+import { countText } from '../reading/reading-now.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import type { Managed, ManagedPage, Wanted } from './many-sources.ts';
@@ -129,13 +130,9 @@ function row(source: Managed, { times, webhooks, icons, sent }: Shown): Html {
   dir="auto">${title}</span></a><p class="sub">${origin(source)}</p></div>
 <p class="said-state">${stateLine(source, times, source.mayManage, webhooks.get(id))}</p>
 ${newestAt === null ? html`<span></span>` : showTime(times, newestAt, 'since')}
-<span class="unread">${unread > 0 && html`<a href="/sources/${id}?show=unread" aria-label="${count(unread)} unread">${
-  count(unread)} <span class="only-narrow">unread</span></a>`}</span>
+<span class="unread">${unread > 0 && html`<a href="/sources/${id}?show=unread"
+  aria-label="${countText(unread)} unread">${countText(unread)} <span class="only-narrow">unread</span></a>`}</span>
 ${source.isFollowed ? bell(source) : html`<span></span>`}</li>`;
-}
-
-function count(unread: number): string {
-  return unread < 1_000 ? String(unread) : '999+';
 }
 
 function bell({ id, title, notify }: Managed): Html {

@@ -64,9 +64,9 @@ const PRIVATE = html`<span class="tag">private</span>`;
 /** Stands beside a file that is kept away from readers. */
 export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
-/** A post, whole; `before` and `after` stand around its words. */
+/** A post, whole; `after` stands below it. */
 export function postArticle(
-  hub: Hub, post: WholePost, times: Times, may: { change: boolean }, { after }: { after?: Html | false } = {},
+  hub: Hub, post: WholePost, times: Times, may: { change: boolean }, after?: Html | false,
 ): Html {
   const files = listedAttachments(post.attachments);
   const kept = may.change ? post.attachments.filter(({ scan }) => scan === 'infected') : [];

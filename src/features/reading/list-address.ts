@@ -3,7 +3,7 @@ import { parseId, pathId } from '../../platform/http/input.ts';
 import type { View } from './reading-list.ts';
 
 /** A list as an address names it; `cursor` and `newest` of a page that is not its first. */
-export type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
+type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
 
 /** Which list the path and query of a request name. */
 export function readListAddress({ path, params, query }: Pick<HubRequest, 'path' | 'params' | 'query'>): ListAddress {

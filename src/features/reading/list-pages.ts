@@ -14,7 +14,7 @@ import { postList } from '../posts/post-views.ts';
 import { showPublic } from '../posts/public-pages.ts';
 import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { readListAddress, sectionOf, type ListAddress } from './list-address.ts';
+import { readListAddress, sectionOf } from './list-address.ts';
 import { listBar, listMain, type ListPage } from './list-views.ts';
 import { countsForPage, wholePage, type ListedPost, type View } from './reading-list.ts';
 import { countText } from './reading-now.ts';
@@ -55,7 +55,7 @@ export async function sourcePosts(
 
 async function readList(hub: Hub, req: MemberRequest): Promise<ListPage> {
   const { viewer, query } = req;
-  const { view, cursor, newest }: ListAddress = readListAddress(req);
+  const { view, cursor, newest } = readListAddress(req);
   const after = readAfter(query, ['publishedAt', 'id']);
   const isEmptySearch = view.q === '';
   const { items, next } = isEmptySearch ? { items: [], next: null }

@@ -1,5 +1,5 @@
 import { readForm } from '../../platform/http/body.ts';
-import { parseId, pathId } from '../../platform/http/input.ts';
+import { localPath, parseId, pathId } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -48,10 +48,4 @@ function done(req: MemberRequest, from: string | undefined, said: SaidCode): Rep
 
 function isForScript({ headers }: MemberRequest): boolean {
   return /\bapplication\/json\b/.test(headers.accept ?? '');
-}
-
-/** The page that a form was on, which it names by its path here; the reading list for anything else. */
-function localPath(from: string | undefined): string {
-  const isLocal = from !== undefined && /^\/(?![/\\])[^\\\u0000-\u0020\u007f]*$/.test(from);
-  return isLocal ? from : '/';
 }

@@ -49,7 +49,7 @@ function shownInList(hub: Hub, req: MemberRequest, post: WholePost, view: View, 
     times: timesOf(hub, viewer),
     may: { delete: may, change: may && post.sourceKind === 'native' },
   };
-  const article = postArticle(hub, post, shown.times, shown.may, { after: turnAtEnd(shown) });
+  const article = postArticle(hub, post, shown.times, shown.may, turnAtEnd(shown));
   return page({
     title: titleOf(post).title, main: html`${article}${nextInList(shown)}`, bar: postBar(shown), shape: 'post',
   });

@@ -185,6 +185,15 @@ export function parseId(text: string): number | undefined {
   return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
 }
 
+/**
+ * A path to go to, out of a form or query: `/` for whatever is none of this site, as `//host` and `/\host` are. In
+ * ASCII, as headers have to be.
+ */
+export function localPath(path: string | null | undefined): string {
+  if (!path || !/^\/(?![/\\])[^\u0000-\u001f]*$/.test(path)) return '/';
+  return path.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
+}
+
 const STANDARD_LIMIT = 30;
 const MAX_LIMIT = 100;
 

@@ -15,14 +15,12 @@ const isStar = (form) => form.matches('.star');
 const postOf = (form) => Number(/posts\/(\d+)/.exec(form.action)[1]);
 const isOn = (form) => $('button', form).ariaPressed === 'true';
 
-/** The form then asks for the opposite, under its other name. */
+/** The form then asks for the opposite. */
 function paint(form, on) {
   if (isOn(form) === on) return;
   const [button, row] = [$('button', form), form.closest('.row')];
   button.ariaPressed = on;
   form.elements[isStar(form) ? 'star' : 'read'].value = Number(!on);
-  if (button.dataset.other) [button.ariaLabel, button.dataset.other] = [button.dataset.other, button.ariaLabel];
-  if (button.title) button.title = button.ariaLabel;
   row?.classList.toggle(isStar(form) ? 'starred' : 'read', on);
   if (row && !isStar(form)) row.dataset.unread = Number(!on);
 }
