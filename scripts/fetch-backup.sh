@@ -15,6 +15,10 @@ opened='' scratch=''
 # it was made of.
 fetch_backup() {
   backup=$1 called=$1
+  if [ -n "$restic" ]; then
+    fetch_from_restic "$restic"
+    return
+  fi
   case $(kind_of "$1") in
     sealed) fetch_sealed "$1" ;;
     remote) fetch_remote "${1%/"$SEALED"}" ;;
@@ -107,6 +111,14 @@ fetch_file() {
       { as_owner dd of="$2" bs=1M status=none && echo to >&3; }
   } 3>"$scratch/succeeded" || :
   [ "$(grep -c . "$scratch/succeeded")" -eq 2 ] || give_up "$1 could not be fetched: $(tail -n 3 "$scratch/said")"
+}
+
+# restic and its password belong to the account of the hub, which that script becomes.
+fetch_from_restic() {
+  called="$1 of the restic repository"
+  make_place
+  sh "$root/scripts/restic-backups.sh" fetch "$1" "$opened" >&2 || give_up "$called could not be fetched"
+  backup=$opened/${1##*/}
 }
 
 # choose_reader REMOTE: the account of the hub has an rclone configuration for backups; on a new machine the caller may.

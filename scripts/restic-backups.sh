@@ -1,8 +1,9 @@
 #!/bin/sh
-# Usage: restic-backups.sh list | fetch NAME
+# Usage: restic-backups.sh list | fetch NAME [FOLDER]
 # What is in the restic repository (BACKUP_RESTIC_REPOSITORY, BACKUP_RESTIC_PASSWORD_FILE). list prints a line for each
 # backup of a hub, the oldest first: name, hub, snapshot, bytes, schema, when it was verified; "-" if that is not known.
-# fetch makes a backup's folder with hub.db, uploads.tar.gz and SHA256SUMS in DATA_DIR/backups; verify it before use.
+# fetch makes a backup's folder with hub.db, uploads.tar.gz and SHA256SUMS in DATA_DIR/backups, or in FOLDER, which must
+# be inside DATA_DIR; verify it before use.
 # Works on a new machine too, with nothing but the repository and its password. If several hubs have a backup of that
 # name, NAME is HUB/NAME.
 
@@ -82,10 +83,11 @@ hubctl() {
   (cd -- "$root" && scripts/hubctl "$@")
 }
 
-# fetch_restic NAME FOLDER: makes the folder of a backup out of a snapshot. Fails with the reason, and leaves nothing.
+# fetch_restic NAME FOLDER: makes the folder of a backup out of a snapshot. Fails with the reason, and leaves nothing;
+# until it is done its files lie in $beside, if that is set, else in DATA_DIR/tmp.
 fetch_restic() {
   read_snapshots '' && find_snapshot "$1" || return
-  mkdir -p -- "$data/tmp" && fetched=$(mktemp -d "$data/tmp/restic-fetch.XXXXXX") || return
+  mkdir -p -- "$data/tmp" && fetched=$(mktemp -d "${beside:-$data/tmp}/restic-fetch.XXXXXX") || return
   if has_room_for "$size" && run_fetch && mv -T -- "$fetched/made" "$2"; then
     rm -rf -- "$fetched"
   else
@@ -128,7 +130,7 @@ restic_backups() {
   export LC_ALL=C
   case $#-${1-} in
     1---help) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" && exit 0 ;;
-    1-list | 2-fetch) ;;
+    1-list | 2-fetch | 3-fetch) ;;
     *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
   esac
   root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
@@ -150,7 +152,7 @@ VALUES
     read_snapshots '' || exit
     [ -z "$snapshots" ] || printf '%s\n' "$snapshots"
   else
-    into=$data/backups/${2##*/}
+    beside=${3-} into=${3:-$data/backups}/${2##*/}
     [ ! -e "$into" ] || trouble "$into is there already" || exit
     fetch_restic "$2" "$into" && echo "$into"
   fi

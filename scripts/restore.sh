@@ -1,12 +1,14 @@
 #!/bin/sh
 # Usage: CONFIRM_RESTORE=YES restore.sh BACKUP [--identity KEY]
+#        CONFIRM_RESTORE=YES restore.sh --restic NAME
 #        restore.sh --recover
 # BACKUP is a backup's folder, an encrypted copy (backup.tar.gz.age, or its folder) or a copy on an rclone remote, such
-# as box:hub/20260131-031500; KEY is the file with the secret key that opens an encrypted one. The backup is verified
-# and laid ready before the hub is stopped; then its data takes the place of the hub's, the hub is started and has to
-# become healthy. If it does not, the previous data is rolled back automatically. --recover completes or rolls back an
-# interrupted restore, and says which. Stops and starts the hub of npm start, the systemd units, or uses
-# HUB_STOP_COMMAND and HUB_START_COMMAND. Run it as root or as the account that owns the data.
+# as box:hub/20260131-031500; KEY is the file with the secret key that opens an encrypted one. NAME is that of a backup
+# in the restic repository. The backup is verified and laid ready before the hub is stopped; then its data takes the
+# place of the hub's, the hub is started and has to become healthy. If it does not, the previous data is rolled back
+# automatically. --recover completes or rolls back an interrupted restore, and says which. Stops and starts the hub of
+# npm start, the systemd units, or uses HUB_STOP_COMMAND and HUB_START_COMMAND. Run it as root or as the account that
+# owns the data.
 # Exit 0: restored or recovered. 1: failed, the data is as it was before. 75: busy, try again.
 
 set -eu
@@ -58,9 +60,13 @@ carry_through() {
     say 'the hub runs on the restored data, but clean-up failed: run restore.sh --recover'
     return 1
   fi
-  say 'the restore failed; rolling back to the previous data'
+  say "the restore failed; $(what_is_taken_back)"
   bring_back || :
   return 1
+}
+
+what_is_taken_back() {
+  if kept_something; then echo 'rolling back to the previous data'; else echo 'taking back what it had done'; fi
 }
 
 # Rolls back to the previous data and starts the hub on it. Fails if the hub is not healthy on that data either.
@@ -84,13 +90,18 @@ bring_back() {
 
 # Where the data from before is after a roll back that failed; its folder is made only for data that there was.
 where_the_data_is() {
-  id=$(as_owner cat -- "$data/run/restore-state.json" "$data/run/restore-probation.json" 2>/dev/null |
-    sed -n 's/.*"id":"\([0-9-]*\)".*/\1/p' | head -n 1)
-  if [ -n "$id" ] && [ -n "$(as_owner ls -A -- "$data/pre-restore-$id" 2>/dev/null)" ]; then
+  if kept_something; then
     echo "The previous data is not lost: it is in $data/pre-restore-$id, except for what is already back in $data."
   else
     echo "The previous data, if there was any, is in $data."
   fi
+}
+
+# Whether data from before lies in its folder, $data/pre-restore-$id.
+kept_something() {
+  id=$(as_owner cat -- "$data/run/restore-state.json" "$data/run/restore-probation.json" 2>/dev/null |
+    sed -n 's/.*"id":"\([0-9-]*\)".*/\1/p' | head -n 1)
+  [ -n "$id" ] && [ -n "$(as_owner ls -A -- "$data/pre-restore-$id" 2>/dev/null)" ]
 }
 
 tell_who_starts() {
@@ -137,16 +148,20 @@ recover() {
   esac
 }
 
-# Sets $act, $what and $key.
+# Sets $act, $what and $key; or $restic, the backup's name in the repository.
 read_arguments() {
-  act=restore what='' key=''
+  act=restore what='' key='' restic=''
   while [ $# -gt 0 ]; do
     case $1 in
       --help)
-        [ "$act$what$key$#" = restore1 ] || wrong_usage
+        [ "$act$what$key$restic$#" = restore1 ] || wrong_usage
         usage && exit 0
         ;;
       --recover) act=recover ;;
+      --restic)
+        [ -n "${2-}" ] || wrong_usage
+        restic=$2 && shift
+        ;;
       --identity)
         [ -n "${2-}" ] || wrong_usage
         key=$2 && shift
@@ -159,8 +174,8 @@ read_arguments() {
     esac
     shift
   done
-  case $act-$what-$key in
-    restore-?*-* | recover--) ;;
+  case $act-${what:+backup}-${key:+key}-${restic:+restic} in
+    restore-backup-- | restore-backup-key- | restore---restic | recover---) ;;
     *) wrong_usage ;;
   esac
 }

@@ -52,12 +52,13 @@ const OURS: [theirs: RegExp, ours: string][] = [
 /** Commands that are run by another test: the file, and what it calls them. */
 const ELSEWHERE: Record<string, [file: string, says: string]> = {
   'npm test': ['scripts.test.ts', `'scripts/run.sh'), 'test'`],
+  'CONFIRM_RESTORE=YES ./scripts/restore.sh --restic <name>': ['slow/restore-typed.test.ts', "['--restic', name]"],
   'systemctl list-timers': ['slow/handbook.test.ts', 'system.sh(`systemctl list-timers'],
 };
 
 /** Code of several words that nobody is asked to type. */
 const NO_COMMANDS = [
-  'result=verified … dir=…', 'kill -9', 'port 8080 is in use',
+  'result=verified … dir=…', '--restic 20260131-031500', 'kill -9', 'port 8080 is in use',
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
   'database not readable', 'a restore is in progress or was interrupted', "the hub's own database is damaged",
   'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes',

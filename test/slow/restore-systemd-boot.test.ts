@@ -86,6 +86,26 @@ test('root restores an encrypted copy and a folder of its own as they are typed:
   }
 });
 
+test('root and the account of the hub restore from a restic repository, by its address and password alone', async (t) => {
+  if (!requireTool(t, 'restic')) return;
+  const hub = await restorable(t);
+  if (!hub) return;
+  const asDaemon = 'setpriv --reuid=daemon --regid=daemon --clear-groups';
+  const settings = 'BACKUP_RESTIC_REPOSITORY=/var/tmp/repository BACKUP_RESTIC_PASSWORD_FILE=/var/tmp/password';
+  const sent = await hub.sh(`cd / && ${asDaemon} sh -c "echo secret >/var/tmp/password" && ` +
+    `${asDaemon} restic -q -r /var/tmp/repository --password-file /var/tmp/password init && ` +
+    `${settings} '${AT}/scripts/off-site.sh' send ${hub.backup} && rm -r ${hub.backup}`);
+  assert.equal(sent.status, 0, sent.stderr);
+  for (const as of ['', asDaemon]) {
+    const { status, stdout, stderr } = await hub.sh(`cd / && CONFIRM_RESTORE=YES ${settings} ${as} ` +
+      `'${AT}/scripts/restore.sh' --restic ${hub.name}`);
+    assert.equal(status, 0, stderr);
+    assert.match(stdout, /^RESTORED \S+ of the restic repository$/m);
+    assert.deepEqual([await hub.isReady(), hub.world(), leftovers(hub.dataDir)], [true, 'new', []]);
+    assert.deepEqual([readdirSync(join(hub.dataDir, 'tmp')), ofOthers(hub.dataDir)], [[], []]);
+  }
+});
+
 test('the account of the hub restores what it may read by itself, also back, and other accounts are told at once', async (t) => {
   if (!requireTool(t, 'age')) return;
   const hub = await restorable(t);

@@ -5,10 +5,11 @@ import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, rmSync, symlinkSy
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { NOBODY, requireAnotherUser } from '../support/another-user.ts';
-import { changeDatabase } from '../support/backup-hub.ts';
+import { changeDatabase, harmUnseen } from '../support/backup-hub.ts';
 import { makeKey, sealBackup } from '../support/off-site.ts';
 import { freePort } from '../support/ports.ts';
-import { leftovers, restorableHub, stateOf, worldIn } from '../support/restore-hub.ts';
+import { leftovers, postsIn, restorableHub, stateOf, uploadsIn, worldIn } from '../support/restore-hub.ts';
+import { resticHub } from '../support/restic.ts';
 import { runRestore, startRestore } from '../support/restore-script.ts';
 import type { Outcome } from '../support/run-program.ts';
 import { temporaryFolder, writeFiles } from '../support/temporary-project.ts';
@@ -153,6 +154,40 @@ test('a folder that only root may read is restored by root for the account of th
   assert.equal(status, 0, stderr);
   assert.ok(stdout.includes(`RESTORED ${mine}\n`), stdout);
   assert.deepEqual([worldIn(hub.dataDir, hub), readdirSync(join(hub.dataDir, 'tmp'))], ['new', []]);
+});
+
+test('a backup in a restic repository is restored by its name, on an empty DATA_DIR too, with nothing but the password', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const { sha256 } = hub.upload('in the repository');
+  const name = await hub.verified();
+  assert.equal((await hub.send(name)).status, 0);
+  hub.db.close();
+  const places = { BACKUP_RESTIC_REPOSITORY: hub.repository, BACKUP_RESTIC_PASSWORD_FILE: hub.password };
+  const port = await freePort();
+  for (const dataDir of [hub.dataDir, join(hub.folder, 'new')]) {
+    const { status, stdout, stderr } = await runRestore(dataDir, port, ['--restic', name], places);
+    assert.equal(status, 0, stderr);
+    assert.ok(stdout.includes(`RESTORED ${name} of the restic repository\n`), stdout);
+    assert.equal(stdout.includes('previous data'), dataDir === hub.dataDir, stdout);
+    assert.deepEqual([uploadsIn(dataDir), postsIn(dataDir), readdirSync(join(dataDir, 'tmp'))], [[sha256], 1, []]);
+  }
+  const unknown = await runRestore(hub.dataDir, port, ['--restic', '20000101-000000'], places);
+  assert.deepEqual([unknown.status, unknown.stdout], [1, '']);
+  assert.match(unknown.stderr, /there is no backup 20000101-000000 in .*the repository\n.*could not be fetched/);
+  assert.deepEqual(readdirSync(join(hub.dataDir, 'tmp')), []);
+});
+
+test('on an empty DATA_DIR nothing is called previous data, also when the restore fails', async (t) => {
+  const hub = await restorableHub(t);
+  harmUnseen(hub.backup);
+  const dataDir = join(hub.dataDir, '../new');
+  const { status, stdout, stderr } = await runRestore(dataDir, await freePort(), [hub.backup]);
+  assert.equal(status, 1);
+  assert.match(stdout, /^restored data in place\nROLLED BACK: there is no data, as before\n$/m);
+  assert.doesNotMatch(stdout + stderr, /previous/);
+  assert.match(stderr, /restore: the restore failed; taking back what it had done/);
+  assert.deepEqual(readdirSync(dataDir).filter((one) => /hub\.db|uploads|restore/.test(one)), []);
 });
 
 test('BUSY is said only of a lock that is taken', async (t) => {
