@@ -27,7 +27,7 @@ finish() {
 # part SECONDS COMMAND...: runs a step with a time limit, forwards signals to it, and closes the lock so that no child
 # process can hold it.
 part() {
-  seconds=$1
+  seconds=$1 began=$(date +%s)
   shift
   timeout -k 60 "$seconds" "$@" 9>&- &
   child=$!
@@ -39,7 +39,11 @@ part() {
     [ "$again" -eq 127 ] || status=$again
   fi
   child=
-  case $status in 124 | 137) say "stopped: time limit of $seconds s exceeded" ;; esac
+  case $status in
+    124) say "stopped: time limit of $seconds s exceeded" ;;
+    137) if [ "$(date +%s)" -lt $((began + seconds)) ]; then say 'the step was killed'; else
+      say "stopped: time limit of $seconds s exceeded"; fi ;;
+  esac
 }
 
 # shellcheck disable=SC2317 # called by the traps
@@ -63,19 +67,23 @@ main() {
   [ -z "$(printf '%s\n' "$values" | sed -n 3p)" ] || destinations=dir
   [ -z "$(printf '%s\n' "$values" | sed -n 4p)" ] || destinations="$destinations rclone"
   [ -z "$(printf '%s\n' "$values" | sed -n 5p)" ] || destinations="$destinations restic"
-  if [ ! -d "$data/run" ]; then
+  if [ ! -d "$data/run" ] && [ ! -e "$data/hub.db" ]; then
     say "there is no hub database in $data"
     finish 1 failed none
   fi
   # shellcheck source=scripts/as-owner.sh
   . "$root/scripts/as-owner.sh"
   go_on_as_owner "$data" "$root/scripts/backup.sh"
+  mkdir -p -- "$data/run" || finish 1 failed none
   touch -- "$data/run/backup.flock" || finish 1 failed none
   exec 9>>"$data/run/backup.flock"
-  if ! flock -n 9; then
-    say 'BUSY: another backup or restore is running'
-    finish 75 busy none
-  fi
+  held=0
+  flock -n 9 || held=$?
+  case $held in
+    0) ;;
+    1) say 'BUSY: another backup or restore is running' && finish 75 busy none ;;
+    *) say "flock (util-linux) is missing or cannot lock $data/run/backup.flock" && finish 1 failed none ;;
+  esac
   child='' stopped=''
   trap 'stop 129' HUP
   trap 'stop 130' INT
@@ -116,7 +124,8 @@ send_to() {
   [ -z "$stopped" ] || return
   part "$limit" sh "$root/scripts/off-site.sh" send "$2" "$1" >&2
   # A step that had to be killed could not record how it ended.
-  [ "$status" -ne 137 ] || echo 'the copy did not end within its time' | sh "$root/scripts/hubctl" offsite-note "$1" failed
+  [ "$status" -ne 137 ] ||
+    echo 'the copy was killed before it was complete' | sh "$root/scripts/hubctl" offsite-note "$1" failed
   [ "$status" -eq 0 ]
 }
 

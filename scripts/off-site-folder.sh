@@ -1,8 +1,10 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # Sourced by off-site.sh. $folder is BACKUP_OFFSITE_DIR, meant for this hub alone.
 
-# Fails with the reason if the folder cannot receive a backup.
+# Fails with the reason if the folder cannot receive a backup. A share whose server is gone does not answer at all.
 folder_problem() {
+  timeout -k 5 60 stat -- "$folder/." >/dev/null 2>&1 || [ $? -lt 124 ] ||
+    trouble "BACKUP_OFFSITE_DIR $folder does not answer: is its server reachable?" || return
   [ -d "$folder" ] || trouble "BACKUP_OFFSITE_DIR $folder does not exist: is the disk mounted?" || return
   case $(readlink -f -- "$folder")/ in
     "$(readlink -f -- "$data")"/*) trouble "BACKUP_OFFSITE_DIR $folder is inside DATA_DIR" || return ;;
@@ -43,7 +45,7 @@ put_into_folder() {
   mkdir -- "$1" || return
   if [ -n "$recipient" ]; then
     file=$SEALED
-    seal_into "$1/$file" && hash=$sealed_hash && sync -- "$1/$file" "$1" && forget_cache "$1" &&
+    seal_into write_file "$1/$file" && sync -- "$1/$file" "$1" && forget_cache "$1" &&
       [ "$(hash_of "$1/$file")" = "$hash" ]
   else
     file=SHA256SUMS
@@ -51,6 +53,10 @@ put_into_folder() {
       sync -- "$1/hub.db" "$1/uploads.tar.gz" "$1/SHA256SUMS" "$1" && forget_cache "$1" &&
       same_three_files "$1" && hash=$(hash_of "$1/$file")
   fi || trouble "$1 could not be written, or its content differs when read back"
+}
+
+write_file() {
+  cat >"$1"
 }
 
 folder_holds_same() {

@@ -3,8 +3,12 @@
 # 3 (no such folder) mean the same in all its versions.
 
 run_rclone() {
-  rclone --ask-password=false --contimeout=20s --timeout=2m --retries=3 --low-level-retries=5 --stats=0 \
-    --log-level=ERROR "$@" </dev/null
+  feed_rclone "$@" </dev/null
+}
+
+feed_rclone() {
+  TMPDIR=${scratch-} rclone --ask-password=false --contimeout=20s --timeout=2m --retries=3 --low-level-retries=5 \
+    --stats=0 --log-level=ERROR "$@"
 }
 
 # list REMOTE_FOLDER: prints the names in it, nothing if there is no such folder.
@@ -33,24 +37,48 @@ send_to_remote() {
     return
   fi
   remove_leftovers
-  if stage_for_remote && run_rclone copy "$stage" "$partial" && run_rclone check --download "$stage" "$partial" &&
-    run_rclone moveto "$partial" "$final" && run_rclone check "$stage" "$final"; then
-    arrived "$hash" "$file" "$(bytes_in "$stage")"
+  if { put_on_remote && run_rclone moveto "$partial" "$final" && is_on_remote; } 2>"$scratch/said"; then
+    arrived "$hash" "$file" "$bytes"
   else
+    hide_secrets <"$scratch/said" >&2
     run_rclone purge "$partial" 2>/dev/null || :
-    trouble "$final: FAILED"
+    why=$(grep -v '^off-site: ' "$scratch/said" | tail -n 1)
+    [ -z "$why" ] || problem=
+    trouble "$final: FAILED${why:+: $why}"
   fi
 }
 
-# Sets $stage, the folder to copy. For an encrypted backup it holds only ciphertext.
-stage_for_remote() {
+# Copies the backup to $partial, reads it back, and sets $file, the one whose $hash covers the whole copy. An encrypted
+# one is a stream from age to rclone: no disk of this machine holds it. rclone (1.60) calls a stream complete however it
+# ended, so only reading it back counts.
+put_on_remote() {
   if [ -n "$recipient" ]; then
-    stage=$scratch/$name file=$SEALED
-    mkdir -- "$stage" && seal_into "$stage/$file" && hash=$sealed_hash
+    file=$SEALED
+    has_room_to_spool || return
+    seal_into feed_rclone rcat "$partial/$file" || return
+    sent="$hash $bytes"
+    read_back "$partial/$file"
+    [ "$hash $bytes" = "$sent" ] || trouble "$partial/$file differs when read back"
   else
-    stage=$dir file=SHA256SUMS
-    hash=$(hash_of "$stage/$file")
+    file=SHA256SUMS hash=$(hash_of "$dir/SHA256SUMS") bytes=$(bytes_in "$dir")
+    run_rclone copy "$dir" "$partial" && run_rclone check --download "$dir" "$partial"
   fi
+}
+
+is_on_remote() {
+  if [ -n "$recipient" ]; then
+    [ "$(run_rclone lsf --format sp --separator ' ' "$final")" = "$bytes $file" ]
+  else
+    run_rclone check "$dir" "$final"
+  fi
+}
+
+# Of a remote that takes no streams rclone keeps the whole file in TMPDIR first. That must leave the hub its space.
+has_room_to_spool() {
+  run_rclone backend features "$remote" 2>/dev/null | grep -q '"PutStream": false' || return 0
+  free=$(df -Pk -- "$scratch" | awk 'NR == 2 { print $4 }') needed=$(($(bytes_in "$dir") / 1024 + 1048576))
+  [ "$free" -gt "$needed" ] ||
+    trouble "$remote takes no streams, and for a copy on this disk $needed KiB are needed, $free KiB are free"
 }
 
 remote_holds_same() {

@@ -18,9 +18,10 @@ run_age() {
   esac
 }
 
-# age repeats its input in error messages, and that may be a secret key.
+# age repeats its input in error messages, and that may be a secret key; addresses may contain passwords and signatures.
 hide_secrets() {
-  sed 's/[Aa][Gg][Ee]-[A-Za-z0-9-]*/(hidden)/g'
+  sed -e 's/[Aa][Gg][Ee]-[A-Za-z0-9-]*/(hidden)/g' -e 's|://[^/@[:space:]]*@|://(hidden)@|g' \
+    -e 's|\(://[^?[:space:]]*\)?[^"[:space:]]*|\1?(hidden)|g'
 }
 
 # Fails with the reason if backups cannot be encrypted.
@@ -39,26 +40,35 @@ seal_problem() {
     trouble "age refuses BACKUP_AGE_RECIPIENT: $(printf '%s\n' "$said" | hide_secrets)"
 }
 
-# seal_into FILE: writes the encrypted backup and sets $sealed_hash to its SHA-256. Each step of the pipe reports its
-# own success, since sh has no pipefail; a step that was killed reports nothing.
+# seal_into COMMAND...: gives the command the encrypted backup on standard input and sets $hash and $bytes to those of
+# what was encrypted. Each step of the pipe reports its own success, since sh has no pipefail; a step that was killed
+# reports nothing.
 seal_into() {
   {
-    { tar -C "${dir%/*}" --owner=0 --group=0 --no-recursion -cf - -- \
-      "$name" "$name/SHA256SUMS" "$name/hub.db" "$name/uploads.tar.gz" && echo tar >&3; } |
-      { gzip -1 && echo gzip >&3; } |
-      { dd bs=1M iflag=fullblock 2>"$scratch/counted" && echo dd >&3; } |
-      { run_age 2>"$scratch/age.said" && echo age >&3; } |
-      { tee -- "$1" && echo tee >&3; } |
-      { sha256sum >"$scratch/hash" && echo sha256sum >&3; }
+    {
+      { tar -C "${dir%/*}" --owner=0 --group=0 --no-recursion -cf - -- \
+        "$name" "$name/SHA256SUMS" "$name/hub.db" "$name/uploads.tar.gz" && echo tar >&3; } |
+        { gzip -1 && echo gzip >&3; } |
+        { dd bs=1M iflag=fullblock 2>"$scratch/plain" && echo dd >&3; } |
+        { run_age 2>"$scratch/age.said" && echo age >&3; } |
+        { dd bs=1M iflag=fullblock 2>"$scratch/sealed" && echo dd >&3; } |
+        { tee /dev/fd/4 && echo tee >&3; } |
+        { "$@" >/dev/null && echo "$1" >&3; }
+    } 4>&1 | { sha256sum >"$scratch/hash" && echo sha256sum >&3; }
   } 3>"$scratch/succeeded" || :
-  if [ "$(grep -c . "$scratch/succeeded")" -ne 6 ]; then
+  if [ "$(grep -c . "$scratch/succeeded")" -ne 8 ]; then
     hide_secrets <"$scratch/age.said" >&2
-    trouble "$1 could not be written; of tar, gzip, dd, age, tee and sha256sum only these succeeded:" \
-      "$(tr '\n' ' ' <"$scratch/succeeded")"
+    trouble "$name could not be encrypted and sent; of tar, gzip, dd, age, dd, tee, $1 and sha256sum only these" \
+      "succeeded: $(tr '\n' ' ' <"$scratch/succeeded")"
     return
   fi
-  # Encryption only adds bytes, so the output must be larger than the input that dd counted.
-  [ "$(wc -c <"$1")" -gt "$(sed -n 's/^\([0-9]*\) bytes.*/\1/p' "$scratch/counted")" ] ||
-    trouble "$1 is smaller than its plaintext: encryption was incomplete" || return
-  sealed_hash=$(cut -c 1-64 "$scratch/hash")
+  hash=$(cut -c 1-64 "$scratch/hash") bytes=$(counted "$scratch/sealed")
+  # Encryption only adds bytes, so there must be more of them than before.
+  [ "$bytes" -gt "$(counted "$scratch/plain")" ] ||
+    trouble "$name: what age wrote is smaller than its plaintext: encryption was incomplete"
+}
+
+# Prints how many bytes dd says that it copied.
+counted() {
+  sed -n 's/^\([0-9]*\) bytes.*/\1/p' "$1"
 }

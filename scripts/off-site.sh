@@ -1,10 +1,10 @@
 #!/bin/sh
 # Usage: off-site.sh check | send BACKUP_DIR [DESTINATION]
 # Copies a backup to the off-site destinations that are set, or to one of them: dir (BACKUP_OFFSITE_DIR), rclone
-# (BACKUP_RCLONE_REMOTE) and restic (BACKUP_RESTIC_REPOSITORY). What a destination has missed of the backups on this machine is sent first. With
-# BACKUP_AGE_RECIPIENT only backup.tar.gz.age leaves this machine. Each copy is read back and compared before it gets
-# its final name; an existing copy is never overwritten. How it went is recorded for the hub's health. check reports in
-# advance whether a copy could be made. Silent if no destination is set.
+# (BACKUP_RCLONE_REMOTE) and restic (BACKUP_RESTIC_REPOSITORY). What a destination has missed of the backups on this
+# machine is sent too, the oldest first. With BACKUP_AGE_RECIPIENT only backup.tar.gz.age leaves this machine. Each copy
+# is read back and compared before it gets its final name; an existing copy is never overwritten. How it went is recorded
+# for the hub's health. check reports in advance whether a copy could be made. Silent if no destination is set.
 
 set -eu
 umask 077
@@ -16,8 +16,9 @@ usage() {
 # Says what is wrong and fails. The first thing said of a destination is recorded as its problem.
 problem=
 trouble() {
-  [ -n "$problem" ] || problem=$*
-  echo "off-site: $*" >&2
+  said=$(printf '%s\n' "$*" | hide_secrets)
+  [ -n "$problem" ] || problem=$said
+  printf 'off-site: %s\n' "$said" >&2
   return 1
 }
 
@@ -167,7 +168,7 @@ record() {
   [ -z "$newest" ] || set -- "$@" --name "$newest" --bytes "$bytes"
   [ -z "$unsent" ] || set -- "$@" --unsent "$unsent"
   serving=
-  printf '%s\n' "$problem" | hide_secrets | (cd -- "$root" && scripts/hubctl offsite-note "$@") || {
+  printf '%s\n' "$problem" | (cd -- "$root" && scripts/hubctl offsite-note "$@") || {
     echo "off-site: the result could not be recorded in DATA_DIR/run" >&2
     result=failed
   }
@@ -192,7 +193,10 @@ is_whole() {
 begin_sending() {
   mkdir -p -- "$data/run" "$data/tmp" "$data/backups"
   exec 9>"$data/run/off-site.lock"
-  flock -n 9 || { trouble 'BUSY: another off-site copy is running' || exit 75; }
+  held=0
+  flock -n 9 || held=$?
+  [ "$held" -ne 1 ] || { trouble 'BUSY: another off-site copy is running' || exit 75; }
+  [ "$held" -eq 0 ] || { trouble "flock (util-linux) is missing or cannot lock $data/run/off-site.lock" || exit 1; }
   rm -rf -- "$data"/tmp/off-site.*
   scratch=$(mktemp -d "$data/tmp/off-site.XXXXXX")
   serving=

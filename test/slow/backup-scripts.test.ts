@@ -82,14 +82,16 @@ test('wrong usage of either script ends with 2 and the usage, --help with 0', as
 });
 
 /** backup.sh with parts whose behaviour the test writes; `done.log` in the folder says what they did. */
-function stagedScript(t: TestContext, parts: { backup: string; check?: string; send?: string; offsite?: string }) {
+function stagedScript(
+  t: TestContext, parts: { backup: string; check?: string; send?: string; offsite?: string; remote?: string },
+) {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'scripts'));
   mkdirSync(join(folder, 'data/run'), { recursive: true });
   for (const name of ['backup.sh', 'as-owner.sh']) copyFileSync(join(SCRIPTS, name), join(folder, 'scripts', name));
   writeFiles(folder, {
     'scripts/hubctl': `cd "${folder}"; echo "hubctl $1" >>done.log
-      case $1 in config) printf '%s\\n' "${folder}/data" "\${LIMIT:-60}" "${parts.offsite ?? '/mnt/far'}" "" ;; backup) ${parts.backup} ;; esac\n`,
+      case $1 in config) printf '%s\\n' "${folder}/data" "\${LIMIT:-60}" "${parts.offsite ?? '/mnt/far'}" "${parts.remote ?? ''}" ;; backup) ${parts.backup} ;; esac\n`,
     'scripts/off-site.sh': `cd "${folder}"; echo "off-site $*" >>done.log
       case $1 in check) ${parts.check ?? ':'} ;; send) ${parts.send ?? ':'} ;; esac\n`,
   });
@@ -121,6 +123,48 @@ test('case 98: a backup that could not be sent ends with 1, and both facts are t
   const { status, stdout, stderr } = await run();
   assert.deepEqual([status, stdout], [1, `result=verified off-site=failed ${FIELDS}\n`]);
   assert.match(stderr, /disk full\n.*kept on this machine/);
+});
+
+test('a destination that is broken at first and well when its turn comes gets its copy, and nothing failed', async (t) => {
+  const { run } = stagedScript(t, { backup: GOOD, check: 'echo not mounted yet >&2; exit 1' });
+  assert.deepEqual(await run(), { status: 0, stdout: `result=verified off-site=done ${FIELDS}\n`, stderr: 'not mounted yet\n' });
+});
+
+test('each destination has its turn and its time: one that fails or hangs is named, and keeps no other from its copy', async (t) => {
+  for (const [send, broken] of [
+    ['[ "$3" != dir ] || exit 1', 'dir'], ['[ "$3" != rclone ] || exit 1', 'rclone'],
+    ['[ "$3" != dir ] || exec sleep 60', 'dir'], ['exit 1', 'dir rclone'],
+  ] as const) {
+    const { run, done } = stagedScript(t, { backup: GOOD, remote: 'box:hub', send: `${send}; echo "sent $3" >>done.log` });
+    const { status, stdout, stderr } = await run({ LIMIT: '2' });
+    assert.deepEqual([status, stdout], [1, `result=verified off-site=failed ${FIELDS}\n`], send);
+    assert.ok(stderr.endsWith(`but the off-site copy FAILED: ${broken}\n`), stderr);
+    const sent = ['dir', 'rclone'].filter((name) => !broken.includes(name)).map((name) => `sent ${name}`);
+    assert.deepEqual(done().filter((line) => line.startsWith('sent')), sent);
+  }
+});
+
+test('a copy that had to be killed is recorded as failed, since it could not say so itself', async (t) => {
+  const { run, done } = stagedScript(t, { backup: GOOD, send: 'kill -9 $$' });
+  const { status, stderr } = await run();
+  assert.equal(status, 1);
+  assert.match(stderr, /backup: the step was killed\n/);
+  assert.deepEqual(done().at(-1), 'hubctl offsite-note');
+});
+
+test('a machine whose flock is missing or does not work is not called busy', async (t) => {
+  const { run, folder } = stagedScript(t, { backup: GOOD });
+  writeFiles(folder, { flock: '#!/bin/sh\nexit 71\n' }, 0o755);
+  const { status, stdout, stderr } = await run({ PATH: `${folder}:/usr/bin:/bin` });
+  assert.deepEqual([status, stdout], [1, 'result=failed off-site=none\n']);
+  assert.match(stderr, /flock \(util-linux\) is missing or cannot lock/);
+  assert.doesNotMatch(stderr, /BUSY/);
+});
+
+test('without a destination nothing is said of copies', async (t) => {
+  const { run, done } = stagedScript(t, { backup: GOOD, offsite: '' });
+  assert.deepEqual(await run(), { status: 0, stdout: `result=verified off-site=none ${FIELDS}\n`, stderr: '' });
+  assert.ok(!done().some((line) => line.startsWith('off-site send')));
 });
 
 test('case 32: a degraded backup is sent as well, so that the rest is safe, and the end is 1', async (t) => {

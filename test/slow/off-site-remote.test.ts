@@ -1,10 +1,11 @@
 // Protects copies on a remote of rclone: whole under their final name or not there, and never over another.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { contents, KNOWN_ROW, makeKey, NAME, offSite, type OffSite } from '../support/off-site.ts';
+import { privately } from '../support/private-mounts.ts';
 import { requireTool } from '../support/tools.ts';
 
 const SEALED = 'backup.tar.gz.age';
@@ -223,3 +224,88 @@ test('case 98: of two destinations each is reported for itself, and one that fai
   assert.equal(other.status, 1);
   assert.match(other.stdout, /second disk.*already there and identical\n$/);
 });
+
+for (const [title, program, script] of [
+  ['age dies in the middle', 'age', 'case "$*" in *"-o /dev/null") exit 0 ;; esac; head -c 50000; kill -9 $$'],
+  ['age stops early and says all is well', 'age', 'case "$*" in *"-o /dev/null") exit 0 ;; esac; head -c 50000; exit 0'],
+  ['tar fails at its end', 'tar', 'REAL "$@"; exit 2'],
+  ['rclone stores less than it was given and says all is well', 'rclone',
+    'case " $* " in *" rcat "*) head -c 50000 | REAL "$@"; cat >/dev/null; exit 0 ;; *) exec REAL "$@" ;; esac'],
+  ['rclone stores something else and says all is well', 'rclone',
+    'case " $* " in *" rcat "*) tr a b | REAL "$@"; exit 0 ;; *) exec REAL "$@" ;; esac'],
+  ['the rename does nothing', 'rclone', 'case " $* " in *" moveto "*) exit 0 ;; *) exec REAL "$@" ;; esac'],
+] as const) {
+  test(`an encrypted stream is not called done and nothing stays of it when ${title}`, async (t) => {
+    const place = withEncryption(t);
+    if (!place) return;
+    place.replace(program, script);
+
+    const { status, stdout, stderr } = await place.send();
+
+    assert.deepEqual([status, stdout], [1, '']);
+    assert.match(stderr, new RegExp(`${NAME}: FAILED`));
+    assert.deepEqual(readdirSync(place.far), []);
+    assert.deepEqual(Object.keys(contents(join(place.dataDir, 'tmp'))), []);
+  });
+}
+
+/** Runs `send` where that folder is a disk of so many KiB, as this process alone sees it. */
+async function onSmallDisk(t: TestContext, place: OffSite, folder: string, size: string) {
+  mkdirSync(folder, { recursive: true });
+  const fill = `mount -t tmpfs -o size=${size} none '${folder}'`;
+  return privately(t, place, fill, `send '${place.backup}'; echo "used $(du -sk '${folder}' | cut -f 1)"`);
+}
+
+test('an encrypted copy for a remote takes no space on the disk of the hub, which may be as good as full', async (t) => {
+  const place = withEncryption(t);
+  if (!place) return;
+  const outcome = await onSmallDisk(t, place, join(place.dataDir, 'tmp'), '64k'); // a sixth of the backup
+  if (!outcome) return;
+
+  assert.match(outcome.stdout, /done, read back and compared\nused 0\n/);
+  assert.deepEqual(outcome.left, [NAME]);
+});
+
+test('a remote that fills up during the stream keeps nothing of it, and neither does the hub', async (t) => {
+  const place = withEncryption(t);
+  if (!place) return;
+  const outcome = await onSmallDisk(t, place, place.far, '256k');
+  if (!outcome) return;
+
+  assert.match(outcome.stderr, new RegExp(`${NAME}: FAILED: .*no space left on device`));
+  assert.match(outcome.stdout, /^used 0\n/);
+  assert.deepEqual(Object.keys(contents(join(place.dataDir, 'tmp'))), []);
+  const [last] = noted(place);
+  assert.match(String(last?.['problem']), /no space left on device/);
+});
+
+test('a remote that takes no streams gets its copy only where this disk has room for it and for the hub', async (t) => {
+  const place = withEncryption(t);
+  if (!place) return;
+  place.replace('rclone', `case " $* " in *" features "*) echo '{"Features": {
+    "PutStream": false }}' ;; *) exec REAL "$@" ;; esac`);
+  assert.equal((await place.send()).status, 0);
+  rmSync(join(place.far, NAME), { recursive: true });
+  const small = await onSmallDisk(t, place, join(place.dataDir, 'tmp'), '100m');
+  if (!small) return;
+  assert.match(small.stderr, /box: takes no streams, and for a copy on this disk 10\d{5} KiB are needed, 10\d{4} KiB are free/);
+  assert.deepEqual(small.left, []);
+});
+
+test("what rclone says of a remote is recorded without the address's secrets", async (t) => {
+  const place = withRemote(t);
+  if (!place) return;
+  faultyRclone(place, 'copy', 'echo "2026/01/01 ERROR : https://me:hush@far.test/x?X-Signature=hush7: refused" >&2; exit 1');
+
+  const { stderr } = await place.send();
+
+  const [last] = noted(place);
+  assert.match(String(last?.['problem']), /FAILED: .*ERROR : https:\/\/\(hidden\)@far\.test\/x\?\(hidden\) refused/);
+  assert.doesNotMatch(stderr, /hush/);
+});
+
+/** The last run and the last good one at the remote, as recorded. */
+function noted({ dataDir }: OffSite): (Record<string, unknown> | null)[] {
+  const kept = JSON.parse(readFileSync(join(dataDir, 'run/last-offsite-rclone.json'), 'utf8')) as Record<string, null>;
+  return [kept['last'] ?? null, kept['lastGood'] ?? null];
+}

@@ -1,0 +1,190 @@
+// Protects copies elsewhere from each other's troubles, and what was missed from being forgotten.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { backupName } from '../../src/features/backups/backup-name.ts';
+import { DAY } from '../../src/platform/clock.ts';
+import { backupHub } from '../support/backup-hub.ts';
+import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
+import { contents, NAME, offSite, SCRIPT, type OffSite } from '../support/off-site.ts';
+import { startOrigin } from '../support/origin.ts';
+import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { parseSeries } from '../support/service-series.ts';
+import { requireTool } from '../support/tools.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const MARK = '.content-hub-off-site';
+const [FIRST, SECOND, THIRD] = [NAME, '20260102-031500', '20260103-031500'] as const;
+
+/** A hub with backups of three nights, and a disk for their copies. */
+function threeNights(t: TestContext): OffSite {
+  const place = offSite(t);
+  place.env['BACKUP_OFFSITE_DIR'] = place.far;
+  for (const name of [SECOND, THIRD]) addBackup(place, name);
+  return place;
+}
+
+function addBackup({ backup, dataDir }: OffSite, name: string): string {
+  const path = join(dataDir, 'backups', name);
+  cpSync(backup, path, { recursive: true });
+  return path;
+}
+
+function pathOf({ dataDir }: OffSite, name: string): string {
+  return join(dataDir, 'backups', name);
+}
+
+function copies({ far }: OffSite): string[] {
+  return readdirSync(far).filter((name) => name !== MARK).sort();
+}
+
+type Noted = { ok: boolean; name: string | null; bytes: number | null; unsent: string | null; problem: string | null } | null;
+
+function noted({ dataDir }: OffSite, destination = 'dir'): { last: Noted; lastGood: Noted } {
+  return JSON.parse(readFileSync(join(dataDir, `run/last-offsite-${destination}.json`), 'utf8')) as ReturnType<typeof noted>;
+}
+
+test('what a disk missed while it was unplugged is sent on the next run, the oldest first', async (t) => {
+  const place = threeNights(t);
+  const away = `${place.far} away`;
+  rmSync(pathOf(place, THIRD), { recursive: true });
+  assert.equal((await place.run(['send', pathOf(place, SECOND)])).status, 0);
+  assert.deepEqual(copies(place), [FIRST, SECOND]);
+  for (const name of [THIRD, '20260104-031500']) {
+    addBackup(place, name);
+    const { status } = await place.run(['send', pathOf(place, name)], { BACKUP_OFFSITE_DIR: away });
+    assert.equal(status, 1);
+  }
+
+  const { status, stdout } = await place.run(['send', addBackup(place, '20260105-031500')]);
+
+  assert.equal(status, 0);
+  assert.deepEqual([...stdout.matchAll(/(\d{8}-\d{6}): done/g)].map(([, name]) => name),
+    [THIRD, '20260104-031500', '20260105-031500']);
+  assert.deepEqual(copies(place), [FIRST, SECOND, THIRD, '20260104-031500', '20260105-031500']);
+  assert.deepEqual(contents(join(place.far, THIRD)), contents(place.backup));
+});
+
+test('each run is recorded: what arrived last, its size, the oldest that is unsent, and why', async (t) => {
+  const place = threeNights(t);
+  const { env } = place;
+  await place.run(['send', pathOf(place, THIRD)], { BACKUP_OFFSITE_DIR: '/mnt/unplugged' });
+  const { last: failed, lastGood: none } = noted(place);
+  assert.deepEqual([failed?.ok, failed?.name, failed?.unsent, none], [false, null, FIRST, null]);
+  assert.equal(failed?.problem, 'BACKUP_OFFSITE_DIR /mnt/unplugged does not exist: is the disk mounted?');
+
+  await place.run(['send', pathOf(place, THIRD)]);
+  const { last, lastGood } = noted(place);
+  const bytes = Object.keys(contents(place.backup)).reduce((sum, name) => sum + readFileSync(join(place.backup, name)).length, 0);
+  assert.deepEqual([last?.ok, last?.name, last?.bytes, last?.unsent, last?.problem], [true, THIRD, bytes, null, null]);
+  assert.deepEqual(lastGood, last);
+  assert.ok(!existsSync(join(place.dataDir, 'run/last-offsite-rclone.json')), Object.keys(env).join());
+});
+
+test('a disk that fills up gets the oldest, the others are not tried in vain, and all of them come later', async (t) => {
+  const place = threeNights(t);
+  const tried = join(place.folder, 'tried');
+  place.replace('cp', `for last do :; done; echo "$last" >>'${tried}'; case $last in *${FIRST}*) exec REAL "$@" ;; esac
+    echo 'No space left on device' >&2; exit 1`);
+  assert.equal((await place.run(['send', pathOf(place, THIRD)])).status, 1);
+  assert.deepEqual(readFileSync(tried, 'utf8').match(/2026010\d/g), ['20260101', '20260102']);
+  assert.deepEqual([noted(place).last?.name, noted(place).last?.unsent], [FIRST, SECOND]);
+
+  place.replace('cp', 'exec REAL "$@"');
+  assert.equal((await place.run(['send', pathOf(place, THIRD)])).status, 0);
+  assert.deepEqual(copies(place), [FIRST, SECOND, THIRD]);
+});
+
+test('a damaged backup here, and another of the same name there, keep no later one from its copy', async (t) => {
+  const place = threeNights(t);
+  appendFileSync(join(pathOf(place, SECOND), 'hub.db'), 'x');
+  mkdirSync(join(place.far, FIRST));
+
+  const { status, stderr } = await place.run(['send', pathOf(place, THIRD)]);
+
+  assert.equal(status, 1);
+  assert.match(stderr, /20260101-031500 exists with different content/);
+  assert.match(stderr, /20260102-031500 is not a complete backup: nothing is sent of it/);
+  assert.deepEqual(copies(place), [FIRST, THIRD]);
+  assert.deepEqual([noted(place).last?.name, noted(place).last?.unsent], [THIRD, FIRST]);
+  assert.equal((await place.run(['send', addBackup(place, '20260104-031500')])).status, 0);
+});
+
+test('what is too old to be kept here is not sent any more, and a copy from the future does not hide what is missing', async (t) => {
+  const place = offSite(t);
+  Object.assign(place.env, { BACKUP_OFFSITE_DIR: place.far, BACKUP_RETENTION_DAYS: '5' });
+  const [late, recent, newest] = [7, 4, 0].map((days) => backupName(Date.now() - days * DAY)) as [string, string, string];
+  for (const name of [late, recent, newest]) addBackup(place, name);
+  writeFileSync(join(place.dataDir, 'backups/off-site.sent'), `${'0'.repeat(64)}  ${place.far}/29990101-031500/SHA256SUMS\n`);
+  writeFileSync(join(place.far, MARK), '');
+
+  assert.equal((await place.run(['send', pathOf(place, newest)])).status, 0);
+  assert.deepEqual(copies(place), [recent, newest]);
+});
+
+test('a run that is ended in the middle says so in its record', async (t) => {
+  const place = threeNights(t);
+  place.replace('cp', `touch '${place.folder}/copying'; exec sleep 60`);
+  const child = spawn('sh', [SCRIPT, 'send', place.backup], { env: place.env, detached: true, stdio: 'ignore' });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  await waitUntil('it copies', () => existsSync(join(place.folder, 'copying')));
+  if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
+  assert.notEqual(await ended, 0);
+  assert.deepEqual([noted(place).last?.ok, noted(place).last?.unsent], [false, FIRST]);
+  assert.deepEqual(readdirSync(join(place.dataDir, 'tmp')), []);
+});
+
+test('one destination that is broken, in whatever way, does not keep the other from its copy', async (t) => {
+  if (!requireTool(t, 'rclone')) return;
+  const place = offSite(t);
+  writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${place.folder}/box\n`);
+  const breaks: [string, Record<string, string>][] = [
+    ['dir', { BACKUP_OFFSITE_DIR: '/mnt/unplugged', BACKUP_RCLONE_REMOTE: 'box:a' }],
+    ['rclone', { BACKUP_OFFSITE_DIR: place.far, BACKUP_RCLONE_REMOTE: 'nobody:hub' }],
+  ];
+  for (const [broken, env] of breaks) {
+    assert.equal((await place.send(env)).status, 1);
+    const healthy = broken === 'dir' ? 'rclone' : 'dir';
+    assert.deepEqual([noted(place, broken).last?.ok, noted(place, healthy).last?.ok], [false, true]);
+  }
+  assert.deepEqual(contents(join(place.far, NAME)), contents(place.backup));
+  assert.deepEqual(contents(join(place.folder, 'box/a', NAME)), contents(place.backup));
+});
+
+test('only one destination is sent to when it is named', async (t) => {
+  const place = threeNights(t);
+  place.env['BACKUP_RCLONE_REMOTE'] = 'nobody:hub';
+  assert.equal((await place.run(['send', place.backup, 'dir'])).status, 0);
+  assert.equal((await place.run(['send', place.backup, 'rclone'])).status, 1);
+  assert.equal((await place.run(['send', place.backup, 'tape'])).status, 2);
+});
+
+test('with BACKUP_OFFSITE_DIR=/mnt/unplugged health, metrics, log and the receiver of alerts say so beside a verified backup', async (t) => {
+  const receiver = await startOrigin(t, (_request, response) => void response.writeHead(200).end());
+  const dataDir = temporaryDataDir(t);
+  backupHub(t).db.prepare<[string], never>('copy', 'VACUUM INTO ?').run(join(dataDir, 'hub.db'));
+  const env = { BACKUP_OFFSITE_DIR: '/mnt/unplugged', ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json' };
+  const web = startHubProcess(t, 'web', dataDir, env);
+  const address = await web.address();
+  const path = { PATH: `${join(process.execPath, '..')}:/usr/bin:/bin`, DATA_DIR: dataDir };
+
+  const { status, stdout, stderr } = await runProgram(join(PROJECT_ROOT, 'scripts/backup.sh'), [], { env: { ...path, ...env } });
+
+  assert.equal(status, 1);
+  assert.match(stdout, /^result=verified off-site=failed /);
+  assert.match(stderr, /the backup is kept on this machine, but the off-site copy FAILED: dir\n$/);
+  const health = await (await fetch(`${address}/api/health`)).json() as Record<string, unknown>;
+  assert.deepEqual(health['offsite'], [{ name: 'dir', ok: false, ageSeconds: null }]);
+  assert.match(JSON.stringify(health['lastBackup']), /"verified":true/);
+  const series = parseSeries(await (await fetch(`${address}/api/metrics`)).text());
+  assert.equal(series.get('service_backup_last_run_failed{run="offsite-dir"}'), 1);
+  assert.equal(series.get('service_backup_last_run_failed{run="backup"}'), 0);
+
+  const worker = startHubProcess(t, 'worker', dataDir, env);
+  const told = (): string => receiver.requests.map(({ body }) => body.toString()).join();
+  await waitUntil('the alert has arrived', () => told().includes('backup-offsite-failed'));
+  assert.match(told(), /dir: BACKUP_OFFSITE_DIR \/mnt\/unplugged does not exist/);
+  assert.ok(worker.lines('trouble').some(({ trouble }) => trouble === 'backup-offsite-failed'));
+});
