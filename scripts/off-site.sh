@@ -118,12 +118,14 @@ send_missed() {
     else
       trouble "$dir is not a complete backup: nothing is sent of it" || status=3
     fi
-    if [ "$status" -eq 0 ]; then
+    [ "$status" -eq 0 ] || result=failed
+    # What fails after the copy has arrived, such as removing old ones, leaves nothing unsent.
+    if [ "$status" -eq 0 ] || { [ "$status" -ne 3 ] && sent_names | grep -qxF -- "$name"; }; then
       newest=$name
     else
-      result=failed unsent=${unsent:-$name}
-      [ "$status" -eq 3 ] || return 0
+      unsent=${unsent:-$name}
     fi
+    case $status in 0 | 3) ;; *) return 0 ;; esac
   done
 }
 
@@ -165,7 +167,7 @@ backup_names() {
 # Records how it went at the destination for the hub's health. The problem goes through a pipe, not an argument.
 record() {
   set -- "$serving" "$result" --seconds "$(($(date +%s) - began))"
-  [ -z "$newest" ] || set -- "$@" --name "$newest" --bytes "$bytes"
+  [ -z "$newest" ] || set -- "$@" --name "$newest" --bytes "${bytes:-0}"
   [ -z "$unsent" ] || set -- "$@" --unsent "$unsent"
   serving=
   printf '%s\n' "$problem" | (cd -- "$root" && scripts/hubctl offsite-note "$@") || {
