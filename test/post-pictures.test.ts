@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { attachments } from '../src/features/attachments/attachment-store.ts';
-import { thumbnailOf } from '../src/features/attachments/post-pictures.ts';
+import { thumbnails } from '../src/features/attachments/post-pictures.ts';
 import { HOUR } from '../src/platform/clock.ts';
 import type { OriginHandler } from './support/origin.ts';
 import type { Hub } from './support/hub.ts';
@@ -36,7 +36,7 @@ function shownAt(page: string): string[] {
 }
 
 function thumbnail(hub: Hub, { id }: { id: number }): string | undefined {
-  return thumbnailOf(hub.handle, [{ id }]).get(id);
+  return thumbnails(hub.handle, [{ id }]).get(id);
 }
 
 test('a post has a thumbnail once a reader has loaded its picture; no list asks the publisher for one', async (t) => {
@@ -73,12 +73,12 @@ test('one query answers for a page of posts, of whichever kind', async (t) => {
   for (const files of [[{ filename: 'owl.png', data: PICTURE }], [], [{ filename: 'small.png', data: png({ width: 9, height: 9 }) }]]) {
     written.push(await writePost(hub, { client: ada, sourceId }, files));
   }
-  const found = thumbnailOf(hub.handle, written);
+  const found = thumbnails(hub.handle, written);
   assert.deepEqual([...found.keys()], [written[0]?.id]);
   const path = found.get(written[0]?.id ?? 0) ?? '';
   assert.deepEqual((await getFile(hub, path)).body, PICTURE);
   hub.db.exec(`UPDATE uploads SET scan = 'infected'`);
-  assert.equal(thumbnailOf(hub.handle, written).size, 0);
+  assert.equal(thumbnails(hub.handle, written).size, 0);
 });
 
 test('an image in a post has its size once the hub has seen it, and a box for any before', async (t) => {

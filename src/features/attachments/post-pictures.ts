@@ -24,7 +24,7 @@ type KnownPicture = ImageSize & { attachment: Attachment; bytes: number };
  * The addresses of small pictures of posts, by their ids; none where the hub has none. They never make the hub ask a
  * publisher: a list that is opened is no reason to.
  */
-export function thumbnailOf(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
+export function thumbnails(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
   return firstFitting(hub, posts, ({ bytes, width, height }) =>
     bytes <= THUMBNAIL_BYTES && width >= THUMBNAIL_WIDTH && height >= THUMBNAIL_HEIGHT);
 }

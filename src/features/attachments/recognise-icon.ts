@@ -1,5 +1,5 @@
-import type { Icon } from './icon-store.ts';
 import { hash } from 'node:crypto';
+import type { Icon } from './icon-store.ts';
 import { RefusedFile, type ImageSize } from './recognise-images.ts';
 import { recogniseContent } from './recognise-file.ts';
 import { PNG_SIGNATURE } from './recognise-png-webp-avif.ts';

@@ -105,7 +105,7 @@ export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
 const BATCH = 100;
 
 /**
- * Deletes a source with its posts and their attachments: nobody sees them any more, and on disk they go by and by.
+ * Deletes a source with its posts and their attachments: nobody sees them any more, and on disk they go in steps.
  * Those who follow it are told.
  */
 export function deleteSource(hub: Hub, id: number, by: By): void {

@@ -29,15 +29,15 @@ export function transferSource(
   });
 }
 
-/** Followers who are asked, so to speak, whether they can take a source over. */
-const MOST_ASKED = 50;
+/** How many followers are tried, those first who have followed it longest. */
+const MOST_TRIED = 50;
 
 /** Gives a source to whoever has followed it longest, of those who can take it. 409 where nobody can. */
 export function handOverSource(hub: Hub, id: number, by: By): Promise<Source> {
   return giveSource(hub, id, by, (source) => {
     const followers = countFollowers(hub, source) > 0 ? follows(hub).others(id, source.ownerId) : [];
     const given = withBytes(hub, source);
-    const next = followers.slice(0, MOST_ASKED).find((follower) =>
+    const next = followers.slice(0, MOST_TRIED).find((follower) =>
       accounts(hub).find(follower)?.disabledAt === null && fits(hub, given, follower, by.viewer));
     if (next === undefined) throw new HttpError(409, 'Nobody who follows this source can take it over.');
     return next;

@@ -87,9 +87,9 @@ export const importFeeds: JobKind<{ importId: number }> = {
 
   async run(hub, { importId }, signal) {
     const asked = (): (Importing & { viewer: Account }) | undefined => {
-      const under = imports(hub).find(importId);
-      const viewer = under && accounts(hub).find(under.accountId);
-      return viewer && { viewer, visibility: under.visibility };
+      const found = imports(hub).find(importId);
+      const viewer = found && accounts(hub).find(found.accountId);
+      return viewer && { viewer, visibility: found.visibility };
     };
     await throttled(hub)('import feeds, some steps', (limit) => {
       const importing = asked();
@@ -163,10 +163,7 @@ function settleLines<Line extends AnyLine>(
   }
 }
 
-function settle(
-  hub: Hub, { url, title, folder }: AnyLine, { viewer, visibility }: Importing,
-  left: number,
-): Settled {
+function settle(hub: Hub, { url, title, folder }: AnyLine, { viewer, visibility }: Importing, left: number): Settled {
   if (saysItLeadsHere(hub.config, new URL(url))) return followHere(hub, idOfOwnFeed(url) ?? 0, viewer, folder);
   const ownerId = viewer.id;
   const own = sources(hub).idOfFeed(url, ownerId);

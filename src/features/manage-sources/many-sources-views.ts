@@ -173,7 +173,7 @@ export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
     them instead.</p>
   <ul>${chosen.map(({ source, followers }) => html`<li><input type="hidden" name="source" value="${source.id}"><a
     href="/sources/${source.id}" dir="auto">${source.title}</a>${followers > 0 && html` <span class="state warn">${
-    followersOf(followers)}</span>`}</li>`)}</ul>
+    followersText(followers)}</span>`}</li>`)}</ul>
   ${followed > 0 && html`<p class="hint">Whoever follows one is told. The page on which you delete a single source
     offers to hand it to one of its followers instead.</p>`}
   <input type="hidden" name="back" value="${back}"><input type="hidden" name="sure" value="1">
@@ -185,6 +185,6 @@ export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
 }
 
 /** "3 people follow it", without its owner. */
-export function followersOf(followers: number): string {
+export function followersText(followers: number): string {
   return followers === 1 ? 'one person follows it' : `${followers} people follow it`;
 }

@@ -6,7 +6,7 @@ import { unreadBySource } from '../reading/find-in-lists.ts';
 import { manySources } from '../sources/many-sources-store.ts';
 import { mayManage, sources, type Source } from '../sources/source-store.ts';
 
-/** Which of the viewer's sources: those of their list and those that they own. `others`: of the hub's public rest. */
+/** Which of the viewer's sources: those of their list and those that they own. `others`: all other public ones. */
 export const SHOWN = ['all', 'failing', 'paused', 'mine', 'others'] as const;
 export const ORDERS = ['failing', 'newest', 'name'] as const;
 

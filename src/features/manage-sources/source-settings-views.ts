@@ -6,7 +6,7 @@ import type { Follow } from '../follows/follow-store.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import { folderField, passwordFields, visibilityChoice, type AddForm } from './add-views.ts';
-import { followersOf } from './many-sources-views.ts';
+import { followersText } from './many-sources-views.ts';
 import { stateLine } from './source-state.ts';
 import { button } from './source-views.ts';
 
@@ -112,7 +112,7 @@ function staysPrivate({ hasPassword }: Source): Html {
 }
 
 function endSection({ source: { id }, followers }: Settings): Html {
-  const said = followers > 0 ? `Besides its owner, ${followersOf(followers)}.` : 'Nobody else follows it.';
+  const said = followers > 0 ? `Besides its owner, ${followersText(followers)}.` : 'Nobody else follows it.';
   return section('end', 'Transfer or delete', said, html`
   <div class="actions"><a class="button" href="/sources/${id}/transfer">Transfer…</a>
     <a class="button danger" href="/sources/${id}/delete">Delete…</a></div>`);
@@ -134,7 +134,7 @@ export function confirmDeletePage(source: Source, followers: number): Page {
 <form method="post" class="stack">
   <p class="lead">“${source.title}” will be deleted permanently, with all its posts and
     their attachments. To only stop new posts, pause it instead.</p>
-  ${followers > 0 && html`<p class="said warn">Besides its owner, ${followersOf(followers)}. They are told that it is
+  ${followers > 0 && html`<p class="said warn">Besides its owner, ${followersText(followers)}. They are told that it is
     gone.</p>`}
   <div class="actions"><button class="danger">Delete source</button>
     <a class="quiet" href="/sources/${source.id}">Keep it</a></div>
@@ -148,8 +148,8 @@ export function confirmHidePage(source: Source, followers: number, values: Recor
   const kept = Object.entries(values).filter(([name]) => name !== 'password' && name !== 'sure');
   const main = html`
 <form method="post" action="/sources/${source.id}" class="stack">
-  <p class="lead">“${source.title}” is in other people’s lists: besides its owner, ${followersOf(followers)}. Once it is
-    private, they cannot read it any more, and are told so.</p>
+  <p class="lead">“${source.title}” is in other people’s lists: besides its owner, ${followersText(followers)}. Once it
+    is private, they cannot read it any more, and are told so.</p>
   ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   <input type="hidden" name="sure" value="1">
   ${values['username'] && passwordFields(values['username'], 'enter the password once more to save it')}

@@ -22,17 +22,17 @@ export function countFollowers(hub: Hub, { id, ownerId, visibility }: Source): n
 }
 
 /**
- * Tells those who follow a source what happens to it, in the caller's transaction: all that may see it as it was,
- * `before`, but for its owners and, where it is hidden, those who may see it still.
+ * Tells those who follow a source what happens to it, in the caller's transaction: all who could see it `before`,
+ * without its owners and, where it is hidden, those who can still see it.
  */
 export function tellFollowers(
-  hub: Hub, kind: keyof typeof HAPPENED, before: Source, after: Source | null, butFor: number[] = [],
+  hub: Hub, kind: keyof typeof HAPPENED, before: Source, after: Source | null, except: number[] = [],
 ): void {
   const { id, title, ownerId } = before;
   const path = kind === 'source.new-owner' ? `/sources/${id}` : kind === 'source.deleted' ? aboutGone(id) : '/sources';
   for (const accountId of follows(hub).others(id, ownerId)) {
     const account = accounts(hub).find(accountId);
-    const knows = account && !butFor.includes(accountId) && maySee(before, account);
+    const knows = account && !except.includes(accountId) && maySee(before, account);
     const isUntouched = kind === 'source.hidden' && account && after && maySee(after, account);
     if (!knows || isUntouched) continue;
     notifications(hub).add({ accountId, kind, title: `“${title}” ${HAPPENED[kind]}`, path });

@@ -175,7 +175,7 @@ export const posts = store((hub) => {
 
     /** The id of the post that arrived last; 0 where there is none. */
     lastId: (): number => reading.last.get()?.id ?? 0,
-    /** The id of the post of a source after which so many more arrived; 0 where that are all. */
+    /** The id of the post of a source after which `n` more arrived; 0 where it has no more than that. */
     nthLast: (sourceId: number, n: number): number => reading.nthLast.get(sourceId, n)?.id ?? 0,
     /** Whether there is such a post, whoever may see it. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,

@@ -10,7 +10,7 @@ import type { Post } from './post-store.ts';
 import { ALTERNATES, languageOf, titleOf } from './post-views.ts';
 import { queryPosts } from './query-posts.ts';
 
-/** One story stands out, so many stand beside it, the others follow as a river. */
+/** Posts that stand beside the large first one; all others follow below, in columns. */
 const BESIDE = 3;
 
 /** Characters below the titles of all others. */

@@ -10,8 +10,6 @@ import { posts, type Position, type Post } from './post-store.ts';
 /** Bytes of contents and files in one answer, which with very long posts ends early. */
 const ANSWER_BYTES = 512 * 1024;
 
-type PostList = { items: Post[]; next: string | null };
-
 /** What a file beside a post adds to an answer, about. */
 const FILE_BYTES = 512;
 
@@ -23,6 +21,8 @@ export function fittingContents(hub: StoreHub, posts: Post[]): number {
     (bytes += contentBytes + FILE_BYTES * (files.get(id) ?? 0)) > ANSWER_BYTES);
   return fitting < 0 ? posts.length : Math.max(1, fitting);
 }
+
+type PostList = { items: Post[]; next: string | null };
 
 /** `withContents`: the page holds no more posts than fit into one answer with their contents. */
 type Wanted = { sourceId?: number | undefined; withContents?: boolean };

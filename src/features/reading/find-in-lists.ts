@@ -4,10 +4,10 @@ import { asking } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
 import { searchKey } from '../posts/search-index-store.ts';
-import { lists, LOOKED, type Rows, type Scope } from './list-store.ts';
+import { lists, LATER_MAX, type Rows, type Scope } from './list-store.ts';
 
-/** Counts stop here: what is more is "999+". */
-export const COUNTED = 1_000;
+/** Counts stop here, and pages say "999+". */
+export const COUNT_MAX = 1_000;
 
 /** A list of what its reader follows, all of it or a folder. `since` (unix ms): also what was read after that. */
 type Followed = {
@@ -20,15 +20,15 @@ type Followed = {
 /** `limit` posts after a position; with `isBack` those before it, the nearest first. */
 export type Step = { from: Position; isBack: boolean; limit: number };
 
-/** Posts that are looked at in the order of the list: about 2 ms. */
+/** Posts that one step looks through in the order of lists: about 2 ms. */
 const LOOKS = 2_500;
 
-/** So many sources are asked one after another in less. */
+/** Asking up to so many sources, one after another, takes less. */
 const FEW_SOURCES = 60;
 
 /**
- * Posts of what is followed. In the order of the list most are found soon; what is rare there is gathered from its
- * sources.
+ * Posts of what is followed. Of many sources, a walk down the newest posts of all sources mostly finds enough; where it
+ * does not, and of few sources, each is asked.
  */
 export function followedPosts(hub: Hub, list: Followed, step: Step): Position[] {
   const rows = rowsOf(list, step);
@@ -41,7 +41,7 @@ export function followedPosts(hub: Hub, list: Followed, step: Step): Position[] 
   return [...found, ...list.isUnread ? withMarked(hub, nearest, rest, rows) : nearest];
 }
 
-/** Posts of sources with others that are unread are among them already; those with marks may be of any source. */
+/** Adds posts that have marks: a source of which nothing newer is unread has not been asked for them. */
 function withMarked(hub: Hub, nearest: Position[], { from, isBack, limit }: Step, rows: Rows): Position[] {
   const { marked } = lists(hub)[isBack ? 'newer' : 'older'];
   const known = new Set(nearest.map(({ id }) => id));
@@ -62,7 +62,7 @@ function boundOf(nearest: Position[], isBack: boolean, limit: number): { boundAt
   return { boundAt: last?.publishedAt ?? end, boundId: last?.id ?? end };
 }
 
-/** What is found among the next posts of all, and the step that is left to do from there; null where there is none. */
+/** What is found among the next posts of all sources, and the step that is left to do from there, if any. */
 function walk(hub: Hub, list: Followed, { from, isBack, limit }: Step): [Position[], Step | null] {
   const { walkAll, walkUnread, end } = lists(hub)[isBack ? 'newer' : 'older'];
   const rows = { ...rowsOf(list, { from, isBack, limit }), looks: LOOKS };
@@ -71,14 +71,14 @@ function walk(hub: Hub, list: Followed, { from, isBack, limit }: Step): [Positio
   return [found, reached ? { from: reached, isBack, limit: limit - found.length } : null];
 }
 
-/** The other sources of which posts are marked as unread, or were read since. */
+/** The sources besides `busy` that have posts marked as unread, or read since. */
 function markedAmong(hub: Hub, scope: Scope[], busy: Scope[], rows: Rows): Scope[] {
   const marked = new Set(lists(hub).marked.all(rows).map(({ id }) => id));
   for (const { sourceId } of busy) marked.delete(sourceId);
   return scope.filter(({ sourceId }) => marked.has(sourceId));
 }
 
-/** Of each source only what comes before the farthest of those that are found already can matter. */
+/** Asks one source after another, each only for posts nearer than the farthest of the `limit` found so far. */
 function gather(
   hub: Hub, scope: Pick<Scope, 'sourceId' | 'readUpTo'>[], { from, isBack, limit }: Step,
   { viewerId, since }: Pick<Rows, 'viewerId' | 'since'>, kind: 'ofSource' | 'unreadOfSource',
@@ -87,7 +87,7 @@ function gather(
   const { publishedAt, id } = from;
   const isFew = ({ sourceId, readUpTo }: Pick<Scope, 'sourceId' | 'readUpTo'>): boolean =>
     kind === 'unreadOfSource' && scope.length <= FEW_SOURCES
-    && lists(hub).countAfter(sourceId, readUpTo, COUNTED) < COUNTED;
+    && lists(hub).countAfter(sourceId, readUpTo, COUNT_MAX) < COUNT_MAX;
   return scope.reduce<Position[]>((nearest, one) => {
     const { sourceId, readUpTo } = one;
     const bound = boundOf(nearest, isBack, limit);
@@ -114,8 +114,8 @@ export function starredPosts(hub: Hub, list: Followed & { sourceId: number }, st
 type Searched = Followed & { expression: string; key: number; sourceId: number; isStarred: boolean };
 
 /**
- * Posts that an expression of the full-text index finds, of the next ones that it finds anywhere; `key`: where in it
- * the step begins, `reached`: where it ends when there may be more.
+ * One step of a search within a list: those posts of the list that are among the next LOOKS which the full-text index
+ * finds anywhere. `key`: where in the index the step begins; `reached`: where it ended, if there may be more.
  */
 export function foundPosts(
   hub: Hub, list: Searched, step: Step,
@@ -128,32 +128,35 @@ export function foundPosts(
   if (few) return { found: way.foundAmong.all({ expression, key, ids: JSON.stringify(few), limit: step.limit }) };
   const only = { isUnread: list.isUnread ? 1 : 0, isStarred: list.isStarred ? 1 : 0, sourceId };
   const begin = list.isUnread && sourceId === 0 && !step.isBack ? Math.min(key, keyOfFirst(hub, list, step)) : key;
-  const wanted = { ...rows, expression: expression + among(hub, list, rows), key: begin, ...only, looks: LOOKS };
+  const wanted = { ...rows, expression: expression + ofFewSources(hub, list, rows), key: begin, ...only, looks: LOOKS };
   const found = way.found.all(wanted);
   return { found, reached: found.length < step.limit ? way.foundEnd.get({ ...wanted, last: LOOKS - 1 }) : undefined };
 }
 
-/** Added to an expression: of a word that stands in every post the index alone can tell soon those of few sources. */
-function among(hub: Hub, list: Searched, rows: Rows): string {
+/**
+ * Added to an expression, where the list is of few sources: the index itself then skips all others, however frequent
+ * the words are. Empty for a list of many.
+ */
+function ofFewSources(hub: Hub, list: Searched, rows: Rows): string {
   const isMany = list.isStarred && lists(hub).countStars(rows, LOOKS) === LOOKS;
   const sources = list.sourceId === 0 && !isMany ? sourcesOf(hub, list, rows) : [];
   const isNarrow = sources.length > 0 && sources.length <= FEW_SOURCES;
   return isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
 }
 
-/** Right before the first post of a list: who reads what is new may have left what is old. */
+/** The search key of the place before the first post of a list: nothing newer needs to be looked through. */
 function keyOfFirst(hub: Hub, list: Followed, step: Step): number {
   const [first] = followedPosts(hub, list, { ...step, limit: 1 });
   return first ? searchKey(first.publishedAt + SECOND, 0) : 0;
 }
 
-/** All posts of a list; null where they are many: then some are met soon among those that are found. */
+/** All posts of a list; null where they are many: then a search soon comes across some of them. */
 function fewIn(hub: Hub, list: Followed & { isStarred: boolean }, rows: Rows): number[] | null {
   const { all, unread, starred } = lists(hub).members;
   const { viewerId, isAdmin, folder, since } = rows;
   const ids = (list.isStarred ? starred : list.isUnread ? unread : all)
-    .all({ viewerId, isAdmin, folder, since, sourceId: 0, limit: COUNTED });
-  return ids.length < COUNTED ? ids.map(({ id }) => id) : null;
+    .all({ viewerId, isAdmin, folder, since, sourceId: 0, limit: COUNT_MAX });
+  return ids.length < COUNT_MAX ? ids.map(({ id }) => id) : null;
 }
 
 /** The sources of which posts may be in the list. */
@@ -173,23 +176,23 @@ export function unreadScope(hub: Hub, viewer: Viewer, folder?: string): (Scope &
     .filter(({ readUpTo, lastId, hasMarks }) => (lastId ?? 0) > readUpTo || hasMarks);
 }
 
-/** How many posts of each followed source are unread, at most COUNTED. */
+/** How many posts of each followed source are unread, at most COUNT_MAX. */
 export function unreadBySource(hub: Hub, viewer: Viewer): Map<number, number> {
   const rows = lists(hub).unread.all({ ...asking(viewer), folder: null });
   return new Map(rows.map(({ sourceId, readUpTo, later, readAfter, unreadBefore }) => {
-    const isAll = later < LOOKED || later - readAfter >= COUNTED;
-    const after = isAll ? later : lists(hub).countAfter(sourceId, readUpTo, COUNTED + readAfter);
-    return [sourceId, Math.min(COUNTED, after - readAfter + unreadBefore)];
+    const isAll = later < LATER_MAX || later - readAfter >= COUNT_MAX;
+    const after = isAll ? later : lists(hub).countAfter(sourceId, readUpTo, COUNT_MAX + readAfter);
+    return [sourceId, Math.min(COUNT_MAX, after - readAfter + unreadBefore)];
   }));
 }
 
-/** How many posts of a source, a folder or all that is followed arrived after one, at most COUNTED. */
+/** How many posts of a source, a folder or all that is followed arrived after one, at most COUNT_MAX. */
 export function countArrived(
   hub: Hub, viewer: Viewer, newest: number,
   { sourceId, folder }: { sourceId: number | undefined; folder: string | null },
 ): number {
-  if (sourceId !== undefined) return lists(hub).countAfter(sourceId, newest, COUNTED);
-  return lists(hub).countArrived({ ...asking(viewer), newest, folder, looks: COUNTED });
+  if (sourceId !== undefined) return lists(hub).countAfter(sourceId, newest, COUNT_MAX);
+  return lists(hub).countArrived({ ...asking(viewer), newest, folder, looks: COUNT_MAX });
 }
 
 function rowsOf({ viewer, folder, since }: Followed, { from: { publishedAt, id }, limit }: Step): Rows {

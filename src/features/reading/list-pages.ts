@@ -4,7 +4,7 @@ import { notFound, page, type Page, type Reply } from '../../platform/http/reply
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
-import { thumbnailOf } from '../attachments/post-pictures.ts';
+import { thumbnails } from '../attachments/post-pictures.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { foundTexts } from '../posts/found-texts.ts';
@@ -64,7 +64,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ListPage> {
   const found = readFound(view.q ?? '');
   return {
     found: { found, texts: view.q ? foundTexts(hub, items, found) : new Map() },
-    view, cursor, items, icons: iconsOf(hub, items), pictures: thumbnailOf(hub, items),
+    view, cursor, items, icons: iconsOf(hub, items), pictures: thumbnails(hub, items),
     name: nameOf(hub, viewer, view), count: countOf(hub, viewer, view),
     next: next && positionCursor(next),
     times: { ...times, now: hub.clock() },

@@ -25,8 +25,8 @@ type Members = Omit<Rows, keyof Position> & { sourceId: number };
 type AmongRows = { expression: string; key: number; ids: string; limit: number };
 type FoundRows = Walk & { expression: string; key: number; isUnread: number; isStarred: number; sourceId: number };
 
-/** Later posts of a source that are counted, with those that are marked as read: hardly any reader has more. */
-export const LOOKED = 4_000;
+/** How many posts that arrived after the mark of a source are counted: hardly any reader has more. */
+export const LATER_MAX = 4_000;
 
 const POSITION = 'p.id, p.published_at AS publishedAt';
 
@@ -103,7 +103,7 @@ export const lists = store(({ db }) => {
     unread: db.prepare<[Asking & { folder: null }], UnreadRow>('what may be unread', `
       SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo,
              (SELECT COUNT(*) FROM (SELECT 1 ${FROM_POSTS}
-               WHERE p.source_id = f.source_id AND p.id > f.read_up_to LIMIT ${LOOKED})) AS later,
+               WHERE p.source_id = f.source_id AND p.id > f.read_up_to LIMIT ${LATER_MAX})) AS later,
              -- As a difference both are counted by indexes alone.
              (SELECT COUNT(*) ${OF_FOLLOW} AND m.post_id > f.read_up_to)
                - (SELECT COUNT(*) ${OF_FOLLOW} AND m.post_id > f.read_up_to AND m.is_read = 0) AS readAfter,

@@ -3,8 +3,8 @@ import { once, throttled, type Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { readMarks, readUndo } from './reading-store.ts';
 
-/** Where so many more posts are marked as read than are left unread, the few are marked instead. */
-const FEW = 16;
+/** Where so many posts are marked as read for each unread one, the source's mark passes all and these are marked. */
+const READ_PER_UNREAD = 16;
 
 /** Where the round over all follows is in this process. */
 const place = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
@@ -41,7 +41,8 @@ function raise(
   if (!readMarks(hub).hasOld(key) || readUndo(hub).hasLive(key.accountId)) return 0;
   const range = { ...key, after: readUpTo, upTo: posts(hub).nthLast(key.sourceId, 0) };
   const read = readMarks(hub).readAbove(key, readUpTo);
-  const isMostRead = read.last !== null && readMarks(hub).countUnread({ ...range, upTo: read.last }) * FEW <= read.n;
+  const isMostRead = read.last !== null
+    && readMarks(hub).countUnread({ ...range, upTo: read.last }) * READ_PER_UNREAD <= read.n;
   const gap = readMarks(hub).firstUnread(range);
   const raised = isMostRead ? read.last ?? readUpTo : Math.max(readUpTo, gap === undefined ? range.upTo : gap - 1);
   if (isMostRead) readMarks(hub).putRange({ ...range, upTo: raised, isRead: 0 });

@@ -9,7 +9,7 @@ import { FROM_THE_TOP, posts, type Position, type Post } from '../posts/post-sto
 import { searchKey } from '../posts/search-index-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import {
-  COUNTED, followedPosts, foundPosts, postsOfSource, starredPosts, unreadBySource, type Step,
+  COUNT_MAX, followedPosts, foundPosts, postsOfSource, starredPosts, unreadBySource, type Step,
 } from './find-in-lists.ts';
 import { lists } from './list-store.ts';
 import { tooManyMarks } from './mark-read.ts';
@@ -35,7 +35,7 @@ const FOLLOWING = 5;
 /** `next`: the end of the page where the list goes on. */
 type ListPage = { items: ListedPost[]; next: Position | null };
 
-/** Steps of one search, of 2,500 posts with its words each; the page that ends there leads on. */
+/** Steps of one search, each through 2,500 posts with its words; a page that ends early leads on. */
 const SEARCH_STEPS = 40;
 
 /**
@@ -130,8 +130,8 @@ export type ReadingCounts = { unread: number; starred: number; folders: CountedF
 const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
 
 /**
- * What is unread and starred, counted up to COUNTED, by folder and source in the order of the alphabet; sources without
- * a folder come last.
+ * What is unread and starred, counted up to COUNT_MAX, by folder and source in the order of the alphabet; sources
+ * without a folder come last.
  */
 export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   const unread = unreadBySource(hub, viewer);
@@ -142,7 +142,7 @@ export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
     return { name, unread: sum(sources), sources };
   });
   folders.sort((a, b) => (a.name === null ? 1 : b.name === null ? -1 : compare(a.name, b.name)));
-  return { unread: sum(folders), starred: lists(hub).countStars(asking(viewer), COUNTED), folders };
+  return { unread: sum(folders), starred: lists(hub).countStars(asking(viewer), COUNT_MAX), folders };
 }
 
 const counted = new WeakMap<Viewer, ReadingCounts>();
@@ -155,7 +155,7 @@ export function countsForPage(hub: Hub, viewer: Viewer): ReadingCounts {
 }
 
 function sum(counted: { unread: number }[]): number {
-  return Math.min(COUNTED, counted.reduce((all, { unread }) => all + unread, 0));
+  return Math.min(COUNT_MAX, counted.reduce((all, { unread }) => all + unread, 0));
 }
 
 /**

@@ -3,7 +3,7 @@ import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { countArrived, COUNTED } from './find-in-lists.ts';
+import { countArrived, COUNT_MAX } from './find-in-lists.ts';
 import { readingCounts, type ReadingCounts } from './reading-list.ts';
 import { readMarks } from './reading-store.ts';
 
@@ -31,7 +31,7 @@ function namedCounts({ unread, starred, folders }: ReadingCounts): Record<string
 
 /** A count as pages say it: "148", or "999+". */
 export function countText(count: number): string {
-  return count < COUNTED ? String(count) : `${COUNTED - 1}+`;
+  return count < COUNT_MAX ? String(count) : `${COUNT_MAX - 1}+`;
 }
 
 /** For the script: how many posts of a list have arrived after the post that was newest when its page was made. */
