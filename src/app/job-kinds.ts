@@ -3,7 +3,7 @@ import { scanUpload } from '../features/attachments/scan-file.ts';
 import { fetchIcon } from '../features/feeds/fetch-icon.ts';
 import { syncSource } from '../features/feeds/sync-source.ts';
 import { removeAccount } from '../features/leaving/leave-hub.ts';
-import { removeSource } from '../features/manage-sources/change-source.ts';
+import { removeSource } from '../features/manage-sources/delete-source.ts';
 import { importFeeds } from '../features/manage-sources/import-opml.ts';
 import { updateReaders } from '../features/posts/update-readers.ts';
 import type { JobKind } from '../features/hub/hub.ts';

@@ -18,7 +18,8 @@ import { webhookUrl } from '../webhooks/manage-webhooks.ts';
 import { webhookPanel } from '../webhooks/webhook-pages.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { withPassword } from './add-pages.ts';
-import { changeSource, deleteSource, syncNow } from './change-source.ts';
+import { changeSource, syncNow } from './change-source.ts';
+import { deleteSource } from './delete-source.ts';
 import { handOverSource, transferSource } from './give-source.ts';
 import {
   confirmDeletePage, confirmHidePage, settingsPage, transferPage, type SentForm,

@@ -1,0 +1,62 @@
+import { audit, type By } from '../audit/audit.ts';
+import { settleFailedSyncs } from '../feeds/sync-source.ts';
+import { enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import { posts } from '../posts/post-store.ts';
+import { manageableSource, sources } from '../sources/source-store.ts';
+import { webhookEvents } from '../webhooks/webhook-store.ts';
+import { tellFollowers } from './tell-followers.ts';
+
+/** Rows of each kind that one step removes: all that an ordinary source has. */
+const BATCH = 100;
+
+/**
+ * Deletes a source with its posts and their attachments: nobody sees them any more, and on disk they go in steps.
+ * Those who follow it are told.
+ */
+export function deleteSource(hub: Hub, id: number, by: By): void {
+  hub.db.write('delete source', () => {
+    const source = manageableSource(hub, id, by.viewer);
+    const { title, kind } = source;
+    tellFollowers(hub, 'source.deleted', source, null);
+    settleFailedSyncs(hub, id);
+    sources(hub).hide(id);
+    if (!removeSome(hub, id, BATCH)) enqueue(hub, removeSource, { sourceId: id });
+    audit(hub, 'source.deleted', by, { kind: 'source', id, name: title }, { kind });
+  });
+}
+
+/**
+ * Removes what a deleted source held, in small steps: deleting 100,000 posts at once would stop the hub for 13 s. Safe
+ * to repeat: it goes on where it was.
+ */
+export const removeSource: JobKind<{ sourceId: number }> = {
+  name: 'remove-source',
+  key: ({ sourceId }) => String(sourceId),
+  attempts: 1_000, // a very large source takes longer than one lease, and what one try has removed is gone
+  concurrency: 1,
+  afterRestore: 'run',
+
+  async run(hub, { sourceId }, signal) {
+    const some = (limit: number): number => removeSome(hub, sourceId, limit) ? 0 : limit;
+    await throttled(hub)('remove source, some steps', some, () => signal.aborted);
+    signal.throwIfAborted();
+  },
+};
+
+/**
+ * Removes up to `limit` rows of each kind that a deleted source has, and when none are left the source itself. Returns
+ * whether all of it is gone.
+ */
+function removeSome(hub: Hub, sourceId: number, limit: number): boolean {
+  return hub.db.write('remove source, a step', () => {
+    const removed = [
+      () => posts(hub).removeOfSource(sourceId, limit),
+      () => webhookEvents(hub).removeOfSource(sourceId, limit),
+      () => notifications(hub).removeAbout(`/sources/${sourceId}`, limit), // they lead nowhere now
+    ];
+    if (!removed.every((remove) => remove() < limit)) return false;
+    sources(hub).delete(sourceId);
+    return true;
+  });
+}
