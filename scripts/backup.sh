@@ -1,6 +1,6 @@
 #!/bin/sh
 # Usage: backup.sh
-# Makes and verifies a backup in DATA_DIR/backups while the hub keeps running, removes old backups
+# Makes and verifies a backup in BACKUP_DIR while the hub keeps running, removes old backups
 # (BACKUP_RETENTION_DAYS) and makes off-site copies if destinations are configured, also of backups that one has missed.
 # When run as root, it switches to the account that owns the database. The last line on standard output is
 # machine-readable:

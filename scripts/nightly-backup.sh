@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: nightly-backup.sh
-# Run by cron or the systemd timer: runs backup.sh, then verify-backup.sh on the newest backup, and appends their
-# reports to backups/nightly.log in DATA_DIR (at 1 MiB the log is renamed nightly.log.1). Silent on success; otherwise
+# Run by cron or the systemd timer: runs backup.sh, then verify-backup.sh on the newest backup and on the one whose last
+# verification is the longest ago, and appends their reports to backups/nightly.log in DATA_DIR (at 1 MiB the log is renamed nightly.log.1). Silent on success; otherwise
 # it repeats the report on standard error, for cron's mail and the journal, and exits non-zero.
 
 # cron's PATH is short or unset; age, rclone and Node are often in /usr/local/bin.
@@ -10,23 +10,16 @@ export PATH
 set -eu
 umask 077
 
-newest_backup() {
-  for path in "$data"/backups/[0-9]*-[0-9]*; do
-    if [ -d "$path" ] && [ ! -L "$path" ]; then printf '%s\n' "${path##*/}"; fi
-  done | grep -xE '[0-9]{8}-[0-9]{6}' | sort | tail -n 1
-}
-
 report() {
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) backup"
   status=0
   "$root/scripts/backup.sh" || status=$?
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) verify"
-  newest=$(newest_backup)
-  if [ -n "$newest" ]; then
-    "$root/scripts/verify-backup.sh" "$data/backups/$newest" || { verify=$? && [ "$status" -ne 0 ] || status=$verify; }
-  else
-    echo 'there is no backup to verify' && status=1
-  fi
+  due=$(cd -- "$root" && scripts/hubctl backup due) || due=
+  for name in $due; do
+    "$root/scripts/verify-backup.sh" "$backups/$name" || { verify=$? && [ "$status" -ne 0 ] || status=$verify; }
+  done
+  [ -n "$due" ] || { echo 'there is no backup to verify' && status=1; }
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) ended with exit code $status"
 }
 
@@ -38,7 +31,9 @@ main() {
     *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
   esac
   root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-  data=$(cd -- "$root" && scripts/hubctl config DATA_DIR) || exit
+  values=$(cd -- "$root" && scripts/hubctl config DATA_DIR BACKUP_DIR) || exit
+  data=$(printf '%s\n' "$values" | sed -n 1p)
+  backups=$(printf '%s\n' "$values" | sed -n 2p)
   # shellcheck source=scripts/as-owner.sh
   . "$root/scripts/as-owner.sh"
   go_on_as_owner "$data" "$root/scripts/nightly-backup.sh"

@@ -45,12 +45,12 @@ main() {
     1-check- | 2-send- | 3-send-dir | 3-send-rclone | 3-send-restic) ;;
     *) usage >&2 && exit 2 ;;
   esac
-  values=$(cd -- "$root" && scripts/hubctl config DATA_DIR BACKUP_RETENTION_DAYS BACKUP_OFFSITE_DIR \
+  values=$(cd -- "$root" && scripts/hubctl config DATA_DIR BACKUP_DIR BACKUP_RETENTION_DAYS BACKUP_OFFSITE_DIR \
     BACKUP_RCLONE_REMOTE BACKUP_AGE_RECIPIENT BACKUP_RESTIC_REPOSITORY BACKUP_RESTIC_PASSWORD_FILE BACKUP_RESTIC_KEEP \
     BACKUP_TIMEOUT_SECONDS) || exit
   {
-    IFS= read -r data; IFS= read -r days; IFS= read -r folder; IFS= read -r remote; IFS= read -r recipient
-    IFS= read -r repository; IFS= read -r password_file; IFS= read -r keep; IFS= read -r limit
+    IFS= read -r data; IFS= read -r backups; IFS= read -r days; IFS= read -r folder; IFS= read -r remote
+    IFS= read -r recipient; IFS= read -r repository; IFS= read -r password_file; IFS= read -r keep; IFS= read -r limit
   } <<VALUES || :
 $values
 VALUES
@@ -60,8 +60,7 @@ VALUES
   # shellcheck source=scripts/as-owner.sh
   . "$root/scripts/as-owner.sh"
   go_on_as_owner "$data" "$root/scripts/off-site.sh" "$@"
-  backups=$data/backups
-  ledger=$backups/off-site.sent # hash and path of every finished copy, in sha256sum's format
+  ledger=$data/backups/off-site.sent # hash and path of every finished copy, in sha256sum's format
 
   [ "$act" = check ] || begin_sending
   failed=0

@@ -2,8 +2,8 @@
 # Usage: restic-backups.sh list | fetch NAME [FOLDER]
 # What is in the restic repository (BACKUP_RESTIC_REPOSITORY, BACKUP_RESTIC_PASSWORD_FILE). list prints a line for each
 # backup of a hub, the oldest first: name, hub, snapshot, bytes, schema, when it was verified; "-" if that is not known.
-# fetch makes a backup's folder with hub.db, uploads.tar.gz and SHA256SUMS in DATA_DIR/backups, or in FOLDER, which must
-# be inside DATA_DIR; verify it before use.
+# fetch makes a backup's folder with hub.db, uploads.tar.gz and SHA256SUMS in BACKUP_DIR, or in FOLDER, which must be
+# inside DATA_DIR; verify it before use.
 # Works on a new machine too, with nothing but the repository and its password. If several hubs have a backup of that
 # name, NAME is HUB/NAME.
 
@@ -134,8 +134,11 @@ restic_backups() {
     *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
   esac
   root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-  values=$(hubctl config DATA_DIR BACKUP_TIMEOUT_SECONDS BACKUP_RESTIC_REPOSITORY BACKUP_RESTIC_PASSWORD_FILE) || exit
-  { IFS= read -r data; IFS= read -r limit; IFS= read -r repository; IFS= read -r password_file; } <<VALUES || :
+  values=$(hubctl config DATA_DIR BACKUP_DIR BACKUP_TIMEOUT_SECONDS BACKUP_RESTIC_REPOSITORY \
+    BACKUP_RESTIC_PASSWORD_FILE) || exit
+  {
+    IFS= read -r data; IFS= read -r backups; IFS= read -r limit; IFS= read -r repository; IFS= read -r password_file
+  } <<VALUES || :
 $values
 VALUES
   [ -n "$repository" ] || trouble 'BACKUP_RESTIC_REPOSITORY is not set' || exit
@@ -152,7 +155,7 @@ VALUES
     read_snapshots '' || exit
     [ -z "$snapshots" ] || printf '%s\n' "$snapshots"
   else
-    beside=${3-} into=${3:-$data/backups}/${2##*/}
+    beside=${3-} into=${3:-$backups}/${2##*/}
     [ ! -e "$into" ] || trouble "$into is there already" || exit
     fetch_restic "$2" "$into" && echo "$into"
   fi

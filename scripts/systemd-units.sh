@@ -16,15 +16,15 @@ without_bridge() {
   printf '%s\n' "$ALL_UNITS" | grep -v clamd-bridge
 }
 
-# Sets $data, $offsite, $home and, if it was not given, $user; refuses values that the units cannot work with.
+# Sets $data, $backups, $offsite, $home and, if it was not given, $user; refuses values that the units cannot work with.
 read_values() {
   if [ -z "$node" ] || [ ! -d "$root/node_modules/better-sqlite3" ]; then
     die "the hub is not set up yet: run $root/scripts/set-up.sh once"
   fi
   # From .env only, since that is all the units will see. Not through scripts/hubctl, which would create DATA_DIR as
   # root.
-  values=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR PORT BACKUP_OFFSITE_DIR) || exit
-  { IFS= read -r data; IFS= read -r port; IFS= read -r offsite; } <<VALUES || :
+  values=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR PORT BACKUP_DIR BACKUP_OFFSITE_DIR) || exit
+  { IFS= read -r data; IFS= read -r port; IFS= read -r backups; IFS= read -r offsite; } <<VALUES || :
 $values
 VALUES
   [ "$port" != 0 ] || die 'PORT must not be 0: the health check needs a fixed port'
@@ -37,7 +37,7 @@ VALUES
     echo 'install-systemd: root owns the data; install with --user and a dedicated account' >&2
   fi
   home=$(getent passwd "$user" | cut -d : -f 6)
-  for path in "$root" "$data" "$node" "$offsite" "$home"; do
+  for path in "$root" "$data" "$node" "$backups" "$offsite" "$home"; do
     case $path in
       *[\"\'\\[:cntrl:]]* | *' ') die "systemd cannot use $path: no quotation marks, backslashes or trailing spaces" ;;
     esac
@@ -61,6 +61,8 @@ escaped() {
 
 # filled UNIT: prints the unit with its placeholders filled in.
 filled() {
+  place='/@BACKUP_DIR@/d'
+  [ "$backups" = "$data/backups" ] || place="s|@BACKUP_DIR@|$(escaped "$backups")|g"
   drop='/@OFFSITE_DIR@/d'
   [ -z "$offsite" ] || drop="s|@OFFSITE_DIR@|$(escaped "$offsite")|g"
   sed "/^#/!{
@@ -69,6 +71,7 @@ filled() {
     s|@NODE@|$(escaped "$node")|g
     s|@USER@|$(escaped "$user")|g
     s|@HOME@|$(escaped "$home")|g
+    $place
     $drop
   }" "$root/scripts/systemd/$1"
 }

@@ -8,7 +8,8 @@ import { loadConfig } from '../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../src/app/processes/open-hub.ts';
 import { stopDeliveringAlerts, watchWorker } from '../src/features/health/watch-troubles.ts';
 import { backupName } from '../src/features/backups/backup-name.ts';
-import { noteRun, type Run } from '../src/features/backups/backup-status.ts';
+import { type Run } from '../src/features/backups/backup-status.ts';
+import { noteRun } from '../src/features/backups/note-run.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';
 import { alertDeliveries } from '../src/features/alerts/alert-store.ts';
@@ -91,7 +92,7 @@ test('a backup that fails, one that fails its verification and none for 26 hours
     .filter(({ event }) => event.startsWith('backup')).map(({ event, severity }) => `${event} ${severity}`);
   const note = async (kind: 'backup' | 'verification', changes: Partial<Run> = {}): Promise<void> => {
     const run = backupRun(hub.now(), changes);
-    if (run.ok && run.name) mkdirSync(join(hub.dataDir, 'backups', run.name), { recursive: true });
+    if (run.name) mkdirSync(join(hub.dataDir, 'backups', run.name), { recursive: true });
     await noteRun(hub.dataDir, kind, run, 1);
   };
   await passTime(hub, 2 * DAY, 4 * HOUR);
@@ -108,7 +109,7 @@ test('a backup that fails, one that fails its verification and none for 26 hours
 
   hub.passTime(MINUTE);
   await note('backup', { ok: false, name: null, problem: 'there is too little space' });
-  await note('verification', { ok: false, problem: 'uploads.tar.gz is damaged' });
+  await note('verification', { ok: false, verdict: 'failed', problem: 'uploads.tar.gz is damaged' });
   await passTime(hub, 20 * MINUTE, 10 * MINUTE);
   assert.deepEqual(events().slice(2).sort(), ['backup-failed error', 'backup-verify-failed error']);
   assert.match(receiver.alerts().map(({ text }) => text).join(), /too little space[^]*uploads\.tar\.gz is damaged/);

@@ -1,11 +1,13 @@
 // Protects the truth about backups: the same in health, in metrics and on the administrators' page.
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { backupName } from '../src/features/backups/backup-name.ts';
-import { noteRun, type Kind, type Run } from '../src/features/backups/backup-status.ts';
-import { HOUR, MINUTE } from '../src/platform/clock.ts';
+import { type Kind, type Run } from '../src/features/backups/backup-status.ts';
+import { noteRun, noteVerdict } from '../src/features/backups/note-run.ts';
+import { watchBackups } from '../src/features/health/watch-troubles.ts';
+import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import type { Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { parseSeries } from './support/service-series.ts';
@@ -82,8 +84,11 @@ test('health, metrics and the administrators\' page tell the age and the result 
   const again = await run(hub, 'verified', null);
   const last = await told(hub, ada);
   assert.deepEqual(last.health, { lastBackup: { ageSeconds: 60, verified: true }, lastVerifiedBackup: { ageSeconds: 60 } });
-  assert.deepEqual(last.metrics, [again.endedAt / 1_000, again.endedAt / 1_000, 0, 0]);
-  assert.equal(last.page[2], '');
+  assert.deepEqual(last.metrics, [again.endedAt / 1_000, again.endedAt / 1_000, 0, 1]);
+  assert.equal(last.page[2], bad(`${good.name}: hub.db is not what SHA256SUMS says`), 'as long as it is there');
+  rmSync(join(hub.dataDir, 'backups', good.name), { recursive: true });
+  const gone = await told(hub, ada);
+  assert.deepEqual([gone.metrics[3], gone.page[2]], [0, '']);
 });
 
 test('a failed verification alone shows on the page, and in the metrics', async (t) => {
@@ -97,7 +102,47 @@ test('a failed verification alone shows on the page, and in the metrics', async 
 
   const { health, metrics, page } = await told(hub, ada);
   assert.deepEqual(health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: null });
-  assert.deepEqual([metrics.slice(2), page[2]], [[0, 1], bad('hub.db is not what SHA256SUMS says')]);
+  assert.deepEqual([metrics.slice(2), page[2]], [[0, 1], bad(`${name}: hub.db is not what SHA256SUMS says`)]);
+});
+
+test('a name in the future is not the newest backup, for health, metrics, the page and alerts', async (t) => {
+  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
+  const ada = await hub.person('ada');
+  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
+  const stray = backupName(hub.now() + 400 * DAY);
+  mkdirSync(join(hub.dataDir, 'backups', stray), { recursive: true });
+  await note(hub, 'verification', stray, 'verified', null);
+  const alone = await told(hub, ada);
+  assert.deepEqual(alone.health, { lastBackup: null, lastVerifiedBackup: null });
+  assert.match(alone.page[0] ?? '', /class="bad"/);
+  const stale = (): string => hub.db.prepare<[], { subjects: string }>('stale',
+    `SELECT subjects FROM alert_events WHERE event = 'backup-stale' AND is_open = 1`).get()?.subjects ?? '';
+  watchBackups(hub.handle);
+  assert.match(stale(), new RegExp(`No backup .* is verified; ${stray} does not count, as its name lies in the future`));
+
+  await run(hub, 'verified', null);
+  const { health } = await told(hub, ada);
+  assert.deepEqual(health, { lastBackup: { ageSeconds: 60, verified: true }, lastVerifiedBackup: { ageSeconds: 60 } });
+  watchBackups(hub.handle);
+  assert.equal(stale(), '');
+});
+
+test('a scrape tells when that backup was last verified for which it is the longest ago', async (t) => {
+  const hub = await startHub(t);
+  const oldest = async (): Promise<number | undefined> => parseSeries((await hub.anybody.get('/api/metrics')).text)
+    .get('service_backup_oldest_verification_timestamp_seconds');
+  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
+  assert.equal(await oldest(), 0);
+  const [first, second] = [await run(hub, 'verified', null), await run(hub, 'verified', null)];
+  const config = { dataDir: hub.dataDir, backupDir: join(hub.dataDir, 'backups') };
+  const verified = (name: string, at: number): Promise<void> => noteVerdict(config,
+    { name, at, ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null }, process.pid);
+  assert.equal(await oldest(), (first.endedAt - MINUTE) / 1_000, 'as old as the backup, which is verified when it is made');
+
+  await verified(first.name, second.endedAt + 5_000);
+  assert.equal(await oldest(), second.endedAt / 1_000);
+  await verified(second.name, second.endedAt + 9_000);
+  assert.equal(await oldest(), second.endedAt / 1_000 + 5);
 });
 
 function bad(text: string): string {

@@ -113,6 +113,7 @@ test('an empty environment gives the documented defaults', () => {
     restoreStopSeconds: 20,
     backupTimeoutSeconds: 21_600,
     backupRetentionDays: null,
+    backupDir: '/srv/hub/data/backups',
     backupOffsiteDir: null,
     backupAgeRecipient: null,
     backupRcloneRemote: null,
@@ -153,6 +154,7 @@ test('every variable reaches its field', () => {
     RESTORE_STOP_SECONDS: '0',
     BACKUP_TIMEOUT_SECONDS: '604800',
     BACKUP_RETENTION_DAYS: '30',
+    BACKUP_DIR: '/mnt/near disk/',
     BACKUP_OFFSITE_DIR: '/mnt/../mnt/far disk/',
     BACKUP_AGE_RECIPIENT: ` ${RECIPIENT}  ${RECIPIENT} `,
     BACKUP_RCLONE_REMOTE: 'my box:a path/of mine',
@@ -184,6 +186,8 @@ test('every variable reaches its field', () => {
     restoreStopSeconds: 0,
     backupTimeoutSeconds: 604_800,
     backupRetentionDays: 30,
+    backupDir: '/mnt/near disk',
+    readPaths: ['/mnt/near disk', '/mnt/near disk/*'],
     backupOffsiteDir: '/mnt/far disk',
     backupAgeRecipient: `${RECIPIENT} ${RECIPIENT}`,
     backupRcloneRemote: 'my box:a path/of mine',
@@ -204,6 +208,15 @@ test('a restic repository may be a folder or behind a backend, and says how many
     const env = { BACKUP_RESTIC_REPOSITORY: repository, BACKUP_RESTIC_PASSWORD_FILE: '/p' };
     assert.equal(read(env).backupResticRepository, repository);
   }
+});
+
+test('backups lie in DATA_DIR/backups, or in a folder of their own that processes may read', () => {
+  const usual = read({ DATA_DIR: '/srv/data' });
+  assert.deepEqual([usual.backupDir, usual.readPaths], ['/srv/data/backups', []]);
+  assert.deepEqual(read({ DATA_DIR: '/srv/data', BACKUP_DIR: '/srv/data/backups' }).readPaths, []);
+  const apart = read({ DATA_DIR: '/srv/data', BACKUP_DIR: '/mnt/disk/../disk/backups/' });
+  assert.deepEqual([apart.backupDir, apart.readPaths], ['/mnt/disk/backups', ['/mnt/disk/backups', '/mnt/disk/backups/*']]);
+  assert.match(problems({ BACKUP_DIR: '/mnt/disk', BACKUP_OFFSITE_DIR: '/mnt/disk/far' }).join(), /outside BACKUP_DIR/);
 });
 
 test('a restic repository needs its password, lies outside DATA_DIR, and is not combined with age', () => {
@@ -250,6 +263,8 @@ const INVALID: Record<string, string[]> = {
   BACKUP_TIMEOUT_SECONDS: ['', '0', '-5', '1h', '604801'],
   BACKUP_RETENTION_DAYS: ['', '0', '-1', 'abc', '7d', '08', '1e3', '10000', '12345678901234567890', ' 7', '7.5'],
   BACKUP_OFFSITE_DIR: ['', 'backups', './x', '~/x', '/mnt/a\nb', `${ROOT}/data/backups`, `${ROOT}/data`, `${ROOT}/x/../data/x`],
+  BACKUP_DIR: ['', 'backups', '~/x', '/', '/a\nb', `${ROOT}/data`, `${ROOT}/data/uploads`, `${ROOT}/data/backups/x`, ROOT,
+    `${ROOT}/src`, `${ROOT}/..`],
   BACKUP_AGE_RECIPIENT: [
     '', ' ', 'age1', 'AGE1ABC', 'file', SECRET, SECRET.toLowerCase(), `${RECIPIENT} ${SECRET}`, `/file/${SECRET}`,
     `${RECIPIENT},${RECIPIENT}`, `${RECIPIENT}\n${RECIPIENT}`, 'ssh-ed25519 AAAAC3Nza', '/a\nb', `${RECIPIENT} -i`,

@@ -11,7 +11,7 @@ import { workerQueue } from '../src/features/hub/worker-queue.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { hubOf, openHubDatabase } from '../src/app/processes/open-hub.ts';
 import { backupName } from '../src/features/backups/backup-name.ts';
-import { noteRun } from '../src/features/backups/backup-status.ts';
+import { noteRun } from '../src/features/backups/note-run.ts';
 import { HOUR, MINUTE } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { JOB_STATES } from '../src/platform/jobs/job-records.ts';

@@ -4,7 +4,8 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { backupName } from '../src/features/backups/backup-name.ts';
-import { noteRun, type OffsiteRun } from '../src/features/backups/backup-status.ts';
+import { type OffsiteRun } from '../src/features/backups/backup-status.ts';
+import { noteRun } from '../src/features/backups/note-run.ts';
 import { noteOffsite, readOffsite, type Destination } from '../src/features/backups/offsite-status.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import type { Client } from './support/client.ts';
@@ -88,7 +89,7 @@ test('a disk that was never there shows in health, metrics and on the page besid
   assert.equal(dir, `<strong class="bad">never; ${UNPLUGGED} (since ${name})</strong>`);
   const rclone = await tileOf(ada, 'Copies by rclone');
   assert.match(rclone, /^<time [^>]*>10 min ago<\/time>, 6\.8 KiB, took 12 s$/);
-  assert.match((await ada.page('/admin')).text, /things need somebody\.<\/h2>\s*<p>[^<]*Copies on another disk</);
+  assert.match((await ada.page('/admin')).text, /things need attention\.<\/h2>\s*<p>[^<]*Copies on another disk</);
 });
 
 test('copies that have failed for days are as old as the last good one, whatever came in between', async (t) => {

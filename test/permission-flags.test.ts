@@ -144,6 +144,20 @@ test('every path has a flag of its own, because a path may hold a comma', () => 
   ]);
 });
 
+test('hubctl writes BACKUP_DIR too, where that is elsewhere; web and worker only read it', () => {
+  const readFile = (): string => '{"version":"1.0.0"}';
+  const config = readConfig({ DATA_DIR: '/srv/data', BACKUP_DIR: '/mnt/backups' }, { projectRoot: '/srv/hub', readFile });
+  const node = { execPath: '/node', cwd: '/', hasNetFlag: false };
+  const flags = (name: string, kind: string): string[] => confinedCommand(config, name, ['backup'], node).args
+    .filter((arg) => arg.startsWith(`--allow-fs-${kind}=`) && !arg.includes('/proc/'));
+
+  for (const name of ['web', 'worker', 'hubctl']) {
+    assert.deepEqual(flags(name, 'read').slice(2), ['--allow-fs-read=/mnt/backups', '--allow-fs-read=/mnt/backups/*']);
+    const more = name === 'hubctl' ? ['--allow-fs-write=/mnt/backups', '--allow-fs-write=/mnt/backups/*'] : [];
+    assert.deepEqual(flags(name, 'write'), ['--allow-fs-write=/srv/data', ...more]);
+  }
+});
+
 test('a folder to write whose path has a comma is named from the working folder', () => {
   const write = (dataDir: string, cwd: string): string | undefined =>
     permissionFlags(access({ dataDir, cwd })).find((flag) => flag.startsWith('--allow-fs-write='));

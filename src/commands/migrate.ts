@@ -32,8 +32,8 @@ export const migrateCommand: Command = {
 };
 
 /** A backup's age is measured from when it was made, not from when it was verified. */
-function requireFreshBackup({ dataDir }: Config, now: number): void {
-  const { newestVerified } = readBackupStatus(dataDir);
+function requireFreshBackup(config: Config, now: number): void {
+  const { newestVerified } = readBackupStatus({ config, clock: () => now });
   const age = now - (newestVerified?.createdAt ?? 0);
   if (age >= 0 && age < FRESH) return;
   throw new SchemaError('an unsafe migration needs a verified backup younger than an hour: ' +

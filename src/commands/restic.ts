@@ -10,6 +10,7 @@ import { hashFile, type Manifest, parseManifest } from '../features/backups/mani
 import { readSeed, readSnapshot } from '../features/backups/snapshot-store.ts';
 import type { UploadRow } from '../features/attachments/attachment-store.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';
+import type { Config } from '../features/hub/read-config.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
 
 type Step = (context: CommandContext, ...args: string[]) => Promise<void>;
@@ -49,7 +50,7 @@ async function describeStaged({ config, out }: CommandContext, folder: string, n
   const { schemaVersion, uploads } = await readSnapshot(join(folder, DATABASE));
   const seed = await readSeed(join(folder, DATABASE));
   if (seed === undefined) throw new BackupError(`hub.db of ${name} has lost the row of the table hub`);
-  const verifiedAt = verifiedWhen(config.dataDir, name);
+  const verifiedAt = verifiedWhen(config, name);
   const hub = createHash('sha256').update(`restic ${seed}`).digest('hex').slice(0, 16);
   const bytes = database.bytes + facts.counts.uploadBytes;
   const tags = [`hub=${hub}`, `name=${name}`, `schema=${schemaVersion}`, `bytes=${bytes}`];
@@ -65,12 +66,10 @@ function present(uploads: UploadRow[], facts: Manifest['facts']): UploadRow[] {
 }
 
 /** When the backup was last found good, or null. Throws BackupError where it was found bad since. */
-function verifiedWhen(dataDir: string, name: string): number | null {
-  const { lastBackup, lastVerification } = readBackupStatus(dataDir);
-  const runs = [lastBackup, lastVerification].filter((run) => run?.name === name);
-  const last = runs.sort((a, b) => (a?.at ?? 0) - (b?.at ?? 0)).at(-1);
+function verifiedWhen(config: Config, name: string): number | null {
+  const last = readBackupStatus({ config, clock: Date.now }).byVerification.find((one) => one.name === name);
   if (last?.verdict === 'failed') throw new BackupError(`${name} was found damaged: it is not sent`);
-  return last?.ok ? last.at : null;
+  return last?.verdict === 'verified' ? last.at : null;
 }
 
 /** One of a hub's backups in a repository. What restic's tags do not say is null. */

@@ -21,8 +21,9 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./administer.ts')).alertsCommand,
   },
   {
-    name: 'backup', usage: 'backup [--json]',
-    summary: 'Make and verify a backup in DATA_DIR/backups, then remove old backups (BACKUP_RETENTION_DAYS).',
+    name: 'backup', usage: 'backup [--json] | backup due',
+    summary: 'Make and verify a backup in BACKUP_DIR, then remove old backups (BACKUP_RETENTION_DAYS), ' +
+      'or name the backups that the nightly run is to verify.',
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {
@@ -80,7 +81,7 @@ export const COMMANDS: ListedCommand[] = [
   {
     name: 'verify', usage: 'verify <backup_dir> [--json]',
     summary: 'Check every byte of a backup and print a report; the backup is not changed.',
-    load: async () => (await import('./backup.ts')).verifyCommand,
+    load: async () => (await import('./verify.ts')).verifyCommand,
   },
 ];
 

@@ -30,6 +30,7 @@ const FAULTS: Record<keyof typeof TROUBLES, Fault> = {
   'webhook-silent': echo(404),
   'worker-silent': ({ path }, response) => void response.writeHead(302, { location: path }).end(path),
   'backup-failed': (_request, response) => void response.destroy(),
+  'backup-degraded': echo(502),
   'backup-stale': echo(401),
   'backup-offsite-failed': echo(403),
   'backup-offsite-stale': echo(503),

@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backupLock, isFileLocked } from '../../src/features/hub/data-locks.ts';
-import { readBackupStatus } from '../../src/features/backups/backup-status.ts';
-import { backupHub, filledHub, verify, type BackupHub } from '../support/backup-hub.ts';
+import { backupHub, filledHub, verify, type BackupHub, statusOf } from '../support/backup-hub.ts';
 import { hubEnvironment } from '../support/hub-process.ts';
 import { randomBelow } from '../support/random.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
@@ -218,7 +217,7 @@ for (const [signal, status] of [['SIGTERM', 143], ['SIGINT', 130], ['SIGHUP', 12
       assert.match(run.said(), new RegExp(`FAILED: stopped by ${signal}; the unfinished backup was removed\n$`));
       assert.deepEqual(hub.backups(), []);
     }
-    const { lastBackup, lastSuccessAt } = readBackupStatus(hub.dataDir);
+    const { lastBackup, lastSuccessAt } = statusOf(hub.dataDir);
     assert.deepEqual([lastBackup?.ok, lastSuccessAt], [false, null]);
   });
 }

@@ -1,6 +1,6 @@
 // Protects the nightly run: silent when all is well, loud with the report when anything is not.
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { runProgram, type Outcome } from '../support/run-program.ts';
@@ -38,7 +38,7 @@ function night(t: TestContext): Night {
   return place;
 }
 
-test('a good night is silent, and its report is in the log: backup, then verification of the newest', async (t) => {
+test('a good night is silent, and its report is in the log: backup, then verification of the newest and of the longest unverified', async (t) => {
   const place = night(t);
   for (const older of ['20260101-031500', '20251231-235959']) mkdirSync(join(place.backups, older));
 
@@ -47,8 +47,28 @@ test('a good night is silent, and its report is in the log: backup, then verific
   assert.deepEqual(outcome, { status: 0, stdout: '', stderr: '' });
   const utc = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
   assert.match(place.log(), new RegExp(
-    `^== ${utc} backup\nmade\n== ${utc} verify\nverified 20260102-031500\n== ${utc} ended with exit code 0\n$`));
+    `^== ${utc} backup\nmade\n== ${utc} verify\nverified 20260102-031500\nverified 20251231-235959\n== ${utc} ended with exit code 0\n$`));
   assert.equal(statSync(join(place.backups, 'nightly.log')).mode & 0o777, 0o600);
+});
+
+test('of older backups one is verified each night, the longest unverified first; one from the future is not the newest', async (t) => {
+  const place = night(t);
+  const names = ['20251230-031500', '20251231-031500', '20260101-031500', '20991231-031500'];
+  for (const name of names) mkdirSync(join(place.backups, name));
+  mkdirSync(join(place.root, 'data/run'));
+  const nights: string[] = [];
+  for (let at = 1; at <= 5; at++) {
+    place.let({ backup: 'exit 0', verify: `echo "\${1##*/}"` });
+    await place.run();
+    const said = place.log().split('\n').filter((line) => names.includes(line)).slice(-2);
+    nights.push(said.join(' '));
+    const verdicts = join(place.root, 'data/run/backup-verdicts.json');
+    const known = existsSync(verdicts) ? JSON.parse(readFileSync(verdicts, 'utf8')) : {};
+    const judged = { at: Date.now() + at, verdict: 'verified', problem: null };
+    writeFileSync(verdicts, JSON.stringify({ ...known, [said[1] ?? '']: judged }));
+  }
+  assert.deepEqual(nights, ['20991231-031500', '20251230-031500', '20251231-031500', '20991231-031500', '20251230-031500']
+    .map((older) => `20260101-031500 ${older}`));
 });
 
 test('only folders named like backups are taken for the newest', async (t) => {

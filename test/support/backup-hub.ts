@@ -4,6 +4,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, wr
 import { join } from 'node:path';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
+import { type BackupStatus, readBackupStatus } from '../../src/features/backups/backup-status.ts';
 import { BackupError } from '../../src/features/backups/backup-name.ts';
 import { makeBackup, type BackupOptions, type MadeBackup } from '../../src/features/backups/make-backup.ts';
 import { verifyBackup, type Verification } from '../../src/features/backups/verify-backup.ts';
@@ -76,7 +77,7 @@ function hubIn(t: Lifetime, dataDir: string) {
 
 export function optionsFor(dataDir: string): BackupOptions {
   return {
-    dataDir, databasePath: join(dataDir, 'hub.db'), migrations: MIGRATIONS, version: '1.2.3', retentionDays: null,
+    dataDir, backupDir: join(dataDir, 'backups'), databasePath: join(dataDir, 'hub.db'), migrations: MIGRATIONS, version: '1.2.3', retentionDays: null,
     clock: Date.now, pid: process.pid, signal: new AbortController().signal, onStep: () => {}, onProgress: () => {},
   };
 }
@@ -123,6 +124,11 @@ export async function assertNoBackup(hub: BackupHub, message: RegExp): Promise<v
     return true;
   });
   assert.deepEqual(hub.backups(), before);
+}
+
+/** What that hub knows of its backups. */
+export function statusOf(dataDir: string, now = Date.now()): BackupStatus {
+  return readBackupStatus({ config: { dataDir, backupDir: join(dataDir, 'backups') }, clock: () => now });
 }
 
 export function verify(folder: string): Promise<Verification> {

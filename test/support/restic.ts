@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { noteRun } from '../../src/features/backups/backup-status.ts';
+import { noteRun } from '../../src/features/backups/note-run.ts';
 import { backupHub, filledHub, type BackupHub } from './backup-hub.ts';
 import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { copyFolder, temporaryFolder, UNTIL_EXIT, writeFiles } from './temporary-project.ts';

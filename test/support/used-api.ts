@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { noteRun } from '../../src/features/backups/backup-status.ts';
+import { noteRun } from '../../src/features/backups/note-run.ts';
 import { noteOffsite } from '../../src/features/backups/offsite-status.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { drafts } from '../../src/features/writing/draft-store.ts';

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { ConfigError, loadConfig, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
+import { ConfigError, loadConfig, ofFolder, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
+import { isInside } from '../../features/hub/settings.ts';
 
 /**
  * Environment of the hub's processes, for glibc: with an arena of memory for each thread that hashes passwords or reads
@@ -20,6 +21,7 @@ export type NodeFacts = {
 
 export type Access = Pick<Config, 'projectRoot' | 'readPaths'> & Pick<NodeFacts, 'cwd' | 'hasNetFlag'> & {
   dataDir: string; // must exist: Node grants what is below a folder only if it is one when the process starts
+  backupDir?: string; // to be written too; hubctl makes backups
   needsNetwork: boolean;
 };
 
@@ -43,7 +45,8 @@ const ONLINE_COMMANDS = ['alerts', 'rehearse'];
 /** One program of the hub (src/bin/<name>.ts), confined by Node's permission model. */
 export function confinedCommand(config: Config, name: string, args: readonly string[], node: NodeFacts): Command {
   const needsNetwork = name !== 'hubctl' || ONLINE_COMMANDS.includes(args[0] ?? '');
-  const flags = [...MEMORY_FLAGS[name] ?? [], ...permissionFlags({ ...config, ...node, needsNetwork })];
+  const backupDir = name === 'hubctl' ? config.backupDir : config.dataDir;
+  const flags = [...MEMORY_FLAGS[name] ?? [], ...permissionFlags({ ...config, ...node, needsNetwork, backupDir })];
   return { name, file: node.execPath, args: [...flags, entrypoint(config.projectRoot, name), ...args] };
 }
 
@@ -89,15 +92,17 @@ export function watchedCommand({ projectRoot }: Config, name: string, node: Node
 
 /**
  * The flags that confine a process of the hub (Node's permission model): it reads the project, DATA_DIR and
- * what the kernel says about it (`OWN_FACTS`), writes DATA_DIR, and starts no other process. They bind
- * JavaScript, not SQLite, whose ATTACH opens what the account may: SQL is constant text, and the units bind both.
+ * what the kernel says about it (`OWN_FACTS`), writes DATA_DIR (hubctl also BACKUP_DIR), and starts no other process.
+ * They bind JavaScript, not SQLite, whose ATTACH opens what the account may: SQL is constant text, and the units bind
+ * both.
  */
-export function permissionFlags({ projectRoot, dataDir, readPaths, ...node }: Access): string[] {
+export function permissionFlags({ projectRoot, dataDir, readPaths, backupDir = dataDir, ...node }: Access): string[] {
   const readable = [projectRoot, dataDir, ...OWN_FACTS, ...readPaths];
+  const written = isInside(dataDir, backupDir) ? [dataDir] : [dataDir, ...ofFolder(backupDir)];
   return [
     '--permission',
     ...readable.map((path) => `--allow-fs-read=${path}`),
-    `--allow-fs-write=${withoutComma(dataDir, node.cwd)}`,
+    ...written.map((path) => `--allow-fs-write=${withoutComma(path, node.cwd)}`),
     '--allow-addons',
     '--disable-warning=SecurityWarning', // "--allow-addons must be used with extreme caution", at every start
     ...networkFlags(node),

@@ -4,10 +4,9 @@ import { page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
-import { leastFree } from '../backups/backup-folder.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
 import { readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
-import { readHealth, readStorageSizes, type Health } from '../health/read-health.ts';
+import { findSpace, readHealth, readStorageSizes, type Health } from '../health/read-health.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 
 type Fact = { subject: string; state: Html | string; isBad?: boolean };
@@ -54,12 +53,13 @@ function healthFacts({ worker, failedJobs, oldestDueJobSeconds }: Health, failin
 }
 
 function backupFacts(hub: Hub, times: Times): Fact[] {
-  const { config, clock } = hub;
-  const { lastSuccessAt, lastVerifiedAt, newestVerified, ...state } = readBackupStatus(config.dataDir);
-  const failed = state.lastBackupFailed ? state.lastBackup : state.lastVerifyFailed ? state.lastVerification : null;
+  const { lastSuccessAt, lastVerifiedAt, newestVerified, ...state } = readBackupStatus(hub);
+  const { damaged } = state;
+  const failed = state.lastBackupFailed ? state.lastBackup :
+    damaged && { problem: `${damaged.name}: ${damaged.problem ?? 'it is damaged'}` };
   const timeOf = (at: number | null): Html | string => at === null ? 'never' : showTime(times, at);
   return [
-    { subject: 'Last backup', state: timeOf(lastSuccessAt), isBad: isStale(newestVerified, clock()) },
+    { subject: 'Last backup', state: timeOf(lastSuccessAt), isBad: isStale(newestVerified, hub.clock()) },
     { subject: 'Last verified backup', state: timeOf(lastVerifiedAt), isBad: lastVerifiedAt === null },
     ...(failed ? [{ subject: 'Backup problem', state: failed.problem ?? 'the last run failed', isBad: true }] : []),
     ...readOffsite(hub).map((status) => offsiteFact(status, times)),
@@ -79,10 +79,10 @@ function offsiteFact({ name, last, lastGood, hasFailed, isStale }: OffsiteStatus
   return { subject: DESTINATION_NAMES[name], state: html`${sent}${problem}`, isBad: hasFailed || isStale };
 }
 
-function storageFacts({ config }: Hub, uploadsBytes: number): Fact[] {
-  const { databaseBytes, walBytes, freeBytes } = readStorageSizes(config.databasePath);
+function storageFacts(hub: Hub, uploadsBytes: number): Fact[] {
+  const { databaseBytes, walBytes, freeBytes } = readStorageSizes(hub.config.databasePath);
   return [
-    { subject: 'Free space', state: byteSize(freeBytes), isBad: freeBytes < leastFree(databaseBytes, uploadsBytes) },
+    { subject: 'Free space', state: byteSize(freeBytes), isBad: findSpace(hub, uploadsBytes).isLow },
     { subject: 'Database', state: byteSize(databaseBytes) },
     { subject: 'Write-ahead log', state: byteSize(walBytes) },
     { subject: 'Uploads', state: byteSize(uploadsBytes) },

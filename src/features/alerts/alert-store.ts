@@ -155,6 +155,9 @@ export const TROUBLES = {
     title: 'The hub’s worker is not running', severity: 'error', over: 'The hub’s worker is running again',
   },
   'backup-failed': { title: 'A backup failed', severity: 'error', over: 'Backups succeed again' },
+  'backup-degraded': {
+    title: 'A backup lacks what the hub has lost', severity: 'error', over: 'Backups are complete again',
+  },
   'backup-stale': {
     title: 'There is no recent verified backup', severity: 'error', over: 'There is a recent verified backup again',
   },
@@ -165,7 +168,7 @@ export const TROUBLES = {
     title: 'There is no recent off-site copy', severity: 'error', over: 'There are recent off-site copies again',
   },
   'backup-verify-failed': {
-    title: 'A backup failed its verification', severity: 'error', over: 'The backup is verified again',
+    title: 'A backup failed its verification', severity: 'error', over: 'No backup on this machine is damaged any more',
   },
   'space-low': {
     title: 'The hub’s disk is nearly full', severity: 'error', over: 'The hub’s disk has enough space again',

@@ -17,7 +17,7 @@ const LEFTOVER = /^\.tmp-\d{8}-\d{6}-\d+$|^\.del-\d{8}-\d{6}$/;
 
 const NAMES_TO_TRY = 60;
 
-/** DATA_DIR/backups: finished backups under their final names, everything else beginning with a dot. */
+/** BACKUP_DIR: finished backups under their final names, everything else beginning with a dot. */
 export type BackupFolder = {
   root: string;
   pathOf(name: string): string;
@@ -33,9 +33,8 @@ export type BackupFolder = {
   removeWithdrawn(name: string): Promise<void>;
 };
 
-/** The folder of that hub's backups. */
-export function backupFolder(dataDir: string): BackupFolder {
-  const root = join(dataDir, 'backups');
+/** The folder of a hub's backups. */
+export function backupFolder(root: string): BackupFolder {
   const withdrawnPath = (name: string): string => join(root, `.del-${name}`);
   const matching = async (isWanted: (name: string) => boolean): Promise<string[]> => {
     const entries = await readdir(root, { withFileTypes: true });
@@ -77,11 +76,6 @@ export const LEAST_FREE = 1_024 ** 3; // bytes
 /** Bytes that a backup may take at the most: neither copy nor archive is larger than what goes into it. */
 export function spaceNeeded(databaseBytes: number, uploadBytes: number): number {
   return databaseBytes + uploadBytes + MARGIN;
-}
-
-/** Bytes below which free space is too little: the next backup has to fit. */
-export function leastFree(databaseBytes: number, uploadBytes: number): number {
-  return Math.max(LEAST_FREE, spaceNeeded(databaseBytes, uploadBytes));
 }
 
 /** Bytes that this user may still write there. */

@@ -1,10 +1,9 @@
-import { lstatSync, readdirSync, readFileSync } from 'node:fs';
-import { rename } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DAY, HOUR } from '../../platform/clock.ts';
-import { writeNewFile } from '../../platform/files/durable-file.ts';
+import { type Clock, DAY, HOUR, MINUTE } from '../../platform/clock.ts';
+import type { Config } from '../hub/read-config.ts';
 import { timeOfBackup } from './backup-name.ts';
-import type { Verdict } from './verify-backup.ts';
+import { type Verdict, VERDICTS } from './verify-backup.ts';
 
 /** How a run of backup or of verification ended. */
 export type Run = {
@@ -28,50 +27,73 @@ export type OffsiteRun = Omit<Run, 'verdict'> & {
 
 export type Kind = 'backup' | 'verification' | `offsite-${string}`;
 
-type Kept<R = Run> = { last: R | null; lastGood: R | null };
+export type Kept<R = Run> = { last: R | null; lastGood: R | null };
 
 type Dated = { name: string; createdAt: number };
 
+/** What is known of one backup: how it was when it was made or last verified. */
+type Judged = { at: number; verdict: Verdict; problem: string | null };
+
 export type BackupStatus = {
   lastBackup: Run | null;
-  lastVerification: Run | null; // of a backup in DATA_DIR/backups
+  lastVerification: Run | null; // of a backup in BACKUP_DIR
   lastSuccessAt: number | null; // unix ms, when a backup last went well
   lastVerifiedAt: number | null; // unix ms, when a backup was last found good, at its making or later
   lastBackupFailed: boolean;
-  lastVerifyFailed: boolean; // and no good backup was made since
-  /** The newest that is there, whatever became of it. */
+  /** The newest of those that are there and were found damaged. */
+  damaged: { name: string; problem: string | null } | null;
+  /** The newest that is there, whatever became of it; none whose name lies in the future. */
   newest: (Dated & { verified: boolean }) | null;
   newestVerified: Dated | null;
+  /** Those whose names lie in the future, and so say nothing of their age. */
+  ahead: string[];
+  /** The newest that is complete and not known to be damaged, of whatever time. */
+  newestComplete: string | null;
+  /** All that are there, the one first whose last verification is the longest ago; each was verified when made. */
+  byVerification: { name: string; at: number; verdict: Verdict | null }[];
 };
 
-/** Notes how a run ended. Throws where DATA_DIR/run must not be written. */
-export async function noteRun(dataDir: string, kind: Kind, run: Run | OffsiteRun, pid: number): Promise<void> {
-  const path = statusPath(dataDir, kind);
-  const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
-  const partial = `${path}.${pid}.partial`;
-  await writeNewFile(partial, `${JSON.stringify({ last: run, lastGood } satisfies Kept<Run | OffsiteRun>)}\n`);
-  await rename(partial, path);
-}
+/** Where a hub's backups lie, and what it notes of them. */
+export type BackupPlaces = Pick<Config, 'dataDir' | 'backupDir'>;
 
-/** What the hub knows of its backups: two small files and one list of a folder. Never throws. */
-export function readBackupStatus(dataDir: string): BackupStatus {
-  const backup = readKept(dataDir, 'backup');
-  const verification = readKept(dataDir, 'verification');
+/** Clocks of one machine are corrected by less. */
+const AHEAD = 5 * MINUTE;
+
+/** What the hub knows of its backups: three small files and one list of a folder. Never throws. */
+export function readBackupStatus({ config, clock }: { config: BackupPlaces; clock: Clock }): BackupStatus {
+  const { dataDir, backupDir } = config;
+  const [backup, verification] = [readKept(dataDir, 'backup'), readKept(dataDir, 'verification')];
   const good = [backup.lastGood, verification.lastGood].filter((run): run is Run => run !== null);
-  const failed = verification.last?.ok === false ? verification.last : null;
-  const sound = good.filter(({ name, at }) => failed === null || name !== failed.name || at > failed.at);
-  const verified = sound.flatMap(({ name }) => dated(name)).filter(({ name }) => isThere(dataDir, name)).sort(byTime);
-  const newest = listNames(dataDir).flatMap(dated).sort(byTime).at(-1);
+  const there = listBackups(backupDir);
+  const verdicts = { ...olderVerdicts(good, verification.last), ...readVerdicts(dataDir) };
+  const here = there.filter(({ createdAt }) => createdAt <= clock() + AHEAD);
+  const isVerified = ({ name }: Dated): boolean => verdicts[name]?.verdict === 'verified';
+  const damaged = there.findLast(({ name }) => verdicts[name]?.verdict === 'failed');
+  const newest = here.at(-1);
   return {
     lastBackup: backup.last,
     lastVerification: verification.last,
     lastSuccessAt: backup.lastGood?.at ?? null,
     lastVerifiedAt: good.length > 0 ? Math.max(...good.map(({ at }) => at)) : null,
     lastBackupFailed: backup.last?.ok === false,
-    lastVerifyFailed: failed !== null && failed.at > (backup.lastGood?.at ?? 0),
-    newest: newest ? { ...newest, verified: verified.some(({ name }) => name === newest.name) } : null,
-    newestVerified: verified.at(-1) ?? null,
+    damaged: damaged ? { name: damaged.name, problem: verdicts[damaged.name]?.problem ?? null } : null,
+    newest: newest ? { ...newest, verified: isVerified(newest) } : null,
+    newestVerified: here.findLast(isVerified) ?? null,
+    ahead: there.filter((one) => !here.includes(one)).map(({ name }) => name),
+    newestComplete: there.findLast(isVerified)?.name ?? null,
+    byVerification: there
+      .map((one) => {
+        const { at, verdict } = verdicts[one.name] ?? { at: here.includes(one) ? one.createdAt : 0, verdict: null };
+        return { name: one.name, at, verdict };
+      })
+      .sort((a, b) => a.at - b.at),
   };
+}
+
+/** What older versions, which kept only the last runs, knew of single backups. */
+function olderVerdicts(good: Run[], lastVerification: Run | null): Record<string, Judged> {
+  const runs = lastVerification ? [...good, lastVerification] : good;
+  return Object.fromEntries(runs.sort((a, b) => a.at - b.at).map((run) => [run.name ?? '', run]));
 }
 
 /** Whether the newest verified backup is too old, or there is none. */
@@ -79,7 +101,23 @@ export function isStale(newestVerified: { createdAt: number } | null, now: numbe
   return newestVerified === null || Math.abs(now - newestVerified.createdAt) > OLDEST_BACKUP;
 }
 
-function statusPath(dataDir: string, kind: Kind): string {
+/** The file that keeps what is known of each backup. */
+export function verdictsPath(dataDir: string): string {
+  return join(dataDir, 'run', 'backup-verdicts.json');
+}
+
+/** What is known of each backup, by its name. */
+export function readVerdicts(dataDir: string): Record<string, Judged> {
+  try {
+    const kept = Object.entries(JSON.parse(readFileSync(verdictsPath(dataDir), 'utf8')) as Record<string, Judged>);
+    return Object.fromEntries(kept.filter(([, { at, verdict }]) => Number.isFinite(at) && VERDICTS.includes(verdict)));
+  } catch {
+    return {};
+  }
+}
+
+/** The file that keeps the last runs of that kind. */
+export function statusPath(dataDir: string, kind: Kind): string {
   return join(dataDir, 'run', `last-${kind}.json`);
 }
 
@@ -105,25 +143,13 @@ function toRun<R extends Run | OffsiteRun>(value: unknown): R | null {
   return isRun ? (run as R) : null;
 }
 
-function dated(name: string | null): Dated[] {
-  const createdAt = name === null ? undefined : timeOfBackup(name);
-  return name === null || createdAt === undefined ? [] : [{ name, createdAt }];
-}
-
-const byTime = (a: Dated, b: Dated): number => a.createdAt - b.createdAt;
-
-function listNames(dataDir: string): string[] {
+/** Real folders of that form, the oldest first; none where the folder cannot be read. */
+export function listBackups(backupDir: string): Dated[] {
   try {
-    return readdirSync(join(dataDir, 'backups')).filter((name) => isThere(dataDir, name));
+    return readdirSync(backupDir, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+      .map(({ name }) => ({ name, createdAt: timeOfBackup(name) }))
+      .filter((one): one is Dated => one.createdAt !== undefined).sort((a, b) => a.createdAt - b.createdAt);
   } catch {
     return [];
-  }
-}
-
-function isThere(dataDir: string, name: string): boolean {
-  try {
-    return lstatSync(join(dataDir, 'backups', name)).isDirectory();
-  } catch {
-    return false;
   }
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BLOCK } from '../../platform/archive/tar-header.ts';
@@ -16,7 +16,7 @@ import {
   SUMS,
 } from './backup-folder.ts';
 import { BackupBusy, BackupError, backupName } from './backup-name.ts';
-import { formatManifest, hashFile, parseManifest } from './manifest.ts';
+import { formatManifest, hashFile, readManifest } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';
 import { bytesOf, copyTo, readSnapshot, requireHub } from './snapshot-store.ts';
 import { archiveUploads } from './upload-archive.ts';
@@ -24,6 +24,7 @@ import { type Verification, verifyBackup } from './verify-backup.ts';
 
 export type BackupOptions = {
   dataDir: string;
+  backupDir: string;
   databasePath: string;
   migrations: Migration[];
   version: string;
@@ -39,21 +40,28 @@ export type MadeBackup = { name: string; path: string; verification: Verificatio
 
 /**
  * Makes, verifies and publishes a backup of a running hub, then removes old ones. Rejects with BackupBusy, BackupError
- * or the signal's reason, and has then left nothing new under DATA_DIR/backups.
+ * or the signal's reason, and has then left nothing new in BACKUP_DIR.
  */
 export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
-  const { dataDir, databasePath } = options;
+  const { dataDir, backupDir, databasePath } = options;
   const isMissing = !existsSync(databasePath) && !isRestoreOpen(dataDir);
   if (isMissing) throw new BackupError(`there is no database at ${databasePath}`);
-  for (const name of ['run', 'backups']) await mkdir(join(dataDir, name), { recursive: true, mode: 0o700 });
+  await mkdir(join(dataDir, 'run'), { recursive: true, mode: 0o700 });
+  await makeFolder(backupDir, dataDir);
   const lock = takeFileLock(backupLock(dataDir));
   if (!lock) throw new BackupBusy('another backup is being made, or a backup is being restored');
   try {
     if (isRestoreOpen(dataDir)) throw new BackupBusy(RESTORING);
-    return await makeLocked(options, backupFolder(dataDir));
+    return await makeLocked(options, backupFolder(backupDir));
   } finally {
     lock.release();
   }
+}
+
+/** One that lies elsewhere has to be there: where its disk is missing, backups would fill the disk of the hub. */
+async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
+  if (backupDir === join(dataDir, 'backups')) await mkdir(backupDir, { recursive: true, mode: 0o700 });
+  else if (!existsSync(backupDir)) throw new BackupError(`BACKUP_DIR ${backupDir} is not there: mount or make it`);
 }
 
 /** Between its steps, a restore does not hold the lock. What it has put in place may yet be taken away. */
@@ -119,7 +127,7 @@ async function archive(options: BackupOptions, partial: string, createdAt: numbe
  * lay when it was sent. Throws BackupError where something is not as that says.
  */
 export async function packFetched(from: string, into: string): Promise<void> {
-  const { facts, hashes } = parseManifest(await readFile(join(from, SUMS), 'utf8'));
+  const { facts, hashes } = await readManifest(from);
   const database = await hashFile(join(from, DATABASE));
   if (!facts || database.sha256 !== hashes.database) throw new BackupError('hub.db does not match SHA256SUMS');
   const { uploads: rows } = await readSnapshot(join(from, DATABASE));

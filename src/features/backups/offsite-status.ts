@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Hub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
-import { isStale, noteRun, readKept, type OffsiteRun } from './backup-status.ts';
+import { isStale, readKept, type OffsiteRun } from './backup-status.ts';
+import { noteRun } from './note-run.ts';
 
 /** Where copies may go. The scripts know each by this name. */
 export const DESTINATIONS = ['dir', 'rclone', 'restic'] as const;

@@ -13,7 +13,9 @@ import { hashFile, readManifest, type AbsentUpload, type Counts, type Manifest }
  * `verified`: complete, unharmed and consistent. `degraded`: unharmed, but the hub itself lacked files or had defects
  * when it was made. `failed`: not to be restored; `problem` says why, and the other fields what was known until then.
  */
-export type Verdict = 'verified' | 'degraded' | 'failed';
+export type Verdict = (typeof VERDICTS)[number];
+
+export const VERDICTS = ['verified', 'degraded', 'failed'] as const;
 
 export type Verification = {
   folder: string;

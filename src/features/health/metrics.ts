@@ -82,11 +82,14 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     ({ backups }) => seconds(backups.lastSuccessAt)),
   gauge('service_backup_last_verified_timestamp_seconds', 'When a backup was last found good, 0 for never.',
     ({ backups }) => seconds(backups.lastVerifiedAt)),
+  gauge('service_backup_oldest_verification_timestamp_seconds',
+    'When that backup on this machine was last verified whose verification is the longest ago, 0 for none.',
+    ({ backups }) => seconds(backups.byVerification[0]?.at ?? null)),
   {
     type: 'gauge',
     name: 'service_backup_last_run_failed',
-    help: 'Whether the last run made no good backup, found one damaged and none has been made since, or left a ' +
-      'backup unsent.',
+    help: 'Whether the last run made no good backup, a backup that is still there was found damaged, or one was left ' +
+      'unsent.',
     labels: { run: ['backup', 'verify', ...DESTINATIONS.map((name) => `offsite-${name}`)] },
     value: (reading, run) => lastRunFailed(reading, run),
   },
@@ -132,7 +135,7 @@ function offsite(name: string, help: string, value: (status: OffsiteStatus) => n
 
 function lastRunFailed({ backups, offsite }: ServiceReading, run: string | undefined): number | undefined {
   if (run === 'backup') return Number(backups.lastBackupFailed);
-  if (run === 'verify') return Number(backups.lastVerifyFailed);
+  if (run === 'verify') return Number(backups.damaged !== null);
   const status = offsite.find(({ name }) => run === `offsite-${name}`);
   return status && Number(status.hasFailed);
 }
@@ -188,7 +191,7 @@ export function readService(hub: Hub): ServiceReading {
     oldestSuccessSeconds: wholeSeconds(clock() - behindSince),
     cacheMaxBytes: config.attachmentCacheMaxBytes,
     storage: readStorageSizes(config.databasePath),
-    backups: readBackupStatus(config.dataDir),
+    backups: readBackupStatus(hub),
     offsite: readOffsite(hub),
   };
 }

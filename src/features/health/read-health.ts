@@ -1,10 +1,11 @@
-import { statfsSync, statSync } from 'node:fs';
+import { existsSync, statfsSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { SECOND } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { createHttpMetrics } from '../../platform/metrics/http-metrics.ts';
 import { createProcessMetrics } from '../../platform/metrics/measure-process.ts';
+import { LEAST_FREE, spaceNeeded } from '../backups/backup-folder.ts';
 import { readBackupStatus } from '../backups/backup-status.ts';
 import { readOffsite, type Destination } from '../backups/offsite-status.ts';
 import { counts, heartbeats, jobs, once, store, type Hub } from '../hub/hub.ts';
@@ -19,9 +20,9 @@ export type Health = {
   worker: { ok: boolean; lastSeenSeconds: number | null };
   schemaVersion: number;
   oldestDueJobSeconds: number;
-  /** The newest that is there. */
+  /** The newest that is there, whose name does not lie in the future. */
   lastBackup: { ageSeconds: number; verified: boolean } | null;
-  /** The last one that a run or a verification found good; null once that has gone or was found damaged since. */
+  /** The newest of those that were found good when they were made or last verified. */
   lastVerifiedBackup: { ageSeconds: number } | null;
   /** Each destination that is configured; how long ago it last got everything that it had missed. */
   offsite: { name: Destination; ok: boolean; ageSeconds: number | null }[];
@@ -79,8 +80,8 @@ export function wholeSeconds(ms: number): number {
 
 /** From the files of backup runs: what a database says of its own backups would be old after a restore. */
 function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup' | 'offsite'> {
-  const { config, clock } = hub;
-  const { newest, newestVerified } = readBackupStatus(config.dataDir);
+  const { clock } = hub;
+  const { newest, newestVerified } = readBackupStatus(hub);
   const ageOf = ({ createdAt }: { createdAt: number }): number => wholeSeconds(clock() - createdAt);
   return {
     lastBackup: newest && { ageSeconds: ageOf(newest), verified: newest.verified },
@@ -99,8 +100,25 @@ export type StorageSizes = { databaseBytes: number; walBytes: number; freeBytes:
 
 /** Sizes of the database's files, and what its file system has left for the hub. */
 export function readStorageSizes(databasePath: string): StorageSizes {
-  const { bavail, bsize } = statfsSync(dirname(databasePath));
-  return { databaseBytes: bytesOf(databasePath), walBytes: bytesOf(`${databasePath}-wal`), freeBytes: bavail * bsize };
+  const freeBytes = freeOf(dirname(databasePath));
+  return { databaseBytes: bytesOf(databasePath), walBytes: bytesOf(`${databasePath}-wal`), freeBytes };
+}
+
+/**
+ * Whether little is left: less than a gigabyte beside the database, or less than the next backup may need where it will
+ * lie. `times` as much of either has to be left. A BACKUP_DIR that is not there shows when a backup is made.
+ */
+export function findSpace({ config }: Hub, uploadBytes: number, times = 1) {
+  const { databaseBytes, freeBytes } = readStorageSizes(config.databasePath);
+  const needed = spaceNeeded(databaseBytes, uploadBytes);
+  const forBackups = existsSync(config.backupDir) ? freeOf(config.backupDir) : Infinity;
+  const isLow = freeBytes < LEAST_FREE * times || forBackups < needed * times;
+  return { isLow, least: Math.min(freeBytes, forBackups), needed };
+}
+
+function freeOf(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
 }
 
 function bytesOf(path: string): number {

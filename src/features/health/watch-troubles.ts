@@ -3,14 +3,13 @@ import { byteSize } from '../../platform/http/html.ts';
 import { createWorker, type Worker } from '../../platform/jobs/worker.ts';
 import { deliverAlert } from '../alerts/deliver-alert.ts';
 import { isTroubleOpen, tellTroubles, watchEach, watchTrouble } from '../alerts/raise-alerts.ts';
-import { leastFree, spaceNeeded } from '../backups/backup-folder.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
 import { readOffsite } from '../backups/offsite-status.ts';
 import { noteError } from '../errors/error-store.ts';
 import { counts, heartbeats, jobHandlers, jobs, once, type Hub } from '../hub/hub.ts';
 import { workerQueue } from '../hub/worker-queue.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
-import { readStorageSizes } from './read-health.ts';
+import { findSpace } from './read-health.ts';
 
 /** Space is low until so many times what is too little is free, so that the trouble does not come and go. */
 export const SPACE_HYSTERESIS = 1.1;
@@ -27,24 +26,24 @@ export function watchEnds(hub: Hub): void {
 
 /** Notices that the next backup, or a gigabyte, would not fit on the disk. */
 export function watchSpace(hub: Hub): void {
-  const { databaseBytes, freeBytes } = readStorageSizes(hub.config.databasePath);
-  const uploadBytes = counts(hub).read().value('uploads_bytes');
-  const least = leastFree(databaseBytes, uploadBytes);
-  const isLow = freeBytes < least * (isTroubleOpen(hub, 'space-low') ? SPACE_HYSTERESIS : 1);
-  const backup = byteSize(spaceNeeded(databaseBytes, uploadBytes));
-  watchTrouble(hub, 'space-low', isLow ? `${byteSize(freeBytes)} are free; the next backup may need ${backup}` : null);
+  const times = isTroubleOpen(hub, 'space-low') ? SPACE_HYSTERESIS : 1;
+  const { isLow, least, needed } = findSpace(hub, counts(hub).read().value('uploads_bytes'), times);
+  const text = `${byteSize(least)} are free; the next backup may need ${byteSize(needed)}`;
+  watchTrouble(hub, 'space-low', isLow ? text : null);
 }
 
-/** Notices that a backup failed or failed its verification, or that there is none of late. */
+/** Notices that a backup failed, lacks something or failed its verification, or that there is none of late. */
 export function watchBackups(hub: Hub): void {
-  const { lastBackup, newest, newestVerified, lastBackupFailed, lastVerifyFailed, lastVerification } =
-    readBackupStatus(hub.config.dataDir);
-  watchTrouble(hub, 'backup-failed', lastBackupFailed ? `The last backup: ${problemOf(lastBackup)}` : null);
-  const damaged = `${lastVerification?.name ?? 'The last backup'}: ${problemOf(lastVerification)}`;
-  watchTrouble(hub, 'backup-verify-failed', lastVerifyFailed ? damaged : null);
-  const wereEverMade = lastBackup !== null || newest !== null;
+  const { lastBackup, lastBackupFailed, damaged, newestVerified, ahead, byVerification } = readBackupStatus(hub);
+  const isDegraded = lastBackup?.verdict === 'degraded';
+  const last = `The last backup: ${problemOf(lastBackup)}`;
+  watchTrouble(hub, 'backup-failed', lastBackupFailed && !isDegraded ? last : null);
+  watchTrouble(hub, 'backup-degraded', isDegraded ? `${lastBackup.name}: ${problemOf(lastBackup)}` : null);
+  watchTrouble(hub, 'backup-verify-failed', damaged && `${damaged.name}: ${problemOf(damaged)}`);
+  const wereEverMade = lastBackup !== null || byVerification.length > 0;
   const state = newestVerified ? `The newest is ${newestVerified.name}` : 'No backup on this machine is verified';
-  watchTrouble(hub, 'backup-stale', wereEverMade && isStale(newestVerified, hub.clock()) ? state : null);
+  const stray = ahead.length > 0 ? `; ${ahead.at(-1)} does not count, as its name lies in the future` : '';
+  watchTrouble(hub, 'backup-stale', wereEverMade && isStale(newestVerified, hub.clock()) ? state + stray : null);
   watchOffsite(hub, wereEverMade);
 }
 

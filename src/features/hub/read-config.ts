@@ -13,8 +13,9 @@ export const PROJECT_ROOT = resolve(import.meta.dirname, '../../..');
 const WILDCARDS: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 /** Every setting, and values derived from them. */
-export type Config = Omit<Settings, 'baseUrl'> & {
+export type Config = Omit<Settings, 'backupDir' | 'baseUrl'> & {
   readonly baseUrl: string; // an origin, no trailing slash
+  readonly backupDir: string; // of the backups on this machine
   readonly secure: boolean; // the public address is https
   readonly hostNames: readonly string[] | null; // that the hub answers to besides localhost and IP addresses; null: any
   readonly projectRoot: string;
@@ -22,7 +23,7 @@ export type Config = Omit<Settings, 'baseUrl'> & {
   readonly migrationsDir: string;
   readonly version: string;
   readonly doubtfulNames: readonly string[]; // names in the environment that look like settings, and what is meant
-  readonly readPaths: readonly string[]; // secret files outside the project, to which processes need access
+  readonly readPaths: readonly string[]; // what processes read outside project and DATA_DIR: secret files, BACKUP_DIR
 };
 
 /** Reports every mistake in the configuration at once: the variable's name and which values are valid. */
@@ -76,8 +77,11 @@ export function readConfig(
   problems.push(...problemsTogether(values, projectRoot), ...misspeltNames(fileNames, known));
   if (problems.length > 0) throw new ConfigError(problems);
   const baseUrl = values.baseUrl ?? httpAddress(values.host, values.port);
+  const backupDir = values.backupDir ?? join(values.dataDir, 'backups');
+  const readPaths = secretFiles.filter((path) => !isInside(projectRoot, path));
   return deepFreeze({
     ...values,
+    backupDir,
     baseUrl,
     secure: baseUrl.startsWith('https:'),
     hostNames: hostNames(values),
@@ -86,8 +90,13 @@ export function readConfig(
     migrationsDir: join(projectRoot, 'migrations'),
     version: packageVersion(readFile(join(projectRoot, 'package.json'))),
     doubtfulNames: doubtfulNames(Object.keys(env).filter((name) => !fileNames.includes(name)), known),
-    readPaths: secretFiles.filter((path) => !isInside(projectRoot, path)),
+    readPaths: isInside(values.dataDir, backupDir) ? readPaths : [...readPaths, ...ofFolder(backupDir)],
   });
+}
+
+/** As Node's permission model needs it, which grants what lies below a folder only if that is there at the start. */
+export function ofFolder(path: string): string[] {
+  return [path, `${path}/*`];
 }
 
 /** Who listens on this machine alone is reached by no other name: one that leads here is an attack (DNS rebinding). */

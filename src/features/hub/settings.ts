@@ -1,4 +1,4 @@
-import { isAbsolute, relative } from 'node:path';
+import { isAbsolute, join, relative } from 'node:path';
 import {
   ageRecipient, bearerToken, cidrs, days, farFolder, folder, host, httpUrl, integer, logLevel, oneOf, origin,
   rcloneRemote, resticKeep, resticRepository, scriptsFile, sealingKey, shellCommand, zeroOrOne, type Parse,
@@ -153,6 +153,10 @@ export const SETTINGS = {
     name: 'RESTORE_STOP_SECONDS', parse: integer(0, DAY_SECONDS), default: '20',
     meaning: 'seconds that `restore.sh` waits for every process to close the old database (0 to 86400)',
   },
+  backupDir: {
+    name: 'BACKUP_DIR', parse: farFolder, default: null, seeHandbook: 'the-first-backup',
+    meaning: 'folder for the backups on this machine, such as one on another disk; `DATA_DIR/backups` if not set',
+  },
   backupTimeoutSeconds: {
     name: 'BACKUP_TIMEOUT_SECONDS', parse: integer(1, 7 * DAY_SECONDS), default: '21600',
     meaning: 'seconds after which `backup.sh` stops a step: the backup itself, or the copies to one destination ' +
@@ -196,8 +200,9 @@ export type Settings = SettingValues<typeof SETTINGS>;
 
 /** The mistakes that only show when several settings are compared. */
 export function problemsTogether(settings: Settings, projectRoot: string): string[] {
-  const { hubStopCommand, hubStartCommand, virusScanRequired, virusScanUrl, dataDir, backupOffsiteDir } = settings;
-  const { backupResticRepository: repository, backupResticPasswordFile, backupAgeRecipient } = settings;
+  const { hubStopCommand, hubStartCommand, virusScanRequired, virusScanUrl, dataDir } = settings;
+  const { backupDir, backupOffsiteDir, backupAgeRecipient } = settings;
+  const { backupResticRepository: repository, backupResticPasswordFile } = settings;
   const problems: [isWrong: boolean, problem: string][] = [
     [
       (hubStopCommand === null) !== (hubStartCommand === null),
@@ -206,6 +211,14 @@ export function problemsTogether(settings: Settings, projectRoot: string): strin
     [virusScanRequired && virusScanUrl === null, 'VIRUS_SCAN_REQUIRED=1 needs VIRUS_SCAN_URL, the scanner to use'],
     // The processes may write all of DATA_DIR: if the project were inside it, they could rewrite the program.
     [isInside(dataDir, projectRoot), 'DATA_DIR must be neither the project folder nor a folder that contains it'],
+    [
+      backupDir !== null && overlaps(backupDir, dataDir, projectRoot),
+      'BACKUP_DIR must be DATA_DIR/backups, or a folder that neither lies in DATA_DIR or the project nor contains them',
+    ],
+    [
+      backupDir !== null && backupOffsiteDir !== null && isInside(backupDir, backupOffsiteDir),
+      'BACKUP_OFFSITE_DIR must be outside BACKUP_DIR, or it would be lost together with it',
+    ],
     [
       backupOffsiteDir !== null && isInside(dataDir, backupOffsiteDir),
       'BACKUP_OFFSITE_DIR must be outside DATA_DIR, or it would be lost together with it',
@@ -225,6 +238,13 @@ export function problemsTogether(settings: Settings, projectRoot: string): strin
     ],
   ];
   return problems.filter(([isWrong]) => isWrong).map(([, problem]) => problem);
+}
+
+/** Whether backups in that folder would be mixed with other files, or `hubctl backup` might write those. */
+function overlaps(backupDir: string, dataDir: string, projectRoot: string): boolean {
+  const isUsual = backupDir === join(dataDir, 'backups');
+  const isApart = [dataDir, projectRoot].every((other) => !isInside(other, backupDir) && !isInside(backupDir, other));
+  return !isUsual && !isApart;
 }
 
 /** Whether a path is that folder or below it; both are absolute. */
