@@ -4,7 +4,7 @@ import { text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { assets } from './assets.ts';
 
-/** By which the hub can be put on a home screen. */
+/** The web app manifest, by which the hub can be put on a home screen. */
 export function showManifest(hub: Hub, _request: HubRequest): Reply {
   const { name } = hubLook(hub).read();
   const { path } = assets(hub);

@@ -103,7 +103,7 @@ function sectionOf(id: number): string {
 
 const FAILING = html`<span class="failing" title="Failing">!<span class="unseen"> failing</span></span>`;
 
-/** Hidden when it is 0; `name` is how the script knows it. */
+/** Hidden when it is 0. By `name` the script finds it. */
 function countOf(count: number, noun: string, name = '', shown = countText(count)): Html {
   return html`<span class="count" ${name && html`data-count="${name}"`} ${count === 0 && html`hidden`}>${shown}<span
   class="unseen"> ${noun}</span></span>`;

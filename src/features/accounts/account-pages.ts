@@ -129,7 +129,7 @@ export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
   });
 }
 
-/** The script's, once: what the browser knows. */
+/** Form, sent once by the script: the time zone of the browser. */
 export async function submitZone(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { timeZone = '' } = await readForm(req);
   if (!isTimeZone(timeZone || 'none')) throw invalid([{ pointer: '/timeZone', detail: 'timeZone is not known here.' }]);

@@ -42,7 +42,7 @@ const ADDRESS_LIMIT: NamedLimit = { name: 'sign-in', burst: 10, everyMs: MINUTE 
 /** For one name from everywhere: wide, so that a stranger can hardly lock its owner out. */
 const NAME_LIMIT: NamedLimit = { name: 'sign-in-name', burst: 100, everyMs: 10 * SECOND };
 
-/** One more than the first, since only a hash that changed in between is worth another look. */
+/** How often a password is checked at most: again only where its hash has changed during the first check. */
 const ROUNDS = 2;
 
 type Attempt = {

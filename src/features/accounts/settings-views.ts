@@ -53,7 +53,7 @@ ${section('data', 'Your data', ABOUT_DATA, html`
   return { title: 'Settings', bar, main, section: 'settings' };
 }
 
-/** Where the eye is: it will not be seen again. */
+/** On top and with the focus: the token is shown only once. */
 function newTokenNote(token: string): Html {
   return html`
 <div class="done" role="status" tabindex="-1" autofocus>

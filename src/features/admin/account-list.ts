@@ -103,7 +103,7 @@ export async function submitAccount(hub: Hub, req: MemberRequest): Promise<Reply
   return showAccountPage(hub, req, { done: 'The account was changed.' });
 }
 
-/** Else about the password, whose field says it. */
+/** Otherwise it is about the password, and is shown at that field. */
 function isAboutTheAct(problem: HttpError | undefined): problem is HttpError {
   return problem !== undefined && problem.status !== 403 && problem.errors[0]?.pointer !== '/currentPassword';
 }

@@ -53,7 +53,7 @@ type RemoteRow = Omit<RemoteFile, 'url' | 'isInline'> & { position: number; isIn
 /** The uploaded files of an account, as `postId` and `bytes`; its parameter is the account. */
 export const FILES_OF_OWNER = 'SELECT post_id AS postId, bytes FROM attachments WHERE owner_id = ?';
 
-/** Whoever looks for a picture of a post looks no further. */
+/** A picture of a post is looked for among its first few files. */
 const FIRST_FILES = 6;
 
 const UPLOAD_TIMES: StoredTime[] = [{ table: 'uploads', column: 'unnamed_since', furthest: 0 }];

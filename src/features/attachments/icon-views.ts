@@ -9,7 +9,7 @@ const TINTS = 8;
 /** Of the hash of an icon, in its address: enough that no other content ever stands there. */
 export const MARK_LENGTH = 16;
 
-/** What stands before the name of a source: its icon, or the first letter of its title, drawn without a request. */
+/** The icon of a source or, drawn without a request, the first letter of its title. */
 export function sourceIcon(hub: Hub, { id, title }: Pick<Source, 'id' | 'title'>): Html {
   const path = iconPath(hub, id);
   if (path === null) return letterIcon(id, title);

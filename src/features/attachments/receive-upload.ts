@@ -145,7 +145,7 @@ export function bytesLeft(hub: Hub, accountId: number): number {
   return hub.config.uploadQuotaBytes - uploads(hub).usageOf(accountId);
 }
 
-/** As many as are taken of a feed's post: who opens a post is shown all of them. */
+/** The same number as of a feed's post: whoever opens a post is shown all its files. */
 const FILES_OF_POST = 100;
 
 /**

@@ -47,7 +47,7 @@ type Progress = {
   outcomes: Map<Outcome | null, number>; added: number; untried: number; lines: ShownLine[]; next: number | null;
 };
 
-/** What became of a document, or how far it is: the page asks for itself again until all is done. */
+/** What became of a document, or how far its import is: the page reloads itself until all is done. */
 export function importPage(
   { id, doneAt }: Import, { hasStopped, outcomes, added, untried, lines, next }: Progress,
 ): Page {

@@ -90,7 +90,7 @@ function settingsAgain(hub: Hub, req: MemberRequest, problem: unknown, sent: Omi
   return page(settings(hub, source, req, { ...sent, problem }), problem.status);
 }
 
-/** Form: puts a source into the viewer's list, or changes its folder or bell there; what it does not hold stays. */
+/** Form: puts a source into the viewer's list, or changes its folder or bell there; fields that are absent stay. */
 export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const { folder, notify } = values;

@@ -94,7 +94,7 @@ function followedAmong(hub: Hub, viewer: Viewer | null, all: Source[]): Set<numb
   return viewer && follows(hub).followedAmong(viewer.id, all.map(({ id }) => id));
 }
 
-/** Who asks: an owner (or administrator) sees more; `isFollowed` is null where that is nobody's question. */
+/** For whom: an owner or administrator is shown more; `isFollowed` is null for anonymous readers. */
 type Asking = { isOwner: boolean; isFollowed: boolean | null };
 
 /** A source as the API shows it; the owner also sees how its synchronisation goes, or whether its webhook is heard. */

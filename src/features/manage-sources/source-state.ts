@@ -36,7 +36,7 @@ function webhookState(webhook: Webhook | undefined, times: Times): [Level, Html]
   return ['good', html`Listening, last event ${last}`];
 }
 
-/** As what follows a colon: names of hosts keep their letters, and the last stop goes. */
+/** The reason to stand behind a colon: with a small first letter, unless a host is named, and without a full stop. */
 function inSentence(reason: string): string {
   const first = /^(?:The|This|Its|It|A|No|Could)\b/.test(reason) ? reason.charAt(0).toLowerCase() : reason.charAt(0);
   return (first + reason.slice(1)).replace(/\.$/, '');

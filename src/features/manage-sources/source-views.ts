@@ -67,7 +67,7 @@ ${isMember && acts(detail)}`;
   };
 }
 
-/** What one does with a source: its own forms, so that they stand on any page about it. */
+/** The buttons of a source, each a form of its own. */
 function acts({ source: { id, kind, state }, follow, mayChange }: SourceDetail): Html {
   return html`
 <div class="actions">

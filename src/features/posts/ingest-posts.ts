@@ -177,7 +177,7 @@ async function sanitized(post: IncomingPost): Promise<IncomingPost> {
   return { ...post, contentHtml: await inSteps(sanitizingHtml(contentHtml.slice(0, MAX.content), { baseUrl })) };
 }
 
-/** The files beside a post, each address once, and the images within it that are not among them. */
+/** The files beside a post, each address once, then the images within it that are not among them. */
 function remoteFiles(files: IncomingFile[], contentHtml: string): RemoteFile[] {
   const listed = new Set<string>();
   const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));

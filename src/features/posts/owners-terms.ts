@@ -1,4 +1,4 @@
-/** Before and behind the reader's number in each term of a private post. For private use: no text may hold it. */
+/** Stands before and behind the owner's number in each term of a private post; no indexed text holds it. */
 const MARK = '\ue000';
 
 const WORDS = /[\p{L}\p{N}\p{Co}\p{Mn}\p{Mc}]+/gu;

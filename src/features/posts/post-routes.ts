@@ -38,7 +38,7 @@ function addressed(hub: Hub, { params }: HubRequest): Attachment | undefined {
   return found?.urlKey === urlKey ? found : undefined;
 }
 
-/** Once more where the copy makes room for others just before it is opened. */
+/** Fetches the file once more where the copy was evicted just before it is opened. */
 async function serveRemote(
   hub: Hub, url: string, post: PostAccess, about: Pick<ServedFile, 'filename' | 'isPublic'>, req: HubRequest,
 ): Promise<Reply> {

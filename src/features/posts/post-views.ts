@@ -37,7 +37,7 @@ export function titleOf({ title, summary }: Named, length = 300): { title: strin
   return { title: excerpt(words, TITLE_LENGTH) || 'Untitled', rest: '' };
 }
 
-/** Of what its publisher wrote, which is in the language of the page only by chance. */
+/** The attribute `lang` for what a publisher wrote; empty, which in HTML means unknown, where nobody says it. */
 export function languageOf({ language }: Pick<Post, 'language'>): Html {
   return html`lang="${language ?? ''}"`;
 }
@@ -93,7 +93,7 @@ ${after}
 </article>`;
 }
 
-/** Characters: the beginning of a content, and what of a summary has to stand there to be nothing else. */
+/** Characters: a summary is a deck unless its first `alike` stand in the `beginning` of the content. */
 const DECK = { beginning: 4_000, alike: 50 };
 
 /** What the publisher says of a post besides its content: nothing where that begins with the same words. */
@@ -104,7 +104,7 @@ function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   return title !== '' && said !== '' && !beginning.includes(said) && !bare(title).startsWith(said) && summary;
 }
 
-/** About: tags are few beside the text. */
+/** Approximate: a reference such as `&amp;` counts as it is written. */
 function textLength(markup: string): number {
   return markup.replace(/<[^<>]*>/g, '').length;
 }

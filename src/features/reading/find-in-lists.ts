@@ -50,12 +50,12 @@ function withMarked(hub: Hub, nearest: Position[], { from, isBack, limit }: Step
   return more.length > 0 ? [...nearest, ...more].sort(inOrder(isBack)).slice(0, limit) : nearest;
 }
 
-/** In the order of the list, or against it. */
+/** For sorting in the order of lists or, with `isBack`, in the opposite one. */
 function inOrder(isBack: boolean): (a: Position, b: Position) => number {
   return isBack ? (a, b) => newestFirst(b, a) : newestFirst;
 }
 
-/** Up to where posts can be among the `limit` nearest. */
+/** The position beyond which no post can be among the `limit` nearest any more. */
 function boundOf(nearest: Position[], isBack: boolean, limit: number): { boundAt: number; boundId: number } {
   const last = nearest[limit - 1];
   const end = isBack ? Number.MAX_SAFE_INTEGER : -Number.MAX_SAFE_INTEGER;

@@ -14,7 +14,7 @@ import { setRead, setSeen } from './reading-list.ts';
 /** Entries removed in one transaction. */
 const BATCH = 500;
 
-/** API: it was read elsewhere, as in an app. */
+/** API: for a post that was read elsewhere, such as in an app. */
 export function markPostRead(hub: Hub, { params, viewer }: MemberRequest): Reply {
   noteRead(hub, viewer, pathId(params));
   return noContent();

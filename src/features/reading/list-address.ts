@@ -52,7 +52,7 @@ export function withoutSearch({ q, ...view }: View): View {
   return view;
 }
 
-/** What a rail calls the list, and the script its count. */
+/** The name of the list in the navigation (`section`) and of its count (`data-count`). */
 export function sectionOf({ kind, folder, sourceId }: View): string {
   if (folder !== undefined) return `folder:${folder}`;
   return sourceId === undefined ? kind : `source:${sourceId}`;
@@ -64,7 +64,7 @@ function pathOf({ kind, folder, sourceId }: View): string {
   return kind === 'unread' ? '' : `/${kind}`;
 }
 
-/** Of a folder the unread posts are shown unless said, of a source all. */
+/** `show` is left out where it is the default: unread posts of a folder, all posts of a source. */
 function queryOf({ kind, folder, sourceId, q }: View): Record<string, string | undefined> {
   const usual = sourceId === undefined ? 'unread' : 'all';
   const show = (folder !== undefined || sourceId !== undefined) && kind !== usual ? kind : undefined;

@@ -16,7 +16,7 @@ type UnreadRow = { sourceId: number; readUpTo: number; later: number; readAfter:
 
 /** Posts next to a position, of a folder or of all. `since` (unix ms): unread are also those that were read after. */
 export type Rows = Asking & Position & { folder: string | null; since: number; limit: number };
-/** Farther posts cannot matter. */
+/** Posts beyond this position are not wanted. */
 type Bound = { boundAt: number; boundId: number };
 type RowsOfSource = Omit<Rows, 'folder' | 'isAdmin'> & Bound & { sourceId: number; readUpTo: number };
 type Arrived = { newest: number; folder: string | null; looks: number };
@@ -121,7 +121,7 @@ export const lists = store(({ db }) => {
 
 /** What reads lists towards older posts, or towards newer ones, from a position on. */
 type Way = {
-  /** Of the next posts of all so many that are followed. */
+  /** Of the next `looks` posts of all sources, those that are followed. */
   walkAll: Statement<[Walk], Position>;
   walkUnread: Statement<[Walk], Position>;
   /** The last of those posts. */
@@ -133,7 +133,7 @@ type Way = {
   /** Those with marks that say that they are unread, or that they were read since. */
   marked: Statement<[Rows & Bound], Position>;
   starred: Statement<[Rows & { sourceId: number }], Position>;
-  /** Of the next posts that an expression finds. */
+  /** Of the next `looks` posts that an expression finds, those in the list. */
   found: Statement<[FoundRows], Position>;
   /** The last of those posts. */
   foundEnd: Statement<[FoundRows & { last: number }], Position>;

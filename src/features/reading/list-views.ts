@@ -75,7 +75,7 @@ function canMark({ view, items }: ListPage): boolean {
   return view.kind !== 'starred' && items.some(({ read }) => !read);
 }
 
-/** Several posts are marked by one form, to which the buttons of rows belong too. */
+/** The form that marks several posts as read. Buttons in the menus of rows belong to it too (`form="mark"`). */
 function markMenu(list: ListPage): Html {
   const { view, items, times, count } = list;
   const ofPage = items.filter(({ read }) => !read).map(({ id }) => id);
@@ -96,7 +96,7 @@ function marksWhole({ view, isMarkable }: ListPage): boolean {
   return isMarkable && view.q === undefined && view.kind !== 'starred';
 }
 
-/** What of a form says which list it is about. */
+/** The hidden field by which a form says which list it is about. */
 export function scopeField({ folder, sourceId }: View): Html {
   if (folder !== undefined) return html`<input type="hidden" name="folder" value="${folder}">`;
   if (sourceId !== undefined) return html`<input type="hidden" name="source" value="${sourceId}">`;

@@ -20,7 +20,7 @@ export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
 };
 
-/** Rows that one marking writes for single posts, about 10 ms of a lock: where there are more, it is asked again. */
+/** Posts that one marking marks singly, in about 10 ms under the write lock; for more, people ask again. */
 const SINGLE_MAX = 1_000;
 
 /** Sources of which one step deals with the marks, in about as long. */

@@ -36,7 +36,7 @@ export function postBar(shown: PostInList): Html {
   class="only-wide">Original</span></a>`}${moreMenu(shown)}</div>`;
 }
 
-/** The list as it was when it was opened. */
+/** What of the list's address keeps it as it was when it was opened. */
 function placeOf({ view: { since }, cursor }: PostInList): { since?: number; cursor: string | null } {
   return { ...(since !== undefined && { since }), cursor };
 }

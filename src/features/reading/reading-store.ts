@@ -184,7 +184,7 @@ export const stars = store(({ db, clock }) => {
   };
 });
 
-/** Of one account: the last ones that can be undone. */
+/** Markings of one account that are kept to be undone: the newest ones. */
 const UNDOS_MAX = 20;
 
 /** What can still be undone. */
@@ -209,7 +209,7 @@ export const readUndo = store(({ db, clock }) => {
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {
-    /** Anew (0) in the place of the account's oldest, or as it is by now; its id. */
+    /** Keeps one for the id 0, in the place of the account's oldest, or changes the one of that id; returns its id. */
     keep(id: number, accountId: number, madeAt: number, changes: ReadChanges): number {
       if (id !== 0) {
         update.run(JSON.stringify(changes), id, accountId);

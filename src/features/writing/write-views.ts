@@ -73,7 +73,7 @@ export function firstPlacePage({ values = {}, problem }: AddForm, isKept: boolea
   return { title: 'Write', section: 'write', bar: html`<h1>Write</h1>`, main };
 }
 
-/** Enter in the title does what the first button does, which publishes nothing. */
+/** Preview comes first: Enter in the title presses the first button, and must not publish. */
 function barOf(name: string, button: string, { savedAt, times }: PostForm): Html {
   return html`<h1>${name}</h1><span class="space"></span>${savedAt !== undefined && html`
 <span class="voice soft only-wide">Draft kept ${showTime(times, savedAt)}</span>`}
@@ -147,7 +147,7 @@ ${files.length > 0 && html`<ul>${files.map(removableFile)}</ul>`}
 </section>`;
 }
 
-/** Its form stands behind the one that it is part of to the eye. */
+/** Forms cannot be nested: the button names its own, which stands behind the one that it is shown in. */
 function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   return html`
 <li>${icon('file')}<span class="name">${filename}</span><span class="size">${byteSize(bytes ?? 0)}</span>${
@@ -155,7 +155,7 @@ function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   aria-label="Remove ${filename}">Remove</button></li>`;
 }
 
-/** Who has only one source has chosen it. */
+/** The only source there is, is chosen already. */
 function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem }: PostForm): Html {
   const choice = ({ id, ownerId, title, visibility }: Source, index: number): Html => html`
 <label class="choice"><input type="radio" name="sourceId" value="${id}" required ${
