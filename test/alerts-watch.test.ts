@@ -1,6 +1,6 @@
 // Protects the operator's notice of a worker that is gone, bad backups, a full disk and many errors.
 import assert from 'node:assert/strict';
-import { mkdirSync, statfsSync } from 'node:fs';
+import { mkdirSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { noteError } from '../src/features/errors/error-store.ts';
@@ -9,7 +9,7 @@ import { openHubDatabase } from '../src/app/processes/open-hub.ts';
 import { stopDeliveringAlerts, watchWorker } from '../src/features/health/watch-troubles.ts';
 import { backupName } from '../src/features/backups/backup-name.ts';
 import { type Run } from '../src/features/backups/backup-status.ts';
-import { noteRun } from '../src/features/backups/note-run.ts';
+import { noteRun, noteVerdict } from '../src/features/backups/note-run.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';
 import { alertDeliveries } from '../src/features/alerts/alert-store.ts';
@@ -113,6 +113,36 @@ test('a backup that fails, one that fails its verification and none for 26 hours
   await passTime(hub, 20 * MINUTE, 10 * MINUTE);
   assert.deepEqual(events().slice(2).sort(), ['backup-failed error', 'backup-verify-failed error']);
   assert.match(receiver.alerts().map(({ text }) => text).join(), /too little space[^]*uploads\.tar\.gz is damaged/);
+});
+
+test('a backup that lacks what the hub has lost is told as such, and a damaged one as long as it is there', async (t) => {
+  const { hub, receiver } = await hubWithReceiver(t);
+  const told = (): string[] => receiver.alerts().filter(({ event }) => event.startsWith('backup'))
+    .map(({ event, severity }) => `${event} ${severity}`);
+  const lost = 'missing or damaged uploads: 1 (uploads/ab/abcd)';
+  mkdirSync(join(hub.dataDir, 'backups', backupName(hub.now())), { recursive: true });
+  await noteRun(hub.dataDir, 'backup', backupRun(hub.now(), { ok: false, verdict: 'degraded', problem: lost }), 1);
+  await noteRun(hub.dataDir, 'verification', backupRun(hub.now(), { ok: false, verdict: 'degraded', problem: lost }), 1);
+  await passTime(hub, 20 * MINUTE, 10 * MINUTE);
+  assert.deepEqual(told().sort(), ['backup-degraded error', 'backup-stale error']);
+  assert.match(receiver.alerts().map(({ text }) => text).join(), /uploads\/ab\/abcd/);
+
+  const whole = backupRun(hub.now());
+  mkdirSync(join(hub.dataDir, 'backups', whole.name ?? ''));
+  await noteRun(hub.dataDir, 'backup', whole, 1);
+  await passTime(hub, 20 * MINUTE, 10 * MINUTE);
+  assert.deepEqual(told().slice(2).sort(), ['backup-degraded resolved', 'backup-stale resolved']);
+
+  const config = { dataDir: hub.dataDir, backupDir: join(hub.dataDir, 'backups') };
+  await noteVerdict(config, { ...whole, ok: false, verdict: 'failed', problem: 'hub.db is damaged' }, 1);
+  const next = backupRun(hub.now());
+  mkdirSync(join(hub.dataDir, 'backups', next.name ?? ''));
+  await noteRun(hub.dataDir, 'backup', next, 1);
+  await passTime(hub, 2 * HOUR, 10 * MINUTE);
+  assert.deepEqual(told().slice(4), ['backup-verify-failed error'], 'another good backup makes none of this one');
+  rmSync(join(hub.dataDir, 'backups', whole.name ?? ''), { recursive: true });
+  await passTime(hub, 20 * MINUTE, 10 * MINUTE);
+  assert.deepEqual(told().slice(5), ['backup-verify-failed resolved']);
 });
 
 test('too little space on the disk is told, and so is that there is enough again', async (t) => {

@@ -1069,12 +1069,12 @@ export const MUTATIONS: Mutation[] = [
     name: 'case 79, 81: three are always kept, however old',
   },
   {
-    promise: 'a backup that was not verified removes no other',
+    promise: 'while the hub lacks something, the newest complete backup is kept',
     file: 'src/features/backups/make-backup.ts',
-    from: "verification.verdict !== 'verified' || ",
-    to: '',
+    from: "verification.verdict === 'verified' ? name : newestComplete",
+    to: 'name',
     test: 'test/slow/backup-retention.test.ts',
-    name: 'case 79: a run that fails, or finds the hub not whole, removes nothing',
+    name: 'a lost upload does not end retention: it is named, older backups go, and the newest complete one stays',
   },
   {
     promise: 'a backup is written through before it gets its name',

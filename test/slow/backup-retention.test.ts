@@ -11,6 +11,8 @@ import { test, type TestContext } from 'node:test';
 import { DAY } from '../../src/platform/clock.ts';
 import { applyRetention, backupFolder, planRetention } from '../../src/features/backups/backup-folder.ts';
 import { backupName, timeOfBackup } from '../../src/features/backups/backup-name.ts';
+import type { Run } from '../../src/features/backups/backup-status.ts';
+import { noteVerdict } from '../../src/features/backups/note-run.ts';
 import { isFileLocked, lockForRemoving, lockForVerifying } from '../../src/features/hub/data-locks.ts';
 import { backupHub, verify, type BackupHub } from '../support/backup-hub.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
@@ -23,8 +25,8 @@ function madeBefore(...days: number[]): string[] {
   return days.map((count) => backupName(NOW - count * DAY));
 }
 
-function plan(names: string[], days: number, now = NOW) {
-  return planRetention({ names, made: backupName(now), days, now });
+function plan(names: string[], days: number, now = NOW, complete: string | null = backupName(now)) {
+  return planRetention({ names, made: backupName(now), complete, days, now });
 }
 
 test('what is older than its days goes, oldest first; what is just that old stays', () => {
@@ -43,7 +45,7 @@ test('case 81: nothing goes when a name lies after this backup, or in the future
   const names = madeBefore(0, 10, 20, 30, 40);
   assert.match(plan([...names, backupName(NOW + 1_000)], 1).refusal ?? '', /newer than this backup: the clock/);
   assert.match(plan([...names, ...madeBefore(-365)], 1).refusal ?? '', /newer than this backup/);
-  const future = planRetention({ names, made: backupName(NOW), days: 1, now: NOW - 2 * DAY });
+  const future = planRetention({ names, made: backupName(NOW), complete: backupName(NOW), days: 1, now: NOW - 2 * DAY });
   assert.deepEqual([future.remove, /lies in the future/.test(future.refusal ?? '')], [[], true]);
 });
 
@@ -101,18 +103,45 @@ test('case 78: without BACKUP_RETENTION_DAYS nothing is ever removed', async (t)
   assert.equal(hub.backups().length, 5);
 });
 
-test('case 79: a run that fails, or finds the hub not whole, removes nothing', async (t) => {
+test('the newest backup that lacks nothing is kept, however old, and where none is known nothing goes', () => {
+  const names = madeBefore(0, 1, 2, 30, 40, 50, 60);
+  const [complete = ''] = madeBefore(40);
+  assert.deepEqual(plan(names, 7, NOW, complete), { remove: madeBefore(60, 50, 30), refusal: null });
+  assert.deepEqual(plan(names, 7, NOW, null), { remove: [], refusal: 'none is known to be complete' });
+  assert.deepEqual(plan(madeBefore(0, 1, 2, 3), 7, NOW, null), { remove: [], refusal: null }, 'nothing is due');
+});
+
+test('case 79: a run that fails removes nothing', async (t) => {
   const hub = backupHub(t);
   place(hub, madeBefore(1, 2, 3, 40, 50));
-  const { path } = hub.upload();
-  rmSync(path);
-  const { verification } = await hub.backup({ clock: () => NOW, retentionDays: 7 });
-  assert.equal(verification.verdict, 'degraded');
-  assert.equal(hub.backups().length, 6);
-
   hub.db.exec('DROP TABLE jobs');
-  await assert.rejects(hub.backup({ clock: () => NOW + 60_000, retentionDays: 7 }));
-  assert.equal(hub.backups().length, 6);
+  await assert.rejects(hub.backup({ clock: () => NOW, retentionDays: 7 }));
+  assert.equal(hub.backups().length, 5);
+});
+
+test('a lost upload does not end retention: it is named, older backups go, and the newest complete one stays', async (t) => {
+  const hub = backupHub(t);
+  place(hub, madeBefore(1, 2, 3, 40, 50, 60));
+  const upload = hub.upload();
+  rmSync(upload.path);
+  const backup = (at: number) => hub.backup({ clock: () => at, retentionDays: 7 });
+  const unknown = await backup(NOW);
+  assert.deepEqual(unknown.verification.absent, [{ sha256: upload.sha256, why: 'missing' }]);
+  assert.deepEqual(unknown.retention, { removed: [], problems: ['no old backup was removed: none is known to be complete'] });
+
+  const [complete = '', damaged = ''] = madeBefore(50, 40);
+  for (const [name, verdict] of [[complete, 'verified'], [damaged, 'failed']] as const) {
+    const run: Run = { name, at: NOW, ok: verdict === 'verified', verdict, bytes: 1, seconds: 1, problem: null };
+    await noteVerdict({ dataDir: hub.dataDir, backupDir: join(hub.dataDir, 'backups') }, run, process.pid);
+  }
+  const { verification, retention } = await backup(NOW + 60_000);
+  assert.deepEqual([verification.verdict, retention], ['degraded', { removed: madeBefore(60, 40), problems: [] }]);
+  assert.deepEqual(hub.backups(), [complete, ...madeBefore(3, 2, 1, 0), backupName(NOW + 60_000)]);
+
+  writeFileSync(upload.path, 'x');
+  hub.db.exec('DELETE FROM attachments; DELETE FROM uploads');
+  const whole = await backup(NOW + 120_000);
+  assert.deepEqual([whole.verification.verdict, whole.retention.removed], ['verified', [complete]]);
 });
 
 test('case 85: an old backup that cannot be removed is told; the new one stands and the others go', async (t) => {
@@ -147,7 +176,7 @@ test('case 86: it is asked before each removal whether one is being verified', a
   const hub = backupHub(t);
   mkdirSync(join(hub.dataDir, 'backups'), { recursive: true });
   place(hub, madeBefore(0, 1, 2, 40, 50, 60));
-  const folder = backupFolder(hub.dataDir);
+  const folder = backupFolder(join(hub.dataDir, 'backups'));
   const begun: Promise<{ release(): void }>[] = [];
   const beginningMeanwhile = {
     ...folder,
@@ -159,7 +188,7 @@ test('case 86: it is asked before each removal whether one is being verified', a
   };
 
   const { removed, problems } = await applyRetention(beginningMeanwhile,
-    { made: backupName(NOW), days: 30, now: NOW }, () => lockForRemoving(hub.dataDir));
+    { made: backupName(NOW), complete: backupName(NOW), days: 30, now: NOW }, () => lockForRemoving(hub.dataDir));
 
   assert.deepEqual([removed, problems.length, begun.length], [madeBefore(60), 2, 1]);
   assert.deepEqual(hub.backups(), madeBefore(50, 40, 2, 1, 0));
@@ -249,6 +278,9 @@ test('case 87: what is removed here stays elsewhere', async (t) => {
   mkdirSync(join(hub.dataDir, 'backups'), { recursive: true });
   place(hub, names);
   for (const name of names) cpSync(join(hub.dataDir, 'backups', name), join(far, name), { recursive: true });
+  const sent = names.map((name) => `${'0'.repeat(64)}  ${far}/${name}/hub.db\n`).sort().join('');
+  writeFileSync(join(hub.dataDir, 'backups/off-site.sent'), sent);
+  writeFileSync(join(far, '.content-hub-off-site'), '');
 
   const { status, stdout, stderr } = await runProgram(join(PROJECT_ROOT, 'scripts/backup.sh'), [], {
     env: {
@@ -267,7 +299,7 @@ test('case 87: what is removed here stays elsewhere', async (t) => {
 test('case 84: folders that cannot be listed are a problem that is told, not a failure', async (t) => {
   const hub = backupHub(t);
   const folder = backupFolder(join(hub.dataDir, 'nowhere'));
-  const { removed, problems } = await applyRetention(folder, { made: 'x', days: 1, now: NOW }, () => undefined);
+  const { removed, problems } = await applyRetention(folder, { made: 'x', complete: 'x', days: 1, now: NOW }, () => undefined);
   assert.deepEqual(removed, []);
   assert.match(problems.join(), /could not be listed: ENOENT/);
 });

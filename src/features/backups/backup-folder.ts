@@ -134,7 +134,8 @@ type RetentionPlan = {
 
 type RetentionFacts = {
   names: string[]; // of all backups, this run's too
-  made: string; // this run's: just verified
+  made: string; // this run's: whole, whatever the hub itself has lost
+  complete: string | null; // the newest that lacks nothing; null where none is known
   days: number; // how long backups are kept
   now: number; // unix ms
 };
@@ -144,15 +145,19 @@ const KEPT = 3;
 /** Nobody pauses backups for longer; a clock that has jumped ahead makes everything old at once. */
 const LONGEST_PAUSE = 35 * DAY;
 
-/** What is older than its days, by its name; never one of the newest three, and nothing while clocks look wrong. */
-export function planRetention({ names, made, days, now }: RetentionFacts): RetentionPlan {
+/**
+ * What is older than its days, by its name; never one of the newest three or the newest that lacks nothing, and nothing
+ * while clocks look wrong or none is known to lack nothing.
+ */
+export function planRetention({ names, made, complete, days, now }: RetentionFacts): RetentionPlan {
   const dated = names
     .map((name) => ({ name, at: timeOfBackup(name) }))
     .filter((backup): backup is { name: string; at: number } => backup.at !== undefined)
     .sort((a, b) => a.at - b.at);
-  const removable = dated.slice(0, -KEPT).filter(({ name }) => name !== made);
+  const removable = dated.slice(0, -KEPT).filter(({ name }) => name !== made && name !== complete);
   const remove = removable.filter(({ at }) => at < now - days * DAY).map(({ name }) => name);
-  const refusal = remove.length > 0 ? clockTrouble(dated, made, now) : null;
+  const unknown = complete === null ? 'none is known to be complete' : null;
+  const refusal = remove.length > 0 ? unknown ?? clockTrouble(dated, made, now) : null;
   return refusal === null ? { remove, refusal } : { remove: [], refusal };
 }
 

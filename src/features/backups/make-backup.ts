@@ -16,6 +16,7 @@ import {
   SUMS,
 } from './backup-folder.ts';
 import { BackupBusy, BackupError, backupName } from './backup-name.ts';
+import { readBackupStatus } from './backup-status.ts';
 import { formatManifest, hashFile, readManifest } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';
 import { bytesOf, copyTo, readSnapshot, requireHub } from './snapshot-store.ts';
@@ -83,9 +84,10 @@ async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise
   });
   const path = folder.pathOf(name);
   const made = { name, path, verification: { ...verification, name, folder: path } };
-  const nothing: RetentionResult = { removed: [], problems: [] };
-  if (verification.verdict !== 'verified' || retentionDays === null) return { ...made, retention: nothing };
-  const facts = { made: name, days: retentionDays, now: clock() };
+  if (retentionDays === null) return { ...made, retention: { removed: [], problems: [] } };
+  const { newestComplete } = readBackupStatus({ config: options, clock });
+  const complete = verification.verdict === 'verified' ? name : newestComplete;
+  const facts = { made: name, complete, days: retentionDays, now: clock() };
   const retention = await applyRetention(folder, facts, () => lockForRemoving(dataDir));
   return { ...made, retention };
 }
