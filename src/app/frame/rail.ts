@@ -1,6 +1,6 @@
 import type { Hub } from '../../features/hub/hub.ts';
 import { notifications } from '../../features/notifications/notification-store.ts';
-import { sourceIcon } from '../../features/attachments/icon-views.ts';
+import { iconsOfSources } from '../../features/attachments/icon-views.ts';
 import { countText } from '../../features/reading/reading-now.ts';
 import { countsForPage, type CountedFolder, type CountedSource } from '../../features/reading/reading-list.ts';
 import { html, type Html } from '../../platform/http/html.ts';
@@ -79,7 +79,8 @@ ${item(path, 'list', 'Whole folder', section === `folder:${name}`)}${sourceItems
 
 function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | undefined): Html {
   const shown = sources.length > MOST_OPEN ? fitting(sources, section) : sources;
-  return html`${shown.map((source) => sourceItem(hub, source, section))}${shown.length < sources.length
+  const icons = iconsOfSources(hub, shown);
+  return html`${shown.map((source) => sourceItem(source, icons.get(source.id), section))}${shown.length < sources.length
     && item('/sources', 'sources', `All ${sources.length} sources`, false)}`;
 }
 
@@ -89,10 +90,12 @@ function fitting(sources: CountedSource[], section: string | undefined): Counted
     .filter((source, index) => index < MOST_OPEN || isHere(source));
 }
 
-function sourceItem(hub: Hub, { id, title, unread, state }: CountedSource, section: string | undefined): Html {
+function sourceItem(
+  { id, title, unread, state }: CountedSource, iconOf: Html | undefined, section: string | undefined,
+): Html {
   const count = countOf(unread, 'unread', sectionOf(id));
   const here = section === sectionOf(id) && html`aria-current="page"`;
-  return html`<a class="item" href="/sources/${id}" ${here}>${sourceIcon(hub, { id, title })}<span
+  return html`<a class="item" href="/sources/${id}" ${here}>${iconOf}<span
   class="name" dir="auto">${title}</span>${state === 'failing' && FAILING}${count}</a>`;
 }
 

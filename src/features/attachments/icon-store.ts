@@ -24,6 +24,9 @@ export const sourceIcons = store(({ db, clock }) => {
     bringBackTimes: createTimeRepair(db, clock, TIMES),
     /** The hash of the source's icon, if it has one. */
     hashOf: (sourceId: number): string | undefined => sql.hashOf.get(sourceId)?.sha256,
+    /** The same of several, by source. */
+    hashesOf: (sourceIds: number[]): Map<number, string> =>
+      new Map(sql.hashesOf.all(JSON.stringify(sourceIds)).map(({ sourceId, sha256 }) => [sourceId, sha256])),
     find: (sourceId: number): Icon | undefined => sql.find.get(sourceId),
     /** What the feed names as its icon. */
     namedBy: (sourceId: number): string | null => sql.namedBy.get(sourceId)?.url ?? null,
@@ -55,6 +58,9 @@ function prepareIcons(db: Db) {
   return {
     hashOf: db.prepare<[number], { sha256: string }>('icon of source',
       'SELECT sha256 FROM source_icons WHERE source_id = ? AND sha256 IS NOT NULL'),
+    hashesOf: db.prepare<[string], { sourceId: number; sha256: string }>('icons of sources', `
+      SELECT source_id AS sourceId, sha256 FROM source_icons
+       WHERE source_id IN (SELECT value FROM json_each(?)) AND sha256 IS NOT NULL`),
     find: db.prepare<[number], Icon>('icon', `
       SELECT i.sha256, i.media_type AS mediaType, i.content
         FROM source_icons s JOIN icons i ON i.sha256 = s.sha256 WHERE s.source_id = ?`),

@@ -10,22 +10,31 @@ const TINTS = 8;
 export const MARK_LENGTH = 16;
 
 /** The icon of a source or, drawn without a request, the first letter of its title. */
-export function sourceIcon(hub: Hub, { id, title }: Pick<Source, 'id' | 'title'>): Html {
-  const path = iconPath(hub, id);
-  if (path === null) return letterIcon(id, title);
-  return html`<img class="favicon" src="${path}" alt="" width="18" height="18" loading="lazy">`;
+export function sourceIcon(hub: Hub, source: Named): Html {
+  return iconOf(source, sourceIcons(hub).hashOf(source.id));
 }
 
-/** The path at the hub under which a source's icon is served, or null where it has none. */
-function iconPath(hub: Hub, sourceId: number): string | null {
-  const hash = sourceIcons(hub).hashOf(sourceId);
-  return hash === undefined ? null : `/icons/${sourceId}-${hash.slice(0, MARK_LENGTH)}`;
+/** The same of several, by source. */
+export function iconsOfSources(hub: Hub, sources: Named[]): Map<number, Html> {
+  const hashes = sourceIcons(hub).hashesOf(sources.map(({ id }) => id));
+  return new Map(sources.map((source) => [source.id, iconOf(source, hashes.get(source.id))]));
 }
 
-/** The same with the hub's address before it. */
+type Named = Pick<Source, 'id' | 'title'>;
+
+function iconOf({ id, title }: Named, hash: string | undefined): Html {
+  if (hash === undefined) return letterIcon(id, title);
+  return html`<img class="favicon" src="${iconPath(id, hash)}" alt="" width="18" height="18" loading="lazy">`;
+}
+
+function iconPath(sourceId: number, hash: string): string {
+  return `/icons/${sourceId}-${hash.slice(0, MARK_LENGTH)}`;
+}
+
+/** The address at the hub at which a source's icon is served, or null where it has none. */
 export function iconUrl(hub: Hub, sourceId: number): string | null {
-  const path = iconPath(hub, sourceId);
-  return path === null ? null : hub.config.baseUrl + path;
+  const hash = sourceIcons(hub).hashOf(sourceId);
+  return hash === undefined ? null : hub.config.baseUrl + iconPath(sourceId, hash);
 }
 
 function letterIcon(id: number, title: string): Html {

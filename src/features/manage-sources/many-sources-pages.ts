@@ -4,7 +4,7 @@ import { createInput, parseId } from '../../platform/http/input.ts';
 import { HttpError, invalid, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
-import { sourceIcon } from '../attachments/icon-views.ts';
+import { iconsOfSources, sourceIcon } from '../attachments/icon-views.ts';
 import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
@@ -34,7 +34,7 @@ function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentForm): 
   const shown = managedSources(hub, viewer, wanted, PER_PAGE);
   const folders = follows(hub).folderNames(viewer.id);
   const hooks = new Map(shown.items.flatMap((source) => webhookOf(hub, source)));
-  const icons = new Map(shown.items.map((source) => [source.id, sourceIcon(hub, source)]));
+  const icons = iconsOfSources(hub, shown.items);
   const times = timesOf(hub, viewer);
   return manySourcesPage({ ...shown, wanted, folders, times, webhooks: hooks, icons, sent });
 }

@@ -3,7 +3,7 @@ import { readAfter } from '../../platform/http/input.ts';
 import { notFound, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
-import { sourceIcon } from '../attachments/icon-views.ts';
+import { iconsOfSources } from '../attachments/icon-views.ts';
 import { thumbnails } from '../attachments/post-pictures.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -76,7 +76,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ListPage> {
 
 function iconsOf(hub: Hub, items: ListedPost[]): Map<number, Html> {
   const titles = new Map(items.map(({ sourceId, sourceTitle }) => [sourceId, sourceTitle]));
-  return new Map([...titles].map(([id, title]) => [id, sourceIcon(hub, { id, title })]));
+  return iconsOfSources(hub, [...titles].map(([id, title]) => ({ id, title })));
 }
 
 /** What a list is called. 404 for a folder or a source that is not there. */
