@@ -61,7 +61,7 @@ test('who has too little space left for its files cannot be given a source, and 
   const give = (client: typeof bob, id: number, username: string) =>
     client.post(`/api/sources/${id}/transfer`, { username });
 
-  for (const [client, missing, detail] of [[bob, undefined, /source\.$/], [ada, 2, /files: 2 bytes are missing\.$/]] as const) {
+  for (const [client, missing, detail] of [[bob, undefined, /lacks the space, or may have no more sources\.$/], [ada, 2, /files: 2 bytes are missing\.$/]] as const) {
     const refused = await give(client, his, 'ada');
     assert.equal(refused.status, 422);
     const problem = refused.json<{ bytesMissing?: number; detail: string; errors: { pointer: string }[] }>();
@@ -134,7 +134,7 @@ test('only the owner and administrators may give a source away, and only to some
   const [his] = await Promise.all([bob, carol].map((client) => client.post('/api/sources', secret)));
   const refused = await give(bob, his?.json<{ id: number }>().id ?? 0, 'carol');
   assert.deepEqual([refused.status, refused.json()['detail']], [422,
-    'This account has the feed already, does not have enough space or may have no further source.'], 'hers is private');
+    'This account already has the feed, lacks the space, or may have no more sources.'], 'hers is private');
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 4);
   assert.equal((await give(ada, hidden, 'carol')).status, 200, 'an administrator may');
 });

@@ -121,7 +121,7 @@ export function byNetwork({ name, burst, everyMs }: NamedLimit, address: string)
 export function readConfirmation(input: Input, { viewer }: By, missing = 'currentPassword'): string {
   const name = ['currentPassword', 'password'].find((one) => input.value(one) !== undefined) ?? missing;
   if (viewer.via === 'session') return input.secret(name, 1, PASSWORD_MAX);
-  throw new HttpError(403, 'An API token cannot do this: it takes a session, and its password again.');
+  throw new HttpError(403, 'An API token cannot do this: it requires a session, and the password again.');
 }
 
 /** Does in one transaction what asks for the viewer's password again. 403 where that is wrong, 429. */

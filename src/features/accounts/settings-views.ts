@@ -46,7 +46,7 @@ ${nameSection(account, problemOf('name'))}
 ${passwordSection(account, problemOf('password'))}
 ${sessionSection(sessions, { current, times }, problemOf('sessions'))}
 ${tokenSection(tokens, { now, times }, problemOf('token'))}
-${section('data', 'Your data', ABOUT_DATA, html`
+${settingsSection('data', 'Your data', ABOUT_DATA, html`
   <div class="actions"><a class="button" href="/api/account/export">Download your data</a>
     <a href="/history">Reading history</a> <a class="quiet" href="/settings/delete">Delete account</a></div>`)}
 </div>`;
@@ -61,7 +61,8 @@ function newTokenNote(token: string): Html {
   <p><code class="secret">${token}</code></p></div>`;
 }
 
-function section(id: string, heading: string, about: string, body: Html): Html {
+/** A part of a page of settings; `about` stands beside its forms. */
+export function settingsSection(id: string, heading: string, about: string, body: Html): Html {
   return html`
 <section id="${id}">
   <div class="said-of"><h2>${heading}</h2><p class="hint">${about}</p></div>
@@ -76,7 +77,7 @@ const WORDS: Record<string, string> = {
 
 function readingSection(preferences: Preferences, problem: HttpError | undefined): Html {
   const { density, textSize, keys, marksOpened } = preferences;
-  return section('preferences', 'Reading', 'How pages look and behave for you, on every device.', html`
+  return settingsSection('preferences', 'Reading', 'How pages look and behave for you, on every device.', html`
   <form method="post" action="/settings/preferences" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
     ${choices('Lists', 'density', DENSITIES, density, problem)}
@@ -125,7 +126,7 @@ function placeIn(zone: string): string {
 }
 
 function nameSection({ displayName }: Account, problem: HttpError | undefined): Html {
-  return section('name', 'Name', 'How other members see you.', html`
+  return settingsSection('name', 'Name', 'How other members see you.', html`
   <form method="post" action="/settings/name" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
     <label>Display name
@@ -136,7 +137,7 @@ function nameSection({ displayName }: Account, problem: HttpError | undefined): 
 }
 
 function passwordSection({ username }: Account, problem: HttpError | undefined): Html {
-  return section('password', 'Password', 'You are signed out everywhere else; API tokens keep working.', html`
+  return settingsSection('password', 'Password', 'You are signed out everywhere else; API tokens keep working.', html`
   <form method="post" action="/settings/password" class="stack">
     ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
     <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
@@ -157,9 +158,10 @@ function sessionSection(sessions: Session[], now: Now, problem: HttpError | unde
   const own = sessions.find(({ id }) => id === now.current);
   const about = 'Where you are signed in.';
   if (others.length === 0) {
-    return section('sessions', 'Sessions', about, html`<ul class="items">${own && sessionItem(own, true, now)}</ul>`);
+    const only = html`<ul class="items">${own && sessionItem(own, true, now)}</ul>`;
+    return settingsSection('sessions', 'Sessions', about, only);
   }
-  return section('sessions', 'Sessions', about, html`
+  return settingsSection('sessions', 'Sessions', about, html`
   <form method="post" action="/settings/sessions" class="stack">
     ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
     <ul class="items">${own && sessionItem(own, true, now)}
@@ -181,7 +183,7 @@ function sessionItem({ id, createdAt, seenAt, address }: Session, isCurrent: boo
 
 function tokenSection(tokens: ApiToken[], now: { now: number; times: Times }, problem: HttpError | undefined): Html {
   const about = 'For programs that act in your name. Each is shown once, when it is created.';
-  return section('tokens', 'API tokens', about, html`
+  return settingsSection('tokens', 'API tokens', about, html`
   ${tokens.length > 0 && html`<ul class="items">${tokens.map((token) => tokenItem(token, now))}</ul>`}
   <form method="post" action="/settings/tokens" class="stack">
     ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}

@@ -156,7 +156,7 @@ export const TROUBLES = {
   },
   'backup-failed': { title: 'A backup failed', severity: 'error', over: 'Backups succeed again' },
   'backup-degraded': {
-    title: 'A backup lacks what the hub has lost', severity: 'error', over: 'Backups are complete again',
+    title: 'A backup is degraded: the hub has lost data', severity: 'error', over: 'Backups are complete again',
   },
   'backup-stale': {
     title: 'There is no recent verified backup', severity: 'error', over: 'There is a recent verified backup again',

@@ -27,7 +27,7 @@ export const LIMITS = {
   'free-space': [507, 'Uploads while the disk has less than 64 MiB left, or 5 % of a small one.'],
   'cache-fetches': [503, 'Remote files that are fetched or wait: 200, of one account’s sources 100, of one host 40.'],
   'connections': [503, 'Connections that are open at once: 2,000, and 100 from one address.'],
-  'body-size': [413, 'Bytes of a body: 16 KiB from who is not signed in; else 1 MiB, of posts 2.5 MiB, of OPML 4 MiB.'],
+  'body-size': [413, 'Bytes of a body: 16 KiB from anyone not signed in; else 1 MiB, of posts 2.5 MiB, of OPML 4 MiB.'],
   'bodies': [503, 'Bodies that wait in memory: 48 MiB, and 16 MiB of one account or address.'],
 } as const satisfies Record<string, readonly [status: 413 | 422 | 429 | 503 | 507, meaning: string]>;
 

@@ -109,7 +109,7 @@ function requireFits(hub: Hub, source: Given, id: number, viewer: Viewer): void 
   const missing = source.bytes === 0 ? 0 : Math.max(0, source.bytes - bytesLeft(hub, id));
   if (missing > 0 && isAdmin) throw noRoom(missing);
   if (same !== undefined || isFull || missing > 0) {
-    throw refused(422, 'This account has the feed already, does not have enough space or may have no further source.');
+    throw refused(422, 'This account already has the feed, lacks the space, or may have no more sources.');
   }
 }
 

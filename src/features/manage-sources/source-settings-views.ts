@@ -2,6 +2,7 @@ import { faulty, faultOf } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
+import { settingsSection } from '../accounts/settings-views.ts';
 import type { Follow } from '../follows/follow-store.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
@@ -36,19 +37,14 @@ ${mayChange && endSection(settings)}
   };
 }
 
-function section(id: string, title: string, said: string, body: Html): Html {
-  return html`
-<section id="${id}"><div class="said-of"><h2>${title}</h2><p class="hint">${said}</p></div>
-<div class="body">${body}</div></section>`;
-}
-
 function followSection({ id }: Source): Html {
-  return section('list', 'Your list', 'This source is not in your list.', button(`/sources/${id}/follow`, 'Follow'));
+  const follow = button(`/sources/${id}/follow`, 'Follow');
+  return settingsSection('list', 'Your list', 'This source is not in your list.', follow);
 }
 
 function listSection({ source: { id }, folders, sent }: Settings, { folder, notify }: Follow): Html {
   const { values = {}, problem } = sent?.form === 'list' ? sent : {};
-  return section('list', 'Your list', 'Only for you.', html`
+  return settingsSection('list', 'Your list', 'Only for you.', html`
   <form method="post" action="/sources/${id}/follow" class="stack">
     ${folderField(values['folder'] ?? folder ?? '', folders, problem)}
     <input type="hidden" name="notify" value="0">
@@ -61,7 +57,7 @@ function listSection({ source: { id }, folders, sent }: Settings, { folder, noti
 
 function stateSection({ source, isSyncing, times, webhook, webhookPanel }: Settings): Html {
   const { id, kind, state, feedUrl, lastSuccessAt } = source;
-  return section('state', 'Status', 'Whether new posts arrive, and when.', html`
+  return settingsSection('state', 'Status', 'Whether new posts arrive, and when.', html`
   <p>${stateLine(source, times, true, webhook)}</p>
   ${kind === 'feed' && html`
   <dl class="facts">
@@ -85,7 +81,7 @@ function sourceSection({ source, iconIs, sent }: Settings): Html {
   const { title = source.title, visibility = source.visibility } = values;
   const said = source.kind === 'feed' ? 'Its title, who can read it, and how the hub signs in to it.'
     : 'Its title, and who can read it.';
-  return section('source', 'The source', said, html`
+  return settingsSection('source', 'The source', said, html`
   <form method="post" action="/sources/${source.id}" class="stack">
     <label>Title <input name="title" value="${title}" required maxlength="200"
       ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
@@ -113,7 +109,7 @@ function staysPrivate({ hasPassword }: Source): Html {
 
 function endSection({ source: { id }, followers }: Settings): Html {
   const said = followers > 0 ? `Besides its owner, ${followersText(followers)}.` : 'Nobody else follows it.';
-  return section('end', 'Transfer or delete', said, html`
+  return settingsSection('end', 'Transfer or delete', said, html`
   <div class="actions"><a class="button" href="/sources/${id}/transfer">Transfer…</a>
     <a class="button danger" href="/sources/${id}/delete">Delete…</a></div>`);
 }

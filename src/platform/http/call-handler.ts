@@ -136,7 +136,7 @@ function requireAccess(route: Route, { viewer, hasCookie }: Caller, req: Incomin
 function requireHost(req: IncomingMessage, isAnswered: (req: IncomingMessage) => boolean): void {
   if (isAnswered(req)) return;
   if (namesHostTwice(req)) throw new HttpError(400, 'A request may have only one Host header.');
-  throw new HttpError(421, 'This hub is not reached under that host name. Its address is set by BASE_URL.');
+  throw new HttpError(421, 'This hub does not answer under that host name. Its address is set by BASE_URL.');
 }
 
 /** Tells whether a request names its host once at most, and one of `names`, `localhost` or an IP address; null: any. */

@@ -105,7 +105,7 @@ function decodeExtended(value: string): string {
     const encoded = EXTENDED.exec(value)?.[1];
     if (encoded !== undefined) return decodeURIComponent(encoded);
   } catch { /* its bytes are not UTF-8 */ }
-  throw new HttpError(400, 'The filename* of a part is not UTF-8 as RFC 8187 has it.');
+  throw new HttpError(400, 'The filename* of a part is not UTF-8 as RFC 8187 requires.');
 }
 
 /** Undoes exactly what browsers do to names (WHATWG HTML, multipart/form-data encoding algorithm). */
