@@ -71,7 +71,7 @@ test('who has too little space left for its files cannot be given a source, and 
   }
   const page = await bob.form(`/sources/${his}/transfer`, { username: 'ada' });
   assert.equal(page.status, 422);
-  assert.match(page.text, /not have enough space/);
+  assert.match(page.text, /lacks the space/);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 2);
   assert.deepEqual([await told(ada), await told(bob)], [[], []]);
   assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE act = 'source.transferred'`), 0);
