@@ -3,7 +3,8 @@ import { createReadStream } from 'node:fs';
 import { uploads } from '../features/attachments/attachment-store.ts';
 import { compareUploads, uploadFiles } from '../features/attachments/upload-files.ts';
 import type { Hub } from '../features/hub/hub.ts';
-import { readHealth, readStorageSizes } from '../features/health/read-health.ts';
+import { readHealth } from '../features/health/read-health.ts';
+import { readStorageSizes } from '../features/health/storage-space.ts';
 import { byteSize } from '../platform/http/html.ts';
 import type { Command } from './command.ts';
 

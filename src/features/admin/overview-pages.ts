@@ -6,7 +6,8 @@ import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
 import { readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
-import { findSpace, readHealth, readStorageSizes, type Health } from '../health/read-health.ts';
+import { readHealth, type Health } from '../health/read-health.ts';
+import { findSpace, readStorageSizes } from '../health/storage-space.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 
 type Fact = { subject: string; state: Html | string; isBad?: boolean };

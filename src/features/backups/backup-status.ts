@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { type Clock, DAY, HOUR, MINUTE } from '../../platform/clock.ts';
 import type { Config } from '../hub/read-config.ts';
 import { timeOfBackup } from './backup-name.ts';
-import { type Verdict, VERDICTS } from './verify-backup.ts';
+
+/**
+ * `verified`: complete, unharmed and consistent. `degraded`: unharmed, but the hub itself lacked files or had defects
+ * when it was made. `failed`: not to be restored; `problem` says why, and the other fields what was known until then.
+ */
+export type Verdict = (typeof VERDICTS)[number];
+
+export const VERDICTS = ['verified', 'degraded', 'failed'] as const;
 
 /** How a run of backup or of verification ended. */
 export type Run = {

@@ -7,15 +7,8 @@ import { ARCHIVE, DATABASE, SUMS } from './backup-folder.ts';
 import { BackupError, timeOfBackup } from './backup-name.ts';
 import { checkArchive } from './upload-archive.ts';
 import { checkDatabase, type DatabaseFacts } from './snapshot-store.ts';
+import type { Verdict } from './backup-status.ts';
 import { hashFile, readManifest, type AbsentUpload, type Counts, type Manifest } from './manifest.ts';
-
-/**
- * `verified`: complete, unharmed and consistent. `degraded`: unharmed, but the hub itself lacked files or had defects
- * when it was made. `failed`: not to be restored; `problem` says why, and the other fields what was known until then.
- */
-export type Verdict = (typeof VERDICTS)[number];
-
-export const VERDICTS = ['verified', 'degraded', 'failed'] as const;
 
 export type Verification = {
   folder: string;

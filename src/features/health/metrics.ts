@@ -15,7 +15,8 @@ import { LIMITS } from '../hub/limits.ts';
 import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
 import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
-import { httpMetrics, processMetrics, readStorageSizes, wholeSeconds, type StorageSizes } from './read-health.ts';
+import { httpMetrics, processMetrics, wholeSeconds } from './read-health.ts';
+import { readStorageSizes, type StorageSizes } from './storage-space.ts';
 
 /** What the hub says of itself, apart from its process and its answers. */
 export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [

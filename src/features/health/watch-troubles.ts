@@ -9,7 +9,7 @@ import { noteError } from '../errors/error-store.ts';
 import { counts, heartbeats, jobHandlers, jobs, once, type Hub } from '../hub/hub.ts';
 import { workerQueue } from '../hub/worker-queue.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
-import { findSpace } from './read-health.ts';
+import { findSpace } from './storage-space.ts';
 
 /** Space is low until so many times what is too little is free, so that the trouble does not come and go. */
 export const SPACE_HYSTERESIS = 1.1;
