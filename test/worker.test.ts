@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import type { Job } from '../src/platform/jobs/claim-jobs.ts';
 import { createWorkerQueue } from '../src/platform/jobs/worker-queue.ts';
-import { PermanentError, RetryLaterError } from '../src/platform/jobs/worker.ts';
+import { PermanentError, RetryLaterError } from '../src/platform/jobs/run-job.ts';
 import { waitUntil } from './support/wait-until.ts';
 import { START, startWorker, timeToAct } from './support/worker.ts';
 

@@ -153,7 +153,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a job is told to stop before its lease ends',
-    file: 'src/platform/jobs/in-flight-jobs.ts',
+    file: 'src/platform/jobs/run-job.ts',
     from: 'DEADLINE = 0.9',
     to: 'DEADLINE = 1.1',
     test: 'test/worker-trouble.test.ts',

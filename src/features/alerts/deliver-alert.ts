@@ -1,7 +1,7 @@
 import { DAY, HOUR, type Random } from '../../platform/clock.ts';
 import { backoff, type Effects, type Fate } from '../../platform/jobs/finish-jobs.ts';
 import type { Job } from '../../platform/jobs/claim-jobs.ts';
-import { PermanentError, RetryLaterError } from '../../platform/jobs/worker.ts';
+import { PermanentError, RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { jobs, type Hub, type JobKind } from '../hub/hub.ts';
 import { alertDeliveries, DELIVER_ALERT } from './alert-store.ts';
 import { receiverOf, sendAlert, type Receiver, type SendResult } from './send-alert.ts';

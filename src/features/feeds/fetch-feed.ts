@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DAY, SECOND } from '../../platform/clock.ts';
-import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
+import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import type { LargeBody, TakeBody } from '../../platform/net/outbound-exchange.ts';
 import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';

@@ -1,6 +1,6 @@
 import { SECOND } from '../../platform/clock.ts';
 import type { Job } from '../../platform/jobs/claim-jobs.ts';
-import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
+import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { RANKS } from '../../platform/jobs/job-queue.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';

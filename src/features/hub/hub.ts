@@ -7,7 +7,7 @@ import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
 import type { Job } from '../../platform/jobs/claim-jobs.ts';
 import { createJobQueue, type Rank } from '../../platform/jobs/job-queue.ts';
 import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
-import type { JobHandler, JobHandlers } from '../../platform/jobs/worker.ts';
+import type { JobHandler, JobHandlers } from '../../platform/jobs/run-job.ts';
 import type { Log } from '../../platform/log.ts';
 import { createBufferedCounters, createCounters } from '../../platform/metrics/counters.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';

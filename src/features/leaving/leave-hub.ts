@@ -4,7 +4,7 @@ import { emptyLog } from '../../platform/db/open-database.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { RetryLaterError } from '../../platform/jobs/in-flight-jobs.ts';
+import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { accounts, invitations, type Role } from '../accounts/account-store.ts';
 import { passwordLinks, revokeCredentials, signInNetworks } from '../accounts/credential-store.ts';
 import { checkPassword, confirmation, readConfirmation } from '../accounts/passwords.ts';

@@ -4,6 +4,9 @@ import { toError } from '../error-code.ts';
 import { errorFields, withLogContext, type Log, type LogFields } from '../log.ts';
 import type { Job } from './claim-jobs.ts';
 import type { Effects, FailOptions, Fate } from './finish-jobs.ts';
+import {
+  PermanentError, RetryLaterError, runJob, type InFlightJob, type JobHandler, type JobHandlers,
+} from './run-job.ts';
 import type { WorkerQueue } from './worker-queue.ts';
 
 type Surroundings = {
@@ -164,112 +167,4 @@ function note(log: Log, { job, startedAt }: InFlightJob, end: keyof typeof NOTES
 function noteEnd(log: Log, { id, kind, attempts }: Job, end: keyof typeof NOTES, more: LogFields = {}): void {
   const [level, event] = NOTES[end];
   withLogContext({ jobId: id }, () => log[level](event, { kind, attempt: attempts, ...more }));
-}
-
-/**
- * Does jobs of one kind. `run` may be called more than once for a job; it throws to fail and heeds its signal
- * (deadline, shutdown). What it returns is run in the transaction that completes the job: only SQL in there.
- */
-export type JobHandler = {
-  concurrency: number;
-  run(job: Job, signal: AbortSignal): Promise<void | Effects>;
-  /** In the transaction that records the failure; also for a job that is dead-lettered because its worker died. */
-  failed?(job: Job, error: Error, fate: Fate): void;
-};
-
-/** By kind of job. */
-export type JobHandlers = Record<string, JobHandler>;
-
-/** Thrown by a handler: the job can never succeed, and is dead-lettered at once. */
-export class PermanentError extends Error {}
-
-/** Thrown by a handler: the job should not be tried again before `at` (unix ms). */
-export class RetryLaterError extends Error {
-  readonly at: number;
-
-  constructor(message: string, at: number, options?: ErrorOptions) {
-    super(message, options);
-    this.at = at;
-  }
-}
-
-/** How a handler ended: with what completes the job, or with what went wrong. */
-export type Outcome = { effects: Effects | undefined } | { error: unknown };
-
-/** A job that a handler of this process is working on, or whose end has not been recorded yet. */
-type InFlightJob = {
-  readonly job: Job;
-  readonly handler: JobHandler;
-  readonly outcome: Outcome | undefined;
-  readonly startedAt: number; // performance.now()
-  /** Tells the handler to stop, for the given reason. */
-  abort(reason: Error): void;
-  /** From now on the handler's result is ignored. */
-  letGo(): void;
-};
-
-const DEADLINE = 0.9; // of the lease: the handler is told to stop
-const LAST_CALL = 0.05; // of the lease, after the deadline: the worker no longer waits for the handler
-
-/**
- * Starts the handler. Its signal aborts at 90 % of the lease, also of one that was extended; a handler that ignores
- * the signal is given up before the lease ends. `onEnd` is called once there is an outcome.
- */
-function runJob(
-  job: Job, handler: JobHandler, { queue, clock, onEnd }: Pick<Surroundings, 'queue' | 'clock' | 'onEnd'>,
-): InFlightJob {
-  const controller = new AbortController();
-  let outcome: Outcome | undefined;
-  let over = false;
-  let timer = setTimeout(atDeadline, queue.lease * DEADLINE);
-
-  function end(how: Outcome): void {
-    if (over) return;
-    letGo();
-    outcome = how;
-    onEnd();
-  }
-
-  function letGo(): void {
-    over = true;
-    clearTimeout(timer);
-  }
-
-  function atDeadline(): void {
-    const left = millisecondsLeft(job, queue, clock);
-    if (left > 0) {
-      timer = setTimeout(atDeadline, left);
-      return;
-    }
-    const error = new Error('the job did not end before its deadline');
-    controller.abort(error);
-    timer = setTimeout(() => end({ error }), queue.lease * LAST_CALL);
-  }
-
-  withLogContext({ jobId: job.id }, async () => handler.run(job, controller.signal)).then(
-    (effects) => end({ effects: effects ?? undefined }),
-    (error: unknown) => end({ error }),
-  );
-
-  return {
-    job,
-    handler,
-    startedAt: performance.now(),
-    abort: (reason) => controller.abort(reason),
-    letGo,
-    get outcome() {
-      return outcome;
-    },
-  };
-}
-
-/** Until the deadline of a lease that was extended; 0 when it was not, was lost, or nobody can tell. */
-function millisecondsLeft(job: Job, queue: WorkerQueue, clock: Clock): number {
-  try {
-    const leaseEnd = queue.leaseEnd(job) ?? 0;
-    // Never more than a whole lease: should the clock be set back, others cut the lease to that.
-    return Math.min(leaseEnd - clock(), queue.lease) - queue.lease * (1 - DEADLINE);
-  } catch {
-    return 0;
-  }
 }

@@ -2,10 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SECOND, type Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { errorFields, type Log } from '../log.ts';
-import { createInFlightJobs, type JobHandlers } from './in-flight-jobs.ts';
+import { createInFlightJobs } from './in-flight-jobs.ts';
+import type { JobHandlers } from './run-job.ts';
 import type { WorkerQueue } from './worker-queue.ts';
-
-export { PermanentError, RetryLaterError, type JobHandler, type JobHandlers } from './in-flight-jobs.ts';
 
 type WorkerOptions = {
   db: Db;
