@@ -26,14 +26,14 @@ send_to_folder() {
   if [ -e "$final" ] || [ -L "$final" ]; then
     folder_holds_same ||
       trouble "$final exists with different content: not overwritten, this backup was NOT copied" || return 3
-    bytes=$(bytes_in "$final")
+    arrived "$hash" "$file" "$(bytes_in "$final")" 'already there and identical'
     return
   fi
   # Removes what interrupted runs left, too.
   rm -rf -- "$folder"/.partial-[0-9]*-[0-9]*
   if put_into_folder "$folder/.partial-$name" && : >>"$folder/.content-hub-off-site" &&
-    mv -T -- "$folder/.partial-$name" "$final" && sync -- "$folder"; then
-    arrived "$hash" "$file" "$(bytes_in "$final")"
+    about_to_arrive "$hash" "$file" && mv -T -- "$folder/.partial-$name" "$final" && sync -- "$folder"; then
+    arrived "$hash" "$file" "$(bytes_in "$final")" 'done, read back and compared'
   else
     rm -rf -- "$folder/.partial-$name"
     trouble "$final: FAILED"
@@ -59,13 +59,15 @@ write_file() {
   cat >"$1"
 }
 
+# Sets $hash and $file, as of a new copy.
 folder_holds_same() {
   if [ -n "$recipient" ]; then
-    [ "$(ls -A -- "$final")" = "$SEALED" ] &&
-      grep -qsxF -- "$(hash_of "$final/$SEALED")  $final/$SEALED" "$ledger"
+    file=$SEALED
+    [ "$(ls -A -- "$final")" = "$file" ] && hash=$(hash_of "$final/$file") && is_ours "$hash" "$file"
   else
-    same_three_files "$final"
-  fi && echo "off-site: $final: already there and identical"
+    file=SHA256SUMS
+    same_three_files "$final" && hash=$(hash_of "$final/$file")
+  fi
 }
 
 same_three_files() {

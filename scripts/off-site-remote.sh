@@ -34,11 +34,13 @@ send_to_remote() {
   if [ -n "$there" ]; then
     remote_holds_same ||
       trouble "$final exists with different content: not overwritten, this backup was NOT copied" || return 3
+    arrived "$hash" "$file" "$bytes" 'already there and identical'
     return
   fi
   remove_leftovers
-  if { put_on_remote && run_rclone moveto "$partial" "$final" && is_on_remote; } 2>"$scratch/said"; then
-    arrived "$hash" "$file" "$bytes"
+  if { put_on_remote && about_to_arrive "$hash" "$file" && run_rclone moveto "$partial" "$final" &&
+    is_on_remote; } 2>"$scratch/said"; then
+    arrived "$hash" "$file" "$bytes" 'done, read back and compared'
   else
     hide_secrets <"$scratch/said" >&2
     run_rclone purge "$partial" 2>/dev/null || :
@@ -81,13 +83,19 @@ has_room_to_spool() {
     trouble "$remote takes no streams, and for a copy on this disk $needed KiB are needed, $free KiB are free"
 }
 
+# Sets $hash, $file and $bytes, as of a new copy. Object storage moves a folder file by file: a run that was killed may
+# have left some of them to be moved.
 remote_holds_same() {
   if [ -n "$recipient" ]; then
-    [ "$there" = "$SEALED" ] && read_back "$final/$SEALED" &&
-      grep -qsxF -- "$hash  $final/$SEALED" "$ledger"
+    file=$SEALED
+    [ "$there" = "$file" ] && read_back "$final/$file" && is_ours "$hash" "$file"
   else
-    run_rclone check --download "$dir" "$final" && bytes=$(bytes_in "$dir")
-  fi && echo "off-site: $final: already there and identical"
+    file=SHA256SUMS hash=$(hash_of "$dir/SHA256SUMS") bytes=$(bytes_in "$dir")
+    if is_ours "$hash" "$file" && [ -n "$(list "$partial")" ]; then
+      run_rclone moveto "$partial" "$final" && { run_rclone rmdirs "$partial" 2>/dev/null || :; }
+    fi
+    run_rclone check --download "$dir" "$final"
+  fi
 }
 
 # Reads a file of the remote and sets its $hash and $bytes.

@@ -61,6 +61,7 @@ VALUES
   . "$root/scripts/as-owner.sh"
   go_on_as_owner "$data" "$root/scripts/off-site.sh" "$@"
   ledger=$data/backups/off-site.sent # hash and path of every finished copy, in sha256sum's format
+  intent=$data/run/off-site.sending # the same of the one that was about to get its name
 
   [ "$act" = check ] || begin_sending
   failed=0
@@ -216,11 +217,23 @@ end() {
   rm -rf -- "$scratch"
 }
 
-# arrived HASH FILE BYTES: records the copy $place$name as finished; FILE is the one in it that HASH is of.
+# about_to_arrive HASH FILE: notes which copy will be $place$name, before it gets that name. Should the run be killed
+# then, the next one knows it again. FILE is the one in the copy that HASH is of.
+about_to_arrive() {
+  printf '%s  %s/%s\n' "$1" "$place$name" "$2" >"$intent" && sync -- "$intent"
+}
+
+# is_ours HASH FILE: whether the copy $place$name with that hash was made here.
+is_ours() {
+  grep -qsxF -- "$1  $place$name/$2" "$ledger" "$intent"
+}
+
+# arrived HASH FILE BYTES WORDS: records the copy $place$name as finished.
 arrived() {
   bytes=$3
-  printf '%s  %s/%s\n' "$1" "$place$name" "$2" >>"$ledger" && sync -- "$ledger" &&
-    echo "off-site: $place$name: done, read back and compared"
+  line="$1  $place$name/$2"
+  grep -qsxF -- "$line" "$ledger" || { printf '%s\n' "$line" >>"$ledger" && sync -- "$ledger"; } || return
+  echo "off-site: $place$name: $4"
 }
 
 main "$@"

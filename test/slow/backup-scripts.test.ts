@@ -314,10 +314,18 @@ test("root's backup of another account's hub is that account's own, and its next
   giveAway(hub, NOBODY);
   const env = { ...BARE, DATA_DIR: hub.dataDir };
 
+  const far = join(hub.dataDir, '../far');
+  mkdirSync(far);
+  chownSync(far, NOBODY, NOBODY);
   for (const script of ['backup.sh', 'nightly-backup.sh']) {
     const { status, stderr } = await runProgram(join(SCRIPTS, script), [], { env, cwd: '/root' });
     assert.equal(status, 0, stderr);
   }
+  const [made = ''] = readdirSync(join(hub.dataDir, 'backups')).filter((name) => /^\d{8}-\d{6}$/.test(name));
+  const send = ['send', join(hub.dataDir, 'backups', made)];
+  const sent = await runProgram(join(SCRIPTS, 'off-site.sh'), send, { env: { ...env, BACKUP_OFFSITE_DIR: far }, cwd: '/root' });
+  assert.equal(sent.status, 0, sent.stderr);
+  assert.equal(statSync(join(far, made)).uid, NOBODY);
 
   const all = readdirSync(hub.dataDir, { recursive: true }).map((name) => join(hub.dataDir, String(name)));
   assert.deepEqual(all.filter((path) => statSync(path).uid !== NOBODY || statSync(path).gid !== NOBODY), []);

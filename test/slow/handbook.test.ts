@@ -61,7 +61,8 @@ const NO_COMMANDS = [
   'result=verified … dir=…', '--restic 20260131-031500', 'kill -9', 'port 8080 is in use',
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
   'database not readable', 'a restore is in progress or was interrupted', "the hub's own database is damaged",
-  'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes',
+  'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes', '"PutStream": false',
+  'chunk_size = 64Mi',
 ];
 
 function ours(theirs: string): string {
@@ -384,7 +385,7 @@ test('Prometheus takes the configuration and the rules of the handbook, and the 
     assert.equal(status, 0, `${stdout}${stderr}`);
     assert.match(stdout, /SUCCESS/);
   }
-  const hub = await startHub(t, { METRICS_TOKEN: 'a-token-of-the-test' });
+  const hub = await startHub(t, { METRICS_TOKEN: 'a-token-of-the-test', BACKUP_OFFSITE_DIR: '/mnt/far' });
   const metrics = await hub.anybody.get('/api/metrics', { authorization: 'Bearer a-token-of-the-test' });
   assert.equal(metrics.status, 200);
   const named = HANDBOOK.spans.join(' ').match(/\bservice_\w+/g) ?? [];

@@ -1,6 +1,6 @@
 // Protects copies elsewhere from each other's troubles, and what was missed from being forgotten.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -8,7 +8,7 @@ import { backupName } from '../../src/features/backups/backup-name.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { backupHub } from '../support/backup-hub.ts';
 import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
-import { contents, NAME, offSite, SCRIPT, type OffSite } from '../support/off-site.ts';
+import { contents, makeKey, NAME, offSite, SCRIPT, type OffSite } from '../support/off-site.ts';
 import { startOrigin } from '../support/origin.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { parseSeries } from '../support/service-series.ts';
@@ -187,4 +187,86 @@ test('with BACKUP_OFFSITE_DIR=/mnt/unplugged health, metrics, log and the receiv
   await waitUntil('the alert has arrived', () => told().includes('backup-offsite-failed'));
   assert.match(told(), /dir: BACKUP_OFFSITE_DIR \/mnt\/unplugged does not exist/);
   assert.ok(worker.lines('trouble').some(({ trouble }) => trouble === 'backup-offsite-failed'));
+});
+
+test('a run that is killed at any moment leaves nothing half under a final name, and the next one sends what is missing', async (t) => {
+  if (!requireTool(t, 'rclone') || !requireTool(t, 'age')) return;
+  const place = threeNights(t);
+  const box = join(place.folder, 'box');
+  mkdirSync(box);
+  writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${box}\n`);
+  Object.assign(place.env, { BACKUP_RCLONE_REMOTE: 'box:', BACKUP_AGE_RECIPIENT: makeKey(place.folder).recipient });
+  const names = (folder: string): string[] => readdirSync(folder).filter((name) => !name.startsWith('.')).sort();
+  const asRecorded = (): void => void execFileSync('sha256sum', ['-c', '--strict', '--quiet', '--ignore-missing',
+    ledgerOf(place, box)]);
+
+  let kills = 0;
+  for (let delay = 300; names(box).length < 3 && kills < 20; delay += 150, kills++) {
+    const child = spawn('sh', [SCRIPT, 'send', pathOf(place, THIRD)], { env: place.env, detached: true, stdio: 'ignore' });
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, delay))]);
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
+    await ended;
+    for (const folder of [place.far, box]) {
+      for (const name of names(folder)) assert.deepEqual(readdirSync(join(folder, name)), ['backup.tar.gz.age'], name);
+    }
+    if (existsSync(join(place.dataDir, 'backups/off-site.sent'))) asRecorded();
+  }
+
+  assert.ok(kills > 3);
+  const { status, stderr } = await place.run(['send', pathOf(place, THIRD)]);
+  assert.equal(status, 0, stderr);
+  assert.deepEqual([names(place.far), names(box)], [[FIRST, SECOND, THIRD], [FIRST, SECOND, THIRD]]);
+  asRecorded();
+});
+
+/** What was recorded of the copies, with a remote that is a folder named by that. */
+function ledgerOf({ folder, dataDir }: OffSite, box: string): string {
+  const path = join(folder, 'recorded');
+  writeFileSync(path, readFileSync(join(dataDir, 'backups/off-site.sent'), 'utf8').replaceAll('  box:', `  ${box}/`));
+  return path;
+}
+
+test('a copy that got its name as the run was killed is known again by the next one, encrypted or not', async (t) => {
+  if (!requireTool(t, 'rclone') || !requireTool(t, 'age')) return;
+  for (const recipient of [true, false]) {
+    for (const [program, script] of [
+      ['mv', 'REAL "$@"; kill -9 0'],
+      ['rclone', 'REAL "$@"; case " $* " in *" moveto "*) kill -9 0 ;; esac'],
+    ] as const) {
+      const place = offSite(t);
+      mkdirSync(join(place.folder, 'box'));
+      writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${place.folder}/box\n`);
+      Object.assign(place.env, program === 'mv' ? { BACKUP_OFFSITE_DIR: place.far } : { BACKUP_RCLONE_REMOTE: 'box:' },
+        recipient ? { BACKUP_AGE_RECIPIENT: makeKey(place.folder).recipient } : {});
+      place.replace(program, script);
+      assert.notEqual((await place.send()).status, 0);
+      place.replace(program, 'exec REAL "$@"');
+
+      const { status, stdout, stderr } = await place.send();
+
+      assert.deepEqual([status, stderr.replace(/off-site: note: .*\n/, '')], [0, ''], `${program} ${recipient}`);
+      assert.match(stdout, /already there and identical/);
+      assert.equal(noted(place, program === 'mv' ? 'dir' : 'rclone').last?.name, NAME);
+    }
+  }
+});
+
+test('a folder that was half moved on object storage when the run was killed is moved to its end', async (t) => {
+  if (!requireTool(t, 'rclone')) return;
+  const place = offSite(t);
+  const box = join(place.folder, 'box');
+  mkdirSync(box);
+  writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${box}\n`);
+  place.env['BACKUP_RCLONE_REMOTE'] = 'box:';
+  place.replace('rclone', `case " $* " in *" moveto "*) mkdir '${box}/${NAME}'
+    mv '${box}/.partial-${NAME}/hub.db' '${box}/${NAME}/'; kill -9 0 ;; esac; exec REAL "$@"`);
+  assert.notEqual((await place.send()).status, 0);
+  assert.deepEqual(readdirSync(join(box, NAME)), ['hub.db']);
+  place.replace('rclone', 'exec REAL "$@"');
+
+  assert.equal((await place.send()).status, 0);
+
+  assert.deepEqual(readdirSync(box), [NAME]);
+  assert.deepEqual(contents(join(box, NAME)), contents(place.backup));
 });
