@@ -233,6 +233,7 @@ arrived() {
   bytes=$3
   line="$1  $place$name/$2"
   grep -qsxF -- "$line" "$ledger" || { printf '%s\n' "$line" >>"$ledger" && sync -- "$ledger"; } || return
+  rm -f -- "$intent"
   echo "off-site: $place$name: $4"
 }
 

@@ -201,7 +201,7 @@ test('a run that is killed at any moment leaves nothing half under a final name,
     ledgerOf(place, box)]);
 
   let kills = 0;
-  for (let delay = 300; names(box).length < 3 && kills < 20; delay += 150, kills++) {
+  for (let delay = 300; names(box).length < 3 && kills < 12; delay += 250, kills++) {
     const child = spawn('sh', [SCRIPT, 'send', pathOf(place, THIRD)], { env: place.env, detached: true, stdio: 'ignore' });
     const ended = new Promise((resolve) => child.once('exit', resolve));
     await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, delay))]);
