@@ -66,7 +66,8 @@ stop_restic() {
 
 # Prints in one line what restic has said, without passwords of addresses, and what to do about it.
 what_restic_said() {
-  sed 's|//[^/@ ]*@|//|g' "$scratch/restic.said" | grep -v '^$' | tail -n 4 | tr '\n' ' '
+  # Without the lines of a stack trace.
+  sed 's|//[^/@ ]*@|//|g' "$scratch/restic.said" | grep -vE '^$|^	|^(github\.com/|main\.|runtime\.)' | tail -n 4 | tr '\n' ' '
   ! grep -q 'wrong password' "$scratch/restic.said" || printf '%s' '(the password in BACKUP_RESTIC_PASSWORD_FILE)'
   ! grep -q 'no space left' "$scratch/restic.said" || printf '%s' '(the repository is full: see the handbook)'
 }

@@ -31,6 +31,7 @@ const OURS: [theirs: RegExp, ours: string][] = [
   [/\/safe\/place/g, '"$SAFE"'],
   [/--identity KEY <backup_dir>/g, '--identity "$SAFE"/hub-backup.key "$FAR"/20260131-031500'],
   [/<backup> --identity KEY/g, '"$FAR"/20260131-031500/backup.tar.gz.age --identity "$SAFE"/hub-backup.key'],
+  [/(fetch |name=)20260131-031500/g, '$1"$(cd "$HUB" && scripts/restic-backups.sh list | sed -n "$ s/ .*//p")"'],
   [/<backup(_dir)?>/g, 'data/backups/20260131-031500'],
   [/20260131-031500/g, '"$(ls "$HUB"/data/backups | grep -xE "[0-9]{8}-[0-9]{6}" | tail -n 1)"'],
   [/\/mnt\/backup-disk/g, '"$FAR"'],
@@ -53,6 +54,9 @@ const OURS: [theirs: RegExp, ours: string][] = [
 const ELSEWHERE: Record<string, [file: string, says: string]> = {
   'npm test': ['scripts.test.ts', `'scripts/run.sh'), 'test'`],
   'CONFIRM_RESTORE=YES ./scripts/restore.sh --restic <name>': ['slow/restore-typed.test.ts', "['--restic', name]"],
+  'restic check --read-data': ['slow/off-site-restic-care.test.ts', `restic('check', '--read-data')`],
+  'restic forget <id>': ['slow/off-site-restic-care.test.ts', `restic('forget', `],
+  'restic prune --max-repack-size 0': ['slow/off-site-restic.test.ts', 'prune --max-repack-size 0'],
   'systemctl list-timers': ['slow/handbook.test.ts', 'system.sh(`systemctl list-timers'],
 };
 
@@ -131,6 +135,28 @@ const STEPS: Record<string, Step[]> = {
       assert.deepEqual(readdirSync(walk.env['TMPDIR'] ?? '').filter((name) => name.startsWith('hub-scratch')), []);
     },
   ],
+  'Large hubs': [
+    async (walk, text) => {
+      await done(walk, text);
+      for (const name of ['BACKUP_RESTIC_REPOSITORY', 'BACKUP_RESTIC_PASSWORD_FILE']) settleAsSaid(walk, name);
+      const { status, stderr } = await walk.run(ours('./scripts/off-site.sh check'), 'hub');
+      assert.deepEqual([status, /exclude each other/.test(stderr)], [2, true]);
+      await done(walk, 'sed -i "s/^BACKUP_AGE_RECIPIENT/#&/" .env; cp /etc/content-hub/restic-password /safe/place');
+      await done(walk, './scripts/off-site.sh send data/backups/20260131-031500 restic');
+    },
+    async (walk, text) => {
+      const backup = walk.place(`hub/data/backups/${backupsOf(walk).at(-1)}`);
+      const before = readFileSync(join(backup, 'SHA256SUMS'));
+      rmSync(backup, { recursive: true });
+      await done(walk, text);
+      assert.deepEqual(readFileSync(join(backup, 'SHA256SUMS')), before);
+    },
+    async (walk, text) => {
+      await done(walk, text);
+      await done(walk, './scripts/verify-backup.sh ./20260131-031500');
+      await done(walk, 'sed -i "/^BACKUP_RESTIC/d; s/^#BACKUP_AGE/BACKUP_AGE/" .env; rm -r ./20260131-031500');
+    },
+  ],
   Restoring: [
     async (walk, text) => {
       await writePost(walk, { client: walk.ada, sourceId: await addNotes(walk.ada) });
@@ -201,7 +227,7 @@ const STEPS: Record<string, Step[]> = {
 };
 
 test('an operator who follows the handbook from its first block to the last gets what it promises', async (t) => {
-  for (const tool of ['age', 'curl', 'git', 'npm', 'rclone', 'systemctl']) if (!requireTool(t, tool)) return;
+  for (const tool of ['age', 'curl', 'git', 'npm', 'rclone', 'restic', 'sqlite3', 'systemctl']) if (!requireTool(t, tool)) return;
   const walk = await begin(t);
   const blocks = HANDBOOK.blocks.filter(({ kind }) => kind === 'sh');
   for (const [section, under] of Object.entries(Object.groupBy(blocks, ({ section: heading }) => heading))) {
@@ -340,7 +366,7 @@ async function runEveryCommand(walk: Walk): Promise<void> {
 
 test('no command of the handbook is without a test, and no test of them without its command', () => {
   const commands = [...HANDBOOK.usages, ...inlineCommands()];
-  const programs = /^(CONFIRM_RESTORE=YES )?\.\/scripts\/|^(npm|tar|sha256sum|curl|rclone|crontab|systemctl|du) /;
+  const programs = /^(CONFIRM_RESTORE=YES )?\.\/scripts\/|^(npm|tar|sha256sum|curl|rclone|restic|crontab|systemctl|du) /;
   assert.deepEqual(commands.filter((command) => !programs.test(command)), [], 'neither known nor named as no command');
   assert.deepEqual(NO_COMMANDS.filter((code) => !HANDBOOK.spans.includes(code)), []);
   for (const [command, [file, says]] of Object.entries(ELSEWHERE)) {

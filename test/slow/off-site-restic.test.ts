@@ -1,12 +1,15 @@
 // Protects copies in a restic repository: only what another process lists there counts, and only new bytes are sent.
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { readOffsite } from '../../src/features/backups/offsite-status.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { DAY } from '../../src/platform/clock.ts';
-import { resticHub } from '../support/restic.ts';
+import { canMount } from '../support/private-mounts.ts';
+import { PROJECT_ROOT, runProgram, type Outcome } from '../support/run-program.ts';
+import { resticHub, withoutNodesWarning, type ResticHub } from '../support/restic.ts';
 
 test('a verified backup becomes a snapshot of database, manifest and uploads, once, however often it is sent', async (t) => {
   const hub = resticHub(t);
@@ -110,4 +113,76 @@ test('what cannot work is said at once, with the reason, and nothing is written'
   assert.match(both.stderr, /BACKUP_RESTIC_REPOSITORY and BACKUP_AGE_RECIPIENT exclude each other/);
   assert.deepEqual(readdirSync(join(hub.folder, 'unplugged')), []);
   assert.deepEqual(hub.leftovers(), []);
+});
+
+/** Lines of shell where the repository, $R, is a small disk of its own, which this process alone sees. */
+async function onSmallDisk(t: TestContext, hub: ResticHub, megabytes: number, lines: string): Promise<Outcome | undefined> {
+  if (!(await canMount(t))) return undefined;
+  const script = `
+    send() { sh "$SCRIPT" send "$DATA_DIR/backups/$1"; }
+    cp -a "$R" "$R.seed" && rm -r "$R"/* && mount -t tmpfs -o size=${megabytes}m tmpfs "$R" && cp -a "$R.seed/." "$R" || exit 99
+    ${lines}`;
+  const env = { ...hub.env, R: hub.repository, SCRIPT: join(PROJECT_ROOT, 'scripts/off-site.sh') };
+  const outcome = await runProgram('unshare', ['-rm', 'sh', '-c', script], { cwd: hub.folder, env });
+  return { ...outcome, stderr: withoutNodesWarning(outcome.stderr) };
+}
+
+test('a repository that is full is said to be so, keeps what it has, and gets room by the words of the handbook', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const first = await hub.verified(Date.now() - DAY);
+  hub.upload(randomBytes(2_000_000));
+  const second = await hub.verified();
+
+  const outcome = await onSmallDisk(t, hub, 4, `
+    send ${first} || exit 98
+    head -c 9000000 /dev/urandom >"$R/filler" 2>/dev/null
+    truncate -s -300K "$R/filler"
+    send ${second} && exit 97
+    restic -r "$R" --password-file "$BACKUP_RESTIC_PASSWORD_FILE" prune --max-repack-size 0 || exit 96
+    sh "$(dirname "$SCRIPT")/restic-backups.sh" list | sed 's/ .*//'
+    rm "$R/filler"
+    send ${second}`);
+  if (!outcome) return;
+
+  assert.equal(outcome.status, 0, outcome.stdout + outcome.stderr);
+  assert.match(outcome.stderr, /restic could not make a snapshot: .*\(the repository is full: see the handbook\)/);
+  assert.match(outcome.stdout, new RegExp(`\n${first}\n.*${second}: done, listed back and compared\n`, 's'));
+});
+
+test('a disk that is unplugged by the end does not have a copy, although restic ended with 0', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const name = await hub.verified();
+  hub.replace('restic', 'REAL "$@" || exit; case $1 in backup) umount -l "$R" && cp -a "$R.seed/." "$R" ;; esac');
+
+  const lines = `send ${name}; echo "status $?"; cat "$DATA_DIR/run/last-offsite-restic.json"`;
+  const outcome = await onSmallDisk(t, hub, 60, lines);
+  if (!outcome) return;
+
+  assert.match(outcome.stdout, /^status 1\n.*"ok":false.*was unmounted meanwhile: remove what restic has written/s);
+  assert.ok(!existsSync(join(hub.dataDir, 'backups/off-site.sent')));
+});
+
+test('a snapshot that another process does not list is no copy, although restic ended with 0', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const name = await hub.verified();
+  hub.replace('restic', 'REAL "$@" || exit; case $1 in backup) rm "$RESTIC_REPOSITORY"/snapshots/* ;; esac');
+
+  const { status, stderr } = await hub.send(name);
+
+  assert.equal(status, 1);
+  assert.match(stderr, /restic lists no snapshot [0-9a-f]{8} of /);
+  assert.ok(!existsSync(join(hub.dataDir, 'backups/off-site.sent')));
+});
+
+test('a password within the address of a repository is said nowhere', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const { status, stdout, stderr } = await hub.run('off-site.sh', ['check'],
+    { BACKUP_RESTIC_REPOSITORY: 'rest:http://ada:hunter2@127.0.0.1:9/hub' });
+  assert.equal(status, 1);
+  assert.match(stderr, /rest:http:\/\/127\.0\.0\.1:9\/hub cannot be listed/);
+  assert.doesNotMatch(stdout + stderr, /hunter2/);
 });

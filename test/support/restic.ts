@@ -27,7 +27,7 @@ export function resticHub(t: TestContext, hub: BackupHub = backupHub(t)) {
   async function run(script: string, args: readonly string[], more: Record<string, string> = {}): Promise<Outcome> {
     const command = ['-w', 'sh', join(PROJECT_ROOT, 'scripts', script), ...args];
     const outcome = await runProgram('setsid', command, { cwd: '/', env: { ...env, ...more } });
-    return { ...outcome, stderr: outcome.stderr.replace(/.*--allow-fs-write[^]*?created\)\n/g, '') };
+    return { ...outcome, stderr: withoutNodesWarning(outcome.stderr) };
   }
   return {
     ...hub, folder, repository, password, env, run,
@@ -58,6 +58,11 @@ export function resticHub(t: TestContext, hub: BackupHub = backupHub(t)) {
     /** What a run must not leave in DATA_DIR/tmp. */
     leftovers: (): string[] => existsSync(join(hub.dataDir, 'tmp')) ? readdirSync(join(hub.dataDir, 'tmp')) : [],
   };
+}
+
+/** Without what Node says of a comma in the path of DATA_DIR. */
+export function withoutNodesWarning(said: string): string {
+  return said.replace(/.*--allow-fs-write[^]*?created\)\n/g, '');
 }
 
 let emptyRepository: string | undefined;

@@ -16,6 +16,7 @@ const DEBIAN_PACKAGES: Record<string, string> = {
   restic: 'restic',
   script: 'bsdutils',
   shellcheck: 'shellcheck',
+  sqlite3: 'sqlite3',
   systemctl: 'systemd',
   'systemd-analyze': 'systemd',
   'systemd-nspawn': 'systemd-container',

@@ -176,7 +176,7 @@ export const SETTINGS = {
       'backup is copied to',
   },
   backupResticRepository: {
-    name: 'BACKUP_RESTIC_REPOSITORY', parse: resticRepository, default: null,
+    name: 'BACKUP_RESTIC_REPOSITORY', parse: resticRepository, default: null, seeHandbook: 'large-hubs',
     meaning: 'off-site destination: a restic repository, such as `/mnt/backup/hub` or `rclone:box:hub`, that stores ' +
       'of every backup only what is new; not together with `BACKUP_AGE_RECIPIENT`, since restic encrypts by itself',
   },

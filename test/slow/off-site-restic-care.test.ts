@@ -1,0 +1,211 @@
+// Protects how the restic repository is looked after: what is removed from it, its locks, and that it is read.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { backupName } from '../../src/features/backups/backup-name.ts';
+import { DAY } from '../../src/platform/clock.ts';
+import { isRunning, PROJECT_ROOT } from '../support/run-program.ts';
+import { resticHub, type ResticHub } from '../support/restic.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+/** Without those that are being written. */
+const locksOf = (hub: ResticHub): string[] =>
+  readdirSync(join(hub.repository, 'locks')).filter((name) => /^[0-9a-f]{64}$/.test(name));
+const packsOf = (hub: ResticHub): string[] =>
+  readdirSync(join(hub.repository, 'data'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+const namesIn = async (hub: ResticHub): Promise<string[]> => (await hub.list()).map(({ name }) => name);
+
+/** The file that says when each thirtieth of the repository was read. */
+function checksOf(hub: ResticHub): string {
+  const [name = ''] = readdirSync(join(hub.dataDir, 'run')).filter((file) => file.startsWith('restic-checks.'));
+  return join(hub.dataDir, 'run', name);
+}
+
+/** Snapshots as the hub makes them, of nothing, `days` ago each; faster than sending backups. */
+function olderSnapshots(hub: ResticHub, id: string, now: number, days: number[], verified = 'verified=20260101-000000'): string[] {
+  mkdirSync(join(hub.folder, 'nothing'), { recursive: true });
+  return days.map((ago) => {
+    const name = backupName(now - ago * DAY);
+    const time = new Date(now - ago * DAY).toISOString().slice(0, 19).replace('T', ' ');
+    hub.restic('backup', '--host', `hub-${id}`, '--tag', `hub=${id},name=${name},${verified}`, '--time', time, join(hub.folder, 'nothing'));
+    return name;
+  });
+}
+
+test('old backups are removed as BACKUP_RESTIC_KEEP says, after a verified one, and those of another hub stay', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const now = Date.now();
+  const first = await hub.verified(now - 3 * DAY);
+  await hub.send(first);
+  const [{ hub: id } = { hub: '' }] = await hub.list();
+  const older = olderSnapshots(hub, id, now, [1, 2, 4]);
+  const others = olderSnapshots(hub, '0'.repeat(16), now, [5, 6]);
+  const settings = { BACKUP_RESTIC_KEEP: 'daily=2' };
+
+  const unverified = (await hub.backup({ clock: () => now })).name;
+  const kept = await hub.send(unverified, settings);
+  assert.equal(kept.status, 0, kept.stderr);
+  assert.deepEqual(await namesIn(hub), [...older, first, ...others, unverified].sort());
+
+  const name = await hub.verified(now + 1_000);
+  const { status, stdout, stderr } = await hub.send(name, settings);
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /removed old backups: 4\n/);
+  assert.deepEqual(await namesIn(hub), [...others, older[0], name].sort());
+  assert.deepEqual(locksOf(hub), []);
+});
+
+test('nothing is removed while a backup in the repository is newer than the one that was made: the clock may be wrong', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const now = Date.now();
+  await hub.send(await hub.verified(now));
+  const [{ hub: id } = { hub: '' }] = await hub.list();
+  olderSnapshots(hub, id, now, [3, 2, -400]);
+
+  const { status, stderr } = await hub.send(await hub.verified(now + 60_000), { BACKUP_RESTIC_KEEP: 'last=1' });
+
+  assert.equal(status, 1);
+  assert.match(stderr, /nothing was removed from the repository: \d+-\d+ is newer than this backup: the clock may be wrong/);
+  assert.equal((await hub.list()).length, 5);
+});
+
+test('one that was found damaged is not sent, and the newest verified one is never removed', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const now = Date.now();
+  const verified = await hub.verified(now - DAY);
+  await hub.send(verified);
+  const name = await hub.verified(now);
+  appendFileSync(join(hub.dataDir, 'backups', name, 'uploads.tar.gz'), 'x');
+  await hub.run('verify-backup.sh', [join(hub.dataDir, 'backups', name)]);
+
+  const { status, stderr } = await hub.send(name, { BACKUP_RESTIC_KEEP: 'last=1' });
+
+  assert.equal(status, 1);
+  assert.match(stderr, /was found damaged: it is not sent/);
+  assert.deepEqual(await namesIn(hub), [verified]);
+});
+
+test('a flipped bit is found when the turn of its part has come, and is said to be damage', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  hub.upload(Buffer.alloc(50_000, 'owl'));
+  const name = await hub.verified();
+  assert.equal((await hub.send(name)).status, 0);
+  const checks = checksOf(hub);
+  assert.equal(readFileSync(checks, 'utf8').split('\n').filter((line) => / [1-9]\d{9}$/.test(line)).length, 1);
+
+  const pack = packsOf(hub).sort((a, b) => statSync(b).size - statSync(a).size)[0] ?? assert.fail('no pack');
+  const bytes = readFileSync(pack);
+  bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 1, bytes.length >> 1);
+  rmSync(pack);
+  writeFileSync(pack, bytes);
+  const part = (parseInt(pack.split('/').at(-1)?.slice(0, 2) ?? '', 16) % 30) + 1;
+  const lines = Array.from({ length: 30 }, (_, index) => `${index + 1} ${index + 1 === part ? 1 : 1_000_000_000 + index}\n`);
+  writeFileSync(checks, lines.join(''));
+
+  const { status, stderr } = await hub.send(name);
+
+  assert.equal(status, 1);
+  assert.match(stderr, /off-site: .*the repository is DAMAGED: .*repository contains errors/);
+  assert.match(readFileSync(checks, 'utf8'), new RegExp(`^${part} 1$`, 'm'));
+  assert.throws(() => hub.restic('check', '--read-data'), /repository contains errors/);
+  hub.restic('forget', (await hub.list())[0]?.id ?? '');
+  assert.deepEqual(await hub.list(), []);
+});
+
+test('a part that nobody has read for 30 days is read together with the one whose turn it is; once a day is enough', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const name = await hub.verified();
+  await hub.send(name);
+  const checks = checksOf(hub);
+  const now = Math.floor(Date.now() / 1_000);
+  writeFileSync(checks, Array.from({ length: 30 }, (_, part) => `${part + 1} ${now - (part < 2 ? 40 : 3) * 86_400}\n`).join(''));
+  const log = join(hub.folder, 'log');
+  hub.replace('restic', `case $1 in check | prune) echo "$*" >>'${log}' ;; esac; exec REAL "$@"`);
+
+  for (let night = 0; night < 2; night++) assert.equal((await hub.send(name)).status, 0);
+
+  assert.deepEqual(readFileSync(log, 'utf8').split('\n'), ['check --read-data-subset=1/30', 'check --read-data-subset=2/30', '']);
+});
+
+test('a restic that is told to stop removes its lock, and the next run has nothing to clear', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  hub.upload(randomBytes(8_000_000));
+  const name = await hub.verified();
+  hub.replace('restic', 'case $1 in backup) exec REAL "$@" --limit-upload 500 ;; *) exec REAL "$@" ;; esac');
+  const child = spawn('sh', [join(PROJECT_ROOT, 'scripts/off-site.sh'), 'send', join(hub.dataDir, 'backups', name)],
+    { env: hub.env, stdio: 'ignore' });
+  await waitUntil('uploads on their way', () => packsOf(hub).length > 0, 30_000);
+  assert.equal(locksOf(hub).length, 1);
+
+  child.kill('SIGTERM');
+  await new Promise((resolve) => child.once('close', resolve));
+
+  assert.deepEqual(locksOf(hub), []);
+  assert.deepEqual(hub.leftovers().filter((left) => left !== 'restic'), []);
+  hub.unreplace('restic');
+  const { status, stderr } = await hub.send(name);
+  assert.deepEqual([status, stderr.replace(/^off-site: note: .*\n/, '')], [0, '']);
+});
+
+test('the lock of a run that was killed is removed, and that is said', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const name = await hub.verified();
+  hub.replace('restic', 'case $1 in check) REAL "$@" & sleep 0.1; while [ -z "$(ls "$RESTIC_REPOSITORY/locks")" ]; do ' +
+    'sleep 0.05; done; kill -9 $!; kill -9 $$ ;; *) exec REAL "$@" ;; esac');
+  assert.equal((await hub.send(name)).status, 1);
+  hub.unreplace('restic');
+  assert.equal(locksOf(hub).length, 1);
+  // The test's stand-in started restic as its child, so the process of the lock is not the recorded one.
+  const pid = /"pid": ?(\d+)/.exec(hub.restic('cat', 'lock', locksOf(hub)[0] ?? '', '--no-lock'))?.[1] ?? '';
+  appendFileSync(join(hub.dataDir, 'run/restic.pids'), `${hostname()} ${pid}\n`);
+
+  const { status, stderr } = await hub.send(name);
+
+  assert.equal(status, 0, stderr);
+  assert.match(stderr, new RegExp(`removed a lock that nobody held, of process ${pid} on ${hostname()}, \\d+ s old\n`));
+  assert.deepEqual(locksOf(hub), []);
+});
+
+test('a lock of another is waited for and never removed, whether its process is seen here or not', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  hub.upload(randomBytes(200_000));
+  const name = await hub.verified();
+  await hub.send(name);
+  hub.replace('sleep', 'exit 0');
+  // A restic that holds an exclusive lock until it is told to go on.
+  const other = spawn('restic', ['-r', hub.repository, '--password-file', hub.password, 'check', '--read-data', '--limit-download', '1'],
+    { env: { ...hub.env, RESTIC_CACHE_DIR: join(hub.folder, 'another cache') }, stdio: 'ignore' });
+  t.after(() => other.kill('SIGKILL'));
+  await waitUntil('a lock', () => locksOf(hub).length > 0, 20_000);
+  other.kill('SIGSTOP');
+  const next = await hub.verified(Date.now() + 5_000);
+
+  const held = await hub.send(next);
+
+  assert.equal(held.status, 1);
+  assert.match(held.stderr, new RegExp(`already locked.* by PID ${other.pid} on ${hostname()}`));
+  assert.equal(locksOf(hub).length, 1, held.stderr);
+
+  other.kill('SIGKILL');
+  await waitUntil('its end', () => !isRunning(other.pid ?? 0));
+  const unseen = await hub.send(next);
+  assert.equal(unseen.status, 1);
+  assert.match(unseen.stderr, /locked by process \d+ on .*, which does not run here, perhaps in a container/);
+  assert.equal(locksOf(hub).length, 1);
+
+  execFileSync('restic', ['-q', '-r', hub.repository, '--password-file', hub.password, 'unlock'], { env: hub.env });
+  assert.equal((await hub.send(next)).status, 0);
+});

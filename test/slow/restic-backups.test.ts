@@ -1,0 +1,140 @@
+// Protects what comes back from a restic repository: the backup's own folder, on any machine, or nothing.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { backupHub, verify } from '../support/backup-hub.ts';
+import { contents } from '../support/off-site.ts';
+import { resticHub, type ResticHub } from '../support/restic.ts';
+import { requireTool } from '../support/tools.ts';
+
+/** A hub with two uploads whose backup of that name is in its repository. */
+async function sentHub(t: TestContext): Promise<{ hub: ResticHub; name: string; backup: string } | undefined> {
+  const hub = resticHub(t);
+  if (!hub) return undefined;
+  hub.upload('an upload');
+  hub.upload(Buffer.alloc(200_000, 'a larger upload'));
+  const name = await hub.verified();
+  const { status, stderr } = await hub.send(name);
+  assert.equal(status, 0, stderr);
+  return { hub, name, backup: join(hub.dataDir, 'backups', name) };
+}
+
+test('on a new machine with repository and password alone a backup is its folder again, byte by byte', async (t) => {
+  const sent = await sentHub(t);
+  if (!sent) return;
+  const { hub, name, backup } = sent;
+  const dataDir = join(hub.folder, 'new machine');
+
+  const { status, stdout, stderr } = await hub.run('restic-backups.sh', ['fetch', name], { DATA_DIR: dataDir });
+
+  assert.equal(status, 0, stderr);
+  const fetched = join(dataDir, 'backups', name);
+  assert.equal(stdout, `${fetched}\n`);
+  assert.deepEqual(contents(fetched), contents(backup));
+  assert.equal((await verify(fetched)).verdict, 'verified');
+  assert.deepEqual(readdirSync(join(dataDir, 'tmp')), []);
+  const again = await hub.run('restic-backups.sh', ['fetch', name], { DATA_DIR: dataDir });
+  assert.equal(again.status, 1);
+  assert.match(again.stderr, /is there already/);
+});
+
+test('restic, sqlite3 and tar alone make a backup of a snapshot that verification accepts', async (t) => {
+  const sent = await sentHub(t);
+  if (!sent || !requireTool(t, 'sqlite3')) return;
+  const { hub, name } = sent;
+  const handbook = readFileSync(join(import.meta.dirname, '../../scripts/README.md'), 'utf8');
+  const [, commands = ''] = /By hand, without the hub[^]*?```sh\n([^]*?)```/.exec(handbook) ?? [];
+  const script = commands.replaceAll('20260131-031500', name).replaceAll('/mnt/backup-disk/restic', `'${hub.repository}'`)
+    .replaceAll('/safe/place/restic-password', `'${hub.password}'`);
+
+  execFileSync('sh', ['-ec', script], { cwd: hub.folder, env: hub.env, stdio: ['ignore', 'ignore', 'pipe'] });
+
+  assert.equal((await verify(join(hub.folder, name))).verdict, 'verified');
+});
+
+test('nothing is left of a backup that does not come back whole, and the reason is said', async (t) => {
+  const sent = await sentHub(t);
+  if (!sent) return;
+  const { hub, name, backup } = sent;
+  rmSync(backup, { recursive: true });
+  const unknown = await hub.run('restic-backups.sh', ['fetch', '20200101-000000']);
+  assert.deepEqual([unknown.status, unknown.stdout], [1, '']);
+  assert.match(unknown.stderr, /there is no backup 20200101-000000 in /);
+
+  const packs = readdirSync(join(hub.repository, 'data'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  for (const pack of packs) {
+    const bytes = readFileSync(pack);
+    bytes.writeUInt8(bytes.readUInt8(20) ^ 1, 20);
+    rmSync(pack);
+    writeFileSync(pack, bytes);
+  }
+  const harmed = await hub.run('restic-backups.sh', ['fetch', name]);
+  assert.deepEqual([harmed.status, harmed.stdout], [1, '']);
+  assert.match(harmed.stderr, /could not be restored whole: .*could not be fetched/s);
+  assert.equal(existsSync(backup), false);
+  assert.deepEqual(hub.leftovers(), []);
+});
+
+test('two hubs in one repository keep apart: each has its own, and a name that both have asks for the hub', async (t) => {
+  const sent = await sentHub(t);
+  const other = backupHub(t);
+  if (!sent) return;
+  const { hub, name } = sent;
+  other.upload('of the other hub');
+  other.db.exec(`UPDATE hub SET id_seed = 'another seed'`);
+  const { name: its } = await other.backup({ clock: () => Date.parse(name.replace(/(....)(..)(..)-(..)(..)(..)/, '$1-$2-$3T$4:$5:$6Z')) });
+  assert.equal(its, name);
+  const its2 = { DATA_DIR: other.dataDir };
+  const { status, stdout, stderr } = await hub.run('off-site.sh', ['send', join(other.dataDir, 'backups', its)], its2);
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /done, listed back and compared/);
+
+  const list = await hub.list();
+  assert.deepEqual(list.map((one) => one.name), [name, name]);
+  const into = { DATA_DIR: join(hub.folder, 'new machine') };
+  const unclear = await hub.run('restic-backups.sh', ['fetch', name], into);
+  assert.equal(unclear.status, 1);
+  assert.match(unclear.stderr, /several hubs have a backup .*: say which: [0-9a-f]{16}\/\d+-\d+ [0-9a-f]{16}\//);
+  const ours = list.find(({ verified }) => verified !== '-')?.hub;
+  const fetched = await hub.run('restic-backups.sh', ['fetch', `${ours}/${name}`], into);
+  assert.equal(fetched.status, 0, fetched.stderr);
+  assert.deepEqual(contents(join(into.DATA_DIR, 'backups', name)), contents(join(hub.dataDir, 'backups', name)));
+});
+
+test("a repository on a remote of rclone's is written, listed and read as one on a disk is", async (t) => {
+  const hub = resticHub(t);
+  if (!hub || !requireTool(t, 'rclone')) return;
+  writeFileSync(join(hub.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${hub.folder}\n`);
+  Object.assign(hub.env, { BACKUP_RESTIC_REPOSITORY: 'rclone:box:the repository', RCLONE_CONFIG: join(hub.folder, 'rclone.conf') });
+  hub.upload('an upload');
+  const name = await hub.verified();
+
+  const { status, stdout, stderr } = await hub.send(name);
+
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /^off-site: rclone:box:the repository: \d+-\d+: done, listed back and compared\n/);
+  const backup = join(hub.dataDir, 'backups', name);
+  const before = contents(backup);
+  rmSync(backup, { recursive: true });
+  assert.equal((await hub.run('restic-backups.sh', ['fetch', name])).status, 0);
+  assert.deepEqual(contents(backup), before);
+});
+
+test('what a disk cannot hold is refused before it is fetched', async (t) => {
+  const sent = await sentHub(t);
+  if (!sent) return;
+  const { hub, name } = sent;
+  hub.replace('df', 'echo Avail; echo 100000');
+  const into = join(hub.folder, 'new machine');
+  mkdirSync(into);
+
+  const { status, stderr } = await hub.run('restic-backups.sh', ['fetch', name], { DATA_DIR: into });
+
+  assert.equal(status, 1);
+  assert.match(stderr, /not enough disk space in .*: \d+ MiB are needed, 0 are free/);
+  assert.deepEqual(readdirSync(join(into, 'backups')), []);
+  assert.ok(statSync(into).isDirectory());
+});
