@@ -150,7 +150,7 @@ test('a mistake in the configuration ends with 2 and names it', async (t) => {
   let stderr = '';
   const env = { ...hubEnvironment(temporaryDataDir(t)), LOG_LEVEL: 'loud' };
 
-  assert.equal(await runHubctl(['jobs', 'list'], { env, out: assert.fail, err: (text) => void (stderr += text) }), 2);
+  assert.equal(await runHubctl(['jobs', 'list'], { env, out: () => assert.fail(), err: (text) => void (stderr += text) }), 2);
   assert.match(stderr, /LOG_LEVEL must be one of/);
 });
 

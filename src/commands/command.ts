@@ -5,7 +5,7 @@ import type { Config } from '../features/hub/read-config.ts';
 /** A command's environment and output streams: results go to `out`, everything else to `err`. */
 export type Terminal = {
   env: Record<string, string | undefined>;
-  out(text: string): void;
+  out(text: string | Buffer): void;
   err(text: string): void;
   isTerminal?: boolean; // whether `err` is a terminal, where a line of progress can be overwritten
 };

@@ -1,10 +1,88 @@
+import { join } from 'node:path';
+import {
+  filesOfSavedPost, findSavedFiles, searchSavedFiles, type SavedFile,
+} from '../features/attachments/saved-files-store.ts';
+import { BackupError, timeOfBackup } from '../features/backups/backup-name.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
+import { extractUpload, openBackup, type OpenBackup, readSaved } from '../features/backups/open-backup.ts';
+import { findSavedPost, searchSavedPosts } from '../features/posts/saved-posts-store.ts';
+import { isoTime } from '../platform/clock.ts';
+import { codeOf } from '../platform/error-code.ts';
+import { byteSize } from '../platform/http/html.ts';
 import { type CommandContext, type ExitCode, UsageError } from './command.ts';
+import { listed } from './verify.ts';
+
+const EXPECTED = 'expected show <backup> [text], extract <backup> post <id>, ' +
+  'extract <backup> upload <sha256|filename>, or nothing to make a backup';
 
 /** What `hubctl backup` does with backups that are there. */
-export async function readBackup([verb, ...rest]: string[], context: CommandContext): Promise<ExitCode> {
-  if (verb === 'due' && rest.length === 0) return tellDue(context);
-  throw new UsageError('expected due, or nothing to make a backup');
+export async function readBackup(args: string[], context: CommandContext): Promise<ExitCode> {
+  const [verb, backup = '', ...rest] = args;
+  if (verb === 'due' && args.length === 1) return tellDue(context);
+  if (backup === '') throw new UsageError(EXPECTED);
+  try {
+    if (verb === 'show' && rest.length <= 1) return await show(await open(backup, context), rest[0], context);
+    if (verb === 'extract' && rest.length === 2) return await extract(await open(backup, context), rest, context);
+  } catch (error) {
+    if (!(error instanceof BackupError) && codeOf(error) === undefined) throw error;
+    context.err(`backup: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  }
+  throw new UsageError(EXPECTED);
+}
+
+/** By its name, if it is one of those on this machine, or else by its folder. */
+function open(backup: string, context: CommandContext): Promise<OpenBackup> {
+  return openBackup(timeOfBackup(backup) === undefined ? backup : join(context.config.backupDir, backup));
+}
+
+const SHOWN = 50;
+
+async function show(backup: OpenBackup, text: string | undefined, { out }: CommandContext): Promise<ExitCode> {
+  const { folder, facts } = backup;
+  out(`Backup ${folder}\n`);
+  if (facts) {
+    const { accounts, sources, posts, attachments, uploads, uploadBytes } = facts.counts;
+    out(`  made         ${isoTime(facts.createdAt)} by version ${facts.version}, schema ${facts.schemaVersion}\n`);
+    out(`  content      ${accounts} accounts, ${sources} sources, ${posts} posts\n`);
+    out(`  attachments  ${attachments} in ${uploads} files, ${byteSize(uploadBytes, 1)}\n`);
+    for (const line of listed(facts.absent)) out(`  absent       ${line}\n`);
+  }
+  if (text === undefined) return 0;
+  const posts = await readSaved(backup, (db) => searchSavedPosts(db, text, SHOWN));
+  for (const { id, publishedAt, title } of posts) out(`post ${id}  ${isoTime(publishedAt)}  ${inLine(title)}\n`);
+  const files = await readSaved(backup, (db) => searchSavedFiles(db, text, SHOWN));
+  for (const file of files) out(`upload ${fileLine(file)}\n`);
+  return 0;
+}
+
+function fileLine({ sha256, bytes, filename, postId }: SavedFile): string {
+  return `${sha256}  ${byteSize(bytes, 1)}  ${inLine(filename)}  (post ${postId})`;
+}
+
+/** Without what could move the cursor of a terminal. */
+function inLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ');
+}
+
+async function extract(backup: OpenBackup, [kind, which = '']: string[], context: CommandContext): Promise<ExitCode> {
+  if (kind === 'post' && /^\d{1,15}$/.test(which)) {
+    const post = await readSaved(backup, (db) => findSavedPost(db, Number(which)));
+    if (!post) throw new BackupError(`there is no post ${which} in this backup`);
+    const attachments = await readSaved(backup, (db) => filesOfSavedPost(db, Number(which)));
+    context.out(`${JSON.stringify({ post, attachments }, null, 2)}\n`);
+    return 0;
+  }
+  if (kind !== 'upload') throw new UsageError(EXPECTED);
+  const files = await readSaved(backup, (db) => findSavedFiles(db, which));
+  const [sha256, ...others] = new Set(files.map((file) => file.sha256));
+  if (sha256 === undefined) throw new BackupError(`there is no upload ${JSON.stringify(which)} in this backup`);
+  if (others.length > 0) {
+    for (const file of files) context.err(`${fileLine(file)}\n`);
+    throw new BackupError('several files have that name: give the hash of one of them');
+  }
+  await extractUpload(backup, sha256, (chunk) => context.out(Buffer.from(chunk)));
+  return 0;
 }
 
 /** Names the backups that are to be verified tonight: the newest, and the one that was not for the longest time. */

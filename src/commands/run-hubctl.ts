@@ -21,9 +21,11 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./administer.ts')).alertsCommand,
   },
   {
-    name: 'backup', usage: 'backup [--json] | backup due',
+    name: 'backup', usage: 'backup [--json] | backup show <backup> [text] | backup extract <backup> post <id> | ' +
+      'backup extract <backup> upload <sha256|filename> | backup due',
     summary: 'Make and verify a backup in BACKUP_DIR, then remove old backups (BACKUP_RETENTION_DAYS), ' +
-      'or name the backups that the nightly run is to verify.',
+      'or look into one (a name in BACKUP_DIR, or a folder): show what it holds and which names contain the text, or ' +
+      'print a post as JSON or an uploaded file. due names those that the nightly run verifies.',
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {

@@ -44,6 +44,8 @@ const OURS: [theirs: RegExp, ours: string][] = [
   [/discard <id>/g, 'discard 9002'],
   [/(disable|enable|role|reset-password) <name>/g, '$1 bob'],
   [/<VARIABLE>…/g, 'PORT DATA_DIR'],
+  [/post (?:12|<id>)/g, 'post 1'],
+  [/upload (?:'Barn owl\.jpg'|<file>)/g, 'upload owls.txt'],
   [/^sha256sum -c/g, 'cd data/backups/"$(ls data/backups | grep -xE "[0-9]{8}-[0-9]{6}" | tail -n 1)" && sha256sum -c'],
   [/^tar xzf /g, 'cd data && tar xzf '],
   [/<ab>\/<hash>/g, '$LOST'],
@@ -201,6 +203,15 @@ const STEPS: Record<string, Step[]> = {
       const name = String(backupsOf(walk).at(-1));
       assert.match((await done(walk, `./scripts/verify-backup.sh ./${name}`)).stdout, /^VERIFIED/m);
       rmSync(walk.place(`hub/${name}`), { recursive: true });
+    },
+  ],
+  'One post or one file': [
+    async (walk, text) => {
+      const { stdout } = await done(walk, text);
+      assert.match(stdout, new RegExp(`^upload ${walk.file.sha256}  .*  owls\\.txt  \\(post 1\\)$`, 'm'));
+      const { attachments } = JSON.parse(readFileSync(walk.place('hub/post-12.json'), 'utf8'));
+      assert.equal(attachments[0].sha256, walk.file.sha256);
+      assert.equal(readFileSync(walk.place('hub/owl.jpg'), 'utf8'), OWLS);
     },
   ],
   Upgrading: [

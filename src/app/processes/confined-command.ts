@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { timeOfBackup } from '../../features/backups/backup-name.ts';
 import { ConfigError, loadConfig, ofFolder, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
 import { isInside } from '../../features/hub/settings.ts';
 
@@ -50,11 +51,14 @@ export function confinedCommand(config: Config, name: string, args: readonly str
   return { name, file: node.execPath, args: [...flags, entrypoint(config.projectRoot, name), ...args] };
 }
 
-/** The folder that `hubctl verify` or `restore begin` has to read, or undefined for what is something else. */
+/** The commands of hubctl that read a folder, which stands behind these words. */
+const READING = ['verify', 'restore begin', 'backup show', 'backup extract'].map((words) => words.split(' '));
+
+/** The folder that such a command has to read, or undefined where it is one of BACKUP_DIR, by its name. */
 export function folderToRead(name: string, args: readonly string[]): string | undefined {
-  const verb = args[0] === 'restore' ? args.slice(0, 2).join(' ') : args[0];
-  if (name !== 'hubctl' || verb !== 'verify' && verb !== 'restore begin') return undefined;
-  return args.slice(verb === 'verify' ? 1 : 2).find((arg) => !arg.startsWith('-'));
+  const words = READING.find((verb) => name === 'hubctl' && verb.every((word, at) => args[at] === word));
+  const folder = words && args.slice(words.length).find((arg) => !arg.startsWith('-'));
+  return folder && words[0] === 'backup' && timeOfBackup(folder) !== undefined ? undefined : folder;
 }
 
 /** hubctl confined to read that folder too. Its reader may be a user who has no right to .env or DATA_DIR. */

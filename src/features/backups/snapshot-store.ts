@@ -76,7 +76,8 @@ export async function checkDatabase(path: string, migrations: Migration[]): Prom
   return facts;
 }
 
-async function withSnapshot<T>(path: string, work: (db: Db, fileBytes: number) => T): Promise<T> {
+/** What `work` returns of the database of a backup, read in place. Throws BackupError where it is damaged. */
+export async function withSnapshot<T>(path: string, work: (db: Db, fileBytes: number) => T): Promise<T> {
   const fileBytes = await checkHeader(path);
   let db: Db | undefined;
   try {

@@ -91,7 +91,7 @@ async function examine(folder: string, options: VerifyOptions, found: Partial<Ve
 }
 
 /** Exactly the three, each a plain file: a write-ahead log beside the database would change what it says. */
-async function requireFiles(folder: string): Promise<void> {
+export async function requireFiles(folder: string): Promise<void> {
   const found = await readdir(folder);
   const missing = FILES.find((name) => !found.includes(name));
   if (missing) throw new BackupError(`${missing} is missing`);
