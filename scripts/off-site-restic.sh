@@ -10,6 +10,8 @@ restic_problem() {
     trap 'stop_restic; rm -rf -- "$scratch"' EXIT
     trap 'exit 1' HUP INT TERM
   fi
+  checks=$data/run/restic-checks.$(printf '%s' "$repository" | cksum | tr ' ' -)
+  note_last_check
   open_repository "$repository" "$password_file" && read_snapshots '' || return
   [ "$act" != check ] || [ -z "$device" ] || [ "$device" != "$(stat -c %d -- "$data")" ] ||
     echo "off-site: note: $shown is on the same disk as DATA_DIR and would be lost with it" >&2
@@ -165,12 +167,11 @@ prune_repository() {
 }
 
 # Reads a thirtieth of the repository a day, the part whose turn is longest ago, and a second and third one if some part
-# has not been read for 30 days. Each part of the list of $checks has its number and when it was read.
+# has not been read for 30 days. A line of $checks is the number of a part and when it was read.
 check_repository() {
-  checks=$data/run/restic-checks.$(printf '%s' "$repository" | cksum | tr ' ' -)
   [ -s "$checks" ] || seq -f '%g 0' 30 >"$checks" || return
   now=$(date +%s)
-  [ $((now - $(sort -n -k 2 "$checks" | tail -n 1 | cut -d ' ' -f 2))) -gt 72000 ] || return 0
+  [ $((now - ${checked:-0})) -gt 72000 ] || return 0
   for _ in first second third; do
     oldest=$(sort -n -k 2 -k 1 "$checks" | head -n 1)
     check_part "${oldest% *}" || return
@@ -185,5 +186,11 @@ check_part() {
       trouble "$shown is DAMAGED: $(what_restic_said): see the handbook" || return
     trouble "$shown could not be checked: $(what_restic_said)" || return
   fi
-  sed "s/^$1 .*/$1 $now/" "$checks" >"$checks.new" && mv -- "$checks.new" "$checks"
+  sed "s/^$1 .*/$1 $now/" "$checks" >"$checks.new" && mv -- "$checks.new" "$checks" && note_last_check
+}
+
+# Sets $checked to when a part was last read, for the hub's health; to nothing if none ever was.
+note_last_check() {
+  checked=$(sort -n -k 2 "$checks" 2>/dev/null | tail -n 1 | cut -d ' ' -f 2)
+  [ "$checked" != 0 ] || checked=
 }

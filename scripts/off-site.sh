@@ -96,7 +96,7 @@ sealing_problem() {
 # Checks the destination again, since its turn may come hours after the first check, sends what it misses, and records
 # how that went.
 serve_destination() {
-  problem='' newest='' bytes='' unsent='' result=ok began=$(date +%s) serving=$destination
+  problem='' newest='' checked='' bytes='' unsent='' result=ok began=$(date +%s) serving=$destination
   missed=$(missed_backups)
   name=${missed%%[!0-9-]*}
   if destination_problem; then
@@ -169,6 +169,7 @@ record() {
   set -- "$serving" "$result" --seconds "$(($(date +%s) - began))"
   [ -z "$newest" ] || set -- "$@" --name "$newest" --bytes "${bytes:-0}"
   [ -z "$unsent" ] || set -- "$@" --unsent "$unsent"
+  [ -z "$checked" ] || set -- "$@" --checked "$checked"
   serving=
   printf '%s\n' "$problem" | (cd -- "$root" && scripts/hubctl offsite-note "$@") || {
     echo "off-site: the result could not be recorded in DATA_DIR/run" >&2

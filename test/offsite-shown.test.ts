@@ -213,3 +213,21 @@ test('hubctl records what off-site.sh says, and refuses what is no destination o
   assert.equal(series['offsite_last_bytes{destination="dir"}'], 12);
   assert.equal(series['offsite_last_duration_seconds{destination="dir"}'], 3);
 });
+
+test('when the restic repository was last read is shown, and by hubctl recorded, whatever became of the copy', async (t) => {
+  const restic = { BACKUP_RESTIC_REPOSITORY: '/mnt/unplugged', BACKUP_RESTIC_PASSWORD_FILE: '/etc/password' };
+  const hub = await startHub(t, restic);
+  const name = await night(hub);
+  const check = async (): Promise<unknown> =>
+    parseSeries((await hub.anybody.get('/api/metrics')).text).get('service_backup_restic_last_check_timestamp_seconds');
+  assert.deepEqual(await offsiteOf(hub), [{ name: 'restic', ok: false, ageSeconds: null, checkAgeSeconds: null }]);
+  assert.equal(await check(), 0);
+
+  await sent(hub, 'restic', name, { checkedAt: hub.now() - 5 * MINUTE });
+  assert.deepEqual(await offsiteOf(hub), [{ name: 'restic', ok: true, ageSeconds: 0, checkAgeSeconds: 300 }]);
+  assert.equal(await check(), hub.now() / 1_000 - 300);
+
+  const env = { DATA_DIR: hub.dataDir, ...restic };
+  assert.equal((await hubctl(env, 'offsite-note', 'restic', 'ok', '--checked', '1700000000')).status, 0);
+  assert.equal(await check(), 1_700_000_000);
+});

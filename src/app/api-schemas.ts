@@ -161,7 +161,8 @@ export const SCHEMAS: Record<string, Schema> = {
     schemaVersion: integer, oldestDueJobSeconds: integer,
     lastBackup: orNull(object({ ...age, verified: flag })),
     lastVerifiedBackup: orNull(object(age)),
-    offsite: array(object({ name: choice(DESTINATIONS), ok: flag, ageSeconds: orNull(integer) })),
+    offsite: array(object(
+      { name: choice(DESTINATIONS), ok: flag, ageSeconds: orNull(integer) }, { checkAgeSeconds: orNull(integer) })),
   }),
   Alive: object({ ok: flag }),
   Unready: object({ ok: flag, database: text, error: text }),

@@ -6,6 +6,7 @@ import { type MadeBackup, makeBackup } from '../features/backups/make-backup.ts'
 import { noteRun, noteVerdict } from '../features/backups/note-run.ts';
 import { DESTINATIONS, noteOffsite } from '../features/backups/offsite-status.ts';
 import type { Config } from '../features/hub/read-config.ts';
+import { SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf, messageOf } from '../platform/error-code.ts';
 import { byteSize } from '../platform/http/html.ts';
@@ -122,10 +123,10 @@ function secondsSince(began: number): number {
 /** Records how sending copies to a destination ended. The problem comes on standard input. */
 export const offsiteNoteCommand: Command = {
   options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
-    unsent: { type: 'string' } },
+    unsent: { type: 'string' }, checked: { type: 'string' } },
   operands: 2,
 
-  async run([destination, result], { name, bytes, seconds, unsent }, { config }): Promise<ExitCode> {
+  async run([destination, result], { name, bytes, seconds, unsent, checked }, { config }): Promise<ExitCode> {
     const known = DESTINATIONS.find((one) => one === destination);
     const ok = result === 'ok';
     if (known === undefined || (!ok && result !== 'failed')) throw new UsageError('which destination, and how was it?');
@@ -133,6 +134,7 @@ export const offsiteNoteCommand: Command = {
     await noteOffsite(config, known, {
       name: text(name), at: Date.now(), ok, bytes: bytes === undefined ? null : Number(bytes),
       seconds: Number(seconds ?? 0), unsent: text(unsent),
+      checkedAt: checked === undefined ? null : Number(checked) * SECOND,
       problem: ok ? null : excerpt(readFileSync(0, 'utf8').trim(), LONGEST_PROBLEM),
     }, process.pid);
     return 0;

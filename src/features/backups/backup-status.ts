@@ -30,6 +30,7 @@ export const OLDEST_BACKUP = DAY + 2 * HOUR;
 export type OffsiteRun = Omit<Run, 'verdict'> & {
   place: string; // stands for what the destination was set to
   unsent: string | null; // the oldest backup that is not there
+  checkedAt?: number | null; // unix ms, when a part of a restic repository was last read and found good
 };
 
 export type Kind = 'backup' | 'verification' | `offsite-${string}`;

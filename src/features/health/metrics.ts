@@ -104,6 +104,15 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   offsite('service_backup_offsite_oldest_unsent_timestamp_seconds',
     'When the oldest backup was made that the last run left unsent, 0 for none.',
     ({ last }) => seconds(timeOfBackup(last?.unsent ?? '') ?? null)),
+  {
+    type: 'gauge',
+    name: 'service_backup_restic_last_check_timestamp_seconds',
+    help: 'When a part of the restic repository was last read and found good, 0 for never.',
+    value({ offsite }) {
+      const status = offsite.find(({ name }) => name === 'restic');
+      return status && seconds(status.last?.checkedAt ?? null);
+    },
+  },
 
   gauge('service_database_bytes', 'Size of the database file.', ({ storage }) => storage.databaseBytes),
   gauge('service_database_wal_bytes', 'Size of the write-ahead log of the database.',

@@ -24,7 +24,7 @@ export type Health = {
   /** The newest of those that were found good when they were made or last verified. */
   lastVerifiedBackup: { ageSeconds: number } | null;
   /** Each destination that is configured; how long ago it last got everything that it had missed. */
-  offsite: { name: Destination; ok: boolean; ageSeconds: number | null }[];
+  offsite: { name: Destination; ok: boolean; ageSeconds: number | null; checkAgeSeconds?: number | null }[];
 };
 
 const schemaVersion = store(({ db }) => createSchemaVersion(db));
@@ -85,8 +85,11 @@ function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup'
   return {
     lastBackup: newest && { ageSeconds: ageOf(newest), verified: newest.verified },
     lastVerifiedBackup: newestVerified && { ageSeconds: ageOf(newestVerified) },
-    offsite: readOffsite(hub).map(({ name, lastGood, hasFailed, isStale }) =>
-      ({ name, ok: !hasFailed && !isStale, ageSeconds: lastGood && wholeSeconds(clock() - lastGood.at) })),
+    offsite: readOffsite(hub).map(({ name, last, lastGood, hasFailed, isStale }) => {
+      const ageSeconds = lastGood && wholeSeconds(clock() - lastGood.at);
+      const checkAgeSeconds = last?.checkedAt ? wholeSeconds(clock() - last.checkedAt) : null;
+      return { name, ok: !hasFailed && !isStale, ageSeconds, ...(name === 'restic' && { checkAgeSeconds }) };
+    }),
   };
 }
 
