@@ -106,6 +106,18 @@ test('case 92: an empty mount point where backups were sent before is not taken 
   assert.equal((await send()).status, 0);
 });
 
+test('case 92: a share whose server is gone is given a minute, and then said not to answer', async (t) => {
+  const { run, send, replace, far } = withFolder(t);
+  const asked = join(far, '../asked');
+  replace('timeout', `case "$*" in *stat*) echo "$*" >>'${asked}'; exit 124 ;; *) exec REAL "$@" ;; esac`);
+  for (const outcome of [await run(['check']), await send()]) {
+    assert.equal(outcome.status, 1);
+    assert.match(outcome.stderr, /the far disk does not answer: is its server reachable\?\n$/);
+  }
+  assert.match(readFileSync(asked, 'utf8'), /^-k 5 60 stat -- /);
+  assert.deepEqual(readdirSync(far), []);
+});
+
 test('case 92: a read-only folder is found by check', async (t) => {
   const place = withFolder(t);
   const outcome = await privately(t, place, 'mount --bind "$F" "$F" && mount -o remount,bind,ro "$F"', 'check');
