@@ -1,8 +1,9 @@
 #!/bin/sh
 # Usage: nightly-backup.sh
 # Run by cron or the systemd timer: runs backup.sh, then verify-backup.sh on the newest backup and on the one whose last
-# verification is the longest ago, and appends their reports to backups/nightly.log in DATA_DIR (at 1 MiB the log is renamed nightly.log.1). Silent on success; otherwise
-# it repeats the report on standard error, for cron's mail and the journal, and exits non-zero.
+# verification is the longest ago, and appends their reports to backups/nightly.log in DATA_DIR (at 1 MiB the log is
+# renamed nightly.log.1). Silent on success; otherwise it repeats the report on standard error, for cron's mail and the
+# journal, and exits non-zero.
 
 # cron's PATH is short or unset; age, rclone and Node are often in /usr/local/bin.
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin

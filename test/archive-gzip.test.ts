@@ -9,7 +9,7 @@ import { test, type TestContext } from 'node:test';
 import { crc32, deflateRawSync, deflateSync, gunzipSync, gzipSync } from 'node:zlib';
 import { ArchiveError, gunzipFile, gzipFile } from '../src/platform/archive/gzip-file.ts';
 import { sha256 } from './support/sha256.ts';
-import { type Lifetime, temporaryFolder, UNTIL_EXIT } from './support/temporary-project.ts';
+import { temporaryFolder } from './support/temporary-project.ts';
 
 const CONTENT = Buffer.concat([randomBytes(700_000), Buffer.alloc(700_000, 'text ')]);
 
@@ -42,7 +42,7 @@ test('a file is compressed so that gzip reads it, and the hash is that of the fi
 });
 
 /** A file as the hub writes it. */
-async function ours(t: Lifetime, chunks: Buffer[]): Promise<Buffer> {
+async function ours(t: TestContext, chunks: Buffer[]): Promise<Buffer> {
   const path = join(temporaryFolder(t), 'a.gz');
   const file = await open(path, 'wx');
   await gzipFile(chunks, file);
@@ -64,8 +64,10 @@ const SPARSE_TYPES: Record<string, Buffer> = {
 
 test('what is compressed already is stored as it is, and text is compressed, by what the bytes are', async (t) => {
   for (const [type, content] of Object.entries(DENSE_TYPES)) {
-    const { length } = await ours(t, [content]);
-    assert.ok(length > content.length && length < content.length * 1.001, `${type}: ${length} of ${content.length}`);
+    const bytes = await ours(t, [content]);
+    assert.ok(bytes.length > content.length && bytes.length < content.length * 1.001, `${type}: ${bytes.length}`);
+    assert.deepEqual([bytes[20], bytes.readUInt16LE(21)], [0, 0xffff], `${type} is in blocks as large as can be`);
+    assert.ok(bytes.subarray(25, 25 + 0xffff).equals(content.subarray(0, 0xffff)));
   }
   for (const [type, content] of Object.entries(SPARSE_TYPES)) {
     const { length } = await ours(t, [content]);
@@ -130,23 +132,27 @@ test('a file that is compressed while it fails to be written rejects', async (t)
 });
 
 const good = gzipSync(CONTENT);
-const hubs = await ours(UNTIL_EXIT, [CONTENT.subarray(0, 400_000), CONTENT.subarray(400_000)]);
-const length = hubs.readUInt32LE(16);
-const withLength = (bytes: number): Buffer => {
-  const changed = Buffer.from(hubs);
-  changed.writeUInt32LE(bytes, 16);
+/** A file of the hub, of three members or more. */
+const hubs = (t: TestContext): Promise<Buffer> => ours(t, [CONTENT.subarray(0, 400_000), CONTENT.subarray(400_000)]);
+
+const LENGTH_AT = 16; // of the first member's blocks
+
+function withLength(bytes: Buffer, length: number): Buffer {
+  const changed = Buffer.from(bytes);
+  changed.writeUInt32LE(length, LENGTH_AT);
   return changed;
-};
+}
+
 /** A member of ours around these deflate blocks, said to hold that content. */
-function framed(blocks: Buffer, content: Buffer): Buffer {
+function framed(bytes: Buffer, blocks: Buffer, content: Buffer): Buffer {
   const numbers = Buffer.alloc(12);
   numbers.writeUInt32LE(blocks.length);
   numbers.writeUInt32LE(crc32(content), 4);
   numbers.writeUInt32LE(content.length, 8);
-  return Buffer.concat([hubs.subarray(0, 16), numbers.subarray(0, 4), blocks, numbers.subarray(4)]);
+  return Buffer.concat([bytes.subarray(0, LENGTH_AT), numbers.subarray(0, 4), blocks, numbers.subarray(4)]);
 }
 
-const BROKEN: Record<string, Buffer> = {
+const BROKEN: Record<string, Buffer | ((ours: Buffer) => Buffer)> = {
   'nothing': Buffer.alloc(0),
   'a few bytes': good.subarray(0, 17),
   'no gzip': Buffer.alloc(1_000, 'no gzip '),
@@ -163,25 +169,26 @@ const BROKEN: Record<string, Buffer> = {
   'text after the end': Buffer.concat([good, Buffer.from('and a script')]),
   'a second member': Buffer.concat([good, good]),
   'a second, empty member': Buffer.concat([good, gzipSync('')]),
-  'members of ours, cut by a byte': hubs.subarray(0, -1),
-  'members of ours, cut in a header': hubs.subarray(0, 20 + length + 8 + 10),
-  'a header of ours alone': hubs.subarray(0, 20),
-  'a byte after members of ours': Buffer.concat([hubs, Buffer.from('x')]),
-  'zeros after members of ours': Buffer.concat([hubs, Buffer.alloc(512)]),
-  'a foreign member after ours': Buffer.concat([hubs, good]),
-  'a member of ours after a foreign one': Buffer.concat([good, hubs]),
-  'a member with a shorter length': withLength(length - 1),
-  'a member with a longer length': withLength(length + 1),
-  'a member without a length': withLength(0),
-  'a member of 4 GiB': withLength(0xffff_ffff),
-  'a member that becomes 30 MB': framed(deflateRawSync(Buffer.alloc(30_000_000)), Buffer.alloc(0)),
-  'bytes within a member after its blocks': framed(Buffer.concat([deflateRawSync(CONTENT.subarray(0, 99)), Buffer.from('hidden')]),
-    CONTENT.subarray(0, 99)),
+  'members of ours, cut by a byte': (ours) => ours.subarray(0, -1),
+  'members of ours, cut in a header': (ours) => ours.subarray(0, 20 + ours.readUInt32LE(LENGTH_AT) + 8 + 10),
+  'a header of ours alone': (ours) => ours.subarray(0, 20),
+  'a byte after members of ours': (ours) => Buffer.concat([ours, Buffer.from('x')]),
+  'zeros after members of ours': (ours) => Buffer.concat([ours, Buffer.alloc(512)]),
+  'a foreign member after ours': (ours) => Buffer.concat([ours, good]),
+  'a member of ours after a foreign one': (ours) => Buffer.concat([good, ours]),
+  'a member with a shorter length': (ours) => withLength(ours, ours.readUInt32LE(LENGTH_AT) - 1),
+  'a member with a longer length': (ours) => withLength(ours, ours.readUInt32LE(LENGTH_AT) + 1),
+  'a member without a length': (ours) => withLength(ours, 0),
+  'a member of 4 GiB': (ours) => withLength(ours, 0xffff_ffff),
+  'a member that becomes 30 MB': (ours) => framed(ours, deflateRawSync(Buffer.alloc(30_000_000)), Buffer.alloc(0)),
+  'bytes within a member after its blocks': (ours) =>
+    framed(ours, Buffer.concat([deflateRawSync(CONTENT.subarray(0, 99)), Buffer.from('hidden')]), CONTENT.subarray(0, 99)),
 };
 
 for (const [what, bytes] of Object.entries(BROKEN)) {
   test(`case 50: a gzip file that has ${what} is refused`, async (t) => {
-    await assert.rejects(gunzip(t, bytes), ArchiveError);
+    const broken = typeof bytes === 'function' ? bytes(await hubs(t)) : bytes;
+    await assert.rejects(gunzip(t, broken), ArchiveError);
   });
 }
 

@@ -147,6 +147,20 @@ test('only the backup may write to the off-site folder, and none when it is not 
   assert.doesNotMatch(readFileSync(join(units, 'content-hub-backup.service'), 'utf8'), /^[^#\n].*@[A-Z]/m);
 });
 
+test('only the backup may write to BACKUP_DIR, and the health check does not see it', async (t) => {
+  const { installed, units } = machine(t);
+  const linesWith = (): string[] => UNITS.flatMap((unit) =>
+    readFileSync(join(units, unit), 'utf8').split('\n').filter((line) => line.includes('"-/mnt/second 100%%"'))
+      .map((line) => `${unit}: ${line.split('=')[0]}`));
+  await installed([], { BACKUP_DIR: '/mnt/second 100%' });
+  assert.deepEqual(linesWith().sort(),
+    ['content-hub-backup.service: ReadWritePaths', 'content-hub-health.service: InaccessiblePaths']);
+
+  await installed();
+  assert.deepEqual(linesWith(), []);
+  for (const unit of UNITS) assert.doesNotMatch(readFileSync(join(units, unit), 'utf8'), /^[^#\n].*@BACKUP/m);
+});
+
 test('units are installed, enabled and, with --remove, gone again; others stay', async (t) => {
   if (!requireTool(t, 'systemctl')) return;
   const { image, units, install, installed } = machine(t);
