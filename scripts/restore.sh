@@ -1,14 +1,15 @@
 #!/bin/sh
 # Usage: CONFIRM_RESTORE=YES restore.sh BACKUP [--identity KEY]
 #        CONFIRM_RESTORE=YES restore.sh --restic NAME
+#        restore.sh --list
 #        restore.sh --recover
 # BACKUP is a backup's folder, an encrypted copy (backup.tar.gz.age, or its folder) or a copy on an rclone remote, such
 # as box:hub/20260131-031500; KEY is the file with the secret key that opens an encrypted one. NAME is that of a backup
-# in the restic repository. The backup is verified and laid ready before the hub is stopped; then its data takes the
-# place of the hub's, the hub is started and has to become healthy. If it does not, the previous data is rolled back
-# automatically. --recover completes or rolls back an interrupted restore, and says which. Stops and starts the hub of
-# npm start, the systemd units, or uses HUB_STOP_COMMAND and HUB_START_COMMAND. Run it as root or as the account that
-# owns the data.
+# in the restic repository. --list shows what there is, here and off-site. The backup is verified and laid ready before
+# the hub is stopped; then its data takes the place of the hub's, the hub is started and has to become healthy. If it
+# does not, the previous data is rolled back automatically. --recover completes or rolls back an interrupted restore,
+# and says which. Stops and starts the hub of npm start, the systemd units, or uses HUB_STOP_COMMAND and
+# HUB_START_COMMAND. Run it as root or as the account that owns the data.
 # Exit 0: restored or recovered. 1: failed, the data is as it was before. 75: busy, try again.
 
 set -eu
@@ -33,6 +34,8 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 . "$root/scripts/drive-hub.sh"
 # shellcheck source=scripts/fetch-backup.sh
 . "$root/scripts/fetch-backup.sh"
+# shellcheck source=scripts/list-backups.sh
+. "$root/scripts/list-backups.sh"
 
 # What open-sealed.sh runs at length; Ctrl-C reaches it with this script.
 part() {
@@ -157,7 +160,10 @@ read_arguments() {
         [ "$act$what$key$restic$#" = restore1 ] || wrong_usage
         usage && exit 0
         ;;
-      --recover) act=recover ;;
+      --recover | --list)
+        [ "$act" = restore ] || wrong_usage
+        act=${1#--}
+        ;;
       --restic)
         [ -n "${2-}" ] || wrong_usage
         restic=$2 && shift
@@ -175,7 +181,7 @@ read_arguments() {
     shift
   done
   case $act-${what:+backup}-${key:+key}-${restic:+restic} in
-    restore-backup-- | restore-backup-key- | restore---restic | recover---) ;;
+    restore-backup-- | restore-backup-key- | restore---restic | recover--- | list---) ;;
     *) wrong_usage ;;
   esac
 }
@@ -208,6 +214,11 @@ main() {
   if [ "$act" = restore ] && [ "${CONFIRM_RESTORE-}" != YES ]; then
     say "this replaces the hub's data: set CONFIRM_RESTORE=YES to confirm"
     exit 2
+  fi
+  if [ "$act" = list ]; then
+    trap 'rm -rf -- "$scratch"' EXIT
+    list_backups
+    exit
   fi
   require_tools
   read_hub || exit

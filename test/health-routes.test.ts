@@ -34,6 +34,7 @@ test('a fresh hub is ready, with nothing failed and a worker that was never seen
       lastBackup: null,
       lastVerifiedBackup: null,
       offsite: [],
+      recoveryKit: null,
     },
   });
   assert.deepEqual(await getHealth(address, '?probe=ready'), await getHealth(address));

@@ -163,6 +163,7 @@ export const SCHEMAS: Record<string, Schema> = {
     lastVerifiedBackup: orNull(object(age)),
     offsite: array(object(
       { name: choice(DESTINATIONS), ok: flag, ageSeconds: orNull(integer) }, { checkAgeSeconds: orNull(integer) })),
+    recoveryKit: orNull(object({ ageSeconds: integer })),
   }),
   Alive: object({ ok: flag }),
   Unready: object({ ok: flag, database: text, error: text }),

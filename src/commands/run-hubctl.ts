@@ -29,6 +29,11 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {
+    name: 'backups', usage: 'backups',
+    summary: 'Internal step of scripts/restore.sh --list; run that instead.',
+    load: async () => (await import('./list-backups.ts')).backupsCommand,
+  },
+  {
     name: 'config', usage: 'config <VARIABLE>…',
     summary: 'Print the named settings, one per line, empty if not set. Secrets are not printed.',
     load: async () => (await import('./config.ts')).configCommand,
@@ -59,6 +64,12 @@ export const COMMANDS: ListedCommand[] = [
     name: 'offsite-note', usage: 'offsite-note <destination> ok|failed',
     summary: 'Internal step of scripts/off-site.sh; run that instead.',
     load: async () => (await import('./backup.ts')).offsiteNoteCommand,
+  },
+  {
+    name: 'recovery-kit', usage: 'recovery-kit [--recipient RECIPIENT]',
+    summary: 'Print what must be kept elsewhere to restore the hub on another machine, with keys and settings sealed ' +
+      'for an age recipient.',
+    load: async () => (await import('./recovery-kit.ts')).recoveryKitCommand,
   },
   {
     name: 'rehearse', usage: 'rehearse <address>',

@@ -1,7 +1,9 @@
 // Protects the handbook: every command in it does what it promises, in the order in which it is read.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync,
+} from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -37,7 +39,8 @@ const OURS: [theirs: RegExp, ours: string][] = [
   [/\/mnt\/backup-disk/g, '"$FAR"'],
   [/\/etc\/content-hub/g, '"$ETC"'],
   [/(install-systemd\.sh(?: --with-bridge)?)/g, '$1 --root "$IMAGE" --user nobody'],
-  [/rclone config/g, 'rclone config create box alias remote="$BOX"'],
+  [/rclone config(?! file)/g, 'rclone config create box alias remote="$BOX"'],
+  [/--recipient RECIPIENT/g, '--recipient "$(age-keygen -y "$SAFE"/hub-backup.key)"'],
   [/--hours N/g, '--hours 2'],
   [/--state STATE/g, '--state failed'],
   [/retry <id>/g, 'retry 9001'],
@@ -64,7 +67,7 @@ const ELSEWHERE: Record<string, [file: string, says: string]> = {
 
 /** Code of several words that nobody is asked to type. */
 const NO_COMMANDS = [
-  'result=verified … dir=…', '--restic 20260131-031500', 'kill -9', 'port 8080 is in use',
+  'result=verified … dir=…', '--restic 20260131-031500', 'rest-server --append-only', 'kill -9', 'port 8080 is in use',
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
   'database not readable', 'a restore is in progress or was interrupted', "the hub's own database is damaged",
   'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes', '"PutStream": false',
@@ -136,6 +139,19 @@ const STEPS: Record<string, Step[]> = {
       assert.match((await done(walk, text)).stdout, /^VERIFIED/m);
       assert.deepEqual(readdirSync(walk.env['TMPDIR'] ?? '').filter((name) => name.startsWith('hub-scratch')), []);
     },
+    async (walk, text) => {
+      const old = walk.place('far/20200101-000000');
+      mkdirSync(old);
+      utimesSync(old, 0, 0);
+      mkdirSync(walk.place('box/hub/20200101-000000'));
+      writeFileSync(walk.place('box/hub/20200101-000000/hub.db'), '');
+      utimesSync(walk.place('box/hub/20200101-000000/hub.db'), 0, 0);
+      await done(walk, text);
+      for (const place of ['far', 'box/hub']) {
+        const left = readdirSync(walk.place(place)).filter((name) => !name.startsWith('.'));
+        assert.deepEqual(left.sort(), backupsOf(walk), place);
+      }
+    },
   ],
   'Large hubs': [
     async (walk, text) => {
@@ -157,6 +173,16 @@ const STEPS: Record<string, Step[]> = {
       await done(walk, text);
       await done(walk, './scripts/verify-backup.sh ./20260131-031500');
       await done(walk, 'sed -i "/^BACKUP_RESTIC/d; s/^#BACKUP_AGE/BACKUP_AGE/" .env; rm -r ./20260131-031500');
+    },
+  ],
+  'The recovery kit': [
+    async (walk, text) => {
+      await done(walk, text);
+      const kit = readFileSync(walk.place('hub/recovery-kit.txt'), 'utf8');
+      assert.match(kit, /rclone\.conf {3}\(sealed below\)/);
+      assert.match(kit, /^-----BEGIN AGE ENCRYPTED FILE-----$/m);
+      const { recoveryKit } = (await walk.ada.get('/api/health')).json<{ recoveryKit: { ageSeconds: number } | null }>();
+      assert.ok(recoveryKit !== null);
     },
   ],
   Restoring: [

@@ -41,7 +41,7 @@ const WRONG_SECONDS = [
 test('wrong usage of restore.sh ends with 2 and the usage, --help with 0', async (t) => {
   const hub = await restorableHub(t);
   for (const args of [[], [''], ['--nonsense'], ['-x'], ['a', 'b'], ['--recover', 'a'], ['--help', 'a'],
-    ['--restic'], ['--restic', 'a', 'b'], ['--restic', 'a', '--identity', 'k'], ['--identity', 'k'], ['--identity', 'k-1'], ['a', '--identity']]) {
+    ['--list', 'a'], ['--list', '--recover'], ['--restic'], ['--restic', 'a', 'b'], ['--restic', 'a', '--identity', 'k'], ['--identity', 'k'], ['--identity', 'k-1'], ['a', '--identity']]) {
     const { status, stdout, stderr } = await runRestore(hub.dataDir, 1, args);
     assert.deepEqual([status, stdout], [2, ''], args.join());
     assert.match(stderr, /^Usage: CONFIRM_RESTORE=YES restore\.sh BACKUP \[--identity KEY\]\n/);
@@ -56,7 +56,7 @@ test('wrong usage of restore.sh ends with 2 and the usage, --help with 0', async
   assert.equal(worldIn(hub.dataDir, hub), 'old');
   const { status, stdout } = await runRestore(hub.dataDir, 1, ['--help']);
   assert.equal(status, 0);
-  assert.match(stdout, /^Usage: CONFIRM_RESTORE=YES restore\.sh BACKUP \[--identity KEY\]\n {7}CONFIRM_RESTORE=YES restore\.sh --restic NAME\n {7}restore\.sh --recover\n(?:[^#\n]+\n)+$/);
+  assert.match(stdout, /^Usage: CONFIRM_RESTORE=YES restore\.sh BACKUP \[--identity KEY\]\n {7}CONFIRM_RESTORE=YES restore\.sh --restic NAME\n {7}restore\.sh --list\n {7}restore\.sh --recover\n(?:[^#\n]+\n)+$/);
 });
 
 test('case 103: how long to wait may stand in .env', async (t) => {

@@ -172,6 +172,8 @@ test('a backup in a restic repository is restored by its name, on an empty DATA_
     assert.equal(stdout.includes('previous data'), dataDir === hub.dataDir, stdout);
     assert.deepEqual([uploadsIn(dataDir), postsIn(dataDir), readdirSync(join(dataDir, 'tmp'))], [[sha256], 1, []]);
   }
+  const listed = await runRestore(hub.dataDir, port, ['--list'], places);
+  assert.match(listed.stdout, new RegExp(`restore\\.sh --restic NAME\n  ${name} .*schema \\d+ +verified 20\\d\\d-.* UTC\n$`));
   const unknown = await runRestore(hub.dataDir, port, ['--restic', '20000101-000000'], places);
   assert.deepEqual([unknown.status, unknown.stdout], [1, '']);
   assert.match(unknown.stderr, /there is no backup 20000101-000000 in .*the repository\n.*could not be fetched/);
@@ -188,6 +190,36 @@ test('on an empty DATA_DIR nothing is called previous data, also when the restor
   assert.doesNotMatch(stdout + stderr, /previous/);
   assert.match(stderr, /restore: the restore failed; taking back what it had done/);
   assert.deepEqual(readdirSync(dataDir).filter((one) => /hub\.db|uploads|restore/.test(one)), []);
+});
+
+test('--list shows what lies here and off-site, when it was verified, and what cannot be read, without asking for consent', async (t) => {
+  const hub = await copiedHub(t);
+  if (!hub) return;
+  mkdirSync(join(hub.folder, 'far/20260101-000000'), { recursive: true });
+  writeFileSync(join(hub.folder, 'far/20260101-000000/hub.db'), 'half a copy');
+  cpSync(hub.backup, join(hub.folder, 'far', hub.name), { recursive: true });
+  writeFileSync(join(hub.dataDir, 'run/backup-verdicts.json'),
+    JSON.stringify({ [hub.name]: { at: Date.UTC(2026, 0, 31, 3, 16), verdict: 'verified', problem: null } }));
+  const before = stateOf(hub.dataDir);
+  const places = { BACKUP_OFFSITE_DIR: join(hub.folder, 'far'), BACKUP_RCLONE_REMOTE: 'box:sealed', CONFIRM_RESTORE: '' };
+
+  const { status, stdout, stderr } = await hub.run(['--list'], places);
+
+  assert.equal(status, 0, stderr);
+  const size = String.raw` +\d[\d.]* [KM]iB`;
+  assert.match(stdout, new RegExp(`^On this machine, restored by: restore\\.sh .*/data/backups/NAME
+  ${hub.name} ${size}  schema \\d+ +verified 2026-01-31 03:16 UTC
+In BACKUP_OFFSITE_DIR, restored by: restore\\.sh .*/far/NAME
+  20260101-000000 +11 B  schema unknown  INCOMPLETE
+  ${hub.name} ${size}  schema \\d+ +read back when it was sent
+In BACKUP_RCLONE_REMOTE, restored by: restore\\.sh box:sealed/NAME
+  ${hub.name} ${size}  schema \\d+ +encrypted: add --identity KEY; read back when it was sent\n$`));
+
+  const gone = await hub.run(['--list'], { BACKUP_OFFSITE_DIR: '/nowhere', BACKUP_RCLONE_REMOTE: 'bax:sealed' });
+  assert.equal(gone.status, 1);
+  assert.match(gone.stderr, /\/nowhere cannot be read: is the disk mounted\?[^]*has no remote bax:/);
+  assert.match(gone.stdout, new RegExp(`  ${hub.name} .* verified 2026`));
+  assert.deepEqual([stateOf(hub.dataDir), hub.plain()], [before, []]);
 });
 
 test('BUSY is said only of a lock that is taken', async (t) => {

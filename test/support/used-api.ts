@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { noteRun } from '../../src/features/backups/note-run.ts';
@@ -195,6 +195,7 @@ export async function useAdministration({ hub, ada, call }: Used): Promise<void>
   await noteRun(hub.dataDir, 'backup', {
     name, at: hub.now(), ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null,
   }, 1);
+  writeFileSync(join(hub.dataDir, 'run/recovery-kit.json'), '{"at":1}');
   await noteOffsite(hub.handle.config, 'dir',
     { name, at: hub.now(), ok: true, bytes: 1, seconds: 1, problem: null, unsent: null }, 1);
   await call(hub.anybody, 'GET /api/health');

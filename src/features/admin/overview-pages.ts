@@ -6,6 +6,7 @@ import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
 import { readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
+import { recoveryKitPrintedAt } from '../backups/recovery-kit.ts';
 import { readHealth, type Health } from '../health/read-health.ts';
 import { findSpace, readStorageSizes } from '../health/storage-space.ts';
 import { counts, type Hub } from '../hub/hub.ts';
@@ -64,6 +65,7 @@ function backupFacts(hub: Hub, times: Times): Fact[] {
     { subject: 'Last verified backup', state: timeOf(lastVerifiedAt), isBad: lastVerifiedAt === null },
     ...(failed ? [{ subject: 'Backup problem', state: failed.problem ?? 'the last run failed', isBad: true }] : []),
     ...readOffsite(hub).map((status) => offsiteFact(status, times)),
+    { subject: 'Recovery kit', state: html`printed ${timeOf(recoveryKitPrintedAt(hub.config.dataDir))}` },
   ];
 }
 

@@ -7,6 +7,7 @@ import { createHttpMetrics } from '../../platform/metrics/http-metrics.ts';
 import { createProcessMetrics } from '../../platform/metrics/measure-process.ts';
 import { readBackupStatus } from '../backups/backup-status.ts';
 import { readOffsite, type Destination } from '../backups/offsite-status.ts';
+import { recoveryKitPrintedAt } from '../backups/recovery-kit.ts';
 import { counts, heartbeats, jobs, once, store, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
@@ -25,6 +26,8 @@ export type Health = {
   lastVerifiedBackup: { ageSeconds: number } | null;
   /** Each destination that is configured; how long ago it last got everything that it had missed. */
   offsite: { name: Destination; ok: boolean; ageSeconds: number | null; checkAgeSeconds?: number | null }[];
+  /** When what a restore on another machine needs was last printed; null for never. */
+  recoveryKit: { ageSeconds: number } | null;
 };
 
 const schemaVersion = store(({ db }) => createSchemaVersion(db));
@@ -78,9 +81,10 @@ export function wholeSeconds(ms: number): number {
 }
 
 /** From the files of backup runs: what a database says of its own backups would be old after a restore. */
-function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup' | 'offsite'> {
-  const { clock } = hub;
+function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup' | 'offsite' | 'recoveryKit'> {
+  const { config, clock } = hub;
   const { newest, newestVerified } = readBackupStatus(hub);
+  const printedAt = recoveryKitPrintedAt(config.dataDir);
   const ageOf = ({ createdAt }: { createdAt: number }): number => wholeSeconds(clock() - createdAt);
   return {
     lastBackup: newest && { ageSeconds: ageOf(newest), verified: newest.verified },
@@ -90,6 +94,7 @@ function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup'
       const checkAgeSeconds = last?.checkedAt ? wholeSeconds(clock() - last.checkedAt) : null;
       return { name, ok: !hasFailed && !isStale, ageSeconds, ...(name === 'restic' && { checkAgeSeconds }) };
     }),
+    recoveryKit: printedAt === null ? null : { ageSeconds: wholeSeconds(clock() - printedAt) },
   };
 }
 

@@ -1,0 +1,98 @@
+# shellcheck shell=sh disable=SC2154,SC2034
+# Sourced by restore.sh: what there is to restore, on this machine and off-site. Reads only; a place that cannot be read
+# is named, and keeps the others from nothing.
+
+# list_backups: fails if a place could not be read.
+list_backups() {
+  values=$(sh "$root/scripts/hubctl" config DATA_DIR BACKUP_OFFSITE_DIR BACKUP_RCLONE_REMOTE BACKUP_AGE_RECIPIENT \
+    BACKUP_RESTIC_REPOSITORY) || return
+  { IFS= read -r data; IFS= read -r folder; IFS= read -r remote; IFS= read -r recipient; IFS= read -r repository; } <<VALUES || :
+$values
+VALUES
+  find_owner "$data" || return
+  make_scratch
+  failed=0
+  as_owner sh "$root/scripts/hubctl" backups >"$scratch/found" || return
+  echo "On this machine, restored by: restore.sh $(sed -n 1p "$scratch/found")/NAME"
+  sed 1d "$scratch/found" >"$scratch/here"
+  show_lines <"$scratch/here"
+  [ -z "$folder" ] || list_folder || failed=1
+  [ -z "$remote" ] || list_remote || failed=1
+  [ -z "$repository" ] || list_restic || failed=1
+  return "$failed"
+}
+
+# Reads lines "NAME BYTES SCHEMA VERIFIED", the last of which is a time, "failed", "-", or words.
+show_lines() {
+  awk '
+    function size(bytes) {
+      if (bytes == "-") return "size unknown"
+      split("B KiB MiB GiB TiB", unit, " ")
+      for (step = 1; bytes >= 1024 && step < 5; step++) bytes /= 1024
+      return sprintf(step > 1 ? "%.1f %s" : "%d %s", bytes, unit[step])
+    }
+    function verdict(word) {
+      if (word == "-") return "not verified that the hub knows of"
+      if (word == "failed") return "DAMAGED when it was last verified"
+      if (word == "degraded") return "whole, but the hub had lost data before"
+      if (word !~ /^[0-9]+-[0-9]+$/) return word
+      return sprintf("verified %s-%s-%s %s:%s UTC", substr(word, 1, 4), substr(word, 5, 2), substr(word, 7, 2),
+        substr(word, 10, 2), substr(word, 12, 2))
+    }
+    {
+      word = $4
+      for (field = 5; field <= NF; field++) word = word " " $field
+      schema = $3 == "-" ? "schema unknown" : "schema " $3
+      printf "  %s  %10s  %-14s  %s\n", $1, size($2), schema, verdict(word)
+    }
+    END { if (NR == 0) print "  none" }'
+}
+
+list_folder() {
+  echo "In BACKUP_OFFSITE_DIR, restored by: restore.sh $folder/NAME"
+  if [ ! -d "$folder" ] || [ ! -r "$folder" ]; then
+    say "$folder cannot be read: is the disk mounted?"
+    return 1
+  fi
+  for path in "$folder"/[0-9]*-[0-9]*/*; do
+    [ -L "$path" ] || [ ! -f "$path" ] || { stat -c %s -- "$path" | tr '\n' ' ' && printf '%s\n' "${path#"$folder"/}"; }
+  done | show_copies
+}
+
+list_remote() {
+  case $remote in *: | */) ;; *) remote=$remote/ ;; esac
+  echo "In BACKUP_RCLONE_REMOTE, restored by: restore.sh ${remote}NAME"
+  (choose_reader "$remote") || return
+  choose_reader "$remote"
+  found=$(run_rclone lsf -R --max-depth 2 --files-only --format sp --separator ' ' "$remote" 2>"$scratch/said") || {
+    say "$remote cannot be listed: $(tail -n 3 "$scratch/said")"
+    return 1
+  }
+  printf '%s\n' "$found" | show_copies
+}
+
+# Reads lines "BYTES NAME/FILE". A copy has the schema of the backup here of that name, as far as there is one.
+show_copies() {
+  awk '
+    is_here { schema[$1] = $3; next }
+    $2 !~ /^[0-9]+-[0-9]+\/(hub\.db|uploads\.tar\.gz|SHA256SUMS|backup\.tar\.gz\.age)$/ { next }
+    {
+      name = substr($2, 1, 15)
+      bytes[name] += $1
+      if ($2 ~ /age$/) how[name] = "encrypted: add --identity KEY; read back when it was sent"
+      else files[name]++
+    }
+    END {
+      for (name in bytes) {
+        if (!(name in how)) how[name] = files[name] == 3 ? "read back when it was sent" : "INCOMPLETE"
+        print name, bytes[name], (name in schema ? schema[name] : "-"), how[name]
+      }
+    }' is_here=1 "$scratch/here" is_here=0 - | sort | show_lines
+}
+
+list_restic() {
+  echo "In the restic repository, restored by: restore.sh --restic NAME"
+  sh "$root/scripts/restic-backups.sh" list >"$scratch/restic" || return
+  awk '{ hubs[$2] = 1 } END { for (hub in hubs) count++; exit count < 2 }' "$scratch/restic" && several=1 || several=
+  awk -v several="$several" '{ print (several ? $2 "/" : "") $1, $4, $5, $6 }' "$scratch/restic" | show_lines
+}

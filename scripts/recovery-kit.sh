@@ -1,0 +1,226 @@
+#!/bin/sh
+# Usage: hubctl recovery-kit [--recipient RECIPIENT]
+# Prints what is needed on the worst day, when the hub's machine is gone: where the backups are, with which programs and
+# by which commands they are restored, and, sealed for an age recipient, the files without which they cannot be: .env,
+# the keys and passwords that the settings name, and the configuration of rclone. RECIPIENT is one of age (age1...), or
+# a file that lists some; by default it is BACKUP_AGE_RECIPIENT. Without one, the files are named and not included. Print
+# it anew after each change of those files, and keep it away from this machine: hubctl recovery-kit >kit.txt
+
+set -eu
+umask 077
+PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
+export PATH LC_ALL=C
+usage() {
+  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+}
+trouble() {
+  echo "recovery-kit: $*" >&2
+  return 1
+}
+
+root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+# shellcheck source=scripts/as-owner.sh
+. "$root/scripts/as-owner.sh"
+# shellcheck source=scripts/find-node.sh
+. "$root/scripts/find-node.sh"
+# shellcheck source=scripts/off-site-seal.sh
+. "$root/scripts/off-site-seal.sh"
+# shellcheck source=scripts/restic-backups.sh
+. "$root/scripts/restic-backups.sh"
+
+main() {
+  given=
+  case $#-${1-} in
+    0-) ;;
+    1---help) usage && exit 0 ;;
+    2---recipient) given=$2 ;;
+    *) usage >&2 && exit 2 ;;
+  esac
+  case $given in *[!A-Za-z0-9/._\ -]* | -*) usage >&2 && exit 2 ;; esac
+  read_facts || exit
+  scratch=$(mktemp -d)
+  trap 'rm -rf -- "$scratch"' EXIT
+  trap 'exit 1' HUP INT TERM
+  list_files || exit
+  if [ -n "$recipient" ]; then
+    seal_problem || exit
+    seal_files || exit
+  fi
+  print_kit >"$scratch/kit"
+  cat -- "$scratch/kit"
+  note_printed || trouble 'that it was printed could not be noted in DATA_DIR/run' || exit
+}
+
+read_facts() {
+  values=$(hubctl config DATA_DIR BACKUP_DIR BASE_URL BACKUP_OFFSITE_DIR BACKUP_RCLONE_REMOTE BACKUP_AGE_RECIPIENT \
+    BACKUP_RESTIC_REPOSITORY) || return
+  {
+    IFS= read -r data; IFS= read -r backups; IFS= read -r address; IFS= read -r folder; IFS= read -r remote
+    IFS= read -r recipient; IFS= read -r repository
+  } <<VALUES || :
+$values
+VALUES
+  for_copies=$recipient
+  recipient=${given:-$recipient}
+  described=$(hubctl recovery-kit describe) || return
+  find_owner "$data" || return
+  home=${HOME:-/nonexistent}
+  [ -z "$switch" ] || home=$(getent passwd "$owner" | cut -d : -f 6)
+}
+
+# Sets $files, one path a line. Fails if one cannot be read: a kit that lacks it would look whole.
+list_files() {
+  files=$(printf '%s\n' "$described" | sed -n 's/^file\t//p')
+  if needs_rclone; then
+    config=$(rclone_config)
+    [ -f "$config" ] || trouble "rclone's configuration was not found: is rclone installed?" || return
+    files="$files
+$config"
+  fi
+  files=$(printf '%s\n' "$files" | grep . || :)
+  printf '%s\n' "$files" | while IFS= read -r file; do
+    [ -z "$file" ] || [ -r "$file" ] || trouble "$file cannot be read by $(id -un): run this as root" || exit
+  done
+}
+
+needs_rclone() {
+  [ -n "$remote" ] || case $repository in rclone:*) ;; *) false ;; esac
+}
+
+# The configuration that backups use is that of the hub's account.
+rclone_config() {
+  # shellcheck disable=SC2086 # several words
+  $switch env HOME="$home" rclone config file 2>/dev/null | tail -n 1
+}
+
+# Each step reports its own success, since sh has no pipefail.
+seal_files() {
+  set --
+  while IFS= read -r file; do [ -z "$file" ] || set -- "$@" "${file#/}"; done <<FILES
+$files
+FILES
+  [ $# -gt 0 ] || trouble 'there is nothing to seal: no .env, and no setting names a file' || return
+  {
+    { tar -C / -chf - --owner=0 --group=0 --transform='s|^|recovery-files/|' -- "$@" && echo tar >&3; } |
+      { gzip -n && echo gzip >&3; } | { run_age -a >"$scratch/sealed" 2>"$scratch/said" && echo age >&3; }
+  } 3>"$scratch/succeeded" || :
+  [ "$(grep -c . "$scratch/succeeded")" -eq 3 ] ||
+    trouble "the files could not be sealed: $(hide_secrets <"$scratch/said")"
+}
+
+print_kit() {
+  version=$(sed -n 's/^ *"version": "\(.*\)".*/\1/p' "$root/package.json")
+  cat <<KIT
+RECOVERY KIT of the Content Hub at $address, printed $(date -u '+%Y-%m-%d %H:%M') UTC on $(uname -n)
+Keep it away from that machine$([ -z "$recipient" ] || echo ', and the age key that opens it somewhere else again').
+
+WHERE THE BACKUPS ARE
+$(print_places)
+
+WHAT THEY CANNOT BE USED WITHOUT
+$(print_files)
+
+MADE WITH
+  Content Hub $version$(print_commit), Node $("$node" --version)$(print_version age --version)$(print_version rclone version)$(print_version restic version)
+
+ON A NEW MACHINE, in the account that is to run the hub
+$(print_steps)
+KIT
+  [ -z "$recipient" ] || { echo && cat -- "$scratch/sealed"; }
+}
+
+print_places() {
+  echo "  on the machine itself    $backups"
+  [ -z "$folder" ] || echo "  on another disk          $folder$(sealed_for)"
+  [ -z "$remote" ] || echo "  on a remote of rclone    $remote$(sealed_for)"
+  [ -z "$repository" ] || echo "  in a restic repository   $(without_password "$repository")"
+  [ -n "$folder$remote$repository" ] || echo '  NOWHERE ELSE: they are lost with the machine (handbook, "Off-site copies")'
+}
+
+sealed_for() {
+  [ -z "$for_copies" ] || echo ", encrypted for $for_copies"
+}
+
+print_files() {
+  [ -z "$files" ] || printf '%s\n' "$files" |
+    sed "s|^|  |; s|\$|   $(if [ -n "$recipient" ]; then echo '(sealed below)'; else echo '(NOT included: keep a copy)'; fi)|"
+  without_password "$described" | sed -n 's/^environment\t\(.*\)/  \1   (set in the environment, not in .env: keep a note)/p'
+  if [ -n "$recipient" ]; then echo "  the secret key of $recipient   (NOT included: it opens what is sealed)"; fi
+  if [ -n "$for_copies" ] && [ "$for_copies" != "$recipient" ]; then
+    echo "  the secret key of $for_copies   (NOT included: it opens the copies)"
+  fi
+}
+
+print_commit() {
+  commit=$(git -C "$root" rev-parse --short HEAD 2>/dev/null) || return 0
+  echo " (commit $commit)"
+}
+
+# print_version PROGRAM ARGUMENT: nothing for what is not installed.
+print_version() {
+  said=$("$@" 2>/dev/null | head -n 1) || return 0
+  [ -z "$said" ] || case $said in "$1"*) printf ', %s' "${said%% compiled*}" ;; *) printf ', %s %s' "$1" "$said" ;; esac
+}
+
+# The commands, each on a line of its own that begins with four spaces.
+print_steps() {
+  origin=$(git -C "$root" remote get-url origin 2>/dev/null) || origin='<this project>'
+  echo '  Install git, npm and the programs named above. Then, with the path of this file and of the age key:'
+  echo "    git clone $(quoted "$(without_password "$origin")") content-hub && cd content-hub"
+  echo '    ./scripts/set-up.sh'
+  if [ -n "$recipient" ]; then
+    echo "    sed -n '/^-----BEGIN AGE/,/^-----END AGE/p' KIT | age -d -i KEY | tar xz"
+    printf '%s\n' "$files" | while IFS= read -r file; do
+      echo "    install -D -m 0600 $(quoted "recovery-files$file") $(place_of "$file")"
+    done
+    echo '    rm -r recovery-files'
+  else
+    echo '  Put the files that are named above where they were, .env into this folder.'
+  fi
+  echo '    ./scripts/restore.sh --list'
+  echo '  Then one of these, with the name of a backup from that list:'
+  with_key=
+  [ -z "$for_copies" ] || with_key=' --identity KEY'
+  [ -z "$folder" ] || echo "    CONFIRM_RESTORE=YES ./scripts/restore.sh $(quoted "$folder")/NAME$with_key"
+  [ -z "$remote" ] || echo "    CONFIRM_RESTORE=YES ./scripts/restore.sh $(quoted "$(with_slash "$remote")")NAME$with_key"
+  [ -z "$repository" ] || echo '    CONFIRM_RESTORE=YES ./scripts/restore.sh --restic NAME'
+  echo '  And at last npm start, or as root ./scripts/install-systemd.sh --user ACCOUNT.'
+}
+
+with_slash() {
+  case $1 in *: | */) echo "$1" ;; *) echo "$1/" ;; esac
+}
+
+# Where a file goes: .env into the clone, rclone's to where it looks in one's own home, all others where .env names them.
+place_of() {
+  case $1 in
+    "$root/.env") echo .env ;;
+    "$root"/*) quoted "${1#"$root"/}" ;;
+    "$home"/.config/rclone/*) echo "\"\$HOME\"/$(quoted "${1#"$home"/}")" ;;
+    *) quoted "$1" ;;
+  esac
+}
+
+# quoted TEXT: as one word of the shell.
+quoted() {
+  case $1 in
+    *[!A-Za-z0-9/._:@+-]* | '') printf "'%s'\n" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")" ;;
+    *) printf '%s\n' "$1" ;;
+  esac
+}
+
+# For the hub's health, as the account that owns the data.
+note_printed() {
+  # shellcheck disable=SC2016,SC2086 # for the other shell; several words
+  $switch sh -c 'umask 077; mkdir -p -- "$1" && printf "{\"at\":%s000}\n" "$2" >"$1/recovery-kit.partial" &&
+    sync -- "$1/recovery-kit.partial" && mv -f -- "$1/recovery-kit.partial" "$1/recovery-kit.json"' \
+    sh "$data/run" "$(date +%s)"
+}
+
+# Not scripts/hubctl, which calls this script.
+hubctl() {
+  "$node" "$root/src/bin/launch.ts" hubctl "$@"
+}
+
+main "$@"
+exit

@@ -1,0 +1,46 @@
+import { lstatSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ARCHIVE, backupFolder, DATABASE, SUMS } from '../features/backups/backup-folder.ts';
+import { backupName } from '../features/backups/backup-name.ts';
+import { readVerdicts } from '../features/backups/backup-status.ts';
+import { parseManifest } from '../features/backups/manifest.ts';
+import type { Command, ExitCode } from './command.ts';
+
+const MAX_SUMS = 1_000_000; // bytes; a longer list of lost files is not read for the sake of one number
+
+/**
+ * Lists the backups on this machine for restore.sh --list: their folder, then a line for each, the oldest first: name,
+ * bytes, schema, and when it was verified, or "failed" or "degraded"; "-" for what is not known.
+ */
+export const backupsCommand: Command = {
+  options: {},
+  operands: 0,
+
+  async run(_args, _values, { config, out }): Promise<ExitCode> {
+    const { root, list, pathOf } = backupFolder(config.backupDir);
+    const verdicts = readVerdicts(config.dataDir);
+    out(`${root}\n`);
+    for (const name of await list().catch(() => [])) {
+      const { at, verdict } = verdicts[name] ?? {};
+      const verified = at === undefined ? '-' : verdict === 'verified' ? backupName(at) : String(verdict);
+      out(`${name} ${sizeOf(pathOf(name)) ?? '-'} ${schemaOf(pathOf(name)) ?? '-'} ${verified}\n`);
+    }
+    return 0;
+  },
+};
+
+function sizeOf(folder: string): number | undefined {
+  const sizes = [DATABASE, ARCHIVE, SUMS].map((file) => lstatSync(join(folder, file), { throwIfNoEntry: false })?.size);
+  return sizes.reduce((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size));
+}
+
+/** What the maker of the backup says. */
+function schemaOf(folder: string): number | undefined {
+  try {
+    const found = lstatSync(join(folder, SUMS));
+    if (!found.isFile() || found.size > MAX_SUMS) return undefined;
+    return parseManifest(readFileSync(join(folder, SUMS), 'utf8')).facts?.schemaVersion;
+  } catch {
+    return undefined;
+  }
+}
