@@ -131,7 +131,8 @@ function checks(folder: string): number {
   return (performance.now() - began) / 1_000;
 }
 
-async function hubctl(dataDir: string, ...args: string[]): Promise<Timed> {
+/** Runs a command to its end, which has to be good. */
+export async function hubctl(dataDir: string, ...args: string[]): Promise<Timed> {
   const began = performance.now();
   const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, PORT: '0', CONFIRM_RESTORE: 'YES' };
   const launch = join(PROJECT, 'src/bin/launch.ts');
@@ -183,7 +184,8 @@ async function longestWait(work: () => void | Promise<void>, during: Promise<unk
   return longest;
 }
 
-function fill(dataDir: string, databaseBytes: number): void {
+/** A DATA_DIR with so many bytes of database and of attachments. */
+export function fill(dataDir: string, databaseBytes: number, uploadBytes = 2 * databaseBytes): void {
   for (const name of ['', 'uploads', 'backups', 'run', 'tmp', 'cache']) mkdirSync(join(dataDir, name));
   const db = openDatabase(join(dataDir, 'hub.db'));
   migrate(db, readMigrations(join(PROJECT, 'migrations')), Date.now);
@@ -191,13 +193,18 @@ function fill(dataDir: string, databaseBytes: number): void {
       VALUES (1, 'ada', 'Ada', 'admin', 'x', 1, 1);
     INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) VALUES (1, 1, 'native', 'Own', 1, 1)`);
   fillPosts(db, databaseBytes);
-  const files = Math.ceil(2 * databaseBytes / FILE_BYTES);
+  fillUploads(db, dataDir, uploadBytes);
+  db.pragma('wal_checkpoint(TRUNCATE)');
+  db.close();
+}
+
+/** Attachments that do not compress. */
+export function fillUploads(db: Db, dataDir: string, bytes: number): void {
+  const files = Math.ceil(bytes / FILE_BYTES);
   const addFiles = db.transaction('files', (count: number) => {
     for (let file = 0; file < count; file++) addFile(db, dataDir);
   });
   for (let done = 0; done < files; done += FILES_AT_ONCE) addFiles(Math.min(FILES_AT_ONCE, files - done));
-  db.pragma('wal_checkpoint(TRUNCATE)');
-  db.close();
 }
 
 /** Text of 4 kB each, three quarters of which compress, with a few words for the search index. */

@@ -19,6 +19,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   fairness: async () => (await import('./bench-fairness.ts')).benchFairness(),
   retention: async () => (await import('./bench-retention.ts')).benchRetention(),
   backup: async () => (await import('./bench-backup.ts')).benchBackup(),
+  restic: async () => (await import('./bench-restic.ts')).benchRestic(),
   start: async () => (await import('./bench-start.ts')).benchStart(),
 };
 
@@ -26,6 +27,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
 const LACKS: Record<string, () => string | null> = {
   feeds: () => (existsSync(CORPUS) ? null : 'there is no corpus of feeds beside the project'),
   backup: () => (spawnSync('sqlite3', ['--version']).status === 0 ? null : 'there is no sqlite3, which its twin needs'),
+  restic: () => (spawnSync('restic', ['version']).status === 0 ? null : 'there is no restic'),
 };
 
 const names = process.argv.slice(2);

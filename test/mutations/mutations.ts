@@ -1189,6 +1189,48 @@ export const MUTATIONS: Mutation[] = [
     name: 'a copy that changes a byte is not called done and leaves nothing behind',
   },
 
+  // A restic repository.
+  {
+    promise: 'restic reads no upload again because a link to it was made',
+    file: 'scripts/off-site-restic.sh',
+    from: '--time "$when" --ignore-ctime .',
+    to: '--time "$when" .',
+    test: 'test/slow/off-site-restic.test.ts',
+    name: 'the next night sends what is new, reads no upload again and makes no second copy of one',
+  },
+  {
+    promise: 'what restic wrote below an empty mount point is no copy',
+    file: 'scripts/off-site-restic.sh',
+    from: '[ -z "$device" ] || [ "$(stat -c %d -- "$repository" 2>&1)" = "$device" ] ||',
+    to: 'true ||',
+    test: 'test/slow/off-site-restic.test.ts',
+    name: 'a disk that is unplugged by the end does not have a copy, although restic ended with 0',
+  },
+  {
+    promise: 'a lock in a restic repository is not removed because its process is not seen here',
+    file: 'scripts/off-site-restic.sh',
+    from: 'if [ "$age" -gt 1800 ] || grep',
+    to: 'if [ "$age" -gt 0 ] || grep',
+    test: 'test/slow/off-site-restic-care.test.ts',
+    name: 'a lock of another is waited for and never removed, whether its process is seen here or not',
+  },
+  {
+    promise: 'nothing is removed from a restic repository while the clock may be wrong',
+    file: 'src/commands/restic.ts',
+    from: 'if (trouble !== null) throw',
+    to: 'if (trouble === null) throw',
+    test: 'test/slow/off-site-restic-care.test.ts',
+    name: 'nothing is removed while a backup in the repository is newer than the one that was made: the clock may be wrong',
+  },
+  {
+    promise: 'a snapshot holds each file of the backup at its length',
+    file: 'src/commands/restic.ts',
+    from: 'if (bytes !== size) throw',
+    to: 'if (bytes < 0) throw',
+    test: 'test/slow/off-site-restic.test.ts',
+    name: 'an upload that was changed or a database that does not match is not sent',
+  },
+
   // A restore is all or nothing.
   {
     promise: 'a restore does nothing unless it is confirmed',
