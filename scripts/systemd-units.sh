@@ -16,17 +16,21 @@ without_bridge() {
   printf '%s\n' "$ALL_UNITS" | grep -v clamd-bridge
 }
 
-# Sets $data, $backups, $offsite, $home and, if it was not given, $user; refuses values that the units cannot work with.
+# Sets $data, $backups, $offsite, $restic, $home and, if it was not given, $user; refuses values that the units cannot work with.
 read_values() {
   if [ -z "$node" ] || [ ! -d "$root/node_modules/better-sqlite3" ]; then
     die "the hub is not set up yet: run $root/scripts/set-up.sh once"
   fi
   # From .env only, since that is all the units will see. Not through scripts/hubctl, which would create DATA_DIR as
   # root.
-  values=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR PORT BACKUP_DIR BACKUP_OFFSITE_DIR) || exit
-  { IFS= read -r data; IFS= read -r port; IFS= read -r backups; IFS= read -r offsite; } <<VALUES || :
+  values=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR PORT BACKUP_DIR BACKUP_OFFSITE_DIR \
+    BACKUP_RESTIC_REPOSITORY) || exit
+  {
+    IFS= read -r data; IFS= read -r port; IFS= read -r backups; IFS= read -r offsite; IFS= read -r restic
+  } <<VALUES || :
 $values
 VALUES
+  case ${restic:=} in /*) ;; *) restic= ;; esac # nothing on this machine is written for another
   [ "$port" != 0 ] || die 'PORT must not be 0: the health check needs a fixed port'
   owned=$data
   [ -d "$data" ] || owned=$root
@@ -37,7 +41,7 @@ VALUES
     echo 'install-systemd: root owns the data; install with --user and a dedicated account' >&2
   fi
   home=$(getent passwd "$user" | cut -d : -f 6)
-  for path in "$root" "$data" "$node" "$backups" "$offsite" "$home"; do
+  for path in "$root" "$data" "$node" "$backups" "$offsite" "$restic" "$home"; do
     case $path in
       *[\"\'\\[:cntrl:]]* | *' ') die "systemd cannot use $path: no quotation marks, backslashes or trailing spaces" ;;
     esac
@@ -65,6 +69,8 @@ filled() {
   [ "$backups" = "$data/backups" ] || place="s|@BACKUP_DIR@|$(escaped "$backups")|g"
   drop='/@OFFSITE_DIR@/d'
   [ -z "$offsite" ] || drop="s|@OFFSITE_DIR@|$(escaped "$offsite")|g"
+  repository='/@RESTIC_DIR@/d'
+  [ -z "$restic" ] || repository="s|@RESTIC_DIR@|$(escaped "$restic")|g"
   sed "/^#/!{
     s|@PROJECT@|$(escaped "$root")|g
     s|@DATA_DIR@|$(escaped "$data")|g
@@ -73,5 +79,6 @@ filled() {
     s|@HOME@|$(escaped "$home")|g
     $place
     $drop
+    $repository
   }" "$root/scripts/systemd/$1"
 }

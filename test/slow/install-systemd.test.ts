@@ -147,6 +147,19 @@ test('only the backup may write to the off-site folder, and none when it is not 
   assert.doesNotMatch(readFileSync(join(units, 'content-hub-backup.service'), 'utf8'), /^[^#\n].*@[A-Z]/m);
 });
 
+test('only the backup may write to a restic repository on this machine, and is stopped as restic wants it', async (t) => {
+  const { installed, units } = machine(t);
+  const unit = (): string => readFileSync(join(units, 'content-hub-backup.service'), 'utf8');
+  const password = { BACKUP_RESTIC_PASSWORD_FILE: '/etc/password' };
+  await installed([], { BACKUP_RESTIC_REPOSITORY: '/mnt/far 100%', ...password });
+  const withIt = UNITS.filter((name) => readFileSync(join(units, name), 'utf8').includes('"-/mnt/far 100%%"'));
+  assert.deepEqual(withIt, ['content-hub-backup.service']);
+  assert.match(unit(), /^KillSignal=SIGINT$/m);
+
+  await installed([], { BACKUP_RESTIC_REPOSITORY: 'rclone:box:hub', ...password });
+  assert.doesNotMatch(unit(), /rclone:|^[^#\n].*@[A-Z]/m);
+});
+
 test('only the backup may write to BACKUP_DIR, and the health check does not see it', async (t) => {
   const { installed, units } = machine(t);
   const linesWith = (): string[] => UNITS.flatMap((unit) =>
