@@ -26,7 +26,11 @@ test('a fresh hub has every family and every known label value, with 0', (t) => 
     ['attachment_cache_requests_total', 'result', ['hit', 'miss', 'error']],
     ['attachment_scans_total', 'result', ['clean', 'infected', 'unavailable']],
     ['alert_deliveries', 'state', ['pending', 'delivered', 'failed']],
-    ['backup_last_run_failed', 'run', ['backup', 'verify']],
+    ['backup_last_run_failed', 'run', ['backup', 'verify', 'offsite-dir', 'offsite-rclone', 'offsite-restic']],
+    ['backup_offsite_last_success_timestamp_seconds', 'destination', ['dir', 'rclone', 'restic']],
+    ['backup_offsite_last_bytes', 'destination', ['dir', 'rclone', 'restic']],
+    ['backup_offsite_last_duration_seconds', 'destination', ['dir', 'rclone', 'restic']],
+    ['backup_offsite_oldest_unsent_timestamp_seconds', 'destination', ['dir', 'rclone', 'restic']],
     ['error_events_total', 'process', ['web', 'worker']],
     ['limits_refused_total', 'limit', Object.keys(LIMITS)],
   ];
@@ -34,6 +38,7 @@ test('a fresh hub has every family and every known label value, with 0', (t) => 
     'public_posts', 'sync_oldest_due_seconds', 'sync_oldest_success_seconds', 'attachment_cache_files',
     'attachment_cache_bytes', 'worker_last_seen_timestamp_seconds', 'backup_last_success_timestamp_seconds',
     'backup_last_verified_timestamp_seconds', 'backup_oldest_verification_timestamp_seconds', 'uploads_bytes',
+    'backup_restic_last_check_timestamp_seconds',
   ];
   const sources = ['feed', 'webhook', 'native'].flatMap((kind) => ['active', 'failing', 'paused'].map((state) =>
     `service_sources{kind="${kind}",state="${state}"}`));

@@ -84,7 +84,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   gauge('service_backup_last_verified_timestamp_seconds', 'When a backup was last found good, 0 for never.',
     ({ backups }) => seconds(backups.lastVerifiedAt)),
   gauge('service_backup_oldest_verification_timestamp_seconds',
-    'When that backup on this machine was last verified whose verification is the longest ago, 0 for none.',
+    'When the backup on this machine that has waited longest for another verification was verified; 0 for none.',
     ({ backups }) => seconds(backups.byVerification[0]?.at ?? null)),
   {
     type: 'gauge',
@@ -108,10 +108,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     type: 'gauge',
     name: 'service_backup_restic_last_check_timestamp_seconds',
     help: 'When a part of the restic repository was last read and found good, 0 for never.',
-    value({ offsite }) {
-      const status = offsite.find(({ name }) => name === 'restic');
-      return status && seconds(status.last?.checkedAt ?? null);
-    },
+    value: ({ offsite }) => seconds(offsite.find(({ name }) => name === 'restic')?.last?.checkedAt ?? null),
   },
 
   gauge('service_database_bytes', 'Size of the database file.', ({ storage }) => storage.databaseBytes),
@@ -132,22 +129,22 @@ function gauge(name: string, help: string, value: (reading: ServiceReading) => n
   return { type: 'gauge', name, help, value };
 }
 
-/** Of each off-site destination; no series where one is not configured. */
+/** Of each off-site destination; 0 where one is not configured. */
 function offsite(name: string, help: string, value: (status: OffsiteStatus) => number): Metric<ServiceReading> {
   return {
     type: 'gauge', name, help, labels: { destination: DESTINATIONS },
     value({ offsite }, destination) {
       const status = offsite.find(({ name }) => name === destination);
-      return status && value(status);
+      return status ? value(status) : 0;
     },
   };
 }
 
-function lastRunFailed({ backups, offsite }: ServiceReading, run: string | undefined): number | undefined {
+function lastRunFailed({ backups, offsite }: ServiceReading, run: string | undefined): number {
   if (run === 'backup') return Number(backups.lastBackupFailed);
   if (run === 'verify') return Number(backups.damaged !== null);
   const status = offsite.find(({ name }) => run === `offsite-${name}`);
-  return status && Number(status.hasFailed);
+  return Number(status?.hasFailed ?? false);
 }
 
 type KnownLabels = Record<string, readonly string[]>;
