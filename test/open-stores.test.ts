@@ -22,13 +22,13 @@ for (const program of ['web', 'worker'] as const) {
   });
 }
 
-test('what web loads before it listens is at most 475 KB of source; handlers and lists come after that', () => {
+test('what web loads before it listens is at most 480 KB of source; handlers and lists come after that', () => {
   const loaded = loadedWith('src/bin/web.ts');
   const size = SOURCES.filter(({ name }) => loaded.has(name)).reduce((sum, { text }) => sum + text.length, 0);
 
   assert.ok(loaded.has('src/features/posts/post-store.ts'), 'statements are prepared before');
   assert.ok(!loaded.has('src/features/posts/post-routes.ts'));
-  assert.ok(size <= 475_000, `${loaded.size} files of ${size} characters`);
+  assert.ok(size <= 480_000, `${loaded.size} files of ${size} characters`);
 });
 
 test('node:http is taken from the one file that does not load fetch with it', () => {

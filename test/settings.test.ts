@@ -44,7 +44,8 @@ test('hubctl config shows every setting but secrets and lists', async () => {
     const { status, stdout: shown } = await hubctl({ DATA_DIR: '/srv/data' }, 'config', name);
     const hidden = secret !== undefined || lists.includes(name);
     assert.equal(status, hidden ? 2 : 0, name);
-    const expected = { DATA_DIR: '/srv/data', BASE_URL: 'http://127.0.0.1:8080' }[name] ?? text ?? '';
+    const derived = { DATA_DIR: '/srv/data', BACKUP_DIR: '/srv/data/backups', BASE_URL: 'http://127.0.0.1:8080' };
+    const expected = new Map(Object.entries(derived)).get(name) ?? text ?? '';
     assert.equal(shown, hidden ? '' : `${expected}\n`, name);
   }
 });
