@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { clockTrouble, DATABASE, SUMS } from '../features/backups/backup-folder.ts';
 import { BackupError, backupName, timeOfBackup } from '../features/backups/backup-name.ts';
@@ -55,8 +55,8 @@ async function describeStaged({ config, out }: CommandContext, folder: string, n
   const bytes = database.bytes + facts.counts.uploadBytes;
   const tags = [`hub=${hub}`, `name=${name}`, `schema=${schemaVersion}`, `bytes=${bytes}`];
   if (verifiedAt !== null) tags.push(`verified=${backupName(verifiedAt)}`);
-  const paths = present(uploads, facts).map(({ sha256 }) => `${uploadPath(sha256)}\n`);
-  out(`${hub}\n${tags.join(',')}\n${paths.join('')}`);
+  out(`${hub}\n${tags.join(',')}\n`);
+  for (const { sha256 } of present(uploads, facts)) out(`${uploadPath(sha256)}\n`);
 }
 
 /** The uploads that were there when the backup was made. */
@@ -115,17 +115,18 @@ async function compareListing(_context: CommandContext, folder: string): Promise
   const { facts } = parseManifest(readFileSync(join(folder, SUMS), 'utf8'));
   const { uploads } = await readSnapshot(join(folder, DATABASE));
   const expected = new Map<string, number>();
-  for (const { sha256, bytes } of present(uploads, facts)) expected.set(uploadPath(sha256), bytes);
+  for (const { sha256, bytes } of present(uploads, facts)) expected.set(sha256, bytes);
   for (const name of [DATABASE, SUMS]) expected.set(name, statSync(join(folder, name)).size);
   for await (const line of createInterface({ input: process.stdin })) {
     const { type, path, size } = JSON.parse(line) as { type?: unknown; path?: unknown; size?: unknown };
     if (type === undefined || type === 'dir') continue; // the first line is the snapshot
     const name = String(path).slice(1);
-    const bytes = expected.get(name);
+    const key = name.startsWith('uploads/') ? basename(name) : name;
+    const bytes = key === name || name === uploadPath(key) ? expected.get(key) : undefined;
     if (type !== 'file' || bytes === undefined) throw new BackupError(`the snapshot should not hold ${name}`);
     const found = `${String(size)} bytes instead of ${bytes}`;
     if (bytes !== size) throw new BackupError(`the snapshot holds ${name} with ${found}`);
-    expected.delete(name);
+    expected.delete(key);
   }
   const [first] = expected.keys();
   const more = expected.size > 1 ? ` and ${expected.size - 1} more` : '';
