@@ -128,10 +128,9 @@ is_fulfilled() {
   esac
 }
 
-# Where a unit is restarted when it fails, its state is never "failed".
+# Where a unit is restarted when it fails, its state is never "failed"; it waits five seconds for its restart.
 has_failed_to_start() {
-  [ "$(systemctl show -p SubState --value "$WEB" 9>&-)" = auto-restart ] ||
-    [ "$(systemctl show -p NRestarts --value "$WEB" 9>&-)" -gt 0 ]
+  [ "$(systemctl show -p SubState --value "$WEB" 9>&-)" = auto-restart ]
 }
 
 # Returns when web is healthy. A restore has its own time limit, which may be shorter than the unit's.
