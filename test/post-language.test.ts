@@ -38,7 +38,7 @@ test('titles and texts say their language on every page and in the feeds of the 
   const ada = await hub.person('ada');
   const id = await addFeed(ada, `${origin.url}/feed`, { visibility: 'public' });
   const [post] = await itemsAt<{ id: number }>(ada, '/api/posts');
-  assert.match((await ada.page('/')).text, /<div class="text" lang="ja"><h3[^]*朝の市場で/);
+  assert.match((await ada.page('/')).text, /<div class="text" lang="ja">\s*<h3[^]*朝の市場で/);
   for (const client of [ada, hub.anybody]) {
     const { text } = await client.page(`/posts/${post?.id}`);
     assert.match(text, /<h1 dir="auto" lang="ja">朝の市場で<\/h1>[^]*<div class="prose" dir="auto" lang="ja">/);
