@@ -2204,7 +2204,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/bring-node.sh',
     from: '[ "$hash" = "$integrity" ] ||',
     to: '[ -n "$hash" ] ||',
-    test: 'test/set-up.test.ts',
+    test: 'test/slow/set-up.test.ts',
     name: 'a Node with another hash is refused before it is unpacked, and nothing is left behind',
   },
   {
@@ -2212,7 +2212,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/set-up.sh',
     from: 'npm ci --ignore-scripts',
     to: 'npm ci',
-    test: 'test/set-up.test.ts',
+    test: 'test/slow/set-up.test.ts',
     name: 'a machine with an old Node gets the pinned one in the project, a line that says so, and packages',
   },
   {
@@ -2256,7 +2256,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/set-up.sh',
     from: 'tell_if_offline 9>&- &',
     to: 'sleep 0 &',
-    test: 'test/set-up.test.ts',
+    test: 'test/slow/set-up.test.ts',
     name: 'while npm is still trying, a registry that does not answer is told, and a slow network goes on',
   },
 

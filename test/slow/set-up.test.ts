@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { fakeMachine, nodeOf, PINNED, type FakeMachine } from './support/fake-machine.ts';
-import { writeFiles } from './support/temporary-project.ts';
-import { requireTool } from './support/tools.ts';
+import { fakeMachine, nodeOf, PINNED, type FakeMachine } from '../support/fake-machine.ts';
+import { writeFiles } from '../support/temporary-project.ts';
+import { requireTool } from '../support/tools.ts';
 
 /** What is in .runtime, without the lock of set-up itself. */
 function runtime({ folder }: FakeMachine): string[] {
