@@ -16,12 +16,14 @@ import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const PHASES = ['backup', 'forget', 'backup', 'prune', 'backup', 'check'];
+const LOCKING = ['forget', 'check'];
 /** Of KILLS each; RESTIC_KILL_PARTS=4 makes sixty. They take five seconds each, and all tests together 25 minutes. */
 const PARTS = Number(process.env['RESTIC_KILL_PARTS'] ?? 1);
 const KILLS = 15;
 const LONGEST_DELAY = 300; // ms after the beginning of the phase
 
 const shown = (hub: ResticHub): string[] => readdirSync(join(hub.repository, 'snapshots'));
+const locks = (hub: ResticHub): string[] => readdirSync(join(hub.repository, 'locks'));
 
 /** Ids of the snapshots that were called done, the oldest first. */
 function acknowledged(hub: ResticHub): string[] {
@@ -37,6 +39,7 @@ async function send(hub: ResticHub, name: string, phase?: string, delay = 0): Pr
   const at = join(hub.folder, 'phase');
   writeFileSync(at, '');
   const args = [join(PROJECT_ROOT, 'scripts/off-site.sh'), 'send', join(hub.dataDir, 'backups', name)];
+  const before = locks(hub);
   const env = { ...hub.env, BACKUP_RESTIC_KEEP: 'last=3' };
   const child = spawn('sh', args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   let said = '';
@@ -46,7 +49,10 @@ async function send(hub: ResticHub, name: string, phase?: string, delay = 0): Pr
   void ended.then(() => (isOver = true));
   if (phase === undefined) return await ended, { said, killed: false };
   await waitUntil(phase, () => isOver || readFileSync(at, 'utf8').split('\n').includes(phase), 60_000);
-  if (!isOver) await sleep(delay);
+  // Of these a dead lock is to stay: how long restic takes to make one depends on the machine.
+  const isLocked = (): boolean => locks(hub).some((id) => !before.includes(id));
+  if (LOCKING.includes(phase)) await waitUntil('a lock', () => isOver || isLocked(), 60_000);
+  else if (!isOver) await sleep(delay);
   const killed = !isOver;
   // All of the session that the script began; timeout gives restic a process group of its own.
   while (spawnSync('pkill', ['-KILL', '-s', String(child.pid)]).status === 0) await sleep(5);
