@@ -8,7 +8,11 @@ folder_problem() {
   [ -d "$folder" ] || trouble "BACKUP_OFFSITE_DIR $folder does not exist: is the disk mounted?" || return
   case $(readlink -f -- "$folder")/ in
     "$(readlink -f -- "$data")"/*) trouble "BACKUP_OFFSITE_DIR $folder is inside DATA_DIR" || return ;;
+    "$(readlink -f -- "$backups")"/*) trouble "BACKUP_OFFSITE_DIR $folder is inside BACKUP_DIR" || return ;;
   esac
+  # By another name or mount, each backup would be found there, and taken for its own copy.
+  [ "$(stat -c %d:%i -- "$folder/.")" != "$(stat -c %d:%i -- "$backups/.")" ] ||
+    trouble "BACKUP_OFFSITE_DIR $folder is BACKUP_DIR itself" || return
   [ -w "$folder" ] && [ -x "$folder" ] ||
     trouble "BACKUP_OFFSITE_DIR $folder is not writable: is it read-only, or owned by another account?" || return
   # The marker file is on the disk, the ledger on this machine: without the marker, this is an empty mount point.
@@ -17,12 +21,14 @@ folder_problem() {
       "If this is a new disk: touch '$folder/.content-hub-off-site'"
     return
   fi
+  disk=$(stat -c %d -- "$folder/.") || return
   [ "$act" != check ] || [ "$(stat -c %d -- "$folder")" != "$(stat -c %d -- "$data")" ] ||
     echo "off-site: note: $folder is on the same disk as DATA_DIR and would be lost with it" >&2
 }
 
 send_to_folder() {
   final=$place$name
+  is_on_same_disk || return
   if [ -e "$final" ] || [ -L "$final" ]; then
     folder_holds_same ||
       trouble "$final exists with different content: not overwritten, this backup was NOT copied" || return 3
@@ -31,13 +37,19 @@ send_to_folder() {
   fi
   # Removes what interrupted runs left, too.
   rm -rf -- "$folder"/.partial-[0-9]*-[0-9]*
-  if put_into_folder "$folder/.partial-$name" && : >>"$folder/.content-hub-off-site" &&
+  if put_into_folder "$folder/.partial-$name" && is_on_same_disk && : >>"$folder/.content-hub-off-site" &&
     about_to_arrive "$hash" "$file" && mv -T -- "$folder/.partial-$name" "$final" && sync -- "$folder"; then
     arrived "$hash" "$file" "$(bytes_in "$final")" 'done, read back and compared'
   else
     rm -rf -- "$folder/.partial-$name"
     trouble "$final: FAILED"
   fi
+}
+
+# Whether the folder is where it was when it was checked: below a mount point, copies would fill the disk of the hub.
+is_on_same_disk() {
+  [ "$(stat -c %d -- "$folder/." 2>&1)" = "$disk" ] ||
+    trouble "BACKUP_OFFSITE_DIR $folder was unmounted meanwhile: nothing more is sent"
 }
 
 # Copies the backup and sets $file, the one whose $hash covers the whole copy.

@@ -1188,6 +1188,22 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/slow/off-site-folder.test.ts',
     name: 'a copy that changes a byte is not called done and leaves nothing behind',
   },
+  {
+    promise: 'a disk that vanishes between two copies does not have the next one written below its mount point',
+    file: 'scripts/off-site-folder.sh',
+    from: '[ "$(stat -c %d -- "$folder/." 2>&1)" = "$disk" ] ||',
+    to: 'true ||',
+    test: 'test/slow/off-site-missed.test.ts',
+    name: 'a disk that is unplugged between two copies gets no more, and neither does the folder below it',
+  },
+  {
+    promise: 'the folder of the backups here does not pass for one of copies',
+    file: 'scripts/off-site-folder.sh',
+    from: '[ "$(stat -c %d:%i -- "$folder/.")" != "$(stat -c %d:%i -- "$backups/.")" ] ||',
+    to: 'true ||',
+    test: 'test/slow/off-site-folder.test.ts',
+    name: 'case 93: the folder of the backups themselves is no other place, by whatever name or mount',
+  },
 
   // A restic repository.
   {

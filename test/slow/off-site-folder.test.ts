@@ -1,7 +1,9 @@
 // Protects copies on another disk: whole under their final name or not there, and never over another.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { contents, NAME, offSite, SCRIPT, THREE_FILES, type OffSite } from '../support/off-site.ts';
@@ -158,6 +160,24 @@ test('case 93: a folder inside DATA_DIR is refused, also through a link', async 
   const linked = await run(['check'], { BACKUP_OFFSITE_DIR: join(folder, 'link') });
   assert.equal(linked.status, 1);
   assert.match(linked.stderr, /is inside DATA_DIR/);
+});
+
+test('case 93: the folder of the backups themselves is no other place, by whatever name or mount', async (t) => {
+  const place = withFolder(t);
+  const { backup, folder } = place;
+  const outside = join(folder, 'backups elsewhere');
+  renameSync(join(backup, '..'), outside);
+  const [env, link] = [{ BACKUP_DIR: outside }, join(folder, 'link')];
+  symlinkSync(outside, link);
+
+  const linked = await place.run(['send', join(outside, NAME)], { ...env, BACKUP_OFFSITE_DIR: link });
+  assert.equal(linked.status, 1);
+  assert.match(linked.stderr, /is inside BACKUP_DIR/);
+
+  Object.assign(place.env, env);
+  const bound = await privately(t, place, `mount --bind '${outside}' "$F"`, `send '${join(outside, NAME)}'`);
+  assert.equal(bound?.status ?? 1, 1);
+  assert.match(bound?.stderr ?? 'is BACKUP_DIR itself', /is BACKUP_DIR itself/);
 });
 
 test('case 96: a run that is killed leaves nothing under the final name, and the next one repairs it', async (t) => {

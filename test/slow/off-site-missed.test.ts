@@ -10,6 +10,7 @@ import { backupHub } from '../support/backup-hub.ts';
 import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
 import { contents, makeKey, NAME, offSite, SCRIPT, type OffSite } from '../support/off-site.ts';
 import { startOrigin } from '../support/origin.ts';
+import { privately } from '../support/private-mounts.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { parseSeries } from '../support/service-series.ts';
 import { requireTool } from '../support/tools.ts';
@@ -95,6 +96,19 @@ test('a disk that fills up gets the oldest, the others are not tried in vain, an
   place.replace('cp', 'exec REAL "$@"');
   assert.equal((await place.run(['send', pathOf(place, THIRD)])).status, 0);
   assert.deepEqual(copies(place), [FIRST, SECOND, THIRD]);
+});
+
+test('a disk that is unplugged between two copies gets no more, and neither does the folder below it', async (t) => {
+  const place = threeNights(t);
+  place.replace('mv', `REAL "$@" || exit; case $* in *${FIRST}) umount -l "$F" ;; esac`);
+
+  const outcome = await privately(t, place, 'mount -t tmpfs none "$F"', `send '${pathOf(place, THIRD)}'`);
+  if (!outcome) return;
+
+  assert.equal(outcome.status, 1);
+  assert.match(outcome.stderr, /was unmounted meanwhile/);
+  assert.deepEqual(outcome.left, []);
+  assert.deepEqual([noted(place).last?.name, noted(place).last?.unsent], [FIRST, SECOND]);
 });
 
 test('a damaged backup here, and another of the same name there, keep no later one from its copy', async (t) => {
