@@ -10,6 +10,7 @@ import { HOUR } from '../src/platform/clock.ts';
 import { addNotes, itemsAt, numberIn } from './support/accounts.ts';
 import { createClient } from './support/client.ts';
 import { startHub } from './support/hub.ts';
+import { overviewOf } from './support/overview.ts';
 import { raise } from './support/receiver.ts';
 
 type Job = { id: number; state: string; kind: string; subject: string | null; attempts: number; lastError: string | null };
@@ -200,16 +201,18 @@ test('the pages show what publishers and errors say as text, never as markup', a
 
 test('the overview tells what needs attention', async (t) => {
   const { hub, ada } = await hubWithFailedJob(t);
-  const before = (await ada.page('/admin')).text;
-  assert.match(before, /not running, never seen/);
-  assert.match(before, /1 failed</);
-  assert.match(before, /Last backup<\/dt><dd><strong class="bad">never/);
+  const before = await overviewOf(ada);
+  assert.match(before.verdict, /^The worker does not run: sources are not synchronised\. 2 more things need attention\./);
+  assert.deepEqual(before.tiles.get('Worker'), { level: 'bad', state: 'not running', more: 'never seen' });
+  assert.deepEqual(before.tiles.get('Queue'), { level: 'warn', state: '0 waiting', more: '1 failed' });
+  assert.deepEqual(before.tiles.get('Backup here'), { level: 'warn', state: 'none yet', more: '' });
 
   await hub.work();
   await ada.delete('/api/admin/jobs/1');
 
-  const after = (await ada.page('/admin')).text;
-  assert.match(after, /running, last seen 0 s ago/);
-  assert.match(after, /Synchronisation<\/dt><dd>ok</);
-  assert.match(after, /\d GiB|\d MiB/);
+  const after = await overviewOf(ada);
+  assert.match(after.verdict, /^The hub works, but no backup has been made yet\. Run /);
+  assert.deepEqual(after.tiles.get('Worker'), { level: 'good', state: 'running', more: 'last seen 0 s ago' });
+  assert.deepEqual(after.tiles.get('Queue'), { level: 'good', state: '0 waiting', more: 'oldest due job 0 s' });
+  assert.match(after.tiles.get('Disk')?.state ?? '', /^\d.* (GiB|MiB) free$/);
 });

@@ -10,19 +10,19 @@ import { watchBackups } from '../src/features/health/watch-troubles.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import type { Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
+import { overviewOf, type Tile } from './support/overview.ts';
 import { parseSeries } from './support/service-series.ts';
 
 /** What a probe, a scrape and an administrator are told of the backups. */
 async function told(hub: Hub, ada: Client) {
   const { lastBackup, lastVerifiedBackup } = (await hub.anybody.get('/api/health')).json();
   const series = parseSeries((await hub.anybody.get('/api/metrics')).text);
-  const page = (await ada.page('/admin')).text;
-  const factOf = (subject: string): string => new RegExp(`<dt>${subject}</dt><dd>(.*?)</dd>`).exec(page)?.[1] ?? '';
+  const { tiles, verdict } = await overviewOf(ada);
   return {
     health: { lastBackup, lastVerifiedBackup },
     metrics: ['last_success_timestamp_seconds', 'last_verified_timestamp_seconds', 'last_run_failed{run="backup"}',
       'last_run_failed{run="verify"}'].map((name) => series.get(`service_backup_${name}`)),
-    page: ['Last backup', 'Last verified backup', 'Backup problem'].map(factOf),
+    page: { here: tiles.get('Backup here'), verification: tiles.get('Verification'), verdict },
   };
 }
 
@@ -47,17 +47,23 @@ test('health, metrics and the administrators\' page tell the age and the result 
   assert.deepEqual(await told(hub, ada), {
     health: { lastBackup: null, lastVerifiedBackup: null },
     metrics: [0, 0, 0, 0],
-    page: ['<strong class="bad">never</strong>', '<strong class="bad">never</strong>', ''],
+    page: {
+      here: { level: 'warn', state: 'none yet', more: '' }, verification: { level: 'off', state: 'none yet', more: '' },
+      verdict: (await told(hub, ada)).page.verdict,
+    },
   });
+  assert.match((await told(hub, ada)).page.verdict, /no backup has been made yet/i);
 
   const good = await run(hub, 'verified', null);
   const at = good.endedAt / 1_000;
-  const shown = `<time datetime="${new Date(good.endedAt).toISOString()}" title="15 January 2030 at `;
+  const isShown = (tile: Tile | undefined, made: number, level: string): boolean => tile?.level === level &&
+    tile.more.includes(`<time datetime="${new Date(made).toISOString()}" title="15 January 2030 at `);
   hub.passTime(9 * MINUTE);
   const first = await told(hub, ada);
   assert.deepEqual(first.health, { lastBackup: { ageSeconds: 600, verified: true }, lastVerifiedBackup: { ageSeconds: 600 } });
   assert.deepEqual(first.metrics, [at, at, 0, 0]);
-  assert.deepEqual([first.page[0]?.startsWith(shown), first.page[1]?.startsWith(shown), first.page[2]], [true, true, '']);
+  assert.ok(isShown(first.page.here, good.endedAt - MINUTE, 'good') && isShown(first.page.verification, good.endedAt, 'good'));
+  assert.doesNotMatch(first.page.verdict, /backup/);
 
   hub.passTime(50 * MINUTE);
   await run(hub, 'degraded', 'missing or damaged uploads: 1');
@@ -65,30 +71,34 @@ test('health, metrics and the administrators\' page tell the age and the result 
   const second = await told(hub, ada);
   assert.deepEqual(second.health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: { ageSeconds: 3_720 } });
   assert.deepEqual(second.metrics, [at, at, 1, 0]);
-  assert.deepEqual([second.page[0]?.startsWith(shown), second.page[1]?.startsWith(shown), second.page[2]],
-    [true, true, bad('missing or damaged uploads: 1')]);
+  assert.ok(isShown(second.page.here, good.endedAt - MINUTE, 'bad') && isShown(second.page.verification, good.endedAt, 'good'));
+  assert.match(second.page.verdict, /The last backup lacks something: missing or damaged uploads: 1\. Since /);
 
   await note(hub, 'verification', good.name, 'failed', 'hub.db is not what SHA256SUMS says');
   const third = await told(hub, ada);
   assert.deepEqual(third.health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: null });
   assert.deepEqual(third.metrics, [at, at, 1, 1]);
-  assert.match(third.page[0] ?? '', /class="bad"/, 'there is none to rely on');
+  assert.deepEqual([third.page.here?.level, third.page.here?.state], ['bad', 'none'], 'there is none to rely on');
+  assert.equal(third.page.verification?.level, 'bad');
 
   hub.passTime(HOUR);
   await run(hub, 'failed', 'there is too little space');
   const fourth = await told(hub, ada);
   assert.deepEqual(fourth.health, { lastBackup: { ageSeconds: 3_780, verified: false }, lastVerifiedBackup: null });
   assert.deepEqual(fourth.metrics, [at, at, 1, 1]);
-  assert.equal(fourth.page[2], bad('there is too little space'));
+  assert.match(fourth.page.verdict, /The last backup failed: there is too little space\. Since /);
 
   const again = await run(hub, 'verified', null);
   const last = await told(hub, ada);
   assert.deepEqual(last.health, { lastBackup: { ageSeconds: 60, verified: true }, lastVerifiedBackup: { ageSeconds: 60 } });
   assert.deepEqual(last.metrics, [again.endedAt / 1_000, again.endedAt / 1_000, 0, 1]);
-  assert.equal(last.page[2], bad(`${good.name}: hub.db is not what SHA256SUMS says`), 'as long as it is there');
+  const damaged = `The backup ${good.name} is damaged: hub.db is not what SHA256SUMS says. Since `;
+  assert.ok(last.page.verdict.includes(damaged), 'as long as it is there');
+  assert.equal(last.page.here?.level, 'good');
   rmSync(join(hub.dataDir, 'backups', good.name), { recursive: true });
   const gone = await told(hub, ada);
-  assert.deepEqual([gone.metrics[3], gone.page[2]], [0, '']);
+  assert.deepEqual([gone.metrics[3], gone.page.verification?.level], [0, 'good']);
+  assert.doesNotMatch(gone.page.verdict, /damaged/);
 });
 
 test('a failed verification alone shows on the page, and in the metrics', async (t) => {
@@ -102,7 +112,8 @@ test('a failed verification alone shows on the page, and in the metrics', async 
 
   const { health, metrics, page } = await told(hub, ada);
   assert.deepEqual(health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: null });
-  assert.deepEqual([metrics.slice(2), page[2]], [[0, 1], bad(`${name}: hub.db is not what SHA256SUMS says`)]);
+  assert.deepEqual([metrics.slice(2), page.verification?.level], [[0, 1], 'bad']);
+  assert.ok(page.verdict.includes(`The backup ${name} is damaged: hub.db is not what SHA256SUMS says. Since `));
 });
 
 test('a name in the future is not the newest backup, for health, metrics, the page and alerts', async (t) => {
@@ -114,7 +125,8 @@ test('a name in the future is not the newest backup, for health, metrics, the pa
   await note(hub, 'verification', stray, 'verified', null);
   const alone = await told(hub, ada);
   assert.deepEqual(alone.health, { lastBackup: null, lastVerifiedBackup: null });
-  assert.match(alone.page[0] ?? '', /class="bad"/);
+  assert.equal(alone.page.here?.level, 'bad');
+  assert.match(alone.page.verdict, new RegExp(`${stray} does not count: its name lies in the future`));
   const stale = (): string => hub.db.prepare<[], { subjects: string }>('stale',
     `SELECT subjects FROM alert_events WHERE event = 'backup-stale' AND is_open = 1`).get()?.subjects ?? '';
   watchBackups(hub.handle);
@@ -144,7 +156,3 @@ test('a scrape tells when that backup was last verified for which it is the long
   await verified(second.name, second.endedAt + 9_000);
   assert.equal(await oldest(), second.endedAt / 1_000 + 5);
 });
-
-function bad(text: string): string {
-  return `<strong class="bad">${text}</strong>`;
-}

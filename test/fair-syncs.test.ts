@@ -10,6 +10,7 @@ import { rss, serving } from './support/feeds.ts';
 import { followedFeed } from './support/followed-feed.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { reply, startOrigin } from './support/origin.ts';
+import { tileOf } from './support/overview.ts';
 import type { Client } from './support/client.ts';
 import { waitUntil } from './support/wait-until.ts';
 
@@ -118,12 +119,11 @@ test('“Next” is when the next try really is', async (t) => {
 
 test('the overview says that a source fails at its first failure', async (t) => {
   const { hub, feed, ada } = await followedFeed(t, []);
-  const synchronisation = async () => /Synchronisation<\/dt><dd>(.*?)<\/dd>/.exec((await ada.page('/admin')).text)?.[1];
-  assert.equal(await synchronisation(), 'ok');
+  assert.deepEqual(await tileOf(ada, 'Sources'), { level: 'good', state: '1 well', more: '' });
   feed.handler = reply(500, {});
   hub.passTime(DAY);
   await hub.work();
-  assert.equal(await synchronisation(), '<strong class="bad">1 failing</strong>');
+  assert.deepEqual(await tileOf(ada, 'Sources'), { level: 'warn', state: '0 of 1 well', more: '1 failing' });
 });
 
 test('an owner hears that a source fails, once, and that it works again, if told before', async (t) => {

@@ -8,9 +8,9 @@ import { type OffsiteRun } from '../src/features/backups/backup-status.ts';
 import { noteRun } from '../src/features/backups/note-run.ts';
 import { noteOffsite, readOffsite, type Destination } from '../src/features/backups/offsite-status.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
-import type { Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { hubctl } from './support/hubctl.ts';
+import { overviewOf } from './support/overview.ts';
 import { hubWithReceiver, passTime } from './support/receiver.ts';
 import { parseSeries } from './support/service-series.ts';
 
@@ -47,10 +47,6 @@ async function seriesOf(hub: Hub): Promise<Record<string, number>> {
     .map(([name, value]) => [name.slice('service_backup_'.length), value]));
 }
 
-async function tileOf(ada: Client, subject: string): Promise<string> {
-  return new RegExp(`<dt>${subject}</dt><dd>(.*?)</dd>`).exec((await ada.page('/admin')).text)?.[1] ?? '';
-}
-
 test('a hub without destinations has none in health and on the page, and 0 in metrics', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
@@ -58,7 +54,9 @@ test('a hub without destinations has none in health and on the page, and 0 in me
 
   assert.deepEqual(await offsiteOf(hub), []);
   assert.ok(Object.values(await seriesOf(hub)).every((value) => value === 0));
-  assert.doesNotMatch((await ada.page('/admin')).text, /Copies (on|by)/);
+  const { tiles } = await overviewOf(ada);
+  assert.deepEqual([...tiles.keys()].filter((name) => name.startsWith('Copies')), ['Copies elsewhere']);
+  assert.deepEqual(tiles.get('Copies elsewhere'), { level: 'off', state: 'not set up', more: '' });
 });
 
 test('a disk that was never there shows in health, metrics and on the page beside a verified backup and a good remote', async (t) => {
@@ -86,11 +84,12 @@ test('a disk that was never there shows in health, metrics and on the page besid
     'offsite_oldest_unsent_timestamp_seconds{destination="dir"}': at,
     'offsite_oldest_unsent_timestamp_seconds{destination="rclone"}': 0,
   });
-  const dir = await tileOf(ada, 'Copies on another disk');
-  assert.equal(dir, `<strong class="bad">never; ${UNPLUGGED} (since ${name})</strong>`);
-  const rclone = await tileOf(ada, 'Copies by rclone');
-  assert.match(rclone, /^<time [^>]*>10 min ago<\/time>, 6\.8 KiB, took 12 s$/);
-  assert.match((await ada.page('/admin')).text, /things need attention\.<\/h2>\s*<p>[^<]*Copies on another disk</);
+  const { tiles, verdict } = await overviewOf(ada);
+  assert.deepEqual(tiles.get('Copies on another disk'), { level: 'bad', state: 'none yet', more: '' });
+  const { level, state, more } = tiles.get('Copies by rclone') ?? {};
+  assert.deepEqual([level, state], ['good', 'sent']);
+  assert.match(more ?? '', /^6\.8 KiB, took 12 s, <time [^>]*>10 min ago<\/time>$/);
+  assert.ok(verdict.includes(`Copies on another disk fail: ${UNPLUGGED} ${name} and what came after it are not there. Since `));
 });
 
 test('copies that have failed for days are as old as the last good one, whatever came in between', async (t) => {

@@ -69,6 +69,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
 
 /** What web does from time to time. */
 const WEB_SCHEDULE: ScheduledTask[] = [
+  { name: 'heartbeat', everyMs: MINUTE, run: (hub) => heartbeats(hub).beat('web') },
   { name: 'watch the worker', everyMs: 10 * SECOND, run: watchWorker },
 ];
 

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { startHubProcess } from '../support/hub-process.ts';
 import { makeKey } from '../support/off-site.ts';
+import { tileOf } from '../support/overview.ts';
 import { freePort } from '../support/ports.ts';
 import { runProgram, type Outcome } from '../support/run-program.ts';
 import { temporaryFolder, temporaryProject } from '../support/temporary-project.ts';
@@ -56,8 +57,9 @@ test('from the kit, its age key and the repository alone a hub comes back on ano
   assert.deepEqual([printed.status, printed.stderr], [0, '']);
   const { recoveryKit } = await health(address);
   assert.ok(recoveryKit && recoveryKit.ageSeconds < 60);
-  const overview = await client.get('/admin', { accept: 'text/html' });
-  assert.match(/Recovery kit<\/dt><dd>[^<]*<time/.exec(overview.text)?.[0] ?? overview.text.slice(-500), /printed/);
+  const { state, more } = await tileOf(client, 'Recovery kit');
+  assert.equal(state, 'printed');
+  assert.match(more, /^<time datetime=/);
   await web.end('SIGTERM');
 
   const kit = readFileSync(join(hub.safe, 'kit.txt'), 'utf8');

@@ -5,6 +5,8 @@ import type { Db } from '../db/open-database.ts';
 export type JobReadings = {
   /** Jobs of the kind that ran out of retries and that nobody has retried, discarded or settled. */
   failedCount(kind: string): number;
+  /** When the job ran out of retries of which that is the longest ago, unix ms; null where none has. */
+  failedSince(): number | null;
   /** Whether a job with that kind and key runs, or is about to. */
   isUnderWay(kind: string, dedupeKey: string): boolean;
   /** Whether a job with that kind and key waits or runs. */
@@ -21,6 +23,9 @@ export type JobReadings = {
 export function createJobReadings(db: Db, clock: Clock): JobReadings {
   const failed = db.prepare<[string], { value: number }>('failed jobs', `
     SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'`);
+  const firstFailed = db.prepare<[], { at: number }>('job that failed first', `
+    SELECT finished_at AS at FROM jobs INDEXED BY jobs_failed_at
+     WHERE state = 'failed' AND finished_at > 0 ORDER BY finished_at LIMIT 1`);
   const underWay = db.prepare<[string, string, number], { id: number }>('job under way', `
     SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
        AND (state = 'running' OR run_at <= ?)`);
@@ -38,6 +43,7 @@ export function createJobReadings(db: Db, clock: Clock): JobReadings {
 
   return {
     failedCount: (kind) => failed.get(kind)?.value ?? 0,
+    failedSince: () => firstFailed.get()?.at ?? null,
     isUnderWay: (kind, dedupeKey) => underWay.get(kind, dedupeKey, clock()) !== undefined,
     isLive: (kind, dedupeKey) => live.get(kind, dedupeKey) !== undefined,
     leaseEnd: ({ id, leaseToken }) => leaseEnd.get(id, leaseToken)?.at ?? null,

@@ -71,13 +71,15 @@ export function createHeartbeats(db: Db, clock: Clock) {
   const write = db.prepare<[string, number, number]>('beat', `
     INSERT INTO heartbeats (program, started_at, seen_at) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET started_at = excluded.started_at, seen_at = excluded.seen_at`);
-  const read = db.prepare<[string], { seenAt: number }>('last beat', `
-    SELECT seen_at AS seenAt FROM heartbeats WHERE program = ?`);
+  const read = db.prepare<[string], { startedAt: number; seenAt: number }>('last beat', `
+    SELECT started_at AS startedAt, seen_at AS seenAt FROM heartbeats WHERE program = ?`);
 
   return {
     beat: (program: string): void => void write.run(program, startedAt, clock()),
     /** Unix ms; null for a program that was never seen. */
     lastSeen: (program: string): number | null => read.get(program)?.seenAt ?? null,
+    /** When the program that was last seen was started; null for one that was never seen. */
+    lastStarted: (program: string): number | null => read.get(program)?.startedAt ?? null,
   };
 }
 

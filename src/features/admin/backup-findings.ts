@@ -1,0 +1,121 @@
+import { HOUR } from '../../platform/clock.ts';
+import { byteSize } from '../../platform/http/html.ts';
+import { isStale, OLDEST_BACKUP, readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
+import { readOffsite, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
+import { recoveryKitPrintedAt } from '../backups/recovery-kit.ts';
+import type { Hub } from '../hub/hub.ts';
+import { finding, type Finding } from './finding.ts';
+
+const NIGHTS = '/admin#nights';
+
+const DESTINATION_NAMES: Record<Destination, string> = {
+  dir: 'Copies on another disk', rclone: 'Copies by rclone', restic: 'Copies by restic',
+};
+
+/** What is to be said of backups here, of their verification, of copies elsewhere and of the recovery kit. */
+export function backupFindings(hub: Hub): Finding[] {
+  const status = readBackupStatus(hub);
+  const offsite = readOffsite(hub);
+  const wereEverMade = status.lastBackup !== null || status.byVerification.length > 0;
+  return [
+    backupHere(status, hub.clock(), wereEverMade), verification(status),
+    ...(offsite.length > 0 ? offsite.map((one) => copies(one, wereEverMade)) : [NO_COPIES]), recoveryKit(hub),
+  ];
+}
+
+/** The newest one that is known to be good, and what came of the last run. */
+function backupHere(status: BackupStatus, now: number, wereEverMade: boolean): Finding {
+  const { newestVerified, lastBackup, lastBackupFailed } = status;
+  const bytes = lastBackup?.ok ? lastBackup.bytes : null;
+  const common = {
+    subject: 'Backup here', state: newestVerified ? 'verified' : 'none', at: newestVerified?.createdAt ?? null,
+    detail: bytes === null ? null : byteSize(bytes), href: NIGHTS,
+  };
+  const since = newestVerified?.createdAt ?? lastBackup?.at ?? null;
+  if (!wereEverMade) {
+    return finding({
+      ...common, level: 'warn', state: 'none yet', problem: 'No backup has been made yet.',
+      whatToDo: 'Run ./scripts/backup.sh, and ./scripts/install-backup-cron.sh for one every night.',
+    });
+  }
+  if (lastBackupFailed) {
+    const isDegraded = lastBackup?.verdict === 'degraded';
+    return finding({
+      ...common, level: 'bad', since: lastBackup?.at ?? since, detail: null,
+      problem: isDegraded ? because('The last backup lacks something', lastBackup) :
+        because('The last backup failed', lastBackup),
+      whatToDo: isDegraded ? 'The hub has lost data: ./scripts/hubctl doctor says which; restore it from a backup.' :
+        'Set right what the reason names, then run ./scripts/backup.sh.',
+    });
+  }
+  if (!isStale(newestVerified, now)) return finding(common);
+  const stray = status.ahead.length > 0 ? ` ${status.ahead.at(-1)} does not count: its name lies in the future.` : '';
+  return finding({
+    ...common, level: 'bad', since,
+    problem: `There is no verified backup of the last ${OLDEST_BACKUP / HOUR} hours.${stray}`,
+    whatToDo: 'Run ./scripts/backup.sh, then see why cron or the timer did not (./scripts/install-backup-cron.sh).',
+  });
+}
+
+function verification({ damaged, lastVerifiedAt, lastVerification, byVerification }: BackupStatus): Finding {
+  const all = byVerification.length;
+  const common = {
+    subject: 'Verification', at: lastVerifiedAt, href: NIGHTS,
+    detail: all === 0 ? null : all === 1 ? '1 backup here' : `${all} backups here`,
+  };
+  if (!damaged) {
+    return finding(lastVerifiedAt === null ? { ...common, level: 'off', state: 'none yet' } :
+      { ...common, state: 'passed' });
+  }
+  return finding({
+    ...common, level: 'bad', state: 'failed',
+    since: lastVerification?.name === damaged.name ? lastVerification.at : null,
+    problem: because(`The backup ${damaged.name} is damaged`, damaged),
+    whatToDo: 'Look at the disk that it lies on; make another (./scripts/backup.sh), then remove the damaged one.',
+  });
+}
+
+const NO_COPIES = finding({
+  subject: 'Copies elsewhere', level: 'off', state: 'not set up',
+  whatToDo: 'Set BACKUP_OFFSITE_DIR, BACKUP_RCLONE_REMOTE or BACKUP_RESTIC_REPOSITORY: a fire takes what is here.',
+});
+
+/** When a destination last got what it had missed, and what keeps it from its copies. */
+function copies({ name, last, lastGood, hasFailed, isStale: isOld }: OffsiteStatus, wereEverMade: boolean): Finding {
+  const took = lastGood ? `took ${Math.ceil(lastGood.seconds)} s` : null;
+  const common = {
+    subject: DESTINATION_NAMES[name], state: lastGood ? 'sent' : 'none yet', at: lastGood?.at ?? null, href: NIGHTS,
+    detail: lastGood?.bytes ? `${byteSize(lastGood.bytes)}, ${took}` : took, since: lastGood?.at ?? last?.at ?? null,
+  };
+  if (hasFailed) {
+    const unsent = last?.unsent ? ` ${last.unsent} and what came after it are not there.` : '';
+    return finding({
+      ...common, level: 'bad', problem: because(`${DESTINATION_NAMES[name]} fail`, last) + unsent,
+      whatToDo: 'Set right what the reason names; ./scripts/off-site.sh check says whether it works again. The next ' +
+        'backup sends what is missing.',
+    });
+  }
+  if (!isOld) return finding({ ...common, since: null });
+  return finding({
+    ...common, level: wereEverMade ? 'bad' : 'warn',
+    problem: `There have been no ${DESTINATION_NAMES[name].toLowerCase()} of late.`,
+    whatToDo: 'Run ./scripts/backup.sh, which sends what is missing, and read what it says.',
+  });
+}
+
+function recoveryKit({ config }: Hub): Finding {
+  const at = recoveryKitPrintedAt(config.dataDir);
+  const subject = 'Recovery kit';
+  if (at !== null) return finding({ subject, state: 'printed', at });
+  return finding({
+    subject, level: 'off', state: 'never printed',
+    whatToDo: 'Run ./scripts/hubctl recovery-kit and keep what it prints away from here: with it and a backup a new ' +
+      'machine can take over.',
+  });
+}
+
+/** A sentence with the reason that a run has noted. */
+function because(what: string, run: { problem: string | null } | null): string {
+  const reason = run?.problem ?? 'the reason is not known';
+  return `${what}: ${reason}${/[.?!]$/.test(reason) ? '' : '.'}`;
+}

@@ -1,0 +1,171 @@
+import { DAY, hasPassed, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
+import { byteSize } from '../../platform/http/html.ts';
+import type { CountsReading } from '../../platform/metrics/counters.ts';
+import { alertDeliveries } from '../alerts/alert-store.ts';
+import { readHealth, type Health } from '../health/read-health.ts';
+import { findSpace, readStorageSizes } from '../health/storage-space.ts';
+import { counts, heartbeats, jobs, type Hub } from '../hub/hub.ts';
+import { syncState } from '../sources/sync-state-store.ts';
+import { webhooks } from '../webhooks/webhook-store.ts';
+import { backupFindings } from './backup-findings.ts';
+import { finding, type Finding } from './finding.ts';
+
+/** A job that waits longer is overdue. */
+export const LONGEST_WAIT = HOUR;
+
+/** Web notes each minute that it runs. */
+const WEB_ALIVE = 2 * MINUTE + 30 * SECOND;
+
+/** Everything that the overview, `hubctl status` and `hubctl doctor` say of the hub, from one reading. */
+export function findings(hub: Hub): Finding[] {
+  const kept = counts(hub).read();
+  const health = readHealth(hub);
+  return [
+    web(hub), worker(hub, health), queue(hub, health, kept), sourcesOf(hub, kept), webhooksOf(hub, kept), alerts(hub),
+    ...backupFindings(hub), ...storage(hub, kept), version(hub, health),
+  ];
+}
+
+/** Whoever reads this in web is answered by it; `hubctl` sees when it was last there. */
+function web(hub: Hub): Finding {
+  const seenAt = hub.program === 'web' ? hub.clock() : heartbeats(hub).lastSeen('web');
+  const isThere = seenAt !== null && !hasPassed(seenAt, WEB_ALIVE, hub.clock());
+  const startedAt = heartbeats(hub).lastStarted('web');
+  if (isThere) return finding({ subject: 'Web', state: upFor(hub, startedAt), detail: 'answers' });
+  return finding({
+    subject: 'Web', level: 'bad', state: 'not running', at: seenAt, since: seenAt, problem: 'Web does not run.',
+    whatToDo: 'Start the hub (npm start, or systemctl start content-hub-web), and read its log if it ends again.',
+  });
+}
+
+function worker(hub: Hub, { worker: { ok, lastSeenSeconds } }: Health): Finding {
+  const seenAt = heartbeats(hub).lastSeen('worker');
+  const seen = lastSeenSeconds === null ? 'never seen' : `last seen ${lastSeenSeconds} s ago`;
+  if (ok) {
+    const state = upFor(hub, heartbeats(hub).lastStarted('worker'));
+    return finding({ subject: 'Worker', state, detail: seen, href: '/admin/jobs' });
+  }
+  return finding({
+    subject: 'Worker', level: 'bad', state: 'not running', detail: seenAt === null ? seen : null, at: seenAt,
+    since: seenAt, problem: 'The worker does not run: sources are not synchronised.', href: '/admin/errors',
+    whatToDo: 'Start the hub again (npm start, or systemctl restart content-hub-worker), and read its log.',
+  });
+}
+
+function upFor({ clock }: Hub, startedAt: number | null): string {
+  const ms = startedAt === null ? 0 : Math.max(0, clock() - startedAt);
+  if (ms >= 2 * DAY) return `${Math.floor(ms / DAY)} days up`;
+  return ms >= 2 * HOUR ? `${Math.floor(ms / HOUR)} hours up` : 'running';
+}
+
+function queue(hub: Hub, { oldestDueJobSeconds }: Health, kept: CountsReading): Finding {
+  const inState = (state: string): number => kept.labels('jobs').filter((label) => label.endsWith(`,${state}`))
+    .reduce((sum, label) => sum + kept.value('jobs', label), 0);
+  const failed = inState('failed');
+  const common = {
+    subject: 'Queue', state: `${inState('queued') + inState('retrying')} waiting`,
+    detail: `oldest due job ${waited(oldestDueJobSeconds)}`, href: '/admin/jobs',
+  };
+  if (oldestDueJobSeconds * SECOND > LONGEST_WAIT) {
+    return finding({
+      ...common, level: 'bad', problem: `A job has waited for ${waited(oldestDueJobSeconds)}.`,
+      since: hub.clock() - oldestDueJobSeconds * SECOND,
+      whatToDo: 'See whether the worker runs, and which jobs wait; restart the worker if it does nothing.',
+    });
+  }
+  if (failed === 0) return finding(common);
+  return finding({
+    ...common, level: 'warn', detail: `${failed} failed`, since: jobs(hub).failedSince(),
+    problem: failed === 1 ? 'A job has failed for good.' : `${failed} jobs have failed for good.`,
+    href: '/admin/jobs?state=failed', whatToDo: 'Read why, then retry or discard them: ./scripts/hubctl jobs list.',
+  });
+}
+
+/** Seconds → "3 s", "12 min", "2 h". */
+function waited(seconds: number): string {
+  if (seconds < 60) return `${seconds} s`;
+  return seconds < 3600 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3600)} h`;
+}
+
+function sourcesOf(hub: Hub, kept: CountsReading): Finding {
+  const sum = (states: string[]): number => kept.labels('sources')
+    .filter((label) => states.includes(label.split(',')[1] ?? ''))
+    .reduce((total, label) => total + kept.value('sources', label), 0);
+  const [all, failing, paused] = [sum(['active', 'failing', 'paused']), sum(['failing']), sum(['paused'])];
+  const notWell = [failing > 0 && `${failing} failing`, paused > 0 && `${paused} paused`].filter(Boolean);
+  const state = notWell.length > 0 ? `${all - failing - paused} of ${all} well` : `${all} well`;
+  const common = { subject: 'Sources', state: all === 0 ? 'none yet' : state, detail: notWell.join(', ') || null };
+  if (failing === 0) return finding({ ...common, href: '/sources' });
+  return finding({
+    ...common, level: 'warn', since: syncState(hub).failingSince() ?? null, href: '/admin#failing',
+    problem: failing === 1 ? 'A source fails.' : `${failing} sources fail.`,
+    whatToDo: 'Read what is wrong with each on its page; those that are gone for good can be paused or deleted.',
+  });
+}
+
+function webhooksOf(hub: Hub, kept: CountsReading): Finding {
+  const [active, silent] = [kept.value('webhooks', 'active'), kept.value('webhooks', 'silent')];
+  if (active + silent === 0) return finding({ subject: 'Webhooks', level: 'off', state: 'none' });
+  const common = { subject: 'Webhooks', state: `${active} listening`, href: '/admin/webhooks' };
+  if (silent === 0) return finding(common);
+  const [quiet] = webhooks(hub).quiet(hub.clock(), Number.MAX_SAFE_INTEGER, 1);
+  return finding({
+    ...common, level: 'warn', detail: `${silent} silent`, since: quiet?.quietSinceAt ?? null,
+    problem: silent === 1 ? 'A webhook has been silent for more than a week.' :
+      `${silent} webhooks have been silent for more than a week.`,
+    whatToDo: 'See whether their senders still send, and with the right secret; pause those that are no longer used.',
+  });
+}
+
+/** How the last message to the operator went: without them nobody is told of the rest. */
+function alerts(hub: Hub): Finding {
+  const subject = 'Alerts';
+  if (hub.config.alertWebhookUrl === null) {
+    return finding({
+      subject, level: 'off', state: 'not set up', detail: 'problems are only logged', href: '/admin/alerts',
+      whatToDo: 'Set ALERT_WEBHOOK_URL to where you read messages, so that the hub can tell you of problems.',
+    });
+  }
+  const [last] = alertDeliveries(hub).list({ limit: 1 });
+  const common = { subject, href: '/admin/alerts', detail: last?.title ?? null, at: last?.createdAt ?? null };
+  if (!last) return finding({ ...common, state: 'none sent yet' });
+  if (last.state === 'delivered') return finding({ ...common, state: 'the last arrived' });
+  if (last.state === 'pending' && last.attempts === 0) return finding({ ...common, state: 'one on its way' });
+  const hasFailed = last.state === 'failed';
+  return finding({
+    ...common, level: hasFailed ? 'bad' : 'warn', state: hasFailed ? 'the last was lost' : 'the last is late',
+    since: last.createdAt, problem: hasFailed ? 'The last alert reached nobody.' : 'An alert has not arrived yet.',
+    whatToDo: `Look at ALERT_WEBHOOK_URL and at its receiver${last.lastError ? `: ${last.lastError}` : ''}.`,
+  });
+}
+
+function storage(hub: Hub, kept: CountsReading): Finding[] {
+  const { databaseBytes, walBytes } = readStorageSizes(hub.config.databasePath);
+  const uploadBytes = kept.value('uploads_bytes');
+  const { isLow, least, needed } = findSpace(hub, uploadBytes);
+  const disk = {
+    subject: 'Disk', state: `${byteSize(least)} free`, detail: `the next backup may need ${byteSize(needed)}`,
+    href: '/admin#room',
+  };
+  const files = kept.value('attachment_cache_bytes');
+  return [
+    finding(isLow ? {
+      ...disk, level: 'bad', problem: `The disk is nearly full: ${byteSize(least)} are free.`,
+      whatToDo: 'Make room: remove what is not the hub’s, keep fewer backups, or move DATA_DIR to a larger disk.',
+    } : disk),
+    finding({
+      subject: 'Database', state: byteSize(databaseBytes), detail: `write-ahead log ${byteSize(walBytes)}`,
+      href: '/admin#room',
+    }),
+    finding({
+      subject: 'Files', state: byteSize(uploadBytes), detail: `uploaded; ${byteSize(files)} in the cache`,
+      href: '/admin#room',
+    }),
+  ];
+}
+
+function version({ config }: Hub, { schemaVersion }: Health): Finding {
+  return finding({
+    subject: 'Version', state: config.version, detail: `schema ${schemaVersion}, Node ${process.versions.node}`,
+  });
+}

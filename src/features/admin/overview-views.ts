@@ -1,0 +1,47 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import { icon } from '../../platform/http/icons.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
+import type { Finding, Level } from './finding.ts';
+
+/** "All is well", or what is wrong, since when, and the link that helps. */
+export function verdict(problems: Finding[], times: Times): Html {
+  const [worst, ...others] = problems;
+  if (!worst) return html`<section class="verdict good">${icon('done')}<div><h2>All is well.</h2></div></section>`;
+  const more = others.length === 0 ? '' : others.length === 1 ? ' One more thing needs attention.' :
+    ` ${others.length} more things need attention.`;
+  return html`<section class="verdict ${worst.level}">${icon('warning')}<div>
+<h2>${sentence(worst)}${more}</h2>
+${others.length === 0 ? html`<p>${advice(worst, times)}</p>` : html`
+<ul>${problems.map((one) => html`<li><strong>${one.problem}</strong> ${advice(one, times)}</li>`)}</ul>`}</div>
+${others.length === 0 && worst.href && html`<a class="button" href="${worst.href}">${worst.subject}</a>`}</section>`;
+}
+
+function sentence({ level, problem }: Finding): string {
+  const words = problem ?? '';
+  return level === 'bad' ? words : `The hub works, but ${words.charAt(0).toLowerCase()}${words.slice(1)}`;
+}
+
+function advice({ since, whatToDo, href, subject }: Finding, times: Times): Html {
+  return html`${since !== null && html`Since ${showTime(times, since, 'since')}. `}${whatToDo}
+${href && html`<a href="${href}">${subject}</a>`}`;
+}
+
+const LAMP_WORDS: Record<Level, string> = {
+  good: 'well', off: 'not set up', warn: 'look at this', bad: 'look at this',
+};
+
+/** What is known of each thing. */
+export function tiles(all: Finding[], times: Times): Html {
+  return html`<dl class="tiles">${all.map((one) => tile(one, times))}</dl>`;
+}
+
+/** A number that the state begins with stands out. */
+function tile({ subject, level, state, detail, at, href }: Finding, times: Times): Html {
+  const [, number = '', rest = state] = /^(\d[\d.]*)(?: (.*))?$/.exec(state) ?? [];
+  const told = html`${detail}${detail !== null && at !== null && ', '}${at !== null && showTime(times, at)}`;
+  const name = href ? html`<a href="${href}">${subject}</a>` : subject;
+  return html`
+<div class="tile ${level}"><dt>${name}<span class="unseen">: ${LAMP_WORDS[level]}</span></dt>
+<dd>${number && html`<strong>${number}</strong> `}${rest}</dd>
+${told.markup !== '' && html`<dd class="detail">${told}</dd>`}</div>`;
+}
