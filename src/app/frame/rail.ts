@@ -2,7 +2,7 @@ import type { Hub } from '../../features/hub/hub.ts';
 import { notifications } from '../../features/notifications/notification-store.ts';
 import { iconsOfSources } from '../../features/attachments/icon-views.ts';
 import { countText } from '../../features/reading/reading-now.ts';
-import { countsForPage, type CountedFolder, type CountedSource } from '../../features/reading/reading-list.ts';
+import { byTitle, countsForPage, type CountedFolder, type CountedSource } from '../../features/reading/reading-list.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon, MARK, type IconName } from '../../platform/http/icons.ts';
 import type { Viewer } from '../../platform/http/router.ts';
@@ -78,7 +78,7 @@ ${item(path, 'list', 'Whole folder', section === `folder:${name}`)}${sourceItems
 }
 
 function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | undefined): Html {
-  const shown = sources.length > MOST_OPEN ? fitting(sources, section) : sources;
+  const shown = sources.length > MOST_OPEN ? fitting(sources, section) : byTitle(sources);
   const icons = iconsOfSources(hub, shown);
   return html`${shown.map((source) => sourceItem(source, icons.get(source.id), section))}${shown.length < sources.length
     && item('/sources', 'sources', `All ${sources.length} sources`, false)}`;
@@ -86,7 +86,7 @@ function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | und
 
 function fitting(sources: CountedSource[], section: string | undefined): CountedSource[] {
   const isHere = ({ id }: CountedSource): boolean => section === sectionOf(id);
-  return sources.filter((source) => source.unread > 0 || isHere(source))
+  return byTitle(sources.filter((source) => source.unread > 0 || isHere(source)))
     .filter((source, index) => index < MOST_OPEN || isHere(source));
 }
 

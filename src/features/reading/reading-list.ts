@@ -130,19 +130,24 @@ export type ReadingCounts = { unread: number; starred: number; folders: CountedF
 const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
 
 /**
- * What is unread and starred, counted up to COUNT_MAX, by folder and source in the order of the alphabet; sources
- * without a folder come last.
+ * What is unread and starred, counted up to COUNT_MAX, by folder in the order of the alphabet and then by source in
+ * none (see `byTitle`); sources without a folder come last.
  */
 export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   const unread = unreadBySource(hub, viewer);
-  const all = follows(hub).listed(viewer).sort((a, b) => compare(a.title, b.title) || a.sourceId - b.sourceId);
-  const folders = [...Map.groupBy(all, ({ folder }) => folder)].map(([name, inside]): CountedFolder => {
+  const byFolder = Map.groupBy(follows(hub).listed(viewer), ({ folder }) => folder);
+  const folders = [...byFolder].map(([name, inside]): CountedFolder => {
     const sources = inside.map(({ sourceId, title, state, notify }) =>
       ({ id: sourceId, title, unread: unread.get(sourceId) ?? 0, notify: notify === 1, state }));
     return { name, unread: sum(sources), sources };
   });
   folders.sort((a, b) => (a.name === null ? 1 : b.name === null ? -1 : compare(a.name, b.name)));
   return { unread: sum(folders), starred: lists(hub).countStars(asking(viewer), COUNT_MAX), folders };
+}
+
+/** In the order of the alphabet. Of 300 sources it takes half a millisecond, so only those that are shown. */
+export function byTitle(sources: CountedSource[]): CountedSource[] {
+  return sources.toSorted((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
 
 const counted = new WeakMap<Viewer, ReadingCounts>();

@@ -8,7 +8,7 @@ import { requireVisible } from '../posts/post-access.ts';
 import { posts, type Position } from '../posts/post-store.ts';
 import { followSource, unfollowSource } from './follow-source.ts';
 import { markRead, undoMark, type Marking, type MarkLimits } from './mark-read.ts';
-import { readingCounts, setStar } from './reading-list.ts';
+import { byTitle, readingCounts, setStar } from './reading-list.ts';
 
 /** Posts that are marked by name at once. */
 const POSTS_MAX = 1_000;
@@ -38,7 +38,8 @@ export function readFollow(values: Record<string, unknown>): FollowChange {
 export function showReading(hub: Hub, { viewer }: MemberRequest): Reply {
   const { unread, starred, folders } = readingCounts(hub, viewer);
   const shown = folders.map(({ sources, ...folder }) => ({
-    ...folder, sources: sources.map(({ id, title, unread: n, notify }) => ({ id, title, unread: n, notify })),
+    ...folder,
+    sources: byTitle(sources).map(({ id, title, unread: n, notify }) => ({ id, title, unread: n, notify })),
   }));
   return json({ unread, starred, folders: shown });
 }
