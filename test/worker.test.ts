@@ -48,6 +48,7 @@ test('jobs that end in the same turn share a transaction, and a failing effect f
       concurrency: 8,
       run: async (job) => {
         for (let n = 0; n < job.id * 5; n++) await undefined;
+        if (job.id === 6) throw new Error('bad job');
         return () => {
           hub.effect(job)();
           if (job.id === 3) throw new Error('bad effect');
@@ -58,9 +59,26 @@ test('jobs that end in the same turn share a transaction, and a failing effect f
   for (let n = 0; n < 8; n++) hub.queue.enqueue({ kind: 'k', payload: {} });
   await hub.worker.runDue();
 
-  assert.equal(hub.transactions.filter((name) => name === 'complete jobs').length, 1);
-  assert.deepEqual(hub.states(), ['done', 'done', 'retrying', 'done', 'done', 'done', 'done', 'done']);
-  assert.deepEqual(hub.effects(), [1, 2, 4, 5, 6, 7, 8]);
+  assert.deepEqual(hub.transactions.filter((name) => /^(?:complete|fail) jobs$/.test(name)), ['complete jobs', 'fail jobs']);
+  assert.deepEqual(hub.states(), ['done', 'done', 'retrying', 'done', 'done', 'retrying', 'done', 'done']);
+  assert.deepEqual(hub.effects(), [1, 2, 4, 5, 7, 8]);
+});
+
+test('however much many jobs write when they end, others can write after each short transaction', async (t) => {
+  const written: { began: number; ended: number }[] = [];
+  const write = (): void => {
+    const began = performance.now();
+    while (performance.now() - began < 20);
+    written.push({ began, ended: performance.now() });
+  };
+  const hub = startWorker(t, { k: { concurrency: 5, run: async () => write } }, { realTime: true });
+  for (let n = 0; n < 5; n++) hub.queue.enqueue({ kind: 'k', payload: {} });
+  hub.worker.start();
+  await waitUntil('all are done', () => hub.states().every((state) => state === 'done'));
+
+  assert.equal(hub.transactions.filter((name) => name === 'complete jobs').length, 5);
+  const pauses = written.slice(1).map(({ began }, index) => began - (written[index]?.ended ?? began));
+  assert.ok(Math.min(...pauses) >= 20, `a pause is as long as the transaction was: ${pauses.map(Math.round).join()} ms`);
 });
 
 test('a failure is retried, in the end kept, and told both times; the log has job, error and next time', async (t) => {

@@ -128,6 +128,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'completing a job and its effects are both done or neither',
   },
   {
+    promise: 'the ends of many jobs do not share one long transaction',
+    file: 'src/platform/jobs/finish-jobs.ts',
+    from: 'const LONG_BATCH_MS = 10;',
+    to: 'const LONG_BATCH_MS = 10_000;',
+    test: 'test/worker.test.ts',
+    name: 'however much many jobs write when they end, others can write after each short transaction',
+  },
+  {
+    promise: 'a worker lets others write between its rounds',
+    file: 'src/platform/jobs/worker.ts',
+    from: 'await pause(nextAt - performance.now());',
+    to: '',
+    test: 'test/worker.test.ts',
+    name: 'however much many jobs write when they end, others can write after each short transaction',
+  },
+  {
     promise: 'shutdown gives a job back without counting the attempt',
     file: 'src/platform/jobs/finish-jobs.ts',
     from: 'attempts = attempts - 1,',
@@ -2709,8 +2725,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'adding a feed tells nothing of somebody else’s private source',
     file: 'src/features/sources/source-store.ts',
-    from: "${SELECT_SOURCES} AND f.url = ? AND s.visibility = 'public'",
-    to: "${SELECT_SOURCES} AND f.url = ? AND s.visibility <> ''",
+    from: "${SELECT_SOURCES} AND f.url = +? AND s.visibility = 'public'",
+    to: "${SELECT_SOURCES} AND f.url = +? AND s.visibility <> ''",
     test: 'test/sync-source.test.ts',
     name: 'one owner has a feed once, and whoever else adds it follows that, or has one where it is private',
   },

@@ -11,11 +11,11 @@ export type Fate = 'retrying' | 'failed';
 /** `retryAt`: unix ms, not before; `permanent`: no further attempt; `effects`: written together with the failure. */
 export type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
 
-type Result = true | 'lost' | Error;
 type Finished = { job: Job; effects?: Effects | undefined };
+type Failed = { job: Job; error: Error; options: FailOptions };
 
-/** A batch takes no more jobs after this: other writers wait for its commit, and give up after 5 s. */
-const LONG_BATCH_MS = 50;
+/** A batch takes no more jobs after this: other writers wait for its commit. */
+const LONG_BATCH_MS = 10;
 
 const LONGEST_ERROR = 2_000; // characters
 
@@ -29,12 +29,14 @@ export type Finish = {
   /** Done and its effects, both or neither. False, and nothing done, when the lease was lost. */
   complete(job: Job, effects?: Effects): boolean;
   /**
-   * Small results share one transaction, and so one fsync; each can fail by itself. Large ones get transactions of
-   * their own. A result list shorter than the jobs given means that the rest could not be written for now.
+   * As `complete`, in one transaction, and so one fsync; each can fail by itself. Where the list of results is shorter
+   * than that of jobs, the rest would have made it long: it should wait until others could write.
    */
-  completeMany(finished: Finished[]): Result[];
+  completeMany(finished: Finished[]): (true | 'lost' | Error)[];
   /** Tries again after a backoff, or at `retryAt` where that is later; dead-letters it after its last attempt. */
   fail(job: Job, error: Error, options?: FailOptions): Fate | 'lost';
+  /** To `fail` as `completeMany` to `complete`. */
+  failMany(failed: Failed[]): (Fate | 'lost' | Error)[];
   /** Gives an unfinished job back at shutdown: due at once, the attempt not counted. */
   release(job: Job): boolean;
 };
@@ -43,8 +45,11 @@ export type Finish = {
 export function createFinish(db: Db, clock: Clock, random: Random, lease: number): Finish {
   const sql = prepareStatements(db);
   const complete = db.transaction('complete job', completeInTransaction);
-  const completeSome = db.transaction('complete jobs', completeUntilLong);
   const fail = db.transaction('fail job', failInTransaction);
+  const completeMany = db.transaction('complete jobs', (finished: Finished[]) =>
+    untilLong(finished, ({ job, effects }) => complete(job, effects) || 'lost'));
+  const failMany = db.transaction('fail jobs', (failed: Failed[]) =>
+    untilLong(failed, ({ job, error, options }) => fail(job, error, options)));
 
   function completeInTransaction(job: Job, effects?: Effects): boolean {
     if (sql.complete.run(clock(), job.id, job.leaseToken).changes === 0) return false;
@@ -52,40 +57,23 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
     return true;
   }
 
-  /** Completes as many of them, from the first on, as fit into a short transaction. */
-  function completeUntilLong(finished: Finished[]): Result[] {
+  /**
+   * Within a transaction, ends as many jobs, from the first on, as keep it short. Each end is a savepoint; a full disk
+   * fails the whole batch.
+   */
+  function untilLong<Ended, Result>(ended: Ended[], end: (one: Ended) => Result): (Result | Error)[] {
     const started = performance.now();
-    const isLong = (): boolean => performance.now() - started > LONG_BATCH_MS;
-    const results: Result[] = [];
-    for (const one of finished) {
-      if (results.length > 0 && isLong()) break;
-      results.push(completeOne(one));
-    }
-    return results;
-  }
-
-  /** Results committed before a failure of the storage are returned; the caller tries the rest again. */
-  function completeMany(finished: Finished[]): Result[] {
-    const results = finished.length > 0 ? completeSome(finished) : [];
-    while (results.length < finished.length) {
+    const results: (Result | Error)[] = [];
+    for (const one of ended) {
+      if (results.length > 0 && performance.now() - started > LONG_BATCH_MS) break;
       try {
-        results.push(...completeSome(finished.slice(results.length)));
+        results.push(end(one));
       } catch (error) {
-        if (isStorageTrouble(error)) return results;
-        throw error;
+        if (isStorageTrouble(error) || !db.inTransaction) throw error;
+        results.push(toError(error));
       }
     }
     return results;
-  }
-
-  /** Within the transaction of the batch, `complete` is a savepoint; a full disk fails the whole batch. */
-  function completeOne({ job, effects }: Finished): Result {
-    try {
-      return complete(job, effects) || 'lost';
-    } catch (error) {
-      if (isStorageTrouble(error) || !db.inTransaction) throw error;
-      return toError(error);
-    }
   }
 
   function failInTransaction(job: Job, error: Error, options: FailOptions): Fate | 'lost' {
@@ -105,8 +93,9 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
   return {
     extend: (job) => sql.extend.run(clock() + lease, job.id, job.leaseToken).changes === 1,
     complete: (job, effects) => complete(job, effects),
-    completeMany,
+    completeMany: (finished) => finished.length > 0 ? completeMany(finished) : [],
     fail: (job, error, options = {}) => fail(job, error, options),
+    failMany: (failed) => failed.length > 0 ? failMany(failed) : [],
     release: (job) => sql.release.run(clock(), job.id, job.leaseToken).changes === 1,
   };
 }

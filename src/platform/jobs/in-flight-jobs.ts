@@ -1,9 +1,8 @@
 import { isoTime, type Clock } from '../clock.ts';
-import { isStorageTrouble } from '../db/open-database.ts';
 import { toError } from '../error-code.ts';
 import { errorFields, withLogContext, type Log, type LogFields } from '../log.ts';
 import type { Job } from './claim-jobs.ts';
-import type { Effects, FailOptions, Fate } from './finish-jobs.ts';
+import type { Effects, Fate } from './finish-jobs.ts';
 import {
   PermanentError, RetryLaterError, runJob, type InFlightJob, type JobHandler, type JobHandlers,
 } from './run-job.ts';
@@ -17,6 +16,8 @@ type Surroundings = {
   onError: (error: unknown) => void;
   onEnd: () => void;
 };
+
+type Failure = [InFlightJob, Error];
 
 /** The jobs that this worker has claimed and whose ends are not yet in the database. */
 export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd }: Surroundings) {
@@ -35,20 +36,22 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
   }
 
   /**
-   * Records what has ended, removes it from `inFlight` and returns how many there were. When it throws (full disk,
-   * lock), the jobs not yet recorded stay in flight, and the next call tries them again.
+   * Records what has ended, removes it from `inFlight` and returns how many there were; what would take long is left
+   * for the next call. When it throws (full disk, lock), the jobs not yet recorded stay in flight, and the next call
+   * tries them again.
    */
   function settle(): number {
     const before = inFlight.size;
     const { successes, failures } = sortByOutcome(inFlight);
-    for (const [one, error] of complete(successes)) failures.set(one, error);
-    for (const [one, error] of failures) settleFailure(one, toError(error));
+    const failed = [...failures, ...complete(successes)];
+    failed.filter(isToldToStop).forEach(([one]) => release(one));
+    fail(failed.filter((one) => !isToldToStop(one)));
+    if ([...inFlight].some(({ outcome }) => outcome)) onEnd();
     return before - inFlight.size;
   }
 
   /** All in one transaction. Returns those whose effects failed. */
-  function complete(successes: Map<InFlightJob, Effects | undefined>): [InFlightJob, Error][] {
-    if (successes.size === 0) return [];
+  function complete(successes: Map<InFlightJob, Effects | undefined>): Failure[] {
     const ended = [...successes.keys()];
     const finished = ended.map((one) => ({ job: one.job, effects: logged(one, successes.get(one)) }));
     const results = queue.completeMany(finished);
@@ -62,26 +65,28 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     });
   }
 
-  function settleFailure(one: InFlightJob, error: Error): void {
-    try {
-      const fate = endFailure(one, error);
+  /** All in one transaction, too. One whose failure cannot be written is left to its lease, and tried again. */
+  function fail(failures: Failure[]): void {
+    const results = queue.failMany(failures.map(([one, error]) => toFailed(one, error)));
+    for (const [index, fate] of results.entries()) {
+      const [one, error] = failures[index] as Failure;
       inFlight.delete(one);
-      note(log, one, fate, { ...errorFields(error), nextAt: fate === 'retrying' ? nextAttempt(one) : undefined });
-    } catch (trouble) {
-      if (isStorageTrouble(trouble)) throw trouble;
-      inFlight.delete(one); // its lease runs out, and the job or its failure is tried again
-      note(log, one, 'unrecorded', errorFields(trouble));
-      onError(trouble);
+      const trouble = fate instanceof Error ? fate : undefined;
+      const nextAt = fate === 'retrying' ? nextAttempt(one) : undefined;
+      note(log, one, fate instanceof Error ? 'unrecorded' : fate, { ...errorFields(trouble ?? error), nextAt });
+      if (trouble) onError(trouble);
     }
   }
 
+  function toFailed({ job, handler }: InFlightJob, error: Error) {
+    const effects = (fate: Fate): void => handler.failed?.(job, error, fate);
+    const retryAt = error instanceof RetryLaterError ? error.at : 0;
+    return { job, error, options: { permanent: error instanceof PermanentError, retryAt, effects } };
+  }
+
   /** A handler that was told to stop has not failed. */
-  function endFailure({ job, handler }: InFlightJob, error: Error): Fate | 'lost' | 'released' {
-    const permanent = error instanceof PermanentError;
-    if (stopping && !permanent) return queue.release(job) ? 'released' : 'lost';
-    const options: FailOptions = { permanent, effects: (fate) => handler.failed?.(job, error, fate) };
-    if (error instanceof RetryLaterError) options.retryAt = error.at;
-    return queue.fail(job, error, options);
+  function isToldToStop([, error]: Failure): boolean {
+    return stopping && !(error instanceof PermanentError);
   }
 
   function nextAttempt({ job }: InFlightJob): string | undefined {
@@ -90,8 +95,8 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
   }
 
   function release(one: InFlightJob): void {
-    inFlight.delete(one);
     if (queue.release(one.job)) noteEnd(log, one.job, 'released');
+    inFlight.delete(one);
   }
 
   function loggingErrors(work: () => void): void {
@@ -124,7 +129,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     giveBack(): void {
       const unfinished = [...inFlight].filter(({ outcome }) => !outcome);
       for (const one of unfinished) one.letGo();
-      loggingErrors(settle);
+      loggingErrors(() => { while (settle() > 0); });
       loggingErrors(() => unfinished.forEach(release));
       inFlight.clear();
     },
@@ -140,11 +145,11 @@ function logged({ job }: InFlightJob, effects: Effects | undefined): Effects | u
 }
 
 function sortByOutcome(inFlight: Set<InFlightJob>) {
-  const failures = new Map<InFlightJob, unknown>();
+  const failures: Failure[] = [];
   const successes = new Map<InFlightJob, Effects | undefined>();
   for (const one of inFlight) {
     if (!one.outcome) continue;
-    if ('error' in one.outcome) failures.set(one, one.outcome.error);
+    if ('error' in one.outcome) failures.push([one, toError(one.outcome.error)]);
     else successes.set(one, one.outcome.effects);
   }
   return { successes, failures };

@@ -30,6 +30,13 @@ export type Worker = {
 const POLL = SECOND / 4;
 const FULL_LOOK = 5 * SECOND;
 
+/**
+ * Between two rounds others can write: the worker pauses for somewhat longer than the last one took, and long enough
+ * for who waits in another process to look again (`batched-writes.ts`).
+ */
+const SHORTEST_BREATH = 5;
+const BREATH = 1.5;
+
 /** After an error the worker pauses, twice as long each time. */
 const FIRST_PAUSE = SECOND / 10;
 const LONGEST_PAUSE = 10 * SECOND;
@@ -93,9 +100,12 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
       try {
         const version = db.pragma('data_version'); // read before the round, so that nothing falls between
         const lookedAt = clock();
+        const began = performance.now();
         round();
         troubles = 0;
+        const nextAt = performance.now() + Math.max(SHORTEST_BREATH, (performance.now() - began) * BREATH);
         await rest(version, lookedAt);
+        await pause(nextAt - performance.now());
       } catch (error) {
         log.error('error in the worker loop; continuing', errorFields(error));
         onError(error);
@@ -114,7 +124,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     await nextTurn();
   }
 
-  /** Only `stop` cuts it short: a job that ends meanwhile would only meet the same error. */
+  /** Only `stop` cuts it short: jobs that end meanwhile have their turn in the next round. */
   async function pause(milliseconds: number): Promise<void> {
     const until = performance.now() + milliseconds;
     while (!stopping && performance.now() < until) await idle.wait(until - performance.now());
