@@ -3,7 +3,8 @@
 # well; $password_file and $keep are BACKUP_RESTIC_PASSWORD_FILE and BACKUP_RESTIC_KEEP. restic's exit codes say little:
 # a snapshot counts as there only if another process lists it.
 
-# Fails with the reason if the repository cannot receive a backup. Opens it, so that a wrong password shows here.
+# Fails with the reason if the repository cannot receive a backup. Each restic takes a second of computing to open it,
+# so it is opened, and a wrong password shown, only if nothing is sent right after.
 restic_problem() {
   if [ -z "${scratch-}" ]; then
     mkdir -p -- "$data/tmp" && scratch=$(mktemp -d "$data/tmp/off-site.XXXXXX") || return
@@ -12,8 +13,10 @@ restic_problem() {
   fi
   checks=$data/run/restic-checks.$(printf '%s' "$repository" | cksum | tr ' ' -)
   note_last_check
-  open_repository "$repository" "$password_file" && read_snapshots '' || return
-  [ "$act" != check ] || [ -z "$device" ] || [ "$device" != "$(stat -c %d -- "$data")" ] ||
+  open_repository "$repository" "$password_file" || return
+  [ "$act" = check ] || return 0
+  run_restic 300 snapshots --json --no-lock || trouble "$shown cannot be listed: $(what_restic_said)" || return
+  [ -z "$device" ] || [ "$device" != "$(stat -c %d -- "$data")" ] ||
     echo "off-site: note: $shown is on the same disk as DATA_DIR and would be lost with it" >&2
 }
 
@@ -49,13 +52,17 @@ fetch_unlinked() {
     trouble "uploads are missing: $(head -n 3 "$scratch/not-linked" | tr '\n' ' ')"
 }
 
-# Sets $bytes to what was added to the repository: nothing if it has this backup already.
+# Sets $bytes to what was added to the repository: nothing if it has this backup already, as it may when one was sent
+# or was cut off before.
 put_into_restic() {
-  newest_of '[0-9a-f]*'
-  if [ -n "$snapshot" ] && holds_all; then
-    bytes=0
-    echo "off-site: $shown: $name: already there and complete"
-    return
+  if [ -e "$pids" ] || sent_names | grep -qxF -- "$name"; then
+    read_snapshots "hub=$hub,name=$name" || return
+    saved=$(printf '%s\n' "$snapshots" | tail -n 1 | cut -d ' ' -f 3)
+    if [ -n "$saved" ] && is_listed "$saved"; then
+      bytes=0
+      arrived_in_restic 'already there and complete'
+      return
+    fi
   fi
   when=$(printf '%s\n' "$name" | sed 's/\(....\)\(..\)\(..\)-\(..\)\(..\)\(..\)/\1-\2-\3 \4:\5:\6/')
   cd -- "$staged" || return
@@ -67,29 +74,30 @@ put_into_restic() {
   # Where a disk vanishes, restic makes the folders anew below its mount point and exits with 0.
   [ -z "$device" ] || [ "$(stat -c %d -- "$repository" 2>&1)" = "$device" ] ||
     trouble "$shown was unmounted meanwhile: remove what restic has written to the folder that is there now" || return
-  read_snapshots "hub=$hub,name=$name" || return
-  newest_of "${saved:-nothing}*"
-  [ -n "$snapshot" ] || trouble "restic lists no snapshot $saved of $name" || return
-  holds_all || return
-  arrived_in_restic
+  is_listed "${saved:-nothing}" && arrived_in_restic 'done, listed back and compared'
 }
 
-# newest_of PATTERN: sets $snapshot to the last of this backup's snapshots whose id has that form, or to nothing.
-newest_of() {
-  snapshot=
-  while read -r one its_hub id _; do
-    # shellcheck disable=SC2254 # a pattern
-    case $id in $1) [ "$one $its_hub" != "$name $hub" ] || snapshot=$id ;; esac
-  done <<SNAPSHOTS
-$snapshots
-SNAPSHOTS
+# is_listed ID: whether another process lists the snapshot with the tags of this backup and exactly what lies ready,
+# file by file. Sets $snapshot to its full id, and $scratch/settled to that and those that are to be forgotten then.
+is_listed() {
+  run_restic "$limit" ls --json --no-lock "$1" ||
+    trouble "snapshot $1 cannot be listed: $(what_restic_said)" || return
+  mv -- "$scratch/restic.out" "$scratch/listed"
+  unplanned=
+  plan_forgetting || {
+    unplanned="it cannot be said what is to be removed: $(what_restic_said)"
+    echo '[]' >"$scratch/restic.out"
+  }
+  hubctl restic settle "$staged" "$hub" "$name" "$1" "$scratch/restic.out" <"$scratch/listed" >"$scratch/settled" ||
+    unplanned=${unplanned:-old backups were not removed}
+  IFS= read -r snapshot <"$scratch/settled" || trouble "$name has not arrived"
 }
 
-# Whether the snapshot holds exactly what lies ready, file by file.
-holds_all() {
-  run_restic "$limit" ls --json --no-lock "$snapshot" ||
-    trouble "snapshot $snapshot cannot be listed: $(what_restic_said)" || return
-  hubctl restic compare "$staged" <"$scratch/restic.out" || trouble "snapshot $snapshot is not complete"
+# What BACKUP_RESTIC_KEEP does not keep, as restic says without doing it.
+plan_forgetting() {
+  set --
+  for rule in $keep; do set -- "$@" "--keep-${rule%%=*}" "${rule#*=}"; done
+  run_restic 600 forget --dry-run --json --no-lock --tag "hub=$hub" --group-by '' "$@"
 }
 
 # "Added to the repository: 8.260 MiB (1.260 MiB stored)", in bytes.
@@ -99,8 +107,9 @@ stored_bytes() {
 }
 
 arrived_in_restic() {
-  printf '%s  %s/%s\n' "$snapshot" "$place$name" snapshot >>"$ledger" && sync -- "$ledger" &&
-    echo "off-site: $shown: $name: done, listed back and compared"
+  line="$snapshot  $place$name/snapshot"
+  grep -qsxF -- "$line" "$ledger" || { printf '%s\n' "$line" >>"$ledger" && sync -- "$ledger"; } || return
+  echo "off-site: $shown: $name: $1"
 }
 
 # run_unlocked SECONDS ARGUMENT...: the same as run_restic, but removes locks that nobody holds any more, and waits up
@@ -145,17 +154,13 @@ lock_says() {
 
 # Removes what BACKUP_RESTIC_KEEP does not keep, once a verified backup has been sent.
 forget_old_snapshots() {
-  set --
-  for rule in $keep; do set -- "$@" "--keep-${rule%%=*}" "${rule#*=}"; done
-  run_restic 600 forget --dry-run --json --no-lock --tag "hub=$hub" --group-by '' "$@" ||
-    trouble "$shown: it cannot be said what is to be removed: $(what_restic_said)" || return
-  hubctl restic plan "$hub" "$name" <"$scratch/restic.out" >"$scratch/forget" ||
-    trouble "$shown: old backups were not removed" || return
-  [ -s "$scratch/forget" ] || return 0
+  [ -z "$unplanned" ] || trouble "$shown: $unplanned" || return
   # shellcheck disable=SC2046 # one id in a line
-  run_unlocked "$limit" forget $(cat "$scratch/forget") ||
+  set -- $(sed 1d "$scratch/settled")
+  [ $# -gt 0 ] || return 0
+  run_unlocked "$limit" forget "$@" ||
     trouble "$shown: old backups could not be removed: $(what_restic_said)" || return
-  echo "off-site: $shown: removed old backups: $(grep -c . "$scratch/forget")"
+  echo "off-site: $shown: removed old backups: $#"
 }
 
 # Frees the space of what is forgotten, and of what killed runs left, once a week.

@@ -14,7 +14,7 @@
 # Fails with the reason if it cannot be used at all.
 open_repository() {
   shown=$(without_password "$1")
-  pids=$data/run/restic.pids # of this hub's restic, while it runs and when it was killed
+  pids=$data/run/restic.pids # of this hub's restic that may hold a lock, while it runs and when it was killed
   running='' device=''
   command -v restic >/dev/null || trouble 'restic is not installed, but BACKUP_RESTIC_REPOSITORY requires it' || return
   [ -f "$2" ] && [ -r "$2" ] && [ -s "$2" ] ||
@@ -44,10 +44,11 @@ without_password() {
 # run_restic SECONDS ARGUMENT...: runs restic; $scratch/restic.out and restic.said are what it printed. It has a process
 # group of its own, and is stopped by SIGINT alone, for which it removes its lock: SIGTERM leaves it.
 run_restic() {
-  seconds=$1 code=0
+  seconds=$1 code=0 noted=$pids
   shift
+  case " $* " in *' --no-lock '*) noted=/dev/null ;; esac
   # shellcheck disable=SC2016 # for the inner shell
-  timeout -s INT -k 30 "$seconds" sh -c 'echo "$(uname -n) $$" >>"$0" && exec restic "$@"' "$pids" "$@" \
+  timeout -s INT -k 30 "$seconds" sh -c 'echo "$(uname -n) $$" >>"$0" && exec restic "$@"' "$noted" "$@" \
     </dev/null >"$scratch/restic.out" 2>"$scratch/restic.said" &
   running=$!
   wait "$running" || code=$?

@@ -16,8 +16,8 @@ import { type Command, type CommandContext, type ExitCode, UsageError } from './
 type Step = (context: CommandContext, ...args: string[]) => Promise<void>;
 
 const STEPS = new Map<string, [operands: number, step: Step]>([
-  ['staged', [2, describeStaged]], ['snapshots', [0, listSnapshots]], ['compare', [1, compareListing]],
-  ['plan', [2, planForget]], ['pack', [2, packFolder]],
+  ['staged', [2, describeStaged]], ['snapshots', [0, listSnapshots]], ['settle', [5, settleSnapshot]],
+  ['pack', [2, packFolder]],
 ]);
 
 /** The steps of scripts/off-site-restic.sh and restic-backups.sh that read what restic prints, or a database. */
@@ -87,7 +87,7 @@ type Snapshot = {
  * `<name> <hub> <id> <bytes> <schema> <verified>`, a hyphen for what is not known.
  */
 async function listSnapshots({ out }: CommandContext): Promise<void> {
-  const lines = readAll().flatMap(toSnapshot)
+  const lines = readList(0).flatMap(toSnapshot)
     .map(({ name, hub, id, bytes, schema, verified }) => [name, hub, id, bytes, schema, verified])
     .map((fields) => `${fields.map((field) => field ?? '-').join(' ')}\n`);
   out(lines.sort().join(''));
@@ -110,16 +110,34 @@ function toSnapshot(value: unknown): Snapshot[] {
 
 const NAME = /^\d{8}-\d{6}$/;
 
-/** Compares `restic ls --json` on standard input with what was laid ready in that folder: each file, and its length. */
-async function compareListing(_context: CommandContext, folder: string): Promise<void> {
+/**
+ * Prints the full id of a snapshot that is all it should be, by `restic ls --json` on standard input; then those that
+ * are to be forgotten by that plan. Once the id is printed the snapshot has arrived, whatever comes of the plan.
+ */
+async function settleSnapshot(
+  { out }: CommandContext, folder: string, hub: string, name: string, id: string, plan: string,
+): Promise<void> {
+  const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+  const first = await lines.next();
+  const [snapshot] = first.done === true ? [] : toSnapshot(JSON.parse(first.value));
+  if (!snapshot?.id.startsWith(id) || snapshot.hub !== hub || snapshot.name !== name) {
+    throw new BackupError(`restic lists no snapshot ${id} of ${name}`);
+  }
+  await compareListing(lines, folder);
+  out(`${snapshot.id}\n`);
+  for (const one of toForget(readList(plan), hub, name)) out(`${one}\n`);
+}
+
+/** Compares the rest of such a listing with what was laid ready in that folder: each file, and its length. */
+async function compareListing(lines: AsyncIterableIterator<string>, folder: string): Promise<void> {
   const { facts } = parseManifest(readFileSync(join(folder, SUMS), 'utf8'));
   const { uploads } = await readSnapshot(join(folder, DATABASE));
   const expected = new Map<string, number>();
   for (const { sha256, bytes } of present(uploads, facts)) expected.set(sha256, bytes);
   for (const name of [DATABASE, SUMS]) expected.set(name, statSync(join(folder, name)).size);
-  for await (const line of createInterface({ input: process.stdin })) {
+  for await (const line of lines) {
     const { type, path, size } = JSON.parse(line) as { type?: unknown; path?: unknown; size?: unknown };
-    if (type === undefined || type === 'dir') continue; // the first line is the snapshot
+    if (type === 'dir') continue;
     const name = String(path).slice(1);
     const key = name.startsWith('uploads/') ? basename(name) : name;
     const bytes = key === name || name === uploadPath(key) ? expected.get(key) : undefined;
@@ -134,22 +152,22 @@ async function compareListing(_context: CommandContext, folder: string): Promise
 }
 
 /**
- * Prints the ids of the snapshots to forget, by restic's plan on standard input (`forget --dry-run --json`), after the
- * backup of that name has been sent. Never the newest that was verified; and none after a backup that was not verified,
- * or while a clock looks wrong.
+ * The ids of the snapshots to forget, by restic's plan (`forget --dry-run --json`), after the backup of that name has
+ * been sent. Never the newest that was verified; and none after a backup that was not verified, or while a clock looks
+ * wrong.
  */
-async function planForget({ out }: CommandContext, hub: string, name: string): Promise<void> {
-  const groups = readAll() as { keep?: unknown[] | null; remove?: unknown[] | null }[];
+function toForget(plan: unknown[], hub: string, name: string): string[] {
+  const groups = plan as { keep?: unknown[] | null; remove?: unknown[] | null }[];
   const ours = (list: unknown[]): Snapshot[] => list.flatMap(toSnapshot).filter((snapshot) => snapshot.hub === hub);
   const remove = ours(groups.flatMap((group) => group.remove ?? []));
   const all = [...ours(groups.flatMap((group) => group.keep ?? [])), ...remove];
   const verified = all.filter((snapshot) => snapshot.verified !== null).map((snapshot) => snapshot.name).sort();
   const removable = remove.filter((snapshot) => snapshot.name !== name && snapshot.name !== verified.at(-1));
-  if (!verified.includes(name) || removable.length === 0) return;
+  if (!verified.includes(name) || removable.length === 0) return [];
   const names = [...new Set(all.map((snapshot) => snapshot.name))].sort();
   const trouble = clockTrouble(names.map((one) => ({ name: one, at: timeOfBackup(one) ?? NaN })), name, Date.now());
   if (trouble !== null) throw new BackupError(`nothing was removed from the repository: ${trouble}`);
-  out(removable.map(({ id }) => `${id}\n`).join(''));
+  return removable.map(({ id }) => id);
 }
 
 /** Makes the folder of a backup out of what restic has restored; hub.db itself is moved by the script. */
@@ -157,7 +175,7 @@ async function packFolder(_context: CommandContext, from: string, into: string):
   await packFetched(from, into);
 }
 
-function readAll(): unknown[] {
-  const list: unknown = JSON.parse(readFileSync(0, 'utf8'));
+function readList(from: string | 0): unknown[] {
+  const list: unknown = JSON.parse(readFileSync(from, 'utf8'));
   return Array.isArray(list) ? list : [];
 }

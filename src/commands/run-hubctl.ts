@@ -77,7 +77,7 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./restore.ts')).rehearseCommand,
   },
   {
-    name: 'restic', usage: 'restic staged|snapshots|compare|plan|pack …',
+    name: 'restic', usage: 'restic staged|snapshots|settle|pack …',
     summary: 'Internal steps of scripts/off-site.sh and scripts/restic-backups.sh; run those instead.',
     load: async () => (await import('./restic.ts')).resticCommand,
   },

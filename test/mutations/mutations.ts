@@ -1239,6 +1239,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a disk that is unplugged by the end does not have a copy, although restic ended with 0',
   },
   {
+    promise: 'what restic lists with the tags of another backup is no copy of this one',
+    file: 'src/commands/restic.ts',
+    from: 'if (!snapshot?.id.startsWith(id) || snapshot.hub !== hub || snapshot.name !== name)',
+    to: 'if (!snapshot?.id.startsWith(id))',
+    test: 'test/slow/off-site-restic.test.ts',
+    name: 'a snapshot that another process does not list is no copy, although restic ended with 0',
+  },
+  {
     promise: 'a lock in a restic repository is not removed because its process is not seen here',
     file: 'scripts/off-site-restic.sh',
     from: 'if [ "$age" -gt 1800 ] || grep',

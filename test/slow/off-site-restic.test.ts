@@ -169,12 +169,29 @@ test('a snapshot that another process does not list is no copy, although restic 
   if (!hub) return;
   const name = await hub.verified();
   hub.replace('restic', 'REAL "$@" || exit; case $1 in backup) rm "$RESTIC_REPOSITORY"/snapshots/* ;; esac');
+  const lost = await hub.send(name);
+  hub.replace('restic', `case $1 in backup) exec REAL backup --tag hub=${'0'.repeat(16)},name=${name} . ;; esac; exec REAL "$@"`);
 
-  const { status, stderr } = await hub.send(name);
-
-  assert.equal(status, 1);
-  assert.match(stderr, /restic lists no snapshot [0-9a-f]{8} of /);
+  for (const { status, stderr } of [lost, await hub.send(name)]) {
+    assert.equal(status, 1);
+    assert.match(stderr, /restic lists no snapshot [0-9a-f]{8} of /);
+  }
   assert.ok(!existsSync(join(hub.dataDir, 'backups/off-site.sent')));
+});
+
+test('a run that was cut off as restic had its snapshot is known by the next one: nothing is sent twice', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const name = await hub.verified();
+  hub.replace('restic', 'REAL "$@" || exit; case $1 in backup) pkill -KILL -s "$(ps -o sid= $$)" ;; esac');
+  assert.notEqual((await hub.send(name)).status, 0);
+  hub.unreplace('restic');
+
+  const { status, stdout, stderr } = await hub.send(name);
+
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /: already there and complete\n/);
+  assert.deepEqual((await hub.list()).map((one) => one.name), [name]);
 });
 
 test('a password within the address of a repository is said nowhere', async (t) => {
