@@ -166,7 +166,7 @@ forget_old_snapshots() {
 # Frees the space of what is forgotten, and of what killed runs left, once a week.
 prune_repository() {
   pruned=$data/run/restic-pruned
-  [ -z "$(find "$pruned" -mtime -7 2>/dev/null)" ] || return 0
+  [ -z "$(find "$pruned" -mtime -7 ! -newermt now 2>/dev/null)" ] || return 0
   run_unlocked "$limit" prune || trouble "$shown: the space of old backups was not freed: $(what_restic_said)" || return
   : >"$pruned"
 }
@@ -178,9 +178,9 @@ check_repository() {
   now=$(date +%s)
   [ $((now - ${checked:-0})) -gt 72000 ] || return 0
   for _ in first second third; do
-    oldest=$(sort -n -k 2 -k 1 "$checks" | head -n 1)
+    oldest=$(parts_read | head -n 1)
     check_part "${oldest% *}" || return
-    oldest=$(sort -n -k 2 -k 1 "$checks" | head -n 1)
+    oldest=$(parts_read | head -n 1)
     [ "${oldest#* }" -gt 0 ] && [ $((now - ${oldest#* })) -gt 2592000 ] || return 0
   done
 }
@@ -194,8 +194,14 @@ check_part() {
   sed "s/^$1 .*/$1 $now/" "$checks" >"$checks.new" && mv -- "$checks.new" "$checks" && note_last_check
 }
 
+# Prints the lines of $checks, the part whose turn is longest ago first. A time in the future counts as none: a clock was
+# wrong, and nothing would be read until then.
+parts_read() {
+  awk -v now="$(date +%s)" '{ print $1, ($2 > now ? 0 : $2) }' "$checks" 2>/dev/null | sort -n -k 2 -k 1
+}
+
 # Sets $checked to when a part was last read, for the hub's health; to nothing if none ever was.
 note_last_check() {
-  checked=$(sort -n -k 2 "$checks" 2>/dev/null | tail -n 1 | cut -d ' ' -f 2)
+  checked=$(parts_read | tail -n 1 | cut -d ' ' -f 2)
   [ "$checked" != 0 ] || checked=
 }

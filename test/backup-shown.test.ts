@@ -4,7 +4,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { backupName } from '../src/features/backups/backup-name.ts';
-import { type Kind, type Run } from '../src/features/backups/backup-status.ts';
+import { type Kind, readBackupStatus, type Run } from '../src/features/backups/backup-status.ts';
 import { noteRun, noteVerdict } from '../src/features/backups/note-run.ts';
 import { watchBackups } from '../src/features/health/watch-troubles.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
@@ -155,4 +155,8 @@ test('a scrape tells when that backup was last verified for which it is the long
   assert.equal(await oldest(), second.endedAt / 1_000);
   await verified(second.name, second.endedAt + 9_000);
   assert.equal(await oldest(), second.endedAt / 1_000 + 5);
+
+  // A clock that was ahead while it was verified does not put off its turn by as much.
+  await verified(second.name, hub.now() + 400 * DAY);
+  assert.equal(readBackupStatus(hub.handle).byVerification[0]?.name, second.name);
 });

@@ -1247,6 +1247,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'a snapshot that another process does not list is no copy, although restic ended with 0',
   },
   {
+    promise: 'a clock that was ahead does not put off reading the restic repository',
+    file: 'scripts/off-site-restic.sh',
+    from: '($2 > now ? 0 : $2)',
+    to: '$2',
+    test: 'test/slow/off-site-restic-care.test.ts',
+    name: 'a part that nobody has read for 30 days is read together with the one whose turn it is; once a day is enough',
+  },
+  {
+    promise: 'a clock that was ahead does not put off verifying a backup again',
+    file: 'src/features/backups/backup-status.ts',
+    from: 'at: at <= latest ? at : 0',
+    to: 'at',
+    test: 'test/backup-shown.test.ts',
+    name: 'a scrape tells when that backup was last verified for which it is the longest ago',
+  },
+  {
     promise: 'a lock in a restic repository is not removed because its process is not seen here',
     file: 'scripts/off-site-restic.sh',
     from: 'if [ "$age" -gt 1800 ] || grep',

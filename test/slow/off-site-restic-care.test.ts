@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -135,6 +135,14 @@ test('a part that nobody has read for 30 days is read together with the one whos
   for (let night = 0; night < 2; night++) assert.equal((await hub.send(name)).status, 0);
 
   assert.deepEqual(readFileSync(log, 'utf8').split('\n'), ['check --read-data-subset=1/30', 'check --read-data-subset=2/30', '']);
+
+  // A clock that was a year ahead does not put off what is to be read and freed, nor make it look like new.
+  const ahead = now + 365 * 86_400;
+  writeFileSync(checks, Array.from({ length: 30 }, (_, part) => `${part + 1} ${part === 4 ? ahead : now - 100_000}\n`).join(''));
+  utimesSync(join(hub.dataDir, 'run/restic-pruned'), ahead, ahead);
+  rmSync(log);
+  assert.equal((await hub.send(name)).status, 0);
+  assert.deepEqual(readFileSync(log, 'utf8').split('\n'), ['prune', 'check --read-data-subset=5/30', '']);
 });
 
 test('a restic that is told to stop removes its lock, and the next run has nothing to clear', async (t) => {

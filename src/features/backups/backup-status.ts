@@ -57,7 +57,10 @@ export type BackupStatus = {
   ahead: string[];
   /** The newest that is complete and not known to be damaged, of whatever time. */
   newestComplete: string | null;
-  /** All that are there, the one first whose last verification is the longest ago; each was verified when made. */
+  /**
+   * All that are there, the one first whose last verification is the longest ago; each was verified when made. A time in
+   * the future says nothing and counts as 0, lest a clock that was ahead put off the next verification by as much.
+   */
   byVerification: { name: string; at: number; verdict: Verdict | null }[];
 };
 
@@ -74,7 +77,8 @@ export function readBackupStatus({ config, clock }: { config: BackupPlaces; cloc
   const good = [backup.lastGood, verification.lastGood].filter((run): run is Run => run !== null);
   const there = listBackups(backupDir);
   const verdicts = { ...olderVerdicts(good, verification.last), ...readVerdicts(dataDir) };
-  const here = there.filter(({ createdAt }) => createdAt <= clock() + AHEAD);
+  const latest = clock() + AHEAD;
+  const here = there.filter(({ createdAt }) => createdAt <= latest);
   const isVerified = ({ name }: Dated): boolean => verdicts[name]?.verdict === 'verified';
   const damaged = there.findLast(({ name }) => verdicts[name]?.verdict === 'failed');
   const newest = here.at(-1);
@@ -91,8 +95,8 @@ export function readBackupStatus({ config, clock }: { config: BackupPlaces; cloc
     newestComplete: there.findLast(isVerified)?.name ?? null,
     byVerification: there
       .map((one) => {
-        const { at, verdict } = verdicts[one.name] ?? { at: here.includes(one) ? one.createdAt : 0, verdict: null };
-        return { name: one.name, at, verdict };
+        const { at, verdict } = verdicts[one.name] ?? { at: one.createdAt, verdict: null };
+        return { name: one.name, at: at <= latest ? at : 0, verdict };
       })
       .sort((a, b) => a.at - b.at),
   };
