@@ -1063,7 +1063,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a name in the future is not the newest backup',
     file: 'src/features/backups/backup-status.ts',
-    from: 'createdAt <= clock() + AHEAD',
+    from: 'createdAt <= latest',
     to: 'createdAt > 0',
     test: 'test/backup-shown.test.ts',
     name: 'a name in the future is not the newest backup, for health, metrics, the page and alerts',

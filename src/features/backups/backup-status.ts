@@ -58,8 +58,8 @@ export type BackupStatus = {
   /** The newest that is complete and not known to be damaged, of whatever time. */
   newestComplete: string | null;
   /**
-   * All that are there, the one first whose last verification is the longest ago; each was verified when made. A time in
-   * the future says nothing and counts as 0, lest a clock that was ahead put off the next verification by as much.
+   * All that are there, the one first whose last verification is the longest ago; each was verified when made. A time
+   * in the future counts as 0, lest a clock that was ahead put off the next verification by as much.
    */
   byVerification: { name: string; at: number; verdict: Verdict | null }[];
 };
