@@ -3,8 +3,9 @@
 # Installs and starts the hub's systemd units: web and worker (restarted when they fail, web also when it stays
 # unhealthy), a backup every day at 03:15 and, with --with-bridge, the bridge to ClamAV. They run as USER, by default
 # the account that owns the data, and read settings from .env only. Run it again after moving the hub or changing
-# DATA_DIR, BACKUP_DIR, BACKUP_OFFSITE_DIR or BACKUP_RESTIC_REPOSITORY. --dry-run prints the units, --root installs
-# into the system image at DIR without starting anything, --remove stops and removes the units.
+# PORT, DATA_DIR, BACKUP_DIR, BACKUP_OFFSITE_DIR or BACKUP_RESTIC_REPOSITORY, or when .env names a file in /home.
+# --dry-run prints the units, --root installs into the system image at DIR without starting anything, --remove stops and
+# removes the units.
 
 set -eu
 usage() {

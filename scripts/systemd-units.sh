@@ -16,7 +16,8 @@ without_bridge() {
   printf '%s\n' "$ALL_UNITS" | grep -v clamd-bridge
 }
 
-# Sets $data, $backups, $offsite, $restic, $home and, if it was not given, $user; refuses values that the units cannot work with.
+# Sets $data, $port, $backups, $offsite, $restic, $home, $protect_home and, if it was not given, $user; refuses values
+# that the units cannot work with.
 read_values() {
   if [ -z "$node" ] || [ ! -d "$root/node_modules/better-sqlite3" ]; then
     die "the hub is not set up yet: run $root/scripts/set-up.sh once"
@@ -41,6 +42,7 @@ VALUES
     echo 'install-systemd: root owns the data; install with --user and a dedicated account' >&2
   fi
   home=$(getent passwd "$user" | cut -d : -f 6)
+  protect_home=$(protection_of_homes)
   for path in "$root" "$data" "$node" "$backups" "$offsite" "$restic" "$home"; do
     case $path in
       *[\"\'\\[:cntrl:]]* | *' ') die "systemd cannot use $path: no quotation marks, backslashes or trailing spaces" ;;
@@ -49,6 +51,12 @@ VALUES
   [ "$task" = print ] || [ -n "$image" ] || case $root/:$data/ in
     /tmp/* | /var/tmp/* | *:/tmp/* | *:/var/tmp/*) die 'the units have a private /tmp: move the hub elsewhere' ;;
   esac
+}
+
+# What of /home, /root and /run/user the units see: nothing, unless the hub, its Node or a file that .env names is there.
+protection_of_homes() {
+  for path in "$root" "$data" "$node" "$backups"; do readlink -m -- "$path"; done |
+    cat - "$root/.env" 2>/dev/null | grep -qE '/(home|root|run/user)(/|$)' && echo read-only || echo yes
 }
 
 # Creates DATA_DIR for the account; refuses an existing folder that belongs to another account.
@@ -77,6 +85,8 @@ filled() {
     s|@NODE@|$(escaped "$node")|g
     s|@USER@|$(escaped "$user")|g
     s|@HOME@|$(escaped "$home")|g
+    s|@PORT@|$port|g
+    s|@PROTECT_HOME@|$protect_home|g
     $place
     $drop
     $repository

@@ -103,6 +103,25 @@ for (const [title, answer, status, message] of [
   });
 }
 
+test('of the worker the health check says when it was last seen, or that web is not ready to tell', async (t) => {
+  let answer = { ok: true, worker: { ok: true, lastSeenSeconds: 2 as number | null } };
+  const server = createServer((_, response) => response.writeHead(answer.ok ? 200 : 503).end(JSON.stringify(answer)));
+  const port = await listen(t, server);
+  const check = async (): Promise<[number | null, string]> => {
+    const { status, stderr } = await runProgram(join(PROJECT_ROOT, 'scripts/healthcheck.sh'), ['--worker'], {
+      env: { ...WITH_NODE, HOST: '127.0.0.1', PORT: String(port) },
+    });
+    return [status, stderr];
+  };
+  assert.deepEqual(await check(), [0, '']);
+  answer = { ok: true, worker: { ok: false, lastSeenSeconds: 61 } };
+  assert.deepEqual(await check(), [1, 'the worker was last seen 61 seconds ago\n']);
+  answer = { ok: true, worker: { ok: false, lastSeenSeconds: null } };
+  assert.deepEqual(await check(), [1, 'the worker was never seen\n']);
+  answer.ok = false;
+  assert.equal((await check())[0], 75);
+});
+
 test('the health check exits 1 when nothing listens, and when PORT leaves it open where', async () => {
   const port = await freePort();
 

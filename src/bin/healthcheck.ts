@@ -1,17 +1,21 @@
 /**
- * node src/bin/healthcheck.ts
- * Exit 0 when web's readiness answers 200 with ok: true within 5 s, 1 with the reason otherwise.
+ * node src/bin/healthcheck.ts [--worker]
+ * Exit 0 when web's readiness answers 200 with ok: true within 5 s, 1 with the reason otherwise. With --worker it is
+ * the worker that is judged, by when web says that it was seen: 75 when web does not say.
  */
 import { loadConfigOrExit, localAddress } from '../features/hub/read-config.ts';
-import { askReadiness } from '../app/processes/readiness.ts';
+import { askReadiness, type Readiness } from '../app/processes/readiness.ts';
 
-const config = loadConfigOrExit(process.env);
-const address = localAddress(config.host, config.port);
-const problem =
-  config.port === 0
-    ? 'PORT is 0: nothing says where web listens'
-    : await askReadiness(address, AbortSignal.timeout(5_000));
-if (problem !== null) {
+const ofWorker = process.argv[2] === '--worker';
+const { host, port } = loadConfigOrExit(process.env);
+const { problem, workerProblem }: Readiness =
+  port === 0
+    ? { problem: 'PORT is 0: nothing says where web listens', workerProblem: null }
+    : await askReadiness(localAddress(host, port), AbortSignal.timeout(5_000));
+if (problem !== null) end(problem, ofWorker ? 75 : 1);
+if (ofWorker && workerProblem !== null) end(workerProblem, 1);
+
+function end(problem: string, status: number): never {
   process.stderr.write(`${problem}\n`);
-  process.exit(1);
+  process.exit(status);
 }

@@ -158,7 +158,7 @@ export const rehearseCommand: Command = {
 
 /** Runs the checks; returns the first problem, or null if all of them passed. */
 async function askForEverything(address: string, config: Config, tell: (line: string) => void): Promise<string | null> {
-  const unready = await askReadiness(address, AbortSignal.timeout(PATIENCE));
+  const { problem: unready } = await askReadiness(address, AbortSignal.timeout(PATIENCE));
   if (unready !== null) return unready;
   tell('health       ready');
   const page = await ask(`${address}/`, { accept: 'text/html' });

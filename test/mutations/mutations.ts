@@ -2280,6 +2280,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'the health check exits 1 when what listens answers 200 without ok',
   },
   {
+    promise: 'under systemd a worker that hangs is restarted',
+    file: 'scripts/systemd/content-hub-health.service',
+    from: 'exec systemctl --no-block try-restart content-hub-worker.service',
+    to: ':',
+    test: 'test/slow/install-systemd-boot.test.ts',
+    name: 'under systemd a web or a worker that hangs is restarted, and one that was stopped is left alone',
+  },
+  {
     promise: 'the data of the hub is for its own account alone',
     file: 'src/bin/start.ts',
     from: 'process.umask(0o077);',

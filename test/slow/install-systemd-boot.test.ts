@@ -1,8 +1,9 @@
 // Protects the systemd units on a booted system: confined, restarted, and still during a restore.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { AT, installedHub, type InstalledHub } from '../support/booted-system.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -12,6 +13,13 @@ async function assertHealthy(hub: InstalledHub): Promise<void> {
   const { status, stderr } = await hub.sh(`'${AT}/scripts/healthcheck.sh'`);
   const logged = status === 0 ? '' : (await hub.sh('journalctl -o short-monotonic -n 60')).stdout;
   assert.equal(status, 0, `${stderr}${logged}`);
+}
+
+/** The worker was last seen a minute ago, without a minute's waiting. */
+function silenceWorker({ project }: InstalledHub): void {
+  const db = openDatabase(join(project, 'data/hub.db'));
+  db.exec('UPDATE heartbeats SET seen_at = seen_at - 60000');
+  db.close();
 }
 
 test('under systemd the confined hub becomes healthy, comes back when killed and stops within its grace', async (t) => {
@@ -29,28 +37,41 @@ test('under systemd the confined hub becomes healthy, comes back when killed and
   for (const unit of ['web', 'worker']) assert.equal(await hub.show(unit, 'Result'), 'success');
 });
 
-test('under systemd a web that answers no more is restarted, and one that was stopped is left alone', async (t) => {
+test('under systemd a web or a worker that hangs is restarted, and one that was stopped is left alone', async (t) => {
   const hub = await installedHub(t);
   if (!hub) return;
   // Its own runs would join in: one that meets the stop below fails, and the start that joined it with it.
   assert.equal((await hub.sh('systemctl stop content-hub-health.timer')).status, 0);
   const hung = await hub.pid('web');
-  await hub.sh('mkdir -p /run/systemd/system/content-hub-health.service.d && printf "[Service]\\nExecStart=\\n' +
-    `ExecStart=:\\"${AT.replace('%', '%%%%')}/scripts/await-health.sh\\" 2 1\\n" ` +
-    '>/run/systemd/system/content-hub-health.service.d/quick.conf && systemctl daemon-reload');
+  await hub.sh(`sed -i 's/ 3 15/ 2 1/' /etc/systemd/system/content-hub-health.service && systemctl daemon-reload`);
+  const check = async (): Promise<number | null> => (await hub.sh('systemctl start content-hub-health.service')).status;
+  const isAnew = (unit: string, old: number) => async (): Promise<boolean> =>
+    ![0, old].includes(await hub.pid(unit)) && (await hub.show(unit, 'ActiveState')) === 'active';
+  const worker = await hub.pid('worker');
 
-  await hub.sh('systemctl start content-hub-health.service');
+  await hub.sh(`echo PORT=x >'${AT}/.env'`);
+  assert.notEqual(await check(), 0, 'a mistake in .env');
+  rmSync(join(hub.project, '.env'));
+  assert.equal(await check(), 0);
+  assert.deepEqual([await hub.pid('web'), await hub.pid('worker')], [hung, worker]);
+
+  await hub.sh(`kill -STOP ${worker}`);
+  silenceWorker(hub);
+  assert.notEqual(await check(), 0);
+  await waitUntil('the worker was restarted', isAnew('worker', worker), 60_000);
   assert.equal(await hub.pid('web'), hung);
 
   await hub.sh(`kill -STOP ${hung}`);
-  await hub.sh('systemctl start content-hub-health.service');
-  await waitUntil('web was restarted', async () => ![0, hung].includes(await hub.pid('web')) &&
-    (await hub.show('web', 'ActiveState')) === 'active', 60_000);
+  assert.notEqual(await check(), 0);
+  await waitUntil('web was restarted', isAnew('web', hung), 60_000);
   await assertHealthy(hub);
 
+  await hub.sh('systemctl stop content-hub-worker');
+  silenceWorker(hub);
+  assert.notEqual(await check(), 0);
   await hub.sh('systemctl stop content-hub-web');
-  assert.equal((await hub.sh('systemctl start content-hub-health.service')).status, 0);
-  assert.equal(await hub.show('web', 'ActiveState'), 'inactive');
+  assert.equal(await check(), 0);
+  for (const unit of ['web', 'worker']) assert.equal(await hub.show(unit, 'ActiveState'), 'inactive', unit);
 });
 
 test('under systemd nothing starts during a restore, and a mistake in the configuration is not tried again', async (t) => {
@@ -93,6 +114,7 @@ test('under systemd the sandboxed backup runs, and can write nowhere else', asyn
 /** In the worker's place: what gets past Node's permission model. */
 const OUTBREAK = `
   import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+  import { createServer } from 'node:net';
   import Database from 'better-sqlite3';
   const [project, data] = [process.cwd(), process.cwd() + '/data'];
   const addon = project + '/node_modules/better-sqlite3/prebuilds/linux-' + process.arch + '.node';
@@ -107,19 +129,27 @@ const OUTBREAK = `
       writeFileSync(data + '/addon.node', readFileSync(addon));
       process.dlopen({ exports: {} }, data + '/addon.node');
     },
+    loadProject: () => process.dlopen({ exports: {} }, project + '/open/addon.node'),
   };
   const outcome = {};
   for (const [name, attempt] of Object.entries(attempts)) {
     try { attempt(); outcome[name] = 'done'; } catch (error) { outcome[name] = error.code + ' ' + error.message; }
   }
-  writeFileSync(data + '/outcome.json', JSON.stringify(outcome));
+  const server = createServer().once('error', (error) => end('listen', error.code)).listen(18080, () => end('listen', 'done'));
+  const end = (name, result) => {
+    outcome[name] = result;
+    server.close();
+    writeFileSync(data + '/outcome.json', JSON.stringify(outcome));
+  };
 `;
 
-test('under systemd neither ATTACH nor an addon leads out of DATA_DIR', async (t) => {
+test('under systemd neither ATTACH, an addon nor a socket leads out of DATA_DIR', async (t) => {
   const hub = await installedHub(t);
   if (!hub) return;
   mkdirSync(join(hub.project, 'open'), { mode: 0o777 });
   writeFileSync(join(hub.project, 'src/bin/worker.ts'), OUTBREAK);
+  const prebuilt = `prebuilds/linux-${process.arch}.node`;
+  copyFileSync(join(hub.project, 'node_modules/better-sqlite3', prebuilt), join(hub.project, 'open/addon.node'));
   await hub.sh(`chmod 777 '${AT}/open' && mkdir -m 777 /srv/open`);
 
   await hub.sh('systemctl restart content-hub-worker.service');
@@ -127,10 +157,12 @@ test('under systemd neither ATTACH nor an addon leads out of DATA_DIR', async (t
   await waitUntil('it has tried', () => existsSync(result), 30_000);
 
   const outcome = JSON.parse(readFileSync(result, 'utf8'));
-  const [allowed, refused] = [['attachInData', 'loadProgram'], ['attachOutside', 'attachInProject', 'readOutside', 'loadData']];
+  const [allowed, refused] = [['attachInData', 'loadProgram'], ['attachOutside', 'attachInProject', 'readOutside']];
   for (const name of allowed) assert.equal(outcome[name], 'done', name);
   for (const name of refused) assert.match(outcome[name], /^(?:SQLITE_CANTOPEN|ERR_ACCESS_DENIED|ERR_DLOPEN_FAILED) /, name);
-  assert.match(outcome['loadData'], /failed to map segment/);
+  for (const name of ['loadData', 'loadProject']) assert.match(outcome[name], /failed to map segment/);
+  const hasBpf = (await hub.sh('systemctl --version')).stdout.includes('+BPF_FRAMEWORK');
+  assert.equal(outcome['listen'], hasBpf ? 'EPERM' : 'done', 'SocketBindDeny is up to BPF');
 });
 
 test("install-systemd.sh mentions that the account's crontab has this clone's line, and installs all the same", async (t) => {

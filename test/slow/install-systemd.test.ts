@@ -1,11 +1,11 @@
 // Protects the installation of systemd units: correct for any folder, complete, and undone by --remove.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { canMount } from '../support/private-mounts.ts';
 import { runProgram, type Outcome } from '../support/run-program.ts';
-import { temporaryProject } from '../support/temporary-project.ts';
+import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 import { requireRoot, requireTool } from '../support/tools.ts';
 
 const UNITS = [
@@ -14,6 +14,15 @@ const UNITS = [
 ];
 const BRIDGE = 'content-hub-clamd-bridge.service';
 const ACCOUNT = 'daemon'; // one that every system has
+
+/**
+ * What systemd-analyze says of each service, in tenths: what is left is the network, V8's compiler, the home folders of
+ * a project that lies in one, and for the backup those where rclone keeps its configuration.
+ */
+const EXPOSURE: Record<string, number> = {
+  'content-hub-backup.service': 12, 'content-hub-clamd-bridge.service': 9, 'content-hub-health.service': 11,
+  'content-hub-restore.service': 14, 'content-hub-web.service': 11, 'content-hub-worker.service': 11,
+};
 
 type Machine = {
   root: string; // of the project
@@ -80,8 +89,8 @@ for (const name of ['hub', 'a hub, 100% & $HOME', '%h %n;#|']) {
     const verified = await runProgram('systemd-analyze', ['verify', '--man=no', ...files], { env });
     assert.deepEqual(verified, { status: 0, stdout: '', stderr: '' });
 
-    for (const service of files.filter((path) => path.endsWith('.service'))) {
-      const args = ['security', '--offline=yes', '--threshold=25', '--no-pager', service];
+    for (const [unit, tenths] of Object.entries(EXPOSURE)) {
+      const args = ['security', '--offline=yes', `--threshold=${tenths}`, '--no-pager', join(hub.units, unit)];
       const { status, stdout } = await runProgram('systemd-analyze', args, { env });
       assert.equal(status, 0, stdout.trimEnd().split('\n').at(-1));
     }
@@ -135,6 +144,31 @@ test('the backup comes every day at 03:15, and a missed one is made up for', asy
   assert.equal(stdout.match(/\d{4}-\d\d-\d\d 03:15:00 UTC/g)?.length, 3, stdout);
 });
 
+test('the units see home folders only when something of the hub is there, whatever way leads to it', async (t) => {
+  const { installed, units, root } = machine(t);
+  const seen = (): string[] => ['web', 'worker', 'health', 'restore', 'backup'].map((unit) =>
+    /^ProtectHome=(.*)$/m.exec(readFileSync(join(units, `content-hub-${unit}.service`), 'utf8'))?.[1] ?? '');
+  await installed([], { DATA_DIR: '/var/lib/hub' });
+  assert.deepEqual(seen(), ['yes', 'yes', 'yes', 'yes', 'read-only']);
+
+  const [link, token] = [join(root, 'elsewhere'), join(dirname(root), 'home/token')];
+  symlinkSync('/home/ada/hub', link);
+  writeFiles(dirname(root), { 'home/token': 'hunter2' });
+  for (const settings of [{ DATA_DIR: link }, { BACKUP_DIR: '/root/backups' }, { METRICS_TOKEN_FILE: token }]) {
+    await installed([], settings);
+    assert.deepEqual(seen(), Array.from({ length: 5 }, () => 'read-only'), JSON.stringify(settings));
+  }
+});
+
+test('web may listen at PORT alone, and the others nowhere', async (t) => {
+  const { installed, units } = machine(t);
+  await installed([], { PORT: '8123' });
+  const said = (unit: string): string[] =>
+    readFileSync(join(units, `content-hub-${unit}.service`), 'utf8').match(/^SocketBind.*$/gm) ?? [];
+  assert.deepEqual(said('web'), ['SocketBindDeny=any', 'SocketBindAllow=tcp:8123']);
+  for (const unit of ['worker', 'health']) assert.deepEqual(said(unit), ['SocketBindDeny=any'], unit);
+});
+
 test('only the backup may write to the off-site folder, and none when it is not set', async (t) => {
   const { installed, units } = machine(t);
   const withIt = (): string[] =>
@@ -167,7 +201,8 @@ test('only the backup may write to BACKUP_DIR, and the health check does not see
       .map((line) => `${unit}: ${line.split('=')[0]}`));
   await installed([], { BACKUP_DIR: '/mnt/second 100%' });
   assert.deepEqual(linesWith().sort(),
-    ['content-hub-backup.service: ReadWritePaths', 'content-hub-health.service: InaccessiblePaths']);
+    ['backup.service: NoExecPaths', 'backup.service: ReadWritePaths', 'health.service: InaccessiblePaths']
+      .map((line) => `content-hub-${line}`));
 
   await installed();
   assert.deepEqual(linesWith(), []);

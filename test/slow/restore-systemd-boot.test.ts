@@ -191,9 +191,9 @@ test('case 65: a web that hangs on the restored data has RESTORE_HEALTH_SECONDS,
   if (!hub) return;
   const hanging = '#!/bin/sh\n[ ! -e "$1/data/run/restore-probation.json" ] || exec sleep infinity\n' +
     'exec "$HUB_NODE" "$1/src/bin/launch.ts" web\n';
-  writeFileSync(join(hub.project, 'hanging.sh'), hanging, { mode: 0o755 });
+  writeFileSync(join(hub.project, 'scripts/hanging.sh'), hanging, { mode: 0o755 });
   const at = AT.replace('%', '%%');
-  await hub.addTo('web', `TimeoutStartSec=infinity\nExecStart=\nExecStart=:"${at}/hanging.sh" "${at}"\n` +
+  await hub.addTo('web', `TimeoutStartSec=infinity\nExecStart=\nExecStart=:"${at}/scripts/hanging.sh" "${at}"\n` +
     `ExecStartPost=\nExecStartPost=:"${at}/scripts/await-health.sh" 100000 1`);
 
   const { status, stdout, stderr } = await hub.restore(hub.backup, 'RESTORE_HEALTH_SECONDS=20');

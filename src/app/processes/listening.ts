@@ -19,6 +19,8 @@ export function listenProblem(error: unknown, host: string, port: number): strin
       return `${host} port ${port} is in use by another program: stop that one or set PORT`;
     case 'EACCES':
       return `${host} port ${port} may not be used by this account: set PORT to 1024 or more`;
+    case 'EPERM':
+      return `${host} port ${port} is not that of the systemd unit: run scripts/install-systemd.sh again`;
     case 'EADDRNOTAVAIL':
       return `${host} is not an address of this machine: set HOST`;
     case 'ENOTFOUND':

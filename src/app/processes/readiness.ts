@@ -4,23 +4,38 @@ import { codeOf } from '../../platform/error-code.ts';
 
 const POLL = 100;
 
-/** Asks GET address/api/health. Null when the hub is ready (200, ok: true), otherwise why it is not. */
-export async function askReadiness(address: string, signal: AbortSignal): Promise<string | null> {
+type HealthAnswer = { ok?: unknown; worker?: { ok?: unknown; lastSeenSeconds?: unknown } } | null;
+
+/** What is wrong, null for nothing. Of the worker a hub that is not ready says nothing. */
+export type Readiness = { problem: string | null; workerProblem: string | null };
+
+/** Asks GET address/api/health. The hub is ready when the answer is 200 with ok: true. */
+export async function askReadiness(address: string, signal: AbortSignal): Promise<Readiness> {
+  const notReady = (problem: string): Readiness => ({ problem, workerProblem: null });
   try {
     const response = await fetch(`${address}/api/health`, { signal, redirect: 'error' });
-    const body: unknown = await response.json().catch(() => null);
-    const ok = typeof body === 'object' && body !== null && 'ok' in body && body.ok === true;
-    return response.status === 200 && ok ? null : `${address} answered ${response.status}, not ready`;
+    const body = await response.json().catch(() => null) as HealthAnswer;
+    const ok = body?.ok === true;
+    return response.status === 200 && ok
+      ? { problem: null, workerProblem: problemOf(body.worker) }
+      : notReady(`${address} answered ${response.status}, not ready`);
   } catch (error) {
-    return signal.aborted ? `${address} did not answer in time` : `${address} does not answer (${reason(error)})`;
+    const why = signal.aborted ? 'did not answer in time' : `does not answer (${reason(error)})`;
+    return notReady(`${address} ${why}`);
   }
+}
+
+function problemOf(worker: NonNullable<HealthAnswer>['worker']): string | null {
+  if (worker?.ok === true) return null;
+  const seconds = worker?.lastSeenSeconds;
+  return typeof seconds === 'number' ? `the worker was last seen ${seconds} seconds ago` : 'the worker was never seen';
 }
 
 /** Resolves to true once the hub at the address is ready, to false when `signal` aborts before that. */
 export async function waitForHealth(address: string, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted) {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(5 * SECOND)]);
-    if ((await askReadiness(address, limit)) === null) return true;
+    if ((await askReadiness(address, limit)).problem === null) return true;
     await delay(POLL, undefined, { signal }).catch(() => undefined);
   }
   return false;
