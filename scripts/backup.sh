@@ -1,7 +1,8 @@
 #!/bin/sh
 # Usage: backup.sh
 # Makes and verifies a backup in BACKUP_DIR while the hub keeps running, removes old backups
-# (BACKUP_RETENTION_DAYS) and makes off-site copies if destinations are configured, also of backups that one has missed.
+# (BACKUP_RETENTION_DAYS) and makes off-site copies if destinations are configured, also of backups that one has missed;
+# of these also where no backup could be made.
 # When run as root, it switches to the account that owns the database. The last line on standard output is
 # machine-readable:
 # result=verified|degraded|failed|busy off-site=done|failed|none [name=… bytes=… seconds=… removed=… dir=…]
@@ -99,30 +100,43 @@ main() {
   line=$(tail -n 1 "$data/run/backup.line")
   rm -f "$data/run/backup.line"
   case $line in
-    'result='*' dir='*) ;;
+    'result='*' dir='*) dir=${line#* dir=} fields=${line#* } failure='the backup is kept on this machine, but' ;;
     'result=busy') finish 75 busy none ;;
-    *) finish "$(outcome "$made")" failed none ;;
+    *)
+      [ -z "$stopped" ] || finish "$stopped" failed none
+      [ "$made" -ne 0 ] || made=1
+      line=result=failed dir='' fields='' failure='no backup was made, and'
+      ;;
   esac
   result=${line%% *} && result=${result#result=}
 
   away=none broken=
   for destination in $destinations; do
-    [ "$away" != none ] || away='done'
-    send_to "$destination" "${line#* dir=}" || { away=failed && broken="$broken $destination"; }
+    sent=
+    send_to "$destination" "$dir" || { away=failed && broken="$broken $destination"; }
+    [ "$away" != none ] || [ -z "$sent" ] || away='done'
   done
   if [ "$away" = failed ]; then
-    say "the backup is kept on this machine, but the off-site copy FAILED:$broken"
+    say "$failure the off-site copy FAILED:$broken"
     [ "$made" -ne 0 ] || made=1
   fi
   [ -z "$stopped" ] || made=$stopped
-  finish "$(outcome "$made")" "$result" "$away" "${line#* }"
+  finish "$(outcome "$made")" "$result" "$away" "$fields"
 }
 
 # send_to DESTINATION BACKUP_DIR: each destination has a time limit of its own, so that one that hangs does not keep the
-# others from their copies.
+# others from their copies. Without a backup, only what the destination has missed is sent. Sets $sent if there was any.
 send_to() {
   [ -z "$stopped" ] || return
-  part "$limit" sh "$root/scripts/off-site.sh" send "$2" "$1" >&2
+  if [ -n "$2" ]; then
+    part "$limit" sh "$root/scripts/off-site.sh" send "$2" "$1" >&2
+    sent=yes
+  else
+    part "$limit" sh "$root/scripts/off-site.sh" missed "$1" >"$data/run/backup.line"
+    cat -- "$data/run/backup.line" >&2
+    [ ! -s "$data/run/backup.line" ] || sent=yes
+    rm -f -- "$data/run/backup.line"
+  fi
   # A step that had to be killed could not record how it ended.
   [ "$status" -ne 137 ] ||
     echo 'the copy was killed before it was complete' | sh "$root/scripts/hubctl" offsite-note "$1" failed

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Usage: off-site.sh check | send BACKUP_DIR [DESTINATION]
+# Usage: off-site.sh check | send BACKUP_DIR [DESTINATION] | missed [DESTINATION]
 # Copies a backup to the off-site destinations that are set, or to one of them: dir (BACKUP_OFFSITE_DIR), rclone
 # (BACKUP_RCLONE_REMOTE) and restic (BACKUP_RESTIC_REPOSITORY). What a destination has missed of the backups on this
-# machine is sent too, the oldest first. With BACKUP_AGE_RECIPIENT only backup.tar.gz.age leaves this machine. Each copy
+# machine is sent too, the oldest first; missed sends nothing else. With BACKUP_AGE_RECIPIENT only backup.tar.gz.age leaves this machine. Each copy
 # is read back and compared before it gets its final name; an existing copy is never overwritten. How it went is recorded
 # for the hub's health. check reports in advance whether a copy could be made. Silent if no destination is set.
 
@@ -40,11 +40,14 @@ DESTINATIONS='dir rclone restic'
 
 # In a function, so that the shell reads the whole file before it runs: updating it during a run does no harm.
 main() {
-  case $#-${1-}-${3-} in
-    1---help-) usage && exit 0 ;;
-    1-check- | 2-send- | 3-send-dir | 3-send-rclone | 3-send-restic) ;;
-    *) usage >&2 && exit 2 ;;
+  case $#-${1-} in
+    1---help) usage && exit 0 ;;
+    1-check | 1-missed) wanted=$DESTINATIONS ;;
+    2-missed) wanted=$2 ;;
+    2-send | 3-send) wanted=${3:-$DESTINATIONS} ;;
+    *) wanted=nothing ;;
   esac
+  case $wanted in "$DESTINATIONS" | dir | rclone | restic) ;; *) usage >&2 && exit 2 ;; esac
   values=$(cd -- "$root" && scripts/hubctl config DATA_DIR BACKUP_DIR BACKUP_RETENTION_DAYS BACKUP_OFFSITE_DIR \
     BACKUP_RCLONE_REMOTE BACKUP_AGE_RECIPIENT BACKUP_RESTIC_REPOSITORY BACKUP_RESTIC_PASSWORD_FILE BACKUP_RESTIC_KEEP \
     BACKUP_TIMEOUT_SECONDS) || exit
@@ -54,8 +57,8 @@ main() {
   } <<VALUES || :
 $values
 VALUES
-  act=$1
-  [ "$act" = check ] || name_backup "$2"
+  act=$1 asked=
+  [ "$act" != send ] || name_backup "$2"
   [ -n "$folder$remote$repository" ] || exit 0
   # shellcheck source=scripts/as-owner.sh
   . "$root/scripts/as-owner.sh"
@@ -65,7 +68,7 @@ VALUES
 
   [ "$act" = check ] || begin_sending
   failed=0
-  for destination in ${3:-$DESTINATIONS}; do
+  for destination in $wanted; do
     find_place || continue
     if [ "$act" = check ]; then destination_problem || failed=1; else serve_destination || failed=1; fi
   done
@@ -99,6 +102,7 @@ serve_destination() {
   problem='' newest='' checked='' bytes='' unsent='' result=ok began=$(date +%s) serving=$destination
   missed=$(missed_backups)
   name=${missed%%[!0-9-]*}
+  [ -n "$name" ] || { serving='' && return; }
   if destination_problem; then
     send_missed
   else
@@ -141,14 +145,23 @@ send_it() {
 # sent in any case; the oldest first. Those that are old enough to be removed here are not sent any more. restic gets the
 # newest alone: what it has in common with those before is in the repository once.
 missed_backups() {
-  [ "$destination" != restic ] || { printf '%s\n' "${asked##*/}" && return; }
+  if [ "$destination" != restic ]; then
+    all_missed
+  elif [ -n "$asked" ]; then
+    printf '%s\n' "${asked##*/}"
+  else
+    all_missed | tail -n 1
+  fi
+}
+
+all_missed() {
   oldest=0
   [ -z "$days" ] || oldest=$(date -u -d "$days days ago" +%Y%m%d-%H%M%S)
   {
     for path in "$backups"/[0-9]*-[0-9]*; do
       [ ! -d "$path" ] || [ -L "$path" ] || printf '%s\n' "${path##*/}"
     done | backup_names | awk -v last="$(sent_names | tail -n 1)" -v oldest="$oldest" '$0 > last && $0 > oldest'
-    printf '%s\n' "${asked##*/}"
+    [ -z "$asked" ] || printf '%s\n' "${asked##*/}"
   } | sort -u
 }
 

@@ -1221,6 +1221,15 @@ export const MUTATIONS: Mutation[] = [
     name: 'case 93: the folder of the backups themselves is no other place, by whatever name or mount',
   },
 
+  {
+    promise: 'what an off-site destination has missed is sent also where no backup could be made',
+    file: 'scripts/backup.sh',
+    from: 'off-site.sh" missed "$1"',
+    to: 'off-site.sh" check',
+    test: 'test/slow/backup-scripts.test.ts',
+    name: 'where no backup could be made, each destination still gets what it had missed before, and the end is 1',
+  },
+
   // A restic repository.
   {
     promise: 'restic reads no upload again because a link to it was made',

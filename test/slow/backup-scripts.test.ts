@@ -83,7 +83,7 @@ test('wrong usage of either script ends with 2 and the usage, --help with 0', as
 
 /** backup.sh with parts whose behaviour the test writes; `done.log` in the folder says what they did. */
 function stagedScript(
-  t: TestContext, parts: { backup: string; check?: string; send?: string; offsite?: string; remote?: string },
+  t: TestContext, parts: { backup: string; check?: string; send?: string; missed?: string; offsite?: string; remote?: string },
 ) {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'scripts'));
@@ -93,7 +93,7 @@ function stagedScript(
     'scripts/hubctl': `cd "${folder}"; echo "hubctl $1" >>done.log
       case $1 in config) printf '%s\\n' "${folder}/data" "\${LIMIT:-60}" "${parts.offsite ?? '/mnt/far'}" "${parts.remote ?? ''}" ;; backup) ${parts.backup} ;; esac\n`,
     'scripts/off-site.sh': `cd "${folder}"; echo "off-site $*" >>done.log
-      case $1 in check) ${parts.check ?? ':'} ;; send) ${parts.send ?? ':'} ;; esac\n`,
+      case $1 in check) ${parts.check ?? ':'} ;; send) ${parts.send ?? ':'} ;; missed) ${parts.missed ?? ':'} ;; esac\n`,
   });
   const script = join(folder, 'scripts/backup.sh');
   const done = (): string[] => (existsSync(join(folder, 'done.log')) ? readFileSync(join(folder, 'done.log'), 'utf8').trim().split('\n') : []);
@@ -183,6 +183,17 @@ test('case 107: the exit code of the backup goes through; nothing is sent when t
     const outcome = await run();
     assert.deepEqual([outcome.status, outcome.stdout], [status, line]);
     assert.ok(!done().some((one) => one.startsWith('off-site send')));
+  }
+});
+
+test('where no backup could be made, each destination still gets what it had missed before, and the end is 1', async (t) => {
+  for (const [missed, offSite, said] of [
+    [':', 'none', ''], ['echo sent', 'done', 'sent\nsent\n'],
+    ['[ "$2" != dir ] || exit 1; echo sent', 'failed', 'sent\nbackup: no backup was made, and the off-site copy FAILED: dir\n'],
+  ] as const) {
+    const { run, done } = stagedScript(t, { backup: 'echo result=failed; exit 1', remote: 'box:hub', missed });
+    assert.deepEqual(await run(), { status: 1, stdout: `result=failed off-site=${offSite}\n`, stderr: said });
+    assert.deepEqual(done().slice(-2), ['off-site missed dir', 'off-site missed rclone']);
   }
 });
 

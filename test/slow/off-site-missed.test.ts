@@ -111,6 +111,30 @@ test('a disk that is unplugged between two copies gets no more, and neither does
   assert.deepEqual([noted(place).last?.name, noted(place).last?.unsent], [FIRST, SECOND]);
 });
 
+test('what was missed can be sent alone; where nothing was, nothing is tried and nothing recorded', async (t) => {
+  const place = threeNights(t);
+  assert.equal((await place.run(['missed'])).status, 0);
+  assert.deepEqual(copies(place), [FIRST, SECOND, THIRD]);
+  const before = noted(place);
+
+  const { status, stdout, stderr } = await place.run(['missed', 'dir'], { PATH: place.env['PATH'] ?? '' });
+
+  assert.deepEqual([status, stdout, stderr], [0, '', '']);
+  assert.deepEqual(noted(place), before);
+  assert.equal((await place.run(['missed', 'tape'])).status, 2);
+});
+
+test('a night in which no backup can be made still brings a disk what it has missed', async (t) => {
+  const place = threeNights(t);
+  writeFileSync(join(place.dataDir, 'hub.db'), 'no database');
+  const env = { ...place.env, PATH: `${join(process.execPath, '..')}:${place.env['PATH']}` };
+
+  const { status, stdout } = await runProgram(join(PROJECT_ROOT, 'scripts/backup.sh'), [], { env });
+
+  assert.deepEqual([status, stdout], [1, 'result=failed off-site=done\n']);
+  assert.deepEqual(copies(place), [FIRST, SECOND, THIRD]);
+});
+
 test('a damaged backup here, and another of the same name there, keep no later one from its copy', async (t) => {
   const place = threeNights(t);
   appendFileSync(join(pathOf(place, SECOND), 'hub.db'), 'x');
