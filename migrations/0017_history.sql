@@ -7,7 +7,7 @@ CREATE TABLE history_figures (
   name     TEXT    NOT NULL UNIQUE
 ) STRICT;
 
--- At most 576 rows of five minutes (two days) and 1440 of an hour (60 days).
+-- At most 577 rows of five minutes (two days) and 1441 of an hour (60 days), 1.5 MB.
 CREATE TABLE history (
   step    INTEGER NOT NULL,          -- ms; how long the bucket lasts
   at      INTEGER NOT NULL,          -- unix ms; when it begins, a multiple of the step

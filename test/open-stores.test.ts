@@ -22,6 +22,18 @@ for (const program of ['web', 'worker'] as const) {
   });
 }
 
+test('one that only the overview needs ends web as soon as it is loaded', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  const db = openHubDatabase(loadConfig(hubEnvironment(dataDir)));
+  db.exec('DROP TABLE history');
+  db.close();
+
+  const started = startHubProcess(t, 'web', dataDir);
+
+  assert.equal(await started.ended, 1);
+  assert.match(started.stderr(), /no such table: history/);
+});
+
 test('what web loads before it listens is at most 480 KB of source; handlers and lists come after that', () => {
   const loaded = loadedWith('src/bin/web.ts');
   const size = SOURCES.filter(({ name }) => loaded.has(name)).reduce((sum, { text }) => sum + text.length, 0);

@@ -12,7 +12,9 @@ import { sealFeedPasswords } from '../features/feeds/feed-passwords.ts';
 import { planDueIcons } from '../features/feeds/fetch-icon.ts';
 import { planDueSyncs } from '../features/feeds/sync-source.ts';
 import { watchBackups, watchEnds, watchErrors, watchSpace, watchWorker } from '../features/health/watch-troubles.ts';
-import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
+import { beatOfWorker } from '../features/history/record-history.ts';
+import { beatOfWeb } from '../features/history/web-reading.ts';
+import { jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
 import { drafts } from '../features/writing/draft-store.ts';
 import { raiseMarks } from '../features/reading/raise-marks.ts';
 import { readUndo } from '../features/reading/reading-store.ts';
@@ -23,6 +25,7 @@ import { removeOldEvents } from '../features/webhooks/receive-event.ts';
 import { webhooks } from '../features/webhooks/webhook-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
 import type { Task } from '../platform/jobs/scheduler.ts';
+import './later-stores.ts';
 
 export const FINISHED_JOBS_KEPT = DAY;
 
@@ -31,7 +34,7 @@ type ScheduledTask = { name: string; everyMs: number; run(hub: Hub, stopping: Ab
 
 /** What the worker does from time to time. */
 const WORKER_SCHEDULE: ScheduledTask[] = [
-  { name: 'heartbeat', everyMs: 5 * SECOND, run: (hub) => heartbeats(hub).beat('worker') },
+  { name: 'heartbeat', everyMs: 5 * SECOND, run: beatOfWorker },
   { name: 'bring back strayed times', everyMs: MINUTE, run: bringBackTimes },
   { name: 'plan due syncs', everyMs: SECOND, run: planDueSyncs },
   { name: 'plan due icons', everyMs: 10 * SECOND, run: planDueIcons },
@@ -69,7 +72,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
 
 /** What web does from time to time. */
 const WEB_SCHEDULE: ScheduledTask[] = [
-  { name: 'heartbeat', everyMs: MINUTE, run: (hub) => heartbeats(hub).beat('web') },
+  { name: 'heartbeat', everyMs: MINUTE, run: beatOfWeb },
   { name: 'watch the worker', everyMs: 10 * SECOND, run: watchWorker },
 ];
 

@@ -8,6 +8,7 @@ import { listenProblem, type WebMessage } from '../app/processes/listening.ts';
 import { startProcess } from '../app/processes/start-process.ts';
 import { createWebServer } from '../app/processes/web-server.ts';
 import { noteError } from '../features/errors/error-store.ts';
+import { openStores } from '../features/hub/hub.ts';
 import { SECOND } from '../platform/clock.ts';
 import { errorFields } from '../platform/log.ts';
 import { closeServer } from '../platform/http/server.ts';
@@ -48,6 +49,7 @@ async function loadTheRest(): Promise<() => Promise<void>> {
   try {
     await loadHandlers();
     const { webTasks } = await loadFile(() => import('../app/schedule.ts'));
+    openStores(hub); // those of app/later-stores.ts
     const { stopDeliveringAlerts } = await loadFile(() => import('../features/health/watch-troubles.ts'));
     const scheduler = createScheduler({ tasks: webTasks(hub), clock, log, onError: (error) => noteError(hub, error) });
     scheduler.start();

@@ -70,9 +70,14 @@ export function readHealth(hub: Hub): Health {
     database: 'ok',
     worker: { ok: lastSeenSeconds !== null && lastSeenSeconds <= WORKER_ALIVE_SECONDS, lastSeenSeconds },
     schemaVersion: schemaVersion(hub)(),
-    oldestDueJobSeconds: Math.max(0, ...jobKinds(kept).map((kind) => Math.floor(jobs(hub).oldestDueSeconds(kind)))),
+    oldestDueJobSeconds: oldestDueSeconds(hub, kept),
     ...readBackups(hub),
   };
+}
+
+/** For how long the job has waited that was due first, of whatever kind. */
+export function oldestDueSeconds(hub: Hub, kept: CountsReading): number {
+  return Math.max(0, ...jobKinds(kept).map((kind) => Math.floor(jobs(hub).oldestDueSeconds(kind))));
 }
 
 /** Never negative: clocks may be set back. */

@@ -15,7 +15,7 @@ const OTHER_METHOD = '_OTHER'; // the name OpenTelemetry gives to what a client 
 const NO_ROUTE = 'unmatched';
 
 /** Seconds. Most answers of the hub take about one millisecond; an upload over a slow line takes many seconds. */
-const BOUNDS: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+export const ANSWER_BOUNDS: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 const LABELS = {
   method: `of the request, \`${OTHER_METHOD}\` for one that is not of HTTP`,
@@ -37,7 +37,7 @@ export const HTTP_METRICS: readonly Metric<{ http: readonly HistogramSample[] }>
     name: 'service_http_request_duration_seconds',
     help: 'Time from the head of a request to the end of its answer.',
     labels: LABELS,
-    bounds: BOUNDS,
+    bounds: ANSWER_BOUNDS,
     samples: ({ http }) => http,
   },
 ];
@@ -49,7 +49,7 @@ export function createHttpMetrics(): HttpMetrics {
 
   function addSeries(method: string, route: string, code: number): Series {
     const labels = { method, route, code: String(code) };
-    const series = { labels, counts: new Array<number>(BOUNDS.length + 1).fill(0), sum: 0 };
+    const series = { labels, counts: new Array<number>(ANSWER_BOUNDS.length + 1).fill(0), sum: 0 };
     all.push(series);
     const methods = getOrAdd(routes, route, () => new Map());
     getOrAdd(methods, method, () => new Map()).set(code, series);
@@ -78,7 +78,7 @@ function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value)
 
 function bucketOf(seconds: number): number {
   let bucket = 0;
-  while (bucket < BOUNDS.length && seconds > (BOUNDS[bucket] ?? Infinity)) bucket++;
+  while (bucket < ANSWER_BOUNDS.length && seconds > (ANSWER_BOUNDS[bucket] ?? Infinity)) bucket++;
   return bucket;
 }
 

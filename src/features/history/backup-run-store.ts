@@ -1,0 +1,39 @@
+import { DAY } from '../../platform/clock.ts';
+import { store } from '../hub/hub.ts';
+
+export const RUNS_KEPT = 60 * DAY;
+export const MOST_RUNS = 500; // of one place
+
+/** How a run of a backup ended, here or at an off-site destination. */
+export type BackupRun = {
+  place: string; // 'here' or the name of the destination
+  at: number; // unix ms, when it ended
+  result: 'good' | 'degraded' | 'failed';
+  bytes: number | null;
+  seconds: number;
+  problem: string | null;
+};
+
+type Bounds = { place: string; before: number; after: number; skipped: number };
+
+/** The files of backup runs tell of the last one only; here is what came of those before. */
+export const backupRuns = store(({ db, clock }) => {
+  const insert = db.prepare<[BackupRun]>('note backup run', `
+    INSERT INTO backup_runs (place, at, result, bytes, seconds, problem)
+    VALUES (@place, @at, @result, @bytes, @seconds, @problem) ON CONFLICT DO NOTHING`);
+  const removeOld = db.prepare<[Bounds]>('forget old backup runs', `
+    DELETE FROM backup_runs WHERE place = @place AND (at < @before OR at > @after OR at <
+      (SELECT at FROM backup_runs WHERE place = @place ORDER BY at DESC LIMIT 1 OFFSET @skipped))`);
+  const select = db.prepare<[number], BackupRun>('backup runs',
+    'SELECT place, at, result, bytes, seconds, problem FROM backup_runs WHERE at >= ? ORDER BY at');
+
+  return {
+    /** Notes a run that may be known already. In the caller's transaction. */
+    note(run: BackupRun): void {
+      if (insert.run(run).changes === 0) return;
+      removeOld.run({ place: run.place, before: clock() - RUNS_KEPT, after: clock(), skipped: MOST_RUNS - 1 });
+    },
+    /** Those that ended since then, the earliest first. */
+    since: (at: number): BackupRun[] => select.all(at),
+  };
+});

@@ -1,0 +1,100 @@
+import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
+import { store } from '../hub/hub.ts';
+import { merge, type Figure, type Figures } from './figures.ts';
+
+/** Buckets of each length (ms), and for how long they are kept: 577 and 1441 rows, 1.5 MB at the most. */
+export const FINE = 5 * MINUTE;
+export const COARSE = HOUR;
+export const KEPT = new Map([[FINE, 2 * DAY], [COARSE, 60 * DAY]]);
+
+/** `figures` by position; null for what is not known. */
+type Row = { at: number; figures: string };
+
+/** A bucket as it is read: `value` is undefined for what is not known of it. */
+export type Bucket = { at: number; value(name: Figure): number | undefined };
+
+/** What the hub was like, in buckets of time that begin at multiples of their length. */
+export const history = store(({ db, clock }) => {
+  const selectNames = db.prepare<[], { name: Figure; position: number }>('names of figures',
+    'SELECT name, position FROM history_figures ORDER BY position');
+  const insertName = db.prepare<[number, string]>('name a figure',
+    'INSERT INTO history_figures (position, name) VALUES (?, ?)');
+  const select = db.prepare<[number, number], Row>('bucket',
+    'SELECT at, figures FROM history WHERE step = ? AND at = ?');
+  const selectFrom = db.prepare<[number, number, number], Row>('buckets',
+    'SELECT at, figures FROM history WHERE step = ? AND at >= ? AND at < ? ORDER BY at');
+  const put = db.prepare<[number, number, string]>('keep bucket', `
+    INSERT INTO history (step, at, figures) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET figures = excluded.figures`);
+  const removeOld = db.prepare<[number, number, number]>('forget old buckets',
+    'DELETE FROM history WHERE step = ? AND (at < ? OR at > ?)');
+
+  function positions(): Map<Figure, number> {
+    return new Map(selectNames.all().map(({ name, position }) => [name, position]));
+  }
+
+  /** A figure that is new gets the next place; none is ever given to another. */
+  function positionsFor(figures: Figures): Map<Figure, number> {
+    const known = positions();
+    for (const name of Object.keys(figures) as Figure[]) {
+      if (known.has(name)) continue;
+      insertName.run(known.size, name);
+      known.set(name, known.size);
+    }
+    return known;
+  }
+
+  function addTo(step: number, at: number, figures: Figures, places: Map<Figure, number>): void {
+    const row = select.get(step, at);
+    const whole = row ? merge(toFigures(row, places), figures) : figures;
+    const values = new Array<number | null>(places.size).fill(null);
+    for (const [name, position] of places) values[position] = whole[name] ?? null;
+    put.run(step, at, JSON.stringify(values));
+  }
+
+  return {
+    /**
+     * Adds what is known of the time from `at` on to the buckets that it lies in, and forgets what is too old, or lies
+     * ahead since the clock was. In the caller's transaction.
+     */
+    add(at: number, figures: Figures): void {
+      const places = positionsFor(figures);
+      for (const [step, kept] of KEPT) {
+        addTo(step, at - at % step, figures, places);
+        removeOld.run(step, clock() - kept, clock());
+      }
+    },
+
+    /** The buckets of that length that begin from `from` to before `until`, the earliest first. */
+    list(step: number, from: number, until: number): Bucket[] {
+      const places = positions();
+      return selectFrom.all(step, from, until).map(({ at, figures }) => {
+        const values = JSON.parse(figures) as (number | null)[];
+        return { at, value: (name) => values[places.get(name) ?? -1] ?? undefined };
+      });
+    },
+  };
+});
+
+function toFigures({ figures }: Row, places: Map<Figure, number>): Figures {
+  const values = JSON.parse(figures) as (number | null)[];
+  const known = [...places].map(([name, position]) => [name, values[position] ?? null] as [Figure, number | null]);
+  return Object.fromEntries(known.filter((one): one is [Figure, number] => one[1] !== null));
+}
+
+/** What one process leaves for another, or for itself after a restart. */
+export const readings = store(({ db, clock }) => {
+  const select = db.prepare<[string], { at: number; reading: string }>('reading',
+    'SELECT at, reading FROM history_readings WHERE name = ?');
+  const put = db.prepare<[string, number, string]>('keep reading', `
+    INSERT INTO history_readings (name, at, reading) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET at = excluded.at, reading = excluded.reading`);
+
+  return {
+    find<Reading>(name: string): { at: number; reading: Reading } | undefined {
+      const row = select.get(name);
+      return row && { at: row.at, reading: JSON.parse(row.reading) as Reading };
+    },
+    put: (name: string, reading: object): void => void put.run(name, clock(), JSON.stringify(reading)),
+  };
+});

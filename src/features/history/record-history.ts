@@ -1,0 +1,134 @@
+import { hasPassed } from '../../platform/clock.ts';
+import type { CountsReading } from '../../platform/metrics/counters.ts';
+import { readBackupStatus, type OffsiteRun, type Run } from '../backups/backup-status.ts';
+import { readOffsite } from '../backups/offsite-status.ts';
+import { oldestDueSeconds } from '../health/read-health.ts';
+import { readStorageSizes } from '../health/storage-space.ts';
+import { counts, heartbeats, once, type Hub } from '../hub/hub.ts';
+import { backupRuns, type BackupRun } from './backup-run-store.ts';
+import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
+import { FINE, history, readings } from './history-store.ts';
+import { processSample } from './sample-process.ts';
+import { WEB, type WebReading } from './web-reading.ts';
+
+/** The counters of metrics whose growth is kept: name, and label where it is not the sum of all. */
+const COUNTED = {
+  syncs_changed: ['sync_runs_total', 'changed'], syncs_unchanged: ['sync_runs_total', 'unchanged'],
+  syncs_error: ['sync_runs_total', 'error'],
+  webhooks_accepted: ['webhook_events_total', 'accepted'], webhooks_rejected: ['webhook_events_total', 'rejected'],
+  posts: ['posts_ingested_total'], errors: ['error_events_total'],
+} satisfies Partial<Record<Figure, [metric: string, label?: string]>>;
+
+type Counted = keyof typeof COUNTED;
+
+/** What a bucket is reckoned from: the counters as they stood when the one before it ended. */
+type Totals = { counters: Record<Counted, number>; web: WebReading | null };
+
+const TOTALS = 'totals';
+
+/** The bucket that is not over yet: when it began, what is known of it, and what web last said. */
+type Open = { at: number; figures: Figures; web: WebReading | null };
+
+const open = once((_hub: Hub): { bucket?: Open } => ({}));
+
+/** The worker's heartbeat, and with it, every five minutes, what they were like. */
+export function beatOfWorker(hub: Hub): void {
+  const at = hub.clock() - hub.clock() % FINE;
+  const state = open(hub);
+  const bucket = state.bucket ?? reopen(hub, at);
+  look(hub, bucket);
+  if (state.bucket && bucket.at === at) return heartbeats(hub).beat('worker');
+  const ended = bucket.at === at ? null : { ...bucket.figures, ...closing(hub), ...growth(hub, bucket.at) };
+  const runs = ended === null ? [] : lastRuns(hub);
+  const totals: Totals = { counters: readCounters(hub), web: bucket.web };
+  const isToStart = ended !== null || baseline(hub) === null;
+  hub.db.write('heartbeat with history', () => {
+    heartbeats(hub).beat('worker');
+    if (ended) history(hub).add(bucket.at, ended);
+    for (const run of runs) backupRuns(hub).note(run);
+    if (isToStart) readings(hub).put(TOTALS, totals);
+  });
+  state.bucket = bucket.at === at ? bucket : { at, figures: {}, web: bucket.web };
+}
+
+/** After a start: what web said before counts where that was a short time ago. */
+function reopen(hub: Hub, at: number): Open {
+  const web = baseline(hub)?.web ?? readings(hub).find<WebReading>(WEB)?.reading ?? null;
+  return { at, figures: {}, web };
+}
+
+/** The counters from which growth may be reckoned: not those of before a long pause, which nobody can place in time. */
+function baseline(hub: Hub): Totals | null {
+  const kept = readings(hub).find<Totals>(TOTALS);
+  return kept && !hasPassed(kept.at, 2 * FINE, hub.clock()) ? kept.reading : null;
+}
+
+/** Adds what can be seen at this moment. */
+function look(hub: Hub, bucket: Open): void {
+  processSample(hub).look();
+  const due = oldestDueSeconds(hub, counts(hub).read());
+  bucket.figures = merge(bucket.figures, { oldest_due: due, oldest_due_max: due });
+  const said = readings(hub).find<WebReading>(WEB);
+  if (!said || said.reading.saidAt === bucket.web?.saidAt) return;
+  bucket.figures = merge(bucket.figures, ofWeb(said.reading, bucket.web));
+  bucket.web = said.reading;
+}
+
+/** What web has done since it last said something; another web has done everything since. */
+function ofWeb(now: WebReading, before: WebReading | null): Figures {
+  const isSame = before?.startedAt === now.startedAt;
+  const answers = ANSWERS.map((name, bound) =>
+    [name, (now.answers[bound] ?? 0) - (isSame ? before.answers[bound] ?? 0 : 0)] as const);
+  return {
+    ...Object.fromEntries(answers), answer_errors: now.errors - (isSame ? before.errors : 0), web_memory: now.memory,
+    web_memory_max: now.memoryMax, web_delay_p99: now.delayP99, web_delay_max: now.delayMax,
+  };
+}
+
+/** What is looked at once, at the end of a bucket. */
+function closing(hub: Hub): Figures {
+  const kept = counts(hub).read();
+  const { databaseBytes, freeBytes } = readStorageSizes(hub.config.databasePath);
+  const { memory, memoryMax, delayP99, delayMax } = processSample(hub).take();
+  return {
+    worker_memory: memory, worker_memory_max: memoryMax, worker_delay_p99: delayP99, worker_delay_max: delayMax,
+    database_bytes: databaseBytes, free_bytes: freeBytes, uploads_bytes: kept.value('uploads_bytes'),
+    cache_bytes: kept.value('attachment_cache_bytes'),
+  };
+}
+
+/** How much the counters have grown; nothing where a pause lies in between. */
+function growth(hub: Hub, since: number): Figures {
+  const before = baseline(hub);
+  if (!before || hasPassed(since, 2 * FINE, hub.clock())) return {};
+  const now = readCounters(hub);
+  const grown = (Object.keys(now) as Counted[]).map((name) =>
+    [name, Math.max(0, now[name] - (before.counters[name] ?? now[name]))] as const);
+  return Object.fromEntries(grown);
+}
+
+function readCounters(hub: Hub): Record<Counted, number> {
+  const kept = counts(hub).read();
+  const read = Object.entries(COUNTED).map(([name, [metric, label]]) => [name, total(kept, metric, label)] as const);
+  return Object.fromEntries(read) as Record<Counted, number>;
+}
+
+function total(kept: CountsReading, metric: string, label: string | undefined): number {
+  if (label !== undefined) return kept.value(metric, label);
+  return kept.labels(metric).reduce((sum, one) => sum + kept.value(metric, one), 0);
+}
+
+/** The last run of backups here and at each destination. */
+function lastRuns(hub: Hub): BackupRun[] {
+  const { lastBackup } = readBackupStatus(hub);
+  return [
+    ...(lastBackup ? [noted('here', lastBackup)] : []),
+    ...readOffsite(hub).flatMap(({ name, last }) => (last ? [noted(name, last)] : [])),
+  ];
+}
+
+function noted(place: string, run: Run | OffsiteRun): BackupRun {
+  const { at, ok, bytes, seconds, problem } = run;
+  const isDegraded = 'verdict' in run && run.verdict === 'degraded';
+  return { place, at, result: ok ? 'good' : isDegraded ? 'degraded' : 'failed', bytes, seconds, problem };
+}

@@ -1,0 +1,164 @@
+// Protects the overview’s history: what is kept of five minutes and of an hour is true, gaps stay gaps, it is bounded.
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { noteRun } from '../src/features/backups/note-run.ts';
+import { backupRuns, MOST_RUNS } from '../src/features/history/backup-run-store.ts';
+import { ANSWERS, FIGURES, merge, type Figure } from '../src/features/history/figures.ts';
+import { COARSE, FINE, history, readings } from '../src/features/history/history-store.ts';
+import { beatOfWorker } from '../src/features/history/record-history.ts';
+import { beatOfWeb } from '../src/features/history/web-reading.ts';
+import { counts } from '../src/features/hub/hub.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
+import { startHub, type Hub } from './support/hub.ts';
+
+/** The values of a figure in all buckets of that length, by how many of them lie after the clock's beginning. */
+function valuesOf(hub: Hub, name: Figure, step = FINE): Record<number, number | undefined> {
+  const buckets = history(hub.handle).list(step, 0, Infinity);
+  return Object.fromEntries(buckets.map(({ at, value }) => [(at - START) / step, value(name)]));
+}
+
+const START = Date.UTC(2030, 0, 15, 12);
+
+function count(hub: Hub, metric: string, label: string, by: number): void {
+  counts(hub.handle).add(metric, label, by);
+}
+
+/** The worker runs for that long, and web with it unless it is said not to. */
+function run(hub: Hub, ms: number, handle = hub.handle, withWeb = true): void {
+  for (let passed = 0; passed < ms; passed += 30 * SECOND) {
+    hub.passTime(30 * SECOND);
+    if (withWeb && passed % MINUTE === 0) beatOfWeb(hub.handle);
+    beatOfWorker(handle);
+  }
+}
+
+test('of each five minutes there is how much counters grew, added up by the hour, whatever they stood at', async (t) => {
+  const hub = await startHub(t);
+  count(hub, 'sync_runs_total', 'changed', 1_000);
+  beatOfWorker(hub.handle);
+  count(hub, 'sync_runs_total', 'changed', 3);
+  count(hub, 'posts_ingested_total', 'feed', 5);
+  count(hub, 'posts_ingested_total', 'webhook', 2);
+  run(hub, FINE);
+  count(hub, 'sync_runs_total', 'changed', 4);
+  run(hub, 2 * FINE);
+
+  assert.deepEqual(valuesOf(hub, 'syncs_changed'), { 0: 3, 1: 4, 2: 0 });
+  assert.deepEqual(valuesOf(hub, 'posts'), { 0: 7, 1: 0, 2: 0 });
+  assert.deepEqual(valuesOf(hub, 'syncs_changed', COARSE), { 0: 7 });
+});
+
+test('a worker that was started again goes on where the one before it was, and what happened in a pause belongs to no bucket', async (t) => {
+  const hub = await startHub(t);
+  run(hub, FINE);
+  count(hub, 'posts_ingested_total', 'feed', 5);
+  run(hub, 2 * MINUTE);
+  const second = { ...hub.handle }; // another process knows nothing but what the database says
+  run(hub, 3 * MINUTE, second);
+  assert.deepEqual(valuesOf(hub, 'posts'), { 0: 0, 1: 5 });
+
+  hub.passTime(3 * HOUR);
+  count(hub, 'posts_ingested_total', 'feed', 1_000);
+  const third = { ...hub.handle };
+  run(hub, 2 * FINE, third);
+  const later = 2 + 3 * HOUR / FINE;
+  assert.deepEqual(valuesOf(hub, 'posts'), { 0: 0, 1: 5, [later]: 0, [later + 1]: 0 });
+});
+
+test('web’s answers come by how long they took; a web that was started again is never negative, and one that is silent leaves a gap', async (t) => {
+  const hub = await startHub(t);
+  const answered = (name: string): number =>
+    ANSWERS.reduce((sum, one) => sum + (valuesOf(hub, one)[Number(name)] ?? 0), 0);
+  await hub.anybody.get('/');
+  beatOfWeb(hub.handle);
+  beatOfWorker(hub.handle);
+  await hub.anybody.get('/');
+  await hub.anybody.get('/missing');
+  run(hub, FINE);
+  assert.equal(answered('0'), 2);
+  assert.deepEqual(valuesOf(hub, 'answer_errors'), { 0: 0 });
+
+  const again = { startedAt: hub.now(), saidAt: hub.now() + 1, answers: ANSWERS.map(() => 1), errors: 1,
+    memory: 7, memoryMax: 9, delayP99: 1, delayMax: 30 };
+  hub.passTime(MINUTE);
+  readings(hub.handle).put('web', again);
+  run(hub, 4 * MINUTE, hub.handle, false);
+  assert.equal(answered('1'), ANSWERS.length);
+  assert.equal(valuesOf(hub, 'answer_errors')[1], 1);
+  assert.deepEqual([valuesOf(hub, 'web_memory')[1], valuesOf(hub, 'web_memory_max')[1]], [7, 9]);
+
+  run(hub, FINE, hub.handle, false);
+  assert.deepEqual([valuesOf(hub, 'answer_errors')[2], valuesOf(hub, 'web_memory')[2]], [undefined, undefined]);
+  assert.ok((valuesOf(hub, 'worker_memory')[2] ?? 0) > 1e6, 'the worker’s own are there');
+});
+
+test('the longest wait of a job is kept although it is over when the bucket ends', async (t) => {
+  const hub = await startHub(t);
+  beatOfWorker(hub.handle);
+  const { db } = hub.handle;
+  db.exec(`INSERT INTO jobs (kind, payload, run_at, max_attempts, created_at) VALUES ('x', '{}', ${START}, 1, 0)`);
+  run(hub, 2 * MINUTE);
+  db.exec('DELETE FROM jobs');
+  run(hub, 3 * MINUTE);
+
+  assert.deepEqual([valuesOf(hub, 'oldest_due_max')[0], valuesOf(hub, 'oldest_due')[0]], [120, 0]);
+});
+
+test('two buckets make one: counters are added up, gauges are the later one’s or the greater', () => {
+  const both = merge({ posts: 1, web_memory: 5, web_memory_max: 9 }, { posts: 2, web_memory: 4, web_memory_max: 8, errors: 3 });
+  assert.deepEqual(both, { posts: 3, web_memory: 4, web_memory_max: 9, errors: 3 });
+});
+
+test('a figure that is new gets the next place, and what was kept before still reads as it did', async (t) => {
+  const { handle, passTime } = await startHub(t);
+  history(handle).add(START, { posts: 1, errors: 2 });
+  passTime(FINE);
+  history(handle).add(START + FINE, { free_bytes: 9, posts: 3 });
+  const [first, second] = history(handle).list(FINE, 0, Infinity);
+  assert.deepEqual([first?.value('posts'), first?.value('errors'), first?.value('free_bytes')], [1, 2, undefined]);
+  assert.deepEqual([second?.value('posts'), second?.value('errors'), second?.value('free_bytes')], [3, undefined, 9]);
+});
+
+test('two days are kept by five minutes and 60 by the hour, at most 2018 rows and 1.5 MB; what lies ahead is forgotten', async (t) => {
+  const hub = await startHub(t);
+  const full = Object.fromEntries([...FIGURES.keys()].map((name) => [name, 1_234_567_890.5]));
+  hub.db.write('fill', () => {
+    for (let passed = 0; passed <= 3 * DAY; passed += FINE, hub.passTime(FINE)) history(hub.handle).add(hub.now(), full);
+    for (let passed = 0; passed <= 60 * DAY; passed += HOUR, hub.passTime(HOUR)) history(hub.handle).add(hub.now(), full);
+    for (let passed = 0; passed <= 2 * DAY; passed += FINE, hub.passTime(FINE)) history(hub.handle).add(hub.now(), full);
+  });
+  const rows = (): number[] => [FINE, COARSE].map((step) => history(hub.handle).list(step, 0, Infinity).length);
+  assert.deepEqual(rows(), [2 * DAY / FINE + 1, 60 * DAY / HOUR]);
+  const bytes = hub.db.prepare<[], { bytes: number }>('bytes', `SELECT SUM(length(figures)) AS bytes FROM history`).get()?.bytes ?? 0;
+  assert.ok(bytes < 1_500_000, `${bytes} bytes`);
+
+  hub.passTime(-DAY);
+  history(hub.handle).add(hub.now(), full);
+  assert.ok(history(hub.handle).list(FINE, 0, Infinity).every(({ at }) => at <= hub.now()));
+});
+
+test('each run of a backup is remembered after the next one, and no more than 500 of a place', async (t) => {
+  const hub = await startHub(t);
+  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
+  const night = (verdict: 'verified' | 'failed' | 'degraded', problem: string | null): Promise<void> => noteRun(hub.dataDir, 'backup',
+    { name: null, at: hub.now(), ok: verdict === 'verified', verdict, bytes: 5, seconds: 60, problem }, process.pid);
+  for (const [verdict, problem] of [['verified', null], ['failed', 'no room'], ['degraded', 'one is missing']] as const) {
+    await night(verdict, problem);
+    run(hub, 2 * FINE);
+    hub.passTime(DAY);
+    run(hub, FINE);
+  }
+  assert.deepEqual(backupRuns(hub.handle).since(0).map(({ place, result, problem }) => [place, result, problem]),
+    [['here', 'good', null], ['here', 'failed', 'no room'], ['here', 'degraded', 'one is missing']]);
+
+  const one = { place: 'dir', result: 'good', bytes: null, seconds: 1, problem: null } as const;
+  hub.db.write('note', () => {
+    backupRuns(hub.handle).note({ ...one, at: hub.now() + DAY });
+    for (let n = 0; n < 600; n++) backupRuns(hub.handle).note({ ...one, at: hub.now() - n * MINUTE });
+  });
+  const kept = backupRuns(hub.handle).since(0).filter(({ place }) => place === 'dir');
+  assert.equal(kept.length, MOST_RUNS);
+  assert.ok(kept.every(({ at }) => at <= hub.now()));
+});
