@@ -21,7 +21,10 @@ fetch_backup() {
   fi
   case $(kind_of "$1") in
     sealed) fetch_sealed "$1" ;;
-    remote) fetch_remote "${1%/"$SEALED"}" ;;
+    remote)
+      place=${1%/"$SEALED"}
+      fetch_remote "${place%/}"
+      ;;
     folder)
       called=$(readlink -f -- "$1")
       may_owner_read "$called" || fetch_folder "$called"
@@ -105,12 +108,15 @@ fetch_remote() {
   esac
 }
 
+# A remote may send more than it says that it has.
 fetch_file() {
   {
     { run_rclone cat "$1" 2>"$scratch/said" && echo from >&3; } |
+      { head -c "$(most_to_unpack)" && echo head >&3; } |
       { as_owner dd of="$2" bs=1M status=none && echo to >&3; }
   } 3>"$scratch/succeeded" || :
-  [ "$(grep -c . "$scratch/succeeded")" -eq 2 ] || give_up "$1 could not be fetched: $(tail -n 3 "$scratch/said")"
+  [ "$(grep -c . "$scratch/succeeded")" -eq 3 ] || give_up "$1 could not be fetched:" \
+    "$(tail -n 3 "$scratch/said" | grep . || echo "there is not enough free space in $opened")"
 }
 
 # restic and its password belong to the account of the hub, which that script becomes.

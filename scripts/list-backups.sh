@@ -50,7 +50,8 @@ show_lines() {
 
 list_folder() {
   echo "In BACKUP_OFFSITE_DIR, restored by: restore.sh $folder/NAME"
-  if [ ! -d "$folder" ] || [ ! -r "$folder" ]; then
+  # A share whose server is gone does not answer at all.
+  if ! timeout -k 5 60 stat -- "$folder/." >/dev/null 2>&1 || [ ! -r "$folder" ]; then
     say "$folder cannot be read: is the disk mounted?"
     return 1
   fi
@@ -75,7 +76,7 @@ list_remote() {
 show_copies() {
   awk '
     is_here { schema[$1] = $3; next }
-    $2 !~ /^[0-9]+-[0-9]+\/(hub\.db|uploads\.tar\.gz|SHA256SUMS|backup\.tar\.gz\.age)$/ { next }
+    index($2, "/") != 16 || NF != 2 || $2 !~ /^[0-9]+-[0-9]+\/(hub\.db|uploads\.tar\.gz|SHA256SUMS|backup\.tar\.gz\.age)$/ { next }
     {
       name = substr($2, 1, 15)
       bytes[name] += $1

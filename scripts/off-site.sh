@@ -2,9 +2,10 @@
 # Usage: off-site.sh check | send BACKUP_DIR [DESTINATION] | missed [DESTINATION]
 # Copies a backup to the off-site destinations that are set, or to one of them: dir (BACKUP_OFFSITE_DIR), rclone
 # (BACKUP_RCLONE_REMOTE) and restic (BACKUP_RESTIC_REPOSITORY). What a destination has missed of the backups on this
-# machine is sent too, the oldest first; missed sends nothing else. With BACKUP_AGE_RECIPIENT only backup.tar.gz.age leaves this machine. Each copy
-# is read back and compared before it gets its final name; an existing copy is never overwritten. How it went is recorded
-# for the hub's health. check reports in advance whether a copy could be made. Silent if no destination is set.
+# machine is sent too, the oldest first; missed sends nothing else. With BACKUP_AGE_RECIPIENT only backup.tar.gz.age
+# leaves this machine. Each copy is read back and compared before it gets its final name; an existing copy is never
+# overwritten. How it went is recorded for the hub's health. check reports in advance whether a copy could be made.
+# Silent if no destination is set.
 
 set -eu
 umask 077
@@ -59,6 +60,10 @@ $values
 VALUES
   act=$1 asked=
   [ "$act" != send ] || name_backup "$2"
+  if [ "$wanted" != "$DESTINATIONS" ]; then
+    destination=$wanted
+    find_place || trouble "the destination $wanted is not set: nothing is sent" || exit 2
+  fi
   [ -n "$folder$remote$repository" ] || exit 0
   # shellcheck source=scripts/as-owner.sh
   . "$root/scripts/as-owner.sh"

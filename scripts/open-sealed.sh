@@ -24,16 +24,20 @@ unseal() {
   $switch chmod 0700 "$backup"
 }
 
-# Each step reports how it ended, since sh has no pipefail. Unpacks at most 90 % of the free space.
+# 90 % of the free space, in bytes: whatever a copy holds, it does not fill the disk of the hub.
+most_to_unpack() {
+  df -Pk -- "$opened" | awk 'NR == 2 { printf "%.0f\n", $4 * 1024 * 0.9 }'
+}
+
+# Each step reports how it ended, since sh has no pipefail.
 run_pipe() {
   shift
-  free=$(df -Pk -- "$opened" | awk 'NR == 2 { print $4 }')
   : >"$scratch/said"
   {
     { "$@" 2>>"$scratch/said" </dev/null && echo source >&3; } |
       { age -d -i "$key" 2>>"$scratch/said" && echo age >&3; } |
       { gzip -dc 2>>"$scratch/said" && echo gzip >&3; } |
-      { head -c "$((free * 1024 * 9 / 10))" && echo head >&3; } |
+      { head -c "$(most_to_unpack)" && echo head >&3; } |
       { $switch tar -xf - -C "$opened" --no-same-owner --no-same-permissions 2>>"$scratch/said" && echo tar >&3; }
   } 3>"$scratch/succeeded" || :
   [ "$(grep -c . "$scratch/succeeded")" -eq 5 ]

@@ -70,36 +70,46 @@ verify() {
   hubctl verify "$1"
 }
 
-main() {
-  rehearse=no key=
-  while :; do
-    case ${1-} in
+# Sets $backup, $key and $rehearse; options may stand before the backup or after it.
+read_arguments() {
+  rehearse=no key='' backup=''
+  while [ $# -gt 0 ]; do
+    case $1 in
       --help) usage && exit 0 ;;
       --rehearse) rehearse=yes ;;
       --identity)
-        key=${2-}
-        if [ -z "$key" ]; then usage >&2 && exit 2; fi
-        shift
+        [ -n "${2-}" ] || wrong_usage
+        key=$2 && shift
         ;;
-      '' | -*) usage >&2 && exit 2 ;;
-      *) break ;;
+      '' | -*) wrong_usage ;;
+      *)
+        [ -z "$backup" ] || wrong_usage
+        backup=$1
+        ;;
     esac
     shift
   done
-  if [ $# -ne 1 ]; then
-    usage >&2
-    exit 2
-  fi
+  [ -n "$backup" ] || wrong_usage
+}
+
+wrong_usage() {
+  usage >&2
+  exit 2
+}
+
+main() {
+  read_arguments "$@"
   trap clean_up EXIT
   trap 'exit 129' HUP
   trap 'exit 130' INT
   trap 'exit 143' TERM
 
-  backup=$1
   if [ -n "$key" ]; then
     # shellcheck source=scripts/open-sealed.sh
     . "$root/scripts/open-sealed.sh"
-    open_copy "$1"
+    open_copy "$backup"
+  elif [ -f "$backup/backup.tar.gz.age" ] || [ "$backup" != "${backup%.age}" ]; then
+    give_up "$backup is encrypted: add --identity KEY, the file that holds the secret key"
   fi
   verify "$backup" || exit
   if [ "$rehearse" = yes ]; then

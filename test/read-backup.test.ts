@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { cpSync, existsSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -81,7 +81,8 @@ test('what is not there, was lost before, or is damaged is said, and nothing of 
   };
   assert.match(await said(['extract', name, 'post', '77']), /there is no post 77 in this backup/);
   assert.match(await said(['extract', name, 'upload', 'owl.png']), /there is no upload "owl\.png" in this backup/);
-  assert.match(await said(['show', '20200101-000000']), /ENOENT/);
+  assert.match(await said(['show', '20200101-000000']), /there is no folder .*20200101-000000 \(restore\.sh --list shows what there is\)/);
+  assert.match(await said(['show', join(path, 'hub.db')]), /hub\.db is not the folder of a backup/);
   assert.match(await said(['show', hub.dataDir]), /SHA256SUMS is missing/);
 
   const damaged = copyOf(path, 'damaged');
@@ -105,6 +106,26 @@ test('what is not there, was lost before, or is damaged is said, and nothing of 
   const { path: degraded } = await hub.backup();
   assert.match(await said(['extract', degraded, 'upload', notes[0] ?? '']), /is missing: the hub had lost it when the backup was made/);
   assert.match((await hubctl(hub.dataDir, 'backup', 'show', degraded)).stdout, new RegExp(`^  absent +uploads/../${notes[0]} is missing$`, 'm'));
+});
+
+test('an encrypted copy is said to be one', async (t) => {
+  const { hub } = await savedHub(t);
+  const sealed = join(temporaryFolder(t), '20260131-031500');
+  mkdirSync(sealed);
+  writeFileSync(join(sealed, 'backup.tar.gz.age'), '');
+  assert.match((await hubctl(hub.dataDir, 'backup', 'show', sealed)).stderr, /it is encrypted: decrypt it first/);
+});
+
+test('whoever reads only the beginning, or has no space for it, gets no stack trace', async (t) => {
+  const { hub, name } = await savedHub(t);
+  const command = [process.execPath, join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl', 'backup', 'extract', name, 'upload'];
+  for (const [way, said] of [['| head -c 1 | wc -c', ''], ['>/dev/full', 'hubctl: the output could not be written: ENOSPC']]) {
+    const env = { ...hubEnvironment(hub.dataDir), PATH: '/usr/bin:/bin' };
+    const run = spawnSync('sh', ['-c', `"$0" "$@" ${way}`, ...command, 'Barn owl.jpg'], { env });
+    const stderr = run.stderr.toString().replace(/^\(.*--.*\n/gm, '');
+    assert.equal(stderr.slice(0, (said ?? '').length || undefined), said);
+    assert.doesNotMatch(stderr, /node:internal/);
+  }
 });
 
 test('what is no such command is wrong usage', async (t) => {

@@ -471,8 +471,8 @@ test('case 53: what is no backup is said to be none', async (t) => {
     [[''], 2, /the folder of the backup is missing/],
     [[path, path], 2, /unexpected argument/],
     [['/'], 1, /no folder that may be read|is missing/],
-    [[join(path, 'hub.db')], 1, /ENOTDIR/],
-    [[join(path, 'nowhere')], 1, /ENOENT/],
+    [[join(path, 'hub.db')], 1, /is not the folder of a backup/],
+    [[join(path, 'nowhere')], 1, /there is no folder .*nowhere/],
     [[unfinished], 1, /SHA256SUMS is missing/],
   ];
   for (const [args, status, said] of wrong) {

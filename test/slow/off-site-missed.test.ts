@@ -197,6 +197,8 @@ test('only one destination is sent to when it is named', async (t) => {
   assert.equal((await place.run(['send', place.backup, 'dir'])).status, 0);
   assert.equal((await place.run(['send', place.backup, 'rclone'])).status, 1);
   assert.equal((await place.run(['send', place.backup, 'tape'])).status, 2);
+  const unset = await place.run(['send', place.backup, 'restic']);
+  assert.deepEqual([unset.status, unset.stderr], [2, 'off-site: the destination restic is not set: nothing is sent\n']);
 });
 
 test('with BACKUP_OFFSITE_DIR=/mnt/unplugged health, metrics, log and the receiver of alerts say so beside a verified backup', async (t) => {

@@ -52,6 +52,7 @@ test('an encrypted file, its folder and copies on a remote are restored as they 
     [[...identity, `./${hub.name}`], hub.sealed, hub.folder],
     [[`box:plain/${hub.name}`], `box:plain/${hub.name}`],
     [[`box:sealed/${hub.name}`, ...identity], `box:sealed/${hub.name}`],
+    [[`box:plain/${hub.name}/`], `box:plain/${hub.name}/`],
   ];
   for (const [args, called, cwd] of named) {
     const { status, stdout, stderr } = await hub.run(args, {}, cwd);
@@ -90,6 +91,10 @@ test('what cannot be opened, fetched or found is said before anything is stopped
   const torn = { REAL_FILE: hub.sealed };
   await refused([`box:sealed/${hub.name}`, ...identity], /could not be fully decrypted/, torn);
   await refused([`box:plain/${hub.name}`], /SHA256SUMS could not be fetched/, torn);
+  hub.replace('rclone', 'case "$*" in *" cat "*) exec head -c 90000000 /dev/zero ;; esac; exec /usr/bin/rclone "$@"');
+  hub.replace('df', 'echo; echo "disk 1 1 80000 1% /"');
+  await refused([`box:plain/${hub.name}`], /could not be fetched: there is not enough free space in /);
+  rmSync(join(hub.folder, 'bin/df'));
   hub.replace('rclone', 'exit 127');
   await refused([`box:plain/${hub.name}`], /has no remote box:/);
   writeFileSync(hub.sealed, 'no age file');
@@ -197,6 +202,8 @@ test('--list shows what lies here and off-site, when it was verified, and what c
   if (!hub) return;
   mkdirSync(join(hub.folder, 'far/20260101-000000'), { recursive: true });
   writeFileSync(join(hub.folder, 'far/20260101-000000/hub.db'), 'half a copy');
+  mkdirSync(join(hub.folder, 'far/1-2'));
+  for (const odd of ['1-2/hub.db', '20260101-000000/hub.db of mine']) writeFileSync(join(hub.folder, 'far', odd), '');
   cpSync(hub.backup, join(hub.folder, 'far', hub.name), { recursive: true });
   writeFileSync(join(hub.dataDir, 'run/backup-verdicts.json'),
     JSON.stringify({ [hub.name]: { at: Date.UTC(2026, 0, 31, 3, 16), verdict: 'verified', problem: null } }));
@@ -219,6 +226,8 @@ In BACKUP_RCLONE_REMOTE, restored by: restore\\.sh box:sealed/NAME
   assert.equal(gone.status, 1);
   assert.match(gone.stderr, /\/nowhere cannot be read: is the disk mounted\?[^]*has no remote bax:/);
   assert.match(gone.stdout, new RegExp(`  ${hub.name} .* verified 2026`));
+  hub.replace('timeout', 'case "$*" in *stat*) exit 124 ;; *) exec /usr/bin/timeout "$@" ;; esac');
+  assert.match((await hub.run(['--list'], places)).stderr, /\/far cannot be read: is the disk mounted\?/);
   assert.deepEqual([stateOf(hub.dataDir), hub.plain()], [before, []]);
 });
 

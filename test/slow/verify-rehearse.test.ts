@@ -94,6 +94,12 @@ test('case 54: an encrypted copy is verified and rehearsed with its key, and no 
     assert.ok(stdout.includes(`Backup ${hub.name} `));
     assert.deepEqual(readdirSync(hub.scratch), []);
   }
+  assert.equal((await hub.run([hub.sealed, '--identity', hub.key.path])).status, 0, 'in the order of restore.sh');
+  for (const path of [hub.sealed, join(hub.sealed, '..')]) {
+    const { status, stdout } = await hub.run([path]);
+    assert.equal(status, 1);
+    assert.match(stdout, /^FAILED: .* is encrypted: add --identity KEY, the file that holds the secret key\n$/);
+  }
 });
 
 test('case 54: a wrong key, a cut, a flipped byte or one too many fails, and no plaintext is left', async (t) => {

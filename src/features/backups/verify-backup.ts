@@ -90,9 +90,16 @@ async function examine(folder: string, options: VerifyOptions, found: Partial<Ve
   compareHash(ARCHIVE, archive.sha256, manifest.hashes.archive);
 }
 
+const SEE_LIST = ' (restore.sh --list shows what there is)';
+const SEALED = 'backup.tar.gz.age'; // an encrypted copy, which only the scripts open
+
 /** Exactly the three, each a plain file: a write-ahead log beside the database would change what it says. */
 export async function requireFiles(folder: string): Promise<void> {
-  const found = await readdir(folder);
+  const found = await readdir(folder).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') throw new BackupError(`there is no folder ${folder}${SEE_LIST}`);
+    throw codeOf(error) === 'ENOTDIR' ? new BackupError(`${folder} is not the folder of a backup${SEE_LIST}`) : error;
+  });
+  if (found.includes(SEALED)) throw new BackupError('it is encrypted: decrypt it first, as the handbook shows');
   const missing = FILES.find((name) => !found.includes(name));
   if (missing) throw new BackupError(`${missing} is missing`);
   const extra = found.find((name) => !FILES.includes(name));
