@@ -44,6 +44,32 @@ CREATE TABLE feeds (
 
 CREATE INDEX feeds_url ON feeds (url);
 
+-- How each day went: the last 30 with runs, which are syncs of a feed or events sent to a webhook. At most 40 bytes each.
+CREATE TABLE source_days (
+  source_id INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+  day       INTEGER NOT NULL,        -- of UTC, counted from 1970
+  runs      INTEGER NOT NULL,
+  failed    INTEGER NOT NULL,        -- of the runs
+  added     INTEGER NOT NULL,        -- posts
+  PRIMARY KEY (source_id, day)
+) STRICT, WITHOUT ROWID;
+
+-- The last 20 runs of each source.
+CREATE TABLE source_runs (
+  source_id INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+  run       INTEGER NOT NULL,        -- counted from 1
+  ended_at  INTEGER NOT NULL,        -- unix ms
+  times     INTEGER NOT NULL,        -- how often the same happened: events that are refused share a row
+  failed    INTEGER NOT NULL CHECK (failed IN (0, 1)),
+  added     INTEGER NOT NULL,        -- posts
+  changed   INTEGER NOT NULL,        -- posts, without those that were added
+  took_ms   INTEGER,                 -- NULL: unknown, or an event
+  bytes     INTEGER,                 -- of the document or event; NULL: nothing was sent
+  event     TEXT,                    -- its type; NULL: a sync, or no valid event
+  note      TEXT,                    -- what went wrong, or what the owner should know; at most 300 characters
+  PRIMARY KEY (source_id, run)
+) STRICT, WITHOUT ROWID;
+
 CREATE TRIGGER sources_count_insert AFTER INSERT ON sources BEGIN
   INSERT INTO counts (metric, label, value) VALUES ('sources', NEW.kind || ',' || NEW.state, 1)
     ON CONFLICT DO UPDATE SET value = value + 1;

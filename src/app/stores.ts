@@ -27,6 +27,7 @@ import '../features/reading/reading-store.ts';
 import '../features/retention/retention-store.ts';
 import '../features/sources/feed-credentials-store.ts';
 import '../features/sources/many-sources-store.ts';
+import '../features/sources/run-store.ts';
 import '../features/sources/source-store.ts';
 import '../features/sources/sync-state-store.ts';
 import '../features/webhooks/webhook-store.ts';

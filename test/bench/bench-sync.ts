@@ -9,7 +9,7 @@ import { migrate } from '../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import type { BenchRow } from './bench-row.ts';
-import { residentMiB, startWorker, stop } from './bench-servers.ts';
+import { processorMs, residentMiB, startWorker, stop } from './bench-servers.ts';
 
 const FEEDS = 10_000;
 const CONCURRENCY = 8; // SYNC_CONCURRENCY's default
@@ -34,15 +34,22 @@ export async function benchSync(feeds = FEEDS): Promise<BenchRow[]> {
     await untilSynced(db, feeds);
     const ours = perSecond(feeds, started);
     const memory = residentMiB(worker.pid ?? 0, 'VmHWM');
+    const busy = processorMs(worker.pid ?? 0) / feeds;
     await stop(worker);
-    const bareStarted = performance.now();
+    const [bareStarted, bareBefore] = [performance.now(), process.cpuUsage()];
     await requestAll(urls);
     const bare = perSecond(feeds, bareStarted);
+    const { user, system } = process.cpuUsage(bareBefore);
+    const bareBusy = (user + system) / 1_000 / feeds;
     const name = `sync of ${feeds.toLocaleString('en')} feeds, half of them unchanged`;
     return [
       {
         name, ours, unit: 'feeds/s', peer: 'the requests alone', peerFigure: bare,
         ratio: ours / bare, want: 'as reported',
+      },
+      {
+        name: `${name}: processor time of the worker`, ours: busy, unit: 'ms/feed', peer: 'the requests alone, with their server',
+        peerFigure: bareBusy, ratio: bareBusy / busy, want: 'as reported',
       },
       {
         name: `${name}: peak memory of the worker`, ours: memory, unit: 'MiB', peer: 'the limit',

@@ -2087,8 +2087,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a permanent move counts also where nothing has changed',
     file: 'src/features/feeds/fetch-feed.ts',
-    from: 'feed: null, url: stays, validators, askedFor',
-    to: 'feed: null, url, validators, askedFor',
+    from: 'feed: null, url: stays, askedFor',
+    to: 'feed: null, url, askedFor',
     test: 'test/sync-odd-feeds.test.ts',
     name: 'a permanent move to an address that answers 304 is stored',
   },

@@ -3,6 +3,7 @@ import { deflateSync } from 'node:zlib';
 import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
 import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
+import { sourceRuns } from '../../src/features/sources/run-store.ts';
 import { addFeed, addNotes } from './accounts.ts';
 import type { Client } from './client.ts';
 import { rss, serving, type Item } from './feeds.ts';
@@ -117,6 +118,16 @@ function itemOf(
   return { guid: `${feed}-${index}`, title: name.replace('&', '&amp;'), content, date, extra };
 }
 
+/** Of a source, up to yesterday: days with and without news, and some on which it failed now and then, or all day. */
+function noteMonth(hub: Hub, id: number): void {
+  const today = Math.floor(hub.now() / (24 * HOUR));
+  for (let ago = 29 - id * 2; ago > 0; ago--) {
+    const added = Math.max(0, Math.round(4 * Math.sin(ago * id * 1.7) + 2));
+    const failed = ago % 11 === id ? 24 : ago % 9 === 1 ? 2 : 0;
+    sourceRuns(hub.handle).noteDay(id, { day: today - ago, runs: 24, failed, added: failed === 24 ? 0 : added });
+  }
+}
+
 type Made = { ids: number[]; notes: number; hook: Awaited<ReturnType<typeof makeWebhook>>; routes: Record<string, OriginHandler> };
 
 async function happenings(hub: Hub, ada: Client, bob: Client, { ids, notes, hook, routes }: Made): Promise<void> {
@@ -134,6 +145,7 @@ async function happenings(hub: Hub, ada: Client, bob: Client, { ids, notes, hook
   await ada.post(`/api/sources/${ids[4]}/transfer`, { username: 'bob' });
   noteError(hub.handle, new Error('the disk answered late'));
   routes['/2.xml'] = reply(503, {}, 'not now');
+  for (const id of [...ids, hook.id]) noteMonth(hub, id);
   await ada.patch(`/api/sources/${ids[0]}`, { paused: true });
   for (let days = 0; days < 8; days++) {
     hub.passTime(6 * HOUR);

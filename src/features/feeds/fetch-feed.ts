@@ -28,6 +28,8 @@ export type FetchedFeed = {
   validators: Validators;
   /** Milliseconds that the headers ask to wait before the next request; 0 for nothing said. */
   askedFor: number;
+  /** How large the document is, or what was read of it; null where the server sent none (304). */
+  bytes: number | null;
   /** Where only the beginning of a large document was read: `feed` has its title, but not all its posts. */
   isPartial?: boolean;
   /** Where the address was a web page's: all feeds that it names. The first one was read. */
@@ -66,18 +68,19 @@ export async function fetchFeed(
   // Without validators nobody asked whether anything changed, and 304 answers nothing.
   const isConditional = validators.etag !== null || validators.lastModified !== null;
   const stays = permanentAddress(url, response, within);
-  if (response.status === 304 && isConditional) return { feed: null, url: stays, validators, askedFor };
+  const unread = { feed: null, url: stays, askedFor };
+  if (response.status === 304 && isConditional) return { ...unread, validators, bytes: null };
   requireSuccess(response, hub.clock(), within);
   const isPartial = beginning?.isLarge() ?? false;
   const bodyHash = isPartial ? null : createHash('sha256').update(body).digest('hex');
   const isKnown = bodyHash !== null && bodyHash === validators.bodyHash;
   const fresh = { etag: usable(headers.etag), lastModified: usable(headers['last-modified']), bodyHash };
-  if (isKnown) return { feed: null, url: stays, validators: fresh, askedFor };
+  if (isKnown) return { ...unread, validators: fresh, bytes: body.length };
   await within.toRead?.(body.length);
   try {
     const source = { url: response.url, contentType: contentTypeOf(response) };
     const feed = beginning?.isLarge() ? parseBeginning(beginning, source) : parseFeed(body, source);
-    return { feed, url: stays, validators: fresh, askedFor, isPartial };
+    return { feed, url: stays, validators: fresh, askedFor, bytes: body.length, isPartial };
   } catch (error) {
     const advertised = discover && error instanceof NotAFeedError ? advertisedFeeds(body, response) : [];
     const [first] = advertised;

@@ -11,6 +11,8 @@ import { notifications } from '../notifications/notification-store.ts';
 import { preparePosts, storeMost, storePosts, type PreparedPosts } from '../posts/ingest-posts.ts';
 import { feedPosts } from '../posts/feed-posts-store.ts';
 import { posts } from '../posts/post-store.ts';
+import { noteRuns } from '../sources/note-runs.ts';
+import type { Run } from '../sources/run-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState, type FeedFacts, type SyncState } from '../sources/sync-state-store.ts';
 import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
@@ -49,16 +51,16 @@ export const syncSource: JobKind<{ sourceId: number }> = {
     const turns = largeFeedTurns(hub, signal);
     try {
       const fetched = await fetchUnlessGone(hub, source, job, signal, turns);
-      if (!fetched) return () => (pauseGone(hub, sourceId), countRun(hub, job, 'error'));
+      if (!fetched) return () => (pauseGone(hub, sourceId), endRun(hub, sourceId, job, { failed: 1, note: GONE }));
       const store = await prepareSync(hub, source, fetched, { signal, holds: () => requireLease(hub, job) });
-      return () => countRun(hub, job, store(sourceId) > 0 ? 'changed' : 'unchanged');
+      return () => endRun(hub, sourceId, job, store(sourceId));
     } finally {
       turns.end();
     }
   },
 
   failed(hub, { sourceId }, error, fate, job) {
-    countRun(hub, job, 'error');
+    endRun(hub, sourceId, job, { failed: 1, note: error.message });
     const source = syncState(hub).find(sourceId);
     if (!source) return;
     const timedOut = error instanceof OutboundError && SLOWNESS.has(error.reason);
@@ -91,12 +93,12 @@ type FetchedSource = Pick<SyncState, 'url' | 'ttl'> & { sourceId: number | null 
 /**
  * Prepares what a fetched feed leaves behind, which includes sanitising its posts; of very many it stores most already,
  * for a job that is asked in each step whether it may. The function that it returns stores the rest, in the caller's
- * transaction, and says how many posts changed. Until then nothing is kept of what is stored: it may be large.
+ * transaction, and says what came of it. Until then nothing is kept of what is stored: it may be large.
  */
 async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
-): Promise<(sourceId: number) => number> {
-  const { url, validators, askedFor } = fetched;
+): Promise<(sourceId: number) => Partial<Run>> {
+  const { url, validators, askedFor, bytes } = fetched;
   const items = fetched.feed ? lastingItems(fetched.feed) : [];
   const prepared = await preparePosts(hub, source.sourceId, items);
   const isWhole = prepared.length === items.length;
@@ -110,10 +112,10 @@ async function prepareSync(
   const wait = Math.max(askedFor, feed.ttl ?? 0);
 
   return (sourceId) => {
-    if (url !== source.url && !moveFeed(hub, sourceId, url)) return 0;
+    if (url !== source.url && !moveFeed(hub, sourceId, url)) return { bytes };
     if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);
     const arrived = storePosts(hub, sourceId, 'feed', rest, stored);
-    const changed = arrived + feedPosts(hub).takeBack(sourceId, feed.deleted);
+    const changed = arrived.changed - arrived.added + feedPosts(hub).takeBack(sourceId, feed.deleted);
     if (contained) feedPosts(hub).noteContained(sourceId, contained);
     if ('title' in feed) keepFacts(hub, sourceId, feed);
     // A part must never be taken for the whole that 304 would speak of.
@@ -123,7 +125,7 @@ async function prepareSync(
     tellRecovered(hub, sourceId);
     syncState(hub).recordSuccess(sourceId, hub.clock() + pause, problem);
     settleFailedSyncs(hub, sourceId);
-    return changed;
+    return { added: arrived.added, changed, bytes, note: problem };
   };
 }
 
@@ -161,11 +163,14 @@ export type OpenedFeed = { url: string; title: string; store(sourceId: number): 
 
 /** Opens the feed at an address, or the one that a page there advertises. Errors are for whoever named it. */
 export async function openFeed(hub: Hub, address: string, authorization: string | undefined): Promise<OpenedFeed> {
+  const began = performance.now();
   const fetched = await fetchFeed(hub, address, NO_VALIDATORS, { discover: true, recognise: true, authorization });
   const { url, feed, isPartial } = fetched;
   const title = feed?.title ?? '';
   if (isPartial || (feed?.items.length ?? 0) > MANY_ITEMS) return { url, title, store: () => {} }; // it is due at once
-  return { url, title, store: await prepareSync(hub, { sourceId: null, url, ttl: null }, fetched) };
+  const store = await prepareSync(hub, { sourceId: null, url, ttl: null }, fetched);
+  const tookMs = Math.round(performance.now() - began);
+  return { url, title, store: (sourceId) => noteRuns(hub, sourceId, [{ ...store(sourceId), tookMs }]) };
 }
 
 /** The publisher took the feed away. */
@@ -221,11 +226,14 @@ function requireLease(hub: Hub, job: Job): void {
   if (jobs(hub).leaseEnd(job) === null) throw new Error('the job was lost to another worker');
 }
 
-/** A job that another worker began has no duration here. */
-function countRun(hub: Hub, job: Job, result: 'changed' | 'unchanged' | 'error'): void {
+/** Counts and notes what came of a run. A job that another worker began has no duration here. */
+function endRun(hub: Hub, sourceId: number, job: Job, run: Partial<Run>): void {
   const startedAt = started.get(job);
-  counts(hub).add('sync_runs_total', result, 1);
-  if (startedAt !== undefined) counts(hub).observe('sync_duration_seconds', (performance.now() - startedAt) / SECOND);
+  const took = startedAt === undefined ? undefined : performance.now() - startedAt;
+  const { failed, added = 0, changed = 0 } = run;
+  counts(hub).add('sync_runs_total', failed ? 'error' : added + changed > 0 ? 'changed' : 'unchanged', 1);
+  if (took !== undefined) counts(hub).observe('sync_duration_seconds', took / SECOND);
+  noteRuns(hub, sourceId, [{ ...run, tookMs: took === undefined ? null : Math.round(took) }]);
 }
 
 /** Enqueues a job for every source that is due. */

@@ -10,12 +10,14 @@ import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
 import { manySources } from '../sources/many-sources-store.ts';
+import { sourceRuns } from '../sources/run-store.ts';
 import { mayManage } from '../sources/source-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { changeSource } from './change-source.ts';
 import { deleteSource } from './delete-source.ts';
 import { managedSources, ORDERS, SHOWN, type Managed, type Wanted } from './many-sources.ts';
 import { confirmDeleteSeveral, manySourcesPage, placeOf, type SentForm } from './many-sources-views.ts';
+import { stripsOf } from './run-views.ts';
 import { sourcesAfter } from './source-routes.ts';
 import { publicSourcesPage } from './source-views.ts';
 import { countFollowers } from './tell-followers.ts';
@@ -36,7 +38,8 @@ function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentForm): 
   const hooks = new Map(shown.items.flatMap((source) => webhookOf(hub, source)));
   const icons = iconsOfSources(hub, shown.items);
   const times = timesOf(hub, viewer);
-  return manySourcesPage({ ...shown, wanted, folders, times, webhooks: hooks, icons, sent });
+  const stripOf = stripsOf(times, sourceRuns(hub).days(shown.items.map(({ id }) => id)));
+  return manySourcesPage({ ...shown, wanted, folders, times, webhooks: hooks, icons, stripOf, sent });
 }
 
 function webhookOf(hub: Hub, { id, kind, mayManage: may }: Managed) {

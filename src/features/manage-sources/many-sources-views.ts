@@ -7,11 +7,13 @@ import { countText } from '../reading/reading-now.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import type { Managed, ManagedPage, Wanted } from './many-sources.ts';
+import { smallStrip, type stripsOf } from './run-views.ts';
 import { stateLine } from './source-state.ts';
 
 type Shown = ManagedPage & {
   wanted: Wanted; folders: string[]; times: Times; webhooks: Map<number, Webhook>;
   icons: Map<number, Html>;
+  stripOf: ReturnType<typeof stripsOf>;
   sent?: SentForm | undefined;
 };
 
@@ -114,14 +116,15 @@ function pickForm(shown: Shown): Html {
 ${!isOthers && html`<button class="unseen" name="act" value="move" tabindex="-1" aria-hidden="true">Move</button>`}
 <ul class="sources">
 <li class="head only-wide" aria-hidden="true"><span class="check"></span><span class="favicon"></span><span>Source</span
-  ><span>State</span><span class="number">Newest</span><span class="number">Unread</span><span></span></li>
+  ><span>State</span><span>Last 30 days</span
+  ><span class="number">Newest</span><span class="number">Unread</span><span></span></li>
 ${items.map((source) => row(source, shown))}
 </ul>
 <div class="bulk"><span><span class="picked"></span> selected</span><span class="space"></span>${acts}</div>
 </form>`;
 }
 
-function row(source: Managed, { times, webhooks, icons, sent }: Shown): Html {
+function row(source: Managed, { times, webhooks, icons, stripOf, sent }: Shown): Html {
   const { id, title, newestAt, unread } = source;
   return html`
 <li><label class="check"><input type="checkbox" name="source" value="${id}" ${
@@ -129,6 +132,7 @@ function row(source: Managed, { times, webhooks, icons, sent }: Shown): Html {
   ${title}</span></label>${icons.get(id)}<div class="name"><a class="title" href="/sources/${id}"><span
   dir="auto">${title}</span></a><p class="sub">${origin(source)}</p></div>
 <p class="said-state">${stateLine(source, times, source.mayManage, webhooks.get(id))}</p>
+${source.kind === 'native' ? html`<span></span>` : smallStrip(stripOf(source))}
 ${newestAt === null ? html`<span></span>` : showTime(times, newestAt, 'since')}
 <span class="unread">${unread > 0 && html`<a href="/sources/${id}?show=unread"
   aria-label="${countText(unread)} unread">${countText(unread)} <span class="only-narrow">unread</span></a>`}</span>

@@ -1,8 +1,9 @@
 import { readForm } from '../../platform/http/body.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
-import { timesOf } from '../../platform/http/times.ts';
+import { timesOf, type Times } from '../../platform/http/times.ts';
 import { deleteIcon, findIconAgain } from '../attachments/icon-routes.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
@@ -13,6 +14,7 @@ import { saying, type SaidCode } from '../hub/said.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
 import { sourcePosts } from '../reading/list-pages.ts';
 import { readFollow } from '../reading/reading-routes.ts';
+import { sourceRuns } from '../sources/run-store.ts';
 import { manageableSource, mayManage, maySee, visibleSource, type Source } from '../sources/source-store.ts';
 import { webhookUrl } from '../webhooks/manage-webhooks.ts';
 import { webhookPanel } from '../webhooks/webhook-pages.ts';
@@ -21,6 +23,7 @@ import { withPassword } from './add-pages.ts';
 import { changeSource, syncNow } from './change-source.ts';
 import { deleteSource } from './delete-source.ts';
 import { handOverSource, transferSource } from './give-source.ts';
+import { lastRuns, stripsOf, wholeStrip } from './run-views.ts';
 import {
   confirmDeletePage, confirmHidePage, settingsPage, transferPage, type SentForm,
 } from './source-settings-views.ts';
@@ -39,8 +42,17 @@ export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
     follow: req.viewer && (follows(hub).find(req.viewer.id, source.id) ?? null),
     isSyncing: isFetching,
     webhook: mayChange ? webhooks(hub).find(source.id) : undefined,
+    runs: mayChange ? runsPanel(hub, source, timesOf(hub, req.viewer)) : null,
     times: timesOf(hub, req.viewer),
   }));
+}
+
+/** How a source went lately; nothing is fetched or sent for what is written here. */
+function runsPanel(hub: Hub, source: Source, times: Times): Html | null {
+  if (source.kind === 'native') return null;
+  const strip = stripsOf(times, sourceRuns(hub).days([source.id]))(source);
+  const runs = lastRuns(sourceRuns(hub).last(source.id), source, times);
+  return html`<div class="runs-panel">${wholeStrip(strip)}${runs}</div>`;
 }
 
 export function showSettings(hub: Hub, req: MemberRequest): Reply {

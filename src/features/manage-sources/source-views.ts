@@ -39,6 +39,8 @@ type SourceDetail = {
   isMember: boolean;
   isSyncing: boolean;
   webhook: Webhook | undefined;
+  /** How it went lately, for who manages it. */
+  runs: Html | null;
   times: Times;
 };
 
@@ -54,6 +56,7 @@ export function sourcePage(detail: SourceDetail): Page {
   ${source.description && html`<p class="about" dir="auto">${source.description}</p>`}
   ${isMember && html`<p>${stateLine(source, times, mayChange, webhook)}</p>`}
 </header>
+${detail.runs}
 ${isMember && acts(detail)}`;
   const alternates = [
     { type: 'application/atom+xml', href: `/sources/${source.id}.atom`, title: source.title },

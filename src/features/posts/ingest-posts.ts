@@ -67,17 +67,14 @@ export async function inTurn<Result>(
   return length > STEP ? slots(hub)(work, accountOf()) : work();
 }
 
-/**
- * Stores what was prepared and notifies the source's followers, in the caller's transaction. Returns how many posts
- * were added or updated.
- */
+/** Stores what was prepared and notifies the source's followers, in the caller's transaction. */
 export function storePosts(
   hub: Hub, sourceId: number, kind: string, items: PreparedPosts, before: StoredPosts = NONE_STORED,
-): number {
+): StoredPosts {
   const stored = putPosts(hub, sourceId, kind, items);
   const added = before.added + stored.added;
   if (added > 0) notifyFollowers(hub, sourceId, added);
-  return before.changed + stored.changed;
+  return { changed: before.changed + stored.changed, added };
 }
 
 /** How many posts were added or updated, and how many of them were added. */

@@ -1,0 +1,140 @@
+import { DAY } from '../../platform/clock.ts';
+import { byteSize, html, type Html } from '../../platform/http/html.ts';
+import { dayName, showTime, type Times } from '../../platform/http/times.ts';
+import { DAYS, RUNS, type Run, type RunDay } from '../sources/run-store.ts';
+import type { Source } from '../sources/source-store.ts';
+
+/** What a strip shows of a day. `good`: new posts of a feed, or accepted events of a webhook. */
+type StripDay = { name: string; good: number; failed: number; look: 'new' | 'same' | 'err' | 'none' };
+type Strip = { kind: Source['kind']; days: StripDay[] };
+
+/** The last 30 days of several sources, today as the last; `found`: the days on which something ran. */
+export function stripsOf({ now }: Times, found: Map<number, RunDay[]>) {
+  const today = Math.floor((now ?? 0) / DAY);
+  const names = Array.from({ length: DAYS }, (_, index) =>
+    dayName({ now, zone: 'UTC' }, (today - DAYS + 1 + index) * DAY));
+  return ({ id, kind }: Pick<Source, 'id' | 'kind'>): Strip => {
+    const byDay = new Map(found.get(id)?.map((day) => [day.day, day]));
+    const days = names.map((name, index) => stripDay(name, kind, byDay.get(today - DAYS + 1 + index)));
+    return { kind, days };
+  };
+}
+
+function stripDay(name: string, kind: Source['kind'], day: RunDay | undefined): StripDay {
+  if (!day) return { name, good: 0, failed: 0, look: 'none' };
+  const { runs, failed, added } = day;
+  const good = kind === 'webhook' ? runs - failed : added;
+  return { name, good, failed, look: good > 0 ? 'new' : failed === runs ? 'err' : 'same' };
+}
+
+const HEIGHT = 24;
+const LOWEST = 4;
+const HIGHEST = 18; // leaves room for the mark of a failure
+
+/** A bar for each day, in a few paths: for lists. */
+export function smallStrip(strip: Strip): Html {
+  const said = sumOf(strip);
+  const drawn = [...Map.groupBy(barsOf(strip).flat(), ({ look }) => look)].map(([look, bars]) =>
+    html`<path class="${look}" d="${bars.map(({ path }) => path).join('')}"/>`);
+  return svg(said, html`<title>${said}</title>${drawn}`);
+}
+
+/** The same with a title for each day, what it says in words, and a table. */
+export function wholeStrip(strip: Strip): Html {
+  const bars = barsOf(strip);
+  const drawn = strip.days.map((day, index) => html`<g><title>${day.name}: ${dayText(strip.kind, day)}</title>
+<path class="day" d="M${4 * index - 0.5} 0h4v${HEIGHT}h-4z"/>${(bars[index] ?? []).map(({ look, path }) =>
+    html`<path class="${look}" d="${path}"/>`)}</g>`);
+  const said = sumOf(strip);
+  const days = strip.days.filter(({ look }) => look !== 'none').toReversed();
+  return html`
+<figure class="days">
+  ${svg(said, html`${drawn}`)}
+  <figcaption>${said}</figcaption>
+</figure>
+${days.length > 0 && html`
+<details><summary>Day by day</summary><div class="wide"><table>
+  <thead><tr><th>Day (UTC)</th><th>What came of it</th></tr></thead>
+  <tbody>${days.map((day) => html`<tr><td>${day.name}</td><td>${dayText(strip.kind, day)}</td></tr>`)}</tbody>
+</table></div></details>`}`;
+}
+
+function svg(said: string, drawn: Html): Html {
+  return html`<svg class="strip" viewBox="0 0 ${4 * DAYS - 1} ${HEIGHT}" preserveAspectRatio="none" role="img"
+  aria-label="${said}">${drawn}</svg>`;
+}
+
+type Bar = { look: string; path: string };
+
+/** A bar that stands on the ground; of a day that failed one that is broken, and above others a mark where some did. */
+function barsOf({ days }: Strip): Bar[][] {
+  const most = Math.max(1, ...days.map(({ good }) => good));
+  return days.map(({ look, good, failed }, index) => {
+    const bar = (top: number, height: number): string => `M${4 * index} ${top}h3v${height}h-3z`;
+    if (look === 'err') return [{ look, path: bar(6, 8) + bar(16, 8) }];
+    const height = look === 'none' ? 1 : Math.round(LOWEST + (HIGHEST - LOWEST) * good / most);
+    const mark = failed > 0 ? [{ look: 'err', path: bar(0, 3) }] : [];
+    return [{ look, path: bar(HEIGHT - height, height) }, ...mark];
+  });
+}
+
+function dayText(kind: Source['kind'], { look, good, failed }: StripDay): string {
+  const isHook = kind === 'webhook';
+  if (look === 'none') return isHook ? 'no events' : 'not fetched';
+  const what = good > 0 ? plural(good, isHook ? 'event' : 'new post') : isHook ? 'nothing accepted' : 'nothing new';
+  const wrong = isHook ? `${failed} refused` : `${plural(failed, 'try', 'tries')} failed`;
+  return failed === 0 ? what : look === 'err' ? wrong : `${what}, ${wrong}`;
+}
+
+/** "Last 30 days: 84 new posts on 21 days, nothing new on 7, failed on 2." */
+function sumOf({ kind, days }: Strip): string {
+  const on = (look: StripDay['look']): number => days.filter((day) => day.look === look).length;
+  const good = days.reduce((sum, day) => sum + day.good, 0);
+  const isHook = kind === 'webhook';
+  const parts = [
+    good > 0 && `${plural(good, isHook ? 'event' : 'new post')} on ${plural(on('new'), 'day')}`,
+    on('same') > 0 && `nothing new on ${on('same')}`,
+    on('err') > 0 && `${isHook ? 'only refusals' : 'failed'} on ${on('err')}`,
+  ].filter((part) => part !== false);
+  return `Last ${DAYS} days: ${parts.join(', ') || (isHook ? 'no events' : 'not fetched yet')}.`;
+}
+
+function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+}
+
+/** The last runs of a source for its owner: when, what came of it, how long it took and how much was sent. */
+export function lastRuns(runs: Run[], { kind, state }: Source, times: Times): Html | false {
+  const what = kind === 'webhook' ? 'deliveries' : 'synchronisations';
+  return runs.length > 0 && html`
+<details ${state === 'failing' && html`open`}>
+  <summary>Last ${what}</summary>
+  <ol class="runs">${runs.map((run) => runItem(run, times))}</ol>
+  <p class="hint">The last ${RUNS} are kept.</p>
+</details>`;
+}
+
+function runItem(run: Run, times: Times): Html {
+  const { endedAt, tookMs, bytes, event, times: often } = run;
+  const facts = [
+    often > 1 && `${often.toLocaleString('en')} times`, tookMs !== null && durationText(tookMs),
+    bytes !== null && byteSize(bytes),
+  ].filter((fact) => fact !== false);
+  return html`
+  <li>${showTime(times, endedAt)}<p>${whatCame(run)}${event !== null && html` <code>${event}</code>`}</p>
+    <span class="facts-line">${facts.join(', ')}</span></li>`;
+}
+
+function whatCame({ failed, note, added, changed, event }: Run): Html {
+  const said = (level: string, words: string): Html => html`<span class="state ${level}">${words}</span>`;
+  if (failed) return said('bad', note ?? 'Failed');
+  const parts = [
+    added > 0 && plural(added, 'new post'), changed > 0 && plural(changed, 'post changed', 'posts changed'),
+  ].filter((part) => part !== false).join(', ');
+  if (note !== null) return said('warn', parts === '' ? note : `${parts}. ${note}`);
+  return parts === '' ? said('off', event === null ? 'Nothing new' : 'Nothing to change') : said('good', parts);
+}
+
+function durationText(ms: number): string {
+  return ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}

@@ -1,0 +1,56 @@
+import { DAY } from '../../platform/clock.ts';
+import { store } from '../hub/hub.ts';
+import { fromSource } from './source-store.ts';
+
+/** Kept of each source. */
+export const DAYS = 30;
+export const RUNS = 20;
+
+/** A sync of a feed, or an event for a webhook; the columns are explained in the migration. */
+export type Run = {
+  endedAt: number; times: number; failed: number; added: number; changed: number;
+  tookMs: number | null; bytes: number | null; event: string | null; note: string | null;
+};
+
+/** `day`: of UTC, counted from 1970. */
+export type RunDay = { day: number; runs: number; failed: number; added: number };
+type DayOf = RunDay & { id: number };
+
+/** What came of the last runs of each source, and of its last days. */
+export const sourceRuns = store(({ db, clock }) => {
+  const noteDay = db.prepare<[DayOf], { runs: number }>('note day of source', `
+    INSERT INTO source_days (source_id, day, runs, failed, added)
+    SELECT s.id, @day, @runs, @failed, @added ${fromSource('@id')}
+        ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, failed = failed + excluded.failed,
+           added = added + excluded.added RETURNING runs`);
+  const dropDays = db.prepare<[number, number]>('drop days of source',
+    'DELETE FROM source_days WHERE source_id = ? AND day <= ?');
+  const insert = db.prepare<[Run & { id: number }], { run: number }>('note run of source', `
+    INSERT INTO source_runs (source_id, run, ended_at, times, failed, added, changed, took_ms, bytes, event, note)
+    SELECT @id, COALESCE(MAX(run), 0) + 1, @endedAt, @times, @failed, @added, @changed, @tookMs, @bytes, @event, @note
+      FROM source_runs WHERE source_id = @id RETURNING run`);
+  const dropRuns = db.prepare<[number, number]>('drop runs of source',
+    'DELETE FROM source_runs WHERE source_id = ? AND run <= ?');
+  const selectRuns = db.prepare<[number], Run>('runs of source', `
+    SELECT ended_at AS endedAt, times, failed, added, changed, took_ms AS tookMs, bytes, event, note
+      FROM source_runs WHERE source_id = ? ORDER BY run DESC`);
+  const selectDays = db.prepare<[string, number], DayOf>('days of sources', `
+    SELECT source_id AS id, day, runs, failed, added FROM source_days
+     WHERE source_id IN (SELECT value FROM json_each(?)) AND day > ?`);
+
+  return {
+    /** What is added to a day. False, and nothing noted, where the source is gone. */
+    noteDay(id: number, added: RunDay): boolean {
+      const runs = noteDay.get({ id, ...added })?.runs;
+      if (runs === added.runs) dropDays.run(id, added.day - DAYS); // the first of its day
+      return runs !== undefined;
+    },
+    note: (id: number, run: Run): void =>
+      void dropRuns.run(id, (insert.get({ id, ...run })?.run ?? 0) - RUNS),
+    /** The newest first. */
+    last: (id: number): Run[] => selectRuns.all(id),
+    /** Of some sources, without days on which nothing ran. */
+    days: (ids: number[]): Map<number, RunDay[]> =>
+      Map.groupBy(selectDays.all(JSON.stringify(ids), Math.floor(clock() / DAY) - DAYS), ({ id }) => id),
+  };
+});

@@ -1,0 +1,106 @@
+// Protects what the owner of a source learns of its days and its last runs, and that it stays small.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { noteRuns } from '../src/features/sources/note-runs.ts';
+import { DAYS, RUNS, sourceRuns } from '../src/features/sources/run-store.ts';
+import { DAY } from '../src/platform/clock.ts';
+import { addFeed } from './support/accounts.ts';
+import { rss, serving, type Item } from './support/feeds.ts';
+import { followedFeed } from './support/followed-feed.ts';
+import type { Hub } from './support/hub.ts';
+import { reply } from './support/origin.ts';
+
+/** One synchronisation of everything that is due after that time. */
+async function later(hub: Hub): Promise<void> {
+  hub.passTime(DAY);
+  await hub.work();
+}
+
+function rowsOf(hub: Hub, table: 'source_days' | 'source_runs'): number {
+  return hub.db.prepare<[], { n: number }>('rows', `SELECT COUNT(*) AS n FROM ${table}`).get()?.n ?? 0;
+}
+
+test('each synchronisation is kept with what came of it, how long it took, how large the feed was, and the error in words', async (t) => {
+  const items: Item[] = [{ guid: 'a' }];
+  const { hub, feed, id } = await followedFeed(t, items);
+  items.push({ guid: 'b' }, { guid: 'c' });
+  items[0] = { guid: 'a', title: 'Corrected' };
+  feed.handler = serving(() => rss('Owls', items), { etag: '"1"' });
+  await later(hub);
+  feed.handler = reply(304, {});
+  await later(hub);
+  feed.handler = reply(503, {});
+  await later(hub);
+
+  const runs = sourceRuns(hub.handle).last(id);
+  assert.deepEqual(runs.map(({ failed, added, changed }) => [failed, added, changed]), [[1, 0, 0], [0, 0, 0], [0, 2, 1], [0, 1, 0]]);
+  assert.match(runs[0]?.note ?? '', /answered 503: it is temporarily unavailable/);
+  assert.deepEqual(runs.map(({ bytes }) => (bytes ?? 0) > 100), [false, false, true, true]);
+  assert.ok(runs.every(({ tookMs }) => tookMs !== null && tookMs >= 0));
+  assert.deepEqual(runs.map(({ endedAt }) => hub.now() - endedAt), [0, DAY, 2 * DAY, 3 * DAY]);
+  assert.deepEqual(sourceRuns(hub.handle).days([id]).get(id)?.map(({ runs: n, failed, added }) => [n, failed, added]),
+    [[1, 0, 1], [1, 0, 2], [1, 0, 0], [1, 1, 0]]);
+});
+
+test('of each source 30 days and 20 runs are kept, notes are short, and all of it goes with the source', async (t) => {
+  const { hub, ada, id, origin } = await followedFeed(t);
+  const other = await addFeed(ada, `${origin.url}/other`);
+  for (let run = 0; run < 70; run++) {
+    hub.passTime(DAY / 2);
+    if (run === 35) await ada.get('/api/account'); // the session lasts
+    hub.db.write('some runs', () => [id, other].forEach((one) =>
+      noteRuns(hub.handle, one, [{ failed: 1, note: 'not here '.repeat(1_000) }, {}])));
+  }
+
+  for (const source of [id, other]) {
+    const days = sourceRuns(hub.handle).days([source]).get(source) ?? [];
+    assert.ok(days.length === DAYS, `${days.length} days`);
+    assert.equal(days.at(-1)?.day, Math.floor(hub.now() / DAY));
+    const runs = sourceRuns(hub.handle).last(source);
+    assert.equal(runs.length, RUNS);
+    assert.ok(runs.every(({ note }) => (note ?? '').length <= 300));
+  }
+  assert.deepEqual([rowsOf(hub, 'source_days'), rowsOf(hub, 'source_runs')], [2 * DAYS, 2 * RUNS]);
+
+  assert.equal((await ada.delete(`/api/sources/${other}`)).status, 204);
+  assert.deepEqual([rowsOf(hub, 'source_days'), rowsOf(hub, 'source_runs')], [DAYS, RUNS]);
+});
+
+test('the page of a source shows its owner the days as bars with words, and the last runs; others see neither', async (t) => {
+  const items: Item[] = [{ guid: 'a' }];
+  const { hub, feed, ada, id } = await followedFeed(t, items);
+  items.push({ guid: 'b' }, { guid: 'c' });
+  await later(hub);
+  await later(hub);
+  feed.handler = reply(404, {});
+  await later(hub);
+
+  const page = (await ada.page(`/sources/${id}`)).text;
+  assert.ok(page.includes('aria-label="Last 30 days: 3 new posts on 2 days, nothing new on 1, failed on 1."'));
+  assert.match(page, /<title>Today: 1 try failed<\/title>/);
+  assert.match(page, /<title>Yesterday: nothing new<\/title>/);
+  assert.match(page, /<details open>\s*<summary>Last synchronisations<\/summary>/, 'a source that fails shows why');
+  assert.match(page, /answered 404: there is nothing at this address/);
+  assert.match(page, /2 new posts[^]*\d+ ms, \d[\d.]* (?:bytes|KiB)/);
+  const bob = await hub.person('bob');
+  for (const who of [bob, hub.anybody]) assert.doesNotMatch((await who.page(`/sources/${id}`)).text, /Last 30 days|Last synchronisations/);
+});
+
+test('the list of sources has the same days as a strip that says what it shows', async (t) => {
+  const { hub, feed, ada, id } = await followedFeed(t, [{ guid: 'a' }, { guid: 'b' }]);
+  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }, { guid: 'b' }]));
+  await later(hub);
+
+  const page = (await ada.page('/sources')).text;
+  assert.match(page, /<svg class="strip"[^>]*role="img"\s+aria-label="Last 30 days: 2 new posts on 1 day, nothing new on 1\.">/);
+  assert.equal(page.split('<svg class="strip"').length - 1, 1, String(id));
+});
+
+test('what came of a run is stored with it or not at all', async (t) => {
+  const { hub, id } = await followedFeed(t);
+  hub.passTime(DAY);
+  hub.db.exec(`CREATE TRIGGER refuse BEFORE UPDATE OF last_success_at ON sources BEGIN SELECT RAISE(ABORT, 'no'); END`);
+  await hub.work();
+
+  assert.deepEqual(sourceRuns(hub.handle).last(id).map(({ failed }) => failed), [1, 0], 'the failure, and the first one');
+});
