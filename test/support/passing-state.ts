@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { writeRestoreState, type Phase } from '../../src/features/backups/restore-state.ts';
+import type { Phase } from '../../src/features/backups/restore-state.ts';
+import { writeRestoreState } from '../../src/features/backups/restore-steps.ts';
 
 /**
  * node passing-state.ts <DATA_DIR>: has the state of a restore pass to probation or back for each byte of input, and

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { Hub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
 import { isStale, readKept, type OffsiteRun } from './backup-status.ts';
-import { noteRun } from './note-run.ts';
 
 /** Where copies may go. The scripts know each by this name. */
 export const DESTINATIONS = ['dir', 'rclone', 'restic'] as const;
@@ -17,15 +16,6 @@ export type OffsiteStatus = {
   isStale: boolean; // there was no good run of late
 };
 
-/** Notes how sending copies to a destination ended. */
-export async function noteOffsite(
-  config: Config, name: Destination, run: Omit<OffsiteRun, 'place'>, pid: number,
-): Promise<void> {
-  const place = placeOf(config, name);
-  if (place === null) return;
-  await noteRun(config.dataDir, `offsite-${name}`, { ...run, place }, pid);
-}
-
 /** Each destination that is configured, and what is known of its copies. Never throws. */
 export function readOffsite({ config, clock }: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[] {
   return DESTINATIONS.flatMap((name) => {
@@ -39,7 +29,7 @@ export function readOffsite({ config, clock }: Pick<Hub, 'config' | 'clock'>): O
 }
 
 /** Stands for what the destination is set to: what was sent to another disk is not on this one. */
-function placeOf(config: Config, name: Destination): string | null {
+export function placeOf(config: Config, name: Destination): string | null {
   const { backupOffsiteDir: dir, backupRcloneRemote: rclone, backupResticRepository: restic } = config;
   const set = { dir, rclone, restic }[name];
   return set ? createHash('sha256').update(set).digest('hex').slice(0, 16) : null;

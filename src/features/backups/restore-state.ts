@@ -1,8 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { codeOf } from '../../platform/error-code.ts';
-import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { BackupError } from './backup-name.ts';
 
 /**
@@ -31,7 +29,7 @@ export function statePath(dataDir: string): string {
 }
 
 /** Where the state is during probation, when web and worker may start. */
-function probationPath(dataDir: string): string {
+export function probationPath(dataDir: string): string {
   return join(dataDir, 'run', 'restore-probation.json');
 }
 
@@ -66,30 +64,6 @@ function readIfThere(path: string): string | undefined {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-/** Remembers how far the restore is, so that it survives a power cut. */
-export async function writeRestoreState(dataDir: string, state: RestoreState): Promise<void> {
-  const isOpen = state.phase === 'probation';
-  const [path, other] = isOpen
-    ? [probationPath(dataDir), statePath(dataDir)]
-    : [statePath(dataDir), probationPath(dataDir)];
-  const partial = `${path}.partial`;
-  await rm(partial, { force: true });
-  await writeNewFile(partial, `${JSON.stringify(state)}\n`);
-  await rename(partial, path);
-  await syncPath(dirname(path));
-  await rm(other, { force: true }); // after the new one is there: at no moment is there none
-  await syncPath(dirname(path));
-}
-
-/** The restore is over: the hub may run. */
-export async function clearRestoreState(dataDir: string): Promise<void> {
-  for (const path of [probationPath(dataDir), statePath(dataDir)]) {
-    await rm(`${path}.partial`, { force: true });
-    await rm(path, { force: true });
-  }
-  await syncPath(join(dataDir, 'run'));
 }
 
 function parseState(path: string, text: string): RestoreState {

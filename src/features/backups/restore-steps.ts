@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
-import { readdir, rm, rmdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SECOND } from '../../platform/clock.ts';
 import { isBusy, isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
+import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { BackupError, backupName } from './backup-name.ts';
 import {
-  clearRestoreState, PHASES, readRestoreState, writeRestoreState, type Phase, type RestoreState,
+  PHASES, probationPath, readRestoreState, statePath, type Phase, type RestoreState,
 } from './restore-state.ts';
 import { raiseIdsAbove, releaseReserve, type Staged, type StageOptions, stageRestore } from './stage-restore.ts';
 import { isStagingName, itemsIn, placesOf, swapBack, swapIn } from './swap-data.ts';
@@ -164,4 +165,28 @@ function leaveWalMode(path: string): void {
 
 async function removeIfEmpty(folder: string): Promise<boolean> {
   return rmdir(folder).then(() => true, () => !existsSync(folder));
+}
+
+/** Remembers how far the restore is, so that it survives a power cut. */
+export async function writeRestoreState(dataDir: string, state: RestoreState): Promise<void> {
+  const isOpen = state.phase === 'probation';
+  const [path, other] = isOpen
+    ? [probationPath(dataDir), statePath(dataDir)]
+    : [statePath(dataDir), probationPath(dataDir)];
+  const partial = `${path}.partial`;
+  await rm(partial, { force: true });
+  await writeNewFile(partial, `${JSON.stringify(state)}\n`);
+  await rename(partial, path);
+  await syncPath(dirname(path));
+  await rm(other, { force: true }); // after the new one is there: at no moment is there none
+  await syncPath(dirname(path));
+}
+
+/** The restore is over: the hub may run. */
+async function clearRestoreState(dataDir: string): Promise<void> {
+  for (const path of [probationPath(dataDir), statePath(dataDir)]) {
+    await rm(`${path}.partial`, { force: true });
+    await rm(path, { force: true });
+  }
+  await syncPath(join(dataDir, 'run'));
 }
