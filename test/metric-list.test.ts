@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { LIMITS } from '../src/features/hub/limits.ts';
 import { METRICS, SERVICE_METRICS } from '../src/features/health/metrics.ts';
+import { unknownIn } from './support/known-series.ts';
 
 const PROJECT = join(import.meta.dirname, '..');
 
@@ -39,6 +40,14 @@ test('whatever is counted, by the program or by a trigger, is a metric with that
     assert.ok(metric, name);
     if (value) assert.ok(labelsOf(metric).includes(`\`${value}\``), `${name} ${value}`);
   }
+});
+
+test('rules and dashboard name only metrics and label values that the hub has', () => {
+  for (const file of readdirSync(join(PROJECT, 'scripts/monitoring'))) {
+    assert.deepEqual(unknownIn(readFileSync(join(PROJECT, 'scripts/monitoring', file), 'utf8')), [], file);
+  }
+  assert.deepEqual(unknownIn('service_sourced == 0 or service_sync_jobs{state="fail"} or service_webhooks{kind="x"}'),
+    ['service_sourced', 'service_sync_jobs state="fail"', 'service_webhooks kind="x"']);
 });
 
 test('the table of limits in the handbook is the list of those whose refusals are counted', () => {
