@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { noteRuns } from '../src/features/sources/note-runs.ts';
 import { DAYS, RUNS, sourceRuns } from '../src/features/sources/run-store.ts';
-import { DAY } from '../src/platform/clock.ts';
-import { addFeed } from './support/accounts.ts';
+import { noteRefusals } from '../src/features/webhooks/note-refusals.ts';
+import { DAY, MINUTE } from '../src/platform/clock.ts';
+import { addFeed, addNotes } from './support/accounts.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
 import { followedFeed } from './support/followed-feed.ts';
 import type { Hub } from './support/hub.ts';
 import { reply } from './support/origin.ts';
+import { eventOf, hubWithWebhook, publish, sendEvent } from './support/webhooks.ts';
 
 /** One synchronisation of everything that is due after that time. */
 async function later(hub: Hub): Promise<void> {
@@ -76,7 +78,7 @@ test('the page of a source shows its owner the days as bars with words, and the 
   await later(hub);
 
   const page = (await ada.page(`/sources/${id}`)).text;
-  assert.ok(page.includes('aria-label="Last 30 days: 3 new posts on 2 days, nothing new on 1, failed on 1."'));
+  assert.ok(page.includes('aria-label="Last 30 days: 3 new posts on 2 days, nothing new on 1 day, failed on 1 day."'));
   assert.match(page, /<title>Today: 1 try failed<\/title>/);
   assert.match(page, /<title>Yesterday: nothing new<\/title>/);
   assert.match(page, /<details open>\s*<summary>Last synchronisations<\/summary>/, 'a source that fails shows why');
@@ -92,7 +94,7 @@ test('the list of sources has the same days as a strip that says what it shows',
   await later(hub);
 
   const page = (await ada.page('/sources')).text;
-  assert.match(page, /<svg class="strip"[^>]*role="img"\s+aria-label="Last 30 days: 2 new posts on 1 day, nothing new on 1\.">/);
+  assert.match(page, /<svg class="strip"[^>]*role="img"\s+aria-label="Last 30 days: 2 new posts on 1 day, nothing new on 1 day\.">/);
   assert.equal(page.split('<svg class="strip"').length - 1, 1, String(id));
 });
 
@@ -103,4 +105,51 @@ test('what came of a run is stored with it or not at all', async (t) => {
   await hub.work();
 
   assert.deepEqual(sourceRuns(hub.handle).last(id).map(({ failed }) => failed), [1, 0], 'the failure, and the first one');
+});
+
+test('a webhook’s owner sees what was delivered: each type, what came of it, how large it was; many alike at once are one', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const item = { id: 'a', title: 'Deployed', content_text: 'Fine.' };
+  await publish(hub, hook, 'post.published', item);
+  hub.passTime(MINUTE);
+  await publish(hub, hook, 'post.updated', { ...item, title: 'Deployed again' });
+  hub.passTime(MINUTE);
+  await publish(hub, hook, 'ping', {});
+  hub.passTime(MINUTE);
+  await Promise.all(['b', 'c', 'd'].map((id) => publish(hub, hook, 'post.published', { ...item, id })));
+
+  const runs = sourceRuns(hub.handle).last(hook.id);
+  assert.equal(runs.reduce((sum, { times }) => sum + times, 0), 6);
+  assert.equal(runs.reduce((sum, { added }) => sum + added, 0), 4);
+  assert.deepEqual(runs.slice(-3).map(({ event, added, changed }) => [event, added, changed]),
+    [['ping', 0, 0], ['post.updated', 0, 1], ['post.published', 1, 0]]);
+  assert.ok(runs.every(({ bytes }) => (bytes ?? 0) > 40));
+  const page = (await ada.page(`/sources/${hook.id}`)).text;
+  assert.match(page, /<summary>Last deliveries<\/summary>/);
+  assert.match(page, /1 post changed<\/span> <code>post\.updated<\/code>/);
+  assert.ok(page.includes('Last 30 days: 6 events on 1 day.'));
+});
+
+test('what a webhook refused is told its owner with the reason, in one row a day, and no stranger writes for each try', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const forged = eventOf(hub, 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'post.published', { id: 'x' });
+  for (let tries = 0; tries < 3; tries++) assert.equal((await sendEvent(hub.address, hook.id, forged)).status, 401);
+  assert.equal((await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'post.published', {}))).status, 400);
+  const notes = await addNotes(ada);
+  for (const other of [notes, 999]) await sendEvent(hub.address, other, forged, 'text/plain');
+  assert.deepEqual(sourceRuns(hub.handle).last(hook.id), []);
+
+  noteRefusals(hub.handle);
+  hub.passTime(MINUTE);
+  await sendEvent(hub.address, hook.id, forged);
+  noteRefusals(hub.handle);
+
+  const [newest, other, ...more] = sourceRuns(hub.handle).last(hook.id);
+  assert.deepEqual([newest?.times, newest?.failed, newest?.endedAt], [4, 1, hub.now()]);
+  assert.match(newest?.note ?? '', /signature was not valid/);
+  assert.match(other?.note ?? '', /“id” is required/);
+  assert.deepEqual([more, sourceRuns(hub.handle).last(notes)], [[], []]);
+  const page = (await ada.page(`/sources/${hook.id}`)).text;
+  assert.match(page, /The signature was not valid[^]*4 times/);
+  assert.ok(page.includes('Last 30 days: only refusals on 1 day.'));
 });

@@ -2085,6 +2085,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'a feed that was cut off gives what is there, its owner is told, and it is read whole as soon as it can be',
   },
   {
+    promise: 'of each source only the last runs are kept',
+    file: 'src/features/sources/run-store.ts',
+    from: '?.run ?? 0) - RUNS)',
+    to: '?.run ?? 0) - 10 * RUNS)',
+    test: 'test/source-runs.test.ts',
+    name: 'of each source 30 days and 20 runs are kept, notes are short, and all of it goes with the source',
+  },
+  {
+    promise: 'what is refused is noted of webhooks alone',
+    file: 'src/features/webhooks/note-refusals.ts',
+    from: ' || !liveSecrets(hub, sourceId)',
+    to: '',
+    test: 'test/source-runs.test.ts',
+    name: 'what a webhook refused is told its owner with the reason, in one row a day, and no stranger writes for each try',
+  },
+  {
     promise: 'a permanent move counts also where nothing has changed',
     file: 'src/features/feeds/fetch-feed.ts',
     from: 'feed: null, url: stays, askedFor',

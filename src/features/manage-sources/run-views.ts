@@ -86,15 +86,18 @@ function dayText(kind: Source['kind'], { look, good, failed }: StripDay): string
   return failed === 0 ? what : look === 'err' ? wrong : `${what}, ${wrong}`;
 }
 
-/** "Last 30 days: 84 new posts on 21 days, nothing new on 7, failed on 2." */
+/** "Last 30 days: 84 new posts on 21 days, nothing new on 7 days, failed on 1 day." */
 function sumOf({ kind, days }: Strip): string {
-  const on = (look: StripDay['look']): number => days.filter((day) => day.look === look).length;
+  const on = (look: StripDay['look']): string | false => {
+    const count = days.filter((day) => day.look === look).length;
+    return count > 0 && plural(count, 'day');
+  };
   const good = days.reduce((sum, day) => sum + day.good, 0);
   const isHook = kind === 'webhook';
   const parts = [
-    good > 0 && `${plural(good, isHook ? 'event' : 'new post')} on ${plural(on('new'), 'day')}`,
-    on('same') > 0 && `nothing new on ${on('same')}`,
-    on('err') > 0 && `${isHook ? 'only refusals' : 'failed'} on ${on('err')}`,
+    on('new') && `${plural(good, isHook ? 'event' : 'new post')} on ${on('new')}`,
+    on('same') && `nothing new on ${on('same')}`,
+    on('err') && `${isHook ? 'only refusals' : 'failed'} on ${on('err')}`,
   ].filter((part) => part !== false);
   return `Last ${DAYS} days: ${parts.join(', ') || (isHook ? 'no events' : 'not fetched yet')}.`;
 }

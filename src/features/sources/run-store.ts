@@ -31,9 +31,12 @@ export const sourceRuns = store(({ db, clock }) => {
       FROM source_runs WHERE source_id = @id RETURNING run`);
   const dropRuns = db.prepare<[number, number]>('drop runs of source',
     'DELETE FROM source_runs WHERE source_id = ? AND run <= ?');
+  const addFailures = db.prepare<[number, number, number, string, number]>('note failures of source', `
+    UPDATE source_runs SET times = times + ?, ended_at = ?
+     WHERE source_id = ? AND failed = 1 AND note = ? AND ended_at > ?`);
   const selectRuns = db.prepare<[number], Run>('runs of source', `
     SELECT ended_at AS endedAt, times, failed, added, changed, took_ms AS tookMs, bytes, event, note
-      FROM source_runs WHERE source_id = ? ORDER BY run DESC`);
+      FROM source_runs WHERE source_id = ? ORDER BY ended_at DESC, run DESC`);
   const selectDays = db.prepare<[string, number], DayOf>('days of sources', `
     SELECT source_id AS id, day, runs, failed, added FROM source_days
      WHERE source_id IN (SELECT value FROM json_each(?)) AND day > ?`);
@@ -47,6 +50,9 @@ export const sourceRuns = store(({ db, clock }) => {
     },
     note: (id: number, run: Run): void =>
       void dropRuns.run(id, (insert.get({ id, ...run })?.run ?? 0) - RUNS),
+    /** It failed that often more, as it did within the last day. False where it did not. */
+    noteAgain: (id: number, note: string, times: number): boolean =>
+      addFailures.run(times, clock(), id, note, clock() - DAY).changes > 0,
     /** The newest first. */
     last: (id: number): Run[] => selectRuns.all(id),
     /** Of some sources, without days on which nothing ran. */

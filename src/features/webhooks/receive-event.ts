@@ -7,6 +7,8 @@ import { bufferedCounts, counts, metLimit, once, type Hub } from '../hub/hub.ts'
 import type { NamedLimit } from '../hub/limits.ts';
 import { inTurn, preparePosts, storePosts } from '../posts/ingest-posts.ts';
 import { posts } from '../posts/post-store.ts';
+import { noteRuns } from '../sources/note-runs.ts';
+import type { Run } from '../sources/run-store.ts';
 import { sources } from '../sources/source-store.ts';
 import { liveSecrets } from './manage-webhooks.ts';
 import { readEvent, type WebhookEvent } from './read-event.ts';
@@ -37,7 +39,8 @@ export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<v
   try {
     if (event.kind === 'publish' && incoming.body.length > QUICK_BYTES) refuseEarly(hub, sourceId, verified);
     const apply = await applying(hub, sourceId, event, incoming.body.length);
-    await batched(hub)({ sourceId, ...verified, ...subjectOf(event), apply });
+    const sent = { event: event.type, bytes: incoming.body.length };
+    await batched(hub)({ sourceId, ...verified, ...subjectOf(event), sent, apply });
   } catch (error) {
     if (!(error instanceof KnownEvent)) throw error;
     bufferedCounts(hub).add('webhook_events_total', 'duplicate');
@@ -84,17 +87,20 @@ function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void 
   if (waitMs > 0) throw metLimit(hub, RATE.name, waitMs / SECOND);
 }
 
+const OUTDATED = 'A later change of this post had come before.';
+
 /** Does the slow part, and returns what is to be done in the transaction. */
 async function applying(
   hub: Hub, sourceId: number, event: WebhookEvent, length: number,
-): Promise<(() => void) | null> {
+): Promise<(() => Partial<Run>) | null> {
   if (event.kind === 'other') return null;
-  if (event.kind === 'delete') return () => posts(hub).remove(sourceId, event.guid);
+  if (event.kind === 'delete') return () => (posts(hub).remove(sourceId, event.guid), {});
   const accountOf = () => sources(hub).find(sourceId)?.ownerId;
   const prepared = await inTurn(hub, { length, accountOf }, () => preparePosts(hub, null, [event.item]));
   return () => {
-    if (webhookEvents(hub).isOutdated(sourceId, event.item.guid, event.at)) return;
-    storePosts(hub, sourceId, 'webhook', prepared);
+    if (webhookEvents(hub).isOutdated(sourceId, event.item.guid, event.at)) return { note: OUTDATED };
+    const { added, changed } = storePosts(hub, sourceId, 'webhook', prepared);
+    return { added, changed: changed - added };
   };
 }
 
@@ -113,10 +119,10 @@ export function removeOldEvents(hub: Hub, limit: number): number {
 const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND / 100 };
 
 /** A verified event. `apply` does what it asks for, in the transaction; null for one that asks for nothing. */
-type Acceptance = AcceptedEvent & { apply: (() => void) | null };
+type Acceptance = AcceptedEvent & { sent: Partial<Run>; apply: (() => Partial<Run>) | null };
 
 /** What a batch knows of a webhook: read when its first event comes, written before the commit. */
-type Activity = { arrivesAt: number; accepted: number };
+type Activity = { arrivesAt: number; accepted: Partial<Run>[] };
 
 /** It has been accepted before: nothing changes. */
 class KnownEvent extends Error {}
@@ -153,28 +159,30 @@ function activityOf(hub: Hub, sourceId: number, activities: Map<number, Activity
   if (known) return known;
   const arrivesAt = webhooks(hub).arrivesAt(sourceId);
   if (arrivesAt === undefined) throw gone();
-  const activity = { arrivesAt, accepted: 0 };
+  const activity = { arrivesAt, accepted: [] };
   activities.set(sourceId, activity);
   return activity;
 }
 
 /** What it changes in the activity comes last: that is not undone. */
 function accept(hub: Hub, event: Acceptance, activity: Activity): void {
-  const { sourceId, apply } = event;
+  const { sourceId, sent, apply } = event;
   const now = hub.clock();
   const waitMs = waitFor(RATE, activity.arrivesAt, now);
   if (waitMs > 0 && !webhookEvents(hub).isKnown(sourceId, event)) throw metLimit(hub, RATE.name, waitMs / SECOND);
   if (!webhookEvents(hub).add(event)) throw new KnownEvent();
-  apply?.();
+  const became = apply?.();
   activity.arrivesAt = arrivalAfter(RATE, activity.arrivesAt, now);
-  activity.accepted += 1;
+  activity.accepted.push({ ...sent, ...became });
 }
 
 function noteActivities(hub: Hub, activities: Map<number, Activity>): void {
   let accepted = 0;
   for (const [sourceId, activity] of activities) {
-    if (activity.accepted > 0) webhooks(hub).noteEvents(sourceId, hub.clock(), activity.arrivesAt);
-    accepted += activity.accepted;
+    if (activity.accepted.length === 0) continue;
+    webhooks(hub).noteEvents(sourceId, hub.clock(), activity.arrivesAt);
+    noteRuns(hub, sourceId, activity.accepted);
+    accepted += activity.accepted.length;
   }
   if (accepted > 0) counts(hub).add('webhook_events_total', 'accepted', accepted);
 }

@@ -5,6 +5,7 @@ import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { bufferedCounts, type Hub } from '../hub/hub.ts';
 import { manageableSource } from '../sources/source-store.ts';
 import { rotateSecret } from './manage-webhooks.ts';
+import { countRefusal } from './note-refusals.ts';
 import { receiveEvent, secretsOf, type IncomingEvent } from './receive-event.ts';
 
 const EVENT_LIMIT = 1024 * 1024; // bytes
@@ -21,6 +22,7 @@ export async function receiveWebhookEvent(hub: Hub, req: HubRequest): Promise<Re
   } catch (error) {
     const isRefusal = error instanceof HttpError && error.status < 500;
     if (isRefusal) bufferedCounts(hub).add('webhook_events_total', 'rejected');
+    if (isRefusal) countRefusal(hub, pathId(req.params), error);
     throw error;
   }
 }
