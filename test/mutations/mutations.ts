@@ -2337,6 +2337,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'under systemd a web or a worker that hangs is restarted, and one that was stopped is left alone',
   },
   {
+    promise: 'each alerting rule fires when it should',
+    file: 'scripts/monitoring/alerts.yml',
+    from: 'service_worker_last_seen_timestamp_seconds > 300',
+    to: 'service_worker_last_seen_timestamp_seconds > 3000',
+    test: 'test/slow/alert-rules.test.ts',
+    name: 'each rule fires when it should, not at first sight, and not otherwise',
+  },
+  {
+    promise: 'rules and dashboard ask for what the hub has',
+    file: 'scripts/monitoring/dashboard.json',
+    from: 'service_sync_jobs{state=\\"failed',
+    to: 'service_sync_jobs{state=\\"fail',
+    test: 'test/metric-list.test.ts',
+    name: 'rules and dashboard name only metrics and label values that the hub has',
+  },
+  {
     promise: 'the data of the hub is for its own account alone',
     file: 'src/bin/start.ts',
     from: 'process.umask(0o077);',
