@@ -20,9 +20,17 @@ find_owner() {
   switch="setpriv --reuid=$owner --regid=${ids#* } $groups --"
 }
 
+# require_owner DATA_DIR: after find_owner; fails with the reason if this account cannot do what the owner does.
+require_owner() {
+  [ "$(id -u)" -eq 0 ] || [ "$(id -u)" = "$(stat -c %u -- "$whose")" ] || {
+    echo "$1 belongs to $(stat -c %U -- "$whose"): run this as that account or as root" >&2
+    return 1
+  }
+}
+
 # go_on_as_owner DATA_DIR SCRIPT [ARGUMENT...]: when run as root, replaces this process by SCRIPT, run as that account.
 go_on_as_owner() {
-  find_owner "$1" || return
+  find_owner "$1" && require_owner "$1" || return
   [ -n "$switch" ] || return 0
   shift
   # rclone's configuration is in HOME.

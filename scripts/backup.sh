@@ -74,7 +74,7 @@ main() {
   fi
   # shellcheck source=scripts/as-owner.sh
   . "$root/scripts/as-owner.sh"
-  go_on_as_owner "$data" "$root/scripts/backup.sh"
+  go_on_as_owner "$data" "$root/scripts/backup.sh" || finish 1 failed none
   mkdir -p -- "$data/run" || finish 1 failed none
   touch -- "$data/run/backup.flock" || finish 1 failed none
   exec 9>>"$data/run/backup.flock"

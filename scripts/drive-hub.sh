@@ -53,10 +53,8 @@ has_units() {
 
 # Says why this account could not carry a restore through, before anything is touched.
 check_rights() {
-  if [ "$(id -u)" -ne 0 ] && [ "$(id -u)" != "$(stat -c %u -- "$whose")" ]; then
-    say "$data belongs to $(stat -c %U -- "$whose"): run this as that account or as root"
-    return 1
-  elif [ "$driver" = wishes ] && ! systemctl is-active --quiet "$WISHES.path"; then
+  require_owner "$data" || return
+  if [ "$driver" = wishes ] && ! systemctl is-active --quiet "$WISHES.path"; then
     say "the hub is run by systemd units, which $(id -un) may not stop: run this as root. Nothing was changed."
     return 1
   elif [ "$driver" = npm ] && ! kill -0 "$(started_by_npm)" 2>/dev/null; then

@@ -9,7 +9,7 @@ list_backups() {
   { IFS= read -r data; IFS= read -r folder; IFS= read -r remote; IFS= read -r recipient; IFS= read -r repository; } <<VALUES || :
 $values
 VALUES
-  find_owner "$data" || return
+  find_owner "$data" && require_owner "$data" || return
   make_scratch
   failed=0
   as_owner sh "$root/scripts/hubctl" backups >"$scratch/found" || return

@@ -6,6 +6,7 @@ THREE_FILES='SHA256SUMS
 hub.db
 uploads.tar.gz'
 SEALED=backup.tar.gz.age
+named_by=BACKUP_AGE_RECIPIENT
 
 # One -r for each recipient. hubctl config has checked that they contain nothing that the shell would expand.
 run_age() {
@@ -26,18 +27,18 @@ hide_secrets() {
 
 # Fails with the reason if backups cannot be encrypted.
 seal_problem() {
-  command -v age >/dev/null || trouble 'age is not installed, but BACKUP_AGE_RECIPIENT requires it: nothing is sent' ||
+  command -v age >/dev/null || trouble "age is not installed, but $named_by requires it: nothing is sent" ||
     return
   case $recipient in
     /*)
       [ -f "$recipient" ] && [ -r "$recipient" ] ||
-        trouble "BACKUP_AGE_RECIPIENT: the file $recipient cannot be read" || return
+        trouble "$named_by: the file $recipient cannot be read" || return
       ! grep -qi 'AGE-SECRET-KEY' -- "$recipient" ||
-        trouble "BACKUP_AGE_RECIPIENT: $recipient holds a secret key, which must not be on this machine" || return
+        trouble "$named_by: $recipient holds a secret key, which must not be on this machine" || return
       ;;
   esac
   said=$(run_age -o /dev/null 2>&1 </dev/null) ||
-    trouble "age refuses BACKUP_AGE_RECIPIENT: $(printf '%s\n' "$said" | hide_secrets)"
+    trouble "age refuses $named_by: $(printf '%s\n' "$said" | hide_secrets)"
 }
 
 # seal_into COMMAND...: gives the command the encrypted backup on standard input and sets $hash and $bytes to those of

@@ -62,8 +62,9 @@ $values
 VALUES
   for_copies=$recipient
   recipient=${given:-$recipient}
+  [ -z "$given" ] || named_by=--recipient
   described=$(hubctl recovery-kit describe) || return
-  find_owner "$data" || return
+  find_owner "$data" && require_owner "$data" || return
   home=${HOME:-/nonexistent}
   [ -z "$switch" ] || home=$(getent passwd "$owner" | cut -d : -f 6)
 }
@@ -171,7 +172,7 @@ print_steps() {
   if [ -n "$recipient" ]; then
     echo "    sed -n '/^-----BEGIN AGE/,/^-----END AGE/p' KIT | age -d -i KEY | tar xz"
     printf '%s\n' "$files" | while IFS= read -r file; do
-      echo "    install -D -m 0600 $(quoted "recovery-files$file") $(place_of "$file")"
+      echo "    $(put_back "$file")"
     done
     echo '    rm -r recovery-files'
   else
@@ -191,13 +192,15 @@ with_slash() {
   case $1 in *: | */) echo "$1" ;; *) echo "$1/" ;; esac
 }
 
-# Where a file goes: .env into the clone, rclone's to where it looks in one's own home, all others where .env names them.
-place_of() {
+# The command that puts a file where it is looked for: .env into the clone, rclone's into one's own home, and with root's
+# rights all others where .env names them, such as /etc.
+put_back() {
+  file=$(quoted "recovery-files$1")
   case $1 in
-    "$root/.env") echo .env ;;
-    "$root"/*) quoted "${1#"$root"/}" ;;
-    "$home"/.config/rclone/*) echo "\"\$HOME\"/$(quoted "${1#"$home"/}")" ;;
-    *) quoted "$1" ;;
+    "$root/.env") echo "install -D -m 0600 $file .env" ;;
+    "$root"/*) echo "install -D -m 0600 $file $(quoted "${1#"$root"/}")" ;;
+    "$home"/.config/rclone/*) echo "install -D -m 0600 $file \"\$HOME\"/$(quoted "${1#"$home"/}")" ;;
+    *) echo "sudo install -D -m 0600 -o \"\$(id -un)\" $file $(quoted "$1")" ;;
   esac
 }
 

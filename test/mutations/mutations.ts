@@ -1306,6 +1306,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'case 57: without exactly CONFIRM_RESTORE=YES nothing is touched',
   },
   {
+    promise: 'an account to which the data do not belong is told so at once',
+    file: 'scripts/as-owner.sh',
+    from: 'find_owner "$1" && require_owner "$1" || return',
+    to: 'find_owner "$1" || return',
+    test: 'test/slow/backup-scripts.test.ts',
+    name: 'an account to which the data do not belong is told whose they are, by each script, before anything is made',
+  },
+  {
+    promise: 'the kit puts files into /etc with the rights for it',
+    file: 'scripts/recovery-kit.sh',
+    from: '"sudo install -D -m 0600 -o \\"\\$(id -un)\\" $file',
+    to: '"install -D -m 0600 $file',
+    test: 'test/slow/recovery-kit.test.ts',
+    name: 'from the kit, its age key and the repository alone a hub comes back on another machine, with sealed webhooks',
+  },
+  {
     promise: 'a remote that sends more than it says does not fill the disk of the hub',
     file: 'scripts/fetch-backup.sh',
     from: '{ head -c "$(most_to_unpack)" && echo head >&3; }',

@@ -8,7 +8,7 @@ import {
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { backupHub, type BackupHub } from '../support/backup-hub.ts';
-import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { PROJECT_ROOT, runProgram, type Outcome } from '../support/run-program.ts';
 import { temporaryFolder, temporaryProject, writeFiles } from '../support/temporary-project.ts';
 import { NOBODY, requireAnotherUser } from '../support/another-user.ts';
 import { requireTool } from '../support/tools.ts';
@@ -422,4 +422,18 @@ test('a lock file that belongs to somebody else is named, and the last line is t
   });
   assert.deepEqual([status, stdout], [1, 'result=failed off-site=none\n']);
   assert.match(stderr, /run\/backup\.flock.*: Permission denied\n$/);
+});
+
+test('an account to which the data do not belong is told whose they are, by each script, before anything is made', async (t) => {
+  if (!requireAnotherUser(t)) return;
+  const hub = backupHub(t);
+  for (const folder of ['../..', '..', '.']) chmodSync(join(hub.dataDir, folder), 0o755);
+  const as = (script: string, ...args: string[]): Promise<Outcome> => runProgram('setpriv',
+    [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', join(SCRIPTS, script), ...args],
+    { env: { ...BARE, DATA_DIR: hub.dataDir, BACKUP_OFFSITE_DIR: '/mnt' }, cwd: '/' });
+  for (const [script = '', ...args] of [['backup.sh'], ['off-site.sh', 'check'], ['restore.sh', '--list'], ['hubctl', 'recovery-kit']]) {
+    const { status, stdout, stderr } = await as(script, ...args);
+    assert.deepEqual([status, stdout], [1, script === 'backup.sh' ? 'result=failed off-site=none\n' : ''], script);
+    assert.match(stderr, /\/data belongs to root: run this as that account or as root\n$/, script);
+  }
 });

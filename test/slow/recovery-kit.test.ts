@@ -70,11 +70,14 @@ test('from the kit, its age key and the repository alone a hub comes back on ano
   const steps = [...kit.matchAll(/^ {4}(.*)$/gm)].map(([, step = '']) => step)
     .filter((step) => !/^git clone|set-up\.sh$/.test(step)) // done by this copy
     .map((step) => step.replace('NAME', name).replace(/\bKIT\b/, '../kit').replace(/\bKEY$|\bKEY(?= )/, '../key'));
+  // In the account of the hub: with root's rights what lies outside of the clone and of one's home, such as in /etc.
+  const outside = steps.filter((step) => step.startsWith('sudo install -D -m 0600 -o "$(id -un)" '));
+  assert.deepEqual(outside.map((step) => step.includes(hub.machine)), [true, true]);
   const next = temporaryProject(t, PARTS);
   writeFileSync(join(next, '../kit'), kit);
   renameSync(hub.key.path, join(next, '../key'));
   for (const step of steps) {
-    const { status, stdout, stderr } = await hub.sh(step, next);
+    const { status, stdout, stderr } = await hub.sh(step.replace('sudo ', ''), next);
     assert.equal(status, 0, `${step}\n${stdout}${stderr}`);
     if (step.includes('--list')) assert.match(stdout, new RegExp(`--restic NAME\n  ${name} `));
   }
@@ -100,7 +103,7 @@ test('without a recipient the files are named and not included, and what cannot 
   assert.ok(Math.abs(Date.now() - (JSON.parse(readFileSync(note, 'utf8')) as { at: number }).at) < 60_000);
   rmSync(note);
 
-  for (const [recipient, why] of [['age1nonsense', /age refuses/], ['-o', /^Usage: hubctl recovery-kit/]] as const) {
+  for (const [recipient, why] of [['age1nonsense', /age refuses --recipient: /], ['-o', /^Usage: hubctl recovery-kit/]] as const) {
     const refused = await hub.sh(`./scripts/hubctl recovery-kit --recipient '${recipient}'`);
     assert.equal(refused.stdout, '', recipient);
     assert.match(refused.stderr, why);
