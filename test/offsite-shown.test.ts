@@ -91,6 +91,9 @@ test('a disk that was never there shows in health, metrics and on the page besid
   assert.deepEqual([level, state], ['good', 'sent']);
   assert.match(more ?? '', /^6\.8 KiB, took 12 s, <time [^>]*>10 min ago<\/time>$/);
   assert.ok(verdict.includes(`Copies on another disk fail: ${UNPLUGGED} ${name} and what came after it are not there. Since `));
+
+  await sent(hub, 'dir', backupName(hub.now()), { ok: false, problem: 'It is not whole.', unsent: name });
+  assert.ok((await overviewOf(ada)).verdict.includes(`fail: It is not whole. ${name} is not there.`), 'a later one arrived');
 });
 
 test('copies that have failed for days are as old as the last good one, whatever came in between', async (t) => {

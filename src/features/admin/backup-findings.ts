@@ -88,7 +88,8 @@ function copies({ name, last, lastGood, hasFailed, isStale: isOld }: OffsiteStat
     detail: lastGood?.bytes ? `${byteSize(lastGood.bytes)}, ${took}` : took, since: lastGood?.at ?? last?.at ?? null,
   };
   if (hasFailed) {
-    const unsent = last?.unsent ? ` ${last.unsent} and what came after it are not there.` : '';
+    const isPassed = (last?.name ?? '') > (last?.unsent ?? ''); // later ones arrived
+    const unsent = last?.unsent ? ` ${last.unsent} ${isPassed ? 'is' : 'and what came after it are'} not there.` : '';
     return finding({
       ...common, level: 'bad', problem: because(`${DESTINATION_NAMES[name]} fail`, last) + unsent,
       whatToDo: 'Set right what the reason names; ./scripts/off-site.sh check says whether it works again. The next ' +

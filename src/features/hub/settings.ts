@@ -224,8 +224,9 @@ export function problemsTogether(settings: Settings, projectRoot: string): strin
       'BACKUP_OFFSITE_DIR must be outside DATA_DIR, or it would be lost together with it',
     ],
     [
-      repository !== null && isAbsolute(repository) && isInside(dataDir, repository),
-      'BACKUP_RESTIC_REPOSITORY must be outside DATA_DIR, or it would be lost together with it',
+      repository !== null && isAbsolute(repository) &&
+        [dataDir, backupDir].some((own) => own !== null && isInside(own, repository)),
+      'BACKUP_RESTIC_REPOSITORY must be outside DATA_DIR and BACKUP_DIR, or it would be lost together with it',
     ],
     [
       (repository === null) !== (backupResticPasswordFile === null),
