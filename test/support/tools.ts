@@ -13,6 +13,7 @@ const DEBIAN_PACKAGES: Record<string, string> = {
   nginx: 'nginx-light',
   openssl: 'openssl',
   podman: 'podman',
+  'podman-compose': 'podman-compose',
   prometheus: 'prometheus',
   promtool: 'prometheus',
   rclone: 'rclone',

@@ -1,0 +1,133 @@
+// Protects the hub in a container, by the commands of scripts/container/README.md in their order.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { addNotes, addPost, itemsAt } from '../support/accounts.ts';
+import { createClient, type Client } from '../support/client.ts';
+import { containerHost, type ContainerHost } from '../support/container.ts';
+import { PROJECT_ROOT, type Outcome } from '../support/run-program.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const PASSWORD = 'correct horse battery';
+
+const README = readFileSync(join(PROJECT_ROOT, 'scripts/container/README.md'), 'utf8');
+const BLOCKS = [...README.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, text = '']) => text);
+const [START = '', BACKUPS = '', FROM_OUTSIDE = '', RESTORE = '', UPGRADE = ''] = BLOCKS;
+
+/** The commands as they are typed here; all of them have to succeed. */
+async function done(host: ContainerHost, text: string): Promise<Outcome> {
+  const ours = text.replaceAll('sudo ', '').replaceAll('/srv/content-hub', host.data)
+    .replaceAll('podman build', 'podman build --build-arg BASE=localhost/base')
+    .replaceAll('https://hub.example', host.address).replaceAll('git pull', 'echo "// newer" >>src/bin/start.ts')
+    .replaceAll('20260131-031500', `"$(ls '${host.data}/backups' | grep -xE '[0-9]{8}-[0-9]{6}' | tail -n 1)"`);
+  const outcome = await host.run(ours);
+  assert.equal(outcome.status, 0, `${ours}\n${outcome.stdout}${outcome.stderr}`);
+  return outcome;
+}
+
+function backupsOf({ data }: ContainerHost): string[] {
+  const folder = join(data, 'backups');
+  return existsSync(folder) ? readdirSync(folder).filter((name) => /^\d{8}-\d{6}$/.test(name)) : [];
+}
+
+async function untilReady({ address }: ContainerHost): Promise<void> {
+  const isReady = (): Promise<boolean> => fetch(`${address}/api/health`).then(({ ok }) => ok, () => false);
+  await waitUntil('the hub is ready', isReady, 60_000);
+}
+
+test('a hub in a container does what its README says, from the first start to an upgrade', async (t) => {
+  const host = await containerHost(t);
+  if (!host) return;
+  const ada = createClient(host.address);
+  await t.test('it starts confined, and is reached from this machine', () => startConfined(host, ada));
+  const sourceId = await addNotes(ada);
+  await addPost(ada, sourceId, 'Before the backup');
+  await t.test('the address of a client behind a proxy is believed', () => believesProxy(host));
+  await t.test('another hub on the same folder is refused', () => refusesAnother(host));
+  await t.test('it is backed up from inside', () => backUp(host, BACKUPS));
+  await t.test('it is backed up from outside', () => backUp(host, FROM_OUTSIDE));
+  await addPost(ada, sourceId, 'After the backup');
+  await t.test('it is restored', () => restore(host, ada));
+  await t.test('it is replaced by a new version', () => upgrade(host, ada));
+  assert.equal(BLOCKS.length, 5, 'each block was run');
+});
+
+async function startConfined(host: ContainerHost, ada: Client): Promise<void> {
+  const settings = `printf 'HUB_DATA=%s\\nHUB_PORT=%s\\n' '${host.data}' '${host.port}' >>scripts/container/.env\n`;
+  await done(host, START.replace('podman-compose', `${settings}podman-compose`));
+  await untilReady(host);
+  await done(host, 'podman healthcheck run content-hub');
+  let link: string | undefined;
+  await waitUntil('the link is printed', async () => {
+    [link] = /http:\S+\/join\/\S+/.exec((await host.run('podman logs content-hub')).stdout) ?? [];
+    return link !== undefined;
+  });
+  const joined = await ada.post('/api/accounts', { invitation: link, username: 'ada', password: PASSWORD });
+  assert.equal(joined.status, 201, joined.text);
+
+  const inside = 'cat /proc/1/status /proc/mounts; ' +
+    'for place in /usr /opt/content-hub /data /tmp; do touch $place/x && echo "wrote $place"; done';
+  const { stdout } = await host.run(`podman exec content-hub sh -c '${inside}' || :`);
+  assert.match(stdout, /^Uid:\t1000\t1000\t1000\t1000$/m);
+  for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb']) assert.match(stdout, new RegExp(`^Cap${set}:\t0+$`, 'm'));
+  assert.match(stdout, /^NoNewPrivs:\t1$/m);
+  assert.match(stdout, /^\S+ \/ \S+ ro,/m);
+  assert.deepEqual(stdout.match(/^wrote .*$/gm), ['wrote /data', 'wrote /tmp']);
+  const image = await done(host, "podman image inspect --format '{{json .HealthCheck}}' content-hub");
+  assert.match(image.stdout, /scripts\/healthcheck\.sh/);
+  const { stdout: ports } = await host.run('podman port content-hub');
+  assert.equal(ports.trim(), `8080/tcp -> 127.0.0.1:${host.port}`);
+}
+
+/** Of two clients that the proxy tells of, only the one who has tried often enough is refused. */
+async function believesProxy(host: ContainerHost): Promise<void> {
+  const body = JSON.stringify({ invitation: 'x', username: 'eve', password: PASSWORD });
+  const join = async (address: string): Promise<number> => (await fetch(`${host.address}/api/accounts`, {
+    method: 'POST', body, headers: { 'content-type': 'application/json', 'x-forwarded-for': address },
+  })).status;
+  const statuses = [];
+  for (let n = 0; n < 21; n++) statuses.push(await join('198.51.100.1'));
+  assert.deepEqual([...new Set(statuses)], [410, 429]);
+  assert.equal(await join('198.51.100.2'), 410);
+}
+
+async function refusesAnother(host: ContainerHost): Promise<void> {
+  const refusal = /another hub runs on /;
+  const inside = await host.run(`podman run --rm --user 1000:1000 -v '${host.data}':/data content-hub`);
+  assert.deepEqual([inside.status, refusal.test(inside.stderr)], [75, true], inside.stderr);
+  const outside = await host.run(`DATA_DIR='${host.data}' PORT=0 "$HUB_NODE" src/bin/start.ts`);
+  assert.deepEqual([outside.status, refusal.test(outside.stderr)], [75, true], outside.stderr);
+  await untilReady(host);
+}
+
+async function backUp(host: ContainerHost, text: string): Promise<void> {
+  const before = backupsOf(host);
+  const { stdout } = await done(host, text);
+  assert.match(stdout, /^result=verified /m);
+  const made = backupsOf(host).filter((name) => !before.includes(name));
+  assert.ok(made.length > 0);
+  for (const name of made) assert.equal(statSync(join(host.data, 'backups', name, 'hub.db')).uid, 1000);
+}
+
+/** What was written after the backup is gone, and everybody has to sign in again. */
+async function restore(host: ContainerHost, ada: Client): Promise<void> {
+  const titles = async (): Promise<unknown[]> => (await itemsAt(ada, '/api/posts')).map(({ title }) => title);
+  const before = await titles();
+  await done(host, RESTORE);
+  await untilReady(host);
+  ada.cookies.clear();
+  assert.equal((await ada.post('/api/session', { username: 'ada', password: PASSWORD })).status, 200);
+  assert.deepEqual([before.length, await titles()], [2, before.slice(1)]);
+}
+
+async function upgrade(host: ContainerHost, ada: Client): Promise<void> {
+  await done(host, UPGRADE);
+
+  await untilReady(host);
+  assert.match((await host.run('podman exec content-hub tail -n 1 src/bin/start.ts')).stdout, /newer/);
+  assert.equal((await ada.get('/api/account')).status, 200);
+  await done(host, 'podman stop content-hub');
+  const { stdout } = await host.run("podman inspect --format '{{.State.ExitCode}}' content-hub");
+  assert.equal(stdout.trim(), '0', 'it ends by itself when it is told to');
+}
