@@ -13,9 +13,15 @@ import { counts } from '../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { startHub, type Hub } from './support/hub.ts';
 
+/** All buckets of that length. */
+function read({ handle }: Pick<Hub, 'handle'>, step: number): { at: number; value(name: Figure): number | undefined }[] {
+  const { places, buckets } = history(handle).list(step, 0, Infinity);
+  return buckets.map(({ at, values }) => ({ at, value: (name) => values[places.get(name) ?? -1] ?? undefined }));
+}
+
 /** The values of a figure in all buckets of that length, by how many of them lie after the clock's beginning. */
 function valuesOf(hub: Hub, name: Figure, step = FINE): Record<number, number | undefined> {
-  const buckets = history(hub.handle).list(step, 0, Infinity);
+  const buckets = read(hub, step);
   return Object.fromEntries(buckets.map(({ at, value }) => [(at - START) / step, value(name)]));
 }
 
@@ -81,7 +87,7 @@ test('web’s answers come by how long they took; a web that was started again i
   assert.deepEqual(valuesOf(hub, 'answer_errors'), { 0: 0 });
 
   const again = { startedAt: hub.now(), saidAt: hub.now() + 1, answers: ANSWERS.map(() => 1), errors: 1,
-    memory: 7, memoryMax: 9, delayP99: 1, delayMax: 30 };
+    memory: 7, memoryMax: 9, delayP99: 1, delayMax: 30, busy: 50 };
   hub.passTime(MINUTE);
   readings(hub.handle).put('web', again);
   run(hub, 4 * MINUTE, hub.handle, false);
@@ -116,7 +122,7 @@ test('a figure that is new gets the next place, and what was kept before still r
   history(handle).add(START, { posts: 1, errors: 2 });
   passTime(FINE);
   history(handle).add(START + FINE, { free_bytes: 9, posts: 3 });
-  const [first, second] = history(handle).list(FINE, 0, Infinity);
+  const [first, second] = read({ handle }, FINE);
   assert.deepEqual([first?.value('posts'), first?.value('errors'), first?.value('free_bytes')], [1, 2, undefined]);
   assert.deepEqual([second?.value('posts'), second?.value('errors'), second?.value('free_bytes')], [3, undefined, 9]);
 });
@@ -129,14 +135,14 @@ test('two days are kept by five minutes and 60 by the hour, at most 2018 rows an
     for (let passed = 0; passed <= 60 * DAY; passed += HOUR, hub.passTime(HOUR)) history(hub.handle).add(hub.now(), full);
     for (let passed = 0; passed <= 2 * DAY; passed += FINE, hub.passTime(FINE)) history(hub.handle).add(hub.now(), full);
   });
-  const rows = (): number[] => [FINE, COARSE].map((step) => history(hub.handle).list(step, 0, Infinity).length);
+  const rows = (): number[] => [FINE, COARSE].map((step) => read(hub, step).length);
   assert.deepEqual(rows(), [2 * DAY / FINE + 1, 60 * DAY / HOUR]);
   const bytes = hub.db.prepare<[], { bytes: number }>('bytes', `SELECT SUM(length(figures)) AS bytes FROM history`).get()?.bytes ?? 0;
   assert.ok(bytes < 1_500_000, `${bytes} bytes`);
 
   hub.passTime(-DAY);
   history(hub.handle).add(hub.now(), full);
-  assert.ok(history(hub.handle).list(FINE, 0, Infinity).every(({ at }) => at <= hub.now()));
+  assert.ok(read(hub, FINE).every(({ at }) => at <= hub.now()));
 });
 
 test('each run of a backup is remembered after the next one, and no more than 500 of a place', async (t) => {

@@ -2,3 +2,4 @@
 // others, web as soon as it listens. A mistake in SQL ends either.
 import '../features/history/backup-run-store.ts';
 import '../features/history/history-store.ts';
+import '../features/sources/failing-sources-store.ts';

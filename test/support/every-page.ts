@@ -155,6 +155,7 @@ export const EVERY_PAGE: PageState[] = [
   { name: 'missing', who: 'ada', path: '/nowhere' },
   { name: 'forbidden', who: 'bob', path: '/admin' },
   { name: 'admin', who: 'ada', path: '/admin' },
+  { name: 'admin-month', who: 'ada', path: '/admin?range=30d' },
   { name: 'admin-jobs', who: 'ada', path: '/admin/jobs?state=all' },
   { name: 'admin-errors', who: 'ada', path: '/admin/errors', act: openAll },
   { name: 'admin-alerts', who: 'ada', path: '/admin/alerts' },

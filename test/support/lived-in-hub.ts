@@ -8,6 +8,7 @@ import { addFeed, addNotes } from './accounts.ts';
 import type { Client } from './client.ts';
 import { rss, serving, type Item } from './feeds.ts';
 import { startHub, type Hub } from './hub.ts';
+import { makeUpHistory } from './made-up-history.ts';
 import { reply, startOrigin, type OriginHandler } from './origin.ts';
 import { writePost } from './uploads.ts';
 import { pdf, pngChunk, pngHeader } from './sample-files.ts';
@@ -102,6 +103,7 @@ export async function livedInHub(t: TestContext): Promise<LivedInHub> {
   const post = await writePost(hub, { client: ada, sourceId: notes }, [
     { filename: 'east-steps.png', data: picture(320, 180) }, { filename: 'gauge-readings.pdf', data: pdf() },
   ], { title: 'Low water at the east steps', content: 'They sit on mud from four until half past six.' });
+  makeUpHistory(hub.handle);
   const invitation = makeInvitation(hub.handle, 'member', 30 * 24 * HOUR, COMMAND_LINE).token;
   return { hub, ada, bob, notes, webhook: hook.id, ownPost: post.id, invitation, feedUrl: `${origin.url}/0.xml` };
 }

@@ -4,8 +4,10 @@ import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
 import { readHealth, type Health } from '../health/read-health.ts';
 import { findSpace, readStorageSizes } from '../health/storage-space.ts';
+import { TIME } from '../history/plot-units.ts';
+import { recentAnswerTime } from '../history/read-history.ts';
 import { counts, heartbeats, jobs, type Hub } from '../hub/hub.ts';
-import { syncState } from '../sources/sync-state-store.ts';
+import { failingSources } from '../sources/failing-sources-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { backupFindings } from './backup-findings.ts';
 import { finding, type Finding } from './finding.ts';
@@ -31,7 +33,11 @@ function web(hub: Hub): Finding {
   const seenAt = hub.program === 'web' ? hub.clock() : heartbeats(hub).lastSeen('web');
   const isThere = seenAt !== null && !hasPassed(seenAt, WEB_ALIVE, hub.clock());
   const startedAt = heartbeats(hub).lastStarted('web');
-  if (isThere) return finding({ subject: 'Web', state: upFor(hub, startedAt), detail: 'answers' });
+  if (isThere) {
+    const seconds = recentAnswerTime(hub, 0.99);
+    const detail = seconds === undefined ? null : `p99 ${TIME.say(seconds * SECOND)}`;
+    return finding({ subject: 'Web', state: upFor(hub, startedAt), detail, href: '/admin#answers' });
+  }
   return finding({
     subject: 'Web', level: 'bad', state: 'not running', at: seenAt, since: seenAt, problem: 'Web does not run.',
     whatToDo: 'Start the hub (npm start, or systemctl start content-hub-web), and read its log if it ends again.',
@@ -97,7 +103,7 @@ function sourcesOf(hub: Hub, kept: CountsReading): Finding {
   const common = { subject: 'Sources', state: all === 0 ? 'none yet' : state, detail: notWell.join(', ') || null };
   if (failing === 0) return finding({ ...common, href: '/sources' });
   return finding({
-    ...common, level: 'warn', since: syncState(hub).failingSince() ?? null, href: '/admin#failing',
+    ...common, level: 'warn', since: failingSources(hub).list(1)[0]?.since ?? null, href: '/admin#failing',
     problem: failing === 1 ? 'A source fails.' : `${failing} sources fail.`,
     whatToDo: 'Read what is wrong with each on its page; those that are gone for good can be paused or deleted.',
   });

@@ -1,40 +1,67 @@
 import { html, type Html } from '../../platform/http/html.ts';
-import { page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { showTime, timesOf } from '../../platform/http/times.ts';
+import { dayNumber, showTime, timesOf } from '../../platform/http/times.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
+import { iconsOfSources } from '../attachments/icon-views.ts';
+import { nightsView } from '../history/night-views.ts';
+import { readNights } from '../history/nights.ts';
+import { plotViews, rangeLinks } from '../history/plots.ts';
+import { RANGES, type Range } from '../history/read-history.ts';
 import { counts, type Hub } from '../hub/hub.ts';
+import { failingSources } from '../sources/failing-sources-store.ts';
 import { problemsOf } from './finding.ts';
 import { findings } from './findings.ts';
-import { tiles, verdict } from './overview-views.ts';
+import { failingView, tiles, verdict } from './overview-views.ts';
 
-/** Whether everything is all right, in one sentence; then what is known of each thing. */
-export function showOverview(hub: Hub, { viewer }: MemberRequest): Reply {
+/** Of the sources that fail, those that have done so the longest are named. */
+const FAILING_SHOWN = 5;
+
+/** Whether everything is all right, in one sentence; then what is known of each thing, and what it was like. */
+export function showOverview(hub: Hub, { viewer, query }: MemberRequest): Reply {
+  const range = rangeOf(query);
   const times = timesOf(hub, viewer);
   const all = findings(hub);
-  const kept = counts(hub).read();
-  const jobs = kept.labels('jobs').filter((label) => kept.value('jobs', label) > 0);
+  const failing = failingSources(hub).list(FAILING_SHOWN);
   const bar = html`<h1>Overview</h1><span class="space"></span>
-<span class="meta">${showTime(times, hub.clock(), 'exact')}</span>`;
+<span class="meta only-wide">${showTime(times, hub.clock(), 'exact')}</span>`;
   const main = html`
 ${verdict(problemsOf(all), times)}
 ${tiles(all, times)}
-<h2>Jobs</h2>
-${jobs.length > 0 ? jobTable(kept, jobs) : html`<p class="empty">The queue is empty.</p>`}`;
+${nightsView(readNights(hub, (at) => dayNumber(times, at)))}
+${failing.length > 0 && failingView(failing, iconsOfSources(hub, failing), times)}
+<section aria-labelledby="plots"><div class="section-head"><h2 id="plots">The last ${RANGES[range].words}</h2>
+${rangeLinks(range)}</div>
+${plotsOrNothing(plotViews(hub, range, times))}</section>
+${jobsView(counts(hub).read())}`;
   return page({ title: 'Overview', bar, main, section: 'admin/' });
 }
 
+function rangeOf(query: URLSearchParams): Range {
+  const range = query.get('range') ?? '24h';
+  if (Object.hasOwn(RANGES, range)) return range as Range;
+  throw new HttpError(400, `range must be ${Object.keys(RANGES).join(', ')}.`);
+}
+
+function plotsOrNothing(plots: Html[]): Html {
+  if (plots.length > 0) return html`<div class="plots">${plots}</div>`;
+  return html`<p class="empty">Nothing is known of that time. The worker notes every five minutes what
+the hub is like.</p>`;
+}
+
 /** A row for each label `kind,state` of the counters. */
-function jobTable(kept: CountsReading, labels: string[]): Html {
+function jobsView(kept: CountsReading): Html {
+  const labels = kept.labels('jobs').filter((label) => kept.value('jobs', label) > 0);
   const row = (label: string): Html => {
     const [kind, state] = label.split(',');
     return html`
     <tr><td>${kind}</td><td><a href="/admin/jobs?state=${state}">${state}</a></td>
       <td class="number">${kept.value('jobs', label)}</td></tr>`;
   };
-  return html`
-<div class="wide"><table>
+  const table = html`<div class="wide"><table>
   <thead><tr><th>Kind</th><th>State</th><th class="number">Jobs</th></tr></thead>
   <tbody>${labels.map(row)}</tbody>
 </table></div>`;
+  return html`<section aria-labelledby="jobs"><div class="section-head"><h2 id="jobs">Jobs</h2></div>
+${labels.length > 0 ? table : html`<p class="empty">The queue is empty.</p>`}</section>`;
 }

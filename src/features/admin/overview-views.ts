@@ -1,6 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
+import type { FailingSource } from '../sources/failing-sources-store.ts';
 import type { Finding, Level } from './finding.ts';
 
 /** "All is well", or what is wrong, since when, and the link that helps. */
@@ -37,11 +38,22 @@ export function tiles(all: Finding[], times: Times): Html {
 
 /** A number that the state begins with stands out. */
 function tile({ subject, level, state, detail, at, href }: Finding, times: Times): Html {
-  const [, number = '', rest = state] = /^(\d[\d.]*)(?: (.*))?$/.exec(state) ?? [];
+  const [, number, rest] = /^(\d[\d.]*)( .*)?$/.exec(state) ?? [];
   const told = html`${detail}${detail !== null && at !== null && ', '}${at !== null && showTime(times, at)}`;
   const name = href ? html`<a href="${href}">${subject}</a>` : subject;
   return html`
 <div class="tile ${level}"><dt>${name}<span class="unseen">: ${LAMP_WORDS[level]}</span></dt>
-<dd>${number && html`<strong>${number}</strong> `}${rest}</dd>
+<dd>${number === undefined ? state : html`<strong>${number}</strong>${rest}`}</dd>
 ${told.markup !== '' && html`<dd class="detail">${told}</dd>`}</div>`;
+}
+
+/** Sources that fail, each with the reason and a button to try it again. */
+export function failingView(failing: FailingSource[], icons: Map<number, Html>, times: Times): Html {
+  const item = ({ id, title, since, reason, nextSyncAt }: FailingSource): Html => html`
+<li>${icons.get(id)}<div><a class="title" href="/sources/${id}" dir="auto">${title}</a>
+<p><span class="bad">Since ${showTime(times, since, 'since')}.</span> <span dir="auto">${reason}</span>${
+  nextSyncAt !== null && html` Next try ${showTime(times, nextSyncAt)}.`}</p></div>
+<form method="post" action="/sources/${id}/sync"><button aria-label="Try ${title} now">Try now</button></form></li>`;
+  return html`<section aria-labelledby="failing"><div class="section-head"><h2 id="failing">Sources that fail</h2>
+<a href="/sources">All sources</a></div><ul class="failing-list">${failing.map(item)}</ul></section>`;
 }

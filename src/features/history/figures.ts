@@ -11,6 +11,7 @@ const KINDS = {
   errors: 'sum', // unexpected ones
   oldest_due: 'last', oldest_due_max: 'max', // seconds
   web_memory: 'last', web_memory_max: 'max', worker_memory: 'last', worker_memory_max: 'max', // bytes
+  web_busy: 'max', worker_busy: 'max', // per cent of one processor
   web_delay_p99: 'max', web_delay_max: 'max', worker_delay_p99: 'max', worker_delay_max: 'max', // ms, of the event loop
   database_bytes: 'last', uploads_bytes: 'last', cache_bytes: 'last', free_bytes: 'last',
 } as const satisfies Record<string, Kind>;

@@ -10,8 +10,11 @@ export const KEPT = new Map([[FINE, 2 * DAY], [COARSE, 60 * DAY]]);
 /** `figures` by position; null for what is not known. */
 type Row = { at: number; figures: string };
 
-/** A bucket as it is read: `value` is undefined for what is not known of it. */
-export type Bucket = { at: number; value(name: Figure): number | undefined };
+/** A bucket as it is read: its values stand where `places` says, null for what is not known. */
+export type Bucket = { at: number; values: (number | null)[] };
+
+/** Buckets, the earliest first, and where in them each figure stands. */
+export type Buckets = { places: ReadonlyMap<Figure, number>; buckets: Bucket[] };
 
 /** What the hub was like, in buckets of time that begin at multiples of their length. */
 export const history = store(({ db, clock }) => {
@@ -23,6 +26,9 @@ export const history = store(({ db, clock }) => {
     'SELECT at, figures FROM history WHERE step = ? AND at = ?');
   const selectFrom = db.prepare<[number, number, number], Row>('buckets',
     'SELECT at, figures FROM history WHERE step = ? AND at >= ? AND at < ? ORDER BY at');
+  const selectOne = db.prepare<[string, number, number], { at: number; value: number }>('one figure', `
+    SELECT at, value FROM (SELECT at, figures ->> ? AS value FROM history WHERE step = ? AND at >= ? ORDER BY at)
+     WHERE value IS NOT NULL`);
   const put = db.prepare<[number, number, string]>('keep bucket', `
     INSERT INTO history (step, at, figures) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET figures = excluded.figures`);
@@ -65,13 +71,17 @@ export const history = store(({ db, clock }) => {
       }
     },
 
-    /** The buckets of that length that begin from `from` to before `until`, the earliest first. */
-    list(step: number, from: number, until: number): Bucket[] {
-      const places = positions();
-      return selectFrom.all(step, from, until).map(({ at, figures }) => {
-        const values = JSON.parse(figures) as (number | null)[];
-        return { at, value: (name) => values[places.get(name) ?? -1] ?? undefined };
-      });
+    /** The buckets of that length that begin from `from` to before `until`. */
+    list(step: number, from: number, until: number): Buckets {
+      const buckets = selectFrom.all(step, from, until)
+        .map(({ at, figures }) => ({ at, values: JSON.parse(figures) as (number | null)[] }));
+      return { places: positions(), buckets };
+    },
+
+    /** One figure of those buckets that begin from `from` on, where it is known. */
+    one(step: number, from: number, name: Figure): { at: number; value: number }[] {
+      const place = positions().get(name);
+      return place === undefined ? [] : selectOne.all(`$[${place}]`, step, from);
     },
   };
 });

@@ -81,7 +81,7 @@ function ofWeb(now: WebReading, before: WebReading | null): Figures {
     [name, (now.answers[bound] ?? 0) - (isSame ? before.answers[bound] ?? 0 : 0)] as const);
   return {
     ...Object.fromEntries(answers), answer_errors: now.errors - (isSame ? before.errors : 0), web_memory: now.memory,
-    web_memory_max: now.memoryMax, web_delay_p99: now.delayP99, web_delay_max: now.delayMax,
+    web_memory_max: now.memoryMax, web_delay_p99: now.delayP99, web_delay_max: now.delayMax, web_busy: now.busy,
   };
 }
 
@@ -89,10 +89,10 @@ function ofWeb(now: WebReading, before: WebReading | null): Figures {
 function closing(hub: Hub): Figures {
   const kept = counts(hub).read();
   const { databaseBytes, freeBytes } = readStorageSizes(hub.config.databasePath);
-  const { memory, memoryMax, delayP99, delayMax } = processSample(hub).take();
+  const { memory, memoryMax, delayP99, delayMax, busy } = processSample(hub).take();
   return {
     worker_memory: memory, worker_memory_max: memoryMax, worker_delay_p99: delayP99, worker_delay_max: delayMax,
-    database_bytes: databaseBytes, free_bytes: freeBytes, uploads_bytes: kept.value('uploads_bytes'),
+    worker_busy: busy, database_bytes: databaseBytes, free_bytes: freeBytes, uploads_bytes: kept.value('uploads_bytes'),
     cache_bytes: kept.value('attachment_cache_bytes'),
   };
 }

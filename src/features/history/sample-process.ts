@@ -1,8 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { once, type Hub } from '../hub/hub.ts';
 
-/** Bytes of memory, and by how many ms the event loop was late, since the sample before. */
-export type Sample = { memory: number; memoryMax: number; delayP99: number; delayMax: number };
+/** Since the sample before: bytes of memory, by how many ms the event loop was late, per cent of a processor. */
+export type Sample = { memory: number; memoryMax: number; delayP99: number; delayMax: number; busy: number };
 
 /** Often enough to see what anybody would feel, seldom enough to cost nothing. */
 const RESOLUTION = 20; // ms
@@ -14,6 +14,7 @@ export const processSample = once((_hub: Hub) => {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION });
   delay.enable();
   let memoryMax = 0;
+  let since = { at: performance.now(), cpu: process.cpuUsage() };
 
   function look(): number {
     const memory = process.memoryUsage.rss();
@@ -29,10 +30,18 @@ export const processSample = once((_hub: Hub) => {
       const memory = look();
       const late = (turn: number): number => Math.max(0, Math.round((turn / MS - RESOLUTION) * 10) / 10);
       const [delayP99, delayMax] = delay.count === 0 ? [0, 0] : [late(delay.percentile(99)), late(delay.max)];
-      const sample = { memory, memoryMax, delayP99, delayMax };
+      const sample = { memory, memoryMax, delayP99, delayMax, busy: busySince(since) };
+      since = { at: performance.now(), cpu: process.cpuUsage() };
       delay.reset();
       memoryMax = 0;
       return sample;
     },
   };
 });
+
+/** One decimal. */
+function busySince({ at, cpu }: { at: number; cpu: NodeJS.CpuUsage }): number {
+  const { user, system } = process.cpuUsage(cpu); // microseconds
+  const passed = Math.max(1, performance.now() - at); // ms
+  return Math.round((user + system) / passed) / 10;
+}

@@ -91,9 +91,6 @@ export const syncState = store(({ db, clock }) => {
   const mostBehind = db.prepare<[], { at: number }>('source that is most behind', `
     SELECT COALESCE(last_success_at, created_at) AS at FROM sources INDEXED BY sources_behind
      WHERE kind = 'feed' AND state <> 'paused' ORDER BY COALESCE(last_success_at, created_at) LIMIT 1`);
-  const failing = db.prepare<[], { at: number }>('source that has failed the longest', `
-    SELECT state_since AS at FROM sources INDEXED BY sources_failing
-     WHERE state = 'failing' AND state_since > 0 ORDER BY state_since LIMIT 1`);
 
   return {
     bringBackTimes: createTimeRepair(db, clock, SYNC_TIMES),
@@ -124,8 +121,6 @@ export const syncState = store(({ db, clock }) => {
 
     /** When the feed that is most behind and not paused last succeeded, or was added; undefined without feeds. */
     mostBehindSince: (): number | undefined => mostBehind.get()?.at,
-    /** Since when a source has been failing that has done so the longest; undefined where none is. */
-    failingSince: (): number | undefined => failing.get()?.at,
     planNext: (sourceId: number, at: number): void => void plan.run(at, sourceId),
     keepValidators: (sourceId: number, { etag, lastModified, bodyHash }: Validators): void =>
       void setValidators.run(etag, lastModified, bodyHash, sourceId),

@@ -28,6 +28,18 @@ export function showTime(times: Times, at: number, form: TimeForm = 'ago'): Html
   return html`${format.tag(at)}${words(times, at, form, format)}</time>`;
 }
 
+/** Without markup, for the axes of plots: "21:14", "19 Nov", "19 Nov, 21:14". */
+export function shortTime({ zone }: Times, at: number, form: 'clock' | 'day' | 'both'): string {
+  const { clock, shortDate } = formatsOf(zone);
+  if (form !== 'both') return (form === 'clock' ? clock : shortDate).format(at);
+  return `${shortDate.format(at)}, ${clock.format(at)}`;
+}
+
+/** The number of the day on which a time was, by the calendar of whoever reads: days of 1970 on, as if in UTC. */
+export function dayNumber({ zone }: Times, at: number): number {
+  return formatsOf(zone).dayNumber(at);
+}
+
 /** "Today", "Yesterday", "Thursday 19 November": the heading above what happened on the day of a time. */
 export function dayName(times: Times, at: number): string {
   const format = formatsOf(times.zone);
@@ -111,6 +123,7 @@ function makeFormats(timeZone: string | undefined) {
   return {
     clock: make(clock),
     date: make(date),
+    shortDate: make({ day: 'numeric', month: 'short' }),
     dayOfWeek: make({ weekday: 'long' }),
     weekday: make({ ...date, weekday: 'long' }),
     wholeDay: make({ ...date, weekday: 'long', year: 'numeric' }),

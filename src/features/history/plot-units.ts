@@ -1,0 +1,67 @@
+import { byteSize } from '../../platform/http/html.ts';
+
+/** How the values of a plot are told, and where its axis ends. */
+export type Unit = {
+  /** "13.5 ms", "1,234". */
+  say(value: number): string;
+  /** A round number that is at least `most`, to which the axis goes. */
+  top(most: number): number;
+  /** As the axis says it: with its unit, without needless digits. */
+  mark(value: number): string;
+};
+
+const ROUND = [1, 2, 4, 6, 8, 10];
+
+/** The least of 1, 2, 4, 6, 8, 10, 20, … that is not below the value. */
+function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return (ROUND.find((digit) => digit * power >= value * 0.999_999) ?? 10) * power;
+}
+
+const NUMBERS = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 });
+const SHORT = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 });
+
+/** Things that are counted. */
+export const COUNT: Unit = {
+  say: (value) => NUMBERS.format(value),
+  top: (most) => Math.max(2, roundUp(Math.max(1, most))),
+  mark: (value) => SHORT.format(value),
+};
+
+/** Per cent of one processor. */
+export const PERCENT: Unit = {
+  say: (value) => `${NUMBERS.format(value)} %`,
+  top: (most) => roundUp(Math.max(10, most)),
+  mark: (value) => `${NUMBERS.format(value)} %`,
+};
+
+export const BYTES: Unit = {
+  say: (value) => byteSize(value),
+  top(most) {
+    const bytes = Math.max(1024, most);
+    const unit = 1024 ** Math.floor(Math.log2(bytes) / 10);
+    return roundUp(bytes / unit) * unit;
+  },
+  mark: (value) => (value === 0 ? '0' : byteSize(value).replace('.0 ', ' ')),
+};
+
+/** Milliseconds, told in larger units where they are many. */
+export const TIME: Unit = {
+  say: sayTime,
+  top(most) {
+    const [, size] = scaleOf(most);
+    return roundUp(Math.max(most, size === 1 ? 10 : size) / size) * size;
+  },
+  mark: (value) => (value === 0 ? '0' : sayTime(value)),
+};
+
+const SCALES: [name: string, ms: number][] = [['h', 3_600_000], ['min', 60_000], ['s', 1_000], ['ms', 1]];
+
+function scaleOf(ms: number): [name: string, ms: number] {
+  return SCALES.find(([, size]) => ms >= size) ?? ['ms', 1];
+}
+
+function sayTime(ms: number): string {
+  const [name, size] = scaleOf(ms);
+  return `${NUMBERS.format(ms / size)} ${name}`;
+}

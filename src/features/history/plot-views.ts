@@ -1,0 +1,130 @@
+import { html, type Html } from '../../platform/http/html.ts';
+import { shortTime, type Times } from '../../platform/http/times.ts';
+import type { Unit } from './plot-units.ts';
+
+/** A span of time, and how it is called where somebody points at it. */
+export type Step = { name: string };
+
+/** `tone` is a class of the stylesheet. Of each step a value, or undefined where nothing is known. */
+export type Series = { name: string; tone: 'c1' | 'c2' | 'c3' | 'c4'; values: (number | undefined)[] };
+
+export type Plot = {
+  id: string;
+  title: string;
+  now: string; // beside the title: the value that counts most
+  shape: 'bars' | 'lines'; // bars stand on one another
+  unit: Unit;
+  series: Series[];
+  /** From where on an alert is raised; drawn where the axis is long enough for it to be seen. */
+  limit?: { at: number; words: string };
+};
+
+/** What the axis of time says: five words. */
+export type Axis = { steps: Step[]; marks: string[] };
+
+/** The steps of that many spans of time, and the words below them. */
+export function axisOf(times: Times, starts: number[], form: 'clock' | 'day', last: string): Axis {
+  const quarter = starts.length / 4;
+  const marks = [0, 1, 2, 3].map((n) => shortTime(times, starts[Math.round(n * quarter)] ?? 0, form));
+  return { steps: starts.map((at) => ({ name: shortTime(times, at, 'both') })), marks: [...marks, last] };
+}
+
+/** A plot with its key, and a table for whoever cannot see or point at it. No element has a style of its own. */
+export function plotView(plot: Plot, axis: Axis): Html {
+  const { id, title, now, series } = plot;
+  const top = plot.unit.top(highest(plot));
+  const limit = plot.limit && plot.limit.at <= top ? plot.limit : undefined;
+  return html`
+<section class="plot" aria-labelledby="${id}"><h3 id="${id}">${title}<span class="now">${now}</span></h3>
+<p class="key">${series.map(({ tone, name }) => html`<span><i class="${tone}"></i>${name}</span>`)}${
+  limit && html`<span><i class="c3"></i>${limit.words}</span>`}</p>
+<div class="field-of-plot"><div class="y" aria-hidden="true"><span>${plot.unit.mark(top)}</span><span>${
+  plot.unit.mark(top / 2)}</span><span>0</span></div>
+${drawing(plot, axis, top, limit?.at)}
+<div class="x" aria-hidden="true">${axis.marks.map((mark) => html`<span>${mark}</span>`)}</div></div>
+${table(plot, axis)}</section>`;
+}
+
+/** Of what is drawn: bars reach as high as all that stands on one another. */
+function highest({ shape, series }: Plot): number {
+  const [first] = series;
+  if (!first) return 0;
+  return Math.max(0, ...first.values.map((_, step) => {
+    const values = series.map(({ values }) => values[step] ?? 0);
+    return shape === 'bars' ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);
+  }));
+}
+
+/** One unit of width is one step; the height is 100. */
+function drawing(plot: Plot, { steps }: Axis, top: number, limit: number | undefined): Html {
+  const { id, title, shape, series } = plot;
+  const width = steps.length;
+  const drawn = shape === 'bars' ? barPaths(series, top) : series.map(({ values }) => linePath(values, top));
+  const limitAt = limit === undefined ? undefined : height(limit, top);
+  return html`<svg viewBox="0 0 ${width} 100" preserveAspectRatio="none" role="img"
+  aria-labelledby="${id}-what ${id}-how"><title id="${id}-what">${title}</title><desc id="${id}-how">${
+  series.map((one) => summary(one, plot.unit)).join(' ')}</desc>
+<path class="grid" d="M0 0H${width}M0 50H${width}M0 100H${width}"/>${
+  limitAt !== undefined && html`<path class="limit" d="M0 ${limitAt}H${width}"/>`}${
+  series.map(({ tone }, index) => html`<path class="${shape} ${tone}" d="${drawn[index]}"/>`)}
+<g class="hits">${steps.map(({ name }, step) =>
+  html`<rect x="${step}" width="1" height="100"><title>${name}: ${told(plot, step)}</title></rect>`)}</g></svg>`;
+}
+
+/** What a step says to whoever points at it. */
+function told({ shape, series, unit }: Plot, step: number): string {
+  const known = series.flatMap(({ name, values }) => {
+    const value = values[step];
+    if (value === undefined) return [];
+    return [shape === 'bars' ? `${unit.say(value)} ${name}` : `${name} ${unit.say(value)}`];
+  });
+  return known.length > 0 ? known.join(', ') : 'not known';
+}
+
+/** In words what the line looks like. */
+function summary({ name, values }: Series, unit: Unit): string {
+  const known = values.filter((value) => value !== undefined);
+  const last = known.at(-1);
+  if (last === undefined) return `${name}: not known.`;
+  const [lowest, highest] = [unit.say(Math.min(...known)), unit.say(Math.max(...known))];
+  return `${name}: lowest ${lowest}, highest ${highest}, last ${unit.say(last)}.`;
+}
+
+/** One decimal of a hundredth of the drawing's height. */
+function height(value: number, top: number): number {
+  return Math.round((100 - value / top * 100) * 10) / 10;
+}
+
+function barPaths(series: Series[], top: number): string[] {
+  const below = new Array<number>(series[0]?.values.length ?? 0).fill(0);
+  return series.map(({ values }) => values.map((value, step) => {
+    if (!value) return '';
+    const from = height(below[step] ?? 0, top);
+    const to = height((below[step] ?? 0) + value, top);
+    below[step] = (below[step] ?? 0) + value;
+    return `M${step}.12 ${from}V${to}h.76V${from}z`;
+  }).join(''));
+}
+
+/** What is not known is a gap; a value between two gaps is a dot. */
+function linePath(values: (number | undefined)[], top: number): string {
+  let path = '';
+  for (const [step, value] of values.entries()) {
+    if (value === undefined) continue;
+    const isFirst = values[step - 1] === undefined;
+    path += `${isFirst ? 'M' : 'L'}${step}.5 ${height(value, top)}`;
+    if (isFirst && values[step + 1] === undefined) path += 'h.01';
+  }
+  return path;
+}
+
+/** The last step first: that is what is asked for. */
+function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
+  const cell = (value: number | undefined): Html => html`<td>${value === undefined ? '–' : unit.say(value)}</td>`;
+  const rows = steps.map(({ name }, step) =>
+    html`<tr><th scope="row">${name}</th>${series.map(({ values }) => cell(values[step]))}</tr>`);
+  return html`<details><summary>As a table<span class="unseen">: ${title}</span></summary><div class="scroll"
+  tabindex="0" role="region" aria-labelledby="${id}"><table><thead><tr><th scope="col">From</th>${
+  series.map(({ name }) => html`<th scope="col">${name}</th>`)}</tr></thead>
+<tbody>${rows.reverse()}</tbody></table></div></details>`;
+}

@@ -1,0 +1,144 @@
+import { DAY, HOUR, SECOND } from '../../platform/clock.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import { dayNumber, shortTime, type Times } from '../../platform/http/times.ts';
+import type { Hub } from '../hub/hub.ts';
+import type { Figure } from './figures.ts';
+import { BYTES, COUNT, PERCENT, TIME, type Unit } from './plot-units.ts';
+import { axisOf, plotView, type Plot, type Series } from './plot-views.ts';
+import { answersIn, answerTime, RANGES, readDays, readSlots, type Range, type Slot } from './read-history.ts';
+
+const DAYS = 30;
+
+/** All plots of a range, and the posts of the last 30 days; none while nothing is known of that time. */
+export function plotViews(hub: Hub, range: Range, times: Times): Html[] {
+  const slots = readSlots(hub, range);
+  if (slots.every((slot) => slot.value('worker_memory') === undefined)) return [];
+  const axis = axisOf(times, slots.map(({ at }) => at), range === '24h' ? 'clock' : 'day', 'now');
+  const plots = [...ofAnswers(slots), ...ofWork(slots), ...ofProcesses(slots), ...ofRoom(slots)];
+  return [...plots.map((plot) => plotView(plot, axis)), postsPerDay(hub, times)];
+}
+
+/** Links from one range to the others. */
+export function rangeLinks(range: Range): Html {
+  const link = ([name, { words }]: [string, { words: string }]): Html => html`
+<a class="button plain" href="/admin?range=${name}#plots" ${name === range && html`aria-current="true"`}>${words}</a>`;
+  return html`<nav class="actions" aria-label="Range of the plots">${Object.entries(RANGES).map(link)}</nav>`;
+}
+
+type Known = number | undefined;
+
+function ofAnswers(slots: Slot[]): Plot[] {
+  const answered = (slot: Slot): Known => {
+    const all = answersIn(slot);
+    return all === undefined ? undefined : all - (slot.value('answer_errors') ?? 0);
+  };
+  const within = (share: number, some: Slot[]): Known => inMs(answerTime(some, share));
+  const slowest = within(0.99, slots);
+  return [
+    bars('requests', 'Requests', `${COUNT.say(sum(slots, answersIn))}, ${total(slots, 'answer_errors')} errors`,
+      [{ name: 'answered', tone: 'c1', values: slots.map(answered) }, of(slots, 'answer_errors', 'errors', 'c3')]),
+    lines('answers', 'Time to answer', slowest === undefined ? '' : `p99 ${TIME.say(slowest)}`, TIME, [
+      { name: 'p50', tone: 'c2', values: slots.map((slot) => within(0.5, [slot])) },
+      { name: 'p99', tone: 'c1', values: slots.map((slot) => within(0.99, [slot])) },
+    ]),
+    bars('errors', 'Unexpected errors', total(slots, 'errors'), [of(slots, 'errors', 'errors', 'c3')]),
+  ];
+}
+
+const SYNCS: Figure[] = ['syncs_changed', 'syncs_unchanged', 'syncs_error'];
+
+function ofWork(slots: Slot[]): Plot[] {
+  const taken = `${total(slots, 'webhooks_accepted')}, ${total(slots, 'webhooks_rejected')} refused`;
+  const waits = slots.map((slot) => inMs(slot.value('oldest_due_max')));
+  return [
+    bars('syncs', 'Fetches of sources', COUNT.say(sum(slots, (slot) => add(slot, SYNCS))), [
+      of(slots, 'syncs_changed', 'new posts', 'c1'), of(slots, 'syncs_unchanged', 'unchanged', 'c2'),
+      of(slots, 'syncs_error', 'failed', 'c3'),
+    ]),
+    {
+      ...lines('due', 'Oldest due job', told(TIME, inMs(last(slots, 'oldest_due'))), TIME,
+        [{ name: 'longest wait', tone: 'c1', values: waits }]),
+      limit: { at: HOUR, words: 'too long' },
+    },
+    bars('events', 'Webhook events', taken,
+      [of(slots, 'webhooks_accepted', 'taken', 'c1'), of(slots, 'webhooks_rejected', 'refused', 'c3')]),
+  ];
+}
+
+function ofProcesses(slots: Slot[]): Plot[] {
+  const both = (unit: Unit, kind: string): string => {
+    const [web, worker] = [last(slots, `web_${kind}` as Figure), last(slots, `worker_${kind}` as Figure)];
+    return [told(unit, web), told(unit, worker)].filter(Boolean).join(' and ');
+  };
+  const pair = (kind: string): Series[] =>
+    [of(slots, `web_${kind}` as Figure, 'web', 'c1'), of(slots, `worker_${kind}` as Figure, 'worker', 'c4')];
+  return [
+    lines('busy', 'Processor', both(PERCENT, 'busy'), PERCENT, pair('busy')),
+    lines('memory', 'Memory', both(BYTES, 'memory'), BYTES, pair('memory_max')),
+    lines('delay', 'Event-loop delay, p99', both(TIME, 'delay_p99'), TIME, pair('delay_p99')),
+  ];
+}
+
+const SIZES: Figure[] = ['database_bytes', 'uploads_bytes', 'cache_bytes'];
+
+function ofRoom(slots: Slot[]): Plot[] {
+  const newest = slots.findLast((slot) => add(slot, SIZES) !== undefined);
+  return [
+    bars('room', 'Room of the hub', told(BYTES, newest && add(newest, SIZES)), [
+      of(slots, 'database_bytes', 'database', 'c1'), of(slots, 'uploads_bytes', 'uploads', 'c4'),
+      of(slots, 'cache_bytes', 'cache', 'c2'),
+    ], BYTES),
+    lines('free', 'Free on the disk', told(BYTES, last(slots, 'free_bytes')), BYTES,
+      [of(slots, 'free_bytes', 'free', 'c1')]),
+  ];
+}
+
+/** By the days of whoever looks, whatever the range. */
+function postsPerDay(hub: Hub, times: Times): Html {
+  const values = readDays(hub, DAYS, (at) => dayNumber(times, at), 'posts');
+  const first = dayNumber(times, hub.clock()) - DAYS + 1;
+  const noons = values.map((_, index) => (first + index) * DAY + DAY / 2);
+  const days = { ...times, zone: 'UTC' };
+  const { marks } = axisOf(days, noons, 'day', 'today');
+  const now = `${COUNT.say(values.reduce<number>((all, value) => all + (value ?? 0), 0))} in ${DAYS} days`;
+  const plot = bars('posts', 'Posts a day', now, [{ name: 'posts', tone: 'c1', values }]);
+  return plotView(plot, { marks, steps: noons.map((at) => ({ name: shortTime(days, at, 'day') })) });
+}
+
+function bars(id: string, title: string, now: string, series: Series[], unit: Unit = COUNT): Plot {
+  return { id, title, now, shape: 'bars', unit, series };
+}
+
+function lines(id: string, title: string, now: string, unit: Unit, series: Series[]): Plot {
+  return { id, title, now, shape: 'lines', unit, series };
+}
+
+function of(slots: Slot[], figure: Figure, name: string, tone: Series['tone']): Series {
+  return { name, tone, values: slots.map((slot) => slot.value(figure)) };
+}
+
+function sum(slots: Slot[], value: (slot: Slot) => Known): number {
+  return slots.reduce((all, slot) => all + (value(slot) ?? 0), 0);
+}
+
+function total(slots: Slot[], figure: Figure): string {
+  return COUNT.say(sum(slots, (slot) => slot.value(figure)));
+}
+
+function last(slots: Slot[], figure: Figure): Known {
+  return slots.findLast((slot) => slot.value(figure) !== undefined)?.value(figure);
+}
+
+/** The sum of what is known of those figures; undefined where none is. */
+function add(slot: Slot, figures: Figure[]): Known {
+  const known = figures.flatMap((figure) => slot.value(figure) ?? []);
+  return known.length === 0 ? undefined : known.reduce((all, value) => all + value, 0);
+}
+
+function inMs(seconds: Known): Known {
+  return seconds === undefined ? undefined : seconds * SECOND;
+}
+
+function told(unit: Unit, value: Known): string {
+  return value === undefined ? '' : unit.say(value);
+}
