@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   connect as connectH2, type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpStatusHeader,
@@ -52,7 +52,6 @@ export async function startProxy(
 ) {
   if (!requireTool(t, kind) || (kind === 'nginx' && !requireRoot(t, "Debian's nginx starts as root"))) return undefined;
   const folder = mkdtempSync(join(tmpdir(), 'hub-proxy-'));
-  chmodSync(folder, 0o755); // nginx works as another account
   const { key, cert } = makeSelfSigned('hub.test');
   writeFileSync(join(folder, 'key.pem'), key);
   writeFileSync(join(folder, 'cert.pem'), cert);
@@ -142,6 +141,7 @@ function nginxCommand({ folder, hubPort, httpPort, port }: Place, edit: (config:
     ['hub.example', 'hub.test'], ['/var/cache/nginx/content-hub', join(folder, 'cache')],
   ]);
   const main = replaceAll(readFileSync('/etc/nginx/nginx.conf', 'utf8'), [
+    ['user www-data;', 'user root;'], // who may enter the folder of the test
     ['include /etc/nginx/sites-enabled/*', `include ${join(folder, 'site.conf')}`],
     ['include /etc/nginx/conf.d/*.conf;', ''], ['/run/nginx.pid', join(folder, 'nginx.pid')],
     ['/var/log/nginx/error.log', join(folder, 'error.log')], ['access_log /var/log/nginx/access.log', 'access_log off'],
