@@ -77,19 +77,25 @@ fetch_folder() {
   make_place
   backup=$opened/${1##*/}
   as_owner mkdir -m 0700 -- "$backup"
+  part copy_folder "$1" || give_up "$1 could not be copied for the hub's account"
+}
+
+copy_folder() {
   {
     { tar -C "$1" -cf - -- SHA256SUMS hub.db uploads.tar.gz && echo from >&3; } |
       { as_owner tar -xf - -C "$backup" --no-same-owner --no-same-permissions && echo to >&3; }
   } 3>"$scratch/succeeded" || :
-  [ "$(grep -c . "$scratch/succeeded")" -eq 2 ] || give_up "$1 could not be copied for the hub's account"
+  [ "$(grep -c . "$scratch/succeeded")" -eq 2 ]
 }
 
 fetch_remote() {
   choose_reader "$1"
-  there=$(run_rclone lsf "$1" 2>"$scratch/said" | LC_ALL=C sort)
+  part run_rclone lsf "$1" >"$scratch/there" 2>"$scratch/said" || :
+  there=$(LC_ALL=C sort "$scratch/there")
   [ ! -s "$scratch/said" ] || grep -q 'directory not found' "$scratch/said" ||
     give_up "$1 cannot be listed: $(tail -n 3 "$scratch/said")"
-  size=$(run_rclone size --json "$1" 2>/dev/null | sed -n 's/.*"bytes": *\([0-9]*\).*/\1/p')
+  part run_rclone size --json "$1" >"$scratch/size" 2>/dev/null || :
+  size=$(sed -n 's/.*"bytes": *\([0-9]*\).*/\1/p' "$scratch/size")
   case $there in
     "$SEALED")
       need_key "$1"
@@ -102,7 +108,10 @@ fetch_remote() {
       make_place
       backup=$opened/${1##*[:/]}
       as_owner mkdir -m 0700 -- "$backup"
-      for file in $THREE_FILES; do fetch_file "$1/$file" "$backup/$file"; done
+      for file in $THREE_FILES; do
+        part fetch_file "$1/$file" "$backup/$file" || give_up "$1/$file could not be fetched:" \
+          "$(tail -n 3 "$scratch/said" | grep . || echo "there is not enough free space in $opened")"
+      done
       ;;
     *) give_up "$1 is not a backup, or there is none of that name: restore.sh --list shows what there is" ;;
   esac
@@ -115,15 +124,14 @@ fetch_file() {
       { head -c "$(most_to_unpack)" && echo head >&3; } |
       { as_owner dd of="$2" bs=1M status=none && echo to >&3; }
   } 3>"$scratch/succeeded" || :
-  [ "$(grep -c . "$scratch/succeeded")" -eq 3 ] || give_up "$1 could not be fetched:" \
-    "$(tail -n 3 "$scratch/said" | grep . || echo "there is not enough free space in $opened")"
+  [ "$(grep -c . "$scratch/succeeded")" -eq 3 ]
 }
 
 # restic and its password belong to the account of the hub, which that script becomes.
 fetch_from_restic() {
   called="$1 of the restic repository"
   make_place
-  sh "$root/scripts/restic-backups.sh" fetch "$1" "$opened" >&2 || give_up "$called could not be fetched"
+  part sh "$root/scripts/restic-backups.sh" fetch "$1" "$opened" >&2 || give_up "$called could not be fetched"
   backup=$opened/${1##*/}
 }
 
@@ -169,10 +177,11 @@ make_scratch() {
   [ -n "$scratch" ] || scratch=$(mktemp -d) || give_up "cannot create a folder in ${TMPDIR:-/tmp}"
 }
 
-# Removes the copies that were made here, those of runs that were killed too. Only for the holder of the lock.
+# Removes the copies that were made here, those of runs that were killed too. Only for the holder of the lock. Tries
+# twice: a program that was told to end may still be writing there.
 drop_fetched() {
   [ -z "$scratch" ] || rm -rf -- "$scratch"
   scratch='' opened=''
   # shellcheck disable=SC2016 # for the other shell; not find, which wants to return to where the caller stands
-  as_owner sh -c 'rm -rf -- "$1"/restore.*' sh "$data/tmp" || :
+  as_owner sh -c 'rm -rf -- "$1"/restore.* 2>/dev/null || { sleep 1 && rm -rf -- "$1"/restore.*; }' sh "$data/tmp" || :
 }

@@ -219,6 +219,7 @@ begin_sending() {
   [ "$held" -ne 1 ] || { trouble 'BUSY: another off-site copy is running' || exit 75; }
   [ "$held" -eq 0 ] || { trouble "flock (util-linux) is missing or cannot lock $data/run/off-site.lock" || exit 1; }
   rm -rf -- "$data"/tmp/off-site.*
+  drop_unfinished
   scratch=$(mktemp -d "$data/tmp/off-site.XXXXXX")
   serving=
   trap 'end' EXIT

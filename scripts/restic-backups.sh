@@ -86,11 +86,20 @@ hubctl() {
   (cd -- "$root" && NODE_OPTIONS=--max-semi-space-size=1 scripts/hubctl "$@")
 }
 
+# Removes the folders in DATA_DIR/tmp of runs that were killed. Whoever makes one holds a shared lock as long as it is
+# needed.
+drop_unfinished() {
+  (
+    exec 8>>"$data/run/restic-backups.lock"
+    ! flock -n 8 || rm -rf -- "$data"/tmp/restic.??????
+  )
+}
+
 # fetch_restic NAME FOLDER: makes the folder of a backup out of a snapshot. Fails with the reason, and leaves nothing;
-# until it is done its files lie in $beside, if that is set, else in DATA_DIR/tmp.
+# until it is done its files lie in $beside, if that is set, else in $scratch.
 fetch_restic() {
   read_snapshots '' && find_snapshot "$1" || return
-  mkdir -p -- "$data/tmp" && fetched=$(mktemp -d "${beside:-$data/tmp}/restic-fetch.XXXXXX") || return
+  fetched=$(mktemp -d "${beside:-$scratch}/restic-fetch.XXXXXX") || return
   if has_room_for "$size" && run_fetch && mv -T -- "$fetched/made" "$2"; then
     rm -rf -- "$fetched"
   else
@@ -150,6 +159,9 @@ VALUES
   . "$root/scripts/as-owner.sh"
   go_on_as_owner "$data" "$root/scripts/restic-backups.sh" "$@"
   mkdir -p -- "$data/run" "$data/tmp" "$data/backups"
+  drop_unfinished
+  exec 8>>"$data/run/restic-backups.lock"
+  flock -s 8 || trouble "flock (util-linux) is missing or cannot lock $data/run/restic-backups.lock" || exit
   running='' scratch=$(mktemp -d "$data/tmp/restic.XXXXXX")
   trap 'stop_restic; rm -rf -- "$scratch" ${fetched:+"$fetched"}' EXIT
   trap 'exit 1' HUP INT TERM

@@ -37,9 +37,32 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 # shellcheck source=scripts/list-backups.sh
 . "$root/scripts/list-backups.sh"
 
-# What open-sealed.sh runs at length; Ctrl-C reaches it with this script.
+# Runs what takes long in the background, so that a signal is handled at once. Fails as it does.
+child=
 part() {
-  "$@"
+  "$@" &
+  child=$! ended=0
+  wait "$child" || ended=$?
+  child=
+  return "$ended"
+}
+
+# Ends what `part` has started, with all that it has started.
+# shellcheck disable=SC2317 # called by the trap
+stop_part() {
+  [ -n "$child" ] || return 0
+  end_family "$child"
+  wait "$child" || :
+  child=
+}
+
+# shellcheck disable=SC2317
+end_family() {
+  # shellcheck disable=SC2046 # process ids
+  set -- "$1" $(cat "/proc/$1/task/$1/children" 2>/dev/null)
+  kill -TERM "$1" 2>/dev/null || :
+  shift
+  for one; do end_family "$one"; done
 }
 
 # Runs a step of the restore as the account that owns the data; closes the lock so that no child process can hold it.
@@ -113,12 +136,13 @@ tell_who_starts() {
 
 # restore WHAT: until the hub is stopped, whatever ends this leaves everything as it was.
 restore() {
-  trap drop_fetched EXIT
+  trap 'stop_part; drop_fetched' EXIT
   trap 'exit 129' HUP
   trap 'exit 130' INT
   trap 'exit 143' TERM
   fetch_backup "$1"
-  if [ -n "$opened" ]; then step begin "$backup" "$called"; else step begin "$backup"; fi || exit
+  if [ -n "$opened" ]; then set -- "$backup" "$called"; else set -- "$backup"; fi
+  part step begin "$@" || exit
   drop_fetched
   trap - EXIT
   go_to_the_end

@@ -1296,7 +1296,24 @@ export const MUTATIONS: Mutation[] = [
     name: 'an upload that was changed or a database that does not match is not sent',
   },
 
+  {
+    promise: 'what a killed fetch from restic has left is removed only where no other one is under way',
+    file: 'scripts/restic-backups.sh',
+    from: '  flock -s 8 ||',
+    to: '  : ||',
+    test: 'test/slow/restic-backups.test.ts',
+    name: 'what a killed fetch leaves in DATA_DIR goes with the next run or the next night, but not while one is under way',
+  },
+
   // A restore is all or nothing.
+  {
+    promise: 'a restore that is told to stop while it fetches ends at once what it fetches with',
+    file: 'scripts/restore.sh',
+    from: "trap 'stop_part; drop_fetched' EXIT",
+    to: "trap 'drop_fetched' EXIT",
+    test: 'test/slow/restore-typed.test.ts',
+    name: 'SIGTERM to restore.sh alone ends what it fetches with as well, at once, wherever that comes from',
+  },
   {
     promise: 'a restore does nothing unless it is confirmed',
     file: 'scripts/restore.sh',
@@ -1348,7 +1365,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'what was fetched for a restore and lies there plain goes with the next run',
     file: 'scripts/fetch-backup.sh',
-    from: `'rm -rf -- "$1"/restore.*'`,
+    from: `'rm -rf -- "$1"/restore.* 2>/dev/null || { sleep 1 && rm -rf -- "$1"/restore.*; }'`,
     to: `'true'`,
     test: 'test/slow/restore-typed.test.ts',
     name: 'killed while it unpacks, restore.sh leaves a plain copy only until it is run again or asked to recover',

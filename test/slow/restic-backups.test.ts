@@ -8,6 +8,7 @@ import { backupHub, verify } from '../support/backup-hub.ts';
 import { contents } from '../support/off-site.ts';
 import { resticHub, type ResticHub } from '../support/restic.ts';
 import { requireTool } from '../support/tools.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 /** A hub with two uploads whose backup of that name is in its repository. */
 async function sentHub(t: TestContext): Promise<{ hub: ResticHub; name: string; backup: string } | undefined> {
@@ -76,6 +77,30 @@ test('nothing is left of a backup that does not come back whole, and the reason 
   assert.match(harmed.stderr, /could not be restored whole: .*could not be fetched/s);
   assert.equal(existsSync(backup), false);
   assert.deepEqual(hub.leftovers(), []);
+});
+
+test('what a killed fetch leaves in DATA_DIR goes with the next run or the next night, but not while one is under way', async (t) => {
+  const sent = await sentHub(t);
+  if (!sent) return;
+  const { hub, name, backup } = sent;
+  rmSync(backup, { recursive: true });
+  hub.replace('restic', 'REAL "$@" || exit; case $1 in restore) pkill -KILL -s "$(ps -o sid= $$)" ;; esac');
+  assert.notEqual((await hub.run('restic-backups.sh', ['fetch', name])).status, 0);
+  const [left = assert.fail('nothing was left'), ...more] = hub.leftovers();
+  assert.deepEqual(more, []);
+  assert.equal((await hub.run('off-site.sh', ['missed'])).status, 0);
+  assert.deepEqual(hub.leftovers(), []);
+
+  mkdirSync(join(hub.dataDir, 'tmp', left));
+  const goOn = join(hub.folder, 'go on');
+  hub.replace('restic', `[ $1 != restore ] || until [ -e '${goOn}' ]; do sleep 0.1; done; exec REAL "$@"`);
+  const slow = hub.run('restic-backups.sh', ['fetch', name]);
+  const isFetching = (): boolean => hub.leftovers().some((one) => existsSync(join(hub.dataDir, 'tmp', one, 'restic.out')));
+  await waitUntil('it fetches', isFetching, 30_000);
+  assert.ok(!hub.leftovers().includes(left));
+  assert.equal((await hub.run('restic-backups.sh', ['list'])).status, 0);
+  writeFileSync(goOn, '');
+  assert.deepEqual([(await slow).status, hub.leftovers()], [0, []]);
 });
 
 test('two hubs in one repository keep apart: each has its own, and a name that both have asks for the hub', async (t) => {

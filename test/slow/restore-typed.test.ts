@@ -1,7 +1,9 @@
 // Protects restores as people type them: encrypted files, remotes, folders of root; and that no plain copy is left.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync, chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { NOBODY, requireAnotherUser } from '../support/another-user.ts';
@@ -11,7 +13,7 @@ import { freePort } from '../support/ports.ts';
 import { leftovers, postsIn, restorableHub, stateOf, uploadsIn, worldIn } from '../support/restore-hub.ts';
 import { resticHub } from '../support/restic.ts';
 import { runRestore, startRestore } from '../support/restore-script.ts';
-import type { Outcome } from '../support/run-program.ts';
+import { isRunning, type Outcome } from '../support/run-program.ts';
 import { temporaryFolder, writeFiles } from '../support/temporary-project.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -130,6 +132,31 @@ for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 12
     assert.deepEqual([hub.plain(), leftovers(hub.dataDir), worldIn(hub.dataDir, hub)], [[], [], 'old']);
   });
 }
+
+test('SIGTERM to restore.sh alone ends what it fetches with as well, at once, wherever that comes from', async (t) => {
+  const hub = await copiedHub(t);
+  if (!hub) return;
+  const tags = [`hub=${'0'.repeat(16)}`, `name=${hub.name}`];
+  writeFiles(hub.folder, { config: 'of a repository', listed: JSON.stringify([{ id: '0'.repeat(64), tree: '0', tags }]) });
+  const places = { BACKUP_RESTIC_REPOSITORY: hub.folder, BACKUP_RESTIC_PASSWORD_FILE: join(hub.folder, 'config') };
+  const hangs = `echo $$ >'${hub.folder}/hangs'; exec sleep 600`;
+  for (const [program, script, args] of [
+    ['tar', `case "$*" in *-xf*) ${hangs} ;; esac`, [hub.sealed, '--identity', hub.key.path]],
+    ['rclone', `case "$*" in *" cat "*) ${hangs} ;; esac; exec /usr/bin/rclone "$@"`, [`box:plain/${hub.name}`]],
+    ['rclone', `case "$*" in *" lsf "*) ${hangs} ;; esac; exec /usr/bin/rclone "$@"`, [`box:plain/${hub.name}`]],
+    ['restic', `case $1 in snapshots) cat '${hub.folder}/listed' ;; restore) ${hangs} ;; esac`, ['--restic', hub.name]],
+  ] as const) {
+    hub.replace(program, script);
+    const run = startRestore(t, hub.dataDir, hub.port, [...args], { ...hub.env, ...places });
+    await waitUntil('it fetches', () => existsSync(join(hub.folder, 'hangs')), 30_000);
+    run.signal('SIGTERM');
+    assert.equal(await run.ended, 143, run.said());
+    const pid = Number(readFileSync(join(hub.folder, 'hangs'), 'utf8'));
+    await waitUntil(`the end of ${program}`, () => !isRunning(pid));
+    assert.deepEqual([hub.plain(), leftovers(hub.dataDir), worldIn(hub.dataDir, hub)], [[], [], 'old'], program);
+    for (const one of ['hangs', `bin/${program}`]) rmSync(join(hub.folder, one));
+  }
+});
 
 test('a folder that only root may read is restored by root for the account of the hub, and nothing but plain files of it', async (t) => {
   if (!requireAnotherUser(t)) return;

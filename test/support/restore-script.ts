@@ -40,7 +40,7 @@ export function startRestore(t: TestContext, dataDir: string, port: number, args
     }
   };
   t.after(() => signalGroup('SIGKILL'));
-  return { said: () => said, ended, signalGroup };
+  return { said: () => said, ended, signalGroup, signal: (signal: NodeJS.Signals): boolean => child.kill(signal) };
 }
 
 /** The hub as npm start runs it, once it is healthy. */
