@@ -9,9 +9,9 @@ import type { Config } from '../features/hub/read-config.ts';
 import { SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf, messageOf } from '../platform/error-code.ts';
-import { byteSize } from '../platform/http/html.ts';
 import { excerpt } from '../platform/markup/tidy-text.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError, type Values } from './command.ts';
+import { showProgress } from './progress.ts';
 import { bytesOf, listed, runOf } from './verify.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
@@ -27,12 +27,15 @@ export const backupCommand: Command = {
     const stop = (signal: NodeJS.Signals): void => stopped.abort(new Stopped(signal));
     for (const signal of SIGNALS) process.on(signal, stop);
     const began = Date.now();
+    const progress = showProgress(context, 'backup', 'steps');
     try {
-      const made = await makeBackup({ ...optionsOf(config, context), signal: stopped.signal });
+      const made = await makeBackup({ ...optionsOf(config), ...progress, signal: stopped.signal });
       const seconds = secondsSince(began);
+      progress.end();
       await note(context, { ...runOf(made.verification), seconds });
       return tell(made, began, values, context);
     } catch (error) {
+      progress.end();
       return await fail(error, began, values, context);
     } finally {
       for (const signal of SIGNALS) process.off(signal, stop);
@@ -50,20 +53,13 @@ class Stopped extends Error {
   }
 }
 
-function optionsOf(config: Config, { err, isTerminal }: CommandContext) {
+function optionsOf(config: Config) {
   const { dataDir, backupDir, databasePath, version, backupRetentionDays: retentionDays } = config;
-  let shownAt = 0;
   return {
     dataDir, backupDir, databasePath, version, retentionDays,
     migrations: readMigrations(config.migrationsDir),
     clock: Date.now,
     pid: process.pid,
-    onStep: (what: string) => err(isTerminal ? `\r\x1b[Kbackup: ${what} …` : `backup: ${what}\n`),
-    onProgress(done: number, total: number) {
-      if (!isTerminal || Date.now() - shownAt < 200) return;
-      shownAt = Date.now();
-      err(`\r\x1b[Kbackup: archiving attachments, ${byteSize(done, 1)} of ${byteSize(total, 1)} …`);
-    },
   };
 }
 
@@ -78,10 +74,9 @@ async function note({ config, err }: CommandContext, run: Run): Promise<void> {
   }
 }
 
-function tell(made: MadeBackup, began: number, values: Values, { out, err, isTerminal }: CommandContext): ExitCode {
+function tell(made: MadeBackup, began: number, values: Values, { out, err }: CommandContext): ExitCode {
   const { name, path, verification, retention } = made;
   const { verdict, absent, defects } = verification;
-  if (isTerminal) err('\r\x1b[K');
   for (const problem of retention.problems) err(`backup: ${problem}\n`);
   for (const removed of retention.removed) err(`backup: removed ${removed}\n`);
   if (verdict === 'degraded') err(`backup: ${name} is DEGRADED: the hub itself has missing or damaged data\n`);
@@ -99,8 +94,7 @@ function inOneLine(fields: Record<string, string | number | null>): string {
 }
 
 async function fail(error: unknown, began: number, values: Values, context: CommandContext): Promise<ExitCode> {
-  const { out, err, isTerminal } = context;
-  if (isTerminal) err('\r\x1b[K');
+  const { out, err } = context;
   const isBusy = error instanceof BackupBusy;
   const problem = messageOf(error);
   err(`backup: ${isBusy ? 'BUSY' : 'FAILED'}: ${problem}\n`);

@@ -20,6 +20,7 @@ import { readMigrations } from '../platform/db/migration-files.ts';
 import { type Db, isStorageTrouble, openDatabase } from '../platform/db/open-database.ts';
 import { byteSize } from '../platform/http/html.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
+import { showProgress } from './progress.ts';
 
 type Step = (context: CommandContext, folder: string, called?: string) => Promise<void>;
 
@@ -67,17 +68,19 @@ async function locked(context: CommandContext, work: () => Promise<void>): Promi
   }
 }
 
-async function begin({ env, config, out, err }: CommandContext, folder: string, called?: string): Promise<void> {
+async function begin(context: CommandContext, folder: string, called?: string): Promise<void> {
+  const { env, config, out } = context;
   if (env['CONFIRM_RESTORE'] !== 'YES') throw new UsageError('CONFIRM_RESTORE must be YES');
+  const { end, ...progress } = showProgress(context, 'restore', 'all');
   const { verification, settled, migrated, state: { id } } = await beginRestore({
     dataDir: config.dataDir,
     backup: folder,
     called,
     migrations: readMigrations(config.migrationsDir),
     clock: Date.now,
-    onStep: (what) => err(`restore: ${what}\n`),
+    ...progress,
     runAgain: kindsToRunAgain(),
-  });
+  }).finally(end);
   const { createdAt, counts, absent } = verification;
   out(`restoring ${verification.name}, made ${createdAt === null ? 'at an unknown time' : isoTime(createdAt)}\n`);
   if (counts) {

@@ -13,6 +13,7 @@ import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { byteSize } from '../platform/http/html.ts';
 import { type Command, type CommandContext, UsageError } from './command.ts';
+import { showProgress } from './progress.ts';
 
 /** Verifies a backup and prints a report. Needs neither a hub nor its configuration; another account may run it. */
 export const verifyCommand: Command = {
@@ -25,7 +26,9 @@ export const verifyCommand: Command = {
     // Another user may read, and no more: then it is verified without a lock, and without a note for the hub.
     const lock = dataDir === null ? undefined : await lockForVerifying(dataDir).catch(() => undefined);
     const migrations = readMigrations(join(PROJECT_ROOT, 'migrations'));
-    const verification = await verifyBackup(folder, { migrations, clock: Date.now });
+    const progress = showProgress(context, 'verify', 'nothing');
+    const verification = await verifyBackup(folder, { migrations, clock: Date.now, ...progress });
+    progress.end();
     // The retention may have removed the backup before the lock was taken; that is not a failed verification.
     if (dataDir !== null && existsSync(folder)) {
       await noteVerification(context, verification).catch(() => {});

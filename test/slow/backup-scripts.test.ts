@@ -30,7 +30,7 @@ test('case 102: backup.sh works with an empty environment, from any folder, and 
   assert.equal(dir, join(hub.dataDir, 'backups', name));
   assert.deepEqual(hub.backups(), [name]);
   const steps = stderr.split('\n').filter((line) => line.startsWith('backup: '));
-  assert.deepEqual(steps, ['backup: copying the database', 'backup: archiving 1 attachments', 'backup: checking the hash of the database',
+  assert.deepEqual(steps, ['backup: copying the database', 'backup: archiving 1 attachment', 'backup: checking the hash of the database',
     'backup: checking the content of the database', 'backup: checking the attachments']);
 
   const verified = await runProgram(join(SCRIPTS, 'verify-backup.sh'), [name], { env, cwd: join(dir, '..') });
@@ -48,9 +48,10 @@ test('on a terminal one line is written over and over: the step, how much is arc
 
   assert.equal(status, 0, stdout);
   const drawn = stdout.split('\r\x1b[K').slice(1);
-  assert.deepEqual(drawn.slice(0, 3), ['backup: copying the database …', 'backup: archiving 1 attachments …',
-    'backup: archiving attachments, 2.0 KiB of 2.0 KiB …']);
-  assert.deepEqual(drawn.slice(3, -1).filter((line) => !/^backup: checking the [a-z ]+ …$/.test(line)), []);
+  assert.deepEqual(drawn.slice(0, 3), ['backup: copying the database …', 'backup: archiving 1 attachment …',
+    'backup: archiving 1 attachment [####################] 100 %, 2.0 KiB of 2.0 KiB']);
+  const checking = /^backup: checking the [a-z ]+ (?:…|\[#+\] 100 %, [\w. ]+)$/;
+  assert.deepEqual(drawn.slice(3, -1).filter((line) => !checking.test(line)), []);
   assert.match(drawn.at(-1) ?? '', /^result=verified [^\r\n]+\r\n$/);
 });
 

@@ -4,12 +4,22 @@ import { hubEnvironment } from './hub-process.ts';
 import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 
 /** The operator's command line in this process, on that DATA_DIR or with that environment. */
-export async function hubctl(at: string | Record<string, string>, ...argv: string[]): Promise<Outcome> {
+export function hubctl(at: string | Record<string, string>, ...argv: string[]): Promise<Outcome> {
+  return run(at, argv, false);
+}
+
+/** The same, as on a terminal. */
+export function hubctlOnTerminal(at: string, ...argv: string[]): Promise<Outcome> {
+  return run(at, argv, true);
+}
+
+async function run(at: string | Record<string, string>, argv: string[], isTerminal: boolean): Promise<Outcome> {
   const outcome: Outcome = { status: null, stdout: '', stderr: '' };
   outcome.status = await runHubctl(argv, {
     env: typeof at === 'string' ? hubEnvironment(at) : at,
     out: (text) => void (outcome.stdout += text),
     err: (text) => void (outcome.stderr += text),
+    isTerminal,
   });
   return outcome;
 }

@@ -94,14 +94,14 @@ async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise
 
 /** A whole backup under a name that nobody takes for one, written through to the disk. */
 async function makePartial(options: BackupOptions, partial: string, createdAt: number): Promise<Verification> {
-  const { migrations, clock, signal, onStep } = options;
+  const { migrations, clock, signal, onStep, onProgress } = options;
   onStep('copying the database');
   await copyDatabase(options.databasePath, partial);
   signal.throwIfAborted();
   await archive(options, partial, createdAt);
   await syncAll(partial);
   const onCheck = (what: string): void => onStep(`checking the ${what}`);
-  const verification = await verifyBackup(partial, { migrations, clock, signal, onStep: onCheck });
+  const verification = await verifyBackup(partial, { migrations, clock, signal, onProgress, onStep: onCheck });
   const { verdict, problem } = verification;
   if (verdict === 'failed') throw new BackupError(`the new backup failed verification: ${problem}`);
   signal.throwIfAborted();
@@ -112,7 +112,7 @@ async function archive(options: BackupOptions, partial: string, createdAt: numbe
   const { dataDir, signal, version, onStep, onProgress } = options;
   const snapshot = await readSnapshot(join(partial, DATABASE));
   const { counts, schemaVersion, uploads: rows } = snapshot;
-  onStep(`archiving ${counts.uploads} attachments`);
+  onStep(`archiving ${counts.uploads} ${counts.uploads === 1 ? 'attachment' : 'attachments'}`);
   let done = 0;
   const { absent, sha256 } = await archiveUploads({
     dataDir, rows, createdAt, path: join(partial, ARCHIVE), signal,

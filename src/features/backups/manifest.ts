@@ -146,7 +146,9 @@ export async function readManifest(folder: string): Promise<Manifest> {
 }
 
 /** Length and SHA-256 of the bytes on disk. */
-export async function hashFile(path: string, signal?: AbortSignal): Promise<WrittenFile> {
+export async function hashFile(
+  path: string, signal?: AbortSignal, onBytes?: (bytes: number) => void,
+): Promise<WrittenFile> {
   const file = await openPlainFile(path);
   try {
     const hash = createHash('sha256');
@@ -158,6 +160,7 @@ export async function hashFile(path: string, signal?: AbortSignal): Promise<Writ
       if (bytesRead === 0) return { bytes, sha256: hash.digest('hex') };
       hash.update(buffer.subarray(0, bytesRead));
       bytes += bytesRead;
+      onBytes?.(bytesRead);
     }
   } finally {
     await file.close();

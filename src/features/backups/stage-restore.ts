@@ -19,8 +19,8 @@ import { BackupError } from './backup-name.ts';
 import { hashFile, type Manifest, readManifest } from './manifest.ts';
 import { readSnapshot } from './snapshot-store.ts';
 import { type Places, requireMovable } from './swap-data.ts';
-import { checkArchive } from './upload-archive.ts';
-import { verifyBackup, type Verification } from './verify-backup.ts';
+import { checkArchive, type CheckOptions } from './upload-archive.ts';
+import { counting, sizeOf, verifyBackup, type Verification } from './verify-backup.ts';
 
 /**
  * A folder that lies beside the staged data until the restore ends or goes back: the room to do so on a disk that has
@@ -35,6 +35,7 @@ export type StageOptions = RestoreTarget & {
   backup: string; // its folder
   staged: string; // a new folder in DATA_DIR
   onStep: (what: string) => void;
+  onProgress?: (done: number, total: number) => void;
 };
 
 export type Staged = { verification: Verification; settled: Settled; migrated: number };
@@ -44,10 +45,10 @@ export type Staged = { verification: Verification; settled: Settled; migrated: n
  * whatever goes wrong, the staged folder is removed again. Throws BackupError.
  */
 export async function stageRestore(options: StageOptions): Promise<Staged> {
-  const { dataDir, backup, migrations, clock, onStep } = options;
+  const { dataDir, backup, migrations, clock, onStep, onProgress } = options;
   await requireMovable(dataDir);
   const onCheck = (what: string): void => onStep(`checking the ${what}`);
-  const verification = await verifyBackup(backup, { migrations, clock, onStep: onCheck });
+  const verification = await verifyBackup(backup, { migrations, clock, onProgress, onStep: onCheck });
   requireRestorable(verification);
   try {
     return { verification, ...await stage(options, verification, await readManifest(backup)) };
@@ -60,7 +61,7 @@ export async function stageRestore(options: StageOptions): Promise<Staged> {
 async function stage(
   options: StageOptions, { name, absent, counts }: Verification, { hashes }: Manifest,
 ): Promise<Omit<Staged, 'verification'>> {
-  const { dataDir, backup, staged, onStep } = options;
+  const { dataDir, backup, staged, onStep, onProgress } = options;
   const { size } = await stat(join(backup, DATABASE));
   // Migrations may rewrite the database.
   await requireSpace(dataDir, spaceNeeded(2 * size, counts?.uploadBytes ?? 0), 'the restore');
@@ -69,11 +70,14 @@ async function stage(
   onStep('copying the database');
   const rows = await copyChecked(join(backup, DATABASE), join(staged, DATABASE), hashes.database);
   const missing = new Set(absent.map(({ sha256 }) => sha256));
-  onStep(`unpacking ${rows.length - missing.size} attachments`);
-  await unpackUploads(join(backup, ARCHIVE), staged, rows, missing);
+  const there = rows.length - missing.size;
+  onStep(`unpacking ${there} ${there === 1 ? 'attachment' : 'attachments'}`);
+  const unpacked = counting(await sizeOf(backup, ARCHIVE), onProgress);
+  await unpackUploads(join(backup, ARCHIVE), staged, { rows, absent: missing, onBytes: unpacked });
 
   onStep('checking the unpacked files');
-  await compareUploads(staged, rows.filter(({ sha256 }) => !missing.has(sha256)));
+  const compared = counting(counts?.uploadBytes ?? 0, onProgress);
+  await compareUploads(staged, rows.filter(({ sha256 }) => !missing.has(sha256)), compared);
   onStep('applying migrations to the database');
   const prepared = prepareRestored(join(staged, DATABASE), name, options);
   await writeReserve(join(staged, RESERVE));
@@ -98,11 +102,11 @@ async function copyChecked(from: string, to: string, sha256: string): Promise<Up
 }
 
 async function unpackUploads(
-  archive: string, staged: string, rows: UploadRow[], absent: ReadonlySet<string>,
+  archive: string, staged: string, options: Pick<CheckOptions, 'rows' | 'absent' | 'onBytes'>,
 ): Promise<void> {
   await mkdir(join(staged, 'uploads'), { mode: 0o700 });
-  for (const folder of foldersOf(rows)) await mkdir(join(staged, folder), { mode: 0o700 });
-  await checkArchive(archive, { rows, absent, destination: (name) => writingTo(join(staged, name)) });
+  for (const folder of foldersOf(options.rows)) await mkdir(join(staged, folder), { mode: 0o700 });
+  await checkArchive(archive, { ...options, destination: (name) => writingTo(join(staged, name)) });
 }
 
 function writingTo(path: string): MemberSink {
@@ -116,9 +120,9 @@ function writingTo(path: string): MemberSink {
 }
 
 /** What will be used is what was verified, although the disk may have lied. */
-async function compareUploads(staged: string, rows: UploadRow[]): Promise<void> {
+async function compareUploads(staged: string, rows: UploadRow[], onBytes: (bytes: number) => void): Promise<void> {
   for (const { sha256 } of rows) {
-    const found = await hashFile(join(staged, uploadPath(sha256)));
+    const found = await hashFile(join(staged, uploadPath(sha256)), undefined, onBytes);
     if (found.sha256 !== sha256) throw new BackupError(`${uploadPath(sha256)} changed after it was unpacked`);
   }
 }

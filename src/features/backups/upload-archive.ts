@@ -135,12 +135,14 @@ function readOrNothing(fd: number, chunk: Buffer): number {
 /** Where the bytes of a file of the archive go besides being hashed. */
 type Destination = (name: string) => MemberSink | undefined;
 
-type CheckOptions = {
+export type CheckOptions = {
   rows: UploadRow[];
   /** SHA-256 of files that rows name and the archive must not have. */
   absent: ReadonlySet<string>;
   signal?: AbortSignal | undefined;
   destination?: Destination;
+  /** Told of bytes of the archive, as they are read. */
+  onBytes?: ((bytes: number) => void) | undefined;
 };
 
 /**
@@ -152,7 +154,8 @@ export async function checkArchive(path: string, options: CheckOptions): Promise
   const hash = createHash('sha256');
   const walk = createWalk(options);
   try {
-    await unpackTar(withSignal(gunzipFile(file, (bytes) => hash.update(bytes)), options.signal), walk.onMember);
+    const read = (bytes: Buffer): void => (hash.update(bytes), options.onBytes?.(bytes.length));
+    await unpackTar(withSignal(gunzipFile(file, read), options.signal), walk.onMember);
     walk.finish();
     return { bytes: (await file.stat()).size, sha256: hash.digest('hex') };
   } catch (error) {

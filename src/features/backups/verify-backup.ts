@@ -34,6 +34,7 @@ type VerifyOptions = {
   clock: Clock;
   signal?: AbortSignal;
   onStep?: (what: string) => void;
+  onProgress?: ((done: number, total: number) => void) | undefined; // bytes that were read, in the step
 };
 
 const FILES = [SUMS, DATABASE, ARCHIVE];
@@ -67,13 +68,14 @@ function verdictOf(problem: string | null, { defects = [], absent = [] }: Partia
 }
 
 async function examine(folder: string, options: VerifyOptions, found: Partial<Verification>): Promise<void> {
-  const { migrations, signal, onStep = () => {} } = options;
+  const { migrations, signal, onStep = () => {}, onProgress } = options;
   await requireFiles(folder);
   const manifest = await readManifest(folder);
   noteManifest(folder, manifest, found);
 
   onStep('hash of the database');
-  const database = await hashFile(join(folder, DATABASE), signal);
+  const hashed = counting(await sizeOf(folder, DATABASE), onProgress);
+  const database = await hashFile(join(folder, DATABASE), signal, hashed);
   found.databaseBytes = database.bytes;
   compareHash(DATABASE, database.sha256, manifest.hashes.database);
 
@@ -85,13 +87,24 @@ async function examine(folder: string, options: VerifyOptions, found: Partial<Ve
 
   onStep('attachments');
   const absent = new Set(found.absent?.map(({ sha256 }) => sha256));
-  const archive = await checkArchive(join(folder, ARCHIVE), { rows: facts.uploads, absent, signal });
+  const onBytes = counting(await sizeOf(folder, ARCHIVE), onProgress);
+  const archive = await checkArchive(join(folder, ARCHIVE), { rows: facts.uploads, absent, signal, onBytes });
   found.archiveBytes = archive.bytes;
   compareHash(ARCHIVE, archive.sha256, manifest.hashes.archive);
 }
 
 const SEE_LIST = ' (restore.sh --list shows what there is)';
 const SEALED = 'backup.tar.gz.age'; // an encrypted copy, which only the scripts open
+
+/** Told of so many bytes, adds them up for whoever wants to know how far it is. */
+export function counting(total: number, onProgress: VerifyOptions['onProgress']) {
+  let done = 0;
+  return (bytes: number): void => onProgress?.(done += bytes, total);
+}
+
+export async function sizeOf(folder: string, name: string): Promise<number> {
+  return (await lstat(join(folder, name))).size;
+}
 
 /** Exactly the three, each a plain file: a write-ahead log beside the database would change what it says. */
 export async function requireFiles(folder: string): Promise<void> {

@@ -1,0 +1,53 @@
+import { hasPassed, MINUTE, SECOND } from '../platform/clock.ts';
+import { byteSize } from '../platform/http/html.ts';
+import type { Terminal } from './command.ts';
+
+/** How often a bar is drawn, and a line written where there is no terminal. */
+const DRAWN_MS = 200;
+const TOLD_MS = 15 * SECOND;
+
+const WIDTH = 20;
+const CLEAR = '\r\x1b[K';
+
+/** What a long command says of how far it is. `end` clears the line, before anything else is said. */
+export type Progress = { onStep(what: string): void; onProgress(done: number, total: number): void; end(): void };
+
+/** Where there is no terminal: `steps`: a line for each; `all`: and some while one lasts; `nothing`. */
+type Elsewhere = 'all' | 'steps' | 'nothing';
+
+/** Tells, on standard error, how far a command is: on a terminal with a bar that is drawn over again. */
+export function showProgress(
+  { err, isTerminal = false }: Terminal, name: string, elsewhere: Elsewhere, clock: () => number = Date.now,
+): Progress {
+  let [step, since, told] = ['', clock(), clock()];
+  const pace = isTerminal ? DRAWN_MS : TOLD_MS;
+  return {
+    onStep(what) {
+      [step, since, told] = [what, clock(), clock() - (isTerminal ? pace : 0)];
+      if (isTerminal) err(`${CLEAR}${name}: ${what} …`);
+      else if (elsewhere !== 'nothing') err(`${name}: ${what}\n`);
+    },
+    onProgress(done, total) {
+      const now = clock();
+      if (!hasPassed(told, pace, now) || total === 0 || (!isTerminal && elsewhere !== 'all')) return;
+      told = now;
+      const share = Math.min(1, done / total);
+      const far = `${Math.floor(share * 100)} %, ${byteSize(done, 1)} of ${byteSize(total, 1)}`;
+      const left = timeLeft(now - since, share);
+      err(isTerminal ? `${CLEAR}${name}: ${step} ${bar(share)} ${far}${left}` : `${name}: ${step}: ${far}${left}\n`);
+    },
+    end: () => isTerminal ? err(CLEAR) : undefined,
+  };
+}
+
+function bar(share: number): string {
+  const full = Math.floor(share * WIDTH);
+  return `[${'#'.repeat(full)}${'.'.repeat(WIDTH - full)}]`;
+}
+
+/** Where it can be told by how it went so far. */
+function timeLeft(took: number, share: number): string {
+  if (took < 3 * SECOND || share < 0.02) return '';
+  const left = (took / share) * (1 - share);
+  return left < MINUTE ? `, ${Math.ceil(left / SECOND)} s left` : `, ${Math.ceil(left / MINUTE)} min left`;
+}

@@ -1,0 +1,96 @@
+// Protects whoever waits for a long command: it says how far it is, once and truly, and is silent where nobody looks.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { showProgress } from '../src/commands/progress.ts';
+import { verifyBackup } from '../src/features/backups/verify-backup.ts';
+import { SECOND } from '../src/platform/clock.ts';
+import { backupHub } from './support/backup-hub.ts';
+import { hubctl, hubctlOnTerminal } from './support/hubctl.ts';
+import { MIGRATIONS } from './support/migrated-database.ts';
+import { begin, restorableHub } from './support/restore-hub.ts';
+
+const MIB = 1024 * 1024;
+
+/** What is written by a command of 8 MiB that reads 1 MiB in each of these seconds. */
+function said(isTerminal: boolean, elsewhere: 'all' | 'steps' | 'nothing', seconds: number): string[] {
+  let now = 0;
+  const lines: string[] = [];
+  const terminal = { env: {}, out: () => {}, err: (text: string) => void lines.push(text), isTerminal };
+  const progress = showProgress(terminal, 'verify', elsewhere, () => now);
+  progress.onStep('attachments');
+  for (let second = 1; second <= 8; second++) {
+    now += seconds * SECOND;
+    progress.onProgress(second * MIB, 8 * MIB);
+  }
+  progress.end();
+  return lines;
+}
+
+test('on a terminal a bar is drawn over again, with the share, the bytes and the time that is left, and cleared at the end', () => {
+  const drawn = said(true, 'nothing', 1);
+
+  assert.equal(drawn[0], '\r\x1b[Kverify: attachments …');
+  assert.equal(drawn[1], '\r\x1b[Kverify: attachments [##..................] 12 %, 1.0 MiB of 8.0 MiB');
+  assert.equal(drawn[6], '\r\x1b[Kverify: attachments [###############.....] 75 %, 6.0 MiB of 8.0 MiB, 2 s left');
+  assert.equal(drawn.at(-1), '\r\x1b[K');
+  assert.ok(drawn.every((line) => !line.includes('\n')));
+  assert.equal(said(true, 'nothing', 0.01).length, 2 + 1, 'it is not drawn for each piece that is read');
+});
+
+test('elsewhere there is a line for each step and one now and then, or only the steps, or nothing', () => {
+  assert.deepEqual(said(false, 'all', 8).map((line) => line.split(',')[0]),
+    ['verify: attachments\n', 'verify: attachments: 25 %', 'verify: attachments: 50 %', 'verify: attachments: 75 %', 'verify: attachments: 100 %']);
+  assert.deepEqual(said(false, 'all', 1), ['verify: attachments\n']);
+  assert.deepEqual(said(false, 'steps', 60), ['verify: attachments\n']);
+  assert.deepEqual(said(false, 'nothing', 60), []);
+});
+
+test('a verification tells of every byte that it reads, and ends with all of them', async (t) => {
+  const hub = backupHub(t);
+  hub.upload(randomBytes(1_000_000));
+  const { path } = await hub.backup();
+  const seen = new Map<string, [done: number, total: number][]>();
+  let step = '';
+  await verifyBackup(path, {
+    migrations: MIGRATIONS, clock: Date.now, onStep: (what) => void (step = what),
+    onProgress: (done, total) => seen.set(step, [...seen.get(step) ?? [], [done, total]]),
+  });
+
+  const sizes = { 'hash of the database': statSync(join(path, 'hub.db')).size, 'attachments': statSync(join(path, 'uploads.tar.gz')).size };
+  assert.ok((seen.get('attachments') ?? []).length > 2);
+  for (const [name, size] of Object.entries(sizes)) {
+    const steps = seen.get(name) ?? [];
+    assert.deepEqual(steps.at(-1), [size, size], name);
+    assert.deepEqual(steps.map(([done]) => done), steps.map(([done]) => done).toSorted((a, b) => a - b));
+  }
+});
+
+test('backup and verification draw on a terminal; elsewhere a verification says nothing but its report', async (t) => {
+  const hub = backupHub(t);
+  hub.upload('some words');
+  const made = await hubctlOnTerminal(hub.dataDir, 'backup');
+  assert.match(made.stderr, /\r\x1b\[Kbackup: copying the database …[^\n]*\r\x1b\[Kbackup: archiving 1 attachment [^\n]*\r\x1b\[K$/);
+  const [name = ''] = readdirSync(join(hub.dataDir, 'backups'));
+  const folder = join(hub.dataDir, 'backups', name);
+
+  const shown = await hubctlOnTerminal(hub.dataDir, 'verify', folder);
+  assert.match(shown.stderr, /verify: attachments \[[#.]{20}\] \d+ %/);
+  assert.match(shown.stdout, /^Backup [^]*VERIFIED/);
+  assert.equal((await hubctl(hub.dataDir, 'verify', folder)).stderr, '');
+});
+
+test('a restore tells how far it is while it checks, unpacks and compares', async (t) => {
+  const hub = await restorableHub(t);
+  const steps: string[] = [];
+  const read = new Set<string>();
+  await begin(hub.dataDir, hub.backup, {
+    onStep: (what: string) => void steps.push(what),
+    onProgress: (done: number, total: number) => void (done === total && read.add(steps.at(-1)?.replace(/\d+/, 'n') ?? '')),
+  });
+
+  assert.deepEqual([...read], ['checking the hash of the database', 'checking the attachments', 'unpacking n attachment',
+    'checking the unpacked files']);
+});
