@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { test, type TestContext } from 'node:test';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { createResponseCache, isCacheable, type CachedAnswer } from '../src/platform/http/response-cache.ts';
-import { noContent, text } from '../src/platform/http/reply.ts';
+import { noContent, type ReplyHeaders } from '../src/platform/http/reply.ts';
 import { route } from '../src/platform/http/router.ts';
 import { rss, serving } from './support/feeds.ts';
 import { startHub } from './support/hub.ts';
@@ -130,12 +130,14 @@ test('many tiny answers to long addresses are as much as they are in memory', ()
 });
 
 test('only whole answers that everybody may have are worth keeping', () => {
-  assert.equal(isCacheable(text('x', 'text/plain')), true);
-  assert.equal(isCacheable({ ...text('x', 'text/plain'), status: 404 }), false);
-  assert.equal(isCacheable({ ...text('x', 'text/plain'), status: 206 }), false);
-  assert.equal(isCacheable(text('x', 'text/plain', { 'cache-control': 'no-store' })), false);
-  assert.equal(isCacheable(text('x', 'text/plain', { 'set-cookie': 's=1' })), false);
-  assert.equal(isCacheable(noContent()), false);
+  const ready = (headers: ReplyHeaders = {}) => ({ status: 200, headers, body: Buffer.from('x'), isText: true });
+
+  assert.equal(isCacheable(ready()), true);
+  assert.equal(isCacheable({ ...ready(), status: 404 }), false);
+  assert.equal(isCacheable({ ...ready(), status: 206 }), false);
+  assert.equal(isCacheable(ready({ 'cache-control': 'no-store' })), false);
+  assert.equal(isCacheable(ready({ 'set-cookie': 's=1' })), false);
+  assert.equal(isCacheable({ ...ready(), isText: false }), false);
 });
 
 test('a commit of another connection is seen by the very next request', async (t) => {

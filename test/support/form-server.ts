@@ -28,11 +28,11 @@ export async function startFormServer(t: TestContext, onFile: OnFile, limits: Pa
     try {
       const fields = await readMultipart({ stream: req }, { ...LIMITS, ...limits }, onFile);
       outcomes.push({ fields });
-      await sendReply(req, res, { status: 200, headers: {}, body: JSON.stringify([...fields]) }, 1024 * 1024);
+      await sendReply(req, res, { status: 200, headers: {}, body: Buffer.from(JSON.stringify([...fields])), isText: true }, 1024 * 1024);
     } catch (error) {
       outcomes.push({ error });
       const problem = problemReply(error instanceof HttpError ? error : new HttpError(500, String(error)));
-      await sendReply(req, res, { ...problem, body: String(problem.body) }, 1024 * 1024);
+      await sendReply(req, res, { ...problem, body: Buffer.from(String(problem.body)), isText: true }, 1024 * 1024);
     }
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

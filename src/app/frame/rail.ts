@@ -1,8 +1,10 @@
 import type { Hub } from '../../features/hub/hub.ts';
 import { notifications } from '../../features/notifications/notification-store.ts';
 import { iconsOfSources } from '../../features/attachments/icon-views.ts';
+import {
+  byTitle, lastCountsForPage, type CountedFolder, type CountedSource,
+} from '../../features/reading/reading-list.ts';
 import { countText } from '../../features/reading/reading-now.ts';
-import { byTitle, countsForPage, type CountedFolder, type CountedSource } from '../../features/reading/reading-list.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon, MARK, type IconName } from '../../platform/http/icons.ts';
 import type { Viewer } from '../../platform/http/router.ts';
@@ -20,7 +22,7 @@ type Place = { viewer: Viewer; section: string | undefined };
 
 /** What leads a member everywhere: beside the page on wide windows, a menu on others. `section`: where they are. */
 export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name: string): Html {
-  const { unread, starred, folders } = countsForPage(hub, viewer);
+  const { unread, starred, folders } = lastCountsForPage(hub, viewer);
   return html`
 <nav class="rail" id="rail" popover aria-label="Main">
 <div class="rail-in">

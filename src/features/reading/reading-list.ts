@@ -159,6 +159,13 @@ export function countsForPage(hub: Hub, viewer: Viewer): ReadingCounts {
   return counts;
 }
 
+/** Asked by what shows them last: kept until the page has been compressed, they would be collected as old. */
+export function lastCountsForPage(hub: Hub, viewer: Viewer): ReadingCounts {
+  const counts = countsForPage(hub, viewer);
+  counted.delete(viewer);
+  return counts;
+}
+
 function sum(counted: { unread: number }[]): number {
   return Math.min(COUNT_MAX, counted.reduce((all, { unread }) => all + unread, 0));
 }

@@ -6,10 +6,10 @@ import { withCompressed } from './compress-answer.ts';
 import { discardRest } from './discard-rest.ts';
 import { accepts } from './headers.ts';
 import { Html } from './html.ts';
-import { HttpError, type Page, problemReply, type Reply } from './reply.ts';
+import { HttpError, type Page, problemReply, type RenderedReply, type Reply } from './reply.ts';
 import { isCacheable, type ResponseCache } from './response-cache.ts';
 import type { Route, Viewer } from './router.ts';
-import { sendCached, sendReply, toCached, type RenderedReply } from './send-reply.ts';
+import { sendCached, sendReply, toCached } from './send-reply.ts';
 
 /** A request for a page that was refused; `target` is its path with its query. */
 export type RefusedPage = { method: string; target: string; headers: IncomingHttpHeaders };
@@ -66,7 +66,7 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
   /** Kept at once, so that nobody makes the same answer meanwhile, and then again with its compressed form. */
   async function sendKeeping({ req, res, id, route }: Kept, reply: RenderedReply, asOf: number): Promise<number> {
     const [key, headers] = [req.url ?? '/', { ...security, ...reply.headers }];
-    const plain = toCached(reply.status, headers, Buffer.from(reply.body as string));
+    const plain = toCached(reply.status, headers, reply.body as Buffer);
     cache.put(key, { response: plain, route }, asOf);
     const response = await withCompressed(plain);
     if (response !== plain) cache.put(key, { response, route }, asOf);
@@ -117,30 +117,40 @@ function mayKeep(exchange: Exchange, reply: RenderedReply): exchange is Kept {
   return exchange.route?.cached === true && isAnonymousRead(exchange.req) && isCacheable(reply);
 }
 
+/** A reply whose page is a text. */
+type TextReply = Omit<Reply, 'body'> & { body: Exclude<Reply['body'], Page> };
+
 /** A reply ready to be sent: its page as a document, and with a Cache-Control where the handler gave none. */
 async function renderReply(
   reply: Reply, exchange: Exchange, { renderPage, memberPolicy }: AnswerOptions,
 ): Promise<RenderedReply> {
   const { status, headers, body } = reply;
   const { viewer } = exchange;
-  if (body === null || !isPage(body)) return withCaching({ ...reply, body }, exchange);
+  if (body === null || !isPage(body)) return encoded(withCaching({ ...reply, body }, exchange));
   const policy = viewer && { 'content-security-policy': memberPolicy };
   const target = exchange.path + exchange.search;
   const asHtml = { 'content-type': 'text/html; charset=utf-8', ...policy, ...headers };
-  return withCaching({ status, headers: asHtml, body: await renderPage(body, viewer, target) }, exchange);
+  const text = await renderPage(body, viewer, target);
+  return encoded(withCaching({ status, headers: asHtml, body: text }, exchange));
 }
 
 /**
  * Texts may be kept where they are looked at, if they are checked: those for everybody by all, what a signed-in person
  * sees by that browser alone. All other answers are kept by nobody, and a handler says so of those that show a secret.
  */
-function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): RenderedReply {
+function withCaching(reply: TextReply, { req, route, viewer }: Exchange): TextReply {
   if (reply.headers['cache-control']) return reply;
   const isText = reply.status === 200 && isRead(req) && typeof reply.body === 'string';
   const isShared = viewer === null && route?.access === 'public' && isText;
   const caching = isShared ? 'public, max-age=0, must-revalidate' : viewer && isText ? 'private, no-cache' : 'no-store';
   const vary = caching === 'no-store' ? {} : { vary: 'Cookie, Authorization' };
   return { ...reply, headers: { ...reply.headers, 'cache-control': caching, ...vary } };
+}
+
+/** With its text as bytes: a text that waited to be compressed would live long enough to be collected as old. */
+function encoded({ body, ...reply }: TextReply): RenderedReply {
+  const isText = typeof body === 'string';
+  return { ...reply, body: isText ? Buffer.from(body) : body, isText };
 }
 
 function isPage(body: NonNullable<Reply['body']>): body is Page {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** A header value with its parameters; names of parameters are in lower case. */
 type ParameterizedValue = { value: string; parameters: Map<string, string> };
@@ -56,7 +56,7 @@ export function accepts(header: string | undefined, mediaType: string): boolean 
 
 /** A strong entity tag of the bytes (RFC 9110 §8.8.3). */
 export function entityTag(body: string | Buffer): string {
-  return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+  return `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
 }
 
 /** Whether If-None-Match names this entity, by weak comparison (RFC 9110 §13.1.2). */

@@ -26,7 +26,7 @@ function render(hole: Hole): string {
   if (hole instanceof Html) return hole.markup;
   if (typeof hole === 'string') return escapeHtml(hole);
   if (hole === null || hole === undefined || hole === false) return '';
-  return typeof hole === 'number' ? String(hole) : hole.map((part) => part.markup).join('');
+  return typeof hole === 'number' ? String(hole) : hole.reduce((markup, part) => markup + part.markup, '');
 }
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;

@@ -34,6 +34,9 @@ export type Reply = {
   body: string | Buffer | Readable | FileSlice | Page | null;
 };
 
+/** A reply whose page has been rendered. What was a text is bytes by now. */
+export type RenderedReply = Omit<Reply, 'body'> & { body: Buffer | Readable | FileSlice | null; isText: boolean };
+
 /** A page, to be framed by the server. */
 export function page(content: Page, status = 200, headers: ReplyHeaders = {}): Reply {
   return { status, headers, body: content };

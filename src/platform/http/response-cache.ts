@@ -1,5 +1,5 @@
 import type { Db } from '../db/open-database.ts';
-import type { Reply } from './reply.ts';
+import type { RenderedReply } from './reply.ts';
 import type { Route } from './router.ts';
 
 /** What is written of an answer: headers as a flat list of names and values. */
@@ -54,9 +54,9 @@ export function createResponseCache(version: () => number): ResponseCache {
 }
 
 /** Only whole, successful answers that everybody may be given are worth keeping. */
-export function isCacheable({ status, headers, body }: Reply): boolean {
+export function isCacheable({ status, headers, isText }: RenderedReply): boolean {
   const isShared = headers['cache-control'] !== 'no-store' && !headers['set-cookie'];
-  return status === 200 && typeof body === 'string' && isShared;
+  return status === 200 && isText && isShared;
 }
 
 function readVersion(version: () => number): number {

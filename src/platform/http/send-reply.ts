@@ -3,13 +3,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { acceptsGzip, isCompressible, withCompressed } from './compress-answer.ts';
 import { entityTag, matchesEntityTag } from './headers.ts';
-import type { FileSlice, Reply, ReplyHeaders } from './reply.ts';
+import type { FileSlice, RenderedReply, ReplyHeaders } from './reply.ts';
 import type { CachedResponse } from './response-cache.ts';
 import { discardRest } from './discard-rest.ts';
 import { closeFile, sendFile } from './send-file.ts';
-
-/** A reply whose page has been rendered. */
-export type RenderedReply = Reply & { body: string | Buffer | Readable | FileSlice | null };
 
 /**
  * Writes a reply. Text gets an entity tag where it may be stored, and 304 when the client has it already. Resolves
@@ -26,13 +23,13 @@ export async function sendReply(
   const headers = flatten(reply.headers);
   if (body === null) return finish(res, status, headers, undefined);
   if (body instanceof Readable) return stream(req, res, reply, headers, body);
-  if (typeof body === 'object' && 'fd' in body) return file(req, res, reply, headers, body);
+  if ('fd' in body) return file(req, res, reply, headers, body);
   const isStorable = status === 200 && reply.headers['cache-control'] !== 'no-store';
   if (isStorable) {
-    const response = toCached(status, reply.headers, Buffer.from(body));
+    const response = toCached(status, reply.headers, body);
     return sendCached(req, res, wantsGzip(req) ? await withCompressed(response) : response, []);
   }
-  headers.push('content-length', String(Buffer.byteLength(body)));
+  headers.push('content-length', String(body.length));
   return finish(res, status, headers, bodyFor(req, body));
 }
 
@@ -70,14 +67,14 @@ function flatten(headers: Record<string, string | string[]>): string[] {
 }
 
 /** A text goes out together with the head, in one write. */
-function finish(res: ServerResponse, status: number, headers: string[], body: Buffer | string | undefined): number {
+function finish(res: ServerResponse, status: number, headers: string[], body: Buffer | undefined): number {
   res.writeHead(status, headers);
   res.end(body);
   return status;
 }
 
 async function stream(
-  req: IncomingMessage, res: ServerResponse, reply: Reply, headers: string[], body: Readable,
+  req: IncomingMessage, res: ServerResponse, reply: RenderedReply, headers: string[], body: Readable,
 ): Promise<number> {
   res.writeHead(reply.status, headers);
   if (req.method === 'HEAD') {
@@ -91,7 +88,7 @@ async function stream(
 }
 
 async function file(
-  req: IncomingMessage, res: ServerResponse, reply: Reply, headers: string[], body: FileSlice,
+  req: IncomingMessage, res: ServerResponse, reply: RenderedReply, headers: string[], body: FileSlice,
 ): Promise<number> {
   res.writeHead(reply.status, headers);
   if (req.method === 'HEAD') {
