@@ -14,7 +14,7 @@ import { closeServer, createHubServer, type ServerOptions } from '../src/platfor
 import { parseCidrs } from '../src/platform/net/address-guard.ts';
 import { createLog } from '../src/platform/log.ts';
 import { createClient } from './support/client.ts';
-import { rawConnection } from './support/raw-exchange.ts';
+import { rawConnection, type RawConnection } from './support/raw-exchange.ts';
 import { waitUntil } from './support/wait-until.ts';
 
 const ADA: Viewer = { id: 1, username: 'ada', displayName: 'Ada', role: 'member', via: 'session', credentialId: 1,
@@ -270,15 +270,43 @@ test('a body that is too long is refused while it is read, with or without its l
   chunked.socket.destroy();
 });
 
-test('a client that goes on sending after it was refused is cut off at once', { timeout: 20_000 }, async (t) => {
-  const { connect } = await startServer(t);
-  const raw = await connect();
-
-  raw.write('POST /small HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n');
+test('a client that goes on sending after it was answered is cut off at once', { timeout: 20_000 }, async (t) => {
+  const { client, connect } = await startServer(t);
+  await client.get('/kept');
   const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, 'x'), Buffer.from('\r\n')]);
-  for (let n = 0; n < 100; n++) raw.write(chunk);
-  assert.equal((await raw.answer()).status, 413);
-  await raw.ended();
+
+  for (const [head, status] of [['POST /small', 413], ['GET /kept', 200], ['POST /refused', 401]] as const) {
+    const raw = await connect();
+    const expectation = status === 401 ? 'Expect: a miracle\r\n' : '';
+    raw.write(`${head} HTTP/1.1\r\nHost: hub.example\r\n${expectation}Transfer-Encoding: chunked\r\n\r\n`);
+    for (let n = 0; n < 100; n++) raw.write(chunk);
+    assert.equal((await raw.answer()).status, status);
+    await raw.ended();
+  }
+});
+
+test('a body in very many tiny pieces is cut off, whoever reads it, and pieces count towards the memory', async (t) => {
+  const met: string[] = [];
+  const { connect } = await startServer(t, {
+    routes: [...ROUTES, route('POST /large', 'public', 'takes much', async (req) => {
+      return json({ bytes: (await readBody(req, 20 * 1024 * 1024)).length });
+    })],
+    metLimit: (limit, seconds, reason) => (met.push(limit), tryLater(503, seconds, reason)),
+  });
+  const send = async (path: string, bytes: number, pieces: number): Promise<RawConnection> => {
+    const raw = await connect();
+    raw.write(`POST ${path} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    raw.write(`${bytes.toString(16)}\r\n${'x'.repeat(bytes)}\r\n`.repeat(pieces) + '0\r\n\r\n');
+    return raw;
+  };
+
+  assert.equal((await (await send('/large', 1, 256)).answer()).body, '{"bytes":256}');
+  assert.equal((await (await send('/large', 40, 10_000)).answer()).body, '{"bytes":400000}');
+  assert.deepEqual(met, []);
+  for (const path of ['/large', '/refused', '/nothing']) await (await send(path, 1, 20_000)).ended();
+  assert.deepEqual(met, ['body-pieces', 'body-pieces', 'body-pieces']);
+  assert.equal((await (await send('/large', 40, 60_000)).answer()).status, 503);
+  assert.deepEqual(met.slice(3), ['bodies']);
 });
 
 test('the answer to a refused request is seen, and its connection serves the next one', async (t) => {
@@ -304,6 +332,7 @@ test('of many bodies that were refused sixteen are read at a time, and each conn
   server.on('connection', (socket) => received.push(socket));
   const body = Buffer.alloc(1024 * 1024, 'x');
   const senders = await Promise.all(Array.from({ length: 40 }, connect));
+  t.mock.timers.enable({ apis: ['setTimeout'] });
   for (const { write } of senders) {
     write(`POST /refused HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length + 1}\r\n\r\n`);
     write(body);
@@ -319,6 +348,31 @@ test('of many bodies that were refused sixteen are read at a time, and each conn
 
   for (const { write } of senders.slice(4)) write('xGET /data HTTP/1.1\r\nHost: h\r\n\r\n');
   for (const { answer } of senders.slice(4)) assert.equal((await answer()).body, '{"answer":42}');
+});
+
+test('who sends no more of a refused body lets others have a turn; of very many that wait some are cut', async (t) => {
+  const { connect } = await startServer(t);
+  const body = Buffer.alloc(300_000, 'x');
+  const send = async (): Promise<RawConnection> => {
+    const raw = await connect();
+    raw.write(`POST /refused HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n\r\n`);
+    raw.write(body.subarray(1));
+    assert.equal((await raw.answer()).status, 401);
+    return raw;
+  };
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const idle = await Promise.all(Array.from({ length: 16 + 200 }, send));
+  const late = await Promise.all([send(), send()]);
+
+  for (const { write } of [...idle.slice(-2), ...late]) write('xGET /data HTTP/1.1\r\nHost: h\r\n\r\n');
+  t.mock.timers.tick(249);
+  assert.ok(late.every(({ socket }) => !socket.readableEnded), 'its answer is seen before a connection is cut');
+  let answers: string[] | undefined;
+  void Promise.all(idle.slice(-2).map(async ({ answer }) => (await answer()).body)).then((all) => (answers = all));
+  await waitUntil('the last ones have their turn', () => (t.mock.timers.tick(250), answers !== undefined));
+  assert.deepEqual(answers, ['{"answer":42}', '{"answer":42}']);
+  for (const { answer } of late) await assert.rejects(answer(), /ended/);
+  assert.ok(idle.every(({ socket }) => !socket.readableEnded), 'who came before is not cut');
 });
 
 test('JSON must be a JSON object in UTF-8, sent as application/json', async (t) => {

@@ -28,6 +28,7 @@ export const LIMITS = {
   'cache-fetches': [503, 'Remote files that are fetched or wait: 200, of one account’s sources 100, of one host 40.'],
   'connections': [503, 'Connections that are open at once: 2,000, and 100 from one address.'],
   'body-size': [413, 'Bytes of a body: 16 KiB from anyone not signed in; else 1 MiB, of posts 2.5 MiB, of OPML 4 MiB.'],
+  'body-pieces': [413, 'Pieces of a body: 256, or one for each 32 bytes; the connection is cut without an answer.'],
   'bodies': [503, 'Bodies that wait in memory: 48 MiB, and 16 MiB of one account or address.'],
 } as const satisfies Record<string, readonly [status: 413 | 422 | 429 | 503 | 507, meaning: string]>;
 

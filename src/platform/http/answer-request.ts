@@ -3,7 +3,7 @@ import { isStorageTrouble } from '../db/open-database.ts';
 import { isDiskFull } from '../error-code.ts';
 import { createCallHandler, isAnonymousRead, isRead, type CallHandlerOptions, type Exchange } from './call-handler.ts';
 import { withCompressed } from './compress-answer.ts';
-import { discardRest } from './discard-rest.ts';
+import { DISCARD_BYTES, discardRest } from './discard-rest.ts';
 import { accepts } from './headers.ts';
 import { Html } from './html.ts';
 import { HttpError, type Page, problemReply, type RenderedReply, type Reply } from './reply.ts';
@@ -32,8 +32,6 @@ export type AnswerOptions = CallHandlerOptions & {
 
 /** Stands for the version of content that is never cached. */
 const NOT_KEPT = -1;
-
-const DISCARD_BYTES = 2 * 1024 * 1024;
 
 /**
  * Answers requests: calls the handler, renders what it returned or threw, keeps what may be kept, and sends it.
@@ -70,7 +68,7 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     cache.put(key, { response: plain, route }, asOf);
     const response = await withCompressed(plain);
     if (response !== plain) cache.put(key, { response, route }, asOf);
-    discardRest(req, DISCARD_BYTES);
+    discardRest(req);
     return sendCached(req, res, response, ['X-Request-Id', id]);
   }
 

@@ -14,8 +14,10 @@ const BODY_TIME = MINUTE;
 
 export type JsonObject = Record<string, unknown>;
 
+type BodyLimit = 'bodies' | 'body-size' | 'body-pieces';
+
 /** Counts a request that meets a limit and returns its refusal; `seconds` until it is worth trying again. */
-export type MetLimit = (limit: 'bodies' | 'body-size' | 'connections', seconds: number, reason: string) => HttpError;
+export type MetLimit = (limit: BodyLimit | 'connections', seconds: number, reason: string) => HttpError;
 
 /** `recheck`: called once the body is there, which may be long after the request came. */
 type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' | 'memory' | 'recheck'>>;
@@ -23,6 +25,9 @@ type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' |
 /** Bytes of bodies that may wait in memory: of all requests together, and of those of one account or address. */
 const MEMORY_OF_ALL = 48 * 1024 * 1024;
 const MEMORY_OF_ONE = 16 * 1024 * 1024;
+
+/** Each piece of a body takes so many bytes besides its own. */
+const PIECE = 256;
 
 /** One budget for all bodies that are kept in memory; `who` sent the request: an account, or a group of addresses. */
 export function createBodyMemory(metLimit: MetLimit): (who: string) => BodyShare {
@@ -93,7 +98,7 @@ function gather(
     size += chunk.length;
     if (size > limit) return fail(tooLarge(limit, memory));
     try {
-      memory?.take(chunk.length);
+      memory?.take(chunk.length + PIECE);
       chunks.push(chunk);
     } catch (error) {
       fail(error);

@@ -1,14 +1,24 @@
 import type { IncomingMessage } from 'node:http';
 
+/** Bytes of a body that anybody may go on sending after an answer. */
+export const DISCARD_BYTES = 2 * 1024 * 1024;
+
 /** Bodies that are read only to be discarded, at once: a thousand of them would fill each turn of the event loop. */
 const DISCARDED_AT_ONCE = 16;
+
+/** A body that is not there by then lets others have a turn: its sender may be slow, or send nothing more at all. */
+const TURN_MS = 250;
 
 /** Bodies that wait, each with what came with its head: up to 128 KiB. Of more the connections are cut soon. */
 const WAITING_AT_ONCE = 200;
 const CUT_AFTER_MS = 250;
 
-let discarding = 0;
-const waiting = new Map<IncomingMessage, number>(); // with their limits
+/** `take` counts and forgets what comes. */
+type Rest = { req: IncomingMessage; take(chunk: Buffer): void };
+
+const waiting = new Set<Rest>();
+const discarding = new Set<Rest>();
+let turn: NodeJS.Timeout | undefined;
 
 /**
  * After an answer given before the body was read, the rest is read and discarded, up to `limit` bytes: a client whose
@@ -16,40 +26,60 @@ const waiting = new Map<IncomingMessage, number>(); // with their limits
  * turns; one that waits is not read, for which it has a listener: node:http reads what nobody listens to. Where very
  * many wait, the connection is cut soon after its answer.
  */
-export function discardRest(req: IncomingMessage, limit: number): void {
+export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
   const { socket, complete, headers } = req;
   const hasNoBody = headers['transfer-encoding'] === undefined && !Number(headers['content-length']);
   if (complete || hasNoBody || socket.destroyed) return;
-  if (waiting.size >= WAITING_AT_ONCE) {
-    req.on('readable', leaveUnread);
-    return void setTimeout(() => socket.destroy(), CUT_AFTER_MS).unref();
-  }
+  req.on('readable', leaveUnread);
+  if (waiting.size >= WAITING_AT_ONCE) return void setTimeout(cutUnlessWhole, CUT_AFTER_MS, req).unref();
+  let left = limit;
+  const take = (chunk: Buffer): void => {
+    left -= chunk.length;
+    if (left < 0) req.destroy();
+  };
+  const rest = { req, take };
   const onOver = (): void => {
     req.off('end', onOver);
     socket.off('close', onOver); // of a request that breaks off after its answer nothing else tells
-    if (!waiting.delete(req)) discarding--;
+    waiting.delete(rest);
+    discarding.delete(rest);
     discardInTurn();
   };
-  waiting.set(req.on('readable', leaveUnread).on('end', onOver), limit);
+  waiting.add(rest);
+  req.on('end', onOver);
   socket.on('close', onOver);
   discardInTurn();
 }
 
 function leaveUnread(): void {}
 
-function discardInTurn(): void {
-  for (const [req, limit] of waiting) {
-    if (discarding === DISCARDED_AT_ONCE) return;
-    waiting.delete(req);
-    discarding++;
-    discard(req, limit);
-  }
+function cutUnlessWhole(req: IncomingMessage): void {
+  if (req.complete) req.off('readable', leaveUnread).resume();
+  else req.socket.destroy();
 }
 
-function discard(req: IncomingMessage, limit: number): void {
-  let discarded = 0;
-  req.off('readable', leaveUnread).on('data', (chunk: Buffer) => {
-    discarded += chunk.length;
-    if (discarded > limit) req.destroy();
-  });
+function discardInTurn(): void {
+  for (const rest of waiting) {
+    if (discarding.size === DISCARDED_AT_ONCE) break;
+    waiting.delete(rest);
+    discarding.add(rest);
+    rest.req.off('readable', leaveUnread).on('data', rest.take);
+  }
+  if (waiting.size > 0) turn ??= setTimeout(endTurn, TURN_MS).unref();
+  else endTurns();
+}
+
+function endTurns(): void {
+  clearTimeout(turn);
+  turn = undefined;
+}
+
+function endTurn(): void {
+  endTurns();
+  for (const rest of discarding) {
+    discarding.delete(rest);
+    waiting.add(rest);
+    rest.req.off('data', rest.take).on('readable', leaveUnread);
+  }
+  discardInTurn();
 }

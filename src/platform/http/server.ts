@@ -7,9 +7,11 @@ import { errorFields, withLogContext, type Log } from '../log.ts';
 import { cidrContains, parseCidrs, type Cidr } from '../net/address-guard.ts';
 import { createAnswerRequest, type AnswerOptions } from './answer-request.ts';
 import { createBodyMemory, type MetLimit } from './body.ts';
+import { requestsInLargePieces } from './body-pieces.ts';
 import {
   addressGroup, clientAddress, createHostCheck, isAnonymousRead, openExchange, type Exchange,
 } from './call-handler.ts';
+import { discardRest } from './discard-rest.ts';
 import http from '../node-http.ts';
 import { statusTitle, type HttpError } from './reply.ts';
 import { acceptsAnything } from './headers.ts';
@@ -78,6 +80,7 @@ export function createHubServer(options: ServerOptions): Server {
     const found = mayHaveKept(req) ? cache.get(req.url ?? '/') : undefined;
     if (!found) return undefined;
     exchange.route = found.route;
+    discardRest(req);
     return sendCached(req, res, found.response, ['X-Request-Id', id]);
   }
 
@@ -99,7 +102,10 @@ export function createHubServer(options: ServerOptions): Server {
     log.info('request', { requestId: id, method, path: loggedPath(path), status, milliseconds });
   }
 
-  const server = http.createServer({ ...LIMITS, highWaterMark: READ_AHEAD }, onRequest);
+  const metPieces = (): void => void options.metLimit('body-pieces', 0, 'The body came in too many tiny pieces.');
+  const streams = { highWaterMark: READ_AHEAD, IncomingMessage: requestsInLargePieces(metPieces) };
+  const server = http.createServer({ ...LIMITS, ...streams }, onRequest);
+  server.on('checkExpectation', onRequest); // node:http would refuse it itself, and read any body to its end
   server.on('clientError', clientErrors.refuse);
   limitConnections(server, [...LOOPBACK, ...options.trustedProxies], options.metLimit);
   server.timeout = idleMs; // also for clients that do not read their answer, which would stay in memory
