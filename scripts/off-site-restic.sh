@@ -67,14 +67,24 @@ put_into_restic() {
   when=$(printf '%s\n' "$name" | sed 's/\(....\)\(..\)\(..\)-\(..\)\(..\)\(..\)/\1-\2-\3 \4:\5:\6/')
   cd -- "$staged" || return
   # Making a link changes a file's ctime, for which restic would read all of them again. Size, mtime and inode count.
-  run_unlocked "$limit" backup --host "hub-$hub" --tag "$tags" --time "$when" --ignore-ctime . ||
-    trouble "restic could not make a snapshot: $(what_restic_said)" || return
+  whole=yes
+  run_unlocked "$limit" backup --host "hub-$hub" --tag "$tags" --time "$when" --ignore-ctime . || whole=
   bytes=$(stored_bytes)
   saved=$(sed -n 's/^snapshot \([0-9a-f]*\) saved$/\1/p' "$scratch/restic.out")
+  [ -n "$whole" ] || trouble "restic could not make a whole snapshot: $(what_restic_said)" || drop_saved || return
   # Where a disk vanishes, restic makes the folders anew below its mount point and exits with 0.
   [ -z "$device" ] || [ "$(stat -c %d -- "$repository" 2>&1)" = "$device" ] ||
     trouble "$shown was unmounted meanwhile: remove what restic has written to the folder that is there now" || return
-  is_listed "${saved:-nothing}" && arrived_in_restic 'done, listed back and compared'
+  is_listed "${saved:-nothing}" || drop_saved || return
+  arrived_in_restic 'done, listed back and compared'
+}
+
+# Fails, after a snapshot has been removed that is not whole, as where a file could not be read (restic's exit code 3):
+# its tags would have it listed as this backup, and as verified.
+drop_saved() {
+  [ -z "$saved" ] || run_unlocked 600 forget "$saved" ||
+    trouble "$shown: snapshot $saved is not whole: remove it by restic forget $saved" || return
+  return 1
 }
 
 # is_listed ID: whether another process lists the snapshot with the tags of this backup and exactly what lies ready,

@@ -1323,6 +1323,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'case 57: without exactly CONFIRM_RESTORE=YES nothing is touched',
   },
   {
+    promise: 'a snapshot that is not whole is not left among those that were verified',
+    file: 'scripts/off-site-restic.sh',
+    from: '[ -z "$saved" ] || run_unlocked 600 forget "$saved" ||',
+    to: 'true ||',
+    test: 'test/slow/off-site-restic.test.ts',
+    name: 'a snapshot that lacks a file is no copy, and is not left to be listed as one that was verified',
+  },
+  {
     promise: 'an account to which the data do not belong is told so at once',
     file: 'scripts/as-owner.sh',
     from: 'find_owner "$1" && require_owner "$1" || return',

@@ -164,6 +164,23 @@ test('a disk that is unplugged by the end does not have a copy, although restic 
   assert.ok(!existsSync(join(hub.dataDir, 'backups/off-site.sent')));
 });
 
+test('a snapshot that lacks a file is no copy, and is not left to be listed as one that was verified', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  hub.upload();
+  const name = await hub.verified();
+  for (const [code, why] of [['3', /could not make a whole snapshot/], ['0', /the snapshot lacks [0-9a-f]{64}\n/]] as const) {
+    hub.replace('restic', `case $1 in backup) rm uploads/*/*; REAL "$@"; exit ${code} ;; *) exec REAL "$@" ;; esac`);
+    const { status, stderr } = await hub.send(name);
+    assert.equal(status, 1);
+    assert.match(stderr, why);
+    assert.deepEqual(await hub.list(), []);
+  }
+  hub.unreplace('restic');
+  assert.equal((await hub.send(name)).status, 0);
+  assert.equal((await hub.list()).length, 1);
+});
+
 test('a snapshot that another process does not list is no copy, although restic ended with 0', async (t) => {
   const hub = resticHub(t);
   if (!hub) return;
