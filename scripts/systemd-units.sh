@@ -16,8 +16,8 @@ without_bridge() {
   printf '%s\n' "$ALL_UNITS" | grep -v clamd-bridge
 }
 
-# Sets $data, $port, $backups, $offsite, $restic, $home, $protect_home and, if it was not given, $user; refuses values
-# that the units cannot work with.
+# Sets $data, $port, $backups, $offsite, $restic, $home, $protect_home, $protect_home_backup and, if it was not given,
+# $user; refuses values that the units cannot work with.
 read_values() {
   if [ -z "$node" ] || [ ! -d "$root/node_modules/better-sqlite3" ]; then
     die "the hub is not set up yet: run $root/scripts/set-up.sh once"
@@ -42,7 +42,9 @@ VALUES
     echo 'install-systemd: root owns the data; install with --user and a dedicated account' >&2
   fi
   home=$(getent passwd "$user" | cut -d : -f 6)
-  protect_home=$(protection_of_homes)
+  protect_home=$(protection_of_homes "$root" "$data" "$node" "$backups")
+  # rclone and ssh keep their configuration in the account's home.
+  protect_home_backup=$(protection_of_homes "$root" "$data" "$node" "$backups" "$offsite" "$restic" "$home")
   for path in "$root" "$data" "$node" "$backups" "$offsite" "$restic" "$home"; do
     case $path in
       *[\"\'\\[:cntrl:]]* | *' ') die "systemd cannot use $path: no quotation marks, backslashes or trailing spaces" ;;
@@ -53,9 +55,10 @@ VALUES
   esac
 }
 
-# What of /home, /root and /run/user the units see: nothing, unless the hub, its Node or a file that .env names is there.
+# protection_of_homes PATH…: what of /home, /root and /run/user a unit sees that uses these: nothing, unless one of them
+# or a file that .env names is there.
 protection_of_homes() {
-  for path in "$root" "$data" "$node" "$backups"; do readlink -m -- "$path"; done |
+  for path in "$@"; do [ -z "$path" ] || readlink -m -- "$path"; done |
     cat - "$root/.env" 2>/dev/null | grep -qE '/(home|root|run/user)(/|$)' && echo read-only || echo yes
 }
 
@@ -87,6 +90,7 @@ filled() {
     s|@HOME@|$(escaped "$home")|g
     s|@PORT@|$port|g
     s|@PROTECT_HOME@|$protect_home|g
+    s|@PROTECT_HOME_BACKUP@|$protect_home_backup|g
     $place
     $drop
     $repository
