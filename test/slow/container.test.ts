@@ -18,7 +18,7 @@ const [START = '', BACKUPS = '', FROM_OUTSIDE = '', RESTORE = '', UPGRADE = ''] 
 /** The commands as they are typed here; all of them have to succeed. */
 async function done(host: ContainerHost, text: string): Promise<Outcome> {
   const ours = text.replaceAll('sudo ', '').replaceAll('/srv/content-hub', host.data)
-    .replaceAll('podman build', 'podman build --build-arg BASE=localhost/base')
+    .replaceAll('podman build', 'podman build --network none --build-arg BASE=localhost/base')
     .replaceAll('https://hub.example', host.address).replaceAll('git pull', 'echo "// newer" >>src/bin/start.ts')
     .replaceAll('20260131-031500', `"$(ls '${host.data}/backups' | grep -xE '[0-9]{8}-[0-9]{6}' | tail -n 1)"`);
   const outcome = await host.run(ours);

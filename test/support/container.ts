@@ -45,11 +45,14 @@ export async function containerHost(t: TestContext) {
   return { run, data: place('data'), port, address: `http://127.0.0.1:${port}` };
 }
 
-/** Where podman keeps everything, and with what it works in this machine, which may itself be a container. */
+/**
+ * Where podman keeps everything, and with what it works in this machine, which may itself be a container. Whatever asks
+ * for no network has none: podman's own bridge would outlive the test.
+ */
 function podmanSettings(folder: string, driver = 'overlay'): Record<string, string> {
   writeFiles(folder, {
     'storage.conf': `[storage]\ndriver = "${driver}"\ngraphroot = "${folder}/root"\nrunroot = "${folder}/run"\n`,
-    'containers.conf': `[containers]\ndefault_ulimits = ["nofile=20000:20000", "nproc=20000:20000"]\n
+    'containers.conf': `[containers]\ndefault_ulimits = ["nofile=20000:20000", "nproc=20000:20000"]\nnetns = "none"\n
       [engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "runc"\n
       [network]\nnetwork_config_dir = "${folder}/net"\n`,
   });
