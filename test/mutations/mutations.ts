@@ -1331,6 +1331,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a snapshot that lacks a file is no copy, and is not left to be listed as one that was verified',
   },
   {
+    promise: 'verifying old backups every night does not hide that no new one is made',
+    file: 'scripts/monitoring/alerts.yml',
+    from: 'time() - service_backup_last_success_timestamp_seconds > 93600',
+    to: 'time() - service_backup_last_verified_timestamp_seconds > 93600',
+    test: 'test/slow/alert-rules.test.ts',
+    name: 'each rule fires when it should, not at first sight, and not otherwise',
+  },
+  {
     promise: 'an account to which the data do not belong is told so at once',
     file: 'scripts/as-owner.sh',
     from: 'find_owner "$1" && require_owner "$1" || return',

@@ -31,6 +31,7 @@ const LAG = 'nodejs_eventloop_lag_p99_seconds';
 const [REQUESTS, ERRORS] = ['service_http_requests_total', 'service_error_events_total{process="worker"}'];
 const RUNS = (result: string): string => `service_sync_runs_total{result="${result}"}`;
 const FAILED = (run: string): string => `service_backup_last_run_failed{run="${run}"}`;
+const MADE = 'service_backup_last_success_timestamp_seconds';
 const [VERIFIED, CHECKED] =
   ['service_backup_last_verified_timestamp_seconds', 'service_backup_restic_last_check_timestamp_seconds'];
 const SENT = 'service_backup_offsite_last_success_timestamp_seconds{destination="dir"}';
@@ -112,10 +113,11 @@ const CASES = {
     says: 'A backup of X failed its verification and is still there.',
   },
   ContentHubBackupStale: {
-    fires: { [VERIFIED]: '-93600x30' }, quiet: { [VERIFIED]: '-80000x30' }, says: 'At X the last one was verified 1d 3h 40m 0s ago.',
+    fires: { [MADE]: '-93600x30', [VERIFIED]: '-1000x30' }, quiet: { [MADE]: '-80000x30' },
+    says: 'At X the last one was made 1d 3h 40m 0s ago.',
   },
   ContentHubNoBackup: {
-    fires: { [VERIFIED]: '0x300' }, quiet: { [VERIFIED]: '0x200 1x100' }, at: '24h30m', says: 'X has run for a day without one.',
+    fires: { [MADE]: '0x300' }, quiet: { [MADE]: '0x200 1x100' }, at: '24h30m', says: 'X has run for a day without one.',
   },
   ContentHubOffsiteFailed: {
     fires: { [FAILED('offsite-restic')]: '1x30' }, quiet: { [FAILED('offsite-restic')]: '0x30' },
