@@ -62,6 +62,10 @@ const ELSEWHERE: Record<string, [file: string, says: string]> = {
   'restic check --read-data': ['slow/off-site-restic-care.test.ts', `restic('check', '--read-data')`],
   'restic forget <id>': ['slow/off-site-restic-care.test.ts', `restic('forget', `],
   'restic prune --max-repack-size 0': ['slow/off-site-restic.test.ts', 'prune --max-repack-size 0'],
+  'restic snapshots --no-lock': ['slow/off-site-restic.test.ts', 'hand snapshots --json --no-lock'],
+  'rm /mnt/backup-disk/restic/snapshots/<id>*': ['slow/off-site-restic.test.ts', 'rm "$R"/snapshots/"$id"*'],
+  'restic prune --unsafe-recover-no-free-space <id>':
+    ['slow/off-site-restic.test.ts', 'prune --unsafe-recover-no-free-space "$id"'],
   'systemctl list-timers': ['slow/handbook.test.ts', 'system.sh(`systemctl list-timers'],
 };
 
@@ -399,7 +403,7 @@ async function runEveryCommand(walk: Walk): Promise<void> {
 
 test('no command of the handbook is without a test, and no test of them without its command', () => {
   const commands = [...HANDBOOK.usages, ...inlineCommands()];
-  const programs = /^(CONFIRM_RESTORE=YES )?\.\/scripts\/|^(npm|tar|sha256sum|curl|rclone|restic|crontab|systemctl|du) /;
+  const programs = /^(CONFIRM_RESTORE=YES )?\.\/scripts\/|^(npm|tar|sha256sum|curl|rclone|restic|crontab|systemctl|du|rm) /;
   assert.deepEqual(commands.filter((command) => !programs.test(command)), [], 'neither known nor named as no command');
   assert.deepEqual(NO_COMMANDS.filter((code) => !HANDBOOK.spans.includes(code)), []);
   for (const [command, [file, says]] of Object.entries(ELSEWHERE)) {

@@ -127,6 +127,31 @@ async function onSmallDisk(t: TestContext, hub: ResticHub, megabytes: number, li
   return { ...outcome, stderr: withoutNodesWarning(outcome.stderr) };
 }
 
+test('a repository without a free byte gets room by the words of the handbook, and the rest stays whole', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const outcome = await onSmallDisk(t, hub, 4, `
+    hand() { restic -q -r "$R" --password-file "$BACKUP_RESTIC_PASSWORD_FILE" "$@"; }
+    fill() { cat /dev/zero >>"$R/filler" 2>/dev/null; [ "$(df -B1 --output=avail "$R" | tail -n 1)" -eq 0 ] || exit 90; }
+    oldest() { hand snapshots --json --no-lock | grep -oE '"id":"[0-9a-f]{64}' | cut -c 7-70 | head -n "$1"; }
+    for n in 1 2 3 4; do head -c 200000 /dev/urandom >"$R.seed/new"; hand backup "$R.seed/new" || exit 98; done
+    fill
+    hand prune --max-repack-size 0 && exit 97
+    rm "$R"/snapshots/"$(oldest 1)"
+    hand prune --max-repack-size 0 && exit 96
+    id=$(hand prune --unsafe-recover-no-free-space any 2>&1 | grep -oE '[0-9a-f]{64}')
+    hand prune --unsafe-recover-no-free-space "$id" || exit 95
+    fill
+    for id in $(oldest 2); do rm "$R"/snapshots/"$id"*; done
+    hand prune --max-repack-size 0 || exit 94
+    hand check --read-data && echo "$(oldest 9 | wc -l) snapshots, $(df -B1 --output=avail "$R" | tail -n 1) bytes free"`);
+  if (!outcome) return;
+
+  assert.equal(outcome.status, 0, outcome.stdout + outcome.stderr);
+  const [, snapshots, free] = /(\d+) snapshots, (\d+) bytes free/.exec(outcome.stdout) ?? [];
+  assert.deepEqual([snapshots, Number(free) > 300_000], ['1', true], outcome.stdout);
+});
+
 test('a repository that is full is said to be so, keeps what it has, and gets room by the words of the handbook', async (t) => {
   const hub = resticHub(t);
   if (!hub) return;
