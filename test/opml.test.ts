@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MAX_OUTLINES } from '../src/features/manage-sources/import-opml.ts';
+import { parseOpml } from '../src/features/manage-sources/opml.ts';
+import { STEP } from '../src/platform/markup/in-steps.ts';
+import { readXmlTree } from '../src/platform/markup/xml-tree.ts';
 import { addFeed, addNotes } from './support/accounts.ts';
 import type { Answer, Client } from './support/client.ts';
 import { rss, serving } from './support/feeds.ts';
@@ -157,6 +160,23 @@ test('hostile OPML adds nothing and harms nothing', async (t) => {
     hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM error_events').get()?.n, 0,
     'none of it was a fault of the hub',
   );
+});
+
+test('a large document is read in steps, between which everybody else has a turn', async () => {
+  const outlines = (written: string): string => `<opml><body>${written.repeat(200_000 / written.length)}</body></opml>`;
+  for (const [written, found] of [['<outline xmlUrl="http://a/"/>', 6_896], ['<outline a="1"/>', 0]] as const) {
+    let turns = 0;
+    const count = (): void => void (turns++, others = setImmediate(count));
+    let others = setImmediate(count);
+    assert.equal((await parseOpml(outlines(written)))?.length, found);
+    clearImmediate(others);
+    assert.ok(turns >= 15, `${turns} turns`);
+  }
+  const text = 'x'.repeat(4 * 1024 * 1024);
+  const options = { namespaces: new Map(), siblings: new Set<string>(), from: 0 };
+  let steps = 0;
+  for (const reading = readXmlTree(text, options); reading.read(STEP);) steps++;
+  assert.equal(steps, 0, 'what holds no markup is passed over at once');
 });
 
 test('as many feeds as one import takes are taken, one more is none', async (t) => {

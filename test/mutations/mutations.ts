@@ -1732,6 +1732,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'a body that is too long is refused while it is read, with or without its length',
   },
   {
+    promise: 'the attributes of a large list of feeds are read in steps',
+    file: 'src/features/manage-sources/opml.ts',
+    from: '    await setImmediate();\n',
+    to: '',
+    test: 'test/opml.test.ts',
+    name: 'a large document is read in steps, between which everybody else has a turn',
+  },
+  {
+    promise: 'a step of reading ends at the next piece of markup, however far that is',
+    file: 'src/platform/markup/xml-tokenizer.ts',
+    from: 'return open === -1 ? source.length : open;',
+    to: 'return Math.max(textStart, to);',
+    test: 'test/opml.test.ts',
+    name: 'a large document is read in steps, between which everybody else has a turn',
+  },
+  {
     promise: 'who goes on sending after a refusal is cut off',
     file: 'src/platform/http/discard-rest.ts',
     from: 'if (left < 0) req.destroy();',

@@ -36,7 +36,7 @@ type Importing = { viewer: Follower; visibility: Visibility };
 export async function importOpml(
   hub: Hub, document: string, visibility: Visibility, by: By,
 ): Promise<ImportResult> {
-  const waiting = readLines(hub, document);
+  const waiting = await readLines(hub, document);
   const result: ImportResult = { added: 0, alreadyFollowed: 0, leftOut: 0, refused: [] };
   await throttled(hub)('import opml', (limit) => {
     by.recheck();
@@ -64,7 +64,7 @@ export async function beginImport(hub: Hub, document: string, visibility: Visibi
   if (runningImports(hub, by.viewer.id).length >= IMPORTS_KEPT) {
     throw metLimit(hub, 'imports-at-once', 60, 'Five of your imports are still under way. Wait for one of them.');
   }
-  const lines = readLines(hub, document);
+  const lines = await readLines(hub, document);
   let [importId, written] = [0, 0];
   await throttled(hub)('begin import', (limit) => {
     by.recheck();
@@ -122,8 +122,8 @@ function runningImports(hub: Hub, accountId: number): number[] {
 }
 
 /** The lines of a document; those that nothing can be made of are settled. 422 for what is no list of feeds. */
-function readLines(hub: Hub, document: string): NewLine[] {
-  const outlines = parseOpml(document);
+async function readLines(hub: Hub, document: string): Promise<NewLine[]> {
+  const outlines = await parseOpml(document);
   if (!outlines) throw new HttpError(422, 'This is not an OPML document.');
   if (outlines.length === 0) throw new HttpError(422, 'This OPML document contains no feeds.');
   if (outlines.length > MAX_OUTLINES) {

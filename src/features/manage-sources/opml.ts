@@ -1,33 +1,50 @@
+import { setImmediate } from 'node:timers/promises';
 import { escapeHtml } from '../../platform/markup/escape-html.ts';
+import { inSteps, STEP } from '../../platform/markup/in-steps.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
-import { attributeOf, childOf, parseXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import { attributeOf, childOf, readXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { FOLDER_MAX } from '../follows/follow-store.ts';
 
 /** A feed as a document names it; `folder` is "A / B" for one that lies in others. */
 export type Outline = { url: string; title: string | null; folder: string | null };
 
 /** The feeds of an OPML document. Undefined when it is no OPML, or one beyond all reason. */
-export function parseOpml(document: string): Outline[] | undefined {
+export async function parseOpml(document: string): Promise<Outline[] | undefined> {
   try {
     const from = Math.max(0, document.indexOf('<'));
-    const root = parseXmlTree(document, { namespaces: new Map(), siblings: new Set(), from });
+    const root = await inSteps(readXmlTree(document, { namespaces: new Map(), siblings: new Set(), from }));
     const body = root?.name === 'opml' ? childOf(root, 'body') : undefined;
-    return body && outlinesOf(body, '');
+    return body && await collectOutlines(body);
   } catch (error) {
     if (error instanceof XmlLimitError) return undefined;
     throw error;
   }
 }
 
-function outlinesOf(parent: XmlElement, folder: string): Outline[] {
-  return parent.children.flatMap((element) => {
-    if (element.name !== 'outline') return [];
-    const url = attribute(element, 'xmlurl');
-    const title = attribute(element, 'title') ?? attribute(element, 'text') ?? null;
-    if (url) return [{ url, title, folder: folder || null }, ...outlinesOf(element, folder)];
-    return outlinesOf(element, title ? excerpt(folder ? `${folder} / ${title}` : title, FOLDER_MAX) : folder);
-  });
+/** Attributes are read now, which takes as long as reading the document: in steps, too. */
+async function collectOutlines(body: XmlElement): Promise<Outline[]> {
+  const outlines: Outline[] = [];
+  let pausedAt = body.start;
+  for (const [{ attributesEnd }, outline] of outlinesOf(body, '')) {
+    if (outline) outlines.push(outline);
+    if (attributesEnd - pausedAt < STEP) continue;
+    await setImmediate();
+    pausedAt = attributesEnd;
+  }
+  return outlines;
+}
+
+/** Each element within, with the feed that it names. */
+function* outlinesOf(parent: XmlElement, folder: string): Generator<[XmlElement, Outline?]> {
+  for (const element of parent.children) {
+    const isOutline = element.name === 'outline';
+    const url = isOutline && attribute(element, 'xmlurl');
+    const title = isOutline && (attribute(element, 'title') ?? attribute(element, 'text')) || null;
+    yield url ? [element, { url, title, folder: folder || null }] : [element];
+    const within = title && !url ? excerpt(folder ? `${folder} / ${title}` : title, FOLDER_MAX) : folder;
+    if (isOutline) yield* outlinesOf(element, within);
+  }
 }
 
 function attribute(element: XmlElement, name: string): string | undefined {

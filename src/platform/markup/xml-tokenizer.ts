@@ -49,9 +49,9 @@ const CLOSE_BRACKET = 0x5d;
 /**
  * Reads XML as it is found in the wild and never rejects it: what is no markup is text, tags need not match, a cut
  * document ends where it ends. Document types are passed over whole, so no entity is ever declared or fetched.
- * Linear in the length of the document. Throws XmlLimitError.
+ * Linear in the length of the document. Throws XmlLimitError. Returns where the next `<` is.
  */
-export function scanXml(source: string, handler: XmlHandler, from = 0, to = source.length): void {
+export function scanXml(source: string, handler: XmlHandler, from = 0, to = source.length): number {
   if (source.length > MAX_LENGTH) throw new XmlLimitError(`longer than ${MAX_LENGTH} characters`);
   const tag: XmlStartTag = { name: '', start: 0, attributesStart: 0, attributesEnd: 0, end: 0, selfClosing: false };
   let textStart = from;
@@ -64,11 +64,12 @@ export function scanXml(source: string, handler: XmlHandler, from = 0, to = sour
     }
     if (open > textStart) handler.text(textStart, open);
     const end = readMarkup(source, open, next, tag, handler);
-    if (end === STOP) return;
+    if (end === STOP) return source.length;
     textStart = end;
     open = source.indexOf('<', end);
   }
   if (textStart < to) handler.text(textStart, to);
+  return open === -1 ? source.length : open;
 }
 
 /** The attributes between two indexes, names in lower case, values decoded; of duplicates the first counts. */

@@ -1,6 +1,7 @@
 import { decodeXmlText } from './entities.ts';
 import { escapeHtml } from './escape-html.ts';
 import { VOID_ELEMENTS } from './html-tokenizer.ts';
+import { atOnce, type Reading } from './in-steps.ts';
 import { readAttributes, scanXml, XmlLimitError, type XmlStartTag } from './xml-tokenizer.ts';
 
 /** An element as a range of its document: text and attributes are decoded when asked for. */
@@ -47,14 +48,29 @@ const VOID = new Set(['br', 'hr', 'img', 'wbr', 'input', 'embed']);
 
 /** The root element, or null when there is no tag at all. Never rejects malformed XML; throws XmlLimitError. */
 export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElement | null {
+  return atOnce(readXmlTree(source, options));
+}
+
+/** The same, read in steps. */
+export function readXmlTree(source: string, options: XmlTreeOptions): Reading<XmlElement | null> {
   const open: OpenElement[] = [];
   const outermost: Scope = { prefixes: new Map(), names: new Map() };
   let root: XmlElement | null = null;
   let count = 0;
-  scanXml(source, { startTag, endTag, text, cdata: markSection, skipped: markSection }, options.from);
-  for (const { element } of open) element.isCut = true;
-  closeDownTo(0, source.length, source.length);
-  return root;
+  let at = options.from;
+  const handler = { startTag, endTag, text, cdata: markSection, skipped: markSection };
+
+  return {
+    read(characters) {
+      at = scanXml(source, handler, at, Math.min(at + characters, source.length));
+      return at < source.length;
+    },
+    end() {
+      for (const { element } of open) element.isCut = true;
+      closeDownTo(0, source.length, source.length);
+      return root;
+    },
+  };
 
   function startTag(tag: XmlStartTag): boolean {
     let parent = open.at(-1);
