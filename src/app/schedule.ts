@@ -13,6 +13,7 @@ import { planDueIcons } from '../features/feeds/fetch-icon.ts';
 import { planDueSyncs } from '../features/feeds/sync-source.ts';
 import { watchBackups, watchEnds, watchErrors, watchSpace, watchWorker } from '../features/health/watch-troubles.ts';
 import { beatOfWorker } from '../features/history/record-history.ts';
+import { watchCertificate } from '../features/history/watch-certificate.ts';
 import { beatOfWeb } from '../features/history/web-reading.ts';
 import { jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
 import { drafts } from '../features/writing/draft-store.ts';
@@ -65,6 +66,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   { name: 'watch errors', everyMs: MINUTE, run: watchErrors },
   { name: 'watch free space', everyMs: MINUTE, run: watchSpace },
   { name: 'watch backups', everyMs: 10 * MINUTE, run: watchBackups },
+  { name: 'watch the certificate', everyMs: HOUR, run: watchCertificate },
   { name: 'watch for ends of troubles', everyMs: MINUTE, run: watchEnds },
   { name: 'tell of troubles', everyMs: 5 * SECOND, run: tellTroubles },
   { name: 'tidy alerts', everyMs: MINUTE, run: tidyDeliveries },

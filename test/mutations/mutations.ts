@@ -3182,4 +3182,38 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/slow/proxies.test.ts',
     name: 'the cache in nginx.conf keeps what visitors get for a second or two, and nothing of anybody else',
   },
+
+  // What the overview shows is so.
+  {
+    promise: 'what happened while nobody looked belongs to no bucket of the history',
+    file: 'src/features/history/record-history.ts',
+    from: 'kept && !hasPassed(kept.at, 2 * FINE, hub.clock())',
+    to: 'kept',
+    test: 'test/overview-history.test.ts',
+    name: 'a worker that was started again goes on where the one before it was, and what happened in a pause belongs to no bucket',
+  },
+  {
+    promise: 'a web that was started again has not answered fewer than no requests',
+    file: 'src/features/history/record-history.ts',
+    from: 'before?.startedAt === now.startedAt',
+    to: 'before !== null',
+    test: 'test/overview-history.test.ts',
+    name: 'web’s answers come by how long they took; a web that was started again is never negative, and one that is silent leaves a gap',
+  },
+  {
+    promise: 'whatever needs attention is in the verdict',
+    file: 'src/features/admin/finding.ts',
+    from: "...all.filter(({ level }) => level === 'warn')",
+    to: '',
+    test: 'test/findings.test.ts',
+    name: 'each thing is told once, in the order of the overview; what is wrong comes with a sentence and an advice',
+  },
+  {
+    promise: 'a night whose backup is damaged is no good night',
+    file: 'src/features/history/nights.ts',
+    from: "damagedDays.has(day) ? 'failed' : at('here')",
+    to: "at('here')",
+    test: 'test/plots.test.ts',
+    name: 'backups that are there count though their runs are forgotten, and a damaged one is no good night',
+  },
 ];

@@ -35,6 +35,7 @@ const FAULTS: Record<keyof typeof TROUBLES, Fault> = {
   'backup-offsite-failed': echo(403),
   'backup-offsite-stale': echo(503),
   'backup-verify-failed': echo(429),
+  'certificate-ending': echo(410),
   'space-low': ({ path }, response) => void response.socket?.end(`HTTP/1.1 ${path}\r\n\r\n`),
   'error-burst': ({ path }, response) => void response.writeHead(200, { 'x-path': path.repeat(1_000) }).end(),
 };

@@ -62,7 +62,7 @@ export async function startHub(
   const onError = (error: unknown): void => noteError(handle, error);
   const handlers = jobHandlers(handle, JOB_KINDS);
   const worker = createWorker({ db, queue: workerQueue(handle), handlers, clock, log, onError });
-  const tasks = workerTasks(handle).filter(({ name }) => name !== 'plan due icons');
+  const tasks = workerTasks(handle).filter(({ name }) => name !== 'plan due icons' && name !== 'watch the certificate');
   const scheduler = createScheduler({ tasks, clock, log, onError });
 
   t.after(async () => {

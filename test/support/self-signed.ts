@@ -3,13 +3,18 @@ import { isIPv4 } from 'node:net';
 
 /** A new P-256 key and a self-signed certificate for names and IPv4 addresses, valid from yesterday to tomorrow. */
 export function makeSelfSigned(...names: string[]): { key: string; cert: string } {
+  return makeCertificate(names, [-1, 1]);
+}
+
+/** The same, valid from one day to another, counted from today. */
+export function makeCertificate(names: string[], [from, until]: [number, number]): { key: string; cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const algorithm = sequence(oid('2a8648ce3d040302')); // ecdsa-with-SHA256
   const subject = sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from(names[0] ?? 'test')))));
   const body = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))), // X.509 version 3
     der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(15)])),
-    algorithm, subject, sequence(time(-1), time(1)), subject,
+    algorithm, subject, sequence(time(from), time(until)), subject,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(extension('551d11', sequence(...names.map(alternativeName))), extension('551d13', basicCa()))),
   );

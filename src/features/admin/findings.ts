@@ -4,6 +4,7 @@ import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
 import { readHealth, type Health } from '../health/read-health.ts';
 import { findSpace, readStorageSizes } from '../health/storage-space.ts';
+import { certificates } from '../history/certificate-store.ts';
 import { TIME } from '../history/plot-units.ts';
 import { recentAnswerTime } from '../history/read-history.ts';
 import { counts, heartbeats, jobs, type Hub } from '../hub/hub.ts';
@@ -24,7 +25,7 @@ export function findings(hub: Hub): Finding[] {
   const health = readHealth(hub);
   return [
     web(hub), worker(hub, health), queue(hub, health, kept), sourcesOf(hub, kept), webhooksOf(hub, kept), alerts(hub),
-    ...backupFindings(hub), ...storage(hub, kept), version(hub, health),
+    ...backupFindings(hub), ...storage(hub, kept), ...certificate(hub), version(hub, health),
   ];
 }
 
@@ -168,6 +169,31 @@ function storage(hub: Hub, kept: CountsReading): Finding[] {
       href: '/admin#room',
     }),
   ];
+}
+
+/** Where the hub is on https: how long the certificate is good that the worker last saw. */
+function certificate({ config, ...hub }: Hub): Finding[] {
+  const { protocol, origin, hostname } = new URL(config.baseUrl);
+  if (protocol !== 'https:') return [];
+  const seen = certificates(hub).find(origin);
+  const subject = 'Certificate';
+  if (!seen || seen.expiresAt === null) {
+    const detail = seen ? 'the hub cannot reach its own address' : null;
+    return [finding({ subject, level: 'off', state: 'not seen', detail, at: seen?.checkedAt ?? null })];
+  }
+  const days = Math.max(0, Math.floor((seen.expiresAt - hub.clock()) / DAY));
+  const common = { subject, state: days === 1 ? '1 day left' : `${days} days left`, at: seen.expiresAt };
+  const whatToDo = `Renew it where ${hostname} is served: see the log of Caddy, certbot or whatever does so.`;
+  if (seen.expiresAt <= hub.clock()) {
+    const problem = 'The certificate has ended: browsers refuse the hub.';
+    return [finding({ ...common, level: 'bad', problem, since: seen.expiresAt, whatToDo })];
+  }
+  if (seen.problem === 'ending') {
+    return [finding({ ...common, level: 'warn', problem: 'The certificate ends soon and was not renewed.', whatToDo })];
+  }
+  if (seen.problem !== 'other name') return [finding(common)];
+  const problem = `The certificate is for another name than ${hostname}.`;
+  return [finding({ ...common, level: 'bad', problem, whatToDo })];
 }
 
 function version({ config }: Hub, { schemaVersion }: Health): Finding {

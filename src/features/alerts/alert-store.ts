@@ -173,6 +173,9 @@ export const TROUBLES = {
   'space-low': {
     title: 'The hub’s disk is nearly full', severity: 'error', over: 'The hub’s disk has enough space again',
   },
+  'certificate-ending': {
+    title: 'The certificate of the hub’s address ends soon', severity: 'error', over: 'The certificate was renewed',
+  },
   'error-burst': { title: 'Many unexpected errors', severity: 'error', over: 'Unexpected errors are rare again' },
 } satisfies Record<string, Words>;
 

@@ -1,0 +1,33 @@
+import { DAY, isoTime, SECOND } from '../../platform/clock.ts';
+import { errorFields } from '../../platform/log.ts';
+import { portOf } from '../../platform/net/outbound-target.ts';
+import { readCertificate, type Certificate } from '../../platform/net/read-certificate.ts';
+import { watchTrouble } from '../alerts/raise-alerts.ts';
+import type { Hub } from '../hub/hub.ts';
+import { certificates, type CertificateProblem } from './certificate-store.ts';
+
+/** Whoever renews certificates does so when a third of their time is left; half of that is late. */
+const LATE = 1 / 6;
+const MOST_LATE = 14 * DAY;
+
+const TIMEOUT = 10 * SECOND;
+
+/** On https: looks at the certificate that browsers get. Not every hub can reach its own address, which is no fault. */
+export async function watchCertificate(hub: Hub): Promise<void> {
+  const url = new URL(hub.config.baseUrl);
+  if (url.protocol !== 'https:') return;
+  try {
+    const certificate = await readCertificate(url.hostname.replace(/^\[|\]$/g, ''), portOf(url), TIMEOUT);
+    const problem = problemOf(certificate, hub.clock());
+    certificates(hub).note(url.origin, certificate.until, problem);
+    watchTrouble(hub, 'certificate-ending', problem === 'ending' ? `It ends at ${isoTime(certificate.until)}` : null);
+  } catch (error) {
+    hub.log.info('certificate not seen', errorFields(error));
+    certificates(hub).note(url.origin, null, 'not seen');
+  }
+}
+
+function problemOf({ from, until, isForName }: Certificate, now: number): CertificateProblem | null {
+  if (until - now < Math.min(MOST_LATE, (until - from) * LATE)) return 'ending';
+  return isForName ? null : 'other name';
+}
