@@ -6,9 +6,6 @@
 # shellcheck source=scripts/open-sealed.sh
 . "$root/scripts/open-sealed.sh"
 
-THREE_FILES='SHA256SUMS
-hub.db
-uploads.tar.gz'
 opened='' scratch=''
 
 # fetch_backup WHAT: sets $backup to a folder. Where that is a copy made here, it lies in $opened, and $called is what

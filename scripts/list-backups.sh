@@ -66,7 +66,7 @@ list_remote() {
   (choose_reader "$remote") || return
   choose_reader "$remote"
   found=$(run_rclone lsf -R --max-depth 2 --files-only --format sp --separator ' ' "$remote" 2>"$scratch/said") || {
-    say "$remote cannot be listed: $(tail -n 3 "$scratch/said")"
+    say "$remote cannot be listed: $(tail -n 3 "$scratch/said" | hide_secrets)"
     return 1
   }
   printf '%s\n' "$found" | show_copies

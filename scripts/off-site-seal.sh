@@ -2,10 +2,8 @@
 # Sourced by off-site.sh. Encrypts the backup $dir for $recipient (BACKUP_AGE_RECIPIENT) as a stream: no plaintext is
 # written to disk.
 
-THREE_FILES='SHA256SUMS
-hub.db
-uploads.tar.gz'
-SEALED=backup.tar.gz.age
+# shellcheck source=scripts/copy-form.sh
+. "$root/scripts/copy-form.sh"
 named_by=BACKUP_AGE_RECIPIENT
 
 # One -r for each recipient. hubctl config has checked that they contain nothing that the shell would expand.
@@ -17,12 +15,6 @@ run_age() {
       age "$@"
       ;;
   esac
-}
-
-# age repeats its input in error messages, and that may be a secret key; addresses may contain passwords and signatures.
-hide_secrets() {
-  sed -e 's/[Aa][Gg][Ee]-[A-Za-z0-9-]*/(hidden)/g' -e 's|://[^/@[:space:]]*@|://(hidden)@|g' \
-    -e 's|\(://[^?[:space:]]*\)?[^"[:space:]]*|\1?(hidden)|g'
 }
 
 # Fails with the reason if backups cannot be encrypted.

@@ -3,7 +3,8 @@
 # can encrypt for a public key, so the content is not trusted: it is unpacked with the rights of $switch (see
 # as-owner.sh; empty for one's own).
 
-SEALED=backup.tar.gz.age
+# shellcheck source=scripts/copy-form.sh
+. "$root/scripts/copy-form.sh"
 
 # require_key: gives up unless something can be decrypted.
 require_key() {

@@ -21,6 +21,8 @@ open_repository() {
     trouble "BACKUP_RESTIC_PASSWORD_FILE: $2 is missing, empty, or cannot be read" || return
   case $1 in
     /*)
+      timeout -k 5 60 stat -- "$1/." >/dev/null 2>&1 || [ $? -lt 124 ] ||
+        trouble "BACKUP_RESTIC_REPOSITORY $1 does not answer: is its server reachable?" || return
       [ -f "$1/config" ] ||
         trouble "BACKUP_RESTIC_REPOSITORY: there is no restic repository in $1: is the disk mounted?" \
           "A new one is made by: restic -r '$1' --password-file '$2' init" || return

@@ -23,9 +23,9 @@ usage() {
 say() {
   echo "restore: $*" >&2
 }
-# Before anything was stopped. age repeats its input in error messages, and that may be a secret key.
+# Before anything was stopped.
 give_up() {
-  say "$*" 2>&1 | sed 's/[Aa][Gg][Ee]-[Ss][Ee][Cc][A-Za-z0-9-]*/(hidden)/g' >&2
+  say "$*" 2>&1 | hide_secrets >&2
   exit 1
 }
 

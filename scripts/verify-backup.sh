@@ -15,11 +15,13 @@ usage() {
   sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
 }
 give_up() {
-  echo "FAILED: $*" | sed 's/[Aa][Gg][Ee]-[Ss][Ee][Cc][A-Za-z0-9-]*/(hidden)/g'
+  echo "FAILED: $*" | hide_secrets
   exit 1
 }
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+# shellcheck source=scripts/open-sealed.sh
+. "$root/scripts/open-sealed.sh"
 scratch='' child='' web=''
 
 # Runs a step in the background, so that a signal is handled at once instead of when the step has ended.
@@ -105,10 +107,8 @@ main() {
   trap 'exit 143' TERM
 
   if [ -n "$key" ]; then
-    # shellcheck source=scripts/open-sealed.sh
-    . "$root/scripts/open-sealed.sh"
     open_copy "$backup"
-  elif [ -f "$backup/backup.tar.gz.age" ] || [ "$backup" != "${backup%.age}" ]; then
+  elif [ -f "$backup/$SEALED" ] || [ "$backup" != "${backup%.age}" ]; then
     give_up "$backup is encrypted: add --identity KEY, the file that holds the secret key"
   fi
   verify "$backup" || exit

@@ -89,6 +89,8 @@ test('case 92: a folder that is missing or is a file is found by check, and noth
 
   writeFileSync(far, '');
   assert.equal((await run(['check'])).status, 1);
+  const { stderr } = await run(['check'], { BACKUP_OFFSITE_DIR: '/nowhere/storage-box' });
+  assert.match(stderr, /BACKUP_OFFSITE_DIR \/nowhere\/storage-box does not exist/, 'a name is not taken for a key of age');
 });
 
 test('case 92: an empty mount point where backups were sent before is not taken for the disk', async (t) => {

@@ -108,6 +108,8 @@ test('what cannot work is said at once, with the reason, and nothing is written'
       assert.ok(!/a password|another password/.test(stderr));
     }
   }
+  hub.replace('timeout', 'case "$*" in *stat*) exit 124 ;; *) exec REAL "$@" ;; esac');
+  assert.match((await hub.send(name)).stderr, /the repository does not answer: is its server reachable\?\n$/);
   const both = await hub.run('off-site.sh', ['check'], { BACKUP_AGE_RECIPIENT: 'age1abc' });
   assert.equal(both.status, 2);
   assert.match(both.stderr, /BACKUP_RESTIC_REPOSITORY and BACKUP_AGE_RECIPIENT exclude each other/);

@@ -97,6 +97,8 @@ test('what cannot be opened, fetched or found is said before anything is stopped
   hub.replace('df', 'echo; echo "disk 1 1 80000 1% /"');
   await refused([`box:plain/${hub.name}`], /could not be fetched: there is not enough free space in /);
   rmSync(join(hub.folder, 'bin/df'));
+  hub.replace('rclone', 'case $* in *lsf*) echo "Get https://me:pw@far/x?sig=abc: no" >&2; exit 1 ;; esac; exec /usr/bin/rclone "$@"');
+  await refused([`box:plain/${hub.name}`], /cannot be listed: Get https:\/\/\(hidden\)@far\/x\?\(hidden\) no\n$/);
   hub.replace('rclone', 'exit 127');
   await refused([`box:plain/${hub.name}`], /has no remote box:/);
   writeFileSync(hub.sealed, 'no age file');
