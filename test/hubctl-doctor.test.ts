@@ -1,8 +1,11 @@
-// Protects `hubctl doctor`: each kind of damage is found and named, and examining changes nothing.
+// Protects `hubctl doctor` and `hubctl status`: each kind of damage is found and named with what to do, and looking
+// changes nothing.
 import assert from 'node:assert/strict';
 import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { backupName } from '../src/features/backups/backup-name.ts';
+import { noteRun } from '../src/features/backups/note-run.ts';
 import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';
 import { type Outcome } from './support/run-program.ts';
 import { hubctl } from './support/hubctl.ts';
@@ -11,14 +14,18 @@ import { hubEnvironment } from './support/hub-process.ts';
 import { sha256 } from './support/sha256.ts';
 import { uploadPath, writePost, writer } from './support/uploads.ts';
 
-type Finding = { subject: string; state: string; problem: string | null };
+type Finding = { subject: string; level: string; state: string; problem: string | null; whatToDo: string | null };
 type Report = { ok: boolean; findings: Finding[] };
 
-/** A hub with three files and a worker that was just seen, and the doctor for it. */
+/** A hub with three files and a backup, of which web and worker were just seen, and the doctor for it. */
 async function hubToExamine(t: TestContext) {
   const hub = await startHub(t);
   await writePost(hub, await writer(hub, 'ada'), ['a', 'b', 'c'].map((data) => ({ filename: `${data}.txt`, data })));
-  createHeartbeats(hub.db, Date.now).beat('worker');
+  for (const program of ['web', 'worker'] as const) createHeartbeats(hub.db, Date.now).beat(program);
+  const name = backupName(Date.now());
+  mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
+  await noteRun(hub.dataDir, 'backup',
+    { name, at: Date.now(), ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null }, process.pid);
 
   const doctor = (...options: string[]) => hubctl(hub.dataDir, 'doctor', ...options);
 
@@ -37,7 +44,7 @@ test('a name in the environment that is nearly a setting is among the findings',
   const { status, stdout } = await hubctl(env, 'doctor');
 
   assert.equal(status, 1);
-  assert.match(stdout, /^BAD {2}settings: check the names\n {5}NOTIFICATION_RETENTION_DAY .* NOTIFICATION_RETENTION_DAYS\?\n/m);
+  assert.match(stdout, /^WARN Settings: check the names\n {5}NOTIFICATION_RETENTION_DAY .* NOTIFICATION_RETENTION_DAYS\? Correct/m);
 });
 
 function overwriteByte(path: string): void {
@@ -52,16 +59,17 @@ test('a hub in which all is well: 0, and a line for each thing that was looked a
 
   assert.deepEqual([status, Object.keys(report), report.ok], [0, ['ok', 'findings'], true]);
   assert.deepEqual(report.findings.map((finding) => Object.keys(finding).join()),
-    report.findings.map(() => 'subject,state,problem'));
+    report.findings.map(() => 'subject,level,state,detail,at,problem,since,whatToDo'));
   const subjects = report.findings.map(({ subject }) => subject);
-  const expected = ['database', 'uploads', 'strays', 'worker', 'space'];
+  const expected = ['Integrity of the database', 'Uploads', 'Strays', 'Web', 'Worker', 'Queue', 'Backup here', 'Disk'];
   assert.deepEqual(expected.filter((subject) => !subjects.includes(subject)), []);
-  assert.ok(!subjects.includes('contents of uploads'));
+  assert.ok(!subjects.includes('Contents of uploads'));
   assert.equal((await examine('--hashes')).report.findings.length, subjects.length + 1);
 
   const { stdout, stderr } = await doctor();
-  assert.deepEqual([stdout.trimEnd().split('\n').length, stderr], [subjects.length, '']);
-  assert.match(stdout, /^ok {3}database: intact\n/);
+  const lines = stdout.trimEnd().split('\n').filter((line) => !line.startsWith('     '));
+  assert.deepEqual([lines.length, stderr], [subjects.length + 1, '']);
+  assert.match(stdout, /^ok {3}Integrity of the database: intact\n[^]*\nAll is well\.\n$/);
 });
 
 test('a missing and a shortened file are found, and named: 1', async (t) => {
@@ -70,11 +78,12 @@ test('a missing and a shortened file are found, and named: 1', async (t) => {
   truncateSync(pathOf('b'), 0);
   const { status, report, bad } = await examine();
 
-  assert.deepEqual([status, report.ok, bad.map(({ subject }) => subject)], [1, false, ['uploads']]);
-  assert.deepEqual(bad[0]?.problem?.split(' ').sort(), [sha256('a'), sha256('b')].sort());
+  assert.deepEqual([status, report.ok, bad.map(({ subject }) => subject)], [1, false, ['Uploads']]);
+  assert.deepEqual(bad[0]?.problem?.replace('.', '').split(' ').sort(), [sha256('a'), sha256('b')].sort());
   assert.match(bad[0]?.state ?? '', /^2 missing/);
+  assert.match(bad[0]?.whatToDo ?? '', /backup extract/);
   const { stdout } = await doctor();
-  assert.match(stdout, new RegExp(`^BAD  uploads: 2 missing.*\\n {5}[0-9a-f ]+$`, 'm'));
+  assert.match(stdout, new RegExp(`^BAD  Uploads: 2 missing.*\\n {5}[0-9a-f ]+\\. Get them from a backup`, 'm'));
 });
 
 test('one flipped byte is found when every file is read, and only then', async (t) => {
@@ -84,7 +93,7 @@ test('one flipped byte is found when every file is read, and only then', async (
 
   const { status, bad } = await examine('--hashes');
   assert.equal(status, 1);
-  assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]), [['contents of uploads', sha256('c')]]);
+  assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]), [['Contents of uploads', `${sha256('c')}.`]]);
 });
 
 test('a missing file does not keep the others from being read', async (t) => {
@@ -93,7 +102,7 @@ test('a missing file does not keep the others from being read', async (t) => {
   overwriteByte(pathOf('c'));
   const { bad } = await examine('--hashes');
   assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]),
-    [['uploads', sha256('a')], ['contents of uploads', sha256('c')]]);
+    [['Uploads', `${sha256('a')}.`], ['Contents of uploads', `${sha256('c')}.`]]);
 });
 
 test('a file that cannot be read is found when every file is read, and keeps no others from being read', async (t) => {
@@ -105,8 +114,8 @@ test('a file that cannot be read is found when every file is read, and keeps no 
   overwriteByte(pathOf('c'));
 
   const { status, bad } = await examine('--hashes');
-  assert.deepEqual([status, bad.map(({ subject }) => subject)], [1, ['contents of uploads']]);
-  assert.deepEqual(bad[0]?.problem?.split(' ').sort(), [sha256('a'), sha256('c')].sort());
+  assert.deepEqual([status, bad.map(({ subject }) => subject)], [1, ['Contents of uploads']]);
+  assert.deepEqual(bad[0]?.problem?.replace('.', '').split(' ').sort(), [sha256('a'), sha256('c')].sort());
 });
 
 test('a file without a row is found once it is a day old: a fresh one may be of an upload under way', async (t) => {
@@ -118,14 +127,29 @@ test('a file without a row is found once it is a day old: a fresh one may be of 
     utimesSync(pathOf(content), then, then);
   }
   const { bad } = await examine();
-  assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]), [['strays', sha256('old')]]);
+  assert.deepEqual(bad.map(({ subject, problem }) => [subject, problem]), [['Strays', `${sha256('old')}.`]]);
 });
 
 test('a worker that was not seen for long is found', async (t) => {
   const { hub, examine } = await hubToExamine(t);
   createHeartbeats(hub.db, () => Date.now() - 3_600_000).beat('worker');
   const { status, bad } = await examine();
-  assert.deepEqual([status, bad.map(({ subject }) => subject)], [1, ['worker']]);
+  assert.deepEqual([status, bad.map(({ subject }) => subject)], [1, ['Worker']]);
+});
+
+test('status says first whether all is well, then what is not, and ends with 1 while something is not', async (t) => {
+  const { hub } = await hubToExamine(t);
+  const before = hub.db.pragma('data_version');
+  const well = await hubctl(hub.dataDir, 'status');
+  createHeartbeats(hub.db, () => Date.now() - 3_600_000).beat('worker');
+  const unwell = await hubctl(hub.dataDir, 'status');
+  const { ok, findings } = JSON.parse((await hubctl(hub.dataDir, 'status', '--json')).stdout) as Report;
+
+  assert.deepEqual([well.status, unwell.status, ok], [0, 1, false]);
+  assert.match(well.stdout, /^All is well\.\nok {3}Web: running\nok {3}Worker: running/);
+  assert.match(unwell.stdout, /^One thing needs attention\.\nBAD {2}Worker: not running \(.* UTC\)\n {5}The worker does not run/);
+  assert.deepEqual(findings.filter(({ level }) => level === 'bad').map(({ subject }) => subject), ['Worker']);
+  assert.equal(hub.db.pragma('data_version'), before);
 });
 
 test('examining changes nothing, and an argument too many is wrong usage', async (t) => {

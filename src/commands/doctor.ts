@@ -2,51 +2,54 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { uploads } from '../features/attachments/attachment-store.ts';
 import { compareUploads, uploadFiles } from '../features/attachments/upload-files.ts';
+import { finding, problemsOf, type Finding } from '../features/admin/finding.ts';
+import { findings } from '../features/admin/findings.ts';
 import type { Hub } from '../features/hub/hub.ts';
-import { readHealth } from '../features/health/read-health.ts';
-import { readStorageSizes } from '../features/health/storage-space.ts';
-import { byteSize } from '../platform/http/html.ts';
 import type { Command } from './command.ts';
-
-/** The result of one check; `problem` is null if it passed. */
-type Finding = { subject: string; state: string; problem: string | null };
+import { jsonOf, linesOf, verdictOf } from './say-findings.ts';
 
 const NAMED = 10;
 
-/** Checks the integrity of the database and the uploads, and whether the worker runs. */
+const FROM_BACKUP = 'Get them from a backup: ./scripts/hubctl backup extract <backup> upload <sha256>.';
+
+/** Examines the database and the uploads themselves, then says what the overview says, each with what to do. */
 export const doctorCommand: Command = {
   options: { hashes: { type: 'boolean' }, json: { type: 'boolean' } },
   operands: 0,
 
   async run(_args, values, { out, openHub }) {
     const hub = await openHub();
-    const findings = [
-      checkDatabase(hub),
-      ...await checkUploads(hub, values['hashes'] === true),
-      checkWorker(hub),
-      checkSpace(hub),
-      ...hub.config.doubtfulNames.map((problem) => ({ subject: 'settings', state: 'check the names', problem })),
-    ];
-    const isWell = findings.every(({ problem }) => problem === null);
-    out(values['json'] ? `${JSON.stringify({ ok: isWell, findings })}\n` : findings.map(line).join(''));
-    return isWell ? 0 : 1;
+    const uploaded = await checkUploads(hub, values['hashes'] === true);
+    const all = [checkDatabase(hub), ...uploaded, ...checkSettings(hub), ...findings(hub)];
+    out(values['json'] ? jsonOf(all) : all.map(linesOf).join('') + verdictOf(all));
+    return problemsOf(all).length === 0 ? 0 : 1;
   },
 };
 
 function checkDatabase({ db }: Hub): Finding {
+  const subject = 'Integrity of the database';
   const result = String(db.pragma('quick_check(1)'));
-  const isWell = result === 'ok';
-  return { subject: 'database', state: isWell ? 'intact' : 'damaged', problem: isWell ? null : result };
+  if (result === 'ok') return finding({ subject, state: 'intact' });
+  return finding({
+    subject, level: 'bad', state: 'damaged', problem: result,
+    whatToDo: 'Stop the hub, look after the disk, and restore the newest verified backup (./scripts/restore.sh --list).',
+  });
+}
+
+function checkSettings({ config }: Hub): Finding[] {
+  return config.doubtfulNames.map((problem) => finding({
+    subject: 'Settings', level: 'warn', state: 'check the names', problem,
+    whatToDo: 'Correct or remove it in .env or the environment, then restart the hub.',
+  }));
 }
 
 async function checkUploads(hub: Hub, withHashes: boolean): Promise<Finding[]> {
   const { strays, missing } = await compareUploads(hub);
   const changed = withHashes ? await listChanged(hub, new Set(missing)) : [];
-  const whatChanged = 'changed on disk or unreadable; restore them from a backup';
   return [
-    finding('uploads', missing, 'missing or of the wrong size; restore them from a backup'),
-    ...(withHashes ? [finding('contents of uploads', changed, whatChanged)] : []),
-    finding('strays', strays, 'not referenced by the database; the worker removes them within a day'),
+    about('Uploads', missing, 'missing or of the wrong size', FROM_BACKUP),
+    ...(withHashes ? [about('Contents of uploads', changed, 'changed on disk or unreadable', FROM_BACKUP)] : []),
+    about('Strays', strays, 'not named by the database', 'Nothing: the worker removes them within a day.'),
   ];
 }
 
@@ -73,23 +76,9 @@ async function hashOf(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-function finding(subject: string, files: string[], what: string): Finding {
-  if (files.length === 0) return { subject, state: 'ok', problem: null };
+function about(subject: string, files: string[], what: string, whatToDo: string): Finding {
+  if (files.length === 0) return finding({ subject, state: 'ok' });
   const more = files.length > NAMED ? ` and ${files.length - NAMED} more` : '';
-  return { subject, state: `${files.length} ${what}`, problem: files.slice(0, NAMED).join(' ') + more };
-}
-
-function checkWorker(hub: Hub): Finding {
-  const { ok, lastSeenSeconds } = readHealth(hub).worker;
-  const state = lastSeenSeconds === null ? 'never seen' : `last seen ${lastSeenSeconds} s ago`;
-  return { subject: 'worker', state, problem: ok ? null : 'the worker is not running; sources are not synchronised' };
-}
-
-function checkSpace({ config }: Hub): Finding {
-  const { freeBytes } = readStorageSizes(config.databasePath);
-  return { subject: 'space', state: `${byteSize(freeBytes)} free`, problem: null };
-}
-
-function line({ subject, state, problem }: Finding): string {
-  return `${problem === null ? 'ok  ' : 'BAD '} ${subject}: ${state}${problem === null ? '' : `\n     ${problem}`}\n`;
+  const problem = `${files.slice(0, NAMED).join(' ')}${more}.`;
+  return finding({ subject, level: 'bad', state: `${files.length} ${what}`, problem, whatToDo });
 }

@@ -40,7 +40,8 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'doctor', usage: 'doctor [--hashes] [--json]',
-    summary: 'Check the database, the uploaded files and the worker; --hashes also checks the content of every file.',
+    summary: 'Check the database and the uploaded files (--hashes: the content of every file too), then say what ' +
+      'needs attention and what to do about it. Exits with 1 if anything does.',
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
@@ -90,6 +91,11 @@ export const COMMANDS: ListedCommand[] = [
     name: 'retention', usage: 'retention [--dry-run] [--json]',
     summary: 'Remove expired notifications, reading history, audit events and errors now; --dry-run only counts them.',
     load: async () => (await import('./administer.ts')).retentionCommand,
+  },
+  {
+    name: 'status', usage: 'status [--json]',
+    summary: 'Say what the overview says: whether all is well, then each thing. Exits with 1 if one needs attention.',
+    load: async () => (await import('./status.ts')).statusCommand,
   },
   {
     name: 'verify', usage: 'verify <backup_dir> [--json]',

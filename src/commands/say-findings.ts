@@ -1,0 +1,33 @@
+import type { Finding, Level } from '../features/admin/finding.ts';
+import { problemsOf } from '../features/admin/finding.ts';
+import { isoTime } from '../platform/clock.ts';
+
+const MARKS: Record<Level, string> = { good: 'ok', off: '-', warn: 'WARN', bad: 'BAD' };
+
+/** "All is well.", or how much is not. */
+export function verdictOf(all: readonly Finding[]): string {
+  const problems = problemsOf(all);
+  if (problems.length === 0) return 'All is well.\n';
+  return problems.length === 1 ? 'One thing needs attention.\n' : `${problems.length} things need attention.\n`;
+}
+
+/** A line for the finding; below it what is wrong, since when, and what to do. */
+export function linesOf({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
+  const more = [detail, at !== null && timeOf(at)].filter(Boolean).join(', ');
+  const below = [problem, since !== null && `Since ${timeOf(since)}.`, whatToDo].filter(Boolean).join(' ');
+  return `${MARKS[level].padEnd(4)} ${subject}: ${state}${more && ` (${more})`}\n${below === '' ? '' : `     ${below}\n`}`;
+}
+
+/** For programs: times in RFC 3339, null for what is not known. */
+export function jsonOf(all: readonly Finding[]): string {
+  const findings = all.map(({ subject, level, state, detail, at, problem, since, whatToDo }) => ({
+    subject, level, state, detail, at: at === null ? null : isoTime(at),
+    problem, since: since === null ? null : isoTime(since), whatToDo,
+  }));
+  return `${JSON.stringify({ ok: problemsOf(all).length === 0, findings })}\n`;
+}
+
+/** 2026-11-22 13:05 UTC */
+function timeOf(at: number): string {
+  return `${isoTime(at).slice(0, 16).replace('T', ' ')} UTC`;
+}
