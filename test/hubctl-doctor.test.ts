@@ -1,5 +1,4 @@
-// Protects `hubctl doctor` and `hubctl status`: each kind of damage is found and named with what to do, and looking
-// changes nothing.
+// Protects `hubctl doctor` and `status`: each kind of damage is found and named, and looking changes nothing.
 import assert from 'node:assert/strict';
 import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -32,7 +32,7 @@ function checkDatabase({ db }: Hub): Finding {
   if (result === 'ok') return finding({ subject, state: 'intact' });
   return finding({
     subject, level: 'bad', state: 'damaged', problem: result,
-    whatToDo: 'Stop the hub, look after the disk, and restore the newest verified backup (./scripts/restore.sh --list).',
+    whatToDo: 'Stop the hub, see to the disk, and restore the newest verified backup (./scripts/restore.sh --list).',
   });
 }
 

@@ -14,8 +14,9 @@ export function verdictOf(all: readonly Finding[]): string {
 /** A line for the finding; below it what is wrong, since when, and what to do. */
 export function linesOf({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
   const more = [detail, at !== null && timeOf(at)].filter(Boolean).join(', ');
+  const line = `${MARKS[level].padEnd(4)} ${subject}: ${state}${more && ` (${more})`}\n`;
   const below = [problem, since !== null && `Since ${timeOf(since)}.`, whatToDo].filter(Boolean).join(' ');
-  return `${MARKS[level].padEnd(4)} ${subject}: ${state}${more && ` (${more})`}\n${below === '' ? '' : `     ${below}\n`}`;
+  return below === '' ? line : `${line}     ${below}\n`;
 }
 
 /** For programs: times in RFC 3339, null for what is not known. */
