@@ -5,6 +5,7 @@ import { receiveEvent } from '../src/features/webhooks/receive-event.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { publicTitles } from './support/accounts.ts';
 import { countCalls } from './support/count-calls.ts';
+import { rawConnection } from './support/raw-exchange.ts';
 import { githubEvent, standardEvent } from './support/signed-events.ts';
 import { eventBody, eventOf, hubWithWebhook, makeWebhook, metric, publish, sendEvent } from './support/webhooks.ts';
 
@@ -124,6 +125,12 @@ test('what cannot be an event is refused with the status that says why', async (
   assert.equal(await status(hub.address, hook.id, signed('{"type":"post.deleted"}')), 400);
   assert.equal((await hub.anybody.get(`/api/webhooks/${hook.id}`)).status, 405);
   assert.equal(await metric(hub, 'service_webhook_events_total{result="rejected"}'), 8);
+
+  const raw = await rawConnection(hub.address);
+  raw.write('POST /api/webhooks/999 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n');
+  raw.write('Content-Length: 1000000\r\n\r\n');
+  assert.equal((await raw.answer()).status, 404, 'before anything of the body has come');
+  raw.socket.destroy();
 });
 
 test('a body of exactly 1 MiB is taken', async (t) => {
