@@ -113,7 +113,7 @@ test('under systemd the sandboxed backup runs, and can write nowhere else', asyn
 
 /** In the worker's place: what gets past Node's permission model. */
 const OUTBREAK = `
-  import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+  import { readFileSync, renameSync, writeFileSync } from 'node:fs';
   import { createServer } from 'node:net';
   import Database from 'better-sqlite3';
   const [project, data] = [process.cwd(), process.cwd() + '/data'];
@@ -139,7 +139,8 @@ const OUTBREAK = `
   const end = (name, result) => {
     outcome[name] = result;
     server.close();
-    writeFileSync(data + '/outcome.json', JSON.stringify(outcome));
+    writeFileSync(data + '/outcome', JSON.stringify(outcome));
+    renameSync(data + '/outcome', data + '/outcome.json'); // there once it is whole
   };
 `;
 
