@@ -26,6 +26,8 @@ CREATE TABLE jobs (
   lease_token      TEXT,                            -- set while a worker holds the job
   lease_expires_at INTEGER,                         -- unix ms
   last_error       TEXT,
+  progress         INTEGER,                         -- how much of a long one is done: posts, lines, rows; NULL: short
+  progress_total   INTEGER,                         -- of so much; NULL: unknown
   created_at       INTEGER NOT NULL,
   finished_at      INTEGER,                         -- done, failed or discarded
   CHECK ((state = 'running') = (lease_token IS NOT NULL AND lease_expires_at IS NOT NULL))

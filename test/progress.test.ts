@@ -6,8 +6,18 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { showProgress } from '../src/commands/progress.ts';
 import { verifyBackup } from '../src/features/backups/verify-backup.ts';
-import { SECOND } from '../src/platform/clock.ts';
-import { backupHub } from './support/backup-hub.ts';
+import { accounts } from '../src/features/accounts/account-store.ts';
+import { enqueue, jobs } from '../src/features/hub/hub.ts';
+import { workerQueue } from '../src/features/hub/worker-queue.ts';
+import { removeSource } from '../src/features/manage-sources/delete-source.ts';
+import { notifications } from '../src/features/notifications/notification-store.ts';
+import { sources } from '../src/features/sources/source-store.ts';
+import { DAY, SECOND } from '../src/platform/clock.ts';
+import { addNotes, leave } from './support/accounts.ts';
+import { addPost, backupHub } from './support/backup-hub.ts';
+import { rss, serving } from './support/feeds.ts';
+import { followedFeed } from './support/followed-feed.ts';
+import type { Hub } from './support/hub.ts';
 import { hubctl, hubctlOnTerminal } from './support/hubctl.ts';
 import { MIGRATIONS } from './support/migrated-database.ts';
 import { begin, restorableHub } from './support/restore-hub.ts';
@@ -93,4 +103,70 @@ test('a restore tells how far it is while it checks, unpacks and compares', asyn
 
   assert.deepEqual([...read], ['checking the hash of the database', 'checking the attachments', 'unpacking n attachment',
     'checking the unpacked files']);
+});
+
+/** How far jobs of that kind said to be, each time that they said it. */
+function watchProgress(hub: Hub): (kind: string) => [progress: number, total: number | null][] {
+  hub.db.exec(`CREATE TEMP TABLE said (kind TEXT, progress INTEGER, total INTEGER);
+    CREATE TEMP TRIGGER says AFTER UPDATE OF progress ON main.jobs
+    BEGIN INSERT INTO said VALUES (NEW.kind, NEW.progress, NEW.progress_total); END`);
+  const read = hub.db.prepare<[string], { progress: number; total: number | null }>('said', 'SELECT progress, total FROM said WHERE kind = ?');
+  return (kind) => read.all(kind).map(({ progress, total }) => [progress, total]);
+}
+
+test('long jobs say in their own transactions how far they are: a large feed, an import, the removal of a source and of an account', async (t) => {
+  const items = Array.from({ length: 120 }, (_, n) => ({ guid: `g${n}` }));
+  const { hub, feed, ada, id } = await followedFeed(t);
+  const said = watchProgress(hub);
+  feed.handler = serving(() => rss('Owls', items));
+  hub.passTime(DAY);
+  await hub.work();
+  const stored = said('sync-source');
+  assert.deepEqual(stored[0], [0, 120]);
+  assert.ok(stored.length > 1 && stored.every(([done, total], n) => total === 120 && done >= (stored[n - 1]?.[0] ?? 0)));
+
+  const outlines = Array.from({ length: 3 }, (_, n) => `<outline xmlUrl="https://b${n}.test/feed"/>`).join('');
+  await ada.form('/sources/import', { opml: `<opml version="2.0"><body>${outlines}</body></opml>`, visibility: 'private' });
+  await hub.work();
+  assert.deepEqual(said('import-feeds').at(-1), [3, 3]);
+
+  hub.db.write('more posts', () => {
+    for (let n = 0; n < 230; n++) addPost(hub.db, 1_000 + n, 'An owl');
+  });
+  await ada.delete(`/api/sources/${id}`);
+  await hub.work();
+  assert.deepEqual(said('remove-source'), [[100, 251], [200, 251]], '100 of the 351 were removed at once');
+
+  const bob = await hub.person('bob');
+  const accountId = accounts(hub.handle).findByName('bob')?.id ?? 0;
+  for (let n = 0; n < 450; n++) notifications(hub.handle).add({ accountId, kind: 'source.failing', title: 'An owl', path: '/' });
+  assert.equal((await leave(hub, bob)).status, 204);
+  await hub.work();
+  assert.deepEqual(said('remove-account').at(-1), [250, null], '200 were removed at once');
+});
+
+test('pages show it where it was asked for, and the list of jobs with what else is to be done', async (t) => {
+  const { hub, ada, id, feed } = await followedFeed(t);
+  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }, { guid: 'b' }]));
+  await ada.post(`/api/sources/${id}/sync`, {});
+  const [job] = workerQueue(hub.handle).claim('sync-source', 1);
+  jobs(hub.handle).noteProgress(job?.id ?? 0, 1_500, 5_000);
+  const bar = /1,500 of 5,000[^<]*<progress max="5000" value="1500">/;
+
+  assert.match((await ada.page(`/sources/${id}`)).text, bar);
+  const list = (await ada.page('/admin/jobs?state=running')).text;
+  assert.match(list, bar);
+  assert.match(list, /To be done: 1 sync-source\./);
+  assert.deepEqual((await ada.get('/api/admin/jobs?state=running')).json<{ items: object[] }>().items
+    .map((one) => (one as { progress: unknown }).progress), [{ done: 1_500, total: 5_000 }]);
+  assert.match((await hubctl(hub.dataDir, 'jobs', 'list', '--state', 'running')).stdout, /\t1,500 of 5,000\n/);
+
+  const gone = await addNotes(ada, 'Old <notes>');
+  sources(hub.handle).hide(gone);
+  enqueue(hub.handle, removeSource, { sourceId: gone });
+  const [removal] = workerQueue(hub.handle).claim('remove-source', 1);
+  jobs(hub.handle).noteProgress(removal?.id ?? 0, 300, null);
+  assert.match((await ada.page('/sources')).text, /“<bdi>Old &lt;notes&gt;<\/bdi>” is being removed\.[^]*300 so far/);
+  const bob = await hub.person('bob');
+  assert.doesNotMatch((await bob.page('/sources')).text, /is being removed/);
 });

@@ -146,7 +146,8 @@ export const SCHEMAS: Record<string, Schema> = {
   }),
   Job: object({
     id, kind: text, subject: orNull(text), lane: orNull(text), state: choice(JOB_STATES), attempts: integer,
-    maxAttempts: integer, lastError: orNull(text), runAt: time, createdAt: time, finishedAt: orNull(time),
+    maxAttempts: integer, lastError: orNull(text), progress: orNull(object({ done: integer, total: orNull(integer) })),
+    runAt: time, createdAt: time, finishedAt: orNull(time),
   }),
   AlertDelivery: object({
     id, event: text, title: text, body: text, severity: text, suppressed: integer, state: choice(DELIVERY_STATES),

@@ -7,6 +7,7 @@ import { alertDeliveries, DELIVERY_STATES, type AlertDelivery } from '../feature
 import { receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
 import { jobs } from '../features/hub/hub.ts';
+import { progressText } from '../features/hub/progress-views.ts';
 import { previewRetention, removeOldRowsNow, type ExpiredRows } from '../features/retention/remove-old-rows.ts';
 import { DAY, HOUR, isoTime } from '../platform/clock.ts';
 import { parseId } from '../platform/http/input.ts';
@@ -171,10 +172,12 @@ function jobJson({ runAt, leaseExpiresAt, createdAt, finishedAt, ...job }: JobRo
   };
 }
 
-function jobLine({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, lastError }: JobRow): string {
+function jobLine({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, lastError, ...far }: JobRow): string {
   const subject = dedupeKey === null ? kind : `${kind} ${dedupeKey}`;
-  const reason = (lastError ?? '').replace(/\s+/g, ' ');
-  return `${[id, state, subject, `${attempts}/${maxAttempts}`, isoTime(runAt), reason].join('\t')}\n`;
+  const { progress: done, progressTotal: total } = far;
+  const isUnderWay = done !== null && far.finishedAt === null;
+  const about = isUnderWay ? progressText({ done, total }) : (lastError ?? '').replace(/\s+/g, ' ');
+  return `${[id, state, subject, `${attempts}/${maxAttempts}`, isoTime(runAt), about].join('\t')}\n`;
 }
 
 async function changeJob(

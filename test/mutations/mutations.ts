@@ -202,8 +202,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a worker that lost a large feed stores no more of it',
     file: 'src/features/feeds/sync-source.ts',
-    from: 'holds();\n    if',
-    to: 'if',
+    from: '    requireLease(hub, job);\n',
+    to: '',
     test: 'test/fair-syncs.test.ts',
     name: 'a worker that lost a large feed stores no more of it, and the next one goes on',
   },
@@ -2204,6 +2204,14 @@ export const MUTATIONS: Mutation[] = [
     to: '',
     test: 'test/source-runs.test.ts',
     name: 'what a webhook refused is told its owner with the reason, in one row a day, and no stranger writes for each try',
+  },
+  {
+    promise: 'a removal says how far it is',
+    file: 'src/features/manage-sources/delete-source.ts',
+    from: '      done += limit;\n',
+    to: '',
+    test: 'test/progress.test.ts',
+    name: 'long jobs say in their own transactions how far they are: a large feed, an import, the removal of a source and of an account',
   },
   {
     promise: 'a permanent move counts also where nothing has changed',

@@ -7,7 +7,8 @@ import { showTime, type Times } from '../../platform/http/times.ts';
 import { JOB_STATES, type JobRow, type JobState } from '../../platform/jobs/job-records.ts';
 import { actorOf, audit, type Actor } from '../audit/audit.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
-import { jobs, type Hub } from '../hub/hub.ts';
+import { counts, jobs, type Hub } from '../hub/hub.ts';
+import { progressBar } from '../hub/progress-views.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
 /** Jobs, with what can be done about each. The page begins with those that failed for good. */
@@ -17,15 +18,33 @@ export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   key: ['id'],
   select: (hub, after, limit, state) => jobs(hub).list({ state, before: after?.id, limit }),
   filter: byState('jobs', JOB_STATES, 'failed'),
+  lead: toDo,
   toJson: jobJson,
   view: (items, times) => html`<ul class="items">${items.map((one) => item(one, times))}</ul>`,
   empty: 'No jobs in this state.',
 });
 
+/** How many jobs of each kind are to be done: of some, such as scans of files, there is one for each file. */
+function toDo(hub: Hub): Html {
+  const reading = counts(hub).read();
+  const left = new Map<string, number>();
+  for (const label of reading.labels('jobs')) {
+    const [kind = '', state = ''] = label.split(',');
+    if (!UNDER_WAY.includes(state)) continue;
+    left.set(kind, (left.get(kind) ?? 0) + reading.value('jobs', label));
+  }
+  const said = [...left].filter(([, n]) => n > 0).map(([kind, n]) => `${n.toLocaleString('en')} ${kind}`);
+  return html`<p>To be done: ${said.join(', ') || 'nothing'}.</p>`;
+}
+
+const UNDER_WAY = ['queued', 'running', 'retrying'];
+
 /** What a job works on, as `subject`; its payload is internal. */
 export function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempts, lastError, ...at }: JobRow) {
+  const { progress: done, progressTotal: total } = at;
   return {
     id, kind, subject: dedupeKey, lane, state, attempts, maxAttempts, lastError,
+    progress: done === null ? null : { done, total },
     runAt: isoTime(at.runAt), createdAt: isoTime(at.createdAt), finishedAt: isoTime(at.finishedAt),
   };
 }
@@ -40,6 +59,8 @@ function item(job: JobRow, times: Times): Html {
     <div><p class="title">${kind} ${subject}</p>
       <p class="meta"><span class="tag ${state === 'failed' && 'failing'}">${state}</span>
         <span>attempt ${attempts} of ${maxAttempts}</span> <span>${timeOf(job, times)}</span></p>
+      ${state !== 'done' && job.progress !== null && html`<p class="summary">${
+        progressBar({ done: job.progress, total: job.progressTotal })}</p>`}
       ${lastError && html`<p class="summary">${lastError}</p>`}</div>
     ${buttons(job)}
   </li>`;

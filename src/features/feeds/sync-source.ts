@@ -2,6 +2,7 @@ import { SECOND } from '../../platform/clock.ts';
 import type { Job } from '../../platform/jobs/claim-jobs.ts';
 import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { RANKS } from '../../platform/jobs/job-queue.ts';
+import type { JobProgress } from '../../platform/jobs/job-readings.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';
@@ -52,7 +53,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
     try {
       const fetched = await fetchUnlessGone(hub, source, job, signal, turns);
       if (!fetched) return () => (pauseGone(hub, sourceId), endRun(hub, sourceId, job, { failed: 1, note: GONE }));
-      const store = await prepareSync(hub, source, fetched, { signal, holds: () => requireLease(hub, job) });
+      const store = await prepareSync(hub, source, fetched, { signal, job });
       return () => endRun(hub, sourceId, job, store(sourceId));
     } finally {
       turns.end();
@@ -134,14 +135,14 @@ function keepFacts(hub: Hub, sourceId: number, facts: FeedFacts): void {
   sourceIcons(hub).noteNamed(sourceId, facts.iconUrl);
 }
 
-/** `holds` throws, in the transaction of each step, where the job is another worker's by now. */
-type EarlySteps = { signal: AbortSignal; holds(): void };
+type EarlySteps = { signal: AbortSignal; job: Job };
 
 function storeEarly(
-  hub: Hub, sourceId: number, prepared: PreparedPosts, isWhole: boolean, { signal, holds }: EarlySteps,
+  hub: Hub, sourceId: number, prepared: PreparedPosts, isWhole: boolean, { signal, job }: EarlySteps,
 ) {
-  const before = (isFirst: boolean): void => {
-    holds();
+  const before = (isFirst: boolean, left: number): void => {
+    requireLease(hub, job);
+    jobs(hub).noteProgress(job.id, prepared.length - left, prepared.length);
     if (isFirst && isWhole) feedPosts(hub).followNewGuids(sourceId, prepared);
   };
   return storeMost(hub, sourceId, 'feed', prepared, { before, signal });
@@ -249,6 +250,11 @@ export async function planDueSyncs(hub: Hub, stopping: AbortSignal): Promise<voi
 export function syncSoon(hub: Hub, { id: sourceId, ownerId, feedUrl }: Source): void {
   const turn = { lane: new URL(feedUrl ?? '').host, owner: ownerId, rank: RANKS.asked };
   if (!enqueue(hub, syncSource, { sourceId }, turn)) jobs(hub).hurry(syncSource.name, keyOf(sourceId));
+}
+
+/** How many posts of a large feed are stored, while it is synchronised. */
+export function syncProgress(hub: Hub, sourceId: number): JobProgress | undefined {
+  return jobs(hub).progressOf(syncSource.name, keyOf(sourceId));
 }
 
 /** Whether a job for the source waits or runs. */

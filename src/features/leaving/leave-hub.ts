@@ -11,7 +11,7 @@ import { checkPassword, confirmation, readConfirmation } from '../accounts/passw
 import { leavers, type Leaver, type Thing } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
-import { once, enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
+import { once, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { imports } from '../manage-sources/import-store.ts';
 import { aboutGone } from '../manage-sources/tell-followers.ts';
 import { notifications } from '../notifications/notification-store.ts';
@@ -97,8 +97,13 @@ export const removeAccount: JobKind<{ accountId: number }> = {
   attempts: 1_000_000, // sources that are being removed, and readers, are waited for as long as it takes
   concurrency: 1,
   afterRestore: 'run',
-  async run(hub, { accountId }, signal) {
-    await repeatThrottled(hub, 'remove account, some steps', signal, (limit) => removeSome(hub, accountId, limit));
+  async run(hub, { accountId }, signal, job) {
+    let rows = 0;
+    await repeatThrottled(hub, 'remove account, some steps', signal, (limit) => {
+      const removed = removeSome(hub, accountId, limit);
+      if (removed > 0) jobs(hub).noteProgress(job.id, rows += removed, null);
+      return removed;
+    });
     if (sources(hub).ownsAny(accountId) || posts(hub).ownsAny(accountId)) {
       throw new RetryLaterError('its sources are being removed or given to others', hub.clock() + WAIT_FOR_SOURCES);
     }

@@ -1,11 +1,17 @@
+import type { JobProgress } from '../../platform/jobs/job-readings.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { settleFailedSyncs } from '../feeds/sync-source.ts';
-import { enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
+import { enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
+import { newestPosts } from '../posts/newest-post-store.ts';
 import { posts } from '../posts/post-store.ts';
+import { manySources } from '../sources/many-sources-store.ts';
 import { manageableSource, sources } from '../sources/source-store.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 import { tellFollowers } from './tell-followers.ts';
+
+/** Of posts, so that counting them keeps no other job waiting. */
+const MOST_COUNTED = 100_000;
 
 /** Rows of each kind that one step removes: all that an ordinary source has. */
 const BATCH = 100;
@@ -37,12 +43,27 @@ export const removeSource: JobKind<{ sourceId: number }> = {
   concurrency: 1,
   afterRestore: 'run',
 
-  async run(hub, { sourceId }, signal) {
-    const some = (limit: number): number => removeSome(hub, sourceId, limit) ? 0 : limit;
+  async run(hub, { sourceId }, signal, job) {
+    const total = newestPosts(hub).count(sourceId, MOST_COUNTED);
+    let done = 0;
+    const some = (limit: number): number => {
+      if (removeSome(hub, sourceId, limit)) return 0;
+      done += limit;
+      jobs(hub).noteProgress(job.id, Math.min(done, total), total < MOST_COUNTED ? total : null);
+      return limit;
+    };
     await throttled(hub)('remove source, some steps', some, () => signal.aborted);
     signal.throwIfAborted();
   },
 };
+
+/** Sources of an account that are being removed, and how far that is. */
+export function removalsOf(hub: Hub, ownerId: number): Removal[] {
+  return manySources(hub).beingRemoved(ownerId).map(({ id, title }) => (
+    { title, progress: jobs(hub).progressOf(removeSource.name, removeSource.key({ sourceId: id })) }));
+}
+
+export type Removal = { title: string; progress: JobProgress | undefined };
 
 /**
  * Removes up to `limit` rows of each kind that a deleted source has, and when none are left the source itself. Returns

@@ -85,18 +85,22 @@ export const importFeeds: JobKind<{ importId: number }> = {
   concurrency: 2,
   afterRestore: 'run',
 
-  async run(hub, { importId }, signal) {
+  async run(hub, { importId }, signal, job) {
     const asked = (): (Importing & { viewer: Account }) | undefined => {
       const found = imports(hub).find(importId);
       const viewer = found && accounts(hub).find(found.accountId);
       return viewer && { viewer, visibility: found.visibility };
     };
+    const outcomes = imports(hub).outcomes(importId);
+    const total = [...outcomes.values()].reduce((sum, lines) => sum + lines, 0);
+    let done = total - (outcomes.get(null) ?? 0);
     await throttled(hub)('import feeds, some steps', (limit) => {
       const importing = asked();
       if (!importing) return 0; // who asked for it has left, maybe since the last step
       const some = imports(hub).waiting(importId, limit);
       settleLines(hub, some, importing, ({ line }, settled) =>
         imports(hub).settle(importId, line, settled));
+      jobs(hub).noteProgress(job.id, done += some.length, total);
       return some.length;
     }, () => signal.aborted);
     signal.throwIfAborted();

@@ -1,6 +1,7 @@
 import { faulty, faultOf } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError, Page } from '../../platform/http/reply.ts';
+import { progressBar } from '../hub/progress-views.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Import, ImportLine, Outcome } from './import-store.ts';
 import { visibilityChoice } from './add-views.ts';
@@ -51,10 +52,10 @@ type Progress = {
 export function importPage(
   { id, doneAt }: Import, { hasStopped, outcomes, added, untried, lines, next }: Progress,
 ): Page {
-  const total = [...outcomes.values()].reduce((sum, n) => sum + n, 0);
+  const all = [...outcomes.values()].reduce((sum, n) => sum + n, 0);
   const waiting = outcomes.get(null) ?? 0;
   const isRunning = !hasStopped && (doneAt === null || untried > 0);
-  const [done, of, what] = doneAt === null ? [total - waiting, total, 'lines of the file'] as const
+  const [done, total, what] = doneAt === null ? [all - waiting, all, 'lines of the file'] as const
     : [added - untried, added, 'new feeds fetched for the first time'] as const;
   const main = html`
 <section class="stack">
@@ -63,7 +64,7 @@ export function importPage(
   <p>The import stopped before it was finished. <a href="/sources/import">Import the same file again</a>: what is
     already there stays as it is.</p>`}
   ${isRunning && html`
-  <label>${done} of ${of} ${what} <progress max="${of}" value="${done}">${done} of ${of}</progress></label>
+  ${progressBar({ done, total }, what)}
   <p class="hint">You may leave this page; the import goes on.</p>`}
   <div class="actions"><a class="button ${!isRunning && 'primary'}" href="/sources">Go to sources</a></div>
 </section>

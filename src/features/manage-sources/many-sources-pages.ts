@@ -14,7 +14,7 @@ import { sourceRuns } from '../sources/run-store.ts';
 import { mayManage } from '../sources/source-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { changeSource } from './change-source.ts';
-import { deleteSource } from './delete-source.ts';
+import { deleteSource, removalsOf } from './delete-source.ts';
 import { managedSources, ORDERS, SHOWN, type Managed, type Wanted } from './many-sources.ts';
 import { confirmDeleteSeveral, manySourcesPage, placeOf, type SentForm } from './many-sources-views.ts';
 import { stripsOf } from './run-views.ts';
@@ -39,7 +39,10 @@ function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentForm): 
   const icons = iconsOfSources(hub, shown.items);
   const times = timesOf(hub, viewer);
   const stripOf = stripsOf(times, sourceRuns(hub).days(shown.items.map(({ id }) => id)));
-  return manySourcesPage({ ...shown, wanted, folders, times, webhooks: hooks, icons, stripOf, sent });
+  return manySourcesPage({
+    ...shown, wanted, folders, times, webhooks: hooks, icons, stripOf, sent,
+    removals: removalsOf(hub, viewer.id),
+  });
 }
 
 function webhookOf(hub: Hub, { id, kind, mayManage: may }: Managed) {

@@ -3,9 +3,11 @@ import { icon } from '../../platform/http/icons.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
+import { progressBar } from '../hub/progress-views.ts';
 import { countText } from '../reading/reading-now.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
+import type { Removal } from './delete-source.ts';
 import type { Managed, ManagedPage, Wanted } from './many-sources.ts';
 import { smallStrip, type stripsOf } from './run-views.ts';
 import { stateLine } from './source-state.ts';
@@ -14,6 +16,7 @@ type Shown = ManagedPage & {
   wanted: Wanted; folders: string[]; times: Times; webhooks: Map<number, Webhook>;
   icons: Map<number, Html>;
   stripOf: ReturnType<typeof stripsOf>;
+  removals: Removal[];
   sent?: SentForm | undefined;
 };
 
@@ -42,6 +45,9 @@ export function placeOf(wanted: Partial<Wanted>): string {
 export function manySourcesPage(shown: Shown): Page {
   const { items, counts, wanted, folders } = shown;
   const main = html`
+${shown.removals.map(({ title, progress }) => html`
+<div class="said" role="status"><span>“<bdi>${title}</bdi>” is being removed.</span>${
+  progress && progressBar(progress, 'posts removed')}</div>`)}
 ${tabs(counts, wanted)}
 ${filters(wanted, folders)}
 ${wanted.folder && folderForms(wanted.folder, shown.sent)}

@@ -7,7 +7,7 @@ import { timesOf, type Times } from '../../platform/http/times.ts';
 import { deleteIcon, findIconAgain } from '../attachments/icon-routes.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
-import { isSyncing } from '../feeds/sync-source.ts';
+import { isSyncing, syncProgress } from '../feeds/sync-source.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
@@ -41,6 +41,7 @@ export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
     isMember: req.viewer !== null,
     follow: req.viewer && (follows(hub).find(req.viewer.id, source.id) ?? null),
     isSyncing: isFetching,
+    progress: isFetching ? syncProgress(hub, source.id) : undefined,
     webhook: mayChange ? webhooks(hub).find(source.id) : undefined,
     runs: mayChange ? runsPanel(hub, source, timesOf(hub, req.viewer)) : null,
     times: timesOf(hub, req.viewer),

@@ -1,6 +1,8 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Times } from '../../platform/http/times.ts';
+import type { JobProgress } from '../../platform/jobs/job-readings.ts';
+import { progressBar } from '../hub/progress-views.ts';
 import type { Follow } from '../follows/follow-store.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
@@ -38,6 +40,8 @@ type SourceDetail = {
   follow: Follow | null;
   isMember: boolean;
   isSyncing: boolean;
+  /** Of a large feed that is being read. */
+  progress: JobProgress | undefined;
   webhook: Webhook | undefined;
   /** How it went lately, for who manages it. */
   runs: Html | null;
@@ -56,6 +60,7 @@ export function sourcePage(detail: SourceDetail): Page {
   ${source.description && html`<p class="about" dir="auto">${source.description}</p>`}
   ${isMember && html`<p>${stateLine(source, times, mayChange, webhook)}</p>`}
 </header>
+${detail.progress && html`<div class="said" role="status">${progressBar(detail.progress, 'posts stored')}</div>`}
 ${detail.runs}
 ${isMember && acts(detail)}`;
   const alternates = [

@@ -85,8 +85,11 @@ const NONE_STORED: StoredPosts = { changed: 0, added: 0 };
 /** In milliseconds, about: what one transaction may write while others wait for it. */
 const STEP_WORK = 10;
 
-/** `before` is done in each transaction; where it throws, that one stores nothing, and no other follows. */
-type Early = { before(isFirst: boolean): void; signal: AbortSignal };
+/**
+ * `before` is done in each transaction, with how many are left to store; where it throws, that one stores nothing, and
+ * no other follows.
+ */
+type Early = { before(isFirst: boolean, left: number): void; signal: AbortSignal };
 
 /**
  * Stores more posts than one transaction should, the oldest first, in steps between which others write. A step that was
@@ -100,7 +103,7 @@ export async function storeMost(
   for (let from = startOfStep(rest); from > 0; from = startOfStep(rest)) {
     const step = rest.slice(from);
     await throttled(hub)('store posts, a step', (limit) => {
-      before(rest === items);
+      before(rest === items, rest.length);
       const { changed, added } = putPosts(hub, sourceId, kind, step);
       stored.changed += changed;
       stored.added += added;

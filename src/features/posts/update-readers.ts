@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { STEP as PAUSE_AFTER } from '../../platform/markup/in-steps.ts';
-import { enqueue, throttled, type Hub, type JobKind } from '../hub/hub.ts';
+import { enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { sources } from '../sources/source-store.ts';
 import { inTurn, searchableText } from './ingest-posts.ts';
 import { fittingContents } from './query-posts.ts';
@@ -41,13 +41,15 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
   concurrency: 1,
   afterRestore: 'run',
 
-  async run(hub, { sourceId }, signal) {
+  async run(hub, { sourceId }, signal, job) {
+    let done = 0;
     for (let after = FROM_THE_TOP; ; ) {
       const asOf = sources(hub).find(sourceId);
       const step = await prepareStep(hub, posts(hub).outdated(sourceId, after, STEP));
       if (step.length === 0 && after === FROM_THE_TOP) return () => requireUnchanged(hub, sourceId, asOf?.updatedAt);
       await throttled(hub)('update readers, a step', (limit) => {
         storeStep(hub, step);
+        jobs(hub).noteProgress(job.id, done += step.length, null);
         return Math.min(step.length, limit - 1); // all of it; after no rows there would be no pause for others
       }, () => signal.aborted);
       signal.throwIfAborted();

@@ -11,7 +11,12 @@ export const manySources = store(({ db }) => {
     SELECT COUNT(*) AS n FROM sources WHERE id IN (SELECT value FROM json_each(?))
        AND last_sync_at IS NULL AND state <> 'paused' AND removed_at IS NULL`);
 
+  const selectHidden = db.prepare<[number], { id: number; title: string }>('sources of account being removed',
+    'SELECT id, title FROM sources WHERE owner_id = ? AND removed_at IS NOT NULL ORDER BY id LIMIT 20');
+
   return {
+    /** Those that an account has deleted, while what they held is being removed. */
+    beingRemoved: (ownerId: number): { id: number; title: string }[] => selectHidden.all(ownerId),
     /** Those of the ids that are there, in no order. */
     among: (ids: number[]): Source[] => selectAmong.all(JSON.stringify(ids)),
     /** Those in which an account publishes what it writes, by title. */

@@ -11,6 +11,8 @@ export type JobReadings = {
   isUnderWay(kind: string, dedupeKey: string): boolean;
   /** Whether a job with that kind and key waits or runs. */
   isLive(kind: string, dedupeKey: string): boolean;
+  /** How far the live job with that kind and key is; undefined for none, or one that has not said it. */
+  progressOf(kind: string, dedupeKey: string): JobProgress | undefined;
   /** For how long the job of the kind that was due first has waited; 0 when none is due. */
   oldestDueSeconds(kind: string): number;
   /** When the lease of a claimed job ends, unix ms; null when it was lost. */
@@ -18,6 +20,9 @@ export type JobReadings = {
   /** The first moment later than `after` at which a job falls due or a lease ends; null when there is none. */
   nextDueAt(kinds: string[], after?: number): number | null;
 };
+
+/** `total` is null where nobody knows. */
+export type JobProgress = { done: number; total: number | null };
 
 /** Reads without writing. */
 export function createJobReadings(db: Db, clock: Clock): JobReadings {
@@ -31,6 +36,9 @@ export function createJobReadings(db: Db, clock: Clock): JobReadings {
        AND (state = 'running' OR run_at <= ?)`);
   const live = db.prepare<[string, string], { id: number }>('live job', `
     SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')`);
+  const progress = db.prepare<[string, string], JobProgress>('progress of job', `
+    SELECT progress AS done, progress_total AS total FROM jobs WHERE kind = ? AND dedupe_key = ?
+       AND state IN ('queued', 'retrying', 'running') AND progress IS NOT NULL`);
   const leaseEnd = db.prepare<[number, string], { at: number }>('end of lease', `
     SELECT lease_expires_at AS at FROM jobs WHERE id = ? AND lease_token = ?`);
   // `+?`: see prepareClaim; a bare parameter is compiled anew each time.
@@ -46,6 +54,7 @@ export function createJobReadings(db: Db, clock: Clock): JobReadings {
     failedSince: () => firstFailed.get()?.at ?? null,
     isUnderWay: (kind, dedupeKey) => underWay.get(kind, dedupeKey, clock()) !== undefined,
     isLive: (kind, dedupeKey) => live.get(kind, dedupeKey) !== undefined,
+    progressOf: (kind, dedupeKey) => progress.get(kind, dedupeKey),
     leaseEnd: ({ id, leaseToken }) => leaseEnd.get(id, leaseToken)?.at ?? null,
     oldestDueSeconds(kind) {
       const first = firstDue.get(kind, -1);

@@ -20,6 +20,8 @@ export type JobRow = {
   maxAttempts: number;
   leaseExpiresAt: number | null;
   lastError: string | null;
+  progress: number | null;
+  progressTotal: number | null;
   createdAt: number;
   finishedAt: number | null;
 };
@@ -30,8 +32,8 @@ type JobFilter = { state?: JobState | undefined; limit?: number; before?: number
 type JobColumns = Omit<JobRow, 'payload'> & { payload: string };
 
 const COLUMNS = `id, kind, payload, dedupe_key AS dedupeKey, lane, state, run_at AS runAt, attempts,
-  max_attempts AS maxAttempts, lease_expires_at AS leaseExpiresAt, last_error AS lastError,
-  created_at AS createdAt, finished_at AS finishedAt`;
+  max_attempts AS maxAttempts, lease_expires_at AS leaseExpiresAt, last_error AS lastError, progress,
+  progress_total AS progressTotal, created_at AS createdAt, finished_at AS finishedAt`;
 
 /** No job is put off for longer than this, whatever its kind. */
 const LONGEST_PAUSE = DAY + HOUR;
@@ -49,6 +51,8 @@ export type JobRecords = {
   find(id: number): JobRow | undefined;
   /** Failed → queued with fresh attempts. False when it is not failed, or a live job with its key exists. */
   retry(id: number): boolean;
+  /** How much of a long job is done; `total` is null where nobody knows. In a transaction that it makes anyway. */
+  noteProgress(id: number, progress: number, total: number | null): void;
   /** The waiting job of that kind and key is due now. False when there is none, or it runs already. */
   hurry(kind: string, dedupeKey: string): boolean;
   bringBackTimes(): void;
@@ -73,6 +77,7 @@ export function createJobRecords(db: Db, clock: Clock): JobRecords {
       return row && toRow(row);
     },
     retry: (id) => sql.retry.run(clock(), id).changes === 1,
+    noteProgress: (id, progress, total) => void sql.noteProgress.run(progress, total, id),
     hurry: (kind, dedupeKey) => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
     settleFailed: (kind, dedupeKey) => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
@@ -93,6 +98,8 @@ function prepareStatements(db: Db) {
          AND NOT EXISTS (SELECT 1 FROM jobs AS live
                           WHERE live.kind = jobs.kind AND live.dedupe_key = jobs.dedupe_key
                             AND live.state IN ('queued', 'retrying', 'running'))`),
+    noteProgress: db.prepare<[number, number | null, number]>('note progress of job',
+      'UPDATE jobs SET progress = ?, progress_total = ? WHERE id = ?'),
     hurry: db.prepare<[number, string, string]>('hurry job', `
       UPDATE jobs SET rank = 0, run_at = MIN(run_at, ?)
        WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying')`),
