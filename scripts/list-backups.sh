@@ -13,7 +13,7 @@ VALUES
   make_scratch
   failed=0
   as_owner sh "$root/scripts/hubctl" backups >"$scratch/found" || return
-  echo "On this machine, restored by: restore.sh $(sed -n 1p "$scratch/found")/NAME"
+  echo "On this machine, restored by: restore.sh $(quoted "$(sed -n 1p "$scratch/found")")/NAME"
   sed 1d "$scratch/found" >"$scratch/here"
   show_lines <"$scratch/here"
   [ -z "$folder" ] || list_folder || failed=1
@@ -49,7 +49,7 @@ show_lines() {
 }
 
 list_folder() {
-  echo "In BACKUP_OFFSITE_DIR, restored by: restore.sh $folder/NAME"
+  echo "In BACKUP_OFFSITE_DIR, restored by: restore.sh $(quoted "$folder")/NAME"
   # A share whose server is gone does not answer at all.
   if ! timeout -k 5 60 stat -- "$folder/." >/dev/null 2>&1 || [ ! -r "$folder" ]; then
     say "$folder cannot be read: is the disk mounted?"
@@ -62,7 +62,7 @@ list_folder() {
 
 list_remote() {
   case $remote in *: | */) ;; *) remote=$remote/ ;; esac
-  echo "In BACKUP_RCLONE_REMOTE, restored by: restore.sh ${remote}NAME"
+  echo "In BACKUP_RCLONE_REMOTE, restored by: restore.sh $(quoted "$remote")NAME"
   (choose_reader "$remote") || return
   choose_reader "$remote"
   found=$(run_rclone lsf -R --max-depth 2 --files-only --format sp --separator ' ' "$remote" 2>"$scratch/said") || {

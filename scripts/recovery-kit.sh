@@ -204,14 +204,6 @@ put_back() {
   esac
 }
 
-# quoted TEXT: as one word of the shell.
-quoted() {
-  case $1 in
-    *[!A-Za-z0-9/._:@+-]* | '') printf "'%s'\n" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")" ;;
-    *) printf '%s\n' "$1" ;;
-  esac
-}
-
 # For the hub's health, as the account that owns the data.
 note_printed() {
   # shellcheck disable=SC2016,SC2086 # for the other shell; several words

@@ -37,7 +37,7 @@ test('a backup shows what it holds, and which posts and files have a text in the
   const { status, stdout } = await hubctl(hub.dataDir, 'backup', 'show', name);
   assert.equal(status, 0);
   assert.match(stdout, new RegExp(`^Backup ${path}\n  made +\\S+Z by version 1\\.2\\.3, schema \\d+\n` +
-    '  content +1 accounts, 1 sources, 2 posts\n  attachments +3 in 3 files, 684 KiB\n$'.replace('684 KiB', '[\\d.]+ .iB')));
+    '  content +1 account, 1 source, 2 posts\n  attachments +3 in 3 files, 684 KiB\n$'.replace('684 KiB', '[\\d.]+ .iB')));
 
   const found = (await hubctl(hub.dataDir, 'backup', 'show', path, 'OWL')).stdout.split('\n').slice(4);
   assert.equal(found[0], 'post 2  1970-01-01T00:00:00.001Z  Owls [2J of the night', 'nothing moves the cursor');

@@ -10,7 +10,7 @@ import { isoTime } from '../platform/clock.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { byteSize } from '../platform/http/html.ts';
 import { type CommandContext, type ExitCode, UsageError } from './command.ts';
-import { listed } from './verify.ts';
+import { count, listed } from './verify.ts';
 
 const EXPECTED = 'expected show <backup> [text], extract <backup> post <id>, ' +
   'extract <backup> upload <sha256|filename>, or nothing to make a backup';
@@ -44,8 +44,8 @@ async function show(backup: OpenBackup, text: string | undefined, { out }: Comma
   if (facts) {
     const { accounts, sources, posts, attachments, uploads, uploadBytes } = facts.counts;
     out(`  made         ${isoTime(facts.createdAt)} by version ${facts.version}, schema ${facts.schemaVersion}\n`);
-    out(`  content      ${accounts} accounts, ${sources} sources, ${posts} posts\n`);
-    out(`  attachments  ${attachments} in ${uploads} files, ${byteSize(uploadBytes, 1)}\n`);
+    out(`  content      ${count(accounts, 'account')}, ${count(sources, 'source')}, ${count(posts, 'post')}\n`);
+    out(`  attachments  ${attachments} in ${count(uploads, 'file')}, ${byteSize(uploadBytes, 1)}\n`);
     for (const line of listed(facts.absent)) out(`  absent       ${line}\n`);
   }
   if (text === undefined) return 0;

@@ -21,6 +21,7 @@ import { type Db, isStorageTrouble, openDatabase } from '../platform/db/open-dat
 import { byteSize } from '../platform/http/html.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
 import { showProgress } from './progress.ts';
+import { count } from './verify.ts';
 
 type Step = (context: CommandContext, folder: string, called?: string) => Promise<void>;
 
@@ -85,12 +86,13 @@ async function begin(context: CommandContext, folder: string, called?: string): 
   out(`restoring ${verification.name}, made ${createdAt === null ? 'at an unknown time' : isoTime(createdAt)}\n`);
   if (counts) {
     const { accounts, sources, posts, attachments, uploadBytes } = counts;
-    out(`  ${accounts} accounts, ${sources} sources, ${posts} posts, ${attachments} attachments ` +
-      `(${byteSize(uploadBytes, 1)})\n`);
+    out(`  ${count(accounts, 'account')}, ${count(sources, 'source')}, ${count(posts, 'post')}, ` +
+      `${count(attachments, 'attachment')} (${byteSize(uploadBytes, 1)})\n`);
   }
-  if (absent.length > 0) out(`  WITHOUT ${absent.length} attachments that the hub had lost before the backup\n`);
-  if (migrated > 0) out(`  ${migrated} migrations applied\n`);
-  out(`  ${settled.sessions} sessions ended; ${settled.jobs} jobs discarded because they may already have run\n`);
+  if (absent.length > 0) out(`  WITHOUT ${count(absent.length, 'file')} that the hub had lost before the backup\n`);
+  if (migrated > 0) out(`  ${count(migrated, 'migration')} applied\n`);
+  const { sessions, jobs } = settled;
+  out(`  ${count(sessions, 'session')} ended; ${count(jobs, 'job')} discarded, which may already have run\n`);
   out(`  staged in .restore-${id}\n`);
 }
 

@@ -158,6 +158,7 @@ function age(ms: number): string {
   return count(Math.max(0, Math.floor(ms / SECOND)), 'second');
 }
 
-function count(number: number, noun: string): string {
+/** The number with its noun, in the plural unless it is one. */
+export function count(number: number, noun: string): string {
   return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
 }

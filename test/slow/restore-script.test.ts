@@ -88,8 +88,8 @@ test('a hub that nobody runs is restored, looked at, and left stopped; then a ba
   assert.equal(status, 0, stderr);
   const id = basename(keptIn(hub.dataDir)).slice('pre-restore-'.length);
   assert.equal(stdout.replace(/made .*Z/, 'made …'), `restoring ${hub.name}, made …
-  1 accounts, 1 sources, 1 posts, 1 attachments (13 bytes)
-  0 sessions ended; 0 jobs discarded because they may already have run
+  1 account, 1 source, 1 post, 1 attachment (13 bytes)
+  0 sessions ended; 0 jobs discarded, which may already have run
   staged in .restore-${id}
 previous data moved to ${hub.dataDir}/pre-restore-${id}; restored data in place
 RESTORED ${hub.backup}

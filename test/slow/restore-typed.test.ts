@@ -243,9 +243,9 @@ test('--list shows what lies here and off-site, when it was verified, and what c
 
   assert.equal(status, 0, stderr);
   const size = String.raw` +\d[\d.]* [KM]iB`;
-  assert.match(stdout, new RegExp(`^On this machine, restored by: restore\\.sh .*/data/backups/NAME
+  assert.match(stdout, new RegExp(`^On this machine, restored by: restore\\.sh '.*/data/backups'/NAME
   ${hub.name} ${size}  schema \\d+ +verified 2026-01-31 03:16 UTC
-In BACKUP_OFFSITE_DIR, restored by: restore\\.sh .*/far/NAME
+In BACKUP_OFFSITE_DIR, restored by: restore\\.sh '.*/far'/NAME
   20260101-000000 +11 B  schema unknown  INCOMPLETE
   ${hub.name} ${size}  schema \\d+ +read back when it was sent
 In BACKUP_RCLONE_REMOTE, restored by: restore\\.sh box:sealed/NAME
