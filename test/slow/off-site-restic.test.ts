@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { readOffsite } from '../../src/features/backups/offsite-status.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { DAY } from '../../src/platform/clock.ts';
+import { programsWithout } from '../support/off-site.ts';
 import { canMount } from '../support/private-mounts.ts';
 import { PROJECT_ROOT, runProgram, type Outcome } from '../support/run-program.ts';
 import { resticHub, withoutNodesWarning, type ResticHub } from '../support/restic.ts';
@@ -98,6 +99,7 @@ test('what cannot work is said at once, with the reason, and nothing is written'
     [/wrong password/, { BACKUP_RESTIC_PASSWORD_FILE: other }],
     [/BACKUP_RESTIC_PASSWORD_FILE: \S+ is missing, empty, or cannot be read/, { BACKUP_RESTIC_PASSWORD_FILE: '/nowhere' }],
     [/there is no restic repository in .*unplugged: is the disk mounted/, { BACKUP_RESTIC_REPOSITORY: join(hub.folder, 'unplugged') }],
+    [/: restic is not installed, but BACKUP_RESTIC_REPOSITORY requires it\n/, { PATH: programsWithout(hub.folder, 'restic') }],
     [/rclone is not installed|nobody/, { BACKUP_RESTIC_REPOSITORY: 'rclone:nobody:hub' }],
   ];
   for (const [message, env] of cases) {

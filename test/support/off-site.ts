@@ -104,7 +104,8 @@ function realProgram(name: string): string {
   return execFileSync('sh', ['-c', `PATH=/usr/bin:/bin command -v -- "$1"`, 'sh', name], { encoding: 'utf8' }).trim();
 }
 
-function programsWithout(folder: string, missing: string): string {
+/** A folder, to be PATH, of all programs of the machine but that one. */
+export function programsWithout(folder: string, missing: string): string {
   const bin = join(folder, `no ${missing}`);
   mkdirSync(bin);
   for (const name of readdirSync('/usr/bin')) if (name !== missing) symlinkSync(join('/usr/bin', name), join(bin, name));
