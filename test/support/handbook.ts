@@ -36,7 +36,7 @@ function takeOutBlocks(text: string): [prose: string, blocks: Block[]] {
   const blocks: Block[] = [];
   const fence = /^( *)```(\w*)\n([^]*?)^ *```$/gm;
   const prose = text.replace(fence, (_all, indent: string, kind: string, body: string, at: number) => {
-    const section = [...text.slice(0, at).matchAll(/^## (.*)$/gm)].at(-1)?.[1] ?? '';
+    const section = [...text.slice(0, at).matchAll(/^#{2,3} (.*)$/gm)].at(-1)?.[1] ?? '';
     blocks.push({ section, kind, text: body.replaceAll(new RegExp(`^${indent}`, 'gm'), '') });
     return '';
   });
@@ -44,7 +44,7 @@ function takeOutBlocks(text: string): [prose: string, blocks: Block[]] {
 }
 
 function sectionOf(prose: string, heading: string): string {
-  return prose.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? '';
+  return prose.split(/^#{2,3} /m).find((part) => part.startsWith(`${heading}\n`)) ?? '';
 }
 
 /** Rows of Markdown tables; a bar after a backslash is part of its cell. */

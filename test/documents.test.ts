@@ -1,0 +1,37 @@
+// Protects whoever reads the documents: their tables of contents are whole, and every link in them leads somewhere.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { anchorOf, contentsIn, contentsOf, headingsOf, WITH_CONTENTS } from './support/contents.ts';
+import { PROJECT_ROOT } from './support/run-program.ts';
+
+const FOLDERS = ['scripts', 'src', 'test', 'migrations'];
+const DOCUMENTS = ['README.md', ...FOLDERS.flatMap((folder) => readdirSync(join(PROJECT_ROOT, folder), { recursive: true })
+  .map((name) => `${folder}/${String(name)}`)
+  .filter((name) => name.endsWith('.md') && !name.includes('node_modules')))];
+
+function read(document: string): string {
+  return readFileSync(join(PROJECT_ROOT, document), 'utf8');
+}
+
+test('a table of contents names every chapter and section once, in their order, and leads to each', () => {
+  for (const document of WITH_CONTENTS) {
+    const headings = headingsOf(read(document)).map(({ text }) => anchorOf(text));
+    assert.equal(new Set(headings).size, headings.length, `${document}: two headings of the same name`);
+    assert.equal(contentsIn(read(document)), contentsOf(read(document)), 'run: node test/support/contents.ts');
+  }
+});
+
+test('every link within the project leads to a file that is there, and to a heading in it', () => {
+  assert.ok(DOCUMENTS.length >= 5, DOCUMENTS.join());
+  for (const document of DOCUMENTS) {
+    for (const [, link = ''] of read(document).matchAll(/\]\((?!\w+:)([^)\s]+)\)/g)) {
+      const [path = '', anchor] = link.split('#');
+      const target = path === '' ? document : join(dirname(document), path);
+      assert.ok(existsSync(join(PROJECT_ROOT, target)), `${document}: ${link}`);
+      const anchors = anchor === undefined ? [] : headingsOf(read(target)).map(({ text }) => anchorOf(text));
+      assert.ok(anchor === undefined || anchors.includes(anchor), `${document}: ${link}`);
+    }
+  }
+});
