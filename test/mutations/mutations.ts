@@ -1339,14 +1339,6 @@ export const MUTATIONS: Mutation[] = [
     name: 'each rule fires when it should, not at first sight, and not otherwise',
   },
   {
-    promise: 'an account to which the data do not belong is told so at once',
-    file: 'scripts/as-owner.sh',
-    from: 'find_owner "$1" && require_owner "$1" || return',
-    to: 'find_owner "$1" || return',
-    test: 'test/slow/backup-scripts.test.ts',
-    name: 'an account to which the data do not belong is told whose they are, by each script, before anything is made',
-  },
-  {
     promise: 'the kit puts files into /etc with the rights for it',
     file: 'scripts/recovery-kit.sh',
     from: '"sudo install -D -m 0600 -o \\"\\$(id -un)\\" $file',
