@@ -86,7 +86,7 @@ test('a disk that was never there shows in health, metrics and on the page besid
     'offsite_oldest_unsent_timestamp_seconds{destination="rclone"}': 0,
   });
   const { tiles, verdict } = await overviewOf(ada);
-  assert.deepEqual(tiles.get('Copies on another disk'), { level: 'bad', state: 'none yet', more: '' });
+  assert.deepEqual(tiles.get('Copies on another disk'), { level: 'warn', state: 'none yet', more: '' });
   const { level, state, more } = tiles.get('Copies by rclone') ?? {};
   assert.deepEqual([level, state], ['good', 'sent']);
   assert.match(more ?? '', /^6\.8 KiB, took 12 s, <time [^>]*>10 min ago<\/time>$/);

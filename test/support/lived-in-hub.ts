@@ -1,7 +1,11 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { deflateSync } from 'node:zlib';
 import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
 import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
+import { backupName } from '../../src/features/backups/backup-name.ts';
+import { noteOffsite, noteRun } from '../../src/features/backups/note-run.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { sourceRuns } from '../../src/features/sources/run-store.ts';
 import { addFeed, addNotes } from './accounts.ts';
@@ -82,7 +86,7 @@ export type LivedInHub = {
  * one that is paused, a webhook, posts with files, notifications, tokens, invitations, failed jobs, errors.
  */
 export async function livedInHub(t: TestContext): Promise<LivedInHub> {
-  const hub = await startHub(t);
+  const hub = await startHub(t, { BACKUP_OFFSITE_DIR: '/mnt/boathouse' });
   const routes: Record<string, OriginHandler> = {
     '/picture.png': reply(200, { 'content-type': 'image/png' }, picture(640, 360)),
     '/gone': reply(503, {}, 'not now'),
@@ -104,8 +108,19 @@ export async function livedInHub(t: TestContext): Promise<LivedInHub> {
     { filename: 'east-steps.png', data: picture(320, 180) }, { filename: 'gauge-readings.pdf', data: pdf() },
   ], { title: 'Low water at the east steps', content: 'They sit on mud from four until half past six.' });
   makeUpHistory(hub.handle);
+  await lastNight(hub);
   const invitation = makeInvitation(hub.handle, 'member', 30 * 24 * HOUR, COMMAND_LINE).token;
   return { hub, ada, bob, notes, webhook: hook.id, ownPost: post.id, invitation, feedUrl: `${origin.url}/0.xml` };
+}
+
+/** The last backup was made, and the disk for its copy was not there. */
+async function lastNight({ dataDir, config, now }: Hub): Promise<void> {
+  const [name, at] = [backupName(now() - 9 * HOUR), now() - 9 * HOUR + 41_000];
+  for (const folder of ['run', `backups/${name}`]) mkdirSync(join(dataDir, folder), { recursive: true });
+  const run = { name, at, bytes: 432_000_000, seconds: 41, problem: null };
+  await noteRun(dataDir, 'backup', { ...run, ok: true, verdict: 'verified' }, process.pid);
+  const problem = '/mnt/boathouse does not exist: is the disk mounted?';
+  await noteOffsite(config, 'dir', { ...run, ok: false, problem, unsent: name }, process.pid);
 }
 
 function itemOf(

@@ -19,7 +19,7 @@ export function backupFindings(hub: Hub): Finding[] {
   const wereEverMade = status.lastBackup !== null || status.byVerification.length > 0;
   return [
     backupHere(status, hub.clock(), wereEverMade), verification(status),
-    ...(offsite.length > 0 ? offsite.map((one) => copies(one, wereEverMade)) : [NO_COPIES]), recoveryKit(hub),
+    ...(offsite.length > 0 ? offsite.map(copies) : [NO_COPIES]), recoveryKit(hub),
   ];
 }
 
@@ -42,6 +42,7 @@ function backupHere(status: BackupStatus, now: number, wereEverMade: boolean): F
     const isDegraded = lastBackup?.verdict === 'degraded';
     return finding({
       ...common, level: 'bad', since: lastBackup?.at ?? since, detail: null,
+      headline: isDegraded ? 'The last backup lacks something.' : 'The last backup failed.',
       problem: isDegraded ? because('The last backup lacks something', lastBackup) :
         because('The last backup failed', lastBackup),
       whatToDo: isDegraded ? 'The hub has lost data: ./scripts/hubctl doctor says which; restore it from a backup.' :
@@ -52,6 +53,7 @@ function backupHere(status: BackupStatus, now: number, wereEverMade: boolean): F
   const stray = status.ahead.length > 0 ? ` ${status.ahead.at(-1)} does not count: its name lies in the future.` : '';
   return finding({
     ...common, level: 'bad', since,
+    headline: `There is no verified backup of the last ${OLDEST_BACKUP / HOUR} hours.`,
     problem: `There is no verified backup of the last ${OLDEST_BACKUP / HOUR} hours.${stray}`,
     whatToDo: 'Run ./scripts/backup.sh, then see why cron or the timer did not (./scripts/install-backup-cron.sh).',
   });
@@ -70,7 +72,7 @@ function verification({ damaged, lastVerifiedAt, lastVerification, byVerificatio
   return finding({
     ...common, level: 'bad', state: 'failed',
     since: lastVerification?.name === damaged.name ? lastVerification.at : null,
-    problem: because(`The backup ${damaged.name} is damaged`, damaged),
+    headline: 'A backup is damaged.', problem: because(`The backup ${damaged.name} is damaged`, damaged),
     whatToDo: 'Look at the disk that it lies on; make another (./scripts/backup.sh), then remove the damaged one.',
   });
 }
@@ -80,8 +82,8 @@ const NO_COPIES = finding({
   whatToDo: 'Set BACKUP_OFFSITE_DIR, BACKUP_RCLONE_REMOTE or BACKUP_RESTIC_REPOSITORY: a fire takes what is here.',
 });
 
-/** When a destination last got what it had missed, and what keeps it from its copies. */
-function copies({ name, last, lastGood, hasFailed, isStale: isOld }: OffsiteStatus, wereEverMade: boolean): Finding {
+/** When a destination last got what it had missed, and what keeps it from its copies: the hub itself works. */
+function copies({ name, last, lastGood, hasFailed, isStale: isOld }: OffsiteStatus): Finding {
   const took = lastGood ? `took ${Math.ceil(lastGood.seconds)} s` : null;
   const common = {
     subject: DESTINATION_NAMES[name], state: lastGood ? 'sent' : 'none yet', at: lastGood?.at ?? null, href: NIGHTS,
@@ -91,15 +93,15 @@ function copies({ name, last, lastGood, hasFailed, isStale: isOld }: OffsiteStat
     const isPassed = (last?.name ?? '') > (last?.unsent ?? ''); // later ones arrived
     const unsent = last?.unsent ? ` ${last.unsent} ${isPassed ? 'is' : 'and what came after it are'} not there.` : '';
     return finding({
-      ...common, level: 'bad', problem: because(`${DESTINATION_NAMES[name]} fail`, last) + unsent,
+      ...common, level: 'warn', headline: `${DESTINATION_NAMES[name]} fail.`,
+      problem: because(`${DESTINATION_NAMES[name]} fail`, last) + unsent,
       whatToDo: 'Set right what the reason names; ./scripts/off-site.sh check says whether it works again. The next ' +
         'backup sends what is missing.',
     });
   }
   if (!isOld) return finding({ ...common, since: null });
   return finding({
-    ...common, level: wereEverMade ? 'bad' : 'warn',
-    problem: `There have been no ${DESTINATION_NAMES[name].toLowerCase()} of late.`,
+    ...common, level: 'warn', problem: `There have been no ${DESTINATION_NAMES[name].toLowerCase()} of late.`,
     whatToDo: 'Run ./scripts/backup.sh, which sends what is missing, and read what it says.',
   });
 }

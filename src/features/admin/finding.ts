@@ -9,7 +9,8 @@ export type Finding = {
   state: string; // a few words: "running", "4 waiting"
   detail: string | null; // what else there is to know
   at: number | null; // when what `state` says happened, or was last seen
-  problem: string | null; // a sentence that says what is wrong
+  problem: string | null; // a sentence that says what is wrong, and more that give the reason
+  headline: string | null; // the same in few words, without the reason
   since: number | null; // since when it is, as far as that is known
   href: string | null; // the page that helps
   whatToDo: string | null; // a sentence; also for what is not set up
@@ -27,5 +28,7 @@ export function problemsOf(all: readonly Finding[]): Finding[] {
 export function finding(told: Told): Finding {
   const level = told.level ?? 'good';
   const isBad = level === 'warn' || level === 'bad';
-  return { detail: null, at: null, problem: null, since: null, href: null, whatToDo: null, ...told, level, isBad };
+  const headline = told.headline ?? told.problem ?? null;
+  const nothing = { detail: null, at: null, problem: null, since: null, href: null, whatToDo: null };
+  return { ...nothing, ...told, headline, level, isBad };
 }

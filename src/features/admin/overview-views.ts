@@ -10,21 +10,29 @@ export function verdict(problems: Finding[], times: Times): Html {
   if (!worst) return html`<section class="verdict good">${icon('done')}<div><h2>All is well.</h2></div></section>`;
   const more = others.length === 0 ? '' : others.length === 1 ? ' One more thing needs attention.' :
     ` ${others.length} more things need attention.`;
+  const words = others.length === 0 ? onlyProblem(worst, times) : html`
+<ul>${problems.map((one) => html`<li><strong>${one.problem}</strong> ${advice(one, times)} ${linkOf(one)}</li>`)}</ul>`;
   return html`<section class="verdict ${worst.level}">${icon('warning')}<div>
 <h2>${sentence(worst)}${more}</h2>
-${others.length === 0 ? html`<p>${advice(worst, times)}</p>` : html`
-<ul>${problems.map((one) => html`<li><strong>${one.problem}</strong> ${advice(one, times)}</li>`)}</ul>`}</div>
+${words}</div>
 ${others.length === 0 && worst.href && html`<a class="button" href="${worst.href}">${worst.subject}</a>`}</section>`;
 }
 
-function sentence({ level, problem }: Finding): string {
-  const words = problem ?? '';
+function onlyProblem(one: Finding, times: Times): Html {
+  return html`<p>${one.headline !== one.problem && html`${one.problem} `}${advice(one, times)}</p>`;
+}
+
+function sentence({ level, headline }: Finding): string {
+  const words = headline ?? '';
   return level === 'bad' ? words : `The hub works, but ${words.charAt(0).toLowerCase()}${words.slice(1)}`;
 }
 
-function advice({ since, whatToDo, href, subject }: Finding, times: Times): Html {
-  return html`${since !== null && html`Since ${showTime(times, since, 'since')}. `}${whatToDo}
-${href && html`<a href="${href}">${subject}</a>`}`;
+function advice({ since, whatToDo }: Finding, times: Times): Html {
+  return html`${since !== null && html`Since ${showTime(times, since, 'since')}. `}${whatToDo}`;
+}
+
+function linkOf({ href, subject }: Finding): Html | null {
+  return href === null ? null : html`<a href="${href}">${subject}</a>`;
 }
 
 const LAMP_WORDS: Record<Level, string> = {
