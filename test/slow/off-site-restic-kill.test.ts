@@ -17,9 +17,9 @@ import { waitUntil } from '../support/wait-until.ts';
 
 const PHASES = ['backup', 'forget', 'backup', 'prune', 'backup', 'check'];
 const LOCKING = ['forget', 'check'];
-/** Of KILLS each; RESTIC_KILL_PARTS=4 makes sixty. They take five seconds each, and all tests together 25 minutes. */
+/** RESTIC_KILL_PARTS=4 makes sixty and fifteen. They take five seconds each, and all tests together 25 minutes. */
 const PARTS = Number(process.env['RESTIC_KILL_PARTS'] ?? 1);
-const KILLS = 15;
+const [KILLS, KILLS_THROUGH_RCLONE] = PARTS > 1 ? [15, 15] : [9, 6];
 const LONGEST_DELAY = 300; // ms after the beginning of the phase
 
 const shown = (hub: ResticHub): string[] => readdirSync(join(hub.repository, 'snapshots'));
@@ -63,25 +63,35 @@ async function send(hub: ResticHub, name: string, phase?: string, delay = 0): Pr
 let said = '';
 
 for (let part = 1; part <= PARTS; part++) {
-  test(`killed at ${KILLS} moments of sending, forgetting, pruning and checking, nothing that was sent is lost: part ${part}`, loseNothing);
+  test(`killed at ${KILLS} moments of sending, forgetting, pruning and checking, nothing that was sent is lost: part ${part}`,
+    (t) => loseNothing(t, KILLS));
 }
+
+test(`the same with a repository that restic reaches through rclone, at ${KILLS_THROUGH_RCLONE} moments`, async (t) => {
+  if (requireTool(t, 'rclone')) await loseNothing(t, KILLS_THROUGH_RCLONE, 'rclone:box:the repository');
+});
 
 test('of all these kills some left a lock, which the next run removed and said so', (t) => {
   if (!requireTool(t, 'restic')) return;
   assert.match(said, /removed a lock that nobody held/);
 });
 
-async function loseNothing(t: TestContext): Promise<void> {
+async function loseNothing(t: TestContext, kills: number, repository?: string): Promise<void> {
   const hub = resticHub(t);
   if (!hub) return;
+  if (repository !== undefined) {
+    const config = join(hub.folder, 'rclone.conf');
+    writeFileSync(config, `[box]\ntype = alias\nremote = ${hub.folder}\n`);
+    Object.assign(hub.env, { BACKUP_RESTIC_REPOSITORY: repository, RCLONE_CONFIG: config });
+  }
   hub.upload(Buffer.alloc(300_000, 'an upload'));
   hub.replace('restic', `echo "$1" >>'${join(hub.folder, 'phase')}'; exec REAL "$@"`);
-  const began = Date.now() - 3 * KILLS * MINUTE;
+  const began = Date.now() - 3 * kills * MINUTE;
   const first = await hub.verified(began);
   const path = (name: string): string => join(hub.dataDir, 'backups', name);
   let killed = 0;
 
-  for (let n = 0; killed < KILLS && n < 2 * KILLS; n++) {
+  for (let n = 0; killed < kills && n < 2 * kills; n++) {
     const name = backupName(began + (n + 1) * MINUTE);
     copyFolder(path(first), path(name));
     const run = { name, at: began, ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null } as const;
@@ -93,7 +103,7 @@ async function loseNothing(t: TestContext): Promise<void> {
     if (newest !== undefined) assert.ok(shown(hub).includes(newest), `${newest} was lost after ${outcome.said}`);
     if (n > 0) rmSync(path(name), { recursive: true });
   }
-  assert.ok(killed >= KILLS, `${killed} kills`);
+  assert.ok(killed >= kills, `${killed} kills`);
 
   const last = await hub.verified();
   const { said: end } = await send(hub, last);
