@@ -35,3 +35,25 @@ test('every link within the project leads to a file that is there, and to a head
     }
   }
 });
+
+/** The titles of a file's tests; what is put into a title at run time stands for anything, if most of it is fixed. */
+function titlesOf(file: string): RegExp[] {
+  return [...read(file).matchAll(/\btest\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g)]
+    .map(([, , title = '']) => title.replaceAll(/\\(.)/g, '$1').split(/\$\{(?:[^{}]|\{[^}]*\})*\}/))
+    .filter((parts) => parts.join('').length > 20)
+    .map((parts) => new RegExp(`^${parts.map((part) => part.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&')).join('.+')}$`));
+}
+
+test('every promise in test/README.md names tests that are there, by their file and title', () => {
+  const [, chapter = ''] = read('test/README.md').split('## What this hub promises');
+  const promises = chapter.split(/^\d+\. /m).slice(1);
+  assert.ok(promises.length >= 10, `${promises.length} promises`);
+  for (const promise of promises) {
+    const named = [...promise.matchAll(/^ +- \[([\w/-]+)\]\(\1\.test\.ts\): ([^]*?)(?=\n *- |\n\n|\n?(?![^]))/gm)];
+    assert.ok(named.length >= 2 && named.length === promise.match(/^ +- /gm)?.length, promise);
+    for (const [, file = '', title = ''] of named) {
+      const name = title.replaceAll(/\s+/g, ' ').trim();
+      assert.ok(titlesOf(`test/${file}.test.ts`).some((known) => known.test(name)), `${file} has no test: ${name}`);
+    }
+  }
+});
