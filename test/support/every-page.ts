@@ -126,6 +126,8 @@ export const EVERY_PAGE: PageState[] = [
     act: (browser) => sendWrong(browser, 'form[action="/sources/import"]', { opml: '<opml' }, 'button', '[value=private]'),
   },
   { name: 'source', who: 'ada', path: '/sources/1' },
+  { name: 'source-failing', who: 'ada', path: '/sources/3' },
+  { name: 'source-of-a-webhook', who: 'ada', path: ({ webhook }) => `/sources/${webhook}` },
   { name: 'source-of-own-posts', who: 'ada', path: ({ notes }) => `/sources/${notes}` },
   { name: 'source-webhook', who: 'ada', path: ({ webhook }) => `/sources/${webhook}/settings`, act: openAll },
   {
