@@ -68,19 +68,20 @@ test('restore.sh stops the units, starts them on the restored data, and everythi
   assert.deepEqual([await hub.isReady(), hub.world()], [true, 'old']);
 });
 
-test('root restores an encrypted copy and a folder of its own as they are typed: nothing is left of them', async (t) => {
-  if (!requireTool(t, 'age')) return;
+test('root restores an encrypted copy, a folder of its own and one on a remote as they are typed: nothing is left of them', async (t) => {
+  if (!requireTool(t, 'age') || !requireTool(t, 'rclone')) return;
   const hub = await restorable(t);
   if (!hub) return;
   const place = `cp -r ${hub.backup} /root/ && cd /root && age-keygen -o key 2>/dev/null && ` +
-    `tar cz ${hub.name} | age -r "$(age-keygen -y key)" -o sealed.age`;
+    `tar cz ${hub.name} | age -r "$(age-keygen -y key)" -o sealed.age && ` +
+    "mkdir -p .config/rclone && printf '[box]\\ntype = alias\\nremote = /root\\n' >.config/rclone/rclone.conf";
   const laid = await hub.sh(place);
   assert.equal(laid.status, 0, laid.stderr);
   const data = hub.dataDir;
-  for (const typed of [`./${hub.name}`, 'sealed.age --identity key', `'${AT}/data/backups/${hub.name}'`]) {
+  for (const typed of [`./${hub.name}`, 'sealed.age --identity key', `box:${hub.name}`, `'${AT}/data/backups/${hub.name}'`]) {
     const { status, stdout, stderr } = await hub.sh(`cd /root && CONFIRM_RESTORE=YES '${AT}/scripts/restore.sh' ${typed}`);
     assert.equal(status, 0, `${typed}\n${stderr}`);
-    assert.match(stdout, /^RESTORED \//m);
+    assert.match(stdout, /^RESTORED (?:\/|box:)/m);
     assert.deepEqual([await hub.isReady(), hub.world(), leftovers(data)], [true, 'new', []], typed);
     assert.deepEqual([readdirSync(join(data, 'tmp')), ofOthers(data)], [[], []]);
   }
@@ -107,14 +108,16 @@ test('root and the account of the hub restore from a restic repository, by its a
 });
 
 test('the account of the hub restores what it may read by itself, also back, and other accounts are told at once', async (t) => {
-  if (!requireTool(t, 'age')) return;
+  if (!requireTool(t, 'age') || !requireTool(t, 'rclone')) return;
   const hub = await restorable(t);
   if (!hub) return;
   const made = await hub.sh(`cd /var/tmp && age-keygen -o key 2>/dev/null && chown daemon key && tar -C '${AT}/data/backups' ` +
-    `-cz ${hub.name} | age -r "$(age-keygen -y key)" -o sealed.age`);
+    `-cz ${hub.name} | age -r "$(age-keygen -y key)" -o sealed.age && ` +
+    "printf '[box]\\ntype = alias\\nremote = /var/tmp\\n' >rclone.conf && chown daemon rclone.conf && " +
+    `mkdir ${hub.name} && cp sealed.age ${hub.name}/backup.tar.gz.age`);
   assert.equal(made.status, 0, made.stderr);
   const as = (account: string, args: string): Promise<Outcome> =>
-    hub.sh(`cd / && CONFIRM_RESTORE=YES setpriv --reuid=${account} --regid=${account} --clear-groups ` +
+    hub.sh(`cd / && CONFIRM_RESTORE=YES RCLONE_CONFIG=/var/tmp/rclone.conf setpriv --reuid=${account} --regid=${account} --clear-groups ` +
       `'${AT}/scripts/restore.sh' ${args}`);
   const before = await hub.each('InvocationID');
 
@@ -130,6 +133,9 @@ test('the account of the hub restores what it may read by itself, also back, and
   assert.deepEqual(await hub.each('ActiveState'), ['active', 'active']);
   const after = await hub.each('InvocationID');
   assert.ok(after.every((id, index) => id !== '' && id !== before[index]), 'both were started anew');
+
+  const fromRemote = await as('daemon', `box:${hub.name} --identity /var/tmp/key`);
+  assert.deepEqual([fromRemote.status, await hub.isReady(), hub.world()], [0, true, 'new'], fromRemote.stderr);
 
   harmUnseen(join(hub.dataDir, 'backups', hub.name));
   const failed = await as('daemon', hub.backup);
