@@ -15,6 +15,8 @@ import { REMIND_EVERY, TELL_EVERY } from '../src/features/alerts/raise-alerts.ts
 import { KEPT_UNNAMED } from '../src/features/attachments/upload-files.ts';
 import { TROUBLES } from '../src/features/alerts/alert-store.ts';
 import { previewRetention } from '../src/features/retention/remove-old-rows.ts';
+import { RUNS_KEPT } from '../src/features/history/backup-run-store.ts';
+import { COARSE, FINE, KEPT as KEPT_FIGURES } from '../src/features/history/history-store.ts';
 import { EVENTS_KEPT } from '../src/features/webhooks/receive-event.ts';
 import { LONGEST_QUIET } from '../src/features/webhooks/manage-webhooks.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
@@ -76,6 +78,8 @@ const OWN_PERIODS: Record<string, string[]> = {
   'ids of webhook events': [words(EVENTS_KEPT)],
   'tombstones of deleted posts': [],
   'files that no post references': [words(KEPT_UNNAMED)],
+  'figures for the plots': [words(KEPT_FIGURES.get(FINE) ?? 0), words(KEPT_FIGURES.get(COARSE) ?? 0)],
+  'runs of backups': [words(RUNS_KEPT)],
   backups: [],
 };
 

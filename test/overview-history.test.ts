@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { webTasks, workerTasks } from '../src/app/schedule.ts';
 import { noteRun } from '../src/features/backups/note-run.ts';
 import { backupRuns, MOST_RUNS } from '../src/features/history/backup-run-store.ts';
 import { ANSWERS, FIGURES, merge, type Figure } from '../src/features/history/figures.ts';
@@ -11,6 +12,7 @@ import { beatOfWorker } from '../src/features/history/record-history.ts';
 import { beatOfWeb } from '../src/features/history/web-reading.ts';
 import { counts } from '../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
+import { createScheduler, type Task } from '../src/platform/jobs/scheduler.ts';
 import { startHub, type Hub } from './support/hub.ts';
 
 /** All buckets of that length. */
@@ -98,6 +100,21 @@ test('web’s answers come by how long they took; a web that was started again i
   run(hub, FINE, hub.handle, false);
   assert.deepEqual([valuesOf(hub, 'answer_errors')[2], valuesOf(hub, 'web_memory')[2]], [undefined, undefined]);
   assert.ok((valuesOf(hub, 'worker_memory')[2] ?? 0) > 1e6, 'the worker’s own are there');
+});
+
+test('what web and the worker do by their schedules is enough for a bucket with the figures of both', async (t) => {
+  const hub = await startHub(t);
+  const due = (tasks: Task[]): Task[] => tasks.filter(({ name }) => name === 'heartbeat');
+  const onError = (error: unknown): void => assert.ifError(error);
+  const { clock, log } = hub.handle;
+  const [web, worker] = [due(webTasks(hub.handle)), due(workerTasks(hub.handle))]
+    .map((tasks) => createScheduler({ tasks, clock, log, onError }));
+  await hub.anybody.get('/');
+  for (let passed = 0; passed <= FINE; passed += 30 * SECOND, hub.passTime(30 * SECOND)) {
+    await web?.tick();
+    await worker?.tick();
+  }
+  for (const figure of FIGURES.keys()) assert.notEqual(valuesOf(hub, figure)[0], undefined, figure);
 });
 
 test('the longest wait of a job is kept although it is over when the bucket ends', async (t) => {

@@ -102,6 +102,24 @@ test('posts are counted by the days of whoever looks', async (t) => {
   assert.deepEqual(inZone(2), [8, undefined, 7]);
 });
 
+test('when all is well the page says what was over last, and before the first backup there is no calendar', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  assert.doesNotMatch((await ada.page('/admin')).text, /<ol class="nights">/);
+  await hub.work();
+  const name = backupName(hub.now() - HOUR);
+  for (const folder of ['run', `backups/${name}`]) mkdirSync(join(hub.dataDir, folder), { recursive: true });
+  const run = { name, at: hub.now(), ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null } as const;
+  await noteVerdict(hub.config, run, process.pid);
+  assert.match((await ada.page('/admin')).text, /<h2>All is well\.<\/h2><\/div>[^]*<ol class="nights">/);
+  const over = (event: string, ago: number): unknown => hub.db.prepare<[string, number]>('test',
+    'INSERT INTO alert_events (event, is_open, over_told_at) VALUES (?, 0, ?)').run(event, hub.now() - ago);
+  over('backup-failed', 3 * HOUR);
+  over('sync-failed', DAY);
+  over('of an older hub', HOUR);
+  assert.match((await ada.page('/admin')).text, /<p>Backups succeed again, since <time [^>]*>09:00<\/time>\.<\/p>/);
+});
+
 const dayOf = (at: number): number => Math.floor(at / DAY);
 
 test('the calendar says of each night what came of it here and elsewhere, and nothing of nights before the first', async (t) => {

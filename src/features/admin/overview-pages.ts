@@ -3,6 +3,7 @@ import { HttpError, page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { dayNumber, showTime, timesOf } from '../../platform/http/times.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
+import { alertEvents, TROUBLES } from '../alerts/alert-store.ts';
 import { iconsOfSources } from '../attachments/icon-views.ts';
 import { nightsView } from '../history/night-views.ts';
 import { readNights } from '../history/nights.ts';
@@ -12,7 +13,7 @@ import { counts, type Hub } from '../hub/hub.ts';
 import { failingSources } from '../sources/failing-sources-store.ts';
 import { problemsOf } from './finding.ts';
 import { findings } from './findings.ts';
-import { failingView, tiles, verdict } from './overview-views.ts';
+import { failingView, tiles, verdict, type PastTrouble } from './overview-views.ts';
 
 /** Of the sources that fail, those that have done so the longest are named. */
 const FAILING_SHOWN = 5;
@@ -22,19 +23,28 @@ export function showOverview(hub: Hub, { viewer, query }: MemberRequest): Reply 
   const range = rangeOf(query);
   const times = timesOf(hub, viewer);
   const all = findings(hub);
+  const nights = readNights(hub, (at) => dayNumber(times, at));
+  const hasNights = nights.some(({ here, elsewhere }) => here !== 'unknown' || (elsewhere ?? 'unknown') !== 'unknown');
   const failing = failingSources(hub).list(FAILING_SHOWN);
   const bar = html`<h1>Overview</h1><span class="space"></span>
 <span class="meta only-wide">${showTime(times, hub.clock(), 'exact')}</span>`;
   const main = html`
-${verdict(problemsOf(all), times)}
+${verdict(problemsOf(all), lastOver(hub), times)}
 ${tiles(all, times)}
-${nightsView(readNights(hub, (at) => dayNumber(times, at)))}
+${hasNights && nightsView(nights)}
 ${failing.length > 0 && failingView(failing, iconsOfSources(hub, failing), times)}
 <section aria-labelledby="plots"><div class="section-head"><h2 id="plots">The last ${RANGES[range].words}</h2>
 ${rangeLinks(range)}</div>
 ${plotsOrNothing(plotViews(hub, range, times))}</section>
 ${jobsView(counts(hub).read())}`;
   return page({ title: 'Overview', bar, main, section: 'admin/' });
+}
+
+/** Of the troubles that the operator was told of: the one of which it was said last that it is over. */
+function lastOver(hub: Hub): PastTrouble | null {
+  const over = alertEvents(hub).all().filter(({ event, isOpen }) => isOpen === 0 && event in TROUBLES)
+    .flatMap(({ event, overToldAt }) => (overToldAt === null ? [] : [{ words: TROUBLES[event].over, at: overToldAt }]));
+  return over.sort((a, b) => b.at - a.at)[0] ?? null;
 }
 
 function rangeOf(query: URLSearchParams): Range {

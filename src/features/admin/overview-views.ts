@@ -4,10 +4,16 @@ import { showTime, type Times } from '../../platform/http/times.ts';
 import type { FailingSource } from '../sources/failing-sources-store.ts';
 import type { Finding, Level } from './finding.ts';
 
+/** The trouble that was over last, in words, and when (unix ms). */
+export type PastTrouble = { words: string; at: number };
+
 /** "All is well", or what is wrong, since when, and the link that helps. */
-export function verdict(problems: Finding[], times: Times): Html {
+export function verdict(problems: Finding[], past: PastTrouble | null, times: Times): Html {
   const [worst, ...others] = problems;
-  if (!worst) return html`<section class="verdict good">${icon('done')}<div><h2>All is well.</h2></div></section>`;
+  if (!worst) {
+    const before = past && html`<p>${past.words}, since ${showTime(times, past.at, 'since')}.</p>`;
+    return html`<section class="verdict good">${icon('done')}<div><h2>All is well.</h2>${before}</div></section>`;
+  }
   const more = others.length === 0 ? '' : others.length === 1 ? ' One more thing needs attention.' :
     ` ${others.length} more things need attention.`;
   const words = others.length === 0 ? onlyProblem(worst, times) : html`

@@ -5,7 +5,7 @@ import { once, type Hub } from '../hub/hub.ts';
 export type Sample = { memory: number; memoryMax: number; delayP99: number; delayMax: number; busy: number };
 
 /** Often enough to see what anybody would feel, seldom enough to cost nothing. */
-const RESOLUTION = 20; // ms
+const RESOLUTION = 50; // ms
 
 const MS = 1e6; // nanoseconds
 
