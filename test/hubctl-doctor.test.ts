@@ -7,7 +7,7 @@ import { backupName } from '../src/features/backups/backup-name.ts';
 import { noteRun } from '../src/features/backups/note-run.ts';
 import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';
 import { type Outcome } from './support/run-program.ts';
-import { hubctl } from './support/hubctl.ts';
+import { hubctl, hubctlOnTerminal } from './support/hubctl.ts';
 import { startHub } from './support/hub.ts';
 import { hubEnvironment } from './support/hub-process.ts';
 import { sha256 } from './support/sha256.ts';
@@ -36,6 +36,13 @@ async function hubToExamine(t: TestContext) {
 
   return { hub, doctor, examine, pathOf: (content: string) => uploadPath(hub.dataDir, sha256(content)) };
 }
+
+test('on a terminal it draws how far it has read the files; elsewhere nothing but its findings is said', async (t) => {
+  const { hub, doctor } = await hubToExamine(t);
+  const { stderr } = await hubctlOnTerminal(hub.dataDir, 'doctor', '--hashes');
+  assert.match(stderr, /doctor: contents of uploads \[[#.]{20}\] \d+ %, \d bytes of 3 bytes[^\n]*\r\x1b\[K$/);
+  assert.equal((await doctor('--hashes')).stderr, '');
+});
 
 test('a name in the environment that is nearly a setting is among the findings', async (t) => {
   const { hub } = await hubToExamine(t);

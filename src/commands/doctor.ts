@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { uploads } from '../features/attachments/attachment-store.ts';
+import { sumUploads, uploads } from '../features/attachments/attachment-store.ts';
 import { compareUploads, uploadFiles } from '../features/attachments/upload-files.ts';
 import { finding, problemsOf, type Finding } from '../features/admin/finding.ts';
 import { findings } from '../features/admin/findings.ts';
 import type { Hub } from '../features/hub/hub.ts';
-import type { Command } from './command.ts';
+import type { Command, CommandContext } from './command.ts';
+import { showProgress } from './progress.ts';
 import { jsonOf, linesOf, verdictOf } from './say-findings.ts';
 
 const NAMED = 10;
@@ -17,9 +18,10 @@ export const doctorCommand: Command = {
   options: { hashes: { type: 'boolean' }, json: { type: 'boolean' } },
   operands: 0,
 
-  async run(_args, values, { out, openHub }) {
+  async run(_args, values, context) {
+    const { out, openHub } = context;
     const hub = await openHub();
-    const uploaded = await checkUploads(hub, values['hashes'] === true);
+    const uploaded = await checkUploads(hub, values['hashes'] === true, context);
     const all = [checkDatabase(hub), ...uploaded, ...checkSettings(hub), ...findings(hub)];
     out(values['json'] ? jsonOf(all) : all.map(linesOf).join('') + verdictOf(all));
     return problemsOf(all).length === 0 ? 0 : 1;
@@ -43,9 +45,9 @@ function checkSettings({ config }: Hub): Finding[] {
   }));
 }
 
-async function checkUploads(hub: Hub, withHashes: boolean): Promise<Finding[]> {
+async function checkUploads(hub: Hub, withHashes: boolean, context: CommandContext): Promise<Finding[]> {
   const { strays, missing } = await compareUploads(hub);
-  const changed = withHashes ? await listChanged(hub, new Set(missing)) : [];
+  const changed = withHashes ? await listChanged(hub, new Set(missing), context) : [];
   return [
     about('Uploads', missing, 'missing or of the wrong size', FROM_BACKUP),
     ...(withHashes ? [about('Contents of uploads', changed, 'changed on disk or unreadable', FROM_BACKUP)] : []),
@@ -53,14 +55,20 @@ async function checkUploads(hub: Hub, withHashes: boolean): Promise<Finding[]> {
   ];
 }
 
-async function listChanged(hub: Hub, missing: Set<string>): Promise<string[]> {
+async function listChanged(hub: Hub, missing: Set<string>, context: CommandContext): Promise<string[]> {
   const changed = [];
   const { named } = uploads(hub);
+  const { onStep, onProgress, end } = showProgress(context, 'doctor', 'nothing');
+  const { uploadBytes } = sumUploads(hub);
+  let done = 0;
+  onStep('contents of uploads');
   for (let rows = named('', 100); rows.length > 0; rows = named(rows.at(-1)?.sha256 ?? '', 100)) {
-    for (const { sha256 } of rows) {
+    for (const { sha256, bytes } of rows) {
       if (!missing.has(sha256) && await isChanged(hub, sha256)) changed.push(sha256);
+      onProgress(done += bytes, uploadBytes);
     }
   }
+  end();
   return changed;
 }
 
