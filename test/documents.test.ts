@@ -57,3 +57,17 @@ test('every promise in test/README.md names tests that are there, by their file 
     }
   }
 });
+
+test('src/README.md says of every package of the lock file what it is for, and which of them run', () => {
+  const { packages } = JSON.parse(read('package-lock.json'));
+  const [, chapter = ''] = read('src/README.md').split('## What is installed, and why\n');
+  const rows = [...chapter.matchAll(/^\| (`[^|]*`) \| ([^|]*) \|/gm)].flatMap(([, names = '', use = '']) =>
+    [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => ({ name, isDev: use === 'development' })));
+  const told = (path: string) => rows.find(({ name }) => name === path || (name.endsWith('*') && path.startsWith(name.slice(0, -1))));
+
+  const installed = Object.keys(packages).filter(Boolean).map((path) => path.replace('node_modules/', ''));
+  for (const name of installed) {
+    assert.equal(told(name)?.isDev, packages[`node_modules/${name}`].dev ?? false, `${name} in src/README.md`);
+  }
+  assert.deepEqual(rows.filter(({ name }) => !installed.some((path) => told(path)?.name === name)), []);
+});
