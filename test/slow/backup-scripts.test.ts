@@ -303,8 +303,7 @@ test('case 23: what the user of the backup must not read fails it, and is named'
   assert.match(unread.said, new RegExp(`FAILED: EACCES: permission denied.*${sha256}`));
   assert.deepEqual(hub.backups(), []);
 
-  chownSync(join(hub.dataDir, 'hub.db'), 0, 0);
-  chmodSync(join(hub.dataDir, 'hub.db'), 0o600);
+  chmodSync(join(hub.dataDir, 'hub.db'), 0);
   rmSync(join(hub.dataDir, 'hub.db-shm'), { force: true });
   rmSync(join(hub.dataDir, 'hub.db-wal'), { force: true });
   const unopened = await runAsNobody();
