@@ -68,7 +68,8 @@ test('in forced colours one sees where the focus is, what is unread, starred, ch
 
     await go('admin');
     assert.notEqual(await style('.tile.good dt', 'backgroundColor', '::before'), await ground(), 'lamps are lit');
-    assert.notEqual(await style('.tile.bad dt', 'clipPath', '::before'), await style('.tile.good dt', 'clipPath', '::before'));
+    assert.notEqual(await style('.tile.warn dt', 'clipPath', '::before'), await style('.tile.good dt', 'clipPath', '::before'));
+    assert.notEqual(await style('.plot .lines.c1', 'stroke'), await style('.plot .lines.c4', 'stroke'), 'web and worker');
     await go('source-add-refused');
     assert.equal(await style('[aria-invalid=true]', 'borderTopWidth'), '2px');
     await go('notifications');
