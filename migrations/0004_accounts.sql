@@ -19,7 +19,8 @@ CREATE TABLE preferences (
   density      TEXT    NOT NULL CHECK (density IN ('comfortable', 'compact')),
   text_size    TEXT    NOT NULL CHECK (text_size IN ('normal', 'large', 'larger')),
   keys         INTEGER NOT NULL CHECK (keys IN (0, 1)),         -- whether single keys do something
-  marks_opened INTEGER NOT NULL CHECK (marks_opened IN (0, 1))  -- whether opening a post marks it as read
+  marks_opened INTEGER NOT NULL CHECK (marks_opened IN (0, 1)), -- whether opening a post marks it as read
+  next_steps   INTEGER NOT NULL CHECK (next_steps IN (0, 1))    -- whether what is to be done first is shown
 ) STRICT;
 
 CREATE TABLE sessions (

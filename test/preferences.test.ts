@@ -36,6 +36,7 @@ test('density, size of text, keys and time zone are chosen once, and are so on e
   const own = JSON.parse((await bob.get('/api/account/export')).text) as { preferences: object };
   assert.deepEqual(own.preferences, {
     timeZone: 'Asia/Tokyo', density: 'compact', textSize: 'larger', keys: false, marksOpened: true,
+    nextSteps: false,
   });
 });
 

@@ -319,10 +319,11 @@ test('a list that has not changed is not sent again, and one where a post was re
 test('empty lists say what they are for', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
-  assert.match((await ada.page('/')).text, /You have read everything[^]*href="\/all"/);
-  assert.match((await ada.page('/all')).text, /href="\/sources">Follow a source/);
+  for (const path of ['/', '/all']) assert.match((await ada.page(path)).text, /href="\/sources">Follow a source/);
   assert.match((await ada.page('/starred')).text, /Nothing is starred yet/);
   assert.match((await hub.anybody.page('/')).text, /There are no posts yet/);
+  await addNotes(ada);
+  assert.match((await ada.page('/')).text, /You have read everything[^]*href="\/all"/);
 });
 
 test('visitors see what is public and nothing that is done with a list; members see that at /public', async (t) => {

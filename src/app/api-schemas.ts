@@ -116,6 +116,7 @@ export const SCHEMAS: Record<string, Schema> = {
     exportedAt: time, account: named('Account'),
     preferences: object({
       timeZone: orNull(text), density: choice(DENSITIES), textSize: choice(TEXT_SIZES), keys: flag, marksOpened: flag,
+      nextSteps: flag,
     }),
     sessions: array(object(session)), signInNetworks: array(object({ network: text, lastUsedAt: time })),
     tokens: array(named('Token')), invitations: array(named('Invitation')),

@@ -39,6 +39,7 @@ const notifications = handlersOf(() => import('../features/notifications/notific
 const inviting = handlersOf(() => import('../features/accounts/invitation-list.ts'));
 const leaving = handlersOf(() => import('../features/leaving/leaving-routes.ts'));
 const leavingPages = handlersOf(() => import('../features/leaving/leaving-pages.ts'));
+const home = handlersOf(() => import('../features/admin/home-pages.ts'));
 const overview = handlersOf(() => import('../features/admin/overview-pages.ts'));
 const look = handlersOf(() => import('../features/admin/hub-look-routes.ts'));
 const lookPages = handlersOf(() => import('../features/admin/hub-look-pages.ts'));
@@ -82,6 +83,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /settings/name', 'member', 'Form: change the display name', accountPages.submitName),
   at('POST /settings/preferences', 'member', 'Form: how pages are to be', accountPages.submitPreferences),
   at('POST /settings/time-zone', 'member', 'Form: the time zone of the browser', accountPages.submitZone),
+  at('POST /settings/next-steps', 'member', 'Form: put away what to do first', accountPages.submitStepsAway),
   at('POST /settings/password', 'member', 'Form: change the password', accountPages.submitPassword),
   at('GET /api/sessions', 'member', 'Your sessions: made, last used, address', accounts.listSessions),
   at('DELETE /api/sessions', 'member', 'End all your other sessions', accounts.deleteOtherSessions),
@@ -186,7 +188,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', writing.createPost),
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', writing.changePost),
   at('DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back', posts.deletePost),
-  at('GET /', 'public', 'Page: what is unread, or for visitors the public posts', listPages.showHome, { cached: true }),
+  at('GET /', 'public', 'Page: what is unread, or for visitors the public posts', home.showHome, { cached: true }),
   at('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens', manifest.showManifest, {
     cached: true,
   }),
@@ -245,6 +247,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('GET /admin', 'admin', 'Page: overview', overview.showOverview),
   at('PATCH /api/admin/hub', 'admin', 'Change name, front-page text or accent of the hub', look.changeHub),
+  at('POST /admin/alerts/test', 'admin', 'Form: send a test alert', home.submitTestAlert),
   at('GET /admin/hub', 'admin', 'Page: name, text and accent of the hub', lookPages.showLook),
   at('POST /admin/hub', 'admin', 'Form: name, text and accent of the hub', lookPages.submitLook),
   at('POST /api/admin/jobs/:id/retry', 'admin', 'Run a failed job again', jobs.retryJobJson),
@@ -256,10 +259,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
 
 /** The routes of a hub. The first that fits a path wins. */
 export function hubRoutes(hub: Hub): Route[] {
-  return withOpenApi([
-    ...ROUTES.map((bind) => bind(hub)),
-    ...assets(hub).routes,
-  ], hub.config);
+  return withOpenApi([...ROUTES.map((bind) => bind(hub)), ...assets(hub).routes], hub.config);
 }
 
 /** The routes and one more, which describes those under /api as OpenAPI 3.1. */

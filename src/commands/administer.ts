@@ -3,7 +3,9 @@ import { makePasswordLink, setState, type PasswordLink } from '../features/accou
 import { INVITATION_HOURS, joinUrl, makeInvitation } from '../features/accounts/join-hub.ts';
 import { settleJob } from '../features/admin/job-list.ts';
 import { deliveryJson } from '../features/alerts/alert-list.ts';
-import { alertDeliveries, DELIVERY_STATES, type AlertDelivery } from '../features/alerts/alert-store.ts';
+import {
+  alertDeliveries, DELIVERY_STATES, TEST, TEST_MESSAGE, type AlertDelivery,
+} from '../features/alerts/alert-store.ts';
 import { receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
 import { jobs } from '../features/hub/hub.ts';
@@ -130,15 +132,9 @@ async function testReceiver({ out, err, openHub, config }: CommandContext): Prom
     err('no receiver is configured: ALERT_WEBHOOK_URL is not set\n');
     return 1;
   }
-  const { outcome, detail } = await sendAlert(receiver, {
-    title: 'Test alert',
-    text: "This hub's operator sent this message to test alert delivery.",
-    severity: 'info',
-    event: 'test',
-    at: hub.clock(),
-    hubUrl: config.baseUrl,
-    suppressed: 0,
-  });
+  const { body: text, ...message } = TEST_MESSAGE;
+  const alert = { ...message, text, event: TEST, at: hub.clock(), hubUrl: config.baseUrl };
+  const { outcome, detail } = await sendAlert(receiver, alert);
   out(`${OUTCOMES[outcome]}: ${detail}\n`);
   return outcome === 'delivered' ? 0 : 1;
 }

@@ -3209,6 +3209,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'each thing is told once, in the order of the overview; what is wrong comes with a sentence and an advice',
   },
   {
+    promise: 'an alert that was sent is no step done before it has arrived',
+    file: 'src/features/admin/next-steps.ts',
+    from: '(hasArrived || isForgotten)',
+    to: 'true',
+    test: 'test/next-steps.test.ts',
+    name: 'a test alert goes by the worker, one at a time, and the page says what came of it',
+  },
+  {
     promise: 'a night whose backup is damaged is no good night',
     file: 'src/features/history/nights.ts',
     from: "damagedDays.has(day) ? 'failed' : at('here')",

@@ -63,10 +63,10 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
   await browser.goto(`${hub.address}/join/${link}`);
   assert.match(await browser.text('h1'), /Set up your hub/);
   await submit(browser, { username: 'ada', displayName: 'Ada L', password: 'a long enough password' });
-  assert.equal(await path(browser), '/sources');
+  assert.equal(await path(browser), '/');
   assert.match(await browser.text('nav.rail'), /Ada L/);
 
-  await follow(browser, 'a[href="/sources/add"]');
+  await follow(browser, '.steps a[href="/sources/add"]');
   const adding = 'form[action="/sources/add"]';
   await browser.click(`${adding} [value=public]`);
   await submit(browser, { url: `${origin.url}/nothing-here` }, `${adding} button`, adding);

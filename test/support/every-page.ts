@@ -41,6 +41,7 @@ export const EVERY_PAGE: PageState[] = [
 
   { name: 'public-for-members', who: 'bob', path: '/public' },
   { name: 'list', who: 'ada', path: '/' },
+  { name: 'list-to-begin-with', who: 'bob', path: '/' },
   { name: 'list-all', who: 'ada', path: '/all' },
   { name: 'list-starred', who: 'ada', path: '/starred' },
   { name: 'list-folder', who: 'ada', path: '/folders/Harbour' },

@@ -1,4 +1,4 @@
-import { hubLook, type HubLook } from '../../features/hub/hub-look-store.ts';
+import { hubLook, PRODUCT, type HubLook } from '../../features/hub/hub-look-store.ts';
 import type { Hub } from '../../features/hub/hub.ts';
 import { readSaid } from '../../features/hub/said.ts';
 import { html, type Html } from '../../platform/http/html.ts';
@@ -17,8 +17,6 @@ const ADMIN_PAGES = [
   ...ADMIN_LISTS.map(({ name, label }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label })),
   { section: 'admin/hub', href: '/admin/hub', label: 'Appearance' },
 ];
-
-const PRODUCT = 'Content Hub';
 
 /** What stands around every page. */
 type Frame = { hub: Hub; look: HubLook; viewer: Viewer | null; said: Html | false };

@@ -32,7 +32,7 @@ export function showJoin(hub: Hub, { params }: HubRequest): Reply {
 export async function submitJoin(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readForm(req);
   const token = req.params['token'] ?? '';
-  return thenSignedIn(hub, '/sources', () => joinHub(hub, token, values, req.address), (problem) => {
+  return thenSignedIn(hub, '/', () => joinHub(hub, token, values, req.address), (problem) => {
     if (problem.status === 410) return page(invitationGonePage(), 410);
     const isFirst = findInvitation(hub, token)?.purpose === 'set-up';
     return again(joinPage({ isFirst, values, problem }), problem);
@@ -137,6 +137,13 @@ export async function submitZone(hub: Hub, req: MemberRequest): Promise<Reply> {
   return req.headers.accept?.includes('json') ? noContent() : seeOther('/settings');
 }
 
+/** Form: the list of what is to be done first is put away; `from` is the page that it stood on. */
+export async function submitStepsAway(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const { from } = await readForm(req);
+  preferences(hub).set(req.viewer.id, { ...req.viewer.preferences, nextSteps: false });
+  return seeOther(saying(localPath(from), 'steps-put-away'));
+}
+
 /** What a form says: 422 for what is none of the choices. */
 function readPreferences(values: Record<string, unknown>): Preferences {
   const input = createInput(values);
@@ -145,7 +152,9 @@ function readPreferences(values: Record<string, unknown>): Preferences {
   const timeZone = input.optionalText('timeZone', { max: 100 }) || null;
   if (timeZone !== null && !isTimeZone(timeZone)) input.refuse('timeZone', 'is not known here.');
   input.done();
-  return { density, textSize, timeZone, keys: values['keys'] === '1', marksOpened: values['marksOpened'] === '1' };
+  const isOn = (name: string): boolean => values[name] === '1';
+  const switches = { keys: isOn('keys'), marksOpened: isOn('marksOpened'), nextSteps: isOn('nextSteps') };
+  return { density, textSize, timeZone, ...switches };
 }
 
 /** The form's button names one session, or `others`. */

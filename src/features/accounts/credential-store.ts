@@ -24,10 +24,11 @@ export type ApiToken = Used & { id: number; name: string; scope: TokenScope; exp
 export type NewToken = ApiToken & { token: string };
 export type Session = Used & { id: number; expiresAt: number; address: string | null };
 
-type PreferencesRow = Omit<Preferences, 'keys' | 'marksOpened'> & { keys: number | null; marksOpened: number };
+type Switches = { keys: number | null; marksOpened: number; nextSteps: number };
+type PreferencesRow = Omit<Preferences, keyof Switches> & Switches;
 type ViewerRow = Omit<Viewer, 'via' | 'preferences'> & PreferencesRow & { seenAt: number | null };
 const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS timeZone, p.density,
-           p.text_size AS textSize, p.keys, p.marks_opened AS marksOpened`;
+           p.text_size AS textSize, p.keys, p.marks_opened AS marksOpened, p.next_steps AS nextSteps`;
 const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
 const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
@@ -58,8 +59,9 @@ export const signInNetworks = store(({ db, clock }) => {
 
 /** The viewer of a row. `note` writes down that the credential was used, where that is worth it. */
 function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
-  const { seenAt, timeZone, density, textSize, keys, marksOpened, ...who } = row;
-  const chosen = { timeZone, density, textSize, keys: keys === 1, marksOpened: marksOpened === 1 };
+  const { seenAt, timeZone, density, textSize, keys, marksOpened, nextSteps, ...who } = row;
+  const switches = { keys: keys === 1, marksOpened: marksOpened === 1, nextSteps: nextSteps === 1 };
+  const chosen = { timeZone, density, textSize, ...switches };
   const viewer = { ...who, via, preferences: keys === null ? DEFAULT_PREFERENCES : chosen };
   if (seenAt !== null && !hasPassed(seenAt, USE_NOTED, now)) return viewer;
   try {

@@ -76,7 +76,7 @@ const WORDS: Record<string, string> = {
 };
 
 function readingSection(preferences: Preferences, problem: HttpError | undefined): Html {
-  const { density, textSize, keys, marksOpened } = preferences;
+  const { density, textSize, keys, marksOpened, nextSteps } = preferences;
   return settingsSection('preferences', 'Reading', 'How pages look and behave for you, on every device.', html`
   <form method="post" action="/settings/preferences" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
@@ -87,6 +87,7 @@ function readingSection(preferences: Preferences, problem: HttpError | undefined
       ${faultOf(problem, 'timeZone')}</label>
     ${tick('marksOpened', 'Opening a post marks it as read', marksOpened)}
     ${tick('keys', 'Keyboard shortcuts (press ? in a list to see them)', keys)}
+    ${tick('nextSteps', 'What to do first stands above your list, until all of it is done', nextSteps)}
     <button>Save</button>
   </form>`);
 }

@@ -16,15 +16,18 @@ const DESTINATION_NAMES: Record<Destination, string> = {
 export function backupFindings(hub: Hub): Finding[] {
   const status = readBackupStatus(hub);
   const offsite = readOffsite(hub);
-  const wereEverMade = status.lastBackup !== null || status.byVerification.length > 0;
   return [
-    backupHere(status, hub.clock(), wereEverMade), verification(status),
+    backupHere(status, hub.clock()), verification(status),
     ...(offsite.length > 0 ? offsite.map(copies) : [NO_COPIES]), recoveryKit(hub),
   ];
 }
 
+function wereEverMade({ lastBackup, byVerification }: BackupStatus): boolean {
+  return lastBackup !== null || byVerification.length > 0;
+}
+
 /** The newest one that is known to be good, and what came of the last run. */
-function backupHere(status: BackupStatus, now: number, wereEverMade: boolean): Finding {
+export function backupHere(status: BackupStatus, now: number): Finding {
   const { newestVerified, lastBackup, lastBackupFailed } = status;
   const bytes = lastBackup?.ok ? lastBackup.bytes : null;
   const common = {
@@ -32,10 +35,10 @@ function backupHere(status: BackupStatus, now: number, wereEverMade: boolean): F
     detail: bytes === null ? null : byteSize(bytes), href: NIGHTS,
   };
   const since = newestVerified?.createdAt ?? lastBackup?.at ?? null;
-  if (!wereEverMade) {
+  if (!wereEverMade(status)) {
     return finding({
       ...common, level: 'warn', state: 'none yet', problem: 'No backup has been made yet.',
-      whatToDo: 'Run ./scripts/backup.sh, and ./scripts/install-backup-cron.sh for one every night.',
+      whatToDo: 'Run ./scripts/backup.sh; for one every night, ./scripts/install-backup-cron.sh or install-systemd.sh.',
     });
   }
   if (lastBackupFailed) {

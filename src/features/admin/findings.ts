@@ -1,7 +1,6 @@
 import { DAY, hasPassed, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
 import { byteSize } from '../../platform/http/html.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
-import { alertDeliveries } from '../alerts/alert-store.ts';
 import { readHealth, type Health } from '../health/read-health.ts';
 import { findSpace, readStorageSizes } from '../health/storage-space.ts';
 import { certificates } from '../history/certificate-store.ts';
@@ -10,6 +9,7 @@ import { recentAnswerTime } from '../history/read-history.ts';
 import { counts, heartbeats, jobs, type Hub } from '../hub/hub.ts';
 import { failingSources } from '../sources/failing-sources-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
+import { alertFinding } from './alert-finding.ts';
 import { backupFindings } from './backup-findings.ts';
 import { finding, type Finding } from './finding.ts';
 
@@ -24,8 +24,8 @@ export function findings(hub: Hub): Finding[] {
   const kept = counts(hub).read();
   const health = readHealth(hub);
   return [
-    web(hub), worker(hub, health), queue(hub, health, kept), sourcesOf(hub, kept), webhooksOf(hub, kept), alerts(hub),
-    ...backupFindings(hub), ...storage(hub, kept), ...certificate(hub), version(hub, health),
+    web(hub), worker(hub, health), queue(hub, health, kept), sourcesOf(hub, kept), webhooksOf(hub, kept),
+    alertFinding(hub), ...backupFindings(hub), ...storage(hub, kept), ...certificate(hub), version(hub, health),
   ];
 }
 
@@ -121,28 +121,6 @@ function webhooksOf(hub: Hub, kept: CountsReading): Finding {
     problem: silent === 1 ? 'A webhook has been silent for more than a week.' :
       `${silent} webhooks have been silent for more than a week.`,
     whatToDo: 'See whether their senders still send, and with the right secret; pause those that are no longer used.',
-  });
-}
-
-/** How the last message to the operator went: without them nobody is told of the rest. */
-function alerts(hub: Hub): Finding {
-  const subject = 'Alerts';
-  if (hub.config.alertWebhookUrl === null) {
-    return finding({
-      subject, level: 'off', state: 'not set up', detail: 'problems are only logged', href: '/admin/alerts',
-      whatToDo: 'Set ALERT_WEBHOOK_URL to where you read messages, so that the hub can tell you of problems.',
-    });
-  }
-  const [last] = alertDeliveries(hub).list({ limit: 1 });
-  const common = { subject, href: '/admin/alerts', detail: last?.title ?? null, at: last?.createdAt ?? null };
-  if (!last) return finding({ ...common, state: 'none sent yet' });
-  if (last.state === 'delivered') return finding({ ...common, state: 'the last arrived' });
-  if (last.state === 'pending' && last.attempts === 0) return finding({ ...common, state: 'one on its way' });
-  const hasFailed = last.state === 'failed';
-  return finding({
-    ...common, level: hasFailed ? 'bad' : 'warn', state: hasFailed ? 'the last was lost' : 'the last is late',
-    since: last.createdAt, problem: hasFailed ? 'The last alert reached nobody.' : 'An alert has not arrived yet.',
-    whatToDo: `Look at ALERT_WEBHOOK_URL and at its receiver${last.lastError ? `: ${last.lastError}` : ''}.`,
   });
 }
 

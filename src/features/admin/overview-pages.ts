@@ -13,6 +13,7 @@ import { counts, type Hub } from '../hub/hub.ts';
 import { failingSources } from '../sources/failing-sources-store.ts';
 import { problemsOf } from './finding.ts';
 import { findings } from './findings.ts';
+import { nextSteps } from './next-steps.ts';
 import { failingView, tiles, verdict, type PastTrouble } from './overview-views.ts';
 
 /** Of the sources that fail, those that have done so the longest are named. */
@@ -30,6 +31,7 @@ export function showOverview(hub: Hub, { viewer, query }: MemberRequest): Reply 
 <span class="meta only-wide">${showTime(times, hub.clock(), 'exact')}</span>`;
   const main = html`
 ${verdict(problemsOf(all), lastOver(hub), times)}
+${nextSteps(hub, viewer, '/admin')}
 ${tiles(all, times)}
 ${hasNights && nightsView(nights)}
 ${failing.length > 0 && failingView(failing, iconsOfSources(hub, failing), times)}

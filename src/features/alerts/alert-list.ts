@@ -3,7 +3,13 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
-import { alertDeliveries, DELIVERY_STATES, type AlertDelivery, type DeliveryState } from './alert-store.ts';
+import { alertDeliveries, DELIVERY_STATES, TEST, type AlertDelivery, type DeliveryState } from './alert-store.ts';
+
+const LOOK_AGAIN = 3; // seconds
+
+/** Sends the operator a test alert. */
+export const TEST_BUTTON = html`<form method="post" action="/admin/alerts/test">
+<button>Send a test alert</button></form>`;
 
 /** What the operator was told, and what became of each message. */
 export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefined>({
@@ -14,6 +20,8 @@ export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefine
   filter: byState('alerts', DELIVERY_STATES),
   toJson: deliveryJson,
   lead: (hub) => html`<p class="lead">${receiver(hub)}</p>`,
+  above: (hub) => hub.config.alertWebhookUrl !== null && html`${lastTest(hub)}${TEST_BUTTON}`,
+  refreshSeconds: (items) => (items.some(isUnderWay) ? LOOK_AGAIN : undefined),
   view: (items, times) => html`<ul class="items">${items.map((one) => item(one, times))}</ul>`,
   empty: 'No alerts.',
 });
@@ -25,8 +33,25 @@ export function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: Ale
 
 function receiver({ config }: Hub): Html {
   return config.alertWebhookUrl === null
-    ? html`No receiver is configured (<code>ALERT_WEBHOOK_URL</code>): problems are only logged.`
+    ? html`No receiver is configured: problems are only logged. Set <code>ALERT_WEBHOOK_URL</code> to where you read
+messages, such as a webhook of Slack, Mattermost, Discord or ntfy, and restart the hub.`
     : html`Sent to <code>${describeDestination(config.alertWebhookUrl)}</code>.`;
+}
+
+/** What came of a test, where nothing was sent since. */
+function lastTest(hub: Hub): Html | false {
+  const [last] = alertDeliveries(hub).list({ limit: 1 });
+  if (last?.event !== TEST) return false;
+  if (last.state === 'delivered') return html`<p class="done" role="status">The test alert arrived.</p>`;
+  if (isUnderWay(last)) return html`<p class="done" role="status">The test alert is on its way.</p>`;
+  const isLost = last.state === 'failed';
+  return html`<div class="problem" role="alert"><p>The test alert ${isLost ? 'did not arrive' : 'has not arrived yet'}:
+${last.lastError}.</p>${!isLost && html`<p>The hub tries again in a while.</p>`}</div>`;
+}
+
+/** Nobody has tried to send it yet. */
+function isUnderWay({ state, attempts }: AlertDelivery): boolean {
+  return state === 'pending' && attempts === 0;
 }
 
 function item(delivery: AlertDelivery, times: Times): Html {

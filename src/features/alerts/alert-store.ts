@@ -34,7 +34,7 @@ export type AlertDelivery = TroubleMessage & {
   lastError: string | null;
 };
 
-type NewDelivery = TroubleMessage & { event: Trouble };
+type NewDelivery = TroubleMessage & { event: Trouble | typeof TEST };
 
 /** `before` is the id of the last one of the page before. */
 type DeliveryQuery = { state?: DeliveryState | undefined; before?: number | undefined; limit: number };
@@ -183,6 +183,15 @@ export type Trouble = keyof typeof TROUBLES;
 
 /** What one message says; `suppressed` more of the kind it does not name. */
 export type TroubleMessage = { title: string; body: string; severity: Severity; suppressed: number };
+
+/** The `event` of messages that tell of no trouble. */
+export const TEST = 'test';
+
+/** What is sent to see whether it arrives. */
+export const TEST_MESSAGE: TroubleMessage = {
+  title: 'Test alert', body: 'This hub’s operator sent this message to test alert delivery.', severity: 'info',
+  suppressed: 0,
+};
 
 /** Of a trouble that happened `untold` times, `subjects` among them; `isOver` where it has passed already. */
 export function troubleMessage(trouble: Trouble, subjects: string[], untold: number, isOver: boolean): TroubleMessage {

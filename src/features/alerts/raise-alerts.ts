@@ -1,9 +1,10 @@
 import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
+import { HttpError } from '../../platform/http/reply.ts';
 import { enqueue, once, type Hub } from '../hub/hub.ts';
 import {
-  alertDeliveries, alertEvents, overMessage, troubleMessage, TROUBLES, type AlertEvent, type Trouble,
-  type TroubleMessage,
+  alertDeliveries, alertEvents, overMessage, TEST, TEST_MESSAGE, troubleMessage, TROUBLES, type AlertEvent,
+  type Trouble, type TroubleMessage,
 } from './alert-store.ts';
 import { deliverAlert } from './deliver-alert.ts';
 
@@ -74,6 +75,15 @@ export function tellTroubles(hub: Hub): void {
   alertEvents(hub).bringBackTimes();
   const news = alertEvents(hub).all().filter(hasNews);
   for (const { event } of news) hub.db.write('tell of trouble', () => tellOne(hub, event));
+}
+
+/** Has the operator sent a message that tells of nothing, unless one is on its way. 409 where there is no receiver. */
+export function sendTestAlert(hub: Hub): void {
+  if (!hasReceiver(hub)) throw new HttpError(409, 'There is no receiver: ALERT_WEBHOOK_URL is not set.');
+  hub.db.write('send test alert', () => {
+    if (alertDeliveries(hub).pending().some(({ event }) => event === TEST)) return;
+    enqueue(hub, deliverAlert, { deliveryId: alertDeliveries(hub).create({ event: TEST, ...TEST_MESSAGE }) });
+  });
 }
 
 function hasReceiver({ config }: Hub): boolean {

@@ -33,7 +33,8 @@ type Definition<Item, Key extends keyof Item, Filter> = {
   /** With it the API gives the whole list not only as JSON lines but also as CSV. */
   csv?: CsvColumns<Item>;
   lead?(hub: Hub): Html; // below the title
-  above?(hub: Hub): Html; // above the items, such as a form for a new one
+  above?(hub: Hub): Html | false; // above the items, such as a form for a new one
+  refreshSeconds?(items: Item[]): number | undefined; // while something among them is under way
   view(items: Item[], times: Times): Html;
   empty: string; // where there are no items
   more?: string; // on the link to the next page, 'Older' when absent
@@ -99,7 +100,9 @@ ${answer?.above ?? above?.(hub)}
 ${items.length > 0 ? view(items, timesOf(hub, viewer)) : !problem && html`<p class="empty">${empty}</p>`}
 ${following && html`<p class="more"><a class="button" rel="next" href="${following}">${more}</a></p>`}
 ${items.length > 0 && downloads(api, asked, list.csv ? ['csv', 'jsonl'] : ['jsonl'])}`;
-  return page({ title, bar, main, section: `admin/${name}` }, answer?.status ?? problem?.status);
+  const refreshSeconds = list.refreshSeconds?.(items);
+  const again = refreshSeconds === undefined ? {} : { refreshSeconds };
+  return page({ title, bar, main, section: `admin/${name}`, ...again }, answer?.status ?? problem?.status);
 }
 
 const FORMATS = { csv: 'CSV', jsonl: 'JSON lines' };

@@ -1,5 +1,8 @@
 import { store } from './hub.ts';
 
+/** What a hub is called until somebody names it. */
+export const PRODUCT = 'Content Hub';
+
 /** What an administrator chose: its name, the text of its public page, and the hue of its accent (0–359, OKLCH). */
 export type HubLook = { name: string; text: string; hue: number };
 

@@ -52,6 +52,7 @@ const SAID = {
   'source-saved': 'Saved.',
   'source-syncing': 'The hub is looking for new posts now.',
   'source-transferred': 'The source has a new owner.',
+  'steps-put-away': 'Put away. A choice in your settings brings it back.',
   'token-revoked': 'The token was revoked. Programs that use it are refused from now on.',
   'too-late': 'It is too late to undo that: it was possible for a minute.',
   'undone': 'Undone: everything is as it was before.',

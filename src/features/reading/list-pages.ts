@@ -1,4 +1,4 @@
-import type { Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { readAfter } from '../../platform/http/input.ts';
 import { notFound, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
@@ -11,7 +11,6 @@ import { foundTexts } from '../posts/found-texts.ts';
 import { readFound } from '../posts/mark-found.ts';
 import { posts } from '../posts/post-store.ts';
 import { postList } from '../posts/post-views.ts';
-import { showPublic } from '../posts/public-pages.ts';
 import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { readListAddress, sectionOf } from './list-address.ts';
@@ -23,21 +22,15 @@ import { readMarks } from './reading-store.ts';
 /** Posts on a page: more than two screens hold, few enough to come at once: with all around them 12 kB compressed. */
 const PAGE = 30;
 
-/** The reading list of a member; visitors see what is public. */
-export function showHome(hub: Hub, req: HubRequest): Reply | Promise<Reply> {
-  const { viewer } = req;
-  return viewer ? showList(hub, { ...req, viewer }) : showPublic(hub, req);
+/** The list that the address names; `above`: what stands on its page before the posts. */
+export async function showList(hub: Hub, req: MemberRequest, above: Html | false = false): Promise<Reply> {
+  return page(listPage(await readList(hub, req), above));
 }
 
-/** The list that the address names. */
-export async function showList(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return page(listPage(await readList(hub, req)));
-}
-
-function listPage(list: ListPage): Page {
+function listPage(list: ListPage, above: Html | false): Page {
   const { view, name, count } = list;
   const title = view.q === undefined ? `${name}${count && ` (${count})`}` : `${view.q || 'Search'} – ${name}`;
-  return { title, bar: listBar(list), main: listMain(list), shape: 'list', section: sectionOf(view) };
+  return { title, bar: listBar(list), main: html`${above}${listMain(list)}`, shape: 'list', section: sectionOf(view) };
 }
 
 /** The posts of a source as its page shows them: to a member as a list to read, with a bar of its own. */
@@ -65,6 +58,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ListPage> {
   return {
     found: { found, texts: view.q ? foundTexts(hub, items, found) : new Map() },
     view, cursor, items, icons: iconsOf(hub, items), pictures: thumbnails(hub, items),
+    isFollowing: countsForPage(hub, viewer).folders.length > 0,
     name: nameOf(hub, viewer, view), count: countOf(hub, viewer, view),
     next: next && positionCursor(next),
     times: { ...times, now: hub.clock() },

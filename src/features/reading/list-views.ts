@@ -31,6 +31,8 @@ export type ListPage = {
   isMarkable: boolean;
   /** Of a search: what it looks for, and the part of each post's text in which that was found. */
   found: { found: Found; texts: Map<number, string> };
+  /** Whether its reader follows any source. */
+  isFollowing: boolean;
   /** What is said of a list without posts, in place of the usual. */
   empty?: string | undefined;
 };
@@ -186,14 +188,14 @@ function rowMenu(list: ListPage, { id, url }: ListedPost): Html | false {
  read</button>`}</div></details>`;
 }
 
-function nothingHere({ view, cursor, empty, name }: ListPage): Html {
+function nothingHere({ view, cursor, empty, name, isFollowing }: ListPage): Html {
   const { kind, folder, sourceId, q } = view;
   if (q !== undefined) return nothingFound(view, name);
   if (cursor !== null) {
     return html`<p class="empty">There are no older posts. <a href="${listPath(view)}">To the newest</a></p>`;
   }
   if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. A star keeps a post here for good.</p>`;
-  if (kind === 'unread') {
+  if (kind === 'unread' && isFollowing) {
     const all = listPath({ ...view, kind: 'all' });
     return html`<p class="empty">You have read everything${(folder ?? sourceId) !== undefined && ' here'}.
 <a href="${all}">All posts</a></p>`;

@@ -11,8 +11,10 @@ export type Preferences = {
   keys: boolean;
   /** Whether opening a post marks it as read. */
   marksOpened: boolean;
+  /** Whether what is to be done first stands above the list, while any of it is left. */
+  nextSteps: boolean;
 };
 
 export const DEFAULT_PREFERENCES: Preferences = {
-  timeZone: null, density: 'comfortable', textSize: 'normal', keys: true, marksOpened: true,
+  timeZone: null, density: 'comfortable', textSize: 'normal', keys: true, marksOpened: true, nextSteps: true,
 };

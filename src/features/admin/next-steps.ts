@@ -1,0 +1,120 @@
+import { hasPassed } from '../../platform/clock.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import { icon } from '../../platform/http/icons.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { accounts, invitations } from '../accounts/account-store.ts';
+import { TEST_BUTTON } from '../alerts/alert-list.ts';
+import { alertDeliveries } from '../alerts/alert-store.ts';
+import { DELIVERED_KEPT } from '../alerts/deliver-alert.ts';
+import { readBackupStatus } from '../backups/backup-status.ts';
+import { hubLook, PRODUCT } from '../hub/hub-look-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { newestPosts } from '../posts/newest-post-store.ts';
+import { countsForPage } from '../reading/reading-list.ts';
+import { manySources } from '../sources/many-sources-store.ts';
+import { alertFinding } from './alert-finding.ts';
+import { backupHere } from './backup-findings.ts';
+import type { Finding } from './finding.ts';
+
+/** One of the first things to do. Whether it is done is seen from what there is, and noted nowhere. */
+type NextStep = { title: string; href: string; isDone: boolean; how: Html; button?: Html | false };
+
+/**
+ * What is to be done first, by whoever looks: nothing once all of it is done or the list was put away. `from`: the path
+ * of the page that it stands on.
+ */
+export function nextSteps(hub: Hub, viewer: Viewer, from: string): Html | false {
+  if (!viewer.preferences.nextSteps) return false;
+  const steps = viewer.role === 'admin' ? stepsOfAdmin(hub, viewer) : stepsOfMember(hub, viewer);
+  const done = steps.filter(({ isDone }) => isDone).length;
+  return done < steps.length && html`<section class="steps" aria-labelledby="next-steps">
+<div class="section-head"><h2 id="next-steps">What to do first</h2>
+<span class="meta">${done} of ${steps.length} done</span>
+<form method="post" action="/settings/next-steps"><input type="hidden" name="from" value="${from}"><button
+  class="link">Put this list away</button></form></div>
+<ol>${steps.map(stepItem)}</ol></section>`;
+}
+
+function stepItem({ title, href, isDone, how, button }: NextStep): Html {
+  return html`
+<li class="${isDone && 'done'}">${icon(isDone ? 'done' : 'ring')}<div><p><span
+  class="unseen">${isDone ? 'Done' : 'To do'}: </span><a href="${href}">${title}</a></p>
+${!isDone && html`<p class="hint">${how}</p>`}</div>${!isDone && button}</li>`;
+}
+
+function stepsOfAdmin(hub: Hub, viewer: Viewer): NextStep[] {
+  return [
+    {
+      title: 'Add sources', href: '/sources/add', isDone: isReading(hub, viewer),
+      how: html`Add a feed by its address, or <a href="/sources/import">import the list of another reader</a> (OPML).`,
+    },
+    alertStep(hub, viewer), backupStep(hub),
+    {
+      title: 'Invite somebody', href: '/admin/invitations', isDone: isShared(hub),
+      how: html`You make a link that works once, and send it to them.`,
+    },
+    {
+      title: 'Look at the public page', href: '/public', isDone: isNamed(hub),
+      how: html`It is what everybody sees. <a href="/admin/hub">Give it a name and a text of its own</a>.`,
+    },
+  ];
+}
+
+function stepsOfMember(hub: Hub, viewer: Viewer): NextStep[] {
+  const own = manySources(hub).nativeOf(viewer.id).map(({ id }) => id);
+  return [
+    {
+      title: 'Follow a source', href: '/sources?show=others', isDone: isReading(hub, viewer),
+      how: html`Choose among those that are here, <a href="/sources/add">add a feed</a>, or <a
+  href="/sources/import">import the list of another reader</a> (OPML).`,
+    },
+    {
+      title: 'Write something', href: '/write', isDone: newestPosts(hub).of(own).size > 0,
+      how: html`A post of your own, for everybody or for yourself.`,
+    },
+  ];
+}
+
+/** Whoever adds a source follows it. */
+function isReading(hub: Hub, viewer: Viewer): boolean {
+  return countsForPage(hub, viewer).folders.length > 0;
+}
+
+/**
+ * Done once a message has arrived, be it the test. That is forgotten in time: whoever has been here for longer has done
+ * it if nothing is wrong.
+ */
+function alertStep(hub: Hub, viewer: Viewer): NextStep {
+  const found = alertFinding(hub);
+  const isSetUp = found.level !== 'off';
+  const hasArrived = alertDeliveries(hub).list({ state: 'delivered', limit: 1 }).length > 0;
+  const isForgotten = hasPassed(accounts(hub).find(viewer.id)?.createdAt ?? 0, DELIVERED_KEPT, hub.clock());
+  return {
+    title: 'Let the hub tell you of problems', href: '/admin/alerts',
+    isDone: isSetUp && !found.isBad && (hasArrived || isForgotten),
+    how: html`${found.whatToDo === null ? 'See whether a test alert arrives.' : told(found)}${
+      !isSetUp && ' Then restart it.'}`,
+    button: isSetUp && TEST_BUTTON,
+  };
+}
+
+function backupStep(hub: Hub): NextStep {
+  const status = readBackupStatus(hub);
+  return {
+    title: 'Make the first backup', href: '/admin#nights', isDone: status.newestVerified !== null,
+    how: told(backupHere(status, hub.clock())),
+  };
+}
+
+function told({ level, problem, whatToDo }: Finding): Html {
+  return html`${level === 'bad' && html`<span class="bad">${problem}</span> `}${whatToDo}`;
+}
+
+function isShared(hub: Hub): boolean {
+  return accounts(hub).list(0, 2).length > 1 || invitations(hub).list(0, 1).length > 0;
+}
+
+function isNamed(hub: Hub): boolean {
+  const { name, text } = hubLook(hub).read();
+  return name !== PRODUCT || text !== '';
+}
