@@ -10,7 +10,7 @@ import { ANSWERS, FIGURES, merge, type Figure } from '../src/features/history/fi
 import { COARSE, FINE, history, readings } from '../src/features/history/history-store.ts';
 import { beatOfWorker } from '../src/features/history/record-history.ts';
 import { beatOfWeb } from '../src/features/history/web-reading.ts';
-import { counts } from '../src/features/hub/hub.ts';
+import { counts, heartbeats } from '../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createScheduler, type Task } from '../src/platform/jobs/scheduler.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -115,6 +115,15 @@ test('what web and the worker do by their schedules is enough for a bucket with 
     await worker?.tick();
   }
   for (const figure of FIGURES.keys()) assert.notEqual(valuesOf(hub, figure)[0], undefined, figure);
+});
+
+test('a history that cannot be written is an error, and the worker is no less alive for it', async (t) => {
+  const hub = await startHub(t);
+  beatOfWorker(hub.handle);
+  hub.db.exec('DROP TABLE history');
+  hub.passTime(FINE);
+  assert.throws(() => beatOfWorker(hub.handle), /no such table: history/);
+  assert.equal(heartbeats(hub.handle).lastSeen('worker'), hub.now());
 });
 
 test('the longest wait of a job is kept although it is over when the bucket ends', async (t) => {

@@ -31,8 +31,17 @@ type Open = { at: number; figures: Figures; web: WebReading | null };
 
 const open = once((_hub: Hub): { bucket?: Open } => ({}));
 
-/** The worker's heartbeat, and with it, every five minutes, what they were like. */
+/** The worker's heartbeat, and with it, every five minutes, what they were like. Without that it beats all the same. */
 export function beatOfWorker(hub: Hub): void {
+  try {
+    beatAndRecord(hub);
+  } catch (error) {
+    heartbeats(hub).beat('worker');
+    throw error;
+  }
+}
+
+function beatAndRecord(hub: Hub): void {
   const at = hub.clock() - hub.clock() % FINE;
   const state = open(hub);
   const bucket = state.bucket ?? reopen(hub, at);
