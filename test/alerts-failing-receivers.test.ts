@@ -45,7 +45,7 @@ async function deliveryCounts(hub: Hub): Promise<Record<string, number>> {
 
 for (const { what, answer, pauses, reason } of RECEIVERS) {
   test(`through the queue, a receiver that ${what} is tried ${pauses.length + 1} times, then the message is kept as failed`, async (t) => {
-    const { hub, receiver, tell } = await hubWithReceiver(t, {}, PATIENCE);
+    const { hub, receiver, tell } = await hubWithReceiver(t, {}, answer === hanging ? PATIENCE : 15 * SECOND);
     const ada = await hub.person('ada');
     receiver.answerWith(answer);
     raise(hub, 'sync-failed', 'Owls');
