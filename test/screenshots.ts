@@ -7,6 +7,7 @@ import { openBrowser } from './support/browser.ts';
 import { EVERY_PAGE, visit } from './support/every-page.ts';
 import { livedInHub } from './support/lived-in-hub.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';
+import { wellHub } from './support/well-hub.ts';
 
 const FOLDER = join(PROJECT_ROOT, 'screenshots');
 const WIDTHS = [390, 1280];
@@ -14,6 +15,7 @@ const HEIGHT = 900;
 const wanted = (process.env['SCREENSHOTS'] ?? '').split(' ').filter(Boolean);
 
 test('every page is shown', async (t) => {
+  if (wanted.includes('overview-well')) return;
   mkdirSync(FOLDER, { recursive: true });
   const [lived, browser] = [await livedInHub(t), await openBrowser(t)];
   const states = EVERY_PAGE.filter(({ name }) => wanted.length === 0 || wanted.some((word) => name.includes(word)));
@@ -27,4 +29,14 @@ test('every page is shown', async (t) => {
       }
     }
   }
+});
+
+test('the overview of a hub in which all is well is shown as far as a large window shows it', async (t) => {
+  if (wanted.length > 0 && !wanted.includes('overview-well')) return;
+  mkdirSync(FOLDER, { recursive: true });
+  const [{ hub, ada }, browser] = [await wellHub(t), await openBrowser(t)];
+  await browser.setWindowSize(1236, 1070);
+  await browser.become(hub.address, ada.cookies);
+  await browser.goto(`${hub.address}/admin`);
+  await browser.screenshot(join(FOLDER, 'overview-well.png'));
 });

@@ -7,32 +7,35 @@ import { seeded } from './random.ts';
 
 const GIB = 1024 ** 3;
 
-/** What 60 days were like: busy at noon, quiet at night, with two hours in which nothing ran and one bad afternoon. */
-export function makeUpHistory(hub: Hub, days = 60): void {
+/**
+ * What 60 days were like: busy at noon, quiet at night, and unless all was well with two hours in which nothing ran, one
+ * bad afternoon, and nights without a backup or a copy of it.
+ */
+export function makeUpHistory(hub: Hub, days = 60, state: 'troubled' | 'well' = 'troubled'): void {
+  const isWell = state === 'well';
   const now = hub.clock() - hub.clock() % FINE;
   hub.db.write('make up history', () => {
     for (let at = now - days * DAY; at < now; at += now - at > 2 * DAY ? HOUR : FINE) {
       const ago = now - at;
-      if (ago > 9 * HOUR && ago < 11 * HOUR) continue;
-      history(hub).add(at, madeUp(at, ago, ago > 2 * DAY ? 12 : 1));
+      if (!isWell && ago > 9 * HOUR && ago < 11 * HOUR) continue;
+      history(hub).add(at, madeUp(at, ago, ago > 2 * DAY ? 12 : 1, !isWell && ago > 5 * HOUR && ago < 6 * HOUR));
     }
     for (let night = 34; night > 0; night--) {
       const at = now - night * DAY + 3 * HOUR;
       const run = { at, bytes: 432_000_000, seconds: 41, problem: null };
-      backupRuns(hub).note({ ...run, place: 'here', ...(night === 15
+      backupRuns(hub).note({ ...run, place: 'here', ...(night === 15 && !isWell
         ? { result: 'failed', problem: 'there is too little space' } : { result: 'good' }) });
-      backupRuns(hub).note({ ...run, place: 'dir', ...(night < 3
+      backupRuns(hub).note({ ...run, place: 'dir', ...(night < 3 && !isWell
         ? { result: 'failed', problem: '/mnt/disk does not exist: is the disk mounted?' } : { result: 'good' }) });
-      if (night === 23) backupRuns(hub).note({ ...run, at: at - HOUR, place: 'dir', result: 'failed' });
+      if (night === 23 && !isWell) backupRuns(hub).note({ ...run, at: at - HOUR, place: 'dir', result: 'failed' });
     }
   });
 }
 
 const random = seeded(13);
 
-function madeUp(at: number, ago: number, times: number): Figures {
+function madeUp(at: number, ago: number, times: number, isBad: boolean): Figures {
   const daylight = 0.15 + 0.85 * Math.max(0, Math.sin(((at % DAY) / DAY - 0.3) * 2 * Math.PI));
-  const isBad = ago > 5 * HOUR && ago < 6 * HOUR;
   const answers = ANSWERS.map((name, bound) =>
     [name, Math.round(times * 300 * daylight * random() / 3 ** Math.abs(bound - 1) + (isBad && bound < 9 ? 20 : 0))]);
   return {

@@ -1,0 +1,63 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { backupName } from '../../src/features/backups/backup-name.ts';
+import type { Run } from '../../src/features/backups/backup-status.ts';
+import { noteOffsite, noteRun, noteVerdict } from '../../src/features/backups/note-run.ts';
+import { heartbeats } from '../../src/features/hub/hub.ts';
+import { DAY, HOUR, MINUTE } from '../../src/platform/clock.ts';
+import { addFeed, addNotes } from './accounts.ts';
+import type { Client } from './client.ts';
+import { rss, serving } from './feeds.ts';
+import type { Hub } from './hub.ts';
+import { makeUpHistory } from './made-up-history.ts';
+import { startOrigin } from './origin.ts';
+import { hubWithReceiver, raise } from './receiver.ts';
+import { eventOf, makeWebhook, sendEvent } from './webhooks.ts';
+
+const BYTES = 432_000_000;
+const FEEDS = ['Kernel Notes', 'Tidvattnet', 'Moss & Lichen', 'The Ferry Timetable'];
+
+/** A hub that has run for 60 days and is well in every respect, with backups on two disks, as its administrator sees it. */
+export async function wellHub(t: TestContext): Promise<{ hub: Hub; ada: Client }> {
+  const { hub, tell } = await hubWithReceiver(t, { BACKUP_OFFSITE_DIR: '/mnt/second-disk' });
+  const ada = await hub.person('ada');
+  const routes = FEEDS.map((title, index) => [`/${index}.xml`, serving(() => rss(title.replace('&', '&amp;'), []))] as const);
+  const { url } = await startOrigin(t, Object.fromEntries(routes));
+  for (const [path] of routes) await addFeed(ada, url + path);
+  await addNotes(ada, 'Harbour log');
+  for (const program of ['web', 'worker'] as const) heartbeats(hub.handle).beat(program);
+  await hub.work();
+  raise(hub, 'backup-stale', 'the last one');
+  await tell();
+  hub.passTime(HOUR);
+  await backUp(hub, hub.now() - MINUTE);
+  await hub.work();
+  await tell();
+  hub.passTime(12 * DAY);
+  for (const [name, bytes] of [['uploads_bytes', BYTES], ['attachment_cache_bytes', BYTES / 3]]) {
+    hub.db.exec(`INSERT INTO counts (metric, label, value) VALUES ('${name}', '', ${bytes})
+      ON CONFLICT DO UPDATE SET value = excluded.value`);
+  }
+  makeUpHistory(hub.handle, 60, 'well');
+  const hook = await makeWebhook(ada, 'Deployments');
+  await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'post.published', { id: 'd1', title: 'Build 1013' }));
+  for (let nights = 6; nights >= 0; nights--) await backUp(hub, hub.now() - nights * DAY - 9 * HOUR);
+  writeFileSync(join(hub.dataDir, 'run/recovery-kit.json'), JSON.stringify({ at: hub.now() - 12 * DAY }));
+  await hub.work();
+  await hub.work();
+  heartbeats(hub.handle).beat('worker');
+  return { hub, ada };
+}
+
+/** What a night leaves behind: a backup that was verified, and a copy of it elsewhere. */
+async function backUp(hub: Hub, at: number): Promise<void> {
+  const name = backupName(at);
+  for (const folder of ['run', join('backups', name)]) mkdirSync(join(hub.dataDir, folder), { recursive: true });
+  const run: Run = { name, at, ok: true, verdict: 'verified', bytes: BYTES, seconds: 41, problem: null };
+  await noteRun(hub.dataDir, 'backup', run, process.pid);
+  await noteRun(hub.dataDir, 'verification', { ...run, at: at + MINUTE }, process.pid);
+  await noteVerdict(hub.config, { ...run, at: at + MINUTE }, process.pid);
+  await noteOffsite(hub.config, 'dir', { name, at: at + 2 * MINUTE, ok: true, bytes: BYTES, seconds: 12, problem: null, unsent: null },
+    process.pid);
+}
