@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import tls from 'node:tls';
 import { findings } from '../src/features/admin/findings.ts';
+import { certificates } from '../src/features/history/certificate-store.ts';
 import { watchCertificate } from '../src/features/history/watch-certificate.ts';
 import type { Hub } from '../src/features/hub/hub.ts';
 import { DAY } from '../src/platform/clock.ts';
@@ -50,6 +51,15 @@ test('an address that the hub cannot reach is no fault, and what was seen before
   assert.equal(findings(hub).find(({ subject }) => subject === 'Certificate')?.state, '61 days left');
 });
 
+test('what was wrong with a certificate is told until another one is seen, also while the hub cannot reach itself', async (t) => {
+  for (const [days, name, level] of [[[-80, 10.5], 'localhost', 'warn'], [[-30, 60.5], 'other.example', 'bad']] as const) {
+    const hub = await behind(t, [...days], name);
+    assert.equal((await told(hub)).level, level);
+    certificates(hub).note(new URL(hub.config.baseUrl).origin, null, 'not seen');
+    assert.equal(findings(hub).find(({ subject }) => subject === 'Certificate')?.level, level);
+  }
+});
+
 test('a hub on http has no certificate, and nobody looks for one', async (t) => {
   const { handle, db } = await startHub(t);
   await watchCertificate(handle);
@@ -66,4 +76,8 @@ test('the operator is sent an alert before it ends, and another when it is renew
   assert.equal(isOpen(), 1);
   await watchCertificate({ ...alerted, clock: () => Date.now() - 30 * DAY });
   assert.equal(isOpen(), 0);
+  await watchCertificate(alerted);
+  assert.equal(isOpen(), 1);
+  await watchCertificate({ ...alerted, config: { ...alerted.config, baseUrl: 'http://localhost' } });
+  assert.equal(isOpen(), 0, 'one that is not needed any more');
 });

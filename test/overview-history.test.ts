@@ -13,7 +13,10 @@ import { beatOfWeb } from '../src/features/history/web-reading.ts';
 import { counts, heartbeats } from '../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createScheduler, type Task } from '../src/platform/jobs/scheduler.ts';
+import { noteRuns } from '../src/features/sources/note-runs.ts';
+import { addNotes, numberIn } from './support/accounts.ts';
 import { startHub, type Hub } from './support/hub.ts';
+import { makeUpHistory } from './support/made-up-history.ts';
 
 /** All buckets of that length. */
 function read({ handle }: Pick<Hub, 'handle'>, step: number): { at: number; value(name: Figure): number | undefined }[] {
@@ -166,9 +169,34 @@ test('two days are kept by five minutes and 60 by the hour, at most 2018 rows an
   const bytes = hub.db.prepare<[], { bytes: number }>('bytes', `SELECT SUM(length(figures)) AS bytes FROM history`).get()?.bytes ?? 0;
   assert.ok(bytes < 1_500_000, `${bytes} bytes`);
 
+  const newest = hub.now();
   hub.passTime(-DAY);
-  history(hub.handle).add(hub.now(), full);
-  assert.ok(read(hub, FINE).every(({ at }) => at <= hub.now()));
+  for (; hub.now() <= newest; hub.passTime(FINE)) history(hub.handle).add(hub.now(), full);
+  const twice = read(hub, FINE).filter(({ at, value }) => at > newest - DAY && value('posts') !== full['posts']);
+  assert.deepEqual(twice, [], 'nothing is added to what lay ahead');
+});
+
+test('a clock that is a year ahead, or decades behind, for half an hour costs little of what is kept', async (t) => {
+  const hub = await startHub(t);
+  makeUpHistory(hub.handle, 5);
+  const kept = (): number[] => [read(hub, FINE).length, read(hub, COARSE).length, backupRuns(hub.handle).since(0).length];
+  const before = kept();
+  const source = await addNotes(await hub.person('ada'));
+  for (let day = 0; day < 25; day++, hub.passTime(DAY)) noteRuns(hub.handle, source, [{ added: 1 }]);
+  hub.passTime(-25 * DAY);
+  for (const away of [365 * DAY, -30 * 365 * DAY]) {
+    hub.passTime(away);
+    for (let passed = 0; passed < HOUR / 2; passed += FINE, hub.passTime(FINE)) {
+      hub.db.write('note', () => {
+        history(hub.handle).add(hub.now(), { posts: 1 });
+        backupRuns(hub.handle).note({ place: 'here', at: hub.now(), result: 'good', bytes: 1, seconds: 1, problem: null });
+      });
+    }
+    noteRuns(hub.handle, source, [{ added: 1 }]);
+    hub.passTime(-away - HOUR / 2);
+  }
+  for (const [index, count] of kept().entries()) assert.ok(count > (before[index] ?? 0) - 40, `${count} of ${before[index]}`);
+  assert.ok(numberIn(hub, 'SELECT COUNT(*) FROM source_days') > 20);
 });
 
 test('each run of a backup is remembered after the next one, and no more than 500 of a place', async (t) => {

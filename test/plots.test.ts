@@ -148,6 +148,20 @@ test('the calendar says of each night what came of it here and elsewhere, and no
   assert.match(text, /<li title="11 Jan: here made after a failure; elsewhere nothing is known\nwhy">/);
 });
 
+test('a night of very many failures names each reason once and few of them, and hostile words stay words', async (t) => {
+  const hub = await startHub(t);
+  const note = (place: string, problem: string, n: number): void => hub.db.write('test', () => backupRuns(hub.handle).note(
+    { place, result: 'failed', at: hub.now() - HOUR - n, bytes: null, seconds: 1, problem }));
+  for (let n = 0; n < 200; n++) for (const place of ['here', 'dir']) note(place, 'no room', n);
+  for (let n = 200; n < 300; n++) note('here', `${n}"><script>${'x'.repeat(5_000)}</script>`, n);
+  const problems = readNights(hub.handle, dayOf).at(-1)?.problems ?? [];
+  assert.deepEqual([problems.length, problems.includes('no room')], [3, true]);
+  assert.ok(problems.every((problem) => problem.length <= 200));
+  const { text } = await (await hub.person('ada')).page('/admin');
+  assert.match(text, /\n\d+&quot;&gt;&lt;script&gt;x/);
+  assert.doesNotMatch(text, /<script>x/);
+});
+
 test('backups that are there count though their runs are forgotten, and a damaged one is no good night', async (t) => {
   const hub = await startHub(t);
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });

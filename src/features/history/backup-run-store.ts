@@ -22,13 +22,15 @@ export const backupRuns = store(({ db, clock }) => {
     INSERT INTO backup_runs (place, at, result, bytes, seconds, problem)
     VALUES (@place, @at, @result, @bytes, @seconds, @problem) ON CONFLICT DO NOTHING`);
   const removeOld = db.prepare<[Bounds]>('forget old backup runs', `
-    DELETE FROM backup_runs WHERE place = @place AND (at < @before OR at > @after OR at <
-      (SELECT at FROM backup_runs WHERE place = @place ORDER BY at DESC LIMIT 1 OFFSET @skipped))`);
+    DELETE FROM backup_runs WHERE place = @place AND at IN
+      (SELECT at FROM backup_runs WHERE place = @place AND (at < @before OR at > @after OR at <
+        (SELECT at FROM backup_runs WHERE place = @place ORDER BY at DESC LIMIT 1 OFFSET @skipped))
+        ORDER BY at LIMIT 3)`);
   const select = db.prepare<[number], BackupRun>('backup runs',
     'SELECT place, at, result, bytes, seconds, problem FROM backup_runs WHERE at >= ? ORDER BY at');
 
   return {
-    /** Notes a run that may be known already. In the caller's transaction. */
+    /** Notes a run that may be known already, and forgets some, as `history` does. In the caller's transaction. */
     note(run: BackupRun): void {
       if (insert.run(run).changes === 0) return;
       removeOld.run({ place: run.place, before: clock() - RUNS_KEPT, after: clock(), skipped: MOST_RUNS - 1 });

@@ -7,6 +7,10 @@ export const FINE = 5 * MINUTE;
 export const COARSE = HOUR;
 export const KEPT = new Map([[FINE, 2 * DAY], [COARSE, 60 * DAY]]);
 
+const FORGOTTEN_AT_ONCE = 3; // rows
+
+type Bounds = { step: number; before: number; after: number; most: number };
+
 /** `figures` by position; null for what is not known. */
 type Row = { at: number; figures: string };
 
@@ -32,8 +36,9 @@ export const history = store(({ db, clock }) => {
   const put = db.prepare<[number, number, string]>('keep bucket', `
     INSERT INTO history (step, at, figures) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET figures = excluded.figures`);
-  const removeOld = db.prepare<[number, number, number]>('forget old buckets',
-    'DELETE FROM history WHERE step = ? AND (at < ? OR at > ?)');
+  const removeOld = db.prepare<[Bounds]>('forget old buckets', `
+    DELETE FROM history WHERE step = @step AND at IN
+      (SELECT at FROM history WHERE step = @step AND (at < @before OR at > @after) ORDER BY at LIMIT @most)`);
 
   function positions(): Map<Figure, number> {
     return new Map(selectNames.all().map(({ name, position }) => [name, position]));
@@ -60,14 +65,15 @@ export const history = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds what is known of the time from `at` on to the buckets that it lies in, and forgets what is too old, or lies
-     * ahead since the clock was. In the caller's transaction.
+     * Adds what is known of the time from `at` on to the buckets that it lies in, and forgets some of what is too old,
+     * or lies ahead since the clock was: more than is added, and little enough that a clock that is wrong for an hour
+     * does not cost all that is kept. In the caller's transaction.
      */
     add(at: number, figures: Figures): void {
       const places = positionsFor(figures);
       for (const [step, kept] of KEPT) {
         addTo(step, at - at % step, figures, places);
-        removeOld.run(step, clock() - kept, clock());
+        removeOld.run({ step, before: clock() - kept, after: clock(), most: FORGOTTEN_AT_ONCE });
       }
     },
 

@@ -1,4 +1,5 @@
 import { DAY } from '../../platform/clock.ts';
+import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { timeOfBackup } from '../backups/backup-name.ts';
 import { readBackupStatus } from '../backups/backup-status.ts';
 import { readOffsite } from '../backups/offsite-status.ts';
@@ -16,12 +17,17 @@ export type Night = { day: number; here: Outcome; elsewhere: Outcome | null; pro
 
 export const NIGHTS = 35;
 
+/** Of each night, the last ones: a whole calendar of long ones is more than anybody reads. */
+const PROBLEMS_NAMED = 3;
+const PROBLEM_MAX = 200; // characters
+
 /** The last five weeks, today last. `dayOf` tells the number of a time's day. */
 export function readNights(hub: Hub, dayOf: (at: number) => number): Night[] {
   const today = dayOf(hub.clock());
   const destinations = readOffsite(hub).map(({ name }) => name);
   const { there, damaged } = foundHere(hub);
   const runs = [...there, ...backupRuns(hub).since(hub.clock() - (NIGHTS + 1) * DAY)];
+  const problemsByDay = problemsOf(runs, dayOf);
   const damagedDays = new Set(damaged.map(dayOf));
   const byPlace = Map.groupBy(runs, ({ place }) => place);
   const outcomes = new Map(['here', ...destinations].map((place) =>
@@ -29,11 +35,18 @@ export function readNights(hub: Hub, dayOf: (at: number) => number): Night[] {
   return Array.from({ length: NIGHTS }, (_, index) => {
     const day = today - NIGHTS + 1 + index;
     const at = (place: string): Outcome => outcomes.get(place)?.[index] ?? 'unknown';
-    const problems = runs.filter((run) => run.problem !== null && dayOf(run.at) === day)
-      .map(({ place, problem }) => (place === 'here' ? problem : `${place}: ${problem}`) ?? '');
+    const problems = problemsByDay.get(day) ?? [];
     const here = damagedDays.has(day) ? 'failed' : at('here');
-    return { day, here, elsewhere: destinations.length === 0 ? null : worst(destinations.map(at)), problems };
+    const elsewhere = destinations.length === 0 ? null : worst(destinations.map(at));
+    return { day, here, elsewhere, problems: problems.slice(-PROBLEMS_NAMED) };
   });
+}
+
+/** What went wrong on each day, the same once, however often it was tried. */
+function problemsOf(runs: BackupRun[], dayOf: (at: number) => number): Map<number, string[]> {
+  const byDay = Map.groupBy(runs.filter(({ problem }) => problem !== null), ({ at }) => dayOf(at));
+  return new Map([...byDay].map(([day, ofDay]) => [day, [...new Set(ofDay.map(({ place, problem }) =>
+    excerpt(place === 'here' ? `${problem}` : `${place}: ${problem}`, PROBLEM_MAX)))]]));
 }
 
 /** Backups that are there, whose runs may be forgotten, as after a restore; and when the damaged ones were made. */

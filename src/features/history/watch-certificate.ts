@@ -15,7 +15,7 @@ const TIMEOUT = 10 * SECOND;
 /** On https: looks at the certificate that browsers get. Not every hub can reach its own address, which is no fault. */
 export async function watchCertificate(hub: Hub): Promise<void> {
   const url = new URL(hub.config.baseUrl);
-  if (url.protocol !== 'https:') return;
+  if (url.protocol !== 'https:') return watchTrouble(hub, 'certificate-ending', null);
   try {
     const certificate = await readCertificate(url.hostname.replace(/^\[|\]$/g, ''), portOf(url), TIMEOUT);
     const problem = problemOf(certificate, hub.clock());

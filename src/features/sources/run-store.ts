@@ -23,8 +23,9 @@ export const sourceRuns = store(({ db, clock }) => {
     SELECT s.id, @day, @runs, @failed, @added ${fromSource('@id')}
         ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, failed = failed + excluded.failed,
            added = added + excluded.added RETURNING runs`);
-  const dropDays = db.prepare<[number, number]>('drop days of source',
-    'DELETE FROM source_days WHERE source_id = ? AND day <= ?');
+  const dropDays = db.prepare<[{ id: number; until: number }]>('drop days of source', `
+    DELETE FROM source_days WHERE source_id = @id AND day IN
+      (SELECT day FROM source_days WHERE source_id = @id AND day <= @until ORDER BY day LIMIT 2)`);
   const insert = db.prepare<[Run & { id: number }], { run: number }>('note run of source', `
     INSERT INTO source_runs (source_id, run, ended_at, times, failed, added, changed, took_ms, bytes, event, note)
     SELECT @id, COALESCE(MAX(run), 0) + 1, @endedAt, @times, @failed, @added, @changed, @tookMs, @bytes, @event, @note
@@ -42,10 +43,13 @@ export const sourceRuns = store(({ db, clock }) => {
      WHERE source_id IN (SELECT value FROM json_each(?)) AND day > ?`);
 
   return {
-    /** What is added to a day. False, and nothing noted, where the source is gone. */
+    /**
+     * What is added to a day. False, and nothing noted, where the source is gone. One more day than it adds is dropped,
+     * and not all that are too old: the clock may be wrong.
+     */
     noteDay(id: number, added: RunDay): boolean {
       const runs = noteDay.get({ id, ...added })?.runs;
-      if (runs === added.runs) dropDays.run(id, added.day - DAYS); // the first of its day
+      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // the first of its day
       return runs !== undefined;
     },
     note: (id: number, run: Run): void =>
