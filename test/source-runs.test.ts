@@ -1,9 +1,9 @@
 // Protects what the owner of a source learns of its days and its last runs, and that it stays small.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { webTasks } from '../src/app/schedule.ts';
 import { noteRuns } from '../src/features/sources/note-runs.ts';
 import { DAYS, RUNS, sourceRuns } from '../src/features/sources/run-store.ts';
-import { noteRefusals } from '../src/features/webhooks/note-refusals.ts';
 import { DAY, MINUTE } from '../src/platform/clock.ts';
 import { addFeed, addNotes } from './support/accounts.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
@@ -132,6 +132,8 @@ test('a webhook’s owner sees what was delivered: each type, what came of it, h
 
 test('what a webhook refused is told its owner with the reason, in one row a day, and no stranger writes for each try', async (t) => {
   const { hub, ada, hook } = await hubWithWebhook(t);
+  const task = webTasks(hub.handle).find(({ name }) => name === 'note refused events');
+  const later = async () => void await task?.run(new AbortController().signal); // web does it every ten seconds
   const forged = eventOf(hub, 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'post.published', { id: 'x' });
   for (let tries = 0; tries < 3; tries++) assert.equal((await sendEvent(hub.address, hook.id, forged)).status, 401);
   assert.equal((await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'post.published', {}))).status, 400);
@@ -139,10 +141,10 @@ test('what a webhook refused is told its owner with the reason, in one row a day
   for (const other of [notes, 999]) await sendEvent(hub.address, other, forged, 'text/plain');
   assert.deepEqual(sourceRuns(hub.handle).last(hook.id), []);
 
-  noteRefusals(hub.handle);
+  await later();
   hub.passTime(MINUTE);
   await sendEvent(hub.address, hook.id, forged);
-  noteRefusals(hub.handle);
+  await later();
 
   const [newest, other, ...more] = sourceRuns(hub.handle).last(hook.id);
   assert.deepEqual([newest?.times, newest?.failed, newest?.endedAt], [4, 1, hub.now()]);
