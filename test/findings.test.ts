@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { problemsOf, type Finding } from '../src/features/admin/finding.ts';
 import { findings } from '../src/features/admin/findings.ts';
+import { BURST } from '../src/features/health/watch-troubles.ts';
+import { FINE, history } from '../src/features/history/history-store.ts';
 import { heartbeats, jobs, type Hub } from '../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import { followedFeed } from './support/followed-feed.ts';
@@ -28,7 +30,7 @@ test('each thing is told once, in the order of the overview; what is wrong comes
   const all = findings(hub.handle);
 
   assert.deepEqual(all.map(({ subject, level }) => `${subject}: ${level}`), [
-    'Web: good', 'Worker: bad', 'Queue: good', 'Sources: good', 'Webhooks: off', 'Alerts: off', 'Backup here: warn',
+    'Web: good', 'Worker: bad', 'Queue: good', 'Sources: good', 'Webhooks: off', 'Errors: good', 'Alerts: off', 'Backup here: warn',
     'Verification: off', 'Copies elsewhere: off', 'Recovery kit: off', 'Disk: good', 'Database: good', 'Files: good',
     'Version: good',
   ]);
@@ -103,6 +105,23 @@ test('a webhook that is silent for a week is told since its last event', async (
   assert.deepEqual(troubleOf(hub.handle, 'Webhooks'), {
     level: 'warn', problem: 'A webhook has been silent for more than a week.', since: madeAt, href: '/admin/webhooks',
   });
+});
+
+test('as many unexpected errors as an alert is sent of are told, with or without a receiver, until they are over', async (t) => {
+  const { handle, ...hub } = await startHub(t);
+  const startedAt = hub.now();
+  const errors = (count: number): void => hub.db.write('test', () => history(handle).add(hub.now(), { errors: count }));
+  errors(BURST - 1);
+  hub.passTime(FINE);
+  assert.deepEqual([of(handle, 'Errors').level, of(handle, 'Errors').state], ['good', '19 of late']);
+  errors(1);
+  assert.deepEqual(troubleOf(handle, 'Errors'), {
+    level: 'warn', problem: 'There are many unexpected errors.', since: startedAt, href: '/admin/errors',
+  });
+  hub.passTime(HOUR);
+  assert.equal(of(handle, 'Errors').state, 'none of late');
+  hub.passTime(-HOUR / 2 - FINE);
+  assert.equal(of(handle, 'Errors').level, 'good', 'what lies ahead since the clock was is not of late');
 });
 
 test('an alert that reached nobody is told until one arrives', async (t) => {

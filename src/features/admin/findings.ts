@@ -2,8 +2,10 @@ import { DAY, hasPassed, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
 import { byteSize } from '../../platform/http/html.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { readHealth, type Health } from '../health/read-health.ts';
+import { BURST, BURST_TIME } from '../health/watch-troubles.ts';
 import { findSpace, readStorageSizes } from '../health/storage-space.ts';
 import { certificates } from '../history/certificate-store.ts';
+import { FINE, history } from '../history/history-store.ts';
 import { TIME } from '../history/plot-units.ts';
 import { recentAnswerTime } from '../history/read-history.ts';
 import { counts, heartbeats, jobs, type Hub } from '../hub/hub.ts';
@@ -25,7 +27,8 @@ export function findings(hub: Hub): Finding[] {
   const health = readHealth(hub);
   return [
     web(hub), worker(hub, health), queue(hub, health, kept), sourcesOf(hub, kept), webhooksOf(hub, kept),
-    alertFinding(hub), ...backupFindings(hub), ...storage(hub, kept), ...certificate(hub), version(hub, health),
+    errors(hub), alertFinding(hub), ...backupFindings(hub), ...storage(hub, kept), ...certificate(hub),
+    version(hub, health),
   ];
 }
 
@@ -121,6 +124,20 @@ function webhooksOf(hub: Hub, kept: CountsReading): Finding {
     problem: silent === 1 ? 'A webhook has been silent for more than a week.' :
       `${silent} webhooks have been silent for more than a week.`,
     whatToDo: 'See whether their senders still send, and with the right secret; pause those that are no longer used.',
+  });
+}
+
+/** As many as an alert is sent of, within the last five-minute spans that are over. */
+function errors(hub: Hub): Finding {
+  const now = hub.clock();
+  const seen = history(hub).one(FINE, now - BURST_TIME - FINE, 'errors')
+    .filter(({ at, value }) => at <= now && value > 0);
+  const count = seen.reduce((sum, { value }) => sum + value, 0);
+  const common = { subject: 'Errors', state: count === 0 ? 'none of late' : `${count} of late`, href: '/admin/errors' };
+  if (count < BURST) return finding(common);
+  return finding({
+    ...common, level: 'warn', since: seen[0]?.at ?? null, problem: 'There are many unexpected errors.',
+    whatToDo: 'Read them in the list of errors, and the log about them: what comes most often is the one to look into.',
   });
 }
 
