@@ -37,7 +37,7 @@ export function nextSteps(hub: Hub, viewer: Viewer, from: string): Html | false 
 
 function stepItem({ title, href, isDone, how, button }: NextStep): Html {
   return html`
-<li class="${isDone && 'done'}">${icon(isDone ? 'done' : 'ring')}<div><p><span
+<li class="${isDone && 'ticked'}">${icon(isDone ? 'done' : 'ring')}<div><p><span
   class="unseen">${isDone ? 'Done' : 'To do'}: </span><a href="${href}">${title}</a></p>
 ${!isDone && html`<p class="hint">${how}</p>`}</div>${!isDone && button}</li>`;
 }
