@@ -1,5 +1,6 @@
 // Every page of the hub in every state, at two widths, light and dark, as pictures in the folder `screenshots`, which
 // git ignores. `npm run screenshots -- settings` makes those with that word in their names.
+import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -35,8 +36,9 @@ test('the overview of a hub in which all is well is shown as far as a large wind
   if (wanted.length > 0 && !wanted.includes('overview-well')) return;
   mkdirSync(FOLDER, { recursive: true });
   const [{ hub, ada }, browser] = [await wellHub(t), await openBrowser(t)];
-  await browser.setWindowSize(1236, 1070);
+  await browser.setWindowSize(1250, 1066);
   await browser.become(hub.address, ada.cookies);
   await browser.goto(`${hub.address}/admin`);
+  assert.match(await browser.text('.verdict'), /^All is well\./);
   await browser.screenshot(join(FOLDER, 'overview-well.png'));
 });

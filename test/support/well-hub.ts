@@ -16,13 +16,14 @@ import { hubWithReceiver, raise } from './receiver.ts';
 import { eventOf, makeWebhook, sendEvent } from './webhooks.ts';
 
 const BYTES = 432_000_000;
-const FEEDS = ['Kernel Notes', 'Tidvattnet', 'Moss & Lichen', 'The Ferry Timetable'];
+const FEEDS = ['Kernel Notes', 'Tidvattnet', 'The Ferry Timetable'];
 
 /** A hub that has run for 60 days and is well in every respect, with backups on two disks, as its administrator sees it. */
 export async function wellHub(t: TestContext): Promise<{ hub: Hub; ada: Client }> {
   const { hub, tell } = await hubWithReceiver(t, { BACKUP_OFFSITE_DIR: '/mnt/second-disk' });
   const ada = await hub.person('ada');
-  const routes = FEEDS.map((title, index) => [`/${index}.xml`, serving(() => rss(title.replace('&', '&amp;'), []))] as const);
+  await ada.form('/settings/next-steps', { from: '/admin' });
+  const routes = FEEDS.map((title, index) => [`/${index}.xml`, serving(() => rss(title, []))] as const);
   const { url } = await startOrigin(t, Object.fromEntries(routes));
   for (const [path] of routes) await addFeed(ada, url + path);
   await addNotes(ada, 'Harbour log');
