@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { BRIDGE_SETTINGS } from '../../src/app/clamd-bridge/bridge-settings.ts';
 import { SETTINGS, type Setting, type SettingList } from '../../src/features/hub/settings.ts';
 
 /**
  * node test/support/settings-texts.ts
- * Writes README.md's table of settings and .env.example anew, out of the list of settings.
+ * Writes README.md's table of settings and .env.example anew, out of the lists of settings.
  */
 const PROJECT = join(import.meta.dirname, '../..');
 const README = join(PROJECT, 'README.md');
@@ -23,11 +24,16 @@ export function tableOf(list: SettingList): string {
   return Object.values(list).map(tableRow).join('');
 }
 
-/** The settings of the hub, commented out, with their defaults. */
+/** The settings that the bridge to ClamAV has alone. */
+export const BRIDGE_ONLY: SettingList = Object.fromEntries(
+  Object.entries<Setting<unknown>>(BRIDGE_SETTINGS).filter(([, setting]) => setting !== SETTINGS.logLevel));
+
+/** The settings of the hub and of the bridge, commented out, with their defaults. */
 export function envExample(): string {
   const head = comment('Settings of Content Hub. Copy this file to .env, or set them in the environment, which wins. ' +
     'It is parsed, not run: NAME=value, with quotation marks around a value that needs them.');
-  return `${head}\n${Object.values<Setting<unknown>>(SETTINGS).map((setting) => `\n${envLines(setting)}\n`).join('')}`;
+  const bridge = comment('Of the bridge between uploads and ClamAV; see "scanning uploads" in scripts/README.md.');
+  return `${head}\n${linesOf(SETTINGS)}\n${bridge}\n${linesOf(BRIDGE_ONLY)}`;
 }
 
 function tableRow({ name, default: standard, meaning, secret, seeHandbook }: Setting<unknown>): string {
@@ -35,6 +41,10 @@ function tableRow({ name, default: standard, meaning, secret, seeHandbook }: Set
   const more = seeHandbook ? `, see [the handbook](scripts/README.md#${seeHandbook})` : '';
   const file = secret === 'text' ? `; \`${name}_FILE\` reads it from a file` : '';
   return `| \`${variable}\` |${standard ? ` \`${standard}\`` : ''} | ${meaning}${more}${file} |\n`;
+}
+
+function linesOf(list: SettingList): string {
+  return Object.values(list).map((setting) => `\n${envLines(setting)}\n`).join('');
 }
 
 function envLines({ name, default: standard, meaning, secret, seeHandbook }: Setting<unknown>): string {

@@ -14,7 +14,10 @@ export const BRIDGE_SETTINGS = {
     name: 'CLAMD_ADDRESS', parse: clamdAddress, default: '/run/clamav/clamd.ctl',
     meaning: "clamd's Unix socket, or `host:port`",
   },
-  port: { name: 'CLAMD_BRIDGE_PORT', parse: integer(0, 65_535), default: '3311', meaning: 'on 127.0.0.1' },
+  port: {
+    name: 'CLAMD_BRIDGE_PORT', parse: integer(0, 65_535), default: '3311',
+    meaning: 'port that the bridge listens on, on 127.0.0.1',
+  },
   maxBytes: {
     name: 'CLAMD_STREAM_MAX_BYTES', parse: integer(1, 2 ** 31 - 1), default: '26214400',
     meaning: "largest file that is scanned; must not exceed clamd's `MaxFileSize`, above which clamd calls files clean",
