@@ -10,6 +10,7 @@ import { rss, serving, type Item } from './support/feeds.ts';
 import { followedFeed } from './support/followed-feed.ts';
 import type { Hub } from './support/hub.ts';
 import { reply } from './support/origin.ts';
+import { githubEvent } from './support/signed-events.ts';
 import { eventOf, hubWithWebhook, publish, sendEvent } from './support/webhooks.ts';
 
 /** One synchronisation of everything that is due after that time. */
@@ -128,6 +129,23 @@ test('a webhook’s owner sees what was delivered: each type, what came of it, h
   assert.match(page, /<summary>Last deliveries<\/summary>/);
   assert.match(page, /1 post changed<\/span> <code>post\.updated<\/code>/);
   assert.ok(page.includes('Last 30 days: 6 events on 1 day.'));
+});
+
+test('a type that stands outside the signed body is kept no longer than one within, and hostile words of it stay words', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const event = githubEvent(hook.secret);
+  event.rawHeaders.push('X-GitHub-Event', `<script>${'x'.repeat(5_000)}`);
+  assert.equal((await sendEvent(hub.address, hook.id, event)).status, 202);
+  assert.equal(sourceRuns(hub.handle).last(hook.id)[0]?.event?.length, 128);
+  assert.match((await ada.page(`/sources/${hook.id}`)).text, /<code>&lt;script&gt;xxx/);
+});
+
+test('while no secret can be read nothing is an error of the hub’s, whatever is sent', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  hub.db.exec(`UPDATE webhooks SET secret = 'of another format'`);
+  for (const type of ['application/json', 'text/plain']) {
+    assert.equal((await sendEvent(hub.address, hook.id, githubEvent(hook.secret), type)).status, 503, type);
+  }
 });
 
 test('what a webhook refused is told its owner with the reason, in one row a day, and no stranger writes for each try', async (t) => {

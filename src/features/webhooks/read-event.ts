@@ -17,6 +17,7 @@ type Content = { kind: 'publish'; item: IncomingPost } | { kind: 'delete'; guid:
 const PUBLISHING = new Set(['post.published', 'post.updated']);
 const DELETING = 'post.deleted';
 
+const TYPE_MAX = 128;
 const TYPE = /^[a-zA-Z0-9_.]{1,128}$/; // Standard Webhooks 1.0
 const MAX_ERRORS = 20;
 
@@ -35,7 +36,7 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true });
  */
 export function readEvent(body: Buffer, baseUrl: string, headerType: string | null = null): WebhookEvent {
   const event = parseObject(body);
-  if (event['type'] === undefined && headerType !== null) return { kind: 'other', type: headerType };
+  if (event['type'] === undefined && headerType !== null) return { kind: 'other', type: headerType.slice(0, TYPE_MAX) };
   const type = readType(event);
   if (!PUBLISHING.has(type) && type !== DELETING) return { kind: 'other', type };
 

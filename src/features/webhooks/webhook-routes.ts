@@ -29,10 +29,10 @@ export async function receiveWebhookEvent(hub: Hub, req: HubRequest): Promise<Re
 
 async function readIncoming(hub: Hub, req: HubRequest): Promise<IncomingEvent> {
   const sourceId = pathId(req.params);
+  secretsOf(hub, sourceId);
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) {
     throw new HttpError(415, 'An event must be application/json.', { headers: { accept: 'application/json' } });
   }
-  secretsOf(hub, sourceId);
   const body = await readBody(req, EVENT_LIMIT);
   const headerType = req.headers['x-github-event'];
   const { rawHeaders } = req.stream;
