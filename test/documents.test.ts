@@ -7,9 +7,9 @@ import { anchorOf, contentsIn, contentsOf, headingsOf, WITH_CONTENTS } from './s
 import { PROJECT_ROOT } from './support/run-program.ts';
 
 const FOLDERS = ['scripts', 'src', 'test', 'migrations'];
-const DOCUMENTS = ['README.md', ...FOLDERS.flatMap((folder) => readdirSync(join(PROJECT_ROOT, folder), { recursive: true })
-  .map((name) => `${folder}/${String(name)}`)
-  .filter((name) => name.endsWith('.md') && !name.includes('node_modules')))];
+const FILES = FOLDERS.flatMap((folder) => readdirSync(join(PROJECT_ROOT, folder), { recursive: true })
+  .map((name) => `${folder}/${String(name)}`).filter((name) => !name.includes('node_modules')));
+const DOCUMENTS = ['README.md', ...FILES.filter((name) => name.endsWith('.md'))];
 
 function read(document: string): string {
   return readFileSync(join(PROJECT_ROOT, document), 'utf8');
@@ -63,11 +63,25 @@ test('src/README.md says of every package of the lock file what it is for, and w
   const [, chapter = ''] = read('src/README.md').split('## What is installed, and why\n');
   const rows = [...chapter.matchAll(/^\| (`[^|]*`) \| ([^|]*) \|/gm)].flatMap(([, names = '', use = '']) =>
     [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => ({ name, isDev: use === 'development' })));
-  const told = (path: string) => rows.find(({ name }) => name === path || (name.endsWith('*') && path.startsWith(name.slice(0, -1))));
+  const told = (path: string) => rows.find(({ name }) =>
+    name === path || (name.endsWith('*') && path.startsWith(name.slice(0, -1))));
 
   const installed = Object.keys(packages).filter(Boolean).map((path) => path.replace('node_modules/', ''));
   for (const name of installed) {
     assert.equal(told(name)?.isDev, packages[`node_modules/${name}`].dev ?? false, `${name} in src/README.md`);
   }
   assert.deepEqual(rows.filter(({ name }) => !installed.some((path) => told(path)?.name === name)), []);
+});
+
+test('every file and folder that the map of src names is there, and it names every feature', () => {
+  const [map = '', ...rest] = read('src/README.md').split('\n```\n');
+  const named = [...rest.join('\n').matchAll(/`((?:[\w-]+\/)*[\w-]+\.(?:ts|sh)|(?:\w+\/)+[\w-]+)`/g)]
+    .map(([, name = '']) => name).filter((name) => !/^(?:bin\/node|build\/Release)$/.test(name));
+  assert.ok(named.length > 100, `${named.length} names`);
+  const bare = (name: string): string => `/${name.replace(/\.ts$/, '')}`;
+  assert.deepEqual(named.filter((name) => !FILES.some((file) => bare(file).endsWith(bare(name)))), []);
+
+  const folders = [...map.matchAll(/([\w-]+)\/(?=\s|$)/g)].map(([, name = '']) => name);
+  const sources = FILES.filter((name) => /^src\/.*\.ts$/.test(name)).map((name) => name.split('/').at(-2) ?? '');
+  assert.deepEqual([...new Set(sources)].filter((folder) => !folders.includes(folder)), []);
 });
