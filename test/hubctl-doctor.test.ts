@@ -78,6 +78,15 @@ test('a hub in which all is well: 0, and a line for each thing that was looked a
   assert.match(stdout, /^ok {3}Integrity of the database: intact\n[^]*\nAll is well\.\n$/);
 });
 
+test('what a program said of its failure is one line of words, which changes nothing on a terminal', async (t) => {
+  const { hub, doctor } = await hubToExamine(t);
+  await noteRun(hub.dataDir, 'backup', { name: null, at: Date.now(), ok: false, verdict: 'failed', bytes: null, seconds: 1,
+    problem: 'no room\x1b]0;title\x07\x1b[2J\nok   All is well.' }, process.pid);
+  const { stdout } = await doctor();
+  assert.match(stdout, /^ {5}The last backup failed: no room.* ok All is well\. Since /m);
+  assert.doesNotMatch(stdout, /[\x07\x1b]/);
+});
+
 test('a missing and a shortened file are found, and named: 1', async (t) => {
   const { doctor, examine, pathOf } = await hubToExamine(t);
   rmSync(pathOf('a'));

@@ -5,7 +5,7 @@ import { webTasks } from '../src/app/schedule.ts';
 import { noteRuns } from '../src/features/sources/note-runs.ts';
 import { DAYS, RUNS, sourceRuns } from '../src/features/sources/run-store.ts';
 import { DAY, MINUTE } from '../src/platform/clock.ts';
-import { addFeed, addNotes } from './support/accounts.ts';
+import { addFeed, addNotes, sendJson } from './support/accounts.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
 import { followedFeed } from './support/followed-feed.ts';
 import type { Hub } from './support/hub.ts';
@@ -97,6 +97,20 @@ test('the list of sources has the same days as a strip that says what it shows',
   const page = (await ada.page('/sources')).text;
   assert.match(page, /<svg class="strip"[^>]*role="img"\s+aria-label="Last 30 days: 2 new posts on 1 day, nothing new on 1 day\.">/);
   assert.equal(page.split('<svg class="strip"').length - 1, 1, String(id));
+});
+
+test('the list shows nobody else how a source went, whether they follow it or not', async (t) => {
+  const { hub, feed, id } = await followedFeed(t);
+  feed.handler = reply(404, {});
+  await later(hub);
+  const bob = await hub.person('bob');
+  const seen = async (show: string): Promise<[source: boolean, strip: boolean]> => {
+    const { text } = await bob.page(`/sources?show=${show}`);
+    return [text.includes(`<a class="title" href="/sources/${id}">`), text.includes('class="strip"')];
+  };
+  assert.deepEqual(await seen('others'), [true, false]);
+  await sendJson(bob, 'PUT', `/api/sources/${id}/follow`, {});
+  assert.deepEqual(await seen('all'), [true, false]);
 });
 
 test('what came of a run is stored with it or not at all', async (t) => {

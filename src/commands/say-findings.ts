@@ -1,6 +1,7 @@
 import type { Finding, Level } from '../features/admin/finding.ts';
 import { problemsOf } from '../features/admin/finding.ts';
 import { isoTime } from '../platform/clock.ts';
+import { singleLine } from '../platform/markup/tidy-text.ts';
 
 const MARKS: Record<Level, string> = { good: 'ok', off: '-', warn: 'WARN', bad: 'BAD' };
 
@@ -11,12 +12,12 @@ export function verdictOf(all: readonly Finding[]): string {
   return problems.length === 1 ? 'One thing needs attention.\n' : `${problems.length} things need attention.\n`;
 }
 
-/** A line for the finding; below it what is wrong, since when, and what to do. */
+/** A line for the finding; below it what is wrong, since when, and what to do: words, whatever a program has said. */
 export function linesOf({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
   const more = [detail, at !== null && timeOf(at)].filter(Boolean).join(', ');
   const line = `${MARKS[level].padEnd(4)} ${subject}: ${state}${more && ` (${more})`}\n`;
   const below = [problem, since !== null && `Since ${timeOf(since)}.`, whatToDo].filter(Boolean).join(' ');
-  return below === '' ? line : `${line}     ${below}\n`;
+  return below === '' ? line : `${line}     ${singleLine(below)}\n`;
 }
 
 /** For programs: times in RFC 3339, null for what is not known. */

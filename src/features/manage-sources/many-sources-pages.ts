@@ -38,7 +38,8 @@ function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentForm): 
   const hooks = new Map(shown.items.flatMap((source) => webhookOf(hub, source)));
   const icons = iconsOfSources(hub, shown.items);
   const times = timesOf(hub, viewer);
-  const stripOf = stripsOf(times, sourceRuns(hub).days(shown.items.map(({ id }) => id)));
+  const managed = shown.items.filter((source) => source.mayManage);
+  const stripOf = stripsOf(times, sourceRuns(hub).days(managed.map(({ id }) => id)));
   return manySourcesPage({
     ...shown, wanted, folders, times, webhooks: hooks, icons, stripOf, sent,
     removals: removalsOf(hub, viewer.id),

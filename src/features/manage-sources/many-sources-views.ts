@@ -138,7 +138,7 @@ function row(source: Managed, { times, webhooks, icons, stripOf, sent }: Shown):
   ${title}</span></label>${icons.get(id)}<div class="name"><a class="title" href="/sources/${id}"><span
   dir="auto">${title}</span></a><p class="sub">${origin(source)}</p></div>
 <p class="said-state">${stateLine(source, times, source.mayManage, webhooks.get(id))}</p>
-${source.kind === 'native' ? html`<span></span>` : smallStrip(stripOf(source))}
+${source.kind === 'native' || !source.mayManage ? html`<span></span>` : smallStrip(stripOf(source))}
 ${newestAt === null ? html`<span></span>` : showTime(times, newestAt, 'since')}
 <span class="unread">${unread > 0 && html`<a href="/sources/${id}?show=unread"
   aria-label="${countText(unread)} unread">${countText(unread)} <span class="only-narrow">unread</span></a>`}</span>
