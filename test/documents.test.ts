@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { anchorOf, contentsIn, contentsOf, headingsOf, WITH_CONTENTS } from './support/contents.ts';
+import { readHandbook } from './support/handbook.ts';
 import { PROJECT_ROOT } from './support/run-program.ts';
 
 const FOLDERS = ['scripts', 'src', 'test', 'migrations'];
@@ -84,4 +85,17 @@ test('every file and folder that the map of src names is there, and it names eve
   const folders = [...map.matchAll(/([\w-]+)\/(?=\s|$)/g)].map(([, name = '']) => name);
   const sources = FILES.filter((name) => /^src\/.*\.ts$/.test(name)).map((name) => name.split('/').at(-2) ?? '');
   assert.deepEqual([...new Set(sources)].filter((folder) => !folders.includes(folder)), []);
+});
+
+const COMMAND = /\.\/scripts\/(?:hubctl(?: [a-z][a-z-]*){1,2}|[\w-]+\.sh)/g;
+
+test('the commands of the other documents are among those of the handbook, all of which are run', () => {
+  const known = readHandbook().usages.flatMap((usage) => usage.match(COMMAND) ?? []);
+  const { scripts } = JSON.parse(read('package.json'));
+  for (const document of ['README.md', 'migrations/README.md', 'src/README.md', 'test/README.md']) {
+    const text = read(document).replaceAll(/\s+/g, ' ');
+    assert.deepEqual((text.match(COMMAND) ?? []).filter((command) => !known.includes(command)), [], document);
+    const run = [...text.matchAll(/`npm run ([\w:]+)/g)].map(([, script = '']) => script);
+    assert.deepEqual(run.filter((script) => !(script in scripts)), [], document);
+  }
 });
