@@ -16,6 +16,7 @@ import { KEPT_UNNAMED } from '../src/features/attachments/upload-files.ts';
 import { TROUBLES } from '../src/features/alerts/alert-store.ts';
 import { previewRetention } from '../src/features/retention/remove-old-rows.ts';
 import { RUNS_KEPT } from '../src/features/history/backup-run-store.ts';
+import { DAYS } from '../src/features/sources/run-store.ts';
 import { COARSE, FINE, KEPT as KEPT_FIGURES } from '../src/features/history/history-store.ts';
 import { EVENTS_KEPT } from '../src/features/webhooks/receive-event.ts';
 import { LONGEST_QUIET } from '../src/features/webhooks/manage-webhooks.ts';
@@ -80,6 +81,7 @@ const OWN_PERIODS: Record<string, string[]> = {
   'files that no post references': [words(KEPT_UNNAMED)],
   'figures for the plots': [words(KEPT_FIGURES.get(FINE) ?? 0), words(KEPT_FIGURES.get(COARSE) ?? 0)],
   'runs of backups': [words(RUNS_KEPT)],
+  'synchronisations of a source': [words(DAYS * DAY)],
   backups: [],
 };
 
