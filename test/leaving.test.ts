@@ -5,6 +5,8 @@ import type { ClientRequest } from 'node:http';
 import { test } from 'node:test';
 import { exportAccount } from '../src/features/leaving/export-account.ts';
 import { notifications } from '../src/features/notifications/notification-store.ts';
+import { alertDeliveries, alertEvents } from '../src/features/alerts/alert-store.ts';
+import { raiseSourceAlert, tellTroubles } from '../src/features/alerts/raise-alerts.ts';
 import { audit } from '../src/features/audit/audit.ts';
 import { MINUTE } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
@@ -309,6 +311,23 @@ test('the job has ended only when the name is in no byte of the files, while the
   assert.deepEqual((await Promise.all(reading)).map(({ status }) => status), [200, 200, 200, 200, 200]);
   assert.equal(stateOf(), 'done');
   assert.deepEqual(occurrences(hub, NAME), [0, 0]);
+});
+
+test('what alerts said of a source goes with it; of others in the same message it stays', async (t) => {
+  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
+  await hub.person('ada');
+  const bob = await hub.person(NAME);
+  const title = `Letters to ${NAME}`;
+  const [gone = 0, other = 0] = [await addNotes(bob, title), await addNotes(bob, 'Owls')];
+  const raise = (id: number, name: string): void => hub.db.write('test', () =>
+    raiseSourceAlert(hub.handle, 'webhook-silent', { id, title: name }, 'nothing came'));
+  raise(gone, title);
+  raise(other, 'Owls');
+  tellTroubles(hub.handle);
+  raise(gone, title);
+  assert.equal((await bob.delete(`/api/sources/${gone}`)).status, 204);
+  assert.match(alertDeliveries(hub.handle).list({ limit: 1 })[0]?.body ?? '', /^A source that has been deleted\.\n“Owls” \(/);
+  assert.deepEqual(alertEvents(hub.handle).find('webhook-silent')?.subjects, ['A source that has been deleted.']);
 });
 
 test('what was deleted in order to leave is overwritten, too', async (t) => {

@@ -70,12 +70,23 @@ export const alertEvents = store(({ db, clock }) => {
     all: (): AlertEvent[] => selectAll.all().map(toEvent),
 
     bringBackTimes: createTimeRepair(db, clock, EVENT_TIMES),
+    /** As `forget` of deliveries, of what is not told yet. */
+    forget(words: string, instead: string): void {
+      for (const { subjects, ...row } of selectAll.all().map(toEvent)) {
+        if (!subjects.some((subject) => subject.includes(words))) continue;
+        upsert.run({ ...row, subjects: JSON.stringify(without(subjects, words, instead)) });
+      }
+    },
     put: ({ subjects, ...row }: AlertEvent): void => void upsert.run({ ...row, subjects: JSON.stringify(subjects) }),
   };
 });
 
 function toEvent({ subjects, ...row }: EventRow): AlertEvent {
   return { ...row, subjects: JSON.parse(subjects) as string[] };
+}
+
+function without(lines: string[], words: string, instead: string): string[] {
+  return lines.map((line) => (line.includes(words) ? instead : line));
 }
 
 const DELIVERY_COLUMNS = `id, event, severity, title, body, suppressed, state, attempts, created_at AS createdAt,
@@ -103,6 +114,10 @@ export const alertDeliveries = store(({ db, clock }) => {
      WHERE id = ? AND state = 'pending'`);
   const retry = db.prepare<[number, number, string, number]>('retry alert delivery', `
     UPDATE alert_deliveries SET attempts = ?, next_at = ?, last_error = ? WHERE id = ? AND state = 'pending'`);
+  const selectNaming = db.prepare<[string], { id: number; body: string }>('alert deliveries naming',
+    'SELECT id, body FROM alert_deliveries WHERE instr(body, ?) > 0');
+  const rewrite = db.prepare<[string, number]>('rewrite alert delivery',
+    'UPDATE alert_deliveries SET body = ? WHERE id = ?');
   const selectPending = db.prepare<[], AlertDelivery>('pending alert deliveries',
     `SELECT ${DELIVERY_COLUMNS} FROM alert_deliveries WHERE state = 'pending'`);
   const prune = db.prepare<[string, number, number]>('remove old alert deliveries', `
@@ -131,6 +146,12 @@ export const alertDeliveries = store(({ db, clock }) => {
       void finish.run('failed', attempts, clock(), error, id),
     markRetrying: (id: number, attempts: number, nextAt: number, error: string): void =>
       void retry.run(attempts, nextAt, error, id),
+    /** Says something else instead of every line with those words. In the caller's transaction. */
+    forget(words: string, instead: string): void {
+      for (const { id, body } of selectNaming.all(words)) {
+        rewrite.run(without(body.split('\n'), words, instead).join('\n'), id);
+      }
+    },
     /** Those that are yet to be sent: a few for each kind of trouble. */
     pending: (): AlertDelivery[] => selectPending.all(),
     /** Removes up to `limit` that ended so before `before` (unix ms). Returns how many. */

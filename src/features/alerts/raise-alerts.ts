@@ -36,6 +36,13 @@ export function raiseSourceAlert(
   raiseAlert(hub, trouble, `“${source.title}” (${hub.config.baseUrl}/sources/${source.id}): ${problem}`);
 }
 
+/** What was said of a source goes with it: its title may name somebody. In the caller's transaction. */
+export function forgetSourceAlerts(hub: Hub, sourceId: number): void {
+  for (const storeOf of [alertEvents, alertDeliveries]) {
+    storeOf(hub).forget(`/sources/${sourceId})`, 'A source that has been deleted.');
+  }
+}
+
 /**
  * For a trouble that lasts and is looked for from time to time: `subject` in words while it lasts, null when it does
  * not. It is raised when it begins and once a day until it is over.

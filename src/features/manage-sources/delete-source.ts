@@ -1,4 +1,5 @@
 import type { JobProgress } from '../../platform/jobs/job-readings.ts';
+import { forgetSourceAlerts } from '../alerts/raise-alerts.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { settleFailedSyncs } from '../feeds/sync-source.ts';
 import { enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
@@ -77,6 +78,7 @@ function removeSome(hub: Hub, sourceId: number, limit: number): boolean {
       () => notifications(hub).removeAbout(`/sources/${sourceId}`, limit), // they lead nowhere now
     ];
     if (!removed.every((remove) => remove() < limit)) return false;
+    forgetSourceAlerts(hub, sourceId);
     sources(hub).delete(sourceId);
     return true;
   });
