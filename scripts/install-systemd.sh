@@ -1,6 +1,6 @@
 #!/bin/sh
 # Usage: install-systemd.sh [--user USER] [--with-bridge] [--root DIR] [--dry-run] [--remove]
-# Installs and starts the hub's systemd units: web and worker (restarted when they fail, web also when it stays
+# Installs and starts the hub's systemd units: web and worker (restarted when they fail or stay
 # unhealthy), a backup every day at 03:15 and, with --with-bridge, the bridge to ClamAV. They run as USER, by default
 # the account that owns the data, and read settings from .env only. Run it again after moving the hub or changing
 # PORT, DATA_DIR, BACKUP_DIR, BACKUP_OFFSITE_DIR or BACKUP_RESTIC_REPOSITORY, or when .env names a file in /home.

@@ -3219,9 +3219,25 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a night whose backup is damaged is no good night',
     file: 'src/features/history/nights.ts',
-    from: "damagedDays.has(day) ? 'failed' : at('here')",
-    to: "at('here')",
+    from: "damagedDays.has(day) ? 'failed' : outcome",
+    to: 'outcome',
     test: 'test/plots.test.ts',
     name: 'backups that are there count though their runs are forgotten, and a damaged one is no good night',
+  },
+  {
+    promise: 'the overview does not say that all is well while an alert is sent of errors',
+    file: 'src/features/admin/findings.ts',
+    from: 'if (count < BURST) return finding(common);',
+    to: 'if (count < Infinity) return finding(common);',
+    test: 'test/findings.test.ts',
+    name: 'as many unexpected errors as an alert is sent of are told, with or without a receiver, until they are over',
+  },
+  {
+    promise: 'how a source went is for those who manage it',
+    file: 'src/features/manage-sources/many-sources-views.ts',
+    from: "source.kind === 'native' || !source.mayManage ?",
+    to: "source.kind === 'native' ?",
+    test: 'test/source-runs.test.ts',
+    name: 'the list shows nobody else how a source went, whether they follow it or not',
   },
 ];

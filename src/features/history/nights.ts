@@ -24,29 +24,26 @@ const PROBLEM_MAX = 200; // characters
 /** The last five weeks, today last. `dayOf` tells the number of a time's day. */
 export function readNights(hub: Hub, dayOf: (at: number) => number): Night[] {
   const today = dayOf(hub.clock());
-  const destinations = readOffsite(hub).map(({ name }) => name);
   const { there, damaged } = foundHere(hub);
   const runs = [...there, ...backupRuns(hub).since(hub.clock() - (NIGHTS + 1) * DAY)];
-  const problemsByDay = problemsOf(runs, dayOf);
+  const byDay = Map.groupBy(runs.toSorted((a, b) => a.at - b.at), ({ at }) => dayOf(at));
   const damagedDays = new Set(damaged.map(dayOf));
-  const byPlace = Map.groupBy(runs, ({ place }) => place);
-  const outcomes = new Map(['here', ...destinations].map((place) =>
-    [place, byDay(byPlace.get(place) ?? [], today, dayOf)] as const));
-  return Array.from({ length: NIGHTS }, (_, index) => {
+  const here = outcomesOf('here', byDay, today);
+  const copies = readOffsite(hub).map(({ name }) => outcomesOf(name, byDay, today));
+  return here.map((outcome, index) => {
     const day = today - NIGHTS + 1 + index;
-    const at = (place: string): Outcome => outcomes.get(place)?.[index] ?? 'unknown';
-    const problems = problemsByDay.get(day) ?? [];
-    const here = damagedDays.has(day) ? 'failed' : at('here');
-    const elsewhere = destinations.length === 0 ? null : worst(destinations.map(at));
-    return { day, here, elsewhere, problems: problems.slice(-PROBLEMS_NAMED) };
+    const elsewhere = copies.length === 0 ? null : worst(copies.map((one) => one[index] ?? 'unknown'));
+    return {
+      day, here: damagedDays.has(day) ? 'failed' : outcome, elsewhere, problems: problemsOf(byDay.get(day) ?? []),
+    };
   });
 }
 
-/** What went wrong on each day, the same once, however often it was tried. */
-function problemsOf(runs: BackupRun[], dayOf: (at: number) => number): Map<number, string[]> {
-  const byDay = Map.groupBy(runs.filter(({ problem }) => problem !== null), ({ at }) => dayOf(at));
-  return new Map([...byDay].map(([day, ofDay]) => [day, [...new Set(ofDay.map(({ place, problem }) =>
-    excerpt(place === 'here' ? `${problem}` : `${place}: ${problem}`, PROBLEM_MAX)))]]));
+/** What went wrong, the same once, however often it was tried. */
+function problemsOf(runs: BackupRun[]): string[] {
+  const told = new Set(runs.filter(({ problem }) => problem !== null)
+    .map(({ place, problem }) => (place === 'here' ? `${problem}` : `${place}: ${problem}`)));
+  return [...told].slice(-PROBLEMS_NAMED).map((one) => excerpt(one, PROBLEM_MAX));
 }
 
 /** Backups that are there, whose runs may be forgotten, as after a restore; and when the damaged ones were made. */
@@ -61,12 +58,13 @@ function foundHere(hub: Hub): { there: BackupRun[]; damaged: number[] } {
   return { there, damaged: all.filter(({ verdict }) => verdict === 'failed').map(({ at }) => at) };
 }
 
-function byDay(runs: BackupRun[], today: number, dayOf: (at: number) => number): Outcome[] {
-  const days = Map.groupBy(runs.toSorted((a, b) => a.at - b.at), ({ at }) => dayOf(at));
-  const first = Math.min(...days.keys());
+function outcomesOf(place: string, byDay: Map<number, BackupRun[]>, today: number): Outcome[] {
+  const resultsOf = (day: number): BackupRun['result'][] =>
+    byDay.get(day)?.filter((run) => run.place === place).map(({ result }) => result) ?? [];
+  const first = Math.min(...[...byDay.keys()].filter((day) => resultsOf(day).length > 0));
   return Array.from({ length: NIGHTS }, (_, index) => {
     const day = today - NIGHTS + 1 + index;
-    const results = days.get(day)?.map(({ result }) => result) ?? [];
+    const results = resultsOf(day);
     if (results.length === 0) return day > first && day < today ? 'none' : 'unknown';
     if (results.at(-1) !== 'good') return results.at(-1) ?? 'unknown';
     return results.includes('failed') ? 'late' : 'good';
