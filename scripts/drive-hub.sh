@@ -40,7 +40,13 @@ find_driver() {
 started_by_npm() {
   pid=$(cat -- "$data/run/hub.pid" 2>/dev/null) || return 0
   case $pid in '' | *[!0-9]*) return 0 ;; esac
-  if tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -q '^\(.*/\)\{0,1\}src/bin/start\.ts$'; then echo "$pid"; fi
+  # For an instant, while it becomes the npm start of another version, a process has no command line.
+  for _ in 1 2 3 4 5; do
+    words=$({ tr '\0' '\n' <"/proc/$pid/cmdline"; } 2>/dev/null) || return 0
+    [ -z "$words" ] || break
+    sleep 0.2
+  done
+  if printf '%s\n' "$words" | grep -q '^\(.*/\)\{0,1\}src/bin/start\.ts$'; then echo "$pid"; fi
 }
 
 # Whether this machine's units run the hub of this DATA_DIR: there may be a second hub, for example a test copy.
@@ -138,15 +144,15 @@ start_units() {
   return 1
 }
 
-# Checks that the hub becomes healthy on the restored data. If it was not running before, only web is started for this,
-# and stopped afterwards.
+# try_hub PROOF: checks that the hub becomes healthy on the restored data, or after an upgrade, and that the function
+# PROOF then succeeds. If it was not running before, only web is started for this, and stopped afterwards.
 try_hub() {
   if [ "$driver" = nobody ]; then
-    start_trial && await_hub && end_trial
+    start_trial && await_hub && "$1" && end_trial
   elif [ "$driver" = npm ]; then
-    start_hub && await_hub "$data/run/hub.failed"
+    start_hub && await_hub "$data/run/hub.failed" && "$1"
   else
-    start_hub && await_hub
+    start_hub && await_hub && "$1"
   fi
 }
 

@@ -81,7 +81,7 @@ go_to_the_end() {
 
 # Swaps the staged data in and starts the hub on it. Rolls everything back on any failure.
 carry_through() {
-  if await_release && step swap && step open && try_hub; then
+  if await_release && step swap && step open && try_hub :; then
     step finish && tell_who_starts && return
     say 'the hub runs on the restored data, but clean-up failed: run restore.sh --recover'
     return 1
@@ -170,7 +170,7 @@ recover() {
       ;;
     probation)
       say 'the restore was interrupted while waiting for the hub to become healthy: trying again'
-      if try_hub; then step finish && tell_who_starts; else bring_back && return 1; fi
+      if try_hub :; then step finish && tell_who_starts; else bring_back && return 1; fi
       ;;
   esac
 }
@@ -233,6 +233,13 @@ take_lock() {
   esac
 }
 
+# What keeps the hub from starting may be an upgrade that was interrupted.
+leave_to_upgrade() {
+  grep -qs '"upgrade"' "$data/run/restore-state.json" "$data/run/restore-probation.json" || return 0
+  [ "$act" != recover ] || exec sh "$root/scripts/upgrade.sh" --recover 9>&-
+  give_up 'an upgrade is in progress or was interrupted: run upgrade.sh --recover; nothing was done'
+}
+
 main() {
   read_arguments "$@"
   if [ "$act" = restore ] && [ "${CONFIRM_RESTORE-}" != YES ]; then
@@ -248,6 +255,7 @@ main() {
   read_hub || exit
   check_rights || exit
   take_lock
+  leave_to_upgrade
   drop_fetched
   if [ "$act" = recover ]; then recover; else restore "$what"; fi
 }

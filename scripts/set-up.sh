@@ -60,7 +60,7 @@ if ! command -v npm >/dev/null; then
   echo 'set-up: npm is not on PATH: install it (it usually comes with Node) and start again' >&2
   exit 1
 fi
-tell_if_offline 9>&- &
+tell_if_offline 8>&- 9>&- &
 watcher=$!
 trap 'kill "$watcher" 2>/dev/null || true' EXIT
 trap 'exit 1' HUP INT TERM

@@ -391,7 +391,7 @@ test('case 20: while a restore is not over, no backup is made, and the other way
   const steps = [() => begin(hub.dataDir, hub.backup), () => swapRestored(hub.dataDir), () => openRestored(hub.dataDir)];
   for (const step of steps) {
     await step();
-    await assert.rejects(backup(), { name: 'Error', message: /a restore is in progress or was interrupted/ });
+    await assert.rejects(backup(), { name: 'Error', message: /a restore or an upgrade is in progress or was interrupted/ });
     const { status, stdout } = await hub.hubctl('backup');
     assert.deepEqual([status, stdout], [75, 'result=busy\n']);
   }

@@ -21,6 +21,11 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./administer.ts')).alertsCommand,
   },
   {
+    name: 'await-writes', usage: 'await-writes <unix_ms> web|worker…',
+    summary: 'Internal step of scripts/upgrade.sh; run that instead.',
+    load: async () => (await import('./await-writes.ts')).awaitWritesCommand,
+  },
+  {
     name: 'backup', usage: 'backup [--json] | backup show <backup> [text] | backup extract <backup> post <id> | ' +
       'backup extract <backup> upload <sha256|filename> | backup due',
     summary: 'Make and verify a backup in BACKUP_DIR, then remove old backups (BACKUP_RETENTION_DAYS), ' +

@@ -2488,7 +2488,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a first start without a network says so while npm still tries',
     file: 'scripts/set-up.sh',
-    from: 'tell_if_offline 9>&- &',
+    from: 'tell_if_offline 8>&- 9>&- &',
     to: 'sleep 0 &',
     test: 'test/slow/set-up.test.ts',
     name: 'while npm is still trying, a registry that does not answer is told, and a slow network goes on',

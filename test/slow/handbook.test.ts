@@ -41,6 +41,10 @@ const OURS: [theirs: RegExp, ours: string][] = [
   [/(install-systemd\.sh(?: --with-bridge)?)/g, '$1 --root "$IMAGE" --user nobody'],
   [/rclone config(?! file)/g, 'rclone config create box alias remote="$BOX"'],
   [/--recipient RECIPIENT/g, '--recipient "$(age-keygen -y "$SAFE"/hub-backup.key)"'],
+  [/<version>/g, '"$(git rev-parse HEAD~1)"'],
+  [/--to REF/g, '--to main'],
+  [/^scp -pr (.*) new-machine:$/gm, 'mkdir -p "$HUB"/../new/home && cp -pr $1 "$HUB"/../new/home/'],
+  [/~\/("\$\(ls [^)]*\)"|\.env)/g, '../$1'],
   [/--hours N/g, '--hours 2'],
   [/--state STATE/g, '--state failed'],
   [/retry <id>/g, 'retry 9001'],
@@ -66,14 +70,16 @@ const ELSEWHERE: Record<string, [file: string, says: string]> = {
   'rm /mnt/backup-disk/restic/snapshots/<id>*': ['slow/off-site-restic.test.ts', 'rm "$R"/snapshots/"$id"*'],
   'restic prune --unsafe-recover-no-free-space <id>':
     ['slow/off-site-restic.test.ts', 'prune --unsafe-recover-no-free-space "$id"'],
+  './.runtime/upgrade/new/scripts/upgrade.sh --recover': ['slow/upgrade-kill.test.ts', `hub.run('--recover')`],
   'systemctl list-timers': ['slow/handbook.test.ts', 'system.sh(`systemctl list-timers'],
 };
 
 /** Code of several words that nobody is asked to type. */
 const NO_COMMANDS = [
   'result=verified … dir=…', '--restic 20260131-031500', 'rest-server --append-only', 'kill -9', 'port 8080 is in use',
+  '--to v1.2.3', 'tailscale serve --bg 8080', // there is no Tailscale where tests run
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
-  'database not readable', 'a restore is in progress or was interrupted', "the hub's own database is damaged",
+  'database not readable', 'a restore or an upgrade is in progress or was interrupted', "the hub's own database is damaged",
   'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes', '"PutStream": false',
   'chunk_size = 64Mi',
 ];
@@ -93,11 +99,11 @@ type Walk = Operator & {
   hub: InForeground;
   ada: Client;
   file: { sha256: string; path: string };
-  folder: 'hub' | 'new/content-hub';
+  folder: 'hub' | 'new/content-hub' | 'new/home/content-hub';
   ran: Set<string>; // lines that have succeeded, as they were run
 };
 
-type Step = (walk: Walk, text: string) => Promise<void>;
+type Step = (walk: Walk, text: string) => Promise<unknown>;
 
 /** For the blocks below each heading, in their order: how each is run, and what has to come of it. */
 const STEPS: Record<string, Step[]> = {
@@ -244,11 +250,32 @@ const STEPS: Record<string, Step[]> = {
     async (walk, text) => {
       const manifest = readFileSync(walk.place('hub/package.json'), 'utf8');
       walk.release('package.json', manifest.replace(/"version": "[^"]*"/, '"version": "99.0.0"'));
-      walk.hub = await walk.runHub(ours(text), 'hub');
-      assert.match(walk.hub.said(), /result=verified/);
+      walk.hub = await walk.runHub('npm start', 'hub');
       await signIn(walk);
+      assert.match((await done(walk, text)).stdout, /^UPGRADED from .* to 99\.0\.0 /m);
       assert.match((await walk.ada.get('/api/metrics')).text, /^service_build_info\{.*version="99\.0\.0"/m);
       assert.equal(postsIn(walk), 1);
+    },
+    async (walk, text) => assert.equal((await done(walk, text)).stdout, 'no interrupted upgrade found\n'),
+    async (walk, text) => {
+      await walk.hub.interrupt();
+      await done(walk, text);
+      assert.match(readFileSync(walk.place('hub/package.json'), 'utf8'), /"version": "0\./);
+      assert.equal(postsIn(walk), 1);
+      await walk.run('git checkout -q main', 'hub');
+    },
+  ],
+  'Moving to another machine': [
+    async (walk, text) => done(walk, text),
+    async (walk, text) => {
+      walk.hub = await walk.runHub(ours(text), 'new/home');
+      walk.folder = 'new/home/content-hub';
+      await signIn(walk);
+      assert.equal(postsIn(walk), 1);
+      await walk.hub.interrupt();
+      walk.folder = 'hub';
+      walk.hub = await walk.runHub('npm start', 'hub');
+      await signIn(walk);
     },
   ],
   'Webhook secrets': [
@@ -403,7 +430,8 @@ async function runEveryCommand(walk: Walk): Promise<void> {
 
 test('no command of the handbook is without a test, and no test of them without its command', () => {
   const commands = [...HANDBOOK.usages, ...inlineCommands()];
-  const programs = /^(CONFIRM_RESTORE=YES )?\.\/scripts\/|^(npm|tar|sha256sum|curl|rclone|restic|crontab|systemctl|du|rm) /;
+  const programs = new RegExp('^(CONFIRM_RESTORE=YES )?\\./(\\.runtime/upgrade/new/)?scripts/|' +
+    '^(npm|tar|sha256sum|curl|rclone|restic|crontab|systemctl|du|rm) ');
   assert.deepEqual(commands.filter((command) => !programs.test(command)), [], 'neither known nor named as no command');
   assert.deepEqual(NO_COMMANDS.filter((code) => !HANDBOOK.spans.includes(code)), []);
   for (const [command, [file, says]] of Object.entries(ELSEWHERE)) {

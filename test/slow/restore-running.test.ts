@@ -22,7 +22,7 @@ test('npm start makes way for a restore and runs on the restored data, in the sa
 
   assert.equal(status, 0, stderr);
   assert.ok(isRunning(running.child.pid ?? 0));
-  assert.match(running.stderr(), /the hub has stopped for a restore; waiting for the restore\n/);
+  assert.match(running.stderr(), /the hub makes way; waiting for the restore or the upgrade\n/);
   assert.ok(await isHealthy(running.url));
   assert.deepEqual(await postsOf(running.url), 1);
   assert.equal(await running.end('SIGTERM'), 0);
@@ -85,7 +85,8 @@ test('case 63, 65: a full disk that does not take why the hub failed keeps nobod
   const worlds: string[] = [];
   const run = async (): Promise<string | null> =>
     worlds.push(worldIn(hub.dataDir, hub)) === 1 ? 'web ended by itself' : null;
-  const running = runAroundRestores(hub.dataDir, run, () => {});
+  const beginAnew = (): Promise<string | null> => runAroundRestores(hub.dataDir, run, beginAnew);
+  const running = beginAnew();
 
   await undoRestore(hub.dataDir);
 

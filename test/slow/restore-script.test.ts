@@ -287,7 +287,7 @@ test('case 61: neither npm start nor web, worker or hubctl uses the data while t
     const [file = '', ...rest] = args;
     const { status, stdout, stderr } = await runProgram(process.execPath, [join(PROJECT_ROOT, 'src/bin', file), ...rest], { env });
     assert.deepEqual([status, stdout], [1, ''], args.join());
-    assert.match(stderr, /a restore is in progress or was interrupted: see \.\/scripts\/restore\.sh --recover/, args.join());
+    assert.match(stderr, /a restore or an upgrade is in progress or was interrupted: see \.\/scripts\/restore\.sh --recover/, args.join());
   }
   assert.deepEqual(stateOf(hub.dataDir), before);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -69,12 +69,15 @@ export async function operator(t: TestContext) {
   return {
     env, place, run, runHub, address, port,
     settle: (where: string, line: string): void => appendFileSync(join(place(where), '.env'), `${line}\n`),
-    /** The authors of the project change a file. */
-    release: (path: string, text: string): void => {
-      writeFiles(place('author'), { [path]: text });
-      git(place('author'), env, 'commit', '-qam', 'A new version');
+    /** The authors of the project change a file, or several. */
+    release: (path: string, text: string, more: Record<string, string> = {}): void => {
+      writeFiles(place('author'), { [path]: text, ...more });
+      git(place('author'), env, 'add', '-A');
+      git(place('author'), env, 'commit', '-qm', 'A new version');
       git(place('author'), env, 'push', '-q', env['REMOTE'] ?? '', 'main');
     },
+    /** A file of the project, as its authors have it. */
+    authored: (path: string): string => readFileSync(join(place('author'), path), 'utf8'),
   };
 }
 

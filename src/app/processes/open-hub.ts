@@ -20,7 +20,8 @@ export function openHubDatabase(
   { dataDir, databasePath, migrationsDir }: Config, clock: Clock = Date.now, onSlow?: SlowQuery,
 ): Db {
   if (isRestoreUnderWay(dataDir)) {
-    throw new SchemaError('a restore is in progress or was interrupted: see ./scripts/restore.sh --recover');
+    throw new SchemaError('a restore or an upgrade is in progress or was interrupted: ' +
+      'see ./scripts/restore.sh --recover');
   }
   for (const folder of FOLDERS) mkdirSync(join(dataDir, folder), { recursive: true, mode: 0o700 });
   assertNotLost(dataDir, databasePath);

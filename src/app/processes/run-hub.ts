@@ -18,11 +18,11 @@ type RunHubOptions = {
 
 const POLL = 250; // ms
 
-/** The signal with which restore.sh asks the hub to stop until the restore is done. */
+/** The signal with which restore.sh and upgrade.sh ask the hub to stop until they are done. */
 const PAUSE_SIGNAL = 'SIGUSR2';
 
 /** What `runHub` resolves to when it has stopped for that signal. */
-const PAUSED = 'the hub has stopped for a restore';
+const PAUSED = 'the hub makes way';
 
 /**
  * Runs web and worker until a signal or until one of them ends. Resolves to null after a stop that was asked for,
@@ -68,7 +68,7 @@ function describeEnding(ending: Ending, failure: string | undefined): string | n
   return failure ?? `${ending.died ?? 'the hub ended'}; the hub has stopped`;
 }
 
-/** Leaves the id of the supervising process where restore.sh finds it; taken away when the process ends. */
+/** Leaves the id of the supervising process where scripts find it; taken away when the process ends. */
 export function noteProcess(dataDir: string, pid: number): void {
   const path = join(dataDir, 'run', 'hub.pid');
   process.on(PAUSE_SIGNAL, () => {}); // from now on it may come, and must not end a process that waits already
@@ -86,19 +86,18 @@ function failurePath(dataDir: string): string {
 }
 
 /**
- * Runs the hub, again after each time that a restore has made it stop (SIGUSR2): it waits until the restore lets it
- * start. On the restored data it may fail; then it waits until the data from before is back. Resolves as `run` does.
+ * Runs the hub, and begins anew after each time that a restore or an upgrade has made it stop (SIGUSR2), when that lets
+ * it start: the program may be another one by then. On the restored data it may fail; then it waits until the data from
+ * before is back. Resolves as `run` does.
  */
 export async function runAroundRestores(
-  dataDir: string, run: () => Promise<string | null>, prepareAgain: () => void,
+  dataDir: string, run: () => Promise<string | null>, beginAnew: () => Promise<string | null>,
 ): Promise<string | null> {
-  let problem = await run();
-  while (problem === PAUSED || (problem !== null && isRestoreOpen(dataDir))) {
-    process.stderr.write(`${problem}; waiting for the restore\n`);
-    await restoreToMakeWay(dataDir, problem);
-    problem = failureOf(prepareAgain) ?? await run();
-  }
-  return problem;
+  const problem = await run();
+  if (problem !== PAUSED && (problem === null || !isRestoreOpen(dataDir))) return problem;
+  process.stderr.write(`${problem}; waiting for the restore or the upgrade\n`);
+  await restoreToMakeWay(dataDir, problem);
+  return beginAnew();
 }
 
 /** Until the hub may start; where it has just failed on the restored data, until that is gone again. */
@@ -114,14 +113,5 @@ function tellRestore(dataDir: string, problem: string): void {
     writeFileSync(failurePath(dataDir), `${problem}\n`, { mode: 0o600 });
   } catch {
     return; // restore.sh has its own patience
-  }
-}
-
-function failureOf(work: () => void): string | null {
-  try {
-    work();
-    return null;
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
   }
 }

@@ -66,7 +66,7 @@ async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
 }
 
 /** Between its steps, a restore does not hold the lock. What it has put in place may yet be taken away. */
-const RESTORING = 'a restore is in progress or was interrupted: see ./scripts/restore.sh --recover';
+const RESTORING = 'a restore or an upgrade is in progress or was interrupted: see ./scripts/restore.sh --recover';
 
 async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise<MadeBackup> {
   const { clock, dataDir, pid, retentionDays } = options;

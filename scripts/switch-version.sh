@@ -1,0 +1,194 @@
+# shellcheck shell=sh disable=SC2154,SC2034
+# Sourced by upgrade.sh. Swaps the version of the hub while nothing runs, and swaps it back. How far it has come stands
+# in $place/state; as long as nothing may start, $data/run/restore-state.json is there, at which units, npm start and
+# backups already look for restores. While the new version is on trial, restore-probation.json is there instead.
+
+GUARD='{"phase":"upgrade"}'
+
+# Runs a command of hubctl, of the version that is in place, as the account that owns the data.
+step() {
+  # shellcheck disable=SC2086 # $apart is two words or none
+  as_owner $apart sh "$root/scripts/hubctl" "$@" 9>&-
+}
+
+# What an upgrade and a restore leave while nothing may start.
+is_under_way() {
+  [ -e "$data/run/restore-state.json" ] || [ -e "$data/run/restore-probation.json" ]
+}
+
+begin_state() {
+  id=$(date -u +%Y%m%d-%H%M%S) units=own user='' touched=no
+  kept=$data/pre-upgrade-$id
+  [ "$driver" != systemd ] || remember_units
+  note_phase begun && guard
+}
+
+# note_phase PHASE: on the disk before anything of it happens.
+note_phase() {
+  # shellcheck disable=SC2016 # expanded by that shell
+  printf '%s\n' "phase=$1" "old=$old" "new=$new" "ref=$ref" "branch=$branch" "id=$id" "backup=$backup" "units=$units" \
+    "user=$user" "touched=$touched" |
+    as_coder sh -c 'cat >"$1.partial" && sync "$1.partial" && mv -- "$1.partial" "$1" && sync "$(dirname "$1")"' \
+      sh "$place/state"
+}
+
+# Sets what note_phase has noted. Without an interrupted upgrade all of it is empty.
+read_state() {
+  phase=$(noted phase) old=$(noted old) new=$(noted new) branch=$(noted branch) id=$(noted id) backup=$(noted backup)
+  units=$(noted units) user=$(noted user) touched=$(noted touched)
+  ref=${ref:-$(noted ref)}
+}
+
+noted() {
+  sed -n "s/^$1=//p" "$place/state" 2>/dev/null || :
+}
+
+# What runs now may stay, and be stopped and started again.
+lift_guard() {
+  for file in "$data/run/restore-probation.json" "$data/run/restore-state.json"; do
+    ! grep -qsF "$GUARD" "$file" || as_owner rm -f -- "$file" # and never those of a restore
+  done
+}
+
+forget_state() {
+  as_coder rm -rf -- "$place/state.partial" "$place/state" "$place/old_modules" "$place/away"
+  drop_new
+}
+
+# guard: nothing may start.
+guard() {
+  put "$data/run/restore-state.json"
+}
+
+# From now on the new version may run, and has to prove itself.
+open_trial() {
+  note_phase trial && { [ -e "$data/run/restore-probation.json" ] || put "$data/run/restore-probation.json"; } &&
+    as_owner rm -f -- "$data/run/restore-state.json"
+}
+
+close_trial() {
+  guard && as_owner rm -f -- "$data/run/restore-probation.json"
+}
+
+put() {
+  # shellcheck disable=SC2016 # expanded by that shell
+  as_owner sh -c 'echo "$2" >"$1.partial" && sync "$1.partial" && mv -- "$1.partial" "$1" && sync "$(dirname "$1")"' \
+    sh "$1" "$GUARD"
+}
+
+# Copies the database, with the log that a process that was killed may have left.
+keep_data() {
+  as_owner mkdir -p -m 0700 -- "$kept" || return
+  for file in hub.db hub.db-wal hub.db-journal; do
+    [ ! -e "$data/$file" ] || as_owner cp --reflink=auto -- "$data/$file" "$kept/$file" || return
+  done
+  as_owner sync "$kept"/* "$kept"
+}
+
+# Puts the kept database in the place of the one that the new version had. The log of one must never lie beside the
+# other, so the one goes before the other comes. Can be stopped at any instant and called again.
+bring_data_back() {
+  if [ "$touched" = yes ]; then
+    if as_owner test -e "$kept/hub.db"; then
+      as_owner rm -f -- "$data/hub.db-wal" "$data/hub.db-shm" "$data/hub.db-journal" &&
+        as_owner mv -- "$kept/hub.db" "$data/hub.db" || return
+    fi
+    for file in hub.db-wal hub.db-journal; do
+      ! as_owner test -e "$kept/$file" || as_owner mv -- "$kept/$file" "$data/$file" || return
+    done
+    as_owner sync "$data" || return
+  fi
+  as_owner rm -rf -- "$kept"
+}
+
+# Puts the new version into the project: its files, its packages if they differ, and its Node.
+switch_code() {
+  note_phase switching || return
+  as_coder git checkout --quiet --detach "$new" || return
+  if ! as_coder cmp -s package-lock.json node_modules/.installed-lock.json; then
+    as_coder mv -- node_modules "$place/old_modules" && as_coder mv -- "$beside/node_modules" node_modules || return
+  fi
+  for version in "$beside"/.runtime/node-*; do
+    [ -h "$version" ] || [ ! -d "$version" ] || as_coder mv -- "$version" .runtime/ || return
+  done
+}
+
+switch_code_back() {
+  unlock_git && as_coder git checkout --quiet --force --detach "$old" || return
+  if [ -e "$place/old_modules" ]; then
+    as_coder rm -rf -- "$place/away" && { [ ! -e "$root/node_modules" ] || as_coder mv -- node_modules "$place/away"; } &&
+      as_coder mv -- "$place/old_modules" node_modules || return
+  fi
+  [ -z "$branch" ] || as_coder git symbolic-ref HEAD "refs/heads/$branch"
+}
+
+# Of a git that was killed: this script alone is at work here.
+unlock_git() {
+  as_coder rm -f -- .git/index.lock .git/HEAD.lock
+}
+
+# After a kill in the midst of a switch the project may be a mixture of two versions. There nothing runs; when it goes
+# back, the new version may still run, and is made whole so that it can be stopped as always.
+mend_code() {
+  case $phase in
+    switching) switch_code_back ;;
+    undoing)
+      unlock_git && as_coder git checkout --quiet --force --detach HEAD || return
+      [ -e "$root/node_modules" ] || as_coder mv -- "$place/old_modules" node_modules
+      ;;
+  esac
+}
+
+# On the branch again, whose newest commit is the new version now. A version that was named stays without a branch.
+follow_branch() {
+  [ -n "$branch" ] && [ -z "$ref" ] || return 0
+  [ "$(as_coder git rev-parse "refs/heads/$branch")" = "$new" ] ||
+    as_coder git update-ref "refs/heads/$branch" "$new" "$old" || return 0 # somebody moved it meanwhile
+  as_coder git symbolic-ref HEAD "refs/heads/$branch"
+}
+
+# Applies the migrations of the new version, however long they take: nothing is waiting for an answer.
+migrate_data() {
+  touched=yes
+  note_phase migrating || return
+  # shellcheck disable=SC2086 # $unsafe is a word or none
+  step migrate $unsafe >&2
+}
+
+# Notes whose the units are: "own" if they are as install-systemd.sh of this version makes them, or "changed".
+remember_units() {
+  user=$(systemctl show -p User --value "$WEB")
+  units=own
+  same_units || units=changed
+}
+
+# Whether the units in place are those that the version in place would install.
+same_units() {
+  image=$(mktemp -d) && mkdir "$image/etc" || return
+  status=0
+  install_units --root "$image" >/dev/null 2>&1 || status=1
+  for unit in "$image"/etc/systemd/system/content-hub-*.*; do
+    [ ! -f "$unit" ] || cmp -s "$unit" "/etc/systemd/system/${unit##*/}" || status=1
+  done
+  rm -rf -- "$image"
+  return "$status"
+}
+
+install_units() {
+  [ ! -e /etc/systemd/system/content-hub-clamd-bridge.service ] || set -- --with-bridge "$@"
+  sh "$root/scripts/install-systemd.sh" --user "$user" "$@" 8>&- 9>&-
+}
+
+# Gives the new version its own units: web and worker do not start yet. Units that somebody changed stay as they are.
+switch_units() {
+  [ "$driver" = systemd ] || return 0
+  if [ "$units" = changed ]; then
+    same_units || say 'the units were changed by hand and stay as they are; compare them with install-systemd.sh --dry-run'
+  elif ! same_units; then
+    install_units >&2
+  fi
+}
+
+switch_units_back() {
+  if [ "$driver" = systemd ] && [ "$units" = own ] && ! same_units; then install_units >&2 || :; fi
+}

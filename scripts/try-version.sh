@@ -1,0 +1,46 @@
+#!/bin/sh
+# Usage: try-version.sh PROJECT DATA_DIR [--allow-unsafe]
+# Internal step of upgrade.sh; run that instead. Whether the version in the folder PROJECT accepts its .env, migrates the
+# copied database in DATA_DIR, and web answers on it, at a free port of this machine alone and without a worker, so that
+# nothing is fetched or sent. With --allow-unsafe, migrations that may lose data are left to the upgrade.
+
+set -eu
+umask 077
+usage() {
+  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+}
+[ "${1-}" != --help ] || { usage && exit 0; }
+case $#-${3-} in 2- | 3---allow-unsafe) ;; *) usage >&2 && exit 2 ;; esac
+
+scripts=$(dirname -- "$(readlink -f -- "$0")")
+root=$1 scratch=$2 web=
+DATA_DIR=$2 HOST=127.0.0.1 PORT=0 LOG_LEVEL=info
+export DATA_DIR HOST PORT LOG_LEVEL
+# shellcheck source=scripts/rehearse-restore.sh
+. "$scripts/rehearse-restore.sh"
+
+# shellcheck disable=SC2317 # called by rehearse-restore.sh
+give_up() {
+  echo "upgrade: $*" | sed 's/the restored hub/the new version/' >&2
+  exit 1
+}
+
+# shellcheck disable=SC2317 # called by the trap
+clean_up() {
+  [ -z "$web" ] || kill -TERM "$web" 2>/dev/null || :
+  wait || :
+}
+
+trap clean_up EXIT
+trap 'exit 130' HUP INT TERM
+if ! sh "$root/scripts/hubctl" migrate >"$scratch/said" 2>&1; then
+  if [ -n "${3-}" ] && grep -q 'is not safe to apply by itself' "$scratch/said"; then exit 0; fi
+  give_up "$(tail -n 1 "$scratch/said" | sed 's|\./scripts/hubctl migrate --allow-unsafe|upgrade.sh --allow-unsafe|')"
+fi
+start_web
+sh "$root/scripts/hubctl" rehearse "http://127.0.0.1:$port" >"$scratch/said" 2>&1 ||
+  give_up "the new version failed a check: $(tail -n 1 "$scratch/said")"
+# npm start ends with 2 for an argument that it does not know, if all of it can be loaded.
+status=0
+"$node" "$root/src/bin/start.ts" --nonsense >"$scratch/said" 2>&1 || status=$?
+[ "$status" -eq 2 ] || give_up "npm start cannot be loaded: $(tail -n 1 "$scratch/said")"

@@ -1,0 +1,151 @@
+// Protects upgrade.sh with npm start: what fails leaves the hub as it was, what works keeps all that people have.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { addNotes, addPost, itemsAt } from '../support/accounts.ts';
+import { createClient } from '../support/client.ts';
+import { killableUpgrade } from '../support/killed-upgrade.ts';
+import { MIGRATIONS } from '../support/migrated-database.ts';
+import { operator } from '../support/operator.ts';
+import type { Outcome } from '../support/run-program.ts';
+import { requireTool } from '../support/tools.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const PASSWORD = 'correct horse battery';
+
+/** Ada's hub, run by npm start in a clone, and the authors of the project, who release versions. */
+async function upgradableHub(t: TestContext) {
+  const place = await operator(t);
+  await place.run(`git clone -q "$REMOTE" hub && echo "PORT=$PORT_OF_HUB" >hub/.env`, '.');
+  const hub = await place.runHub('npm start', 'hub');
+  await waitUntil('the link is printed', () => /\/join\/\S+\n/.test(hub.said()));
+  const [link] = /http:\S+\/join\/\S+/.exec(hub.said()) ?? [];
+  const ada = createClient(place.address);
+  const joined = await ada.post('/api/accounts', { invitation: link, username: 'ada', password: PASSWORD });
+  assert.equal(joined.status, 201, joined.text);
+  const notes = await addNotes(ada);
+  const data = place.place('hub/data');
+  const git = (args: string): string =>
+    execFileSync('git', ['-C', place.place('hub'), ...args.split(' ')], { encoding: 'utf8', env: place.env }).trim();
+  const schema = async (): Promise<number> =>
+    (await ada.get('/api/health')).json<{ schemaVersion: number }>().schemaVersion - MIGRATIONS.length;
+
+  let version = 0;
+  return {
+    ...place, hub, ada, git, schema, data,
+    posts: async (): Promise<string[]> => (await itemsAt<{ title: string }>(ada, '/api/posts')).map(({ title }) => title),
+    write: (title: string): Promise<number> => addPost(ada, notes, title),
+    /** A version with a table more, and with those changes of files. */
+    releaseWith(changes: Record<string, [from: string | RegExp, to: string]> = {}): void {
+      const number = String(MIGRATIONS.length + ++version).padStart(4, '0');
+      const table = `-- safe: yes\nCREATE TABLE of_${version} (id INTEGER PRIMARY KEY AUTOINCREMENT) STRICT;\n`;
+      const changed = Object.entries({ 'package.json': [/"version": ".*"/, `"version": "99.${version}.0"`] as const, ...changes })
+        .map(([path, [from, to]]) => {
+          const before = place.authored(path);
+          const after = before.replace(from, () => to);
+          assert.notEqual(after, before, path);
+          return [path, after];
+        });
+      place.release(`migrations/${number}_of_${version}.sql`, table, Object.fromEntries(changed));
+    },
+    upgrade: (args = ''): Promise<Outcome> => place.run(`./scripts/upgrade.sh ${args}`, 'hub'),
+    /** What upgrades leave behind, in the project and in its data. */
+    leftovers: (): string[] => [
+      ...readdirSync(place.place('hub/.runtime/upgrade')).filter((name) => name !== 'flock'),
+      ...readdirSync(data).filter((name) => name.startsWith('pre-')), ...readdirSync(join(data, 'tmp')),
+      ...readdirSync(join(data, 'run')).filter((name) => /^restore|^hub\.failed/.test(name)),
+    ],
+  };
+}
+
+test('npm start is upgraded from the version before the last, after versions that fail were taken back', async (t) => {
+  for (const tool of ['git', 'npm']) if (!requireTool(t, tool)) return;
+  const hub = await upgradableHub(t);
+  const [begun, pid] = [hub.git('rev-parse HEAD'), readFileSync(join(hub.data, 'run/hub.pid'), 'utf8')];
+  await hub.write('before');
+  const asBefore = async (posts: string[]): Promise<void> => {
+    assert.deepEqual([hub.git('rev-parse HEAD'), hub.git('branch --show-current'), hub.git('status --short')], [begun, 'main', '']);
+    assert.equal(readFileSync(join(hub.data, 'run/hub.pid'), 'utf8'), pid, 'npm start is the same process');
+    assert.deepEqual([await hub.posts(), await hub.schema(), hub.leftovers()], [posts, 0, []]);
+  };
+
+  hub.releaseWith({ 'src/bin/web.ts': [/^import/m, `throw new Error('of the test');\nimport`] });
+  const said = hub.hub.said();
+  const unusable = await hub.upgrade();
+  assert.equal(unusable.status, 1);
+  assert.match(unusable.stderr, /the new version did not start: .*of the test.*\nupgrade: 99\.1\.0 \(\w+\) does not work with this hub's settings and data, see above; nothing was changed\n$/);
+  assert.doesNotMatch(hub.hub.said().slice(said.length), /makes way/, 'the hub was not even stopped');
+  await asBefore(['before']);
+
+  await hub.write('then');
+  const worker = /^import/m;
+  hub.releaseWith({
+    'src/bin/web.ts': [`throw new Error('of the test');\n`, ''], 'src/bin/worker.ts': [worker, `process.exit(1);\nimport`],
+  });
+  const broken = await hub.upgrade();
+  assert.equal(broken.status, 1);
+  assert.match(broken.stderr, /worker ended by itself \(exit code 1\).*\n.*going back to 0\.9\.0/);
+  assert.match(broken.stderr, /version and data are those of before: 0\.9\.0 \(\w+\)\n$/);
+  await asBefore(['then', 'before']);
+
+  hub.releaseWith({
+    'src/bin/worker.ts': ['process.exit(1);\n', ''],
+    'package-lock.json': [/"version": ".*"/, '"version": "99.3.0"'], // so that packages are installed anew
+  });
+  const done = await hub.upgrade();
+  assert.equal(done.status, 0, done.stderr);
+  assert.match(done.stdout, /^UPGRADED from 0\.9\.0 \(\w+\) to 99\.3\.0 \(\w+\); the backup of before is \/.*\n$/);
+  assert.equal(hub.git('rev-parse HEAD'), hub.git('rev-parse origin/main'));
+  assert.deepEqual([hub.git('branch --show-current'), hub.git('status --short'), hub.leftovers()], ['main', '', []]);
+  assert.deepEqual([await hub.posts(), await hub.schema()], [['then', 'before'], 3]);
+  assert.match((await hub.ada.get('/api/metrics')).text, /^service_build_info\{.*version="99\.3\.0"/m);
+  assert.equal(readFileSync(join(hub.data, 'run/hub.pid'), 'utf8'), pid, 'npm start is the same process');
+  assert.ok(existsSync(join(hub.place('hub'), 'node_modules/.installed-lock.json')));
+  const tokens = await itemsAt(hub.ada, '/api/tokens');
+  assert.deepEqual(tokens, [], 'the token of the proof is gone');
+
+  const again = await hub.upgrade();
+  assert.deepEqual([again.status, again.stdout.replace(/\(.*\)/, '')], [0, 'already at the newest version, 99.3.0 \n']);
+  await hub.hub.interrupt();
+});
+
+test('what cannot work is refused while the hub runs on, and says what to do', async (t) => {
+  if (!requireTool(t, 'git')) return;
+  const hub = killableUpgrade(t, false);
+  const clone = (...names: string[]): string => hub.at('world/hub', ...names);
+  const refusals: [what: string, args: string, says: RegExp, status?: number][] = [
+    [`echo changed >src/version`, '', /these files of the project were changed:\n M src\/version\n/],
+    [`echo mine >src/unfit`, '', /files that are in the way/],
+    [`git commit -q --allow-empty -m own`, '', /this clone has commits that origin lacks: name the version with --to/],
+    [`git checkout -q origin/main`, '--to HEAD~1', /1\.0\.0 \(\w+\) is older than what runs/],
+    [`mv ../../remote.git ../away`, '', /git could not fetch from origin/],
+    [`rm -rf .git`, '', /this is not a clone of the project/],
+    [':', '--to nowhere', /there is no commit nowhere/],
+    [`echo 2 >../low`, '', /has 0 MiB left, and \d+ MiB are needed/],
+    [`echo 'exit 1' >>../../bin/npm-ci`, '', /the new version could not be set up/],
+    [`echo '{"phase":"staged"}' >../data/run/restore-state.json`, '', /a restore was interrupted: run restore\.sh --recover first/],
+    [`mkdir -p .runtime/upgrade && echo phase=begun >.runtime/upgrade/state`, '', /an upgrade was interrupted: run upgrade\.sh --recover first/],
+    [`touch ../busy`, '', /BUSY: another backup or restore is running/, 75],
+    [`touch ../broken`, '', /no backup could be made/],
+    [':', '--to', /^Usage: upgrade\.sh/, 2],
+    [':', '--recover --to main', /^Usage: upgrade\.sh/, 2],
+  ];
+  for (const [what, args, says, expected = 1] of refusals) {
+    hub.begin();
+    execFileSync('sh', ['-ec', what], { cwd: clone(), env: hub.env });
+    const head = existsSync(clone('.git')) && hub.git('world/hub', 'rev-parse', 'HEAD');
+    const { status, stderr } = await hub.run(args);
+    execFileSync('sh', ['-ec', '[ ! -e away ] || mv away ../remote.git; rm -f ../bin/npm-ci'], { cwd: hub.at('world') });
+    assert.deepEqual([status, says.test(stderr)], [expected, true], `${what} ${args}: ${stderr}`);
+    assert.equal(hub.running(), '11migrated to 1\n', 'the hub was not stopped');
+    assert.ok(!existsSync(clone('.runtime/upgrade/new')), what);
+    assert.equal(existsSync(clone('.git')) && hub.git('world/hub', 'rev-parse', 'HEAD'), head);
+  }
+
+  hub.begin();
+  execFileSync('git', ['commit', '-q', '--allow-empty', '-m', 'own'], { cwd: clone(), env: hub.env });
+  const named = await hub.run(`--to ${hub.release('3', { 'src/unfit': 'no' }).slice(0, 9)}`);
+  assert.match(named.stderr, /there is no commit \w{9}; nothing was changed\n$/, 'it was not published');
+});

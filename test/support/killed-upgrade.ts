@@ -1,0 +1,145 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+import { copyFolder, temporaryFolder, writeFiles } from './temporary-project.ts';
+
+const SCRIPTS = ['as-owner.sh', 'await-health.sh', 'drive-hub.sh', 'find-node.sh', 'healthcheck.sh', 'hubctl',
+  'new-version.sh', 'node.lock', 'rehearse-restore.sh', 'set-up.sh', 'switch-version.sh', 'try-version.sh', 'upgrade.sh'];
+
+/** Programs that change what matters: their calls are counted once an upgrade has begun, and it can be killed at each. */
+const CHANGING = ['cp', 'git', 'mv', 'rm'];
+
+/**
+ * In the place of Node: a hub whose data is a line for each migration, whose web says that it listens, and which proves
+ * itself unless its version says otherwise. $root is known from the path of the entrypoint.
+ */
+const NODE = `#!/bin/sh
+case $1 in --version) echo v24.21.0; exit ;; esac
+root=\${1%/src/bin/*}
+case $* in
+  *' hubctl config '*) while [ "$1" != config ]; do shift; done; shift
+    for name in "$@"; do case $name in DATA_DIR) echo "$DATA_DIR" ;; HUB_STOP_COMMAND) echo "$STOP" ;;
+      HUB_START_COMMAND) echo "$START" ;; RESTORE_*) echo 2 ;; *) echo ;; esac; done ;;
+  *' hubctl migrate'*) grep -qxFf "$root/migrations/newest" "$DATA_DIR/hub.db" || cat "$root/migrations/newest" >>"$DATA_DIR/hub.db" ;;
+  *' hubctl await-writes '*) cp "$COUNT" "$DATA_DIR/../proof"; [ ! -e "$root/src/unfit" ] ;;
+  *' web') echo '{"event":"listening","port":1}'; sleep 60 & trap 'kill $!; exit' TERM; wait ;;
+  */healthcheck.ts) [ -e "$DATA_DIR/../running" ] ;;
+  *--nonsense) exit 2 ;;
+esac
+`;
+
+/** As units do, it starts nothing while that is forbidden. */
+const START = 'cd "$HUB" && [ ! -e ../data/run/restore-state.json ] && cat src/version node_modules/version ../data/hub.db >../running';
+const STOP = 'rm -f "$HUB"/../running';
+
+/** Before the kill, what it may leave half-done. */
+const TORN = `case $name-$* in
+  git-checkout*) for last; do :; done; /usr/bin/git show "$last:src/version" >src/version
+    touch .git/index.lock; rm scripts/upgrade.sh ;;
+  cp-*hub.db*) for last; do :; done; printf part >"$last" ;;
+esac`;
+
+export type Killable = ReturnType<typeof killableUpgrade>;
+
+/** A hub of version 1 that can be upgraded to version 2, in no time; each call of \`world\` begins anew. */
+export function killableUpgrade(t: TestContext, isFit: boolean) {
+  const folder = temporaryFolder(t);
+  const at = (...names: string[]): string => join(folder, ...names);
+  const env: Record<string, string> = {
+    PATH: `${at('bin')}:/usr/bin:/bin`, HUB_NODE: at('node'), DATA_DIR: at('world/data'), HUB: at('world/hub'), START, STOP,
+    GIT_CONFIG_GLOBAL: at('gitconfig'), HOME: folder, COUNT: at('world/count'), TAKEN: at('world/pid'),
+    KILL_AT: '0',
+  };
+  writeFiles(folder, { gitconfig: '[user]\nname = Ada\nemail = ada@example.org\n[init]\ndefaultBranch = main\n[advice]\ndetachedHead = false\n' });
+  writeFiles(folder, { node: NODE }, 0o755);
+  const git = (where: string, ...args: string[]): string =>
+    execFileSync('/usr/bin/git', ['-C', at(where), ...args], { env, encoding: 'utf8' }).trim();
+
+  for (const name of SCRIPTS) {
+    mkdirSync(at('author/scripts'), { recursive: true });
+    copyFileSync(join(PROJECT_ROOT, 'scripts', name), at('author/scripts', name));
+  }
+  const backup = `[ ! -e "$DATA_DIR/../busy" ] || { echo 'result=busy off-site=none'; exit 75; }
+[ ! -e "$DATA_DIR/../broken" ] || exit 1
+mkdir -p "$DATA_DIR/backups/b" && cp "$DATA_DIR/hub.db" "$DATA_DIR/backups/b/"
+echo "result=verified off-site=none name=b dir=$DATA_DIR/backups/b"\n`;
+  writeFiles(at('author'), {
+    '.gitignore': '.runtime/\nnode_modules/\n', 'scripts/backup.sh': backup, 'src/bin/launch.ts': '', 'src/bin/healthcheck.ts': '',
+  });
+  git('author', 'init', '-q');
+  const release = (version: string, files: Record<string, string> = {}): string => {
+    writeFiles(at('author'), {
+      'package.json': `{\n  "version": "${version}.0.0",\n}\n`, 'package-lock.json': version, 'src/version': version,
+      'migrations/newest': `migrated to ${version}\n`, ...files,
+    });
+    git('author', 'add', '-A');
+    git('author', 'commit', '-qm', version);
+    return git('author', 'rev-parse', 'HEAD');
+  };
+  const commits = [release('1'), release('2', isFit ? {} : { 'src/unfit': '' })];
+  git('author', 'clone', '-q', '--bare', at('author'), at('remote.git'));
+  git('author', 'clone', '-q', at('remote.git'), at('first/hub'));
+  git('first/hub', 'reset', '-q', '--hard', String(commits[0]));
+  writeFiles(at('first'), {
+    'data/hub.db': 'migrated to 1\n', 'data/run/.keep': '', 'data/tmp/.keep': '', 'hub/node_modules/version': '1',
+    'hub/node_modules/.installed-lock.json': '1', 'hub/node_modules/better-sqlite3/x': '', count: '0', running: '11migrated to 1\n',
+  });
+  writeFiles(at('bin'), {
+    df: '#!/bin/sh\n[ ! -e "$HUB/../low" ] || { printf "x\\n- - - 2\\n"; exit; }\nexec /usr/bin/df "$@"\n',
+    npm: '#!/bin/sh\n[ "$1" = ci ] || exit 0\n[ ! -e "$0-ci" ] || exit 1\nmkdir -p node_modules/better-sqlite3 && cp src/version node_modules/version\n',
+  }, 0o755);
+  for (const name of CHANGING) writeFiles(at('bin'), { [name]: counting(name) }, 0o755);
+
+  // One that a kill has taken away lies in the new version too.
+  const script = (): string =>
+    existsSync(at('world/hub/scripts/upgrade.sh')) ? 'scripts/upgrade.sh' : '.runtime/upgrade/new/scripts/upgrade.sh';
+  const run = (args: string, killAt = 0): Promise<Outcome> =>
+    runProgram('/bin/sh', ['-c', `echo $$ >"$TAKEN"; exec /bin/sh "$HUB/${script()}" ${args}`], {
+      env: { ...env, KILL_AT: String(killAt) }, cwd: '/',
+    });
+  return {
+    at, env, git, run, release, commits,
+    /** Everything as before the first upgrade. */
+    begin(): void {
+      rmSync(at('world'), { recursive: true, force: true });
+      copyFolder(at('first'), at('world'));
+    },
+    /** How many changes there were in all, and until the new version had to prove itself. */
+    changes: (): number => Number(read(at('world/count'))),
+    untilProof: (): number => Number(read(at('world/proof'))),
+    /** Version of files, of packages and of data: "1 1 1", "2 2 2", or a mixture. */
+    versions: (): string => [read(at('world/hub/src/version')), read(at('world/hub/node_modules/version')),
+      read(at('world/data/hub.db')) === 'migrated to 1\n' ? '1' : read(at('world/data/hub.db')).replace('migrated to 1\nmigrated to ', '').trim()].join(' '),
+    running: (): string => read(at('world/running')),
+    mayStart: (): boolean => !existsSync(at('world/data/run/restore-state.json')),
+    leftovers: (): string[] => [
+      ...readdirSync(at('world/hub/.runtime/upgrade')).filter((name) => name !== 'flock'),
+      ...readdirSync(at('world/data')).filter((name) => name.startsWith('pre-') || name.includes('partial')),
+      ...readdirSync(at('world/data/run')).filter((name) => name.startsWith('restore')),
+      ...readdirSync(at('world/data/tmp')).filter((name) => name !== '.keep'),
+    ],
+  };
+}
+
+function counting(name: string): string {
+  return `#!/bin/sh
+name=${name}
+read -r n <"$COUNT"
+case $name-$1 in git-checkout | git-symbolic-ref | git-update-ref) ;; git-*) exec /usr/bin/git "$@" ;; esac
+if [ "$n" -gt 0 ] || [ -e "$HUB/.runtime/upgrade/state.partial" ]; then
+  n=$((n + 1)) && echo "$n" >"$COUNT"
+  if [ "$n" -eq "$KILL_AT" ]; then
+    ${TORN}
+    kill -9 "$(cat "$TAKEN")"
+    exit 137
+  fi
+fi
+exec /usr/bin/${name} "$@"
+`;
+}
+
+function read(path: string): string {
+  return existsSync(path) ? readFileSync(path, 'utf8') : 'none';
+}

@@ -1,0 +1,41 @@
+// Protects the proof that an upgrade asks of the new version: web and worker write.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { heartbeats } from '../src/features/hub/hub.ts';
+import { startHub } from './support/hub.ts';
+import { hubctl } from './support/hubctl.ts';
+
+test('a hub has proved itself when web and worker have written since it was started', async (t) => {
+  const hub = await startHub(t);
+  const since = String(hub.now());
+  hub.passTime(-1_000);
+  for (const name of ['web', 'worker']) heartbeats(hub.handle).beat(name);
+  let isOver = false;
+  const proof = hubctl(hub.dataDir, 'await-writes', since, 'web', 'worker').finally(() => (isOver = true));
+  hub.passTime(2_000);
+  heartbeats(hub.handle).beat('web');
+  await delay(400);
+  assert.equal(isOver, false, 'what the worker wrote before is not enough');
+  assert.equal((await hubctl(hub.dataDir, 'await-writes', since, 'web')).status, 0);
+
+  heartbeats(hub.handle).beat('worker');
+  assert.deepEqual(await proof, { status: 0, stdout: '', stderr: '' });
+  for (const wrong of [[], ['now', 'web'], [since], [since, 'nobody']]) {
+    assert.equal((await hubctl(hub.dataDir, 'await-writes', ...wrong)).status, 2, wrong.join());
+  }
+});
+
+test('a web that does not write is found out after half a minute', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const hub = await startHub(t);
+  const proof = hubctl(hub.dataDir, 'await-writes', String(hub.now()), 'web', 'worker');
+  let isOver = false;
+  void proof.then(() => (isOver = true));
+  heartbeats(hub.handle).beat('worker');
+  while (!isOver) {
+    await new Promise((resolve) => setImmediate(resolve));
+    t.mock.timers.tick(250);
+  }
+  assert.deepEqual(await proof, { status: 1, stdout: '', stderr: 'web did not write to the database for half a minute\n' });
+});
