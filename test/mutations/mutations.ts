@@ -1305,6 +1305,24 @@ export const MUTATIONS: Mutation[] = [
     name: 'what a killed fetch leaves in DATA_DIR goes with the next run or the next night, but not while one is under way',
   },
 
+  // So is an upgrade.
+  {
+    promise: 'a new version that does not write is taken back',
+    file: 'scripts/upgrade.sh',
+    from: '    try_hub prove 8>&-; then',
+    to: '    try_hub : 8>&-; then',
+    test: 'test/slow/upgrade-kill.test.ts',
+    name: 'killed before each of those, the way back from a version that is no good leaves the old version or the new one, on its own data',
+  },
+  {
+    promise: 'with the old version its database comes back',
+    file: 'scripts/switch-version.sh',
+    from: 'as_owner mv -- "$kept/hub.db" "$data/hub.db"',
+    to: 'as_owner true',
+    test: 'test/slow/upgrade-kill.test.ts',
+    name: 'killed before each of those, the way back from a version that is no good leaves the old version or the new one, on its own data',
+  },
+
   // A restore is all or nothing.
   {
     promise: 'a restore that is told to stop while it fetches ends at once what it fetches with',
