@@ -1,8 +1,16 @@
 // Protects whoever uses the pages: names, contrast, targets, order, narrow windows, on every page in every state.
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { noteRun } from '../../src/features/backups/note-run.ts';
+import { beatOfWorker } from '../../src/features/history/record-history.ts';
+import { noteRuns } from '../../src/features/sources/note-runs.ts';
+import { MINUTE } from '../../src/platform/clock.ts';
+import { addNotes } from '../support/accounts.ts';
 import { openBrowser } from '../support/browser.ts';
 import { EVERY_PAGE, visit } from '../support/every-page.ts';
+import { startHub } from '../support/hub.ts';
 import { livedInHub } from '../support/lived-in-hub.ts';
 import {
   FIND_FAINT_INPUTS, FIND_FAINT_TEXT, FIND_FAULTS, FIND_LOOSE_ENDS, FIND_SMALL_TARGETS,
@@ -81,4 +89,32 @@ test('at twice the size of text nothing scrolls sideways, either', async (t) => 
   }
 
   assert.deepEqual(faults, []);
+});
+
+test('what went wrong fits a phone although it has no place where a line may end, and markup in it stays words', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const [hub, browser] = [await startHub(t), await openBrowser(t)];
+  const ada = await hub.person('ada');
+  const id = await addNotes(ada, 'T'.repeat(190));
+  const words = `"><script>document.title = 'hurt'</script><img src=x>${'R'.repeat(500)}`;
+  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
+  const failed = { name: null, at: hub.now(), ok: false, verdict: 'failed', bytes: null, seconds: 1, problem: words } as const;
+  await noteRun(hub.dataDir, 'backup', failed, process.pid);
+  hub.db.prepare<[number, string]>('fail', `UPDATE sources SET kind = 'feed', state = 'failing', state_since = ?,
+    state_reason = ?`).run(hub.now(), words);
+  hub.db.exec(`INSERT INTO feeds (source_id, url, host) VALUES (${id}, 'https://a.test/${'u'.repeat(500)}', 'a.test')`);
+  hub.db.write('run', () => noteRuns(hub.handle, id, [{ failed: 1, note: words, event: 'e'.repeat(128), bytes: 1e15 }]));
+  beatOfWorker(hub.handle);
+  hub.passTime(5 * MINUTE);
+  beatOfWorker(hub.handle);
+
+  await browser.become(hub.address, ada.cookies);
+  await browser.setPageWidth(320);
+  for (const path of ['/admin', '/sources', `/sources/${id}`, `/sources/${id}/settings`]) {
+    await browser.goto(`${hub.address}${path}`);
+    await browser.run(UNFOLD);
+    assert.deepEqual(await browser.run(WIDTHS), [320, 320], path);
+    assert.equal(await browser.run(`return document.querySelectorAll('main :is(script, img[src=x])').length`), 0);
+    assert.deepEqual(await browser.complaints(), [], path);
+  }
 });
