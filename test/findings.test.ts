@@ -97,7 +97,7 @@ test('sources that fail are told since the first of them has', async (t) => {
 });
 
 test('a webhook that is silent for a week is told since its last event', async (t) => {
-  const { hub } = await hubWithWebhook(t);
+  const { hub, ada, hook } = await hubWithWebhook(t);
   const madeAt = hub.now();
   assert.equal(of(hub.handle, 'Webhooks').state, '1 listening');
   hub.passTime(8 * DAY);
@@ -105,6 +105,9 @@ test('a webhook that is silent for a week is told since its last event', async (
   assert.deepEqual(troubleOf(hub.handle, 'Webhooks'), {
     level: 'warn', problem: 'A webhook has been silent for more than a week.', since: madeAt, href: '/admin/webhooks',
   });
+  await ada.patch(`/api/sources/${hook.id}`, { paused: true });
+  const { level, state, detail } = of(hub.handle, 'Webhooks');
+  assert.deepEqual([level, state, detail], ['good', '0 listening', '1 paused'], 'it is there, and nobody misses it');
 });
 
 test('as many unexpected errors as an alert is sent of are told, with or without a receiver, until they are over', async (t) => {

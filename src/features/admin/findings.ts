@@ -115,9 +115,10 @@ function sourcesOf(hub: Hub, kept: CountsReading): Finding {
 
 function webhooksOf(hub: Hub, kept: CountsReading): Finding {
   const [active, silent] = [kept.value('webhooks', 'active'), kept.value('webhooks', 'silent')];
-  if (active + silent === 0) return finding({ subject: 'Webhooks', level: 'off', state: 'none' });
+  const unused = kept.value('webhooks', 'disabled');
+  if (active + silent + unused === 0) return finding({ subject: 'Webhooks', level: 'off', state: 'none' });
   const common = { subject: 'Webhooks', state: `${active} listening`, href: '/admin/webhooks' };
-  if (silent === 0) return finding(common);
+  if (silent === 0) return finding({ ...common, detail: unused > 0 ? `${unused} paused` : null });
   const [quiet] = webhooks(hub).quiet(hub.clock(), Number.MAX_SAFE_INTEGER, 1);
   return finding({
     ...common, level: 'warn', detail: `${silent} silent`, since: quiet?.quietSinceAt ?? null,
