@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { backoff } from '../src/platform/jobs/finish-jobs.ts';
 import { LEASE } from '../src/platform/jobs/worker-queue.ts';
-import { add, assertCountsAreTrue, claimOne, START, startQueue, state } from './support/queue.ts';
+import { add, assertCountsAreTrue, claimOne, completeAll, START, startQueue, state } from './support/queue.ts';
 
 test('a released job is due at once with the attempt not counted, and keeps its place', (t) => {
   const { queue, passTime } = startQueue(t);
@@ -118,7 +118,7 @@ test('in a batch of completions each stands or falls by itself', (t) => {
     throw new Error('bad');
   };
 
-  const results = queue.completeMany([
+  const results = completeAll(queue, [
     { job: one, effects: effect(one) },
     { job: bad, effects: badEffects },
     { job: late, effects: effect(late) },
@@ -151,7 +151,7 @@ test('a full disk loses nothing: what does not fit is not done, and work goes on
   assertCountsAreTrue(db);
 
   db.pragma('max_page_count = 1000000');
-  assert.deepEqual(queue.completeMany(batch), [true, true]);
+  assert.deepEqual(completeAll(queue, batch), [true, true]);
   assert.deepEqual(effects(), [one.id]);
   assert.equal(queue.fail(three, new Error('x'), { effects: large }), 'retrying');
   assert.equal(db.pragma('integrity_check'), 'ok');

@@ -103,13 +103,14 @@ function refusals({ link, reset, notes, feed, post }: Record<'link' | 'reset' | 
 
 /** Forms in which nothing is typed, and what the script sends. */
 const WITHOUT_FIELDS = [
-  'POST /sign-out', 'POST /settings/time-zone', 'POST /settings/tokens/:id/revoke', 'POST /notifications/read',
+  'POST /sign-out', 'POST /settings/time-zone', 'POST /settings/next-steps', 'POST /settings/tokens/:id/revoke',
+  'POST /notifications/read',
   'POST /admin/invitations/:id/withdraw', 'POST /sources/:id/pause', 'POST /sources/:id/resume', 'POST /sources/:id/sync',
   'POST /sources/:id/icon/find', 'POST /sources/:id/icon/clear', 'POST /sources/:id/delete', 'POST /sources/:id/hand-over',
   'POST /sources/:id/unfollow', 'POST /sources/:id/webhook/rotate', 'POST /reading/mark-read', 'POST /reading/undo',
   'POST /posts/:id/star', 'POST /posts/:id/read', 'POST /posts/:id/delete', 'POST /write/discard',
   'POST /posts/:id/edit/discard', 'POST /attachments/:id/delete', 'POST /history/clear', 'POST /history/:id/forget',
-  'POST /admin/jobs/:id/retry', 'POST /admin/jobs/:id/discard',
+  'POST /admin/jobs/:id/retry', 'POST /admin/jobs/:id/discard', 'POST /admin/alerts/test',
 ];
 
 const FIELD = /<(?:input|select|textarea)\b[^>]*>/g;
