@@ -1081,7 +1081,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/make-backup.ts',
     from: "if (backupDir === join(dataDir, 'backups')) await",
     to: 'if (dataDir) await',
-    test: 'test/backup-dir.test.ts',
+    test: 'test/slow/backup-dir.test.ts',
     name: 'with BACKUP_DIR backups are made, verified, shown and removed there, by confined processes',
   },
   {
@@ -2666,7 +2666,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/read-config.ts',
     from: '/\\s#.*$/',
     to: '/\\s+#.*$/',
-    test: 'test/linear-regex.test.ts',
+    test: 'test/slow/linear-regex.test.ts',
     name: 'every regular expression that stands in src is linear',
   },
   {
@@ -2843,7 +2843,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/api-schemas.ts',
     from: 'hasPassword: flag, ',
     to: '',
-    test: 'test/openapi-answers.test.ts',
+    test: 'test/slow/openapi-answers.test.ts',
     name: 'every operation takes what is documented, gives what is documented, and refuses as documented',
   },
   {
@@ -2851,7 +2851,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/openapi.ts',
     from: "method === 'GET' ? 'read' : 'write'",
     to: "'read'",
-    test: 'test/openapi-answers.test.ts',
+    test: 'test/slow/openapi-answers.test.ts',
     name: 'every operation takes what is documented, gives what is documented, and refuses as documented',
   },
   {
@@ -2981,7 +2981,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/list-store.ts',
     from: 'ELSE m.is_read = 0 OR m.marked_at >= @since END',
     to: 'ELSE m.is_read = 0 END',
-    test: 'test/reading-truth.test.ts',
+    test: 'test/slow/reading-truth.test.ts',
     name: 'an unread list stays what it was when it was opened, with what was read since',
   },
   {
@@ -2989,7 +2989,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/reading-store.ts',
     from: 'const KEPT = DAY;',
     to: 'const KEPT = MINUTE;',
-    test: 'test/reading-truth.test.ts',
+    test: 'test/slow/reading-truth.test.ts',
     name: 'marks that say nothing more than the source’s go after a day, and few unread posts are marked instead',
   },
   {
@@ -2997,7 +2997,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/raise-marks.ts',
     from: ' || readUndo(hub).hasLive(key.accountId)',
     to: '',
-    test: 'test/reading-truth.test.ts',
+    test: 'test/slow/reading-truth.test.ts',
     name: 'marks that say nothing more than the source’s go after a day, and few unread posts are marked instead',
   },
   {

@@ -1,14 +1,14 @@
 // Protects the description of the API: real requests and answers of every operation are as it says, and no others.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiRequest, DocumentedApi } from './support/api-document.ts';
-import type { Answer, Client } from './support/client.ts';
-import { FORM_TYPE, formWith } from './support/uploads.ts';
+import type { ApiRequest, DocumentedApi } from '../support/api-document.ts';
+import type { Answer, Client } from '../support/client.ts';
+import { FORM_TYPE, formWith } from '../support/uploads.ts';
 import {
   file, giveAway, leave, METRICS, signed, useAccounts, useAdministration, usedHub, usePosts, useSources, type Made,
   type Used,
-} from './support/used-api.ts';
-import { eventBody } from './support/webhooks.ts';
+} from '../support/used-api.ts';
+import { eventBody } from '../support/webhooks.ts';
 
 const NOWHERE = 999_999;
 const SCOPES = ['read', 'write', 'admin'];

@@ -1,17 +1,17 @@
 // Protects what is unread: each list, count and undo agrees with a plain record of what each person did.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { accounts } from '../src/features/accounts/account-store.ts';
-import { searchIndex } from '../src/features/posts/search-index-store.ts';
-import { followSource, unfollowSource } from '../src/features/reading/follow-source.ts';
-import { markRead, undoMark, type Marking, type MarkLimits } from '../src/features/reading/mark-read.ts';
-import { raiseMarks } from '../src/features/reading/raise-marks.ts';
-import { listView, neighbours, readingCounts, setRead, setStar, type View } from '../src/features/reading/reading-list.ts';
-import { DAY, MINUTE, SECOND } from '../src/platform/clock.ts';
-import { DEFAULT_PREFERENCES } from '../src/platform/http/preferences.ts';
-import type { Viewer } from '../src/platform/http/router.ts';
-import { startHub, type Hub } from './support/hub.ts';
-import { randomBelow } from './support/random.ts';
+import { accounts } from '../../src/features/accounts/account-store.ts';
+import { searchIndex } from '../../src/features/posts/search-index-store.ts';
+import { followSource, unfollowSource } from '../../src/features/reading/follow-source.ts';
+import { markRead, undoMark, type Marking, type MarkLimits } from '../../src/features/reading/mark-read.ts';
+import { raiseMarks } from '../../src/features/reading/raise-marks.ts';
+import { listView, neighbours, readingCounts, setRead, setStar, type View } from '../../src/features/reading/reading-list.ts';
+import { DAY, MINUTE, SECOND } from '../../src/platform/clock.ts';
+import { DEFAULT_PREFERENCES } from '../../src/platform/http/preferences.ts';
+import type { Viewer } from '../../src/platform/http/router.ts';
+import { startHub, type Hub } from '../support/hub.ts';
+import { randomBelow } from '../support/random.ts';
 
 type KnownPost = { id: number; sourceId: number; publishedAt: number };
 

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openHubDatabase } from '../src/app/processes/open-hub.ts';
-import { loadConfig } from '../src/features/hub/read-config.ts';
-import { backupName } from '../src/features/backups/backup-name.ts';
-import { readBackupStatus } from '../src/features/backups/backup-status.ts';
-import { DAY } from '../src/platform/clock.ts';
-import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';
-import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
-import { temporaryFolder } from './support/temporary-project.ts';
+import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
+import { loadConfig } from '../../src/features/hub/read-config.ts';
+import { backupName } from '../../src/features/backups/backup-name.ts';
+import { readBackupStatus } from '../../src/features/backups/backup-status.ts';
+import { DAY } from '../../src/platform/clock.ts';
+import { hubEnvironment, startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
+import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { temporaryFolder } from '../support/temporary-project.ts';
 
 test('with BACKUP_DIR backups are made, verified, shown and removed there, by confined processes', async (t) => {
   const dataDir = temporaryDataDir(t);

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { PROJECT_ROOT } from './support/run-program.ts';
-import { attacksOn } from './support/regex-attacks.ts';
-import { regexLiterals } from './support/regex-literals.ts';
-import { SOURCES } from './support/source-tree.ts';
+import { PROJECT_ROOT } from '../support/run-program.ts';
+import { attacksOn } from '../support/regex-attacks.ts';
+import { regexLiterals } from '../support/regex-literals.ts';
+import { SOURCES } from '../support/source-tree.ts';
 
 /** At the first two only what grows faster than the square of the length takes long. */
 const [TINY, MIDDLE, SMALL, LARGE] = [24, 1_000, 4_000, 16_000];
