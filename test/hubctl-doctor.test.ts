@@ -1,6 +1,8 @@
 // Protects `hubctl doctor` and `status`: each kind of damage is found and named, and looking changes nothing.
 import assert from 'node:assert/strict';
-import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { backupName } from '../src/features/backups/backup-name.ts';
@@ -9,7 +11,7 @@ import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';
 import { type Outcome } from './support/run-program.ts';
 import { hubctl, hubctlOnTerminal } from './support/hubctl.ts';
 import { startHub } from './support/hub.ts';
-import { hubEnvironment } from './support/hub-process.ts';
+import { hubEnvironment, temporaryDataDir } from './support/hub-process.ts';
 import { sha256 } from './support/sha256.ts';
 import { uploadPath, writePost, writer } from './support/uploads.ts';
 
@@ -175,4 +177,14 @@ test('examining changes nothing, and an argument too many is wrong usage', async
   assert.equal(hub.db.pragma('data_version'), before);
   assert.equal((await doctor('now')).status, 2);
   assert.equal((await doctor('--deep')).status, 2);
+});
+
+test('where there is no hub yet, status and doctor say so and make none', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  for (const command of ['status', 'doctor']) {
+    const { status, stdout, stderr } = await hubctl(dataDir, command);
+    assert.deepEqual([status, stdout], [1, '']);
+    assert.match(stderr, /^hubctl: no hub is in DATA_DIR yet \(.*hub\.db is missing\): check DATA_DIR/);
+  }
+  assert.deepEqual(existsSync(dataDir) ? readdirSync(dataDir) : [], []);
 });

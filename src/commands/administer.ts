@@ -15,6 +15,7 @@ import { DAY, HOUR, isoTime } from '../platform/clock.ts';
 import { parseId } from '../platform/http/input.ts';
 import { HttpError } from '../platform/http/reply.ts';
 import { JOB_STATES, type JobRow } from '../platform/jobs/job-records.ts';
+import { singleLine } from '../platform/markup/tidy-text.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
 
 /** Lists accounts, or changes the one of a name: its role, its state, or by a link its password. */
@@ -149,7 +150,7 @@ async function listAlerts({ state, json }: Values, context: CommandContext): Pro
 function alertLine({ id, state, event, attempts, createdAt, title, suppressed, lastError }: AlertDelivery): string {
   const more = suppressed > 0 ? ` (and ${suppressed} more)` : '';
   const when = isoTime(createdAt);
-  return `${[id, state, event, `${attempts} attempts`, when, title + more, lastError ?? ''].join('\t')}\n`;
+  return `${[id, state, event, `${attempts} attempts`, when, title + more, singleLine(lastError ?? '')].join('\t')}\n`;
 }
 
 async function listJobs({ state = 'failed', json }: Values, context: CommandContext): Promise<ExitCode> {
@@ -172,7 +173,7 @@ function jobLine({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, las
   const subject = dedupeKey === null ? kind : `${kind} ${dedupeKey}`;
   const { progress: done, progressTotal: total } = far;
   const isUnderWay = done !== null && far.finishedAt === null;
-  const about = isUnderWay ? progressText({ done, total }) : (lastError ?? '').replace(/\s+/g, ' ');
+  const about = isUnderWay ? progressText({ done, total }) : singleLine(lastError ?? '');
   return `${[id, state, subject, `${attempts}/${maxAttempts}`, isoTime(runAt), about].join('\t')}\n`;
 }
 

@@ -7,7 +7,7 @@ import { findings } from '../features/admin/findings.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import type { Command, CommandContext } from './command.ts';
 import { showProgress } from './progress.ts';
-import { jsonOf, linesOf, verdictOf } from './say-findings.ts';
+import { jsonOf, linesOf, requireDatabase, verdictOf } from './say-findings.ts';
 
 const NAMED = 10;
 
@@ -20,6 +20,7 @@ export const doctorCommand: Command = {
 
   async run(_args, values, context) {
     const { out, openHub } = context;
+    requireDatabase(context.config);
     const hub = await openHub();
     const uploaded = await checkUploads(hub, values['hashes'] === true, context);
     const all = [checkDatabase(hub), ...uploaded, ...checkSettings(hub), ...findings(hub)];

@@ -1,9 +1,18 @@
+import { existsSync } from 'node:fs';
 import type { Finding, Level } from '../features/admin/finding.ts';
 import { problemsOf } from '../features/admin/finding.ts';
+import type { Config } from '../features/hub/read-config.ts';
 import { isoTime } from '../platform/clock.ts';
+import { SchemaError } from '../platform/db/migration-files.ts';
 import { singleLine } from '../platform/markup/tidy-text.ts';
 
 const MARKS: Record<Level, string> = { good: 'ok', off: '-', warn: 'WARN', bad: 'BAD' };
+
+/** Whoever only looks makes no hub where there is none, as in a DATA_DIR that was mistyped. */
+export function requireDatabase({ databasePath }: Config): void {
+  if (existsSync(databasePath)) return;
+  throw new SchemaError(`no hub is in DATA_DIR yet (${databasePath} is missing): check DATA_DIR, or run npm start`);
+}
 
 /** "All is well.", or how much is not. */
 export function verdictOf(all: readonly Finding[]): string {
@@ -15,7 +24,7 @@ export function verdictOf(all: readonly Finding[]): string {
 /** A line for the finding; below it what is wrong, since when, and what to do: words, whatever a program has said. */
 export function linesOf({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
   const more = [detail, at !== null && timeOf(at)].filter(Boolean).join(', ');
-  const line = `${MARKS[level].padEnd(4)} ${subject}: ${state}${more && ` (${more})`}\n`;
+  const line = `${MARKS[level].padEnd(4)} ${singleLine(`${subject}: ${state}${more && ` (${more})`}`)}\n`;
   const below = [problem, since !== null && `Since ${timeOf(since)}.`, whatToDo].filter(Boolean).join(' ');
   return below === '' ? line : `${line}     ${singleLine(below)}\n`;
 }

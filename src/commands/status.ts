@@ -1,18 +1,19 @@
 import { findings } from '../features/admin/findings.ts';
 import { problemsOf } from '../features/admin/finding.ts';
 import type { Command } from './command.ts';
-import { jsonOf, linesOf, verdictOf } from './say-findings.ts';
+import { jsonOf, linesOf, requireDatabase, verdictOf } from './say-findings.ts';
 
 /** Says what the administrators' overview says: first whether all is well, then each thing, what is wrong first. */
 export const statusCommand: Command = {
   options: { json: { type: 'boolean' } },
   operands: 0,
 
-  async run(_args, values, { out, openHub }) {
-    const all = findings(await openHub());
+  async run(_args, values, context) {
+    requireDatabase(context.config);
+    const all = findings(await context.openHub());
     const problems = problemsOf(all);
     const others = all.filter(({ isBad }) => !isBad);
-    out(values['json'] ? jsonOf(all) : verdictOf(all) + [...problems, ...others].map(linesOf).join(''));
+    context.out(values['json'] ? jsonOf(all) : verdictOf(all) + [...problems, ...others].map(linesOf).join(''));
     return problems.length === 0 ? 0 : 1;
   },
 };

@@ -45,12 +45,13 @@ export const removeSource: JobKind<{ sourceId: number }> = {
   afterRestore: 'run',
 
   async run(hub, { sourceId }, signal, job) {
-    const total = newestPosts(hub).count(sourceId, MOST_COUNTED);
+    const counted = newestPosts(hub).count(sourceId, MOST_COUNTED);
+    const total = counted < MOST_COUNTED ? counted : null;
     let done = 0;
     const some = (limit: number): number => {
       if (removeSome(hub, sourceId, limit)) return 0;
       done += limit;
-      jobs(hub).noteProgress(job.id, Math.min(done, total), total < MOST_COUNTED ? total : null);
+      jobs(hub).noteProgress(job.id, Math.min(done, total ?? done), total);
       return limit;
     };
     await throttled(hub)('remove source, some steps', some, () => signal.aborted);
