@@ -175,7 +175,7 @@ test('a repository that is full is said to be so, keeps what it has, and gets ro
   if (!outcome) return;
 
   assert.equal(outcome.status, 0, outcome.stdout + outcome.stderr);
-  assert.match(outcome.stderr, /restic could not make a snapshot: .*\(the repository is full: see the handbook\)/);
+  assert.match(outcome.stderr, /restic could not make a whole snapshot: .*\(the repository is full: see the handbook\)/);
   assert.match(outcome.stdout, new RegExp(`\n${first}\n.*${second}: done, listed back and compared\n`, 's'));
 });
 
