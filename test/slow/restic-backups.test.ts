@@ -46,13 +46,14 @@ test('restic, sqlite3 and tar alone make a backup of a snapshot that verificatio
   if (!sent || !requireTool(t, 'sqlite3')) return;
   const { hub, name } = sent;
   const handbook = readFileSync(join(import.meta.dirname, '../../scripts/README.md'), 'utf8');
-  const [, commands = ''] = /By hand, without the hub[^]*?```sh\n([^]*?)```/.exec(handbook) ?? [];
+  const [, commands = ''] = /By hand, without\s+the hub[^]*?```sh\n([^]*?)```/.exec(handbook) ?? [];
   const script = commands.replaceAll('20260131-031500', name).replaceAll('/mnt/backup-disk/restic', `'${hub.repository}'`)
     .replaceAll('/safe/place/restic-password', `'${hub.password}'`);
 
   execFileSync('sh', ['-ec', script], { cwd: hub.folder, env: hub.env, stdio: ['ignore', 'ignore', 'pipe'] });
 
-  assert.equal((await verify(join(hub.folder, name))).verdict, 'verified');
+  const verification = await verify(join(hub.folder, name));
+  assert.equal(verification.verdict, 'verified', String(verification.problem));
 });
 
 test('nothing is left of a backup that does not come back whole, and the reason is said', async (t) => {
