@@ -229,7 +229,7 @@ test('a run that was cut off as restic had its snapshot is known by the next one
   const hub = resticHub(t);
   if (!hub) return;
   const name = await hub.verified();
-  hub.replace('restic', 'REAL "$@" || exit; case $1 in backup) pkill -KILL -s "$(ps -o sid= $$)" ;; esac');
+  hub.replace('restic', 'REAL "$@" || exit; case $1 in backup) pkill -KILL -s $(ps -o sid= $$) ;; esac');
   assert.notEqual((await hub.send(name)).status, 0);
   hub.unreplace('restic');
 

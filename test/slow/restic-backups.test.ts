@@ -85,7 +85,7 @@ test('what a killed fetch leaves in DATA_DIR goes with the next run or the next 
   if (!sent) return;
   const { hub, name, backup } = sent;
   rmSync(backup, { recursive: true });
-  hub.replace('restic', 'REAL "$@" || exit; case $1 in restore) pkill -KILL -s "$(ps -o sid= $$)" ;; esac');
+  hub.replace('restic', 'REAL "$@" || exit; case $1 in restore) pkill -KILL -s $(ps -o sid= $$) ;; esac');
   assert.notEqual((await hub.run('restic-backups.sh', ['fetch', name])).status, 0);
   const [left = assert.fail('nothing was left'), ...more] = hub.leftovers();
   assert.deepEqual(more, []);
