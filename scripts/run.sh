@@ -59,8 +59,5 @@ if [ "$named" = no ]; then
     test:slow) set -- "$@" test/slow/*.test.ts ;;
   esac
 fi
-# As many files at once as there are processors (Node's default leaves one idle), and one more of the quick ones, which
-# wait for a quarter of their time.
-at_once=$(nproc)
-[ "$task" != test ] || at_once=$((at_once + 1))
-exec "$node" --test --test-timeout=300000 --test-concurrency="$at_once" "$@"
+# One file more at once than there are processors: tests wait for a quarter of their time.
+exec "$node" --test --test-timeout=300000 --test-concurrency=$(($(nproc) + 1)) "$@"

@@ -127,7 +127,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
   /** Only `stop` cuts it short: jobs that end meanwhile have their turn in the next round. */
   async function pause(milliseconds: number): Promise<void> {
     const until = performance.now() + milliseconds;
-    while (!stopping && performance.now() < until) await idle.wait(until - performance.now());
+    for (let left = milliseconds; !stopping && left > 0; left = until - performance.now()) await idle.wait(left);
   }
 
   return {
