@@ -30,6 +30,10 @@ export const ATTACKS: Record<string, Attack> = {
   '20 readers of long posts by the API': () => repeat(20, () => get('/api/posts?limit=100')),
   '20 searches': () => repeat(20, () => get('/api/posts?q=common')),
   'OPML of 3,000 dead hosts': () => repeat(1, importing(deadHosts())),
+  '100 images of a post on hosts that hang': async () => {
+    const places = await imagesThatHang();
+    await hold(places.length, () => request({ port, path: places.pop(), headers: { cookie } }).on('error', () => {}).end());
+  },
   '60 uploads left open': () => hold(60, openUpload),
   '1,500 connections with 1 MiB each': () => hold(1_500, openWebhook),
   '100 wrong passwords': () => repeat(10, posting('/api/session', { username: 'ada', password: 'wrong password' })),
@@ -88,6 +92,24 @@ function openUpload() {
   req.write(`--${boundary}\r\nContent-Disposition: form-data; name="attachments"; filename="a.txt"\r\n\r\n`);
   req.write('a'.repeat(MEBIBYTE));
   return req;
+}
+
+/** The hub's addresses of the images of a post, each on another host, which takes connections and says nothing. */
+async function imagesThatHang(): Promise<string[]> {
+  const silent = createServer(() => {}).listen(0, '0.0.0.0');
+  await once(silent, 'listening');
+  const at = (silent.address() as AddressInfo).port;
+  const images = Array.from({ length: 100 }, (_, n) => `&lt;img src="http://127.8.0.${n + 1}:${at}/i.png"&gt;`);
+  const url = await origin(feedOf(1, images.join('')));
+  const hub = `http://127.0.0.1:${port}`;
+  const headers = { ...browser(), 'content-type': 'application/json' };
+  const added = await fetch(`${hub}/api/sources`, { method: 'POST', headers, body: JSON.stringify({ kind: 'feed', url }) });
+  const { id } = await added.json() as { id: number };
+  const shown = await (await fetch(`${hub}/api/posts?source=${id}`, { headers: { cookie } })).json();
+  const { items: [post] } = shown as { items: { contentHtml: string }[] };
+  const places = [...post?.contentHtml.matchAll(/src="[^"]*(\/attachments\/[^"]+)"/g) ?? []].map(([, place = '']) => place);
+  if (places.length !== 100) throw new Error(`${places.length} images`);
+  return places;
 }
 
 function openWebhook() {
