@@ -22,7 +22,7 @@ import { readUndo } from '../features/reading/reading-store.ts';
 import { removeOldRows } from '../features/retention/remove-old-rows.ts';
 import { syncState } from '../features/sources/sync-state-store.ts';
 import { findSilentWebhooks, removeExpiredSecrets, sealSecrets } from '../features/webhooks/manage-webhooks.ts';
-import { noteRefusals } from '../features/webhooks/note-refusals.ts';
+import { noteDeliveries } from '../features/webhooks/note-deliveries.ts';
 import { removeOldEvents } from '../features/webhooks/receive-event.ts';
 import { webhooks } from '../features/webhooks/webhook-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
@@ -77,7 +77,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
 const WEB_SCHEDULE: ScheduledTask[] = [
   { name: 'heartbeat', everyMs: MINUTE, run: beatOfWeb },
   { name: 'watch the worker', everyMs: 10 * SECOND, run: watchWorker },
-  { name: 'note refused events', everyMs: 10 * SECOND, run: noteRefusals },
+  { name: 'note deliveries', everyMs: 2 * SECOND, run: noteDeliveries },
 ];
 
 /** After a clock that was ahead is set right, nothing waits for as long as it was wrong. */

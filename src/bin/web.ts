@@ -22,7 +22,7 @@ const BACKLOG = 4096;
 const { hub, keepRunning } = startProcess('web', process);
 const { config, clock, log } = hub;
 const { server, release } = createWebServer(hub);
-let stopBackground: Promise<() => Promise<void>> | undefined;
+let background: ReturnType<typeof loadTheRest> | undefined;
 
 server.once('error', (error) => {
   const problem = listenProblem(error, config.host, config.port) ?? error.message;
@@ -34,18 +34,22 @@ server.listen({ port: config.port, host: config.host, backlog: BACKLOG }, () => 
   const { address, port } = server.address() as AddressInfo;
   log.info('listening', { host: address, port });
   tell({ listening: { host: address, port } });
-  stopBackground = loadTheRest();
+  background = loadTheRest();
 });
 
 keepRunning(async () => {
   const closed = closeServer(server, GRACE); // at once, also while the rest is still being loaded
-  await (await stopBackground)?.();
+  await (await background)?.stop();
   await closed;
+  (await background)?.end();
   release();
 });
 
-/** What need not be there before the first request: the other handlers, then the schedule. Returns what ends that. */
-async function loadTheRest(): Promise<() => Promise<void>> {
+/**
+ * What need not be there before the first request: the other handlers, then the schedule. `stop` ends that; `end` is for
+ * after the last request.
+ */
+async function loadTheRest(): Promise<{ stop(): Promise<void>; end(): void }> {
   try {
     await loadHandlers();
     const { webTasks } = await loadFile(() => import('../app/schedule.ts'));
@@ -53,9 +57,13 @@ async function loadTheRest(): Promise<() => Promise<void>> {
     const { stopDeliveringAlerts } = await loadFile(() => import('../features/health/watch-troubles.ts'));
     const scheduler = createScheduler({ tasks: webTasks(hub), clock, log, onError: (error) => noteError(hub, error) });
     scheduler.start();
-    return async () => {
-      await scheduler.stop();
-      await stopDeliveringAlerts(hub);
+    const { noteDeliveries } = await loadFile(() => import('../features/webhooks/note-deliveries.ts'));
+    return {
+      async stop() {
+        await scheduler.stop();
+        await stopDeliveringAlerts(hub);
+      },
+      end: () => noteDeliveries(hub),
     };
   } catch (error) {
     log.error('cannot load the program', errorFields(error));

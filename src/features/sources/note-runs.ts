@@ -14,7 +14,8 @@ const NOTHING = { times: 1, failed: 0, added: 0, changed: 0, tookMs: null, bytes
  */
 export function noteRuns(hub: StoreHub, sourceId: number, noted: Partial<Run>[]): void {
   const endedAt = hub.clock();
-  const runs = inOne(noted.map((run) => ({ ...NOTHING, endedAt, ...run })));
+  const runs: Run[] = [];
+  for (const run of noted) addRun(runs, { endedAt, ...run });
   const day = { day: Math.floor(endedAt / DAY), runs: 0, failed: 0, added: 0 };
   for (const { times, failed, added } of runs) {
     day.runs += times;
@@ -35,14 +36,12 @@ export function noteFailures(hub: StoreHub, sourceId: number, note: string, time
   sourceRuns(hub).note(sourceId, { ...NOTHING, endedAt, failed: 1, times, note });
 }
 
-function inOne(runs: Run[]): Run[] {
-  const kept: Run[] = [];
-  for (const run of runs) {
-    const last = kept.at(-1);
-    if (last && isAlike(last, run)) kept[kept.length - 1] = together(last, run);
-    else kept.push(run);
-  }
-  return kept;
+/** Adds a run to those that came before it; to the last one where the two are alike. */
+export function addRun(kept: Run[], added: Partial<Run> & Pick<Run, 'endedAt'>): void {
+  const run = { ...NOTHING, ...added };
+  const last = kept.at(-1);
+  if (last && isAlike(last, run)) kept[kept.length - 1] = together(last, run);
+  else kept.push(run);
 }
 
 function isAlike(one: Run, other: Run): boolean {

@@ -7,10 +7,10 @@ import { bufferedCounts, counts, metLimit, once, type Hub } from '../hub/hub.ts'
 import type { NamedLimit } from '../hub/limits.ts';
 import { inTurn, preparePosts, storePosts } from '../posts/ingest-posts.ts';
 import { posts } from '../posts/post-store.ts';
-import { noteRuns } from '../sources/note-runs.ts';
 import type { Run } from '../sources/run-store.ts';
 import { sources } from '../sources/source-store.ts';
 import { liveSecrets } from './manage-webhooks.ts';
+import { countDelivery } from './note-deliveries.ts';
 import { readEvent, type WebhookEvent } from './read-event.ts';
 import { verifySignature, type SignedRequest, type SigningKeys, type VerifiedEvent } from './verify-signature.ts';
 import { webhookEvents, webhooks, type AcceptedEvent } from './webhook-store.ts';
@@ -39,8 +39,9 @@ export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<v
   try {
     if (event.kind === 'publish' && incoming.body.length > QUICK_BYTES) refuseEarly(hub, sourceId, verified);
     const apply = await applying(hub, sourceId, event, incoming.body.length);
-    const sent = { event: event.type, bytes: incoming.body.length };
-    await batched(hub)({ sourceId, ...verified, ...subjectOf(event), sent, apply });
+    const delivered = { event: event.type, bytes: incoming.body.length };
+    await batched(hub)({ sourceId, ...verified, ...subjectOf(event), delivered, apply });
+    countDelivery(hub, sourceId, delivered);
   } catch (error) {
     if (!(error instanceof KnownEvent)) throw error;
     bufferedCounts(hub).add('webhook_events_total', 'duplicate');
@@ -118,11 +119,14 @@ export function removeOldEvents(hub: Hub, limit: number): number {
 /** How often each webhook may send. */
 const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND / 100 };
 
-/** A verified event. `apply` does what it asks for, in the transaction; null for one that asks for nothing. */
-type Acceptance = AcceptedEvent & { sent: Partial<Run>; apply: (() => Partial<Run>) | null };
+/**
+ * A verified event. `apply` does what it asks for, in the transaction; null for one that asks for nothing. `delivered`
+ * is added to: what came of it.
+ */
+type Acceptance = AcceptedEvent & { delivered: Partial<Run>; apply: (() => Partial<Run>) | null };
 
 /** What a batch knows of a webhook: read when its first event comes, written before the commit. */
-type Activity = { arrivesAt: number; accepted: Partial<Run>[] };
+type Activity = { arrivesAt: number; accepted: number };
 
 /** It has been accepted before: nothing changes. */
 class KnownEvent extends Error {}
@@ -159,30 +163,28 @@ function activityOf(hub: Hub, sourceId: number, activities: Map<number, Activity
   if (known) return known;
   const arrivesAt = webhooks(hub).arrivesAt(sourceId);
   if (arrivesAt === undefined) throw gone();
-  const activity = { arrivesAt, accepted: [] };
+  const activity = { arrivesAt, accepted: 0 };
   activities.set(sourceId, activity);
   return activity;
 }
 
 /** What it changes in the activity comes last: that is not undone. */
 function accept(hub: Hub, event: Acceptance, activity: Activity): void {
-  const { sourceId, sent, apply } = event;
+  const { sourceId, delivered, apply } = event;
   const now = hub.clock();
   const waitMs = waitFor(RATE, activity.arrivesAt, now);
   if (waitMs > 0 && !webhookEvents(hub).isKnown(sourceId, event)) throw metLimit(hub, RATE.name, waitMs / SECOND);
   if (!webhookEvents(hub).add(event)) throw new KnownEvent();
-  const became = apply?.();
+  Object.assign(delivered, apply?.());
   activity.arrivesAt = arrivalAfter(RATE, activity.arrivesAt, now);
-  activity.accepted.push({ ...sent, ...became });
+  activity.accepted += 1;
 }
 
 function noteActivities(hub: Hub, activities: Map<number, Activity>): void {
   let accepted = 0;
   for (const [sourceId, activity] of activities) {
-    if (activity.accepted.length === 0) continue;
-    webhooks(hub).noteEvents(sourceId, hub.clock(), activity.arrivesAt);
-    noteRuns(hub, sourceId, activity.accepted);
-    accepted += activity.accepted.length;
+    if (activity.accepted > 0) webhooks(hub).noteEvents(sourceId, hub.clock(), activity.arrivesAt);
+    accepted += activity.accepted;
   }
   if (accepted > 0) counts(hub).add('webhook_events_total', 'accepted', accepted);
 }

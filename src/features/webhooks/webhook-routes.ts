@@ -5,7 +5,7 @@ import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { bufferedCounts, type Hub } from '../hub/hub.ts';
 import { manageableSource } from '../sources/source-store.ts';
 import { rotateSecret } from './manage-webhooks.ts';
-import { countRefusal } from './note-refusals.ts';
+import { countRefusal } from './note-deliveries.ts';
 import { receiveEvent, secretsOf, type IncomingEvent } from './receive-event.ts';
 
 const EVENT_LIMIT = 1024 * 1024; // bytes

@@ -1,6 +1,7 @@
 import type { HttpError } from '../../platform/http/reply.ts';
 import { once, type Hub } from '../hub/hub.ts';
-import { noteFailures } from '../sources/note-runs.ts';
+import { addRun, noteFailures, noteRuns } from '../sources/note-runs.ts';
+import type { Run } from '../sources/run-store.ts';
 import { liveSecrets } from './manage-webhooks.ts';
 
 /** What the owner reads of a refusal; of others what the sender was told. */
@@ -17,8 +18,25 @@ type Refusal = { sourceId: number; note: string; times: number };
 const MOST_KINDS = 1_000;
 const LONGEST_NOTE = 300;
 
+/** Of one webhook in a row, none alike its neighbour. */
+const MOST_IN_MEMORY = 100;
+
+/** Webhooks. */
+const AT_ONCE = 50;
+
 /** By source and reason. Anybody may send what is refused: nothing is written for each. */
 const refusals = once((_hub: Hub) => new Map<string, Refusal>());
+
+/** By source. Written with each event, they would take a quarter of its time (measured). */
+const deliveries = once((_hub: Hub) => new Map<number, Run[]>());
+
+/** Remembers for the owner of a webhook what came of an accepted event. */
+export function countDelivery(hub: Hub, sourceId: number, delivered: Partial<Run>): void {
+  const runs = deliveries(hub).get(sourceId) ?? [];
+  deliveries(hub).set(sourceId, runs);
+  addRun(runs, { ...delivered, endedAt: hub.clock() });
+  if (runs.length >= MOST_IN_MEMORY) writeDeliveries(hub, [sourceId]);
+}
 
 /** Remembers for the owner of a webhook that an event was refused. */
 export function countRefusal(hub: Hub, sourceId: number, { status, message }: HttpError): void {
@@ -29,12 +47,21 @@ export function countRefusal(hub: Hub, sourceId: number, { status, message }: Ht
   else if (refusals(hub).size < MOST_KINDS) refusals(hub).set(`${sourceId} ${note}`, { sourceId, note, times: 1 });
 }
 
-/** Writes what was refused since it was last called; what is refused for the same reason on one day is one row. */
-export function noteRefusals(hub: Hub): void {
+/** Writes what came since it was last called; what is refused for the same reason on one day is one row. */
+export function noteDeliveries(hub: Hub): void {
+  const sourceIds = [...deliveries(hub).keys()];
+  for (let from = 0; from < sourceIds.length; from += AT_ONCE) writeDeliveries(hub, sourceIds.slice(from, from + AT_ONCE));
   const all = [...refusals(hub).values()];
   if (all.length === 0) return;
   hub.db.write('note refused events', () => {
     for (const { sourceId, note, times } of all) noteFailures(hub, sourceId, note, times);
   });
   refusals(hub).clear();
+}
+
+function writeDeliveries(hub: Hub, sourceIds: number[]): void {
+  hub.db.write('note deliveries', () => {
+    for (const id of sourceIds) noteRuns(hub, id, deliveries(hub).get(id) ?? []);
+  });
+  for (const id of sourceIds) deliveries(hub).delete(id);
 }
