@@ -69,7 +69,6 @@ VALUES
   . "$root/scripts/as-owner.sh"
   go_on_as_owner "$data" "$root/scripts/off-site.sh" "$@"
   ledger=$data/backups/off-site.sent # hash and path of every finished copy, in sha256sum's format
-  intent=$data/run/off-site.sending # the same of the one that was about to get its name
 
   [ "$act" = check ] || begin_sending
   failed=0
@@ -105,6 +104,7 @@ sealing_problem() {
 # how that went.
 serve_destination() {
   problem='' newest='' checked='' bytes='' unsent='' result=ok began=$(date +%s) serving=$destination
+  intent=$data/run/off-site.sending.$destination # a line as in the ledger, of the copy about to get its name there
   missed=$(missed_backups)
   name=${missed%%[!0-9-]*}
   [ -n "$name" ] || { serving='' && return; }

@@ -1381,6 +1381,14 @@ export const MUTATIONS: Mutation[] = [
     name: '--list shows what lies here and off-site, when it was verified, and what cannot be read, without asking for consent',
   },
   {
+    promise: 'what a killed run has just put on one destination is known again, whatever is sent to another first',
+    file: 'scripts/off-site.sh',
+    from: 'off-site.sending.$destination',
+    to: 'off-site.sending',
+    test: 'test/slow/off-site-missed.test.ts',
+    name: 'what a killed run has just put on one destination is known again, whatever the next run sends to another first',
+  },
+  {
     promise: 'a destination that is not set is not called sent to',
     file: 'scripts/off-site.sh',
     from: 'find_place || trouble "the destination',
@@ -2209,7 +2217,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'what is refused is noted of webhooks alone',
-    file: 'src/features/webhooks/note-refusals.ts',
+    file: 'src/features/webhooks/note-deliveries.ts',
     from: ' || !liveSecrets(hub, sourceId)',
     to: '',
     test: 'test/source-runs.test.ts',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
-  appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync,
+  appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -251,8 +251,6 @@ test('a run that is killed at any moment leaves nothing half under a final name,
     // All of its session: what timeout runs has a process group of its own, and would go on beside the next run.
     while (spawnSync('pkill', ['-KILL', '-s', String(child.pid)]).status === 0) await sleep(5);
     await ended;
-    // rclone makes the folder before a copy gets its name there; an empty one is no copy.
-    for (const name of names(box)) if (readdirSync(join(box, name)).length === 0) rmdirSync(join(box, name));
     for (const folder of [place.far, box]) {
       for (const name of names(folder)) assert.deepEqual(readdirSync(join(folder, name)), ['backup.tar.gz.age'], name);
     }
@@ -296,6 +294,26 @@ test('a copy that got its name as the run was killed is known again by the next 
       assert.equal(noted(place, program === 'mv' ? 'dir' : 'rclone').last?.name, NAME);
     }
   }
+});
+
+test('what a killed run has just put on one destination is known again, whatever the next run sends to another first', async (t) => {
+  if (!requireTool(t, 'rclone') || !requireTool(t, 'age')) return;
+  const place = offSite(t);
+  const box = join(place.folder, 'box');
+  mkdirSync(box);
+  writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${box}\n`);
+  Object.assign(place.env, { BACKUP_RCLONE_REMOTE: 'box:', BACKUP_AGE_RECIPIENT: makeKey(place.folder).recipient });
+  place.replace('rclone', 'REAL "$@"; case " $* " in *" moveto "*) kill -9 0 ;; esac');
+  assert.notEqual((await place.send()).status, 0);
+  assert.deepEqual(readdirSync(join(box, NAME)), ['backup.tar.gz.age']);
+  place.replace('rclone', 'exec REAL "$@"');
+
+  const { status, stdout } = await place.send({ BACKUP_OFFSITE_DIR: place.far });
+
+  assert.equal(status, 0);
+  assert.match(stdout, /far disk\/\d{8}-\d{6}: done.*\n.*box:\d{8}-\d{6}: already there and identical\n/);
+  assert.deepEqual(copies(place), [NAME]);
+  assert.deepEqual([noted(place).last?.ok, noted(place, 'rclone').last?.ok], [true, true]);
 });
 
 test('a folder that was half moved on object storage when the run was killed is moved to its end', async (t) => {
