@@ -59,12 +59,12 @@ run_restic() {
   return "$code"
 }
 
-# Stops a restic that runs; for the traps of whoever sources this.
+# Stops a restic that runs, and the planning beside it; for the traps of whoever sources this.
 stop_restic() {
-  [ -n "${running-}" ] || return 0
-  kill -INT "$running" 2>/dev/null || :
-  wait "$running" || :
-  running=
+  [ -z "${planning-}" ] || kill "$planning" 2>/dev/null || :
+  [ -z "${running-}" ] || kill -INT "$running" 2>/dev/null || :
+  wait
+  running='' planning=''
 }
 
 # Prints in one line what restic has said, without passwords of addresses, and what to do about it.

@@ -4,11 +4,13 @@ import { test } from 'node:test';
 import { webTasks } from '../src/app/schedule.ts';
 import { noteRuns } from '../src/features/sources/note-runs.ts';
 import { DAYS, RUNS, sourceRuns } from '../src/features/sources/run-store.ts';
+import { countDelivery } from '../src/features/webhooks/note-deliveries.ts';
 import { DAY, MINUTE } from '../src/platform/clock.ts';
 import { addFeed, addNotes, sendJson } from './support/accounts.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
 import { followedFeed } from './support/followed-feed.ts';
 import type { Hub } from './support/hub.ts';
+import { startHubProcess } from './support/hub-process.ts';
 import { reply } from './support/origin.ts';
 import { githubEvent } from './support/signed-events.ts';
 import { eventOf, hubWithWebhook, publish, sendEvent } from './support/webhooks.ts';
@@ -152,6 +154,25 @@ test('a webhook’s owner sees what was delivered: each type, what came of it, h
   assert.match(page, /<summary>Last deliveries<\/summary>/);
   assert.match(page, /1 post changed<\/span> <code>post\.updated<\/code>/);
   assert.ok(page.includes('Last 30 days: 6 events on 1 day.'));
+});
+
+test('many deliveries of which none is like the one before are written before they fill the memory', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  for (let n = 0; n < 250; n++) countDelivery(hub.handle, hook.id, { event: `${n % 2}`, bytes: 1 });
+  assert.equal(sourceRuns(hub.handle).days([hook.id]).get(hook.id)?.[0]?.runs, 200);
+  assert.equal(sourceRuns(hub.handle).last(hook.id).length, RUNS);
+  await noteDeliveries(hub);
+  assert.equal(sourceRuns(hub.handle).days([hook.id]).get(hook.id)?.[0]?.runs, 250);
+});
+
+test('a web process that is asked to stop writes what was delivered last', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  const web = startHubProcess(t, 'web', hub.dataDir);
+  hub.passTime(Date.now() - hub.now());
+  const event = eventOf(hub, hook.secret, 'ping', {});
+  assert.equal((await sendEvent(await web.address(), hook.id, event)).status, 202);
+  assert.equal(await web.end('SIGTERM'), 0);
+  assert.deepEqual(sourceRuns(hub.handle).last(hook.id).map((run) => run.event), ['ping']);
 });
 
 test('a type that stands outside the signed body is kept no longer than one within, and hostile words of it stay words', async (t) => {

@@ -1,7 +1,7 @@
 // Protects the proof that an upgrade asks of the new version: web and worker write.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
+import timers from 'node:timers/promises';
 import { heartbeats } from '../src/features/hub/hub.ts';
 import { startHub } from './support/hub.ts';
 import { hubctl } from './support/hubctl.ts';
@@ -15,7 +15,7 @@ test('a hub has proved itself when web and worker have written since it was star
   const proof = hubctl(hub.dataDir, 'await-writes', since, 'web', 'worker').finally(() => (isOver = true));
   hub.passTime(2_000);
   heartbeats(hub.handle).beat('web');
-  await delay(400);
+  await timers.setTimeout(400);
   assert.equal(isOver, false, 'what the worker wrote before is not enough');
   assert.equal((await hubctl(hub.dataDir, 'await-writes', since, 'web')).status, 0);
 
@@ -24,4 +24,13 @@ test('a hub has proved itself when web and worker have written since it was star
   for (const wrong of [[], ['now', 'web'], [since], [since, 'nobody']]) {
     assert.equal((await hubctl(hub.dataDir, 'await-writes', ...wrong)).status, 2, wrong.join());
   }
+});
+
+test('a web that does not write is found out after half a minute', async (t) => {
+  const hub = await startHub(t);
+  const waits = t.mock.method(timers, 'setTimeout', () => Promise.resolve()).mock;
+  heartbeats(hub.handle).beat('worker');
+  const { status, stderr } = await hubctl(hub.dataDir, 'await-writes', String(hub.now()), 'web', 'worker');
+  assert.deepEqual([status, stderr], [1, 'web did not write to the database for half a minute\n']);
+  assert.equal(waits.calls.reduce((sum, call) => sum + Number(call.arguments[0]), 0), 30_000);
 });

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import timers from 'node:timers/promises';
 import { heartbeats } from '../features/hub/hub.ts';
 import { MINUTE, SECOND } from '../platform/clock.ts';
 import { type Command, UsageError } from './command.ts';
@@ -19,7 +19,7 @@ export const awaitWritesCommand: Command = {
     if (!/^\d{1,15}$/.test(since) || !isKnown) throw new UsageError('expected a time and web or worker');
     const hub = await openHub();
     const silent = (): string[] => programs.filter((name) => (heartbeats(hub).lastSeen(name) ?? 0) < Number(since));
-    for (let left = PATIENCE; silent().length > 0 && left > 0; left -= POLL) await delay(POLL);
+    for (let left = PATIENCE; silent().length > 0 && left > 0; left -= POLL) await timers.setTimeout(POLL);
     if (silent().length === 0) return 0;
     err(`${silent().join(' and ')} did not write to the database for half a minute\n`);
     return 1;

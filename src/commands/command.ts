@@ -26,6 +26,8 @@ export type CommandContext = Terminal & {
   readonly config: Config; // read on first use
   /** Opens the hub, applying safe migrations, and loads the modules for it. Closed when the command ends. */
   openHub(): Promise<Hub>;
+  /** The same for commands that only look: where there is no hub, as in a DATA_DIR that was mistyped, none is made. */
+  openExistingHub(): Promise<Hub>;
 };
 
 /** Thrown for invalid arguments: prints the usage and exits with 2. */

@@ -7,7 +7,7 @@ import { findings } from '../features/admin/findings.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import type { Command, CommandContext } from './command.ts';
 import { showProgress } from './progress.ts';
-import { jsonOf, linesOf, requireDatabase, verdictOf } from './say-findings.ts';
+import { jsonOf, linesOf, verdictOf } from './say-findings.ts';
 
 const NAMED = 10;
 
@@ -19,9 +19,8 @@ export const doctorCommand: Command = {
   operands: 0,
 
   async run(_args, values, context) {
-    const { out, openHub } = context;
-    requireDatabase(context.config);
-    const hub = await openHub();
+    const { out, openExistingHub } = context;
+    const hub = await openExistingHub();
     const uploaded = await checkUploads(hub, values['hashes'] === true, context);
     const all = [checkDatabase(hub), ...uploaded, ...checkSettings(hub), ...findings(hub)];
     out(values['json'] ? jsonOf(all) : all.map(linesOf).join('') + verdictOf(all));

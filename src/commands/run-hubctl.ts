@@ -154,6 +154,11 @@ function createContext(terminal: Terminal): { context: CommandContext; close(): 
       opened.push(hub);
       return hub;
     },
+    async openExistingHub(): Promise<Hub> {
+      const { requireDatabase } = await import('../app/processes/open-hub.ts');
+      requireDatabase(context.config);
+      return context.openHub();
+    },
   };
   return { context, close: () => opened.forEach(({ db }) => db.close()) };
 }

@@ -1,18 +1,9 @@
-import { existsSync } from 'node:fs';
 import type { Finding, Level } from '../features/admin/finding.ts';
 import { problemsOf } from '../features/admin/finding.ts';
-import type { Config } from '../features/hub/read-config.ts';
 import { isoTime } from '../platform/clock.ts';
-import { SchemaError } from '../platform/db/migration-files.ts';
 import { singleLine } from '../platform/markup/tidy-text.ts';
 
 const MARKS: Record<Level, string> = { good: 'ok', off: '-', warn: 'WARN', bad: 'BAD' };
-
-/** Whoever only looks makes no hub where there is none, as in a DATA_DIR that was mistyped. */
-export function requireDatabase({ databasePath }: Config): void {
-  if (existsSync(databasePath)) return;
-  throw new SchemaError(`no hub is in DATA_DIR yet (${databasePath} is missing): check DATA_DIR, or run npm start`);
-}
 
 /** "All is well.", or how much is not. */
 export function verdictOf(all: readonly Finding[]): string {

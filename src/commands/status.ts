@@ -1,7 +1,7 @@
 import { findings } from '../features/admin/findings.ts';
 import { problemsOf } from '../features/admin/finding.ts';
 import type { Command } from './command.ts';
-import { jsonOf, linesOf, requireDatabase, verdictOf } from './say-findings.ts';
+import { jsonOf, linesOf, verdictOf } from './say-findings.ts';
 
 /** Says what the administrators' overview says: first whether all is well, then each thing, what is wrong first. */
 export const statusCommand: Command = {
@@ -9,8 +9,7 @@ export const statusCommand: Command = {
   operands: 0,
 
   async run(_args, values, context) {
-    requireDatabase(context.config);
-    const all = findings(await context.openHub());
+    const all = findings(await context.openExistingHub());
     const problems = problemsOf(all);
     const others = all.filter(({ isBad }) => !isBad);
     context.out(values['json'] ? jsonOf(all) : verdictOf(all) + [...problems, ...others].map(linesOf).join(''));

@@ -2216,6 +2216,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'of each source 30 days and 20 runs are kept, notes are short, and all of it goes with the source',
   },
   {
+    promise: 'what was delivered last is written when web is asked to stop',
+    file: 'src/bin/web.ts',
+    from: '(await background)?.end();',
+    to: '',
+    test: 'test/source-runs.test.ts',
+    name: 'a web process that is asked to stop writes what was delivered last',
+  },
+  {
     promise: 'what is refused is noted of webhooks alone',
     file: 'src/features/webhooks/note-deliveries.ts',
     from: ' || !liveSecrets(hub, sourceId)',

@@ -5,26 +5,18 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { addNotes, addPost, itemsAt } from '../support/accounts.ts';
-import { createClient } from '../support/client.ts';
 import { killableUpgrade } from '../support/killed-upgrade.ts';
 import { MIGRATIONS } from '../support/migrated-database.ts';
-import { operator } from '../support/operator.ts';
-import type { Outcome } from '../support/run-program.ts';
+import { operator, readVersion } from '../support/operator.ts';
+import { PROJECT_ROOT, type Outcome } from '../support/run-program.ts';
 import { requireTool } from '../support/tools.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
-const PASSWORD = 'correct horse battery';
+const VERSION = readVersion(PROJECT_ROOT).replaceAll('.', '\\.');
 
 /** Ada's hub, run by npm start in a clone, and the authors of the project, who release versions. */
 async function upgradableHub(t: TestContext) {
   const place = await operator(t);
-  await place.run(`git clone -q "$REMOTE" hub && echo "PORT=$PORT_OF_HUB" >hub/.env`, '.');
-  const hub = await place.runHub('npm start', 'hub');
-  await waitUntil('the link is printed', () => /\/join\/\S+\n/.test(hub.said()));
-  const [link] = /http:\S+\/join\/\S+/.exec(hub.said()) ?? [];
-  const ada = createClient(place.address);
-  const joined = await ada.post('/api/accounts', { invitation: link, username: 'ada', password: PASSWORD });
-  assert.equal(joined.status, 201, joined.text);
+  const { hub, ada } = await place.firstStart();
   const notes = await addNotes(ada);
   const data = place.place('hub/data');
   const git = (args: string): string =>
@@ -86,8 +78,8 @@ test('npm start is upgraded from the version before the last, after versions tha
   });
   const broken = await hub.upgrade();
   assert.equal(broken.status, 1);
-  assert.match(broken.stderr, /worker ended by itself \(exit code 1\).*\n.*going back to \d+\.\d+\.\d+/);
-  assert.match(broken.stderr, /version and data are those of before: \d+\.\d+\.\d+ \(\w+\)\n$/);
+  assert.match(broken.stderr, new RegExp(`worker ended by itself \\(exit code 1\\).*\\n.*going back to ${VERSION}`));
+  assert.match(broken.stderr, new RegExp(`version and data are those of before: ${VERSION} \\(\\w+\\)\\n$`));
   await asBefore(['then', 'before']);
 
   hub.releaseWith({
@@ -96,7 +88,7 @@ test('npm start is upgraded from the version before the last, after versions tha
   });
   const done = await hub.upgrade();
   assert.equal(done.status, 0, done.stderr);
-  assert.match(done.stdout, /^UPGRADED from \d+\.\d+\.\d+ \(\w+\) to 99\.3\.0 \(\w+\); the backup of before is \/.*\n$/);
+  assert.match(done.stdout, new RegExp(`^UPGRADED from ${VERSION} \\(\\w+\\) to 99\\.3\\.0 \\(\\w+\\); the backup of before is /.*\\n$`));
   assert.equal(hub.git('rev-parse HEAD'), hub.git('rev-parse origin/main'));
   assert.deepEqual([hub.git('branch --show-current'), hub.git('status --short'), hub.leftovers()], ['main', '', []]);
   assert.deepEqual([await hub.posts(), await hub.schema()], [['then', 'before'], 3]);

@@ -4,6 +4,7 @@ import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } 
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { createClient, type Client } from './client.ts';
 import { freePort } from './ports.ts';
 import { isHealthy } from './restore-script.ts';
 import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
@@ -13,6 +14,8 @@ import { waitUntil } from './wait-until.ts';
 const PARTS = ['.env.example', '.gitignore', '.npmrc', 'LICENSE', 'README.md', 'data/.gitkeep', 'migrations',
   'package-lock.json', 'package.json', 'scripts', 'src', 'tsconfig.json'];
 const PACKAGES = ['better-sqlite3', 'node-addon-api'];
+
+export const ADAS_PASSWORD = 'correct horse battery';
 
 /** A hub in the foreground of a terminal. */
 export type InForeground = { said(): string; interrupt(): Promise<void> };
@@ -65,9 +68,22 @@ export async function operator(t: TestContext) {
     return { said: () => said, interrupt: () => (signal('SIGINT'), ended) };
   }
 
+  /** Clones the project into the folder hub and starts it with those settings; Ada joins by the link that it prints. */
+  async function firstStart(...settings: string[]): Promise<{ hub: InForeground; ada: Client }> {
+    const lines = [`PORT=${port}`, ...settings].join("' '");
+    await run(`git clone -q "$REMOTE" hub && printf '%s\\n' '${lines}' >hub/.env`, '.');
+    const hub = await runHub('npm start', 'hub');
+    await waitUntil('the link is printed', () => /\/join\/\S+\n/.test(hub.said()));
+    const [invitation] = /http:\S+\/join\/\S+/.exec(hub.said()) ?? [];
+    const ada = createClient(address);
+    const joined = await ada.post('/api/accounts', { invitation, username: 'ada', password: ADAS_PASSWORD });
+    assert.equal(joined.status, 201, joined.text);
+    return { hub, ada };
+  }
+
   const address = `http://127.0.0.1:${port}`;
   return {
-    env, place, run, runHub, address, port,
+    env, place, run, runHub, firstStart, address, port,
     settle: (where: string, line: string): void => appendFileSync(join(place(where), '.env'), `${line}\n`),
     /** The authors of the project change a file, or several. */
     release: (path: string, text: string, more: Record<string, string> = {}): void => {
@@ -79,6 +95,12 @@ export async function operator(t: TestContext) {
     /** A file of the project, as its authors have it. */
     authored: (path: string): string => readFileSync(join(place('author'), path), 'utf8'),
   };
+}
+
+/** The version that a project's folder says it is. */
+export function readVersion(folder: string): string {
+  const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string };
+  return version;
 }
 
 function publish(author: string, env: Record<string, string>): void {
