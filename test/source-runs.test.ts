@@ -13,6 +13,7 @@ import type { Hub } from './support/hub.ts';
 import { startHubProcess } from './support/hub-process.ts';
 import { reply } from './support/origin.ts';
 import { githubEvent } from './support/signed-events.ts';
+import { waitUntil } from './support/wait-until.ts';
 import { eventOf, hubWithWebhook, publish, sendEvent } from './support/webhooks.ts';
 
 /** What web does every two seconds. */
@@ -169,10 +170,13 @@ test('a web process that is asked to stop writes what was delivered last', async
   const { hub, hook } = await hubWithWebhook(t);
   const web = startHubProcess(t, 'web', hub.dataDir);
   hub.passTime(Date.now() - hub.now());
-  const event = eventOf(hub, hook.secret, 'ping', {});
-  assert.equal((await sendEvent(await web.address(), hook.id, event)).status, 202);
+  const send = async (type: string) => sendEvent(await web.address(), hook.id, eventOf(hub, hook.secret, type, {}));
+  const noted = () => sourceRuns(hub.handle).last(hook.id).map(({ event }) => event);
+  assert.equal((await send('first')).status, 202);
+  await waitUntil('it has just been written', () => noted().length > 0);
+  assert.equal((await send('last')).status, 202);
   assert.equal(await web.end('SIGTERM'), 0);
-  assert.deepEqual(sourceRuns(hub.handle).last(hook.id).map((run) => run.event), ['ping']);
+  assert.deepEqual(noted(), ['last', 'first']);
 });
 
 test('a type that stands outside the signed body is kept no longer than one within, and hostile words of it stay words', async (t) => {

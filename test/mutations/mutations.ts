@@ -2216,20 +2216,20 @@ export const MUTATIONS: Mutation[] = [
     name: 'of each source 30 days and 20 runs are kept, notes are short, and all of it goes with the source',
   },
   {
+    promise: 'nobody is told what came to an address where there is no webhook',
+    file: 'src/features/webhooks/note-deliveries.ts',
+    from: 'if (UNKNOWN.includes(status)) return;',
+    to: '',
+    test: 'test/source-runs.test.ts',
+    name: 'what a webhook refused is told its owner with the reason, in one row a day, and no stranger writes for each try',
+  },
+  {
     promise: 'what was delivered last is written when web is asked to stop',
     file: 'src/bin/web.ts',
     from: '(await background)?.end();',
     to: '',
     test: 'test/source-runs.test.ts',
     name: 'a web process that is asked to stop writes what was delivered last',
-  },
-  {
-    promise: 'what is refused is noted of webhooks alone',
-    file: 'src/features/webhooks/note-deliveries.ts',
-    from: ' || !liveSecrets(hub, sourceId)',
-    to: '',
-    test: 'test/source-runs.test.ts',
-    name: 'what a webhook refused is told its owner with the reason, in one row a day, and no stranger writes for each try',
   },
   {
     promise: 'a removal says how far it is',

@@ -2,7 +2,6 @@ import type { HttpError } from '../../platform/http/reply.ts';
 import { once, type Hub } from '../hub/hub.ts';
 import { addRun, noteFailures, noteRuns } from '../sources/note-runs.ts';
 import type { Run } from '../sources/run-store.ts';
-import { liveSecrets } from './manage-webhooks.ts';
 
 /** What the owner reads of a refusal; of others what the sender was told. */
 const REASONS: Record<number, string> = {
@@ -40,7 +39,7 @@ export function countDelivery(hub: Hub, sourceId: number, delivered: Partial<Run
 
 /** Remembers for the owner of a webhook that an event was refused. */
 export function countRefusal(hub: Hub, sourceId: number, { status, message }: HttpError): void {
-  if (UNKNOWN.includes(status) || !liveSecrets(hub, sourceId)) return;
+  if (UNKNOWN.includes(status)) return;
   const note = (REASONS[status] ?? message).slice(0, LONGEST_NOTE);
   const known = refusals(hub).get(`${sourceId} ${note}`);
   if (known) known.times++;
