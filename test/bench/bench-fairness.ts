@@ -72,6 +72,7 @@ async function attacked(
   await once(child.stdout ?? child, 'data');
   const loaded = await measure(server, probe, ATTACK_MS);
   if (child.exitCode === null) await once(child, 'exit');
+  if (child.exitCode !== 0) throw new Error(`the attack failed: ${attack}`);
   return loaded;
 }
 

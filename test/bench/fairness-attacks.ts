@@ -31,8 +31,9 @@ export const ATTACKS: Record<string, Attack> = {
   '20 searches': () => repeat(20, () => get('/api/posts?q=common')),
   'OPML of 3,000 dead hosts': () => repeat(1, importing(deadHosts())),
   '100 images of a post on hosts that hang': async () => {
-    const places = await imagesThatHang();
+    const { places, asked } = await imagesThatHang();
     await hold(places.length, () => request({ port, path: places.pop(), headers: { cookie } }).on('error', () => {}).end());
+    if (asked.size === 0) throw new Error('none of the hosts that hang was asked');
   },
   '60 uploads left open': () => hold(60, openUpload),
   '1,500 connections with 1 MiB each': () => hold(1_500, openWebhook),
@@ -94,9 +95,13 @@ function openUpload() {
   return req;
 }
 
-/** The hub's addresses of the images of a post, each on another host, which takes connections and says nothing. */
-async function imagesThatHang(): Promise<string[]> {
-  const silent = createServer(() => {}).listen(0, '0.0.0.0');
+/**
+ * The hub's addresses of the images of a new post, each on another host, which takes connections and says nothing; and
+ * the hosts that were asked, of which the hub allows a source few at a time.
+ */
+async function imagesThatHang(): Promise<{ places: string[]; asked: Set<string | undefined> }> {
+  const asked = new Set<string | undefined>();
+  const silent = createServer(({ headers: { host } }) => void asked.add(host)).listen(0, '0.0.0.0');
   await once(silent, 'listening');
   const at = (silent.address() as AddressInfo).port;
   const images = Array.from({ length: 100 }, (_, n) => `&lt;img src="http://127.8.0.${n + 1}:${at}/i.png"&gt;`);
@@ -109,7 +114,7 @@ async function imagesThatHang(): Promise<string[]> {
   const { items: [post] } = shown as { items: { contentHtml: string }[] };
   const places = [...post?.contentHtml.matchAll(/src="[^"]*(\/attachments\/[^"]+)"/g) ?? []].map(([, place = '']) => place);
   if (places.length !== 100) throw new Error(`${places.length} images`);
-  return places;
+  return { places, asked };
 }
 
 function openWebhook() {
