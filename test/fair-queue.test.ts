@@ -38,6 +38,17 @@ test('whoever holds fewest places is next', (t) => {
   assert.deepEqual(turns.sort(), [ADA, ADA, BOB, BOB], 'those with as many places go on in turn');
 });
 
+test('places that are taken in one claim count for the next of it', (t) => {
+  const { queue } = startQueue(t);
+  addMany(queue, ADA, 10);
+  assert.deepEqual(payloads(queue, 2), [ADA, ADA]);
+  addMany(queue, BOB, 10);
+
+  const [first, second, ...others] = payloads(queue, 6);
+  assert.deepEqual([first, second], [BOB, BOB]);
+  assert.deepEqual(others.sort(), [ADA, ADA, BOB, BOB]);
+});
+
 test('what was asked for comes before what is usual, and that before what is doubtful', (t) => {
   const { queue } = startQueue(t);
   addMany(queue, ADA, 1, { rank: doubtful, payload: 'doubtful' });

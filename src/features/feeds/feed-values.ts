@@ -117,8 +117,7 @@ function personName(text: string): string {
   if (text.length > MAX_NAME_LENGTH) return excerpt(text, MAX_NAME_LENGTH);
   const inBrackets = /^[^\s@]+@[^\s@()]+\s*\(([^()]+)\)$/.exec(text)?.[1];
   const beforeAddress = /^"?([^"<>]+)(?:"\s*)?<[^<>\s@]+@[^<>\s@]+>$/.exec(text)?.[1];
-  const beforeBrackets = /^([^()]+)\((?:mailto:)?[^()@\s]+@[^()@\s]+\)$/i.exec(text)?.[1];
-  return (inBrackets ?? beforeAddress ?? beforeBrackets ?? withoutAddresses(text)).trim();
+  return (inBrackets ?? beforeAddress ?? withoutAddresses(text)).trim();
 }
 
 function withoutAddresses(text: string): string {
