@@ -2515,7 +2515,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'assertWanted(url, addresses.map(({ address }) => address), request);',
     to: '',
     test: 'test/own-feeds.test.ts',
-    name: 'an address that leads to the hub itself is refused as a source, also by a redirect or a page, and never asked',
+    name: 'an address that leads to the hub itself is refused as a source, also by a redirect, a page or an import, and never asked',
   },
   {
     promise: 'a misspelt setting in .env stops the start',
