@@ -98,14 +98,14 @@ is_listed() {
     trap 'stop_restic; exit 1' HUP INT TERM
     plan_forgetting
   ) &
-  planning=$!
-  run_restic "$limit" ls --json --no-lock "$1" ||
-    trouble "snapshot $1 cannot be listed: $(what_restic_said)" || return
+  planning=$! listed=yes
+  run_restic "$limit" ls --json --no-lock "$1" || listed=
   wait "$planning" || {
     unplanned="it cannot be said what is to be removed: $(scratch=$plan && what_restic_said)"
     echo '[]' >"$plan/restic.out"
   }
   planning=
+  [ -n "$listed" ] || trouble "snapshot $1 cannot be listed: $(what_restic_said)" || return
   hubctl restic settle "$staged" "$hub" "$name" "$1" "$plan/restic.out" <"$scratch/restic.out" >"$scratch/settled" ||
     unplanned=${unplanned:-old backups were not removed}
   IFS= read -r snapshot <"$scratch/settled" || trouble "$name has not arrived"

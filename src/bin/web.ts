@@ -41,15 +41,15 @@ keepRunning(async () => {
   const closed = closeServer(server, GRACE); // at once, also while the rest is still being loaded
   await (await background)?.stop();
   await closed;
-  (await background)?.end();
+  await (await background)?.end();
   release();
 });
 
 /**
- * What need not be there before the first request: the other handlers, then the schedule. `stop` ends that; `end` is for
- * after the last request.
+ * What need not be there before the first request: the other handlers, then the schedule. `stop` ends that; `end` is
+ * for after the last request.
  */
-async function loadTheRest(): Promise<{ stop(): Promise<void>; end(): void }> {
+async function loadTheRest(): Promise<{ stop(): Promise<void>; end(): Promise<void> }> {
   try {
     await loadHandlers();
     const { webTasks } = await loadFile(() => import('../app/schedule.ts'));

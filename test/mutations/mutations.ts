@@ -2234,7 +2234,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'what was delivered last is written when web is asked to stop',
     file: 'src/bin/web.ts',
-    from: '(await background)?.end();',
+    from: 'await (await background)?.end();',
     to: '',
     test: 'test/source-runs.test.ts',
     name: 'a web process that is asked to stop writes what was delivered last',

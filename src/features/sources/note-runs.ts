@@ -1,31 +1,45 @@
 import { DAY } from '../../platform/clock.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import type { StoreHub } from '../hub/hub.ts';
-import { RUNS, sourceRuns, type Run } from './run-store.ts';
+import { RUNS, sourceRuns, type Run, type RunDay } from './run-store.ts';
 
 /** Characters. */
 const NOTE_MAX = 300;
 
 const NOTHING = { times: 1, failed: 0, added: 0, changed: 0, tookMs: null, bytes: null, event: null, note: null };
 
-/**
- * Keeps, for the owner of a source, what came of its runs, in the caller's transaction: alike ones that come together
- * as one, and of very many the last.
- */
-export function noteRuns(hub: StoreHub, sourceId: number, noted: Partial<Run>[]): void {
-  const endedAt = hub.clock();
-  const runs: Run[] = [];
-  for (const run of noted) addRun(runs, { endedAt, ...run });
-  const day = { day: Math.floor(endedAt / DAY), runs: 0, failed: 0, added: 0 };
-  for (const { times, failed, added } of runs) {
-    day.runs += times;
-    day.failed += failed * times;
-    day.added += added;
-  }
+/** What came of runs that are still to be written: of all of them together, and the last ones. */
+export type Noted = Omit<RunDay, 'day'> & { last: Run[] };
+
+export function nothingNoted(): Noted {
+  return { runs: 0, failed: 0, added: 0, last: [] };
+}
+
+/** Adds a run that has just ended; alike ones that come together are one. */
+export function addRun(hub: StoreHub, noted: Noted, ended: Partial<Run>): void {
+  const run = { ...NOTHING, endedAt: hub.clock(), ...ended };
+  noted.runs += run.times;
+  noted.failed += run.failed * run.times;
+  noted.added += run.added;
+  const before = noted.last.at(-1);
+  if (before && isAlike(before, run)) noted.last[noted.last.length - 1] = together(before, run);
+  else if (noted.last.push(run) > RUNS) noted.last.shift();
+}
+
+/** Keeps them for the owner of their source, in the caller's transaction. */
+export function writeRuns(hub: StoreHub, sourceId: number, { last, ...sums }: Noted): void {
+  const day = { day: Math.floor(hub.clock() / DAY), ...sums };
   if (!sourceRuns(hub).noteDay(sourceId, day)) return;
-  for (const { note, ...run } of runs.slice(-RUNS)) {
-    sourceRuns(hub).note(sourceId, { ...run, note: note && excerpt(note, NOTE_MAX) });
+  for (const run of last) {
+    sourceRuns(hub).note(sourceId, { ...run, note: run.note && excerpt(run.note, NOTE_MAX) });
   }
+}
+
+/** Keeps, for the owner of a source, what came of its runs, in the caller's transaction. */
+export function noteRuns(hub: StoreHub, sourceId: number, runs: Partial<Run>[]): void {
+  const noted = nothingNoted();
+  for (const run of runs) addRun(hub, noted, run);
+  writeRuns(hub, sourceId, noted);
 }
 
 /** The same, of runs that failed for one reason: all of a day are one. */
@@ -34,14 +48,6 @@ export function noteFailures(hub: StoreHub, sourceId: number, note: string, time
   const day = { day: Math.floor(endedAt / DAY), runs: times, failed: times, added: 0 };
   if (!sourceRuns(hub).noteDay(sourceId, day) || sourceRuns(hub).noteAgain(sourceId, note, times)) return;
   sourceRuns(hub).note(sourceId, { ...NOTHING, endedAt, failed: 1, times, note });
-}
-
-/** Adds a run to those that came before it; to the last one where the two are alike. */
-export function addRun(kept: Run[], added: Partial<Run> & Pick<Run, 'endedAt'>): void {
-  const run = { ...NOTHING, ...added };
-  const last = kept.at(-1);
-  if (last && isAlike(last, run)) kept[kept.length - 1] = together(last, run);
-  else kept.push(run);
 }
 
 function isAlike(one: Run, other: Run): boolean {

@@ -1,6 +1,7 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpError } from '../../platform/http/reply.ts';
 import { once, type Hub } from '../hub/hub.ts';
-import { addRun, noteFailures, noteRuns } from '../sources/note-runs.ts';
+import { addRun, noteFailures, nothingNoted, writeRuns, type Noted } from '../sources/note-runs.ts';
 import type { Run } from '../sources/run-store.ts';
 
 /** What the owner reads of a refusal; of others what the sender was told. */
@@ -17,24 +18,20 @@ type Refusal = { sourceId: number; note: string; times: number };
 const MOST_KINDS = 1_000;
 const LONGEST_NOTE = 300;
 
-/** Of one webhook in a row, none alike its neighbour. */
-const MOST_IN_MEMORY = 100;
-
-/** Webhooks. */
+/** Webhooks that are written in one transaction. */
 const AT_ONCE = 50;
 
 /** By source and reason. Anybody may send what is refused: nothing is written for each. */
 const refusals = once((_hub: Hub) => new Map<string, Refusal>());
 
 /** By source. Written with each event, they would take a quarter of its time (measured). */
-const deliveries = once((_hub: Hub) => new Map<number, Run[]>());
+const deliveries = once((_hub: Hub) => new Map<number, Noted>());
 
 /** Remembers for the owner of a webhook what came of an accepted event. */
 export function countDelivery(hub: Hub, sourceId: number, delivered: Partial<Run>): void {
-  const runs = deliveries(hub).get(sourceId) ?? [];
-  deliveries(hub).set(sourceId, runs);
-  addRun(runs, { ...delivered, endedAt: hub.clock() });
-  if (runs.length >= MOST_IN_MEMORY) writeDeliveries(hub, [sourceId]);
+  const noted = deliveries(hub).get(sourceId) ?? nothingNoted();
+  deliveries(hub).set(sourceId, noted);
+  addRun(hub, noted, delivered);
 }
 
 /** Remembers for the owner of a webhook that an event was refused. */
@@ -47,9 +44,12 @@ export function countRefusal(hub: Hub, sourceId: number, { status, message }: Ht
 }
 
 /** Writes what came since it was last called; what is refused for the same reason on one day is one row. */
-export function noteDeliveries(hub: Hub): void {
+export async function noteDeliveries(hub: Hub): Promise<void> {
   const sourceIds = [...deliveries(hub).keys()];
-  for (let from = 0; from < sourceIds.length; from += AT_ONCE) writeDeliveries(hub, sourceIds.slice(from, from + AT_ONCE));
+  for (let from = 0; from < sourceIds.length; from += AT_ONCE) {
+    writeDeliveries(hub, sourceIds.slice(from, from + AT_ONCE));
+    await nextTurn();
+  }
   const all = [...refusals(hub).values()];
   if (all.length === 0) return;
   hub.db.write('note refused events', () => {
@@ -60,7 +60,7 @@ export function noteDeliveries(hub: Hub): void {
 
 function writeDeliveries(hub: Hub, sourceIds: number[]): void {
   hub.db.write('note deliveries', () => {
-    for (const id of sourceIds) noteRuns(hub, id, deliveries(hub).get(id) ?? []);
+    for (const id of sourceIds) writeRuns(hub, id, deliveries(hub).get(id) ?? nothingNoted());
   });
   for (const id of sourceIds) deliveries(hub).delete(id);
 }
