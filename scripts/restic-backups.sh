@@ -59,12 +59,12 @@ run_restic() {
   return "$code"
 }
 
-# Stops a restic that runs, and the planning beside it; for the traps of whoever sources this.
+# Stops a restic that runs, and $aside, what runs beside it; for the traps of whoever sources this.
 stop_restic() {
-  [ -z "${planning-}" ] || kill "$planning" 2>/dev/null || :
+  [ -z "${aside-}" ] || kill "$aside" 2>/dev/null || :
   [ -z "${running-}" ] || kill -INT "$running" 2>/dev/null || :
   wait
-  running='' planning=''
+  running='' aside=''
 }
 
 # Prints in one line what restic has said, without passwords of addresses, and what to do about it.

@@ -1240,6 +1240,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'the next night sends what is new, reads no upload again and makes no second copy of one',
   },
   {
+    promise: 'a database that does not match its SHA256SUMS is not sent to restic',
+    file: 'scripts/off-site-restic.sh',
+    from: 'wait "$aside" || same=',
+    to: 'wait "$aside" || :',
+    test: 'test/slow/off-site-restic.test.ts',
+    name: 'an upload that was changed or a database that does not match is not sent',
+  },
+  {
     promise: 'what restic wrote below an empty mount point is no copy',
     file: 'scripts/off-site-restic.sh',
     from: '[ -z "$device" ] || [ "$(stat -c %d -- "$repository" 2>&1)" = "$device" ] ||',
