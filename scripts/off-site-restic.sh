@@ -105,18 +105,20 @@ is_listed() {
   mkdir -p -- "$plan"
   # Beside the listing: each of the two takes half a second of one processor to open the repository.
   (
-    scratch=$plan running=''
+    desk=$plan running=''
     trap 'stop_restic; exit 1' HUP INT TERM
     plan_forgetting
   ) &
-  aside=$! listed=yes
+  aside=$! listed=yes planned=yes
   run_restic "$limit" ls --json --no-lock "$1" || listed=
-  wait "$aside" || {
-    unplanned="it cannot be said what is to be removed: $(scratch=$plan && what_restic_said)"
-    echo '[]' >"$plan/restic.out"
-  }
+  wait "$aside" || planned=
   aside=
   [ -n "$listed" ] || trouble "snapshot $1 cannot be listed: $(what_restic_said)" || return
+  if [ -z "$planned" ]; then
+    cp -- "$plan/restic.said" "$scratch/restic.said"
+    unplanned="it cannot be said what is to be removed: $(what_restic_said)"
+    echo '[]' >"$plan/restic.out"
+  fi
   hubctl restic settle "$staged" "$hub" "$name" "$1" "$plan/restic.out" <"$scratch/restic.out" >"$scratch/settled" ||
     unplanned=${unplanned:-old backups were not removed}
   IFS= read -r snapshot <"$scratch/settled" || trouble "$name has not arrived"

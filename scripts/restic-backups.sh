@@ -43,19 +43,20 @@ without_password() {
   printf '%s\n' "$1" | sed 's|//[^/@]*@|//|'
 }
 
-# run_restic SECONDS ARGUMENT...: runs restic; $scratch/restic.out and restic.said are what it printed. It has a process
-# group of its own, and is stopped by SIGINT alone, for which it removes its lock: SIGTERM leaves it.
+# run_restic SECONDS ARGUMENT...: runs restic; $scratch/restic.out and restic.said are what it printed ($desk instead of
+# $scratch for one that runs beside another). It has a process group of its own, and is stopped by SIGINT alone, for
+# which it removes its lock: SIGTERM leaves it.
 run_restic() {
-  seconds=$1 code=0 noted=$pids
+  seconds=$1 code=0 noted=$pids files=${desk:-$scratch}
   shift
   case " $* " in *' --no-lock '*) noted=/dev/null ;; esac
   # shellcheck disable=SC2016 # for the inner shell
   timeout -s INT -k 30 "$seconds" sh -c 'echo "$(uname -n) $$" >>"$0" && exec restic "$@"' "$noted" "$@" \
-    </dev/null >"$scratch/restic.out" 2>"$scratch/restic.said" &
+    </dev/null >"$files/restic.out" 2>"$files/restic.said" &
   running=$!
   wait "$running" || code=$?
   running=
-  [ "$code" -ne 124 ] || echo "restic: stopped: time limit of $seconds s exceeded" >>"$scratch/restic.said"
+  [ "$code" -ne 124 ] || echo "restic: stopped: time limit of $seconds s exceeded" >>"$files/restic.said"
   return "$code"
 }
 

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -164,6 +166,39 @@ test('a restic that is told to stop removes its lock, and the next run has nothi
   hub.unreplace('restic');
   const { status, stderr } = await hub.send(name);
   assert.deepEqual([status, stderr.replace(/^off-site: note: .*\n/, '')], [0, '']);
+});
+
+test('what is listed is sent also where it cannot be said what is to be removed, and the run says so', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const name = await hub.verified();
+  hub.replace('restic', `case $1 in forget) echo 'Fatal: of the test' >&2; exit 1 ;; *) exec REAL "$@" ;; esac`);
+
+  const { status, stdout, stderr } = await hub.send(name);
+
+  assert.equal(status, 1);
+  assert.match(stderr, /it cannot be said what is to be removed: Fatal: of the test/);
+  assert.match(stdout, /: done, listed back and compared\n/);
+  assert.deepEqual((await hub.list()).map((one) => one.name), [name]);
+  assert.deepEqual(hub.leftovers(), []);
+});
+
+test('a restic that is told to stop while what is to be removed is planned leaves none of the two running', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const name = await hub.verified();
+  const begun = join(hub.folder, 'begun');
+  hub.replace('restic', `case $1 in ls | forget) echo $$ >>'${begun}'; exec sleep 60 ;; *) exec REAL "$@" ;; esac`);
+  const child = spawn('sh', [join(PROJECT_ROOT, 'scripts/off-site.sh'), 'send', join(hub.dataDir, 'backups', name)],
+    { env: hub.env, stdio: 'ignore' });
+  const pids = (): string[] => (existsSync(begun) ? readFileSync(begun, 'utf8').split('\n').filter(Boolean) : []);
+  await waitUntil('both are under way', () => pids().length === 2, 30_000);
+
+  child.kill('SIGTERM');
+  await new Promise((resolve) => child.once('close', resolve));
+
+  assert.deepEqual(pids().filter((pid) => isRunning(Number(pid))), []);
+  assert.deepEqual(hub.leftovers().filter((left) => left !== 'restic'), []);
 });
 
 test('the lock of a run that was killed is removed, and that is said', async (t) => {
