@@ -7,7 +7,7 @@ run_rclone() {
 }
 
 feed_rclone() {
-  TMPDIR=${scratch-} rclone --ask-password=false --contimeout=20s --timeout=2m --retries=3 --low-level-retries=5 \
+  TMPDIR=$scratch rclone --ask-password=false --contimeout=20s --timeout=2m --retries=3 --low-level-retries=5 \
     --stats=0 --log-level=ERROR "$@"
 }
 

@@ -6,7 +6,7 @@
 # Fails with the reason if the repository cannot receive a backup. Each restic takes a second of computing to open it,
 # so it is opened, and a wrong password shown, only if nothing is sent right after.
 restic_problem() {
-  if [ -z "${scratch-}" ]; then
+  if [ -z "$scratch" ]; then
     mkdir -p -- "$data/tmp" && scratch=$(mktemp -d "$data/tmp/off-site.XXXXXX") || return
     trap 'stop_restic; rm -rf -- "$scratch"' EXIT
     trap 'exit 1' HUP INT TERM
@@ -105,7 +105,7 @@ is_listed() {
   mkdir -p -- "$plan"
   # Beside the listing: each of the two takes half a second of one processor to open the repository.
   (
-    desk=$plan running=''
+    desk=$plan
     trap 'stop_restic; exit 1' HUP INT TERM
     plan_forgetting
   ) &
@@ -156,9 +156,9 @@ run_unlocked() {
   done
 }
 
-# Fails unless locks were removed. This hub runs one restic at a time, so a lock with a recorded process is that of one
-# which was killed. Half an hour after its last renewal any lock is dead. That there is no such process here is not
-# enough, although restic takes it for a proof: it may be in a container of the same host name.
+# Fails unless locks were removed. This hub runs one restic that locks at a time, so a lock with a recorded process is
+# that of one which was killed. Half an hour after its last renewal any lock is dead. That there is no such process here
+# is not enough, although restic takes it for a proof: it may be in a container of the same host name.
 remove_dead_locks() {
   dead=
   run_restic 180 list locks --no-lock || return

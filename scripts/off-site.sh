@@ -15,7 +15,7 @@ usage() {
 }
 
 # Says what is wrong and fails. The first thing said of a destination is recorded as its problem.
-problem=
+problem='' scratch=''
 trouble() {
   said=$(printf '%s\n' "$*" | hide_secrets)
   [ -n "$problem" ] || problem=$said
@@ -213,12 +213,13 @@ is_whole() {
 # Takes the lock, removes what a killed run left, and sets $scratch, which only ever holds ciphertext.
 begin_sending() {
   mkdir -p -- "$data/run" "$data/tmp" "$data/backups"
+  [ -w "$data/run" ] || { trouble "$data/run is not writable: is it read-only?" || exit 1; }
   exec 9>"$data/run/off-site.lock"
   held=0
   flock -n 9 || held=$?
   [ "$held" -ne 1 ] || { trouble 'BUSY: another off-site copy is running' || exit 75; }
   [ "$held" -eq 0 ] || { trouble "flock (util-linux) is missing or cannot lock $data/run/off-site.lock" || exit 1; }
-  rm -rf -- "$data"/tmp/off-site.*
+  rm -rf -- "$data"/tmp/off-site.* "$data/tmp/restic"
   drop_unfinished
   scratch=$(mktemp -d "$data/tmp/off-site.XXXXXX")
   serving=
@@ -228,13 +229,15 @@ begin_sending() {
 
 # shellcheck disable=SC2317 # called by the trap
 end() {
+  trap '' HUP INT TERM # a second one would leave the rest undone
   stop_restic
   if [ -n "$serving" ]; then
-    problem=${problem:-the copy was stopped before it was complete}
-    result=failed unsent=${unsent:-$name}
+    [ -n "$problem" ] || trouble 'the copy was stopped before it was complete' || :
+    result=failed
+    if sent_names | grep -qxF -- "$name"; then newest=$name; else unsent=${unsent:-$name}; fi
     record
   fi
-  rm -rf -- "$scratch"
+  rm -rf -- "$scratch" "$data/tmp/restic"
 }
 
 # about_to_arrive HASH FILE: notes which copy will be $place$name, before it gets that name. Should the run be killed

@@ -10,12 +10,15 @@
 # Also sourced, by whoever sets $root, $data, $scratch (a temporary folder) and $limit (seconds that restic may take),
 # and has a function `trouble` that says what is wrong and fails.
 
+# Of the environment none of these is taken: signals would be sent to $running and $aside, folders removed.
+running='' aside='' desk='' beside='' fetched=''
+
 # open_repository REPOSITORY PASSWORD_FILE: sets $shown, the repository without the password that an address may hold.
 # Fails with the reason if it cannot be used at all.
 open_repository() {
   shown=$(without_password "$1")
   pids=$data/run/restic.pids # of this hub's restic that may hold a lock, while it runs and when it was killed
-  running='' device=''
+  device=''
   command -v restic >/dev/null || trouble 'restic is not installed, but BACKUP_RESTIC_REPOSITORY requires it' || return
   [ -f "$2" ] && [ -r "$2" ] && [ -s "$2" ] ||
     trouble "BACKUP_RESTIC_PASSWORD_FILE: $2 is missing, empty, or cannot be read" || return
@@ -62,8 +65,8 @@ run_restic() {
 
 # Stops a restic that runs, and $aside, what runs beside it; for the traps of whoever sources this.
 stop_restic() {
-  [ -z "${aside-}" ] || kill "$aside" 2>/dev/null || :
-  [ -z "${running-}" ] || kill -INT "$running" 2>/dev/null || :
+  [ -z "$aside" ] || kill "$aside" 2>/dev/null || :
+  [ -z "$running" ] || kill -INT "$running" 2>/dev/null || :
   wait
   running='' aside=''
 }
@@ -165,8 +168,8 @@ VALUES
   drop_unfinished
   exec 8>>"$data/run/restic-backups.lock"
   flock -s 8 || trouble "flock (util-linux) is missing or cannot lock $data/run/restic-backups.lock" || exit
-  running='' scratch=$(mktemp -d "$data/tmp/restic.XXXXXX")
-  trap 'stop_restic; rm -rf -- "$scratch" ${fetched:+"$fetched"}' EXIT
+  scratch=$(mktemp -d "$data/tmp/restic.XXXXXX")
+  trap 'trap "" HUP INT TERM; stop_restic; rm -rf -- "$scratch" ${fetched:+"$fetched"}' EXIT
   trap 'exit 1' HUP INT TERM
   open_repository "$repository" "$password_file" || exit
   if [ "$1" = list ]; then

@@ -8,6 +8,7 @@ import {
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { isRunning, PROJECT_ROOT } from '../support/run-program.ts';
@@ -162,7 +163,7 @@ test('a restic that is told to stop removes its lock, and the next run has nothi
   await new Promise((resolve) => child.once('close', resolve));
 
   assert.deepEqual(locksOf(hub), []);
-  assert.deepEqual(hub.leftovers().filter((left) => left !== 'restic'), []);
+  assert.deepEqual(hub.leftovers(), []);
   hub.unreplace('restic');
   const { status, stderr } = await hub.send(name);
   assert.deepEqual([status, stderr.replace(/^off-site: note: .*\n/, '')], [0, '']);
@@ -198,7 +199,61 @@ test('a restic that is told to stop while what is to be removed is planned leave
   await new Promise((resolve) => child.once('close', resolve));
 
   assert.deepEqual(pids().filter((pid) => isRunning(Number(pid))), []);
-  assert.deepEqual(hub.leftovers().filter((left) => left !== 'restic'), []);
+  assert.deepEqual(hub.leftovers(), []);
+});
+
+test('what happens to be in the environment stops no process and touches no folder', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const precious = join(hub.folder, 'precious');
+  mkdirSync(precious);
+  const other = spawn('sleep', ['600'], { stdio: 'ignore' });
+  t.after(() => other.kill());
+  const pid = String(other.pid);
+  const env = { fetched: precious, scratch: precious, desk: precious, beside: precious, running: pid, aside: pid };
+
+  const acts = [['restic-backups.sh', 'list'], ['restore.sh', '--list'], ['off-site.sh', 'check'], ['off-site.sh', 'missed']];
+  for (const [script = '', ...args] of acts) {
+    const { status, stderr } = await hub.run(script, args, env);
+    assert.equal(status, 0, stderr);
+  }
+
+  assert.ok(isRunning(Number(pid)));
+  assert.deepEqual(readdirSync(precious), []);
+});
+
+test('a run that is told to stop twice records it all the same and lets go of its lock; what had arrived is not unsent', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const name = await hub.verified();
+  const begun = join(hub.folder, 'begun');
+  const note = (): { last: { ok: boolean; name: string | null; unsent: string | null; problem: string } } =>
+    JSON.parse(readFileSync(join(hub.dataDir, 'run/last-offsite-restic.json'), 'utf8'));
+  for (const [act, arrived, unsent] of [['ls', null, name], ['check', name, null]] as const) {
+    rmSync(begun, { force: true });
+    hub.replace('restic', `case $1 in ${act}) touch '${begun}'; trap 'kill $!; sleep 1; exit 1' INT; sleep 60 & wait ;;
+      *) exec REAL "$@" ;; esac`);
+    const args = [join(PROJECT_ROOT, 'scripts/off-site.sh'), 'send', join(hub.dataDir, 'backups', name)];
+    const child = spawn('sh', args, { env: hub.env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const closed = new Promise((resolve) => child.once('close', resolve));
+    const isOver = (): boolean => child.exitCode !== null;
+    let said = '';
+    child.stderr.on('data', (text) => (said += String(text)));
+    await waitUntil(act, () => existsSync(begun) || isOver(), 30_000);
+    assert.ok(!isOver(), said);
+    for (let times = 0; times < 2; times++) {
+      child.kill('SIGTERM');
+      await sleep(200);
+    }
+    await closed;
+
+    const { last } = note();
+    assert.deepEqual([last.ok, last.name, last.unsent], [false, arrived, unsent], act);
+    assert.match(said, /the copy was stopped before it was complete\n/);
+    assert.deepEqual(hub.leftovers(), []);
+    hub.unreplace('restic');
+    if (act === 'check') assert.equal((await hub.send(name)).status, 0);
+  }
 });
 
 test('the lock of a run that was killed is removed, and that is said', async (t) => {
