@@ -10,9 +10,11 @@ function shown(markup: string, url: string | null = URL): string {
   return dressMarkup(sanitizeHtml(markup, { baseUrl: URL }), url);
 }
 
-test('each part of a text has the direction of its words, but where its author said which', () => {
-  assert.equal(shown('<p>One</p><p dir=rtl>שתיים</p><ul><li>x</ul>'),
-    '<p dir="auto">One</p><p dir="rtl">שתיים</p><ul dir="auto"><li dir="auto">x</li></ul>');
+test('each block of a text has the direction of its words, but where its author said which', () => {
+  assert.equal(shown('<p>One</p><p dir=rtl>שתיים</p>'), '<p dir="auto">One</p><p dir="rtl">שתיים</p>');
+  assert.equal(shown('<ul><li>واحد<blockquote><p>x</p></blockquote></ul><p>y'),
+    '<ul dir="auto"><li>واحد<blockquote><p>x</p></blockquote></li></ul><p dir="auto">y</p>',
+    'of what has a direction of its own, that of what holds it would not know');
   assert.equal(shown('<h2 id="x">Two</h2>'), '<h2 id="in-post-x" dir="auto">Two</h2>');
 });
 
@@ -28,7 +30,7 @@ test('footnotes lead to their place on the page and back; other links lead where
     '<ol><li id="f1">Note <a href="#r1">back</a></li></ol>';
   const dressed = shown(text);
   assert.match(dressed, /<sup id="in-post-r1"><a href="#in-post-f1">1<\/a>/);
-  assert.match(dressed, /<li id="in-post-f1" dir="auto">Note <a href="#in-post-r1">back<\/a>/);
+  assert.match(dressed, /<li id="in-post-f1">Note <a href="#in-post-r1">back<\/a>/);
   assert.match(dressed, /<a href="https:\/\/blog\.test\/post\?a=1&amp;b=2#gone"/);
   assert.match(dressed, /<a href="https:\/\/blog\.test\/else#f1"/);
   assert.match(shown(text, null), /<a href="https:\/\/blog\.test\/post\?a=1&amp;b=2#f1"/);

@@ -84,7 +84,7 @@ const SIZES: Figure[] = ['database_bytes', 'uploads_bytes', 'cache_bytes'];
 function ofRoom(slots: Slot[]): Plot[] {
   const newest = slots.findLast((slot) => add(slot, SIZES) !== undefined);
   return [
-    bars('room', 'Room of the hub', told(BYTES, newest && add(newest, SIZES)), [
+    bars('room', 'Space used', told(BYTES, newest && add(newest, SIZES)), [
       of(slots, 'database_bytes', 'database', 'c1'), of(slots, 'uploads_bytes', 'uploads', 'c4'),
       of(slots, 'cache_bytes', 'cache', 'c2'),
     ], BYTES),

@@ -114,8 +114,9 @@ export function confirmDeletePage(post: Post): Page {
   const main = html`
 <section class="narrow">
   <h1>Delete this post?</h1>
-  <p class="lead">“${post.title || 'Untitled'}” will be deleted for everyone
-    and will not come back with the next synchronisation.</p>
+  <p class="lead">“${post.title || 'Untitled'}” will be deleted for everyone${
+    post.sourceKind === 'native' ? '. This cannot be undone.'
+      : ' and will not come back with the next synchronisation.'}</p>
   <form method="post" class="actions">
     <button class="danger">Delete post</button>
     <a class="quiet" href="/posts/${post.id}">Keep it</a>

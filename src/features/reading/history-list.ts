@@ -93,7 +93,7 @@ ${next && html`<p class="more"><a class="button" rel="next" href="/history?curso
 ${items.length > 0 && html`
 <form method="post" action="/history/clear" class="actions">
   <button class="secondary">Clear history</button>
-  <span class="hint">What is read stays read.</span>
+  <span class="hint">Posts stay marked as read.</span>
 </form>`}`;
   return { title: 'Reading history', bar, main, section: 'history' };
 }

@@ -59,7 +59,7 @@ export function newWebhookPage(source: Source, access: WebhookAccess): Page {
 
 function secretPage(heading: string, { id, title }: Source, { url, secret }: WebhookAccess, note: string): Page {
   const main = html`
-<section>
+<section class="stack">
   <h1>${heading}</h1>
   <p class="lead">Copy the secret of “${title}” now. ${note}</p>
   <dl class="facts">

@@ -174,7 +174,7 @@ function readersOf(isPublic: boolean, isOwn: boolean): string {
 function draftState({ savedAt, times }: PostForm): Html {
   return html`
 <section><h2>Draft</h2><p class="hint">${savedAt === undefined
-    ? 'Nothing is kept yet. What you wrote is kept when you preview it, or when publishing fails.'
+    ? 'Nothing is kept yet. What you wrote is kept when you preview it, or when publishing or saving fails.'
     : html`Kept ${showTime(times, savedAt)}, without files. Nobody else sees it.`}</p></section>`;
 }
 

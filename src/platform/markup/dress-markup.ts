@@ -5,15 +5,19 @@ import { ID_PREFIX } from './markup-rules.ts';
 const DRESSED =
   /<(\/?)(table|pre|p|h[1-6]|ul|ol|li|dl|dt|dd|blockquote|figcaption|details|summary|caption)((?: [^<>]*)?)>/g;
 
+/** Hold other blocks: of what has a direction of its own, `dir="auto"` on these sees nothing. */
+const CONTAINERS = ['ul', 'ol', 'dl', 'blockquote', 'details'];
+
 /** What is wider than the page scrolls by itself, also by keyboard. */
 const SCROLLING = '<div class="scroll" role="region" tabindex="0" aria-label="Table">';
 
 /**
- * Sanitised markup as a page shows it: each part has the direction of its words, tables and code scroll where they are
- * wider than the page, and links to a place of the same text, whose address is `url`, stay on the page.
+ * Sanitised markup as a page shows it: each block has the direction of its words (within lists and quotations the style
+ * sheet sees to that), tables and code scroll where they are wider than the page, and links to a place of the same
+ * text, whose address is `url`, stay on the page.
  */
 export function dressMarkup(sanitized: string, url: string | null): string {
-  let tables = 0; // that are open
+  let [tables, containers] = [0, 0]; // that are open
   const dressed = sanitized.replace(DRESSED, (tag: string, slash: string, name: string, attributes: string) => {
     const isEnd = slash !== '';
     if (name === 'table') {
@@ -21,9 +25,11 @@ export function dressMarkup(sanitized: string, url: string | null): string {
       if (isEnd) return tables === 0 ? `${tag}</div>` : tag;
       return tables === 1 ? SCROLLING + tag : tag;
     }
+    const isWithin = containers > 0;
+    if (CONTAINERS.includes(name)) containers += isEnd ? -1 : 1;
     if (isEnd) return tag;
     if (name === 'pre') return `<pre tabindex="0"${attributes}>`;
-    return attributes.includes(' dir="') ? tag : `<${name}${attributes} dir="auto">`;
+    return isWithin || attributes.includes(' dir="') ? tag : `<${name}${attributes} dir="auto">`;
   });
   return withInnerLinks(dressed, url);
 }
