@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Hub } from '../features/hub/hub.ts';
 import { ConfigError, loadConfig, type Config } from '../features/hub/read-config.ts';
@@ -155,9 +156,10 @@ function createContext(terminal: Terminal): { context: CommandContext; close(): 
       return hub;
     },
     async openExistingHub(): Promise<Hub> {
-      const { requireDatabase } = await import('../app/processes/open-hub.ts');
-      requireDatabase(context.config);
-      return context.openHub();
+      const { databasePath } = context.config;
+      if (existsSync(databasePath)) return context.openHub();
+      const { SchemaError } = await import('../platform/db/migration-files.ts');
+      throw new SchemaError(`no hub is in DATA_DIR yet (${databasePath} is missing): check DATA_DIR, or run npm start`);
     },
   };
   return { context, close: () => opened.forEach(({ db }) => db.close()) };

@@ -37,12 +37,6 @@ export function openHubDatabase(
   }
 }
 
-/** Throws SchemaError where there is no hub. */
-export function requireDatabase({ databasePath }: Config): void {
-  if (existsSync(databasePath)) return;
-  throw new SchemaError(`no hub is in DATA_DIR yet (${databasePath} is missing): check DATA_DIR, or run npm start`);
-}
-
 /** A new hub beside the files of another would remove them after a day, as files that no post has. */
 function assertNotLost(dataDir: string, databasePath: string): void {
   if (existsSync(databasePath)) return;

@@ -33,8 +33,8 @@ const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
 /** 1536 → "1.5 KiB". Unless said, there is one decimal below 10, and the unit suits the size. */
 export function byteSize(bytes: number, decimals?: number, unit?: (typeof UNITS)[number]): string {
-  const rounded = bytes * 1.0005; // 1023.5 is 1024 once it is shown
-  const fitting = Math.min(Math.floor(Math.log2(Math.max(rounded, 1)) / 10), UNITS.length - 1);
+  // 1023.5 is 1024 once it is shown.
+  const fitting = Math.min(Math.floor(Math.log2(Math.max(bytes * 1.0005, 1)) / 10), UNITS.length - 1);
   const power = unit === undefined ? fitting : UNITS.indexOf(unit);
   const value = bytes / 1024 ** power;
   const shown = decimals ?? (value < 10 ? 1 : 0);
