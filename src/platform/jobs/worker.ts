@@ -31,11 +31,11 @@ const POLL = SECOND / 4;
 const FULL_LOOK = 5 * SECOND;
 
 /**
- * Between two rounds others can write: the worker pauses for somewhat longer than the last one took, and long enough
+ * Between two rounds others can write: the worker pauses for as long as the last one took, and long enough
  * for who waits in another process to look again (`batched-writes.ts`).
  */
 const SHORTEST_BREATH = 5;
-const BREATH = 1.5;
+const BREATH = 1;
 
 /** After an error the worker pauses, twice as long each time. */
 const FIRST_PAUSE = SECOND / 10;
