@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isRestoreOpen, isRestoreUnderWay } from '../../features/backups/restore-state.ts';
@@ -78,6 +78,13 @@ export function noteProcess(dataDir: string, pid: number): void {
   process.once('exit', () => {
     for (const left of [path, failurePath(dataDir)]) rmSync(left, { force: true });
   });
+}
+
+/** Why npm start could not run the hub, if it has said so since that time (unix ms); else null. */
+export function failureSince(dataDir: string, since: number): string | null {
+  const path = failurePath(dataDir);
+  const writtenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? -Infinity;
+  return writtenAt < since ? null : readFileSync(path, 'utf8').trim() || 'the hub has stopped';
 }
 
 /** Says why the hub does not run on the restored data, so that restore.sh need not wait for it any longer. */
