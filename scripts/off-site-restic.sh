@@ -24,7 +24,8 @@ send_to_restic() {
   staged=$data/tmp/restic # a fixed name: restic finds the files of the last time by their paths
   status=0
   { stage_for_restic && put_into_restic; } || status=$?
-  cd / && { rm -rf -- "$staged" & }
+  cd /
+  rm -rf -- "$staged" & # beside what follows; the script waits for it at its end
   [ "$status" -eq 0 ] || { trouble "$shown: $name: FAILED" || return "$status"; }
   forget_old_snapshots && prune_repository && check_repository && rm -f -- "$pids"
 }

@@ -31,8 +31,8 @@ const POLL = SECOND / 4;
 const FULL_LOOK = 5 * SECOND;
 
 /**
- * Between two rounds others can write: the worker pauses for as long as the last one took, and long enough
- * for who waits in another process to look again (`batched-writes.ts`).
+ * Between two rounds others can write: the worker pauses for as long as the last one took, and long enough for whoever
+ * waits in another process to look again (`batched-writes.ts`).
  */
 const SHORTEST_BREATH = 5;
 const BREATH = 1;
