@@ -8,6 +8,7 @@ import { makeSetUpLink } from '../../src/features/accounts/join-hub.ts';
 import { openBrowser, type Browser } from '../support/browser.ts';
 import { fakeLookup } from '../support/fake-lookup.ts';
 import { rss, serving, type Item } from '../support/feeds.ts';
+import { followedFeed } from '../support/followed-feed.ts';
 import { HOSTILE_MARKUP } from '../support/hostile-markup.ts';
 import { startHub, type Hub } from '../support/hub.ts';
 import { reply, startOrigin } from '../support/origin.ts';
@@ -234,6 +235,41 @@ test('on a phone no page is wider than the window, whatever the posts hold', asy
       assert.ok(content <= inner, `${page} is ${content} wide in a window of ${inner}`);
     }
   }
+});
+
+test('lists and quotations from right to left have their numbers and lines at the right, within the page', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const content = '<blockquote><p>اقتباس من كتاب قديم</p></blockquote><ol><li>واحد</li><li>One of them in English</li></ol>' +
+    '<ul><li>first</li></ul>';
+  const { hub, ada } = await followedFeed(t, [{ guid: 'a', title: 'يوميات', content }]);
+  const browser = await openBrowser(t);
+  await browser.become(hub.address, ada.cookies);
+  await browser.setPageWidth(390);
+  await browser.goto(`${hub.address}/posts/1`);
+  const styleOf = (selector: string, name: string) =>
+    browser.run<string>(`return getComputedStyle(document.querySelector('.prose ${selector}'))['${name}']`);
+
+  assert.deepEqual(await Promise.all(['blockquote', 'ol', 'ol li', 'ul'].map((one) => styleOf(one, 'direction'))),
+    ['rtl', 'rtl', 'rtl', 'ltr']);
+  assert.ok(Number.parseFloat(await styleOf('blockquote', 'borderRightWidth')) > 0);
+  assert.equal(await styleOf('blockquote', 'borderLeftWidth'), '0px');
+  assert.equal(await browser.run('return document.documentElement.scrollWidth'), 390);
+});
+
+test('one long word in what was found at an address makes the page no wider', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, ada, origin, feed } = await followedFeed(t);
+  feed.handler = serving(() => rss('w'.repeat(150), [{ guid: 'a', title: 'w'.repeat(180) }]));
+  const browser = await openBrowser(t);
+  await browser.become(hub.address, ada.cookies);
+  await browser.setPageWidth(390);
+  await browser.goto(`${hub.address}/sources/add`);
+  await browser.type('main [name=url]', `${origin.url}/other`);
+  await browser.click('main [name=visibility][value=private]');
+  await browser.click('main .actions button');
+  await waitUntil('what was found is shown', 
+    async () => /Is this it\?/.test(await browser.run<string>('return document.body.innerText')));
+  assert.equal(await browser.run('return document.documentElement.scrollWidth'), 390);
 });
 
 test('with the keyboard alone one can skip to the content, and always sees where one is', async (t) => {

@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { addPost } from '../support/accounts.ts';
 import { cookieOf } from '../support/client.ts';
 import { listen } from '../support/ports.ts';
-import { askHttp2, hubBehind, PROXIES, reached, startProxy, type Proxy } from '../support/proxy.ts';
+import { askHttp2, hubBehind, PROXIES, startProxy, type Proxy } from '../support/proxy.ts';
 import { githubEvent } from '../support/signed-events.ts';
 import { filesIn, FORM_TYPE, formWith, openFilesIn, writePost, writer } from '../support/uploads.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -192,16 +192,16 @@ test('the cache in nginx.conf keeps what visitors get for a second or two, and n
   const withCache = (config: string): string => config.replace('proxy_cache off;', 'proxy_cache content_hub;');
   const behind = await hubBehind(t, 'nginx', withCache);
   if (!behind) return;
-  const { hub, proxy } = behind;
+  const { hub, proxy, reached } = behind;
   const ada = await writer(hub, 'ada');
   const post = await writePost(hub, ada, [{ filename: 'x.txt', data: 'A file' }]);
   const text = 'A text of some length. '.repeat(20);
   for (let n = 0; n < 20; n++) await addPost(ada.client, ada.sourceId, `Post ${n}`, text);
   const member = { cookie: cookieOf(ada.client) };
   const asked = async (count: number, path: string, headers: Record<string, string> = {}): Promise<number> => {
-    const before = reached(hub).length;
+    const before = reached.length;
     for (let n = 0; n < count; n++) await proxy.ask(path, { headers });
-    return reached(hub).length - before;
+    return reached.length - before;
   };
 
   for (const path of ['/', '/posts.json', `/posts/${post.id}`]) {

@@ -98,6 +98,7 @@ export async function startHub(
   return {
     handle,
     db,
+    server,
     address,
     dataDir,
     config,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import {
   connect as connectH2, type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpStatusHeader,
 } from 'node:http2';
@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { startHub, type Hub } from './hub.ts';
+import { startHub } from './hub.ts';
 import { freePort } from './ports.ts';
 import { PROJECT_ROOT } from './run-program.ts';
 import { makeSelfSigned } from './self-signed.ts';
@@ -31,16 +31,18 @@ export type Proxy = NonNullable<Awaited<ReturnType<typeof startProxy>>>;
 /** What the configurations say that the hub needs in its settings. */
 const BEHIND_PROXY = { BASE_URL: 'https://hub.test', TRUSTED_PROXIES: '127.0.0.1/32' };
 
-/** A hub of this process behind such a proxy; undefined, and the test skipped, where that is not installed. */
+/**
+ * A hub of this process behind such a proxy, and the paths of the requests that have reached it, each as soon as its
+ * head is there; undefined, and the test skipped, where that proxy is not installed.
+ */
 export async function hubBehind(t: TestContext, kind: ProxyKind, edit?: (config: string) => string) {
   const hub = await startHub(t, BEHIND_PROXY);
   const proxy = await startProxy(t, kind, Number(new URL(hub.address).port), edit);
-  return proxy && { hub, proxy };
-}
-
-/** Paths of the requests that have reached the hub. */
-export function reached(hub: Hub): string[] {
-  return hub.logged().filter(({ event }) => event === 'request').map(({ path }) => String(path));
+  const reached: string[] = [];
+  for (const event of ['request', 'checkExpectation']) {
+    hub.server.prependListener(event, ({ url = '' }: IncomingMessage) => reached.push(url));
+  }
+  return proxy && { hub, proxy, reached };
 }
 
 /**
