@@ -49,6 +49,10 @@ test('a list is read by keys alone, and the focus follows', async (t) => {
   assert.equal(await row(), '1', 'the first in sight');
   await press('j', 'j', 'n', 'k', 'p');
   assert.equal(await row(), '2');
+  await press('A');
+  assert.equal(await row(), null);
+  await press(ESCAPE);
+  assert.equal(await row(), '2', 'back where it was when the menu was asked for');
   await press('k', 'k', 'k');
   assert.equal(await row(), '1', 'there is none above');
   for (let n = 0; n < 34; n++) await press('j');
@@ -90,11 +94,13 @@ test('read and star change in place, by key and by button, and the counts follow
   assert.deepEqual(await state(browser, 1), [true, '0', 'true', true, 'true', '0', '0']);
   await waitUntil('both are stored', () => pages.read.has(1) && pages.starred.has(1));
   await waitUntil('the counts follow', async () => await count('all') === '29' && await count('starred') === '1');
+  assert.equal(await browser.run('return document.title'), 'Notes $& (7) (29) · Hub');
   assert.equal(await row(), '1', 'the focus stays');
   await press('m', 'f');
   assert.deepEqual(await state(browser, 1), UNREAD);
   await waitUntil('both are taken back', () => pages.read.size + pages.starred.size === 0);
   await waitUntil('the counts follow', async () => await count('all') === '30' && await count('starred') === null);
+  assert.equal(await browser.run('return document.title'), 'Notes $& (7) (30) · Hub');
   await browser.click('.row[data-id="3"] form.seen button');
   assert.deepEqual(await state(browser, 3), READ);
   await waitUntil('it is stored', () => pages.read.has(3));
@@ -178,6 +184,7 @@ test('keys are not taken from who types, uses a menu, has a dialog open or has s
   assert.equal(await browser.run('return document.activeElement.textContent'), 'All');
   await press(ESCAPE);
   assert.equal(await isOpen('details'), false);
+  assert.equal(await browser.run('return document.activeElement.textContent'), 'Mark read');
   await press('?');
   assert.equal(await isOpen('#help'), true);
   await press('j');

@@ -38,12 +38,15 @@ async function openList(t: TestContext) {
     const found = [...document.querySelectorAll('[data-count="${name}"]')].map((element) => element.hidden ? null : element.firstChild.data);
     if (new Set(found).size > 1) throw new Error(found.join());
     return found[0] ?? null;`);
-  return { hub, ada, bob, sourceId, browser, press, arrive, reading, count };
+  const counted = () => browser.run<string[]>(`
+    const shown = [...document.querySelector('#mark button:not([name])').childNodes].filter(({ hidden }) => !hidden);
+    return [document.title, shown.map(({ textContent }) => textContent).join('').trim()]`);
+  return { hub, ada, bob, sourceId, browser, press, arrive, reading, count, counted };
 }
 
 test('a list is marked and starred without leaving it, its counts follow, and back finds its place', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
-  const { browser, press, arrive, reading, count } = await openList(t);
+  const { browser, press, arrive, reading, count, counted } = await openList(t);
   const rowOf = () => browser.run<string | null>(`return document.activeElement.closest('.row')?.querySelector('h3').textContent ?? null`);
   const classOf = (title: string) => browser.run<string>(`
     return [...document.querySelectorAll('.row')].find((row) => row.querySelector('h3').textContent === '${title}').className;`);
@@ -53,6 +56,7 @@ test('a list is marked and starred without leaving it, its counts follow, and ba
   assert.equal(await classOf('Post 29'), 'row read starred');
   await waitUntil('both are stored', async () => (await reading()).unread === 29 && (await reading()).starred === 1);
   await waitUntil('the counts follow', async () => await count('unread') === '29');
+  assert.deepEqual(await counted(), ['Unread (29) · Content Hub', 'All 29']);
   await press('m');
   await waitUntil('it is unread again', async () => (await reading()).unread === 30);
 
@@ -72,6 +76,21 @@ test('a list is marked and starred without leaving it, its counts follow, and ba
   await press(ESCAPE);
   await arrive(/^\/(?:\?|$)/);
   assert.equal(await rowOf(), 'Post 14', 'also by the link to the list');
+});
+
+test('the title of the window and the menu say nothing of posts when none is left, and count again', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, bob, sourceId, browser, press, count, counted } = await openList(t);
+  for (const [path, name] of [['/', 'Unread'], ['/folders/Harbour', 'Harbour'], [`/sources/${sourceId}`, 'Notes']]) {
+    await browser.goto(`${hub.address}${path}`);
+    await bob.post('/api/reading/mark-read', { all: true });
+    await press('j', 'm');
+    await waitUntil('no count is shown', async () => await count('unread') === null);
+    assert.deepEqual(await counted(), [`${name} · Content Hub`, 'All']);
+    await press('m');
+    await waitUntil('one is shown again', async () => await count('unread') === '1');
+    assert.deepEqual(await counted(), [`${name} (1) · Content Hub`, 'All 1']);
+  }
 });
 
 test('on a phone a search shows below each title the words of the text in which it was found', async (t) => {

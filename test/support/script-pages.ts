@@ -12,6 +12,8 @@ export const SCRIPT = readFileSync(join(PROJECT_ROOT, 'src/app/frame/assets/hub.
 
 const HASH = `sha256-${createHash('sha256').update(SCRIPT).digest('base64')}`;
 const POLICY = `default-src 'none'; form-action 'self'; connect-src 'self'; script-src '${HASH}'`;
+/** Ends as a count does, and is a pattern in which text is replaced. */
+const LIST = 'Notes $& (7)';
 const POSTS = Array.from({ length: 30 }, (_, index) => index + 1);
 
 type Pages = {
@@ -66,15 +68,16 @@ async function answer(pages: Pages, req: IncomingMessage, res: ServerResponse): 
     'content-type': 'text/html; charset=utf-8', 'cache-control': 'private, no-cache', 'content-security-policy': POLICY,
   };
   const main = id > 0 ? post(pages, id) : path === '/' ? listOf(pages) : `<h1>${path}</h1>`;
-  res.writeHead(200, headers).end(document(pages, main));
+  const title = path === '/' ? `${LIST} (${30 - read.size})` : path;
+  res.writeHead(200, headers).end(document(pages, title, main));
 }
 
 function json(res: ServerResponse, status: number, value: object): void {
   res.writeHead(status === 204 ? 200 : status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 }
 
-function document({ answers, starred, read }: Pages, main: string): string {
-  return `<!doctype html><html lang="en"><head><title>Reading</title>
+function document({ answers, starred, read }: Pages, title: string, main: string): string {
+  return `<!doctype html><html lang="en"><head><title>${title} · Hub</title>
 <script src="/hub.js" integrity="${HASH}" defer></script></head><body data-keys="${answers.keys}" ${answers.knowsZone ? '' : 'data-zone="unknown"'}>
 <nav aria-label="Main"><a href="/">Unread <span data-count="all">${30 - read.size}<span> unread</span></span></a>
 <a href="/starred">Starred <span data-count="starred" ${starred.size ? '' : 'hidden'}>${starred.size}</span></a></nav>
@@ -93,11 +96,13 @@ function forms({ read, starred }: Pages, id: number): string {
 }
 
 function listOf(pages: Pages): string {
-  const row = (id: number): string => `<li class="row ${pages.read.has(id) ? 'read' : ''}" data-id="${id}"
+  const row = (id: number): string => `<li class="row ${pages.read.has(id) ? 'read' : ''}" id="post-${id}" data-id="${id}"
   data-unread="${pages.read.has(id) ? 0 : 1}"><h3><a href="/unread/posts/${id}">Post ${id}</a></h3>
   <a data-original href="/original/${id}">original</a>${forms(pages, id)}<p>line<br>line</p></li>`;
-  return `<main><form role="search" action="/"><input type="search" name="q" aria-label="Search"><button>Search</button></form>
-<details class="drop"><summary>Mark read</summary><form method="post" action="/reading/mark-read"><button>All</button></form></details>
+  return `<header class="bar"><h1><span>${LIST}</span>
+<span data-count="all">${30 - pages.read.size}<span> unread</span></span></h1></header>
+<main><form role="search" action="/"><input type="search" name="q" aria-label="Search"><button>Search</button></form>
+<details class="drop"><summary>Mark read</summary><form id="mark" method="post" action="/reading/mark-read"><button>All</button></form></details>
 <a class="fresh" href="/" hidden><span data-n="1">One new post.</span><span data-n="n"><b data-number></b> new posts.</span></a>
 <div id="list" data-view="kind=unread" data-newest="30"><ol class="rows">${POSTS.map(row).join('')}</ol></div></main>`;
 }

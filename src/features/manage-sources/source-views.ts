@@ -33,7 +33,8 @@ type SourceDetail = {
   source: Source;
   icon: Html;
   posts: Html;
-  /** For a member, who reads them here. */
+  /** For a member, who reads them here: what the window is called, and what stands above. */
+  title?: string;
   bar?: Html;
   mayChange: boolean;
   /** Null for anybody, and for members who do not have it in their list. */
@@ -50,7 +51,7 @@ type SourceDetail = {
 
 /** One source: what it is, how it goes, and its posts. */
 export function sourcePage(detail: SourceDetail): Page {
-  const { source, icon, posts, bar, mayChange, isSyncing, times, webhook, isMember } = detail;
+  const { source, icon, posts, title = source.title, bar, mayChange, isSyncing, times, webhook, isMember } = detail;
   const about = html`
 <header class="page-head">
   ${!bar && html`<h1>${icon} <span dir="auto">${source.title}</span></h1>`}
@@ -68,7 +69,7 @@ ${isMember && acts(detail)}`;
     { type: 'application/feed+json', href: `/sources/${source.id}.json`, title: source.title },
   ];
   return {
-    title: source.title, alternates, section: `source:${source.id}`,
+    title, alternates, section: `source:${source.id}`,
     ...(bar ? { bar, main: html`<div class="work">${about}</div>${posts}`, shape: 'list' as const }
       : { main: html`${about}${posts}` }),
     ...(isSyncing ? { refreshSeconds: 3 } : {}),

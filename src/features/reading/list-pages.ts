@@ -14,7 +14,7 @@ import { postList } from '../posts/post-views.ts';
 import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { readListAddress, sectionOf } from './list-address.ts';
-import { listBar, listMain, type ListPage } from './list-views.ts';
+import { listBar, listMain, listTitle, type ListPage } from './list-views.ts';
 import { countsForPage, wholePage, type ListedPost, type View } from './reading-list.ts';
 import { countText } from './reading-now.ts';
 import { readMarks } from './reading-store.ts';
@@ -28,19 +28,18 @@ export async function showList(hub: Hub, req: MemberRequest, above: Html | false
 }
 
 function listPage(list: ListPage, above: Html | false): Page {
-  const { view, name, count } = list;
-  const title = view.q === undefined ? `${name}${count && ` (${count})`}` : `${view.q || 'Search'} – ${name}`;
-  return { title, bar: listBar(list), main: html`${above}${listMain(list)}`, shape: 'list', section: sectionOf(view) };
+  const [title, section] = [listTitle(list), sectionOf(list.view)];
+  return { title, bar: listBar(list), main: html`${above}${listMain(list)}`, shape: 'list', section };
 }
 
 /** The posts of a source as its page shows them: to a member as a list to read, with a bar of its own. */
 export async function sourcePosts(
   hub: Hub, req: HubRequest, sourceId: number, empty: string,
-): Promise<{ bar?: Html; posts: Html }> {
+): Promise<{ title?: string; bar?: Html; posts: Html }> {
   const { viewer } = req;
   if (viewer) {
     const list = { ...await readList(hub, { ...req, viewer }), empty };
-    return { bar: listBar(list), posts: listMain(list) };
+    return { title: listTitle(list), bar: listBar(list), posts: listMain(list) };
   }
   const { items, next } = queryPosts(hub, req, { sourceId });
   return { posts: postList(items, next && `/sources/${sourceId}?cursor=${next}`, empty) };

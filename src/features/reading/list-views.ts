@@ -42,17 +42,27 @@ const SUMMARY_LENGTH = 140;
 
 /** What the list is called, and what one does with it. */
 export function listBar(list: ListPage): Html {
-  const { view, name, count } = list;
+  const { view, name } = list;
   const isSearch = view.q !== undefined;
   return html`${isSearch && html`<a class="button plain iconic" rel="up" href="${listPath(withoutSearch(view))}"
   aria-label="Back to ${name}">${icon('back')}</a>`}<h1><span dir="auto">${name}</span>${!isSearch && html`
-  <span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}<span
-    class="unseen"> ${view.kind === 'starred' ? 'posts' : 'unread'}</span></span>`}</h1>
+  ${countMark(list, html`<span class="unseen"> ${view.kind === 'starred' ? 'posts' : 'unread'}</span>`)}`}</h1>
 <span class="space"></span>
 ${!isSearch && html`${searchForm(view, 'find only-wide')}
 <a class="button plain iconic only-narrow" href="${listPath({ ...view, q: '' })}" aria-label="Search">${
   icon('search')}</a>`}
 ${canMark(list) && markMenu(list)}`;
+}
+
+/** The window's title: what is searched for, else the count as it stands in the heading. */
+export function listTitle({ view: { q }, name, count }: ListPage): string {
+  return q === undefined ? `${name}${count && ` (${count})`}` : `${q || 'Search'} – ${name}`;
+}
+
+/** How much is in the list. The script keeps it true, and the window's title with it. */
+function countMark({ view, count }: ListPage, what: Html | false = false): Html {
+  return html`<span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}${
+    what}</span>`;
 }
 
 /** A box that searches the list. */
@@ -79,7 +89,7 @@ function canMark({ view, items }: ListPage): boolean {
 
 /** The form that marks several posts as read. Buttons in the menus of rows belong to it too (`form="mark"`). */
 function markMenu(list: ListPage): Html {
-  const { view, items, times, count } = list;
+  const { view, items, times } = list;
   const ofPage = items.filter(({ read }) => !read).map(({ id }) => id);
   const older = (days: number, label: string): Html => html`
 <button name="before" value="${isoTime(times.now - days * DAY)}">${label}</button>`;
@@ -89,7 +99,7 @@ function markMenu(list: ListPage): Html {
 <input type="hidden" name="from" value="${listPath(view, view.kind === 'all' ? { cursor: list.cursor } : {})}">
 ${marksWhole(list) && html`${scopeField(view)}<input type="hidden" name="upTo" value="${list.newest}">`}
 <button name="posts" value="${ofPage.join(' ')}">This page</button>
-${marksWhole(list) && html`<button>All ${count}</button>
+${marksWhole(list) && html`<button>All ${countMark(list)}</button>
 ${older(1, 'Older than a day')}${older(7, 'Older than a week')}`}
 </form></details>`;
 }

@@ -1,6 +1,6 @@
-// The one script, on members' pages. All works without it: it uses the pages' links and forms, and its words stand
-// in the pages. It knows li.row with h3 a, form.seen, form.star; of a post a[rel=up|prev|next], a[data-next-unread];
-// [data-original]; #list[data-view][data-newest], .fresh; [data-count]; dialog#help; #failed[popover]; body[data-keys][data-zone].
+// The one script, on members' pages. All works without it: links, forms and words are the pages' own. It knows
+// li.row#post-1 with h3 a, form.seen, form.star; of a post a[rel=up|prev|next], a[data-next-unread]; [data-original];
+// #list[data-view][data-newest], .fresh; [data-count]; form#mark; dialog#help; #failed[popover]; body[data-keys][data-zone].
 
 const $ = (selector, within = document) => within.querySelector(selector);
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -60,12 +60,20 @@ async function refresh() {
   if (answer.status === 401) location.reload(); // signed out meanwhile
   if (!answer.ok) return;
   const { counts, read, starred } = await answer.json();
+  const before = listTitle();
   for (const form of forms) if (!form.ariaBusy) paint(form, (isStar(form) ? starred : read).includes(postOf(form)));
   for (const element of $$('[data-count]')) {
     const count = counts[element.dataset.count];
     element.hidden = !count;
     if (count) element.firstChild.data = count;
   }
+  document.title = document.title.replace(before, listTitle);
+}
+
+/** How the window's title begins on a list: "Unread (12)". */
+function listTitle() {
+  const [name, count] = $$('.bar h1 > span:not([hidden])').map((span) => span.firstChild.data);
+  return count ? `${name} (${count})` : name;
 }
 
 addEventListener('pageshow', ({ persisted }) => {
@@ -78,7 +86,7 @@ function focusLast() {
   const [here, last] = [$('form.seen'), sessionStorage.post];
   delete sessionStorage.post;
   if (here && !here.closest('.row')) sessionStorage.post = postOf(here);
-  else if (last) focusRow($(`.row:has(form[action="/posts/${last}/read"])`));
+  else focusRow($(`#post-${last}`));
 }
 
 // "12 new posts": asked for while the page is looked at, less often while nothing comes.
@@ -100,7 +108,7 @@ async function askForFresh() {
   seen = fresh;
   const line = $('.fresh');
   for (const part of $$('[data-n]', line)) part.hidden = (part.dataset.n === '1') !== (fresh === 1);
-  for (const number of $$('[data-number]', line)) number.textContent = fresh;
+  $('[data-number]', line).textContent = fresh;
   line.hidden = !fresh;
   waitForFresh();
 }
@@ -113,7 +121,7 @@ waitForFresh();
 
 // Keys.
 
-const rows = () => $$('.row:has(h3 a)');
+const rows = () => $$('.row');
 const current = () => document.activeElement.closest('.row');
 
 function focusRow(row) {
@@ -125,7 +133,7 @@ function focusRow(row) {
 /** In a list to the next row, first to the first in sight; on a post to the next post. */
 function step(by) {
   const all = rows();
-  if (!all.length) return follow(by > 0 ? 'a[rel=next]' : 'a[rel=prev]');
+  if (!all.length) return follow(`a[rel=${by > 0 ? 'next' : 'prev'}]`);
   const at = all.indexOf(current());
   focusRow(at < 0 ? all.find((row) => row.getBoundingClientRect().top >= 0) : all[at + by]);
 }
@@ -141,10 +149,10 @@ function openOriginal() {
 }
 
 function askToMarkRead() {
-  const button = $('.page form[action="/reading/mark-read"] button');
-  const drop = button?.closest('details');
-  if (drop) drop.open = true;
-  button?.focus();
+  const drop = $('.drop:has(#mark)');
+  if (!drop) return;
+  [drop.row, drop.open] = [current(), true];
+  $('button', drop).focus();
 }
 
 /** Closes what is open or leaves the search, else a post for its list. */
@@ -153,6 +161,8 @@ function escape({ target }) {
   if (drop) {
     drop.open = false;
     $('summary', drop).focus();
+    focusRow(drop.row);
+    drop.row = null;
   } else if (isTyping(target)) target.blur();
   else if (!$(':popover-open')) follow('a[rel=up]');
 }
@@ -160,7 +170,7 @@ function escape({ target }) {
 /** Space scrolls; at the end of a post it leads to the next unread one. */
 function nextAtEnd(event) {
   const isAtEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
-  if (!isAtEnd || event.shiftKey || event.repeat || event.target.closest('button, summary, audio, video')) return;
+  if (!isAtEnd || event.shiftKey || event.repeat || event.target.closest('button, summary')) return;
   follow('a[data-next-unread]');
 }
 
@@ -175,8 +185,8 @@ const isTyping = (target) => target.closest('input:not([type=checkbox], [type=ra
 
 /** What the key says whatever Caps Lock does, or its place on a keyboard without Latin letters. */
 function letterOf({ key, code, shiftKey }) {
-  const letter = key.length === 1 && key > '\x7f' && code.startsWith('Key') ? code[3] : key;
-  return letter.length > 1 ? letter : shiftKey ? letter.toUpperCase() : letter.toLowerCase();
+  const letter = key > '\x7f' && /^Key/.test(code) ? code[3] : key;
+  return shiftKey ? letter.toUpperCase() : letter.toLowerCase();
 }
 
 let going = -Infinity; // when "g" was pressed
@@ -184,7 +194,7 @@ let going = -Infinity; // when "g" was pressed
 addEventListener('keydown', (event) => {
   const { target, timeStamp } = event;
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (document.body.dataset.keys === 'off' || $('dialog[open]')) return;
+  if ($('body[data-keys=off], dialog[open]')) return;
   if (event.key === 'Escape') return escape(event);
   if (isTyping(target)) return;
   const letter = letterOf(event);
@@ -199,6 +209,6 @@ addEventListener('keydown', (event) => {
 
 // Once: the person's time zone.
 
-if (document.body.dataset.zone === 'unknown') {
+if ($('[data-zone=unknown]')) {
   send('/settings/time-zone', { timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone });
 }
