@@ -156,7 +156,9 @@ test('accounts are listed with what they own, and never their passwords', async 
 
   assert.deepEqual(accounts.map(({ username, role, sources }) => [username, role, sources]), [['ada', 'admin', 0], ['bob', 'member', 1]]);
   assert.doesNotMatch(JSON.stringify(accounts), /argon2|hash/i);
-  assert.match((await ada.page('/admin/accounts')).text, /<td>bob<\/td>/);
+  const { text } = await ada.page('/admin/accounts');
+  assert.match(text, /<td>bob<\/td><td>member<\/td>/);
+  assert.match(text, /<td>ada<\/td><td>administrator<\/td>/);
 });
 
 test('an invitation made on the page shows its link once, works, and can be withdrawn', async (t) => {
@@ -215,4 +217,18 @@ test('the overview tells what needs attention', async (t) => {
   assert.deepEqual(after.tiles.get('Worker'), { level: 'good', state: 'running', more: 'last seen 0 s ago' });
   assert.deepEqual(after.tiles.get('Queue'), { level: 'good', state: '0 waiting', more: 'oldest due job 0 s' });
   assert.match(after.tiles.get('Disk')?.state ?? '', /^\d.* (GiB|MiB) free$/);
+});
+
+test('the overview tells in sentences why sources fail', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const reasons = ['could not connect to owls.test (ECONNREFUSED)', 'owls.test answered 404', 'This is no feed.'];
+  for (const [n, reason] of reasons.entries()) {
+    hub.db.prepare('test', `UPDATE sources SET state = 'failing', state_since = ?, state_reason = ? WHERE id = ?`)
+      .run(n + 1, reason, await addNotes(ada, `Notes ${n}`));
+  }
+
+  const said = (await ada.page('/admin')).text.matchAll(/<span class="bad">Since [^]*?<span dir="auto">([^<]*)/g);
+  assert.deepEqual(Array.from(said, ([, reason]) => reason),
+    ['Could not connect to owls.test (ECONNREFUSED).', 'owls.test answered 404.', 'This is no feed.']);
 });

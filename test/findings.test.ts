@@ -116,13 +116,13 @@ test('as many unexpected errors as an alert is sent of are told, with or without
   const errors = (count: number): void => hub.db.write('test', () => history(handle).add(hub.now(), { errors: count }));
   errors(BURST - 1);
   hub.passTime(FINE);
-  assert.deepEqual([of(handle, 'Errors').level, of(handle, 'Errors').state], ['good', '19 of late']);
+  assert.deepEqual([of(handle, 'Errors').level, of(handle, 'Errors').state], ['good', '19 recently']);
   errors(1);
   assert.deepEqual(troubleOf(handle, 'Errors'), {
     level: 'warn', problem: 'There are many unexpected errors.', since: startedAt, href: '/admin/errors',
   });
   hub.passTime(HOUR);
-  assert.equal(of(handle, 'Errors').state, 'none of late');
+  assert.equal(of(handle, 'Errors').state, 'none recently');
   hub.passTime(-HOUR / 2 - FINE);
   assert.equal(of(handle, 'Errors').level, 'good', 'what lies ahead since the clock was is not of late');
 });

@@ -196,6 +196,9 @@ test('the report of an import says no more of a source than its reader may see',
   await hub.work();
   const [source] = await itemsAt<{ id: number }>(bob, '/api/sources');
   assert.match((await bob.page(page)).text, /Added; its first posts are on their way/);
+  hub.db.prepare('test', 'UPDATE sources SET state = ?, state_reason = ?')
+    .run('paused', 'This feed moved to owls.test, where you already follow it.');
+  assert.match((await bob.page(page)).text, />Added, and paused: this feed moved to owls.test, where you already follow it</);
 
   const path = `/api/sources/${source?.id}`;
   assert.equal((await bob.post(`${path}/transfer`, { username: 'ada' })).status, 200);

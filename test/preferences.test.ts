@@ -89,7 +89,8 @@ test('times are told as long ago, by the calendar of the person\'s zone, with th
     [NOW - 20_000, 'just now', 'now'], [NOW - 57 * MINUTE, '57 min ago', '57 min'], [NOW - 4 * HOUR, '4 h ago', '4 h'],
     [NOW - DAY, 'yesterday, 22:02', '22:02'], [NOW - 3 * DAY, '18 November', '22:02'],
     [Date.UTC(2025, 0, 2, 3), '2 January 2025', '03:00'],
-    [NOW + 3 * HOUR, 'tomorrow, 01:02', '22 November'], [NOW + 90 * MINUTE, 'in 1 h', 'now'],
+    [NOW + 3 * HOUR, 'tomorrow, 01:02', '22 November'], [NOW + 90 * MINUTE, 'in 1 h', '23:32'],
+    [NOW + 30_000, 'just now', 'now'],
     [NOW + 5 * DAY, '26 November', '26 November'], [NOW + 400 * DAY, '26 December 2027', '26 December'],
   ];
   for (const [at, ago, row] of cases) {

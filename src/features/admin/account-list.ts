@@ -46,8 +46,12 @@ function accountRow(account: ListedAccount, times: Times): Html {
   return html`
   <tr><td><a href="/admin/accounts/${id}">${username}</a>
       ${disabledAt !== null && html`<span class="tag">disabled</span>`}</td>
-    <td>${displayName}</td><td>${role}</td><td class="number">${sources}</td>
+    <td>${displayName}</td><td>${roleName(role)}</td><td class="number">${sources}</td>
     <td>${showTime(times, createdAt)}</td></tr>`;
+}
+
+function roleName(role: Account['role']): string {
+  return role === 'admin' ? 'administrator' : 'member';
 }
 
 function find(hub: Hub, { params }: MemberRequest): ListedAccount {
@@ -115,7 +119,7 @@ function accountPage(account: ListedAccount, sent: Sent, times: Times): Page {
     html`<button name="act" value="${act}" class="secondary">${label}</button>`;
   const main = html`
 <header class="page-head">
-  <p class="meta"><span>${displayName}</span> <span>${role === 'admin' ? 'administrator' : 'member'}</span>
+  <p class="meta"><span>${displayName}</span> <span>${roleName(role)}</span>
     <span>${sources} ${sources === 1 ? 'source' : 'sources'}</span>
     <span>joined ${showTime(times, createdAt)}</span></p>
 </header>

@@ -104,7 +104,7 @@ function copies({ name, last, lastGood, hasFailed, isStale: isOld }: OffsiteStat
   }
   if (!isOld) return finding({ ...common, since: null });
   return finding({
-    ...common, level: 'warn', problem: `There have been no ${DESTINATION_NAMES[name].toLowerCase()} of late.`,
+    ...common, level: 'warn', problem: `There have been no ${DESTINATION_NAMES[name].toLowerCase()} recently.`,
     whatToDo: 'Run ./scripts/backup.sh, which sends what is missing, and read what it says.',
   });
 }

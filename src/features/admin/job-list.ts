@@ -34,7 +34,7 @@ function toDo(hub: Hub): Html {
     left.set(kind, (left.get(kind) ?? 0) + reading.value('jobs', label));
   }
   const said = [...left].filter(([, n]) => n > 0).map(([kind, n]) => `${n.toLocaleString('en')} ${kind}`);
-  return html`<p>To be done: ${said.join(', ') || 'nothing'}.</p>`;
+  return html`<p>Unfinished: ${said.join(', ') || 'nothing'}.</p>`;
 }
 
 const UNDER_WAY = ['queued', 'running', 'retrying'];

@@ -16,6 +16,7 @@ import {
   SOURCE_KINDS, sources, TITLE_MAX, VISIBILITIES, type NewSource, type Source, type SourceKind, type Visibility,
 } from '../sources/source-store.ts';
 import { createWebhook, type WebhookAccess } from '../webhooks/manage-webhooks.ts';
+import { asSentence } from './source-state.ts';
 
 /** Each look at an address is a request to somebody else's server. */
 const ADD_LIMIT: NamedLimit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
@@ -117,12 +118,7 @@ function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
 function refuseUnreadable(error: unknown): never {
   const isOurs = error instanceof TypeError || error instanceof RangeError;
   if (!(error instanceof Error) || isOurs || codeOf(error) !== undefined) throw error;
-  throw invalid([{ pointer: '/url', detail: sentence(error.message) }]);
-}
-
-function sentence(message: string): string {
-  const capital = message.charAt(0).toUpperCase() + message.slice(1);
-  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
+  throw invalid([{ pointer: '/url', detail: asSentence(error.message) }]);
 }
 
 /** Bytes, of the user name of a feed too. */

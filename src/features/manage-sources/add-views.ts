@@ -39,7 +39,7 @@ function feedForm({ values = {}, problem }: AddForm, folders: string[]): Html {
     <label>Title <span class="optional">optional; the feed’s own title by default</span>
       <input name="title" value="${values['title']}" maxlength="200" ${faulty(problem, 'title')}>${
       faultOf(problem, 'title')}</label>
-    ${passwordFields(values['username'], 'if the feed requires one; only you can then read its posts', problem)}
+    ${passwordFields(values['username'], 'if the feed requires one; its posts are then visible only to you', problem)}
   </details>
   <div class="actions"><button>Look at it</button> <a class="quiet" href="/sources">Cancel</a></div>
 </form>`;
@@ -91,10 +91,10 @@ export function visibilityChoice(
 /** A password is never shown, not even the one that was just typed. */
 export function passwordFields(username: string | undefined, when: string, problem?: HttpError): Html {
   return html`
-    <label>User name at the publisher <span class="optional">${when}</span>
+    <label>User name for the feed <span class="optional">${when}</span>
       <input name="username" value="${username}" maxlength="1024" autocomplete="off" autocapitalize="none"
         spellcheck="false" ${faulty(problem, 'username')}>${faultOf(problem, 'username')}</label>
-    <label>Password at the publisher
+    <label>Password for the feed
       <input name="password" type="password" maxlength="1024" autocomplete="new-password"
         ${faulty(problem, 'password')}>${faultOf(problem, 'password')}</label>`;
 }

@@ -5,6 +5,7 @@ import { progressBar } from '../hub/progress-views.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Import, ImportLine, Outcome } from './import-store.ts';
 import { visibilityChoice } from './add-views.ts';
+import { inSentence } from './source-state.ts';
 
 /** Seconds. */
 const LOOK_AGAIN = 2;
@@ -118,7 +119,7 @@ function whatBecame({ outcome, reason, source }: ShownLine, hasStopped: boolean)
 function addedState(source: Source | undefined): [level: string, words: string] {
   if (!source) return ['off', 'Added, and deleted or made private since then'];
   const { state, stateReason, lastSyncAt } = source;
-  if (state === 'failing') return ['bad', `Added, but it cannot be fetched: ${stateReason ?? ''}`];
-  if (state === 'paused') return ['off', `Added, and paused: ${stateReason ?? 'by you'}`];
+  if (state === 'failing') return ['bad', `Added, but it cannot be fetched: ${inSentence(stateReason ?? '')}`];
+  if (state === 'paused') return ['off', `Added, and paused: ${inSentence(stateReason ?? 'by you')}`];
   return lastSyncAt === null ? ['off', 'Added; its first posts are on their way'] : ['good', 'Added'];
 }

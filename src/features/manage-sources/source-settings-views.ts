@@ -87,8 +87,8 @@ function sourceSection({ source, iconIs, sent }: Settings): Html {
       ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
     ${source.hadPassword ? staysPrivate(source) : visibilityChoice(visibility, 'posts', problem)}
     ${source.kind === 'feed' && passwordFields(values['username'], source.hasPassword
-        ? 'leave empty to keep the current one'
-        : 'if the feed requires one; only you can then read its posts', problem)}
+        ? 'leave both empty to keep the current ones'
+        : 'if the feed requires one; its posts are then visible only to you', problem)}
     <button>Save</button>
   </form>
   ${source.hasPassword === 1 && html`

@@ -36,8 +36,15 @@ function webhookState(webhook: Webhook | undefined, times: Times): [Level, Html]
   return ['good', html`Listening, last event ${last}`];
 }
 
+/** The reason as a sentence of its own: with a capital letter, unless a host is named first, and with a full stop. */
+export function asSentence(reason: string): string {
+  const first = /^[a-z]+ /.test(reason) ? reason.charAt(0).toUpperCase() : reason.charAt(0);
+  const sentence = first + reason.slice(1);
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}
+
 /** The reason to stand behind a colon: with a small first letter, unless a host is named, and without a full stop. */
-function inSentence(reason: string): string {
+export function inSentence(reason: string): string {
   const first = /^(?:The|This|Its|It|A|No|Could)\b/.test(reason) ? reason.charAt(0).toLowerCase() : reason.charAt(0);
   return (first + reason.slice(1)).replace(/\.$/, '');
 }

@@ -141,7 +141,7 @@ function picture(hub: Hub, file: Attachment): Html | undefined {
 }
 
 function fileList(hub: LinkHub, files: Attachment[]): Html {
-  const heading = files.length === 1 ? 'A file came with this post' : `${files.length} files came with this post`;
+  const heading = files.length === 1 ? '1 attachment' : `${files.length} attachments`;
   return html`
 <section class="files" aria-labelledby="files"><h2 id="files">${heading}</h2>
 <ul>${files.map((file) => fileItem(hub, file))}</ul></section>`;

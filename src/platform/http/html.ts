@@ -38,7 +38,8 @@ export function byteSize(bytes: number, decimals?: number, unit?: (typeof UNITS)
   const power = unit === undefined ? fitting : UNITS.indexOf(unit);
   const value = bytes / 1024 ** power;
   const shown = decimals ?? (value < 10 ? 1 : 0);
-  return `${power === 0 ? Math.round(value) : value.toFixed(shown)} ${UNITS[power]}`;
+  if (power > 0) return `${value.toFixed(shown)} ${UNITS[power]}`;
+  return Math.round(value) === 1 ? '1 byte' : `${Math.round(value)} ${UNITS[0]}`;
 }
 
 /** Seconds → "1:02:03" or "4:05". */

@@ -52,7 +52,7 @@ export function dayName(times: Times, at: number): string {
 function words({ now }: Times, at: number, form: TimeForm, format: Formats): string {
   if (form === 'exact') return format.exact.format(at);
   const days = daysAgo(now, at, format);
-  if (form === 'row') return days === 0 ? since(at, now as number) : rowText(now, days, at, format);
+  if (form === 'row') return rowText(now, days as number, at, format);
   if (now === null) return format.wholeDate.format(at);
   if (form === 'since' && days !== null && days >= 0 && days < 7) {
     return days === 0 ? format.clock.format(at) : days === 1 ? 'yesterday' : format.dayOfWeek.format(at);
@@ -63,9 +63,9 @@ function words({ now }: Times, at: number, form: TimeForm, format: Formats): str
   return (isOfThisYear(now, at, format) ? format.date : format.wholeDate).format(at);
 }
 
-function rowText(now: number | null, days: number | null, at: number, format: Formats): string {
-  if (now !== null && days !== null && days < 0) return format.date.format(at);
-  return now === null ? format.date.format(at) : format.clock.format(at);
+function rowText(now: number | null, days: number, at: number, format: Formats): string {
+  if (now === null || days < 0) return format.date.format(at);
+  return days === 0 && at <= now + MINUTE ? since(at, now) : format.clock.format(at);
 }
 
 function comingText(now: number, days: number, at: number, format: Formats): string {

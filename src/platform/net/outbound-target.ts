@@ -67,8 +67,8 @@ export async function resolveTarget(
   const family = isIP(host);
   const addresses = family ? [{ address: host, family }] : await lookUp(host, who, guard, signal);
   if (!addresses.every(({ address }) => isPublicAddress(address, guard.allow))) {
-    throw new OutboundError('blocked', `${who} is not at a public address; private ones are fetched only from ranges ` +
-      'the operator opened with OUTBOUND_ALLOW');
+    throw new OutboundError('blocked', `${who} does not have a public address; an operator can allow other ` +
+      'addresses with OUTBOUND_ALLOW');
   }
   const allowed = addresses.every(({ address }) => cidrContains(guard.allow, address));
   if (!allowed && !isUsualPort(portOf(url))) {
