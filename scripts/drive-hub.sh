@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2154
-# Sourced, with $root set to the project. Stops and starts the hub, whatever runs it: the operator's own commands, npm
-# start (whose supervisor waits by itself while a restore is in progress), or the systemd units.
+# Sourced, with $root set to the project and $act to what is asked for. Stops and starts the hub, whatever runs it: the
+# operator's own commands, npm start (whose supervisor waits by itself while a restore is in progress), or the systemd
+# units.
 
 # shellcheck source=scripts/as-owner.sh
 . "$root/scripts/as-owner.sh"
@@ -18,6 +19,7 @@ read_hub() {
   start_command=$(printf '%s\n' "$settings" | sed -n 3p)
   patience=$(printf '%s\n' "$settings" | sed -n 4p)
   stop_patience=$(printf '%s\n' "$settings" | sed -n 5p)
+  [ "$act" != recover ] || require_hub "$data" || return
   find_owner "$data" || return
   as_owner mkdir -p -m 0700 -- "$data/run"
   trial=

@@ -64,7 +64,7 @@ VALUES
   recipient=${given:-$recipient}
   [ -z "$given" ] || named_by=--recipient
   described=$(hubctl recovery-kit describe) || return
-  find_owner "$data" && require_owner "$data" || return
+  require_hub "$data" && find_owner "$data" && require_owner "$data" || return
   home=${HOME:-/nonexistent}
   [ -z "$switch" ] || home=$(getent passwd "$owner" | cut -d : -f 6)
 }

@@ -160,7 +160,6 @@ restic_backups() {
 $values
 VALUES
   [ -n "$repository" ] || trouble 'BACKUP_RESTIC_REPOSITORY is not set' || exit
-  mkdir -p -- "$data"
   # shellcheck source=scripts/as-owner.sh
   . "$root/scripts/as-owner.sh"
   go_on_as_owner "$data" "$root/scripts/restic-backups.sh" "$@"

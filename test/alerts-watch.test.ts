@@ -17,6 +17,7 @@ import { isTroubleOpen } from '../src/features/alerts/raise-alerts.ts';
 import type { Hub } from './support/hub.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';
 import { hubctl } from './support/hubctl.ts';
+import { putDatabase } from './support/migrated-database.ts';
 import { hubWithReceiver, passTime, raise, startReceiver } from './support/receiver.ts';
 import { waitUntil } from './support/wait-until.ts';
 
@@ -199,6 +200,7 @@ test('a real worker tells a real receiver of a feed that cannot be reached', asy
 test('hubctl alerts test sends one alert and says what came back, never where it was sent', async (t) => {
   const receiver = await startReceiver(t);
   const dataDir = temporaryDataDir(t);
+  putDatabase(join(dataDir, 'hub.db'));
   const env = { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json' };
 
   const sent = await hubctl(hubEnvironment(dataDir, env), 'alerts', 'test');

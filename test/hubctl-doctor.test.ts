@@ -7,9 +7,10 @@ import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { backupName } from '../src/features/backups/backup-name.ts';
 import { noteRun } from '../src/features/backups/note-run.ts';
+import { statePath } from '../src/features/backups/restore-state.ts';
 import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';
 import { type Outcome } from './support/run-program.ts';
-import { hubctl, hubctlOnTerminal } from './support/hubctl.ts';
+import { hubctl, hubctlOnTerminal, hubctlProcess } from './support/hubctl.ts';
 import { startHub } from './support/hub.ts';
 import { hubEnvironment, temporaryDataDir } from './support/hub-process.ts';
 import { sha256 } from './support/sha256.ts';
@@ -179,12 +180,38 @@ test('examining changes nothing, and an argument too many is wrong usage', async
   assert.equal((await doctor('--deep')).status, 2);
 });
 
-test('where there is no hub yet, status and doctor say so and make none', async (t) => {
+const NEED_A_HUB = [
+  'status', 'doctor', 'invite', 'account list', 'account disable ada', 'account reset-password ada', 'alerts test',
+  'alerts list', 'jobs list', 'jobs retry 1', 'retention', 'retention --dry-run',
+];
+
+test('where there is no hub yet, what needs one says so and makes none', async (t) => {
   const dataDir = temporaryDataDir(t);
-  for (const command of ['status', 'doctor']) {
-    const { status, stdout, stderr } = await hubctl(dataDir, command);
-    assert.deepEqual([status, stdout], [1, '']);
+  for (const command of NEED_A_HUB) {
+    const { status, stdout, stderr } = await hubctl(dataDir, ...command.split(' '));
+    assert.deepEqual([status, stdout], [1, ''], command);
     assert.match(stderr, /^hubctl: no hub is in DATA_DIR yet \(.*hub\.db is missing\): check DATA_DIR/);
   }
   assert.deepEqual(existsSync(dataDir) ? readdirSync(dataDir) : [], []);
+});
+
+test('a DATA_DIR that was mistyped is not made either, but for a migration, which may be the first to use it', async (t) => {
+  const dataDir = join(temporaryDataDir(t), 'mistyped');
+  const { status, stderr } = await hubctlProcess(dataDir, ['jobs', 'list']);
+  assert.equal(status, 1);
+  assert.match(stderr, /^hubctl: no hub is in DATA_DIR yet \(.*hub\.db is missing\): check DATA_DIR, or run npm start\n$/);
+  assert.equal((await hubctlProcess(dataDir, ['config', 'DATA_DIR'])).stdout, `${dataDir}\n`);
+  assert.ok(!existsSync(dataDir));
+  assert.equal((await hubctlProcess(dataDir, ['migrate'])).status, 0);
+  assert.ok(existsSync(join(dataDir, 'hub.db')));
+});
+
+test('while a restore has the database away, that is said, and not that there is no hub', async (t) => {
+  const dataDir = temporaryDataDir(t);
+  mkdirSync(join(dataDir, 'run'));
+  writeFileSync(statePath(dataDir), '{}');
+  const { status, stderr } = await hubctl(dataDir, 'status');
+  assert.equal(status, 1);
+  assert.match(stderr, /^hubctl: a restore or an upgrade is in progress or was interrupted: /);
+  assert.deepEqual(readdirSync(dataDir), ['run']);
 });

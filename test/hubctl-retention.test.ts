@@ -5,12 +5,13 @@ import { DAY } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { hubctl } from './support/hubctl.ts';
 import { hubEnvironment, temporaryDataDir } from './support/hub-process.ts';
+import { putDatabase } from './support/migrated-database.ts';
 
 /** The command on a hub in a temporary folder with notifications that are 80 and 100 days old. */
 async function hubWithNotifications(t: TestContext, env: Record<string, string> = {}) {
   const dataDir = temporaryDataDir(t);
   const run = (...args: string[]) => hubctl(hubEnvironment(dataDir, env), 'retention', ...args);
-  await run('--dry-run'); // makes the database
+  putDatabase(`${dataDir}/hub.db`);
   const db = openDatabase(`${dataDir}/hub.db`);
   t.after(() => db.close());
   db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)

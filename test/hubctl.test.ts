@@ -352,6 +352,7 @@ test('whatever would migrate is refused with 75 while a hub runs on the data, an
 
 test('a folder that cannot be made is told in one line, without a stack', async (t) => {
   const dataDir = temporaryDataDir(t);
+  putDatabase(join(dataDir, 'hub.db'));
   writeFileSync(join(dataDir, 'uploads'), 'in the way');
 
   const { status, stdout, stderr } = await hubctl(dataDir, 'jobs', 'list');

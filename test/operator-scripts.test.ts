@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { addPost, backupHub } from './support/backup-hub.ts';
+import { temporaryDataDir } from './support/hub-process.ts';
 import { freePort } from './support/ports.ts';
 import { restoreEnvironment } from './support/restore-script.ts';
 import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
@@ -49,3 +50,17 @@ for (const script of CALLED) {
     assert.match(stdout, /usage: /i);
   });
 }
+
+test('a DATA_DIR that was mistyped is neither recovered nor called a hub by the recovery kit, and stays as it is', async (t) => {
+  const folder = temporaryDataDir(t);
+  mkdirSync(join(folder, 'of something else'));
+  for (const dataDir of [join(folder, 'missing'), join(folder, 'of something else')]) {
+    const env = restoreEnvironment(dataDir, await freePort());
+    for (const [script = '', ...args] of [['restore.sh', '--recover'], ['hubctl', 'recovery-kit']]) {
+      const { status, stdout, stderr } = await runProgram(join(SCRIPTS, script), args, { env, cwd: '/' });
+      assert.deepEqual([status, stdout], [1, ''], script);
+      assert.match(stderr, /^no hub is in DATA_DIR yet \(\/.*hub\.db is missing\): check DATA_DIR, or run npm start\n$/, script);
+    }
+  }
+  assert.deepEqual(readdirSync(folder, { recursive: true }), ['of something else']);
+});

@@ -519,6 +519,18 @@ test('case 56: the report says what a person wants to know every morning, and en
   const failed = await hubctl(hub.dataDir, 'verify', path);
   assert.equal(failed.status, 1);
   assert.match(failed.stdout, /\nFAILED: hub\.db does not match SHA256SUMS: [^\n]+ Do not restore this backup\.\n$/);
+  assert.match(failed.stdout, /^  examined +.* UTC, in \d+\.\d s$/m);
+  assert.doesNotMatch(failed.stdout, /^ +verified /m);
+});
+
+test('where there is nothing to verify the report does not say when it was verified', async (t) => {
+  const { hub, path } = await madeBackup(t);
+  rmSync(join(path, 'hub.db'));
+  for (const folder of ['/nope', path]) {
+    const { status, stdout } = await hubctl(hub.dataDir, 'verify', folder);
+    assert.equal(status, 1);
+    assert.match(stdout, /^Backup \S+ \(.*\)\nFAILED: [^\n]+ Do not restore this backup\.\n$/);
+  }
 });
 
 test('case 53: a folder is found from the working folder, also one whose name begins like an option', async (t) => {

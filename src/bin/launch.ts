@@ -3,7 +3,7 @@
  * Becomes that program, confined by Node's permission model: same process id, signals and standard streams.
  */
 import {
-  bridgeCommand, confinedCommand, FEW_ARENAS, folderToRead, verifyingCommand, type Command,
+  bridgeCommand, confinedCommand, FEW_ARENAS, folderToRead, needsDataFolder, verifyingCommand, type Command,
 } from '../app/processes/confined-command.ts';
 import { makeDataFolderOrExit } from '../app/processes/data-folder.ts';
 import { loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
@@ -27,6 +27,6 @@ function hubCommand(): Command {
   const folder = folderToRead(name, args);
   if (folder !== undefined) return verifyingCommand(process.env, folder, args, node);
   const config = loadConfigOrExit(process.env);
-  makeDataFolderOrExit(config.dataDir);
+  if (needsDataFolder(name, args)) makeDataFolderOrExit(config.dataDir);
   return confinedCommand(config, name, args, node);
 }

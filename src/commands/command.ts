@@ -26,7 +26,7 @@ export type CommandContext = Terminal & {
   readonly config: Config; // read on first use
   /** Opens the hub, applying safe migrations, and loads the modules for it. Closed when the command ends. */
   openHub(): Promise<Hub>;
-  /** The same for commands that only look: where there is no hub, as in a DATA_DIR that was mistyped, none is made. */
+  /** The same, but where there is no hub, as in a DATA_DIR that was mistyped, none is made. */
   openExistingHub(): Promise<Hub>;
 };
 

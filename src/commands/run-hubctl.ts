@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Hub } from '../features/hub/hub.ts';
 import { ConfigError, loadConfig, type Config } from '../features/hub/read-config.ts';
@@ -156,8 +156,12 @@ function createContext(terminal: Terminal): { context: CommandContext; close(): 
       return hub;
     },
     async openExistingHub(): Promise<Hub> {
-      const { databasePath } = context.config;
-      if (existsSync(databasePath)) return context.openHub();
+      const { databasePath, dataDir } = context.config;
+      const { isRestoreUnderWay } = await import('../features/backups/restore-state.ts');
+      // Throws for whoever may not look.
+      const isThere = (): boolean => statSync(databasePath, { throwIfNoEntry: false }) !== undefined;
+      // In the middle of a restore the database may be away. Below a folder that is missing Node grants nothing.
+      if (existsSync(dataDir) && (isThere() || isRestoreUnderWay(dataDir))) return context.openHub();
       const { SchemaError } = await import('../platform/db/migration-files.ts');
       throw new SchemaError(`no hub is in DATA_DIR yet (${databasePath} is missing): check DATA_DIR, or run npm start`);
     },

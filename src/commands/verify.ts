@@ -117,7 +117,8 @@ function facts(verification: Verification): [label: string, value: string][] {
       `${count(counts.sources, 'source')}, ${count(counts.posts, 'post')}`],
     ['attachments', counts && attachments(counts, verification)],
     ['archive', archiveBytes === null ? null : byteSize(archiveBytes, 1)],
-    ['verified', `${inUtc(verifiedAt)}, in ${verification.seconds.toFixed(1)} s`],
+    [verification.verdict === 'failed' ? 'examined' : 'verified',
+      databaseBytes === null ? null : `${inUtc(verifiedAt)}, in ${verification.seconds.toFixed(1)} s`],
   ];
   return lines.filter((line): line is [string, string] => line[1] !== null);
 }

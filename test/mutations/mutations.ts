@@ -1365,6 +1365,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'each rule fires when it should, not at first sight, and not otherwise',
   },
   {
+    promise: 'no command makes a hub in a DATA_DIR that was mistyped',
+    file: 'src/commands/run-hubctl.ts',
+    from: 'if (existsSync(dataDir) && (isThere() || isRestoreUnderWay(dataDir))) return',
+    to: 'if (existsSync(dataDir) && (!isThere() || !isRestoreUnderWay(dataDir))) return',
+    test: 'test/hubctl-doctor.test.ts',
+    name: 'where there is no hub yet, what needs one says so and makes none',
+  },
+  {
+    promise: 'a DATA_DIR that was mistyped is not called free of interrupted restores',
+    file: 'scripts/drive-hub.sh',
+    from: '  [ "$act" != recover ] || require_hub "$data" || return\n',
+    to: '',
+    test: 'test/operator-scripts.test.ts',
+    name: 'a DATA_DIR that was mistyped is neither recovered nor called a hub by the recovery kit, and stays as it is',
+  },
+  {
     promise: 'the kit puts files into /etc with the rights for it',
     file: 'scripts/recovery-kit.sh',
     from: '"sudo install -D -m 0600 -o \\"\\$(id -un)\\" $file',

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { startHubProcess } from '../support/hub-process.ts';
+import { putDatabase } from '../support/migrated-database.ts';
 import { makeKey } from '../support/off-site.ts';
 import { tileOf } from '../support/overview.ts';
 import { freePort } from '../support/ports.ts';
@@ -94,6 +95,8 @@ test('from the kit, its age key and the repository alone a hub comes back on ano
 test('without a recipient the files are named and not included, and what cannot be kept whole is said', async (t) => {
   const hub = await keptHub(t);
   if (!hub) return;
+  mkdirSync(hub.dataDir, { mode: 0o700 });
+  putDatabase(join(hub.dataDir, 'hub.db'));
   const { status, stdout } = await hub.sh('ALERT_WEBHOOK_URL=https://example.org/secret ./scripts/hubctl recovery-kit');
   assert.equal(status, 0);
   assert.match(stdout, /\/\.env {3}\(NOT included: keep a copy\)\n.*secret key {3}\(NOT included/);

@@ -21,7 +21,7 @@ export type NodeFacts = {
 };
 
 export type Access = Pick<Config, 'projectRoot' | 'readPaths'> & Pick<NodeFacts, 'cwd' | 'hasNetFlag'> & {
-  dataDir: string; // must exist: Node grants what is below a folder only if it is one when the process starts
+  dataDir: string; // Node grants what is below a folder only if it is one when the process starts
   backupDir?: string; // to be written too; hubctl makes backups
   needsNetwork: boolean;
 };
@@ -43,6 +43,14 @@ const OWN_FACTS = ['/proc/self/status', '/proc/self/limits', '/proc/self/fd', '/
 
 /** The commands of hubctl that send or ask something; the others have no network where Node can close it. */
 const ONLINE_COMMANDS = ['alerts', 'rehearse'];
+
+/** The commands of hubctl for which no DATA_DIR is made: it may have been mistyped. */
+const OF_A_HUB = ['account', 'alerts', 'config', 'doctor', 'invite', 'jobs', 'recovery-kit', 'retention', 'status'];
+
+/** Whether DATA_DIR is made for that program where it is missing. */
+export function needsDataFolder(name: string, args: readonly string[]): boolean {
+  return name !== 'hubctl' || !OF_A_HUB.includes(args[0] ?? '');
+}
 
 /** One program of the hub (src/bin/<name>.ts), confined by Node's permission model. */
 export function confinedCommand(config: Config, name: string, args: readonly string[], node: NodeFacts): Command {
