@@ -134,7 +134,8 @@ function errors(hub: Hub): Finding {
   const seen = history(hub).one(FINE, now - BURST_TIME - FINE, 'errors')
     .filter(({ at, value }) => at <= now && value > 0);
   const count = seen.reduce((sum, { value }) => sum + value, 0);
-  const common = { subject: 'Errors', state: count === 0 ? 'none recently' : `${count} recently`, href: '/admin/errors' };
+  const state = count === 0 ? 'none recently' : `${count} recently`;
+  const common = { subject: 'Errors', state, href: '/admin/errors' };
   if (count < BURST) return finding(common);
   return finding({
     ...common, level: 'warn', since: seen[0]?.at ?? null, problem: 'There are many unexpected errors.',
