@@ -67,7 +67,8 @@ export function failingView(failing: FailingSource[], icons: Map<number, Html>, 
   const item = ({ id, title, since, reason, nextSyncAt }: FailingSource): Html => html`
 <li>${icons.get(id)}<div><a class="title" href="/sources/${id}" dir="auto">${title}</a>
 <p><span class="bad">Since ${showTime(times, since, 'since')}.</span> <span dir="auto">${
-  reason !== null && asSentence(reason)}</span>${nextSyncAt !== null && html` Next try ${showTime(times, nextSyncAt)}.`}</p></div>
+  reason !== null && asSentence(reason)}</span>${
+  nextSyncAt !== null && html` Next try ${showTime(times, nextSyncAt)}.`}</p></div>
 <form method="post" action="/sources/${id}/sync"><button aria-label="Try ${title} now">Try now</button></form></li>`;
   return html`<section aria-labelledby="failing"><div class="section-head"><h2 id="failing">Sources that fail</h2>
 <a href="/sources">All sources</a></div><ul class="failing-list">${failing.map(item)}</ul></section>`;
