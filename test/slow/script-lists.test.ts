@@ -39,7 +39,7 @@ async function openList(t: TestContext) {
     if (new Set(found).size > 1) throw new Error(found.join());
     return found[0] ?? null;`);
   const counted = () => browser.run<string[]>(`
-    const shown = [...document.querySelector('#mark button:not([name])').childNodes].filter(({ hidden }) => !hidden);
+    const shown = [...document.querySelector('#mark button:not([name]) > span').childNodes].filter(({ hidden }) => !hidden);
     return [document.title, shown.map(({ textContent }) => textContent).join('').trim()]`);
   return { hub, ada, bob, sourceId, browser, press, arrive, reading, count, counted };
 }

@@ -27,6 +27,9 @@ const MAX = {
   images: 200, // within the content
 };
 
+/** Characters of a title that is made of a post's text. */
+export const FIRST_WORDS = 80;
+
 /** New or changed posts, prepared, with their positions in the feed. */
 export type PreparedPosts = { position: number; prepared: PreparedPost }[];
 
@@ -141,7 +144,7 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
   const summary = post.summary ? post.summary.slice(0, MAX.content)
     : withoutImages(contentHtml.slice(0, MAX.summarized));
   const author = post.author && excerpt(post.author, MAX.author);
-  const title = excerpt(post.title, MAX.title) || excerpt(content, 80);
+  const title = excerpt(post.title, MAX.title) || excerpt(content, FIRST_WORDS);
   return {
     ...post,
     title,

@@ -3,7 +3,7 @@ import type { Page } from '../../platform/http/reply.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { EVERYBODY, showTime, type Times } from '../../platform/http/times.ts';
 import { plainText } from '../../platform/markup/plain-text.ts';
-import { imageAddresses } from '../../platform/markup/remote-media.ts';
+import { imageAddresses, withoutImages } from '../../platform/markup/remote-media.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { attachmentPath, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
@@ -11,6 +11,7 @@ import { boxAttributes, missingAmong, sizesOf } from '../attachments/post-pictur
 import { contentOnPage } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { FIRST_WORDS } from './ingest-posts.ts';
 import type { Post, WholePost } from './post-store.ts';
 
 /** Attributes of links that lead away from the hub. */
@@ -33,8 +34,21 @@ type Named = Pick<Post, 'title' | 'summary'>;
 /** What a post is called, by its first words where it has no title, and what of its summary that leaves. */
 export function titleOf({ title, summary }: Named, length = 300): { title: string; rest: string } {
   const words = summary ?? '';
-  if (title) return { title, rest: excerpt(words, length) };
+  if (title) return { title, rest: excerpt(afterTitle(title, words), length) };
   return { title: excerpt(words, TITLE_LENGTH) || 'Untitled', rest: '' };
+}
+
+/** Characters of a title that does not begin a text by chance. */
+const LONG_TITLE = 20;
+
+/** What follows in a summary that begins with the title, as it does where a post is called by its first words. */
+function afterTitle(title: string, summary: string): string {
+  const [whole, words] = [title, summary].map((text) => text.replace(/\s+/g, ' ')) as [string, string];
+  const first = whole.replace(/…$/, '');
+  const rest = words.slice(first.length);
+  const isMade = first !== whole || rest === '' || first.length >= LONG_TITLE;
+  if (!isMade || !words.startsWith(first) || /^[\p{L}\p{N}]/u.test(rest)) return summary;
+  return rest.replace(/^[\s.:,;!?…–—-]{1,20}/, '');
 }
 
 /** The attribute `lang` for what a publisher wrote; empty, which in HTML means unknown, where nobody says it. */
@@ -82,7 +96,7 @@ export function postArticle(
   dir="auto">${post.sourceTitle}</span></a>${post.author && html`<span dir="auto">${post.author}</span>`}
 ${showTime(times, post.publishedAt, 'exact')}${minutes > 1 && html`<span>${minutes} min</span>`}
 ${post.isPublic === 0 && PRIVATE}</p>
-<h1 dir="auto" ${language}>${titleOf(post).title}</h1>
+<h1 dir="auto" ${language}${isFirstWords(post) && html` class="unseen"`}>${titleOf(post).title}</h1>
 ${deck && html`<p class="deck" dir="auto" ${language}>${deck}</p>`}
 </header>
 ${lead && html`<figure class="lead-picture">${lead}</figure>`}
@@ -93,14 +107,22 @@ ${after}
 </article>`;
 }
 
-/** Characters: a summary is a deck unless its first `alike` stand in the `beginning` of the content. */
-const DECK = { beginning: 4_000, alike: 50 };
+/** Characters of markup in which the words of a title or summary are looked for; a summary is made of as many. */
+const BEGINNING = 20_000;
+
+/** Whether a post is called by the first words of its text, which are read just below. */
+function isFirstWords({ title, contentHtml }: WholePost): boolean {
+  return title !== '' && title === excerpt(plainText(contentHtml.slice(0, BEGINNING)), FIRST_WORDS);
+}
+
+/** Characters: a summary is a deck unless its first stand in the beginning of the content. */
+const ALIKE = 50;
 
 /** What the publisher says of a post besides its content: nothing where that begins with the same words. */
 function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   const bare = (text: string): string => text.replace(/[\s…]+/g, '');
-  const said = bare(summary).slice(0, DECK.alike);
-  const beginning = bare(plainText(contentHtml.slice(0, DECK.beginning)));
+  const said = bare(summary).slice(0, ALIKE);
+  const beginning = bare(plainText(withoutImages(contentHtml.slice(0, BEGINNING))));
   return title !== '' && said !== '' && !beginning.includes(said) && !bare(title).startsWith(said) && summary;
 }
 

@@ -99,7 +99,7 @@ function markMenu(list: ListPage): Html {
 <input type="hidden" name="from" value="${listPath(view, view.kind === 'all' ? { cursor: list.cursor } : {})}">
 ${marksWhole(list) && html`${scopeField(view)}<input type="hidden" name="upTo" value="${list.newest}">`}
 <button name="posts" value="${ofPage.join(' ')}">This page</button>
-${marksWhole(list) && html`<button>All ${countMark(list)}</button>
+${marksWhole(list) && html`<button><span>All ${countMark(list)}</span></button>
 ${older(1, 'Older than a day')}${older(7, 'Older than a week')}`}
 </form></details>`;
 }
