@@ -50,6 +50,8 @@ test('a plot tells each step where one points at it and in its table, and what n
   assert.equal(requests?.steps.length, 48);
   assert.match(requests?.rows[4] ?? '', /^15 Jan, 10:00<\/th><td>47<\/td><td>3<\/td>/, 'the last comes first');
   assert.equal(requests?.paths[0]?.match(/M/g)?.length, 2, 'two bars');
+  const nows = ['Unexpected errors', 'Fetches of sources', 'Webhook events', 'Posts a day'].map((title) => plots.get(title)?.now);
+  assert.deepEqual(nows, ['', '', '', ''], 'what nobody counted is not 0');
   assert.equal(plots.get('Memory')?.desc, 'web: lowest 1.0 MiB, highest 3.0 MiB, last 2.0 MiB. worker: not known.');
   assert.match(plots.get('Memory')?.paths[0] ?? '', /^M43\.5 75h\.01M45\.5 25L46\.5 50$/, 'a dot, a gap, a line');
 });

@@ -35,23 +35,23 @@ function ofAnswers(slots: Slot[]): Plot[] {
   const within = (share: number, some: Slot[]): Known => inMs(answerTime(some, share));
   const slowest = within(0.99, slots);
   return [
-    bars('requests', 'Requests', `${COUNT.say(sum(slots, answersIn))}, ${total(slots, 'answer_errors')} errors`,
+    bars('requests', 'Requests', counted(sum(slots.map(answersIn)), total(slots, 'answer_errors'), 'errors'),
       [{ name: 'answered', tone: 'c1', values: slots.map(answered) }, of(slots, 'answer_errors', 'errors', 'c3')]),
     lines('answers', 'Time to answer', slowest === undefined ? '' : `p99 ${TIME.say(slowest)}`, TIME, [
       { name: 'p50', tone: 'c2', values: slots.map((slot) => within(0.5, [slot])) },
       { name: 'p99', tone: 'c1', values: slots.map((slot) => within(0.99, [slot])) },
     ]),
-    bars('errors', 'Unexpected errors', total(slots, 'errors'), [of(slots, 'errors', 'errors', 'c3')]),
+    bars('errors', 'Unexpected errors', told(COUNT, total(slots, 'errors')), [of(slots, 'errors', 'errors', 'c3')]),
   ];
 }
 
 const SYNCS: Figure[] = ['syncs_changed', 'syncs_unchanged', 'syncs_error'];
 
 function ofWork(slots: Slot[]): Plot[] {
-  const taken = `${total(slots, 'webhooks_accepted')}, ${total(slots, 'webhooks_rejected')} refused`;
+  const taken = counted(total(slots, 'webhooks_accepted'), total(slots, 'webhooks_rejected'), 'refused');
   const waits = slots.map((slot) => inMs(slot.value('oldest_due_max')));
   return [
-    bars('syncs', 'Fetches of sources', COUNT.say(sum(slots, (slot) => add(slot, SYNCS))), [
+    bars('syncs', 'Fetches of sources', told(COUNT, sum(slots.map((slot) => add(slot, SYNCS)))), [
       of(slots, 'syncs_changed', 'new posts', 'c1'), of(slots, 'syncs_unchanged', 'unchanged', 'c2'),
       of(slots, 'syncs_error', 'failed', 'c3'),
     ]),
@@ -100,7 +100,8 @@ function postsPerDay(hub: Hub, times: Times): Html {
   const noons = values.map((_, index) => (first + index) * DAY + DAY / 2);
   const days = { ...times, zone: 'UTC' };
   const { marks } = axisOf(days, noons, 'day', 'today');
-  const now = `${COUNT.say(values.reduce<number>((all, value) => all + (value ?? 0), 0))} in ${DAYS} days`;
+  const all = sum(values);
+  const now = all === undefined ? '' : `${COUNT.say(all)} in ${DAYS} days`;
   const plot = bars('posts', 'Posts a day', now, [{ name: 'posts', tone: 'c1', values }]);
   return plotView(plot, { marks, steps: noons.map((at) => ({ name: shortTime(days, at, 'day') })) });
 }
@@ -117,26 +118,31 @@ function of(slots: Slot[], figure: Figure, name: string, tone: Series['tone']): 
   return { name, tone, values: slots.map((slot) => slot.value(figure)) };
 }
 
-function sum(slots: Slot[], value: (slot: Slot) => Known): number {
-  return slots.reduce((all, slot) => all + (value(slot) ?? 0), 0);
+/** The sum of what is known; undefined where nothing is. */
+function sum(values: Known[]): Known {
+  const known = values.filter((value) => value !== undefined);
+  return known.length === 0 ? undefined : known.reduce((all, value) => all + value, 0);
 }
 
-function total(slots: Slot[], figure: Figure): string {
-  return COUNT.say(sum(slots, (slot) => slot.value(figure)));
+function total(slots: Slot[], figure: Figure): Known {
+  return sum(slots.map((slot) => slot.value(figure)));
 }
 
 function last(slots: Slot[], figure: Figure): Known {
   return slots.findLast((slot) => slot.value(figure) !== undefined)?.value(figure);
 }
 
-/** The sum of what is known of those figures; undefined where none is. */
 function add(slot: Slot, figures: Figure[]): Known {
-  const known = figures.flatMap((figure) => slot.value(figure) ?? []);
-  return known.length === 0 ? undefined : known.reduce((all, value) => all + value, 0);
+  return sum(figures.map((figure) => slot.value(figure)));
 }
 
 function inMs(seconds: Known): Known {
   return seconds === undefined ? undefined : seconds * SECOND;
+}
+
+/** "1,234, 5 refused". */
+function counted(all: Known, some: Known, which: string): string {
+  return all === undefined ? '' : `${COUNT.say(all)}, ${COUNT.say(some ?? 0)} ${which}`;
 }
 
 function told(unit: Unit, value: Known): string {
