@@ -2,8 +2,9 @@
 # Sourced by off-site.sh. $remote is BACKUP_RCLONE_REMOTE, meant for this hub alone. Of rclone's exit codes only 0 and
 # 3 (no such folder) mean the same in all its versions.
 
+# A signal to the script alone ends it at once. Within $( ) it would not: there is only what has a short limit.
 run_rclone() {
-  feed_rclone "$@" </dev/null
+  part feed_rclone "$@" </dev/null
 }
 
 feed_rclone() {
@@ -19,7 +20,7 @@ list() {
 # Fails with the reason if the remote cannot receive a backup. Contacts the remote, so that a wrong password shows here.
 remote_problem() {
   command -v rclone >/dev/null || trouble 'rclone is not installed, but BACKUP_RCLONE_REMOTE requires it' || return
-  known=$(run_rclone listremotes 2>&1) || trouble "rclone cannot read its configuration: $known" || return
+  known=$(feed_rclone listremotes 2>&1 </dev/null) || trouble "rclone cannot read its configuration: $known" || return
   printf '%s\n' "$known" | grep -qxF -- "${remote%%:*}:" ||
     trouble "rclone's configuration has no remote ${remote%%:*}: (BACKUP_RCLONE_REMOTE)" || return
   said=$(timeout 180 rclone --ask-password=false --contimeout=20s --timeout=30s --retries=1 --low-level-retries=2 \
@@ -30,7 +31,8 @@ remote_problem() {
 send_to_remote() {
   final=$place$name partial=$place.partial-$name
   scratch_said=$scratch/rclone.said
-  there=$(list "$final") || { trouble "$final: FAILED: $(cat "$scratch_said")" || return; }
+  list "$final" >"$scratch/there" || { trouble "$final: FAILED: $(cat "$scratch_said")" || return; }
+  there=$(cat "$scratch/there")
   if [ -n "$there" ]; then
     remote_holds_same ||
       trouble "$final exists with different content: not overwritten, this backup was NOT copied" || return 3
@@ -69,7 +71,8 @@ put_on_remote() {
 
 is_on_remote() {
   if [ -n "$recipient" ]; then
-    [ "$(run_rclone lsf --format sp --separator ' ' "$final")" = "$bytes $file" ]
+    run_rclone lsf --format sp --separator ' ' "$final" >"$scratch/there" || :
+    [ "$(cat "$scratch/there")" = "$bytes $file" ]
   else
     run_rclone check "$dir" "$final"
   fi
@@ -77,7 +80,8 @@ is_on_remote() {
 
 # Of a remote that takes no streams rclone keeps the whole file in TMPDIR first. That must leave the hub its space.
 has_room_to_spool() {
-  run_rclone backend features "$remote" 2>/dev/null | grep -q '"PutStream": false' || return 0
+  run_rclone backend features "$remote" >"$scratch/features" 2>/dev/null || :
+  grep -q '"PutStream": false' "$scratch/features" || return 0
   free=$(df -Pk -- "$scratch" | awk 'NR == 2 { print $4 }') needed=$(($(bytes_in "$dir") / 1024 + 1048576))
   [ "$free" -gt "$needed" ] ||
     trouble "$remote takes no streams, and for a copy on this disk $needed KiB are needed, $free KiB are free"
@@ -91,7 +95,7 @@ remote_holds_same() {
     [ "$there" = "$file" ] && read_back "$final/$file" && is_ours "$hash" "$file"
   else
     file=SHA256SUMS hash=$(hash_of "$dir/SHA256SUMS") bytes=$(bytes_in "$dir")
-    if is_ours "$hash" "$file" && [ -n "$(list "$partial")" ]; then
+    if is_ours "$hash" "$file" && list "$partial" >"$scratch/there" && [ -s "$scratch/there" ]; then
       run_rclone moveto "$partial" "$final" && { run_rclone rmdirs "$partial" 2>/dev/null || :; }
     fi
     run_rclone check --download "$dir" "$final"
@@ -100,13 +104,19 @@ remote_holds_same() {
 
 # Reads a file of the remote and sets its $hash and $bytes.
 read_back() {
-  { run_rclone cat "$1" | tee /dev/fd/5 | sha256sum >"$scratch/hash"; } 5>&1 | wc -c >"$scratch/bytes"
+  part read_through "$1"
   hash=$(cut -c 1-64 "$scratch/hash") bytes=$(($(cat "$scratch/bytes")))
+}
+
+read_through() {
+  { feed_rclone cat "$1" </dev/null | tee /dev/fd/5 | sha256sum >"$scratch/hash"; } 5>&1 | wc -c >"$scratch/bytes"
 }
 
 # Removes what interrupted runs left on the remote.
 remove_leftovers() {
-  list "$remote" | grep -xE '\.partial-[0-9]{8}-[0-9]{6}/' | while IFS= read -r leftover; do
+  list "$remote" >"$scratch/there" || :
+  grep -xE '\.partial-[0-9]{8}-[0-9]{6}/' "$scratch/there" >"$scratch/leftovers" || :
+  while IFS= read -r leftover; do
     run_rclone purge "$place${leftover%/}" || :
-  done
+  done <"$scratch/leftovers"
 }

@@ -37,18 +37,7 @@ seal_problem() {
 # what was encrypted. Each step of the pipe reports its own success, since sh has no pipefail; a step that was killed
 # reports nothing.
 seal_into() {
-  {
-    {
-      { tar -C "${dir%/*}" --owner=0 --group=0 --no-recursion -cf - -- \
-        "$name" "$name/SHA256SUMS" "$name/hub.db" "$name/uploads.tar.gz" && echo tar >&3; } |
-        { gzip -1 && echo gzip >&3; } |
-        { dd bs=1M iflag=fullblock 2>"$scratch/plain" && echo dd >&3; } |
-        { run_age 2>"$scratch/age.said" && echo age >&3; } |
-        { dd bs=1M iflag=fullblock 2>"$scratch/sealed" && echo dd >&3; } |
-        { tee /dev/fd/4 && echo tee >&3; } |
-        { "$@" >/dev/null && echo "$1" >&3; }
-    } 4>&1 | { sha256sum >"$scratch/hash" && echo sha256sum >&3; }
-  } 3>"$scratch/succeeded" || :
+  part seal_through "$@" 3>"$scratch/succeeded" || :
   if [ "$(grep -c . "$scratch/succeeded")" -ne 8 ]; then
     hide_secrets <"$scratch/age.said" >&2
     trouble "$name could not be encrypted and sent; of tar, gzip, dd, age, dd, tee, $1 and sha256sum only these" \
@@ -59,6 +48,20 @@ seal_into() {
   # Encryption only adds bytes, so there must be more of them than before.
   [ "$bytes" -gt "$(counted "$scratch/plain")" ] ||
     trouble "$name: what age wrote is smaller than its plaintext: encryption was incomplete"
+}
+
+# The pipe of seal_into.
+seal_through() {
+  {
+    { tar -C "${dir%/*}" --owner=0 --group=0 --no-recursion -cf - -- \
+      "$name" "$name/SHA256SUMS" "$name/hub.db" "$name/uploads.tar.gz" && echo tar >&3; } |
+      { gzip -1 && echo gzip >&3; } |
+      { dd bs=1M iflag=fullblock 2>"$scratch/plain" && echo dd >&3; } |
+      { run_age 2>"$scratch/age.said" && echo age >&3; } |
+      { dd bs=1M iflag=fullblock 2>"$scratch/sealed" && echo dd >&3; } |
+      { tee /dev/fd/4 && echo tee >&3; } |
+      { "$@" >/dev/null && echo "$1" >&3; }
+  } 4>&1 | { sha256sum >"$scratch/hash" && echo sha256sum >&3; }
 }
 
 # Prints how many bytes dd says that it copied.

@@ -27,6 +27,8 @@ trouble() {
 # sends the backup $dir ($name), or finds its copy at $place$name, and sets $bytes to the size of the copy; it fails
 # with 3 if the fault is in this backup, so that others may succeed.
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+# shellcheck source=scripts/part.sh
+. "$root/scripts/part.sh"
 # shellcheck source=scripts/off-site-seal.sh
 . "$root/scripts/off-site-seal.sh"
 # shellcheck source=scripts/off-site-folder.sh
@@ -230,6 +232,7 @@ begin_sending() {
 # shellcheck disable=SC2317 # called by the trap
 end() {
   trap '' HUP INT TERM # a second one would leave the rest undone
+  stop_part
   stop_restic
   if [ -n "$serving" ]; then
     [ -n "$problem" ] || trouble 'the copy was stopped before it was complete' || :

@@ -36,34 +36,8 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 . "$root/scripts/fetch-backup.sh"
 # shellcheck source=scripts/list-backups.sh
 . "$root/scripts/list-backups.sh"
-
-# Runs what takes long in the background, so that a signal is handled at once. Fails as it does.
-child=
-part() {
-  "$@" &
-  child=$! ended=0
-  wait "$child" || ended=$?
-  child=
-  return "$ended"
-}
-
-# Ends what `part` has started, with all that it has started.
-# shellcheck disable=SC2317 # called by the trap
-stop_part() {
-  [ -n "$child" ] || return 0
-  end_family "$child"
-  wait "$child" || :
-  child=
-}
-
-# shellcheck disable=SC2317
-end_family() {
-  # shellcheck disable=SC2046 # process ids
-  set -- "$1" $(cat "/proc/$1/task/$1/children" 2>/dev/null)
-  kill -TERM "$1" 2>/dev/null || :
-  shift
-  for one; do end_family "$one"; done
-}
+# shellcheck source=scripts/part.sh
+. "$root/scripts/part.sh"
 
 # Runs a step of the restore as the account that owns the data; closes the lock so that no child process can hold it.
 step() {

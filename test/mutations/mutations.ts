@@ -1365,6 +1365,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'each rule fires when it should, not at first sight, and not otherwise',
   },
   {
+    promise: 'a copy that is stopped leaves no rclone behind that goes on sending',
+    file: 'scripts/off-site.sh',
+    from: '  stop_part\n  stop_restic\n  if [ -n',
+    to: '  stop_restic\n  if [ -n',
+    test: 'test/slow/off-site-missed.test.ts',
+    name: 'SIGTERM to the script alone ends its rclone at once, whatever that is doing, and is recorded',
+  },
+  {
     promise: 'no command makes a hub in a DATA_DIR that was mistyped',
     file: 'src/commands/run-hubctl.ts',
     from: 'if (existsSync(dataDir) && (isThere() || isRestoreUnderWay(dataDir))) return',

@@ -14,7 +14,7 @@ import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
 import { contents, makeKey, NAME, offSite, SCRIPT, type OffSite } from '../support/off-site.ts';
 import { startOrigin } from '../support/origin.ts';
 import { privately } from '../support/private-mounts.ts';
-import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { isRunning, PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { parseSeries } from '../support/service-series.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -175,6 +175,37 @@ test('a run that is ended in the middle says so in its record', async (t) => {
   assert.notEqual(await ended, 0);
   assert.deepEqual([noted(place).last?.ok, noted(place).last?.unsent], [false, FIRST]);
   assert.deepEqual(readdirSync(join(place.dataDir, 'tmp')), []);
+});
+
+test('SIGTERM to the script alone ends its rclone at once, whatever that is doing, and is recorded', { timeout: 90_000 }, async (t) => {
+  if (!requireTool(t, 'rclone') || !requireTool(t, 'age')) return;
+  for (const [act, more] of [['copy', false], ['check', false], ['moveto', false], ['rcat', true], ['cat', true]] as const) {
+    const place = offSite(t);
+    mkdirSync(join(place.folder, 'box'));
+    writeFileSync(join(place.folder, 'rclone.conf'), `[box]\ntype = alias\nremote = ${place.folder}/box\n`);
+    const env = { ...place.env, BACKUP_RCLONE_REMOTE: 'box:',
+      ...(more && { BACKUP_AGE_RECIPIENT: makeKey(place.folder).recipient }) };
+    const hangs = join(place.folder, 'hangs');
+    place.replace('rclone', `case " $* " in *" ${act} "*) echo $$ >'${hangs}'; exec sleep 600 ;; esac; exec REAL "$@"`);
+    const child = spawn('sh', [SCRIPT, 'send', place.backup], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    child.stderr.on('data', (text) => (said += String(text)));
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    await waitUntil(act, () => existsSync(hangs) && readFileSync(hangs, 'utf8').endsWith('\n'), 30_000);
+    const pid = Number(readFileSync(hangs, 'utf8'));
+    t.after(() => void (isRunning(pid) && process.kill(pid)));
+
+    child.kill('SIGTERM');
+
+    assert.equal(await ended, 1, act);
+    assert.match(said, /off-site: the copy was stopped before it was complete\n$/);
+    await waitUntil('the end of rclone', () => !isRunning(pid));
+    const { last } = noted(place, 'rclone');
+    assert.deepEqual([last?.ok, last?.unsent, last?.problem], [false, NAME, 'the copy was stopped before it was complete']);
+    assert.deepEqual(readdirSync(join(place.dataDir, 'tmp')), []);
+    place.replace('rclone', 'exec REAL "$@"');
+    assert.equal((await place.run(['send', place.backup], env)).status, 0, 'the next run goes on');
+  }
 });
 
 test('one destination that is broken, in whatever way, does not keep the other from its copy', async (t) => {
