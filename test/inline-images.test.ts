@@ -78,7 +78,10 @@ test('until its size is known, the one that its publisher states for an image ke
   assert.equal(shown('width="640" height="480"'), 'width="640" height="480"');
   assert.equal(shown('width=" 640px " height=480'), 'width="640" height="480"');
   assert.equal(shown('width="640" height="480"', { width: 3, height: 2 }), 'width="3" height="2"');
-  for (const odd of ['', 'width="640"', 'width="100%" height="480"', 'width="-640" height="480"', 'width="010" height="20"',
+  assert.equal(shown('style="width: 32px; HEIGHT:24px"'), 'width="32" height="24"');
+  assert.equal(shown('width="32" style="height:24px;border:0"'), 'width="32" height="24"');
+  for (const odd of ['', 'width="640"', 'style="max-width:32px;line-height:24px"', 'style="width:50%;height:24px"',
+    'style="width:64000px;height:24px"', 'width="100%" height="480"', 'width="-640" height="480"', 'width="010" height="20"',
     'width="64000" height="480"', 'width="6.4" height="4"', 'width="6&quot; onload=&quot;x" height="4"']) {
     assert.equal(shown(odd), 'class="unsized"', odd);
   }

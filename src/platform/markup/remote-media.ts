@@ -110,9 +110,15 @@ function isPixel(size: string | undefined): boolean {
   return size !== undefined && /^\s*[01](?:px)?\s*$/.test(size);
 }
 
-/** What its publisher says of an image's size, in pixels: `640x480`. */
+const SIDES = [
+  ['width', /(?:^|;)\s*width\s*:\s*([1-9]\d*)px\s*(?:;|$)/i],
+  ['height', /(?:^|;)\s*height\s*:\s*([1-9]\d*)px\s*(?:;|$)/i],
+] as const;
+
+/** What its publisher says of an image's size, in attributes or style, in pixels: `640x480`. */
 export function statedSize(attributes: Attributes): string | undefined {
-  const sides = ['width', 'height'].map((name) => /^\s*([1-9]\d*)(?:px)?\s*$/.exec(attributes.get(name) ?? '')?.[1]);
+  const sides = SIDES.map(([name, styled]) => /^\s*([1-9]\d*)(?:px)?\s*$/.exec(attributes.get(name) ?? '')?.[1]
+    ?? styled.exec(attributes.get('style') ?? '')?.[1]);
   return sides.every((side) => side !== undefined && side.length <= MAX_DIGITS) ? sides.join('x') : undefined;
 }
 
