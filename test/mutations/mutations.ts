@@ -530,6 +530,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a post says below its title what its publisher says of it, where the text says something else',
   },
   {
+    promise: 'the words by which a post without a title is called are not said twice in a list',
+    file: 'src/features/posts/post-views.ts',
+    from: 'return rest.replace(',
+    to: 'return summary.replace(',
+    test: 'test/post-deck.test.ts',
+    name: 'the first words by which a post without a title is called stand on its page and in lists once',
+  },
+  {
     promise: 'a refused post is kept as a draft',
     file: 'src/features/writing/write-pages.ts',
     from: 'keepDraft(hub, req, firstValues(typed));\n    return page',
