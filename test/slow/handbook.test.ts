@@ -81,7 +81,7 @@ const NO_COMMANDS = [
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
   'database not readable', 'a restore or an upgrade is in progress or was interrupted', "the hub's own database is damaged",
   'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes', '"PutStream": false',
-  'chunk_size = 64Mi',
+  'chunk_size = 64Mi', 'no hub is in DATA_DIR yet',
 ];
 
 function ours(theirs: string): string {
