@@ -65,18 +65,21 @@ run_restic() {
 
 # Stops a restic that runs, and $aside, what runs beside it; for the traps of whoever sources this.
 stop_restic() {
-  [ -z "$aside" ] || kill "$aside" 2>/dev/null || :
+  # shellcheck disable=SC2086 # one or two
+  [ -z "$aside" ] || kill $aside 2>/dev/null || :
   [ -z "$running" ] || kill -INT "$running" 2>/dev/null || :
   wait
   running='' aside=''
 }
 
-# Prints in one line what restic has said, without passwords of addresses, and what to do about it.
+# what_restic_said [FOLDER]: prints in one line what restic has said, without passwords of addresses, and what to do
+# about it. FOLDER is the $desk of one that ran beside another.
 what_restic_said() {
+  set -- "${1:-$scratch}/restic.said"
   # Without the lines of a stack trace.
-  sed 's|//[^/@ ]*@|//|g' "$scratch/restic.said" | grep -vE '^$|^	|^(github\.com/|main\.|runtime\.)' | tail -n 4 | tr '\n' ' '
-  ! grep -q 'wrong password' "$scratch/restic.said" || printf '%s' '(the password in BACKUP_RESTIC_PASSWORD_FILE)'
-  ! grep -q 'no space left' "$scratch/restic.said" || printf '%s' '(the repository is full: see the handbook)'
+  sed 's|//[^/@ ]*@|//|g' "$1" | grep -vE '^$|^	|^(github\.com/|main\.|runtime\.)' | tail -n 4 | tr '\n' ' '
+  ! grep -q 'wrong password' "$1" || printf '%s' '(the password in BACKUP_RESTIC_PASSWORD_FILE)'
+  ! grep -q 'no space left' "$1" || printf '%s' '(the repository is full: see the handbook)'
 }
 
 # read_snapshots TAGS: sets $snapshots to the lines that list prints, of all snapshots if TAGS is empty. Takes no lock,
@@ -87,9 +90,11 @@ read_snapshots() {
   snapshots=$(hubctl restic snapshots <"$scratch/restic.out") || trouble "$shown cannot be listed" || return
 }
 
-# With 200,000 uploads it takes 160 MiB so, and 230 with a nursery of the usual size.
+# With 200,000 uploads hubctl takes 160 MiB so, and 230 with a nursery of the usual size.
+SMALL_NURSERY=--max-semi-space-size=1
+
 hubctl() {
-  (cd -- "$root" && NODE_OPTIONS=--max-semi-space-size=1 scripts/hubctl "$@")
+  (cd -- "$root" && NODE_OPTIONS=$SMALL_NURSERY exec scripts/hubctl "$@")
 }
 
 # Removes the folders in DATA_DIR/tmp of runs that were killed. Whoever makes one holds a shared lock as long as it is

@@ -1,16 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
 import type { Run } from '../features/backups/backup-status.ts';
 import { type MadeBackup, makeBackup } from '../features/backups/make-backup.ts';
-import { noteOffsite, noteRun, noteVerdict } from '../features/backups/note-run.ts';
-import { DESTINATIONS } from '../features/backups/offsite-status.ts';
+import { noteRun, noteVerdict } from '../features/backups/note-run.ts';
 import type { Config } from '../features/hub/read-config.ts';
-import { SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf, messageOf } from '../platform/error-code.ts';
-import { excerpt } from '../platform/markup/tidy-text.ts';
-import { type Command, type CommandContext, type ExitCode, UsageError, type Values } from './command.ts';
+import type { Command, CommandContext, ExitCode, Values } from './command.ts';
 import { showProgress } from './progress.ts';
 import { bytesOf, listed, runOf } from './verify.ts';
 
@@ -113,26 +109,3 @@ async function fail(error: unknown, began: number, values: Values, context: Comm
 function secondsSince(began: number): number {
   return Math.max(0, Date.now() - began) / 1_000;
 }
-
-/** Records how sending copies to a destination ended. The problem comes on standard input. */
-export const offsiteNoteCommand: Command = {
-  options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
-    unsent: { type: 'string' }, checked: { type: 'string' } },
-  operands: 2,
-
-  async run([destination, result], { name, bytes, seconds, unsent, checked }, { config }): Promise<ExitCode> {
-    const known = DESTINATIONS.find((one) => one === destination);
-    const ok = result === 'ok';
-    if (known === undefined || (!ok && result !== 'failed')) throw new UsageError('which destination, and how was it?');
-    const text = (value: Values[string]): string | null => value === undefined ? null : String(value);
-    await noteOffsite(config, known, {
-      name: text(name), at: Date.now(), ok, bytes: bytes === undefined ? null : Number(bytes),
-      seconds: Number(seconds ?? 0), unsent: text(unsent),
-      checkedAt: checked === undefined ? null : Number(checked) * SECOND,
-      problem: ok ? null : excerpt(readFileSync(0, 'utf8').trim(), LONGEST_PROBLEM),
-    }, process.pid);
-    return 0;
-  },
-};
-
-const LONGEST_PROBLEM = 500; // characters

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { clockTrouble, DATABASE, SUMS } from '../features/backups/backup-folder.ts';
 import { BackupError, backupName, timeOfBackup } from '../features/backups/backup-name.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
-import { packFetched } from '../features/backups/make-backup.ts';
 import { type Manifest, parseManifest } from '../features/backups/manifest.ts';
 import { readSeed, readSnapshot } from '../features/backups/snapshot-store.ts';
 import type { UploadRow } from '../features/attachments/attachment-store.ts';
@@ -16,7 +14,7 @@ import { type Command, type CommandContext, type ExitCode, UsageError } from './
 type Step = (context: CommandContext, ...args: string[]) => Promise<void>;
 
 const STEPS = new Map<string, [operands: number, step: Step]>([
-  ['staged', [2, describeStaged]], ['snapshots', [0, listSnapshots]], ['settle', [5, settleSnapshot]],
+  ['staged', [2, describeStaged]], ['snapshots', [0, listSnapshots]], ['settle', [6, settleSnapshot]],
   ['pack', [2, packFolder]],
 ]);
 
@@ -109,31 +107,38 @@ function toSnapshot(value: unknown): Snapshot[] {
 const NAME = /^\d{8}-\d{6}$/;
 
 /**
- * Prints the full id of a snapshot that is all it should be, by `restic ls --json` on standard input; then those that
- * are to be forgotten by that plan. Once the id is printed the snapshot has arrived, whatever comes of the plan.
+ * Prints the full id of a snapshot that is all it should be, by the listing (`restic ls --json`); then those that are to
+ * be forgotten by that plan. Once the id is printed the snapshot has arrived, whatever comes of the plan. It may be
+ * started before there are these two: they are read when standard input ends.
  */
 async function settleSnapshot(
-  { out }: CommandContext, folder: string, hub: string, name: string, id: string, plan: string,
+  { out }: CommandContext, folder: string, hub: string, name: string, id: string, listing: string, plan: string,
 ): Promise<void> {
-  const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-  const first = await lines.next();
-  const [snapshot] = first.done === true ? [] : toSnapshot(JSON.parse(first.value));
+  const expected = await laidReady(folder);
+  readFileSync(0);
+  const lines = linesOf(listing);
+  const [snapshot] = toSnapshot(JSON.parse(lines.next().value ?? 'null'));
   if (!snapshot?.id.startsWith(id) || snapshot.hub !== hub || snapshot.name !== name) {
     throw new BackupError(`restic lists no snapshot ${id} of ${name}`);
   }
-  await compareListing(lines, folder);
+  compareListing(lines, expected);
   out(`${snapshot.id}\n`);
   for (const one of toForget(readList(plan), hub, name)) out(`${one}\n`);
 }
 
-/** Compares the rest of such a listing with what was laid ready in that folder: each file, and its length. */
-async function compareListing(lines: AsyncIterableIterator<string>, folder: string): Promise<void> {
+/** What was laid ready in that folder: the length of each upload by its hash, and of the other files by their names. */
+async function laidReady(folder: string): Promise<Map<string, number>> {
   const { facts } = parseManifest(readFileSync(join(folder, SUMS), 'utf8'));
   const { uploads } = await readSnapshot(join(folder, DATABASE));
   const expected = new Map<string, number>();
   for (const { sha256, bytes } of present(uploads, facts)) expected.set(sha256, bytes);
   for (const name of [DATABASE, SUMS]) expected.set(name, statSync(join(folder, name)).size);
-  for await (const line of lines) {
+  return expected;
+}
+
+/** Compares the rest of such a listing with what is expected, and empties that. */
+function compareListing(lines: Iterable<string>, expected: Map<string, number>): void {
+  for (const line of lines) {
     const { type, path, size } = JSON.parse(line) as { type?: unknown; path?: unknown; size?: unknown };
     if (type === 'dir') continue;
     const name = String(path).slice(1);
@@ -170,8 +175,30 @@ function toForget(plan: unknown[], hub: string, name: string): string[] {
 
 /** Makes the folder of a backup out of what restic has restored; hub.db itself is moved by the script. */
 async function packFolder(_context: CommandContext, from: string, into: string): Promise<void> {
+  const { packFetched } = await import('../features/backups/make-backup.ts'); // which the other steps need not load
   await packFetched(from, into);
 }
+
+/** The lines of a file, read a piece at a time: those of 200,000 uploads are 80 MB. */
+function* linesOf(path: string): Generator<string, undefined> {
+  const file = openSync(path, 'r');
+  try {
+    const buffer = Buffer.alloc(PIECE);
+    let kept = 0; // bytes of a line whose end has not been read
+    for (let read = 1; read > 0; ) {
+      if (kept === PIECE) throw new BackupError('restic printed a line that is too long');
+      read = readSync(file, buffer, kept, PIECE - kept, null);
+      const end = read === 0 ? kept : buffer.lastIndexOf(LINE_FEED, kept + read - 1) + 1;
+      yield* buffer.toString('utf8', 0, end).split('\n').filter((line) => line !== '');
+      kept = buffer.copy(buffer, 0, end, kept + read);
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+const PIECE = 1024 * 1024; // bytes
+const LINE_FEED = 0x0a;
 
 function readList(from: string | 0): unknown[] {
   const list: unknown = JSON.parse(readFileSync(from, 'utf8'));

@@ -70,7 +70,7 @@ export const COMMANDS: ListedCommand[] = [
   {
     name: 'offsite-note', usage: 'offsite-note <destination> ok|failed',
     summary: 'Internal step of scripts/off-site.sh; run that instead.',
-    load: async () => (await import('./backup.ts')).offsiteNoteCommand,
+    load: async () => (await import('./offsite-note.ts')).offsiteNoteCommand,
   },
   {
     name: 'recovery-kit', usage: 'recovery-kit [--recipient RECIPIENT]',

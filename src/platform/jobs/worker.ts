@@ -31,11 +31,11 @@ const POLL = SECOND / 4;
 const FULL_LOOK = 5 * SECOND;
 
 /**
- * Between two rounds others can write: the worker pauses for as long as the last one took, and long enough for whoever
- * waits in another process to look again (`batched-writes.ts`).
+ * Between two rounds others can write: the worker pauses long enough for whoever waits in another process to look again
+ * (`batched-writes.ts`), and for as long as the last round took where another has written within this time.
  */
 const SHORTEST_BREATH = 5;
-const BREATH = 1;
+const OTHERS_WRITE = SECOND;
 
 /** After an error the worker pauses, twice as long each time. */
 const FIRST_PAUSE = SECOND / 10;
@@ -96,14 +96,18 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
   let stopping = false;
 
   async function run(): Promise<void> {
+    let lastVersion: unknown;
+    let othersWroteAt = -Infinity;
     for (let troubles = 0; !stopping; ) {
       try {
         const version = db.pragma('data_version'); // read before the round, so that nothing falls between
         const lookedAt = clock();
         const began = performance.now();
+        if (version !== lastVersion) othersWroteAt = began;
+        lastVersion = version;
         round();
         troubles = 0;
-        const nextAt = performance.now() + Math.max(SHORTEST_BREATH, (performance.now() - began) * BREATH);
+        const nextAt = performance.now() + breath(began, othersWroteAt);
         await rest(version, lookedAt);
         await pause(nextAt - performance.now());
       } catch (error) {
@@ -144,6 +148,12 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
       running = undefined;
     },
   };
+}
+
+/** How long the worker pauses now, after a round that began then (ms by performance.now). */
+function breath(began: number, othersWroteAt: number): number {
+  const areOthersWriting = began - othersWroteAt < OTHERS_WRITE;
+  return areOthersWriting ? Math.max(SHORTEST_BREATH, performance.now() - began) : SHORTEST_BREATH;
 }
 
 /** A wait that can be cut short. A call to `wake` while nobody waits cuts the next wait short. */
