@@ -163,6 +163,25 @@ test('space goes down a post and at its end to the next unread one', async (t) =
   assert.equal(await path(browser), '/unread/posts/6');
 });
 
+test('space starts and stops a player at the end of a post, and leads nowhere', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { pages, browser, press } = await openPages(t);
+  await browser.goto(`${pages.address}/unread/posts/5`);
+  await browser.run(`
+    const player = document.querySelector('main').appendChild(document.createElement('audio'));
+    player.controls = true;
+    player.focus({ preventScroll: true });
+    scrollTo(0, document.documentElement.scrollHeight);
+    addEventListener('keydown', (event) => document.body.dataset.wasTaken = event.defaultPrevented);`);
+
+  await press(' ');
+  assert.equal(await browser.run('return document.activeElement.localName'), 'audio');
+  assert.equal(await browser.run('return document.body.dataset.wasTaken'), 'false');
+  await press('v'); // which is struck after it
+  await waitUntil('the original is opened beside it', () => pages.sent.includes('GET /original/5'));
+  assert.equal(await path(browser), '/unread/posts/5');
+});
+
 test('keys are not taken from who types, uses a menu, has a dialog open or has switched them off', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { pages, browser, press, row } = await openPages(t);

@@ -170,7 +170,7 @@ function escape({ target }) {
 /** Space scrolls; at the end of a post it leads to the next unread one. */
 function nextAtEnd(event) {
   const isAtEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
-  if (!isAtEnd || event.shiftKey || event.repeat || event.target.closest('button, summary')) return;
+  if (!isAtEnd || event.shiftKey || event.repeat || event.target.closest('button, summary, audio, video')) return;
   follow('a[data-next-unread]');
 }
 
