@@ -104,34 +104,32 @@ drop_saved() {
 # is_listed ID: whether another process lists the snapshot with the tags of this backup and exactly what lies ready,
 # file by file. Sets $snapshot to its full id, and $scratch/settled to that and those that are to be forgotten then.
 is_listed() {
-  plan=$scratch/plan ready=$scratch/ready unplanned='' listed=yes planned=yes settled=yes
-  mkdir -p -- "$plan" && rm -f -- "$ready" && mkfifo -- "$ready" || return
+  plan=$scratch/plan ready=$scratch/ready unplanned='' listed=yes settled=yes
+  rm -rf -- "$plan" "$ready" && mkdir -- "$plan" && mkfifo -- "$ready" || return
   # Beside the listing: each restic takes half a second of one processor to open the repository.
   (
     desk=$plan
     trap 'stop_restic; exit 1' HUP INT TERM
-    plan_forgetting
+    plan_forgetting || { : >"$plan/failed" && echo '[]' >"$plan/restic.out"; }
+    settle "$1" <"$ready" >"$scratch/settled"
   ) &
-  planning=$!
-  # It reads what is expected, and waits for $ready to end.
-  (
-    cd -- "$root" && NODE_OPTIONS=$SMALL_NURSERY exec scripts/hubctl restic settle \
-      "$staged" "$hub" "$name" "$1" "$scratch/restic.out" "$plan/restic.out"
-  ) <"$ready" >"$scratch/settled" &
-  settling=$!
-  aside="$planning $settling"
-  exec 7>"$ready"
+  aside=$!
+  exec 7<>"$ready"
   run_restic "$limit" ls --json --no-lock "$1" || listed=
-  wait "$planning" || planned=
-  [ -n "$planned" ] || echo '[]' >"$plan/restic.out"
-  [ -n "$listed" ] || kill "$settling" 2>/dev/null || :
+  [ -n "$listed" ] || kill "$aside" 2>/dev/null || :
   exec 7>&-
-  wait "$settling" || settled=
+  wait "$aside" || settled=
   aside=
   [ -n "$listed" ] || trouble "snapshot $1 cannot be listed: $(what_restic_said)" || return
   [ -n "$settled" ] || unplanned='old backups were not removed'
-  [ -n "$planned" ] || unplanned="it cannot be said what is to be removed: $(what_restic_said "$plan")"
+  [ ! -e "$plan/failed" ] || unplanned="it cannot be said what is to be removed: $(what_restic_said "$plan")"
   IFS= read -r snapshot <"$scratch/settled" || trouble "$name has not arrived"
+}
+
+# settle ID: compares the listing of that snapshot, once standard input ends, with what lies ready.
+settle() {
+  cd -- "$root" && NODE_OPTIONS=$SMALL_NURSERY exec scripts/hubctl restic settle \
+    "$staged" "$hub" "$name" "$1" "$scratch/restic.out" "$plan/restic.out"
 }
 
 # What BACKUP_RESTIC_KEEP does not keep, as restic says without doing it.

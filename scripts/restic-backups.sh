@@ -65,8 +65,7 @@ run_restic() {
 
 # Stops a restic that runs, and $aside, what runs beside it; for the traps of whoever sources this.
 stop_restic() {
-  # shellcheck disable=SC2086 # one or two
-  [ -z "$aside" ] || kill $aside 2>/dev/null || :
+  [ -z "$aside" ] || kill "$aside" 2>/dev/null || :
   [ -z "$running" ] || kill -INT "$running" 2>/dev/null || :
   wait
   running='' aside=''

@@ -27,6 +27,6 @@ function hubCommand(): Command {
   const folder = folderToRead(name, args);
   if (folder !== undefined) return verifyingCommand(process.env, folder, args, node);
   const config = loadConfigOrExit(process.env);
-  if (needsDataFolder(name, args)) makeDataFolderOrExit(config.dataDir);
+  if (needsDataFolder(name, args[0])) makeDataFolderOrExit(config.dataDir);
   return confinedCommand(config, name, args, node);
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { clockTrouble, DATABASE, SUMS } from '../features/backups/backup-folder.ts';
 import { BackupError, backupName, timeOfBackup } from '../features/backups/backup-name.ts';
@@ -51,8 +51,8 @@ async function describeStaged({ config, out }: CommandContext, folder: string, n
   const bytes = statSync(join(folder, DATABASE)).size + facts.counts.uploadBytes;
   const tags = [`hub=${hub}`, `name=${name}`, `schema=${schemaVersion}`, `bytes=${bytes}`];
   if (verifiedAt !== null) tags.push(`verified=${backupName(verifiedAt)}`);
-  out(`${hub}\n${tags.join(',')}\n`);
-  for (const { sha256 } of present(uploads, facts)) out(`${uploadPath(sha256)}\n`);
+  const paths = present(uploads, facts).map(({ sha256 }) => `${uploadPath(sha256)}\n`);
+  out(`${hub}\n${tags.join(',')}\n${paths.join('')}`);
 }
 
 /** The uploads that were there when the backup was made. */
@@ -107,21 +107,24 @@ function toSnapshot(value: unknown): Snapshot[] {
 const NAME = /^\d{8}-\d{6}$/;
 
 /**
- * Prints the full id of a snapshot that is all it should be, by the listing (`restic ls --json`); then those that are to
- * be forgotten by that plan. Once the id is printed the snapshot has arrived, whatever comes of the plan. It may be
- * started before there are these two: they are read when standard input ends.
+ * Prints the full id of a snapshot that is all it should be, by the listing (`restic ls --json`); then those that are
+ * to be forgotten by that plan. Once the id is printed the snapshot has arrived, whatever comes of the plan. It may be
+ * started while restic is listing: the listing is read when standard input ends.
  */
 async function settleSnapshot(
   { out }: CommandContext, folder: string, hub: string, name: string, id: string, listing: string, plan: string,
 ): Promise<void> {
   const expected = await laidReady(folder);
   readFileSync(0);
-  const lines = linesOf(listing);
-  const [snapshot] = toSnapshot(JSON.parse(lines.next().value ?? 'null'));
+  const pieces = readLines(listing);
+  const [head = 'null', ...entries] = (await pieces.next()).value ?? [];
+  const [snapshot] = toSnapshot(JSON.parse(head));
   if (!snapshot?.id.startsWith(id) || snapshot.hub !== hub || snapshot.name !== name) {
     throw new BackupError(`restic lists no snapshot ${id} of ${name}`);
   }
-  compareListing(lines, expected);
+  compareEntries(entries, expected);
+  for await (const more of pieces) compareEntries(more, expected);
+  refuseLack(expected);
   out(`${snapshot.id}\n`);
   for (const one of toForget(readList(plan), hub, name)) out(`${one}\n`);
 }
@@ -136,8 +139,8 @@ async function laidReady(folder: string): Promise<Map<string, number>> {
   return expected;
 }
 
-/** Compares the rest of such a listing with what is expected, and empties that. */
-function compareListing(lines: Iterable<string>, expected: Map<string, number>): void {
+/** Compares entries of such a listing with what is expected, and takes them out of that. */
+function compareEntries(lines: string[], expected: Map<string, number>): void {
   for (const line of lines) {
     const { type, path, size } = JSON.parse(line) as { type?: unknown; path?: unknown; size?: unknown };
     if (type === 'dir') continue;
@@ -149,6 +152,9 @@ function compareListing(lines: Iterable<string>, expected: Map<string, number>):
     if (bytes !== size) throw new BackupError(`the snapshot holds ${name} with ${found}`);
     expected.delete(key);
   }
+}
+
+function refuseLack(expected: Map<string, number>): void {
   const [first] = expected.keys();
   const more = expected.size > 1 ? ` and ${expected.size - 1} more` : '';
   if (first !== undefined) throw new BackupError(`the snapshot lacks ${first}${more}`);
@@ -179,26 +185,18 @@ async function packFolder(_context: CommandContext, from: string, into: string):
   await packFetched(from, into);
 }
 
-/** The lines of a file, read a piece at a time: those of 200,000 uploads are 80 MB. */
-function* linesOf(path: string): Generator<string, undefined> {
-  const file = openSync(path, 'r');
-  try {
-    const buffer = Buffer.alloc(PIECE);
-    let kept = 0; // bytes of a line whose end has not been read
-    for (let read = 1; read > 0; ) {
-      if (kept === PIECE) throw new BackupError('restic printed a line that is too long');
-      read = readSync(file, buffer, kept, PIECE - kept, null);
-      const end = read === 0 ? kept : buffer.lastIndexOf(LINE_FEED, kept + read - 1) + 1;
-      yield* buffer.toString('utf8', 0, end).split('\n').filter((line) => line !== '');
-      kept = buffer.copy(buffer, 0, end, kept + read);
-    }
-  } finally {
-    closeSync(file);
+/** The lines of a file, some thousands at a time: those of 200,000 uploads are 80 MB. */
+async function* readLines(path: string): AsyncGenerator<string[], undefined> {
+  let rest = '';
+  for await (const piece of createReadStream(path, { encoding: 'utf8', highWaterMark: PIECE })) {
+    const lines = (rest + String(piece)).split('\n');
+    rest = lines.pop() ?? '';
+    yield lines;
   }
+  if (rest !== '') yield [rest];
 }
 
-const PIECE = 1024 * 1024; // bytes
-const LINE_FEED = 0x0a;
+const PIECE = 256 * 1024; // bytes
 
 function readList(from: string | 0): unknown[] {
   const list: unknown = JSON.parse(readFileSync(from, 'utf8'));

@@ -48,8 +48,8 @@ const ONLINE_COMMANDS = ['alerts', 'rehearse'];
 const OF_A_HUB = ['account', 'alerts', 'config', 'doctor', 'invite', 'jobs', 'recovery-kit', 'retention', 'status'];
 
 /** Whether DATA_DIR is made for that program where it is missing. */
-export function needsDataFolder(name: string, args: readonly string[]): boolean {
-  return name !== 'hubctl' || !OF_A_HUB.includes(args[0] ?? '');
+export function needsDataFolder(name: string, command = ''): boolean {
+  return name !== 'hubctl' || !OF_A_HUB.includes(command);
 }
 
 /** One program of the hub (src/bin/<name>.ts), confined by Node's permission model. */

@@ -30,11 +30,10 @@ export type Worker = {
 const POLL = SECOND / 4;
 const FULL_LOOK = 5 * SECOND;
 
-/**
- * Between two rounds others can write: the worker pauses long enough for whoever waits in another process to look again
- * (`batched-writes.ts`), and for as long as the last round took where another has written within this time.
- */
+/** The shortest pause between two rounds: those who wait in another process look again then (`batched-writes.ts`). */
 const SHORTEST_BREATH = 5;
+
+/** Where another process has written within this time, the pause is as long as the round before it. */
 const OTHERS_WRITE = SECOND;
 
 /** After an error the worker pauses, twice as long each time. */
@@ -96,18 +95,17 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
   let stopping = false;
 
   async function run(): Promise<void> {
-    let lastVersion: unknown;
-    let othersWroteAt = -Infinity;
+    let [lastVersion, othersWroteAt] = [undefined as unknown, 0];
     for (let troubles = 0; !stopping; ) {
       try {
         const version = db.pragma('data_version'); // read before the round, so that nothing falls between
         const lookedAt = clock();
         const began = performance.now();
-        if (version !== lastVersion) othersWroteAt = began;
-        lastVersion = version;
+        if (version !== lastVersion) [lastVersion, othersWroteAt] = [version, began];
         round();
         troubles = 0;
-        const nextAt = performance.now() + breath(began, othersWroteAt);
+        const took = began - othersWroteAt < OTHERS_WRITE ? performance.now() - began : 0;
+        const nextAt = performance.now() + Math.max(SHORTEST_BREATH, took);
         await rest(version, lookedAt);
         await pause(nextAt - performance.now());
       } catch (error) {
@@ -148,12 +146,6 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
       running = undefined;
     },
   };
-}
-
-/** How long the worker pauses now, after a round that began then (ms by performance.now). */
-function breath(began: number, othersWroteAt: number): number {
-  const areOthersWriting = began - othersWroteAt < OTHERS_WRITE;
-  return areOthersWriting ? Math.max(SHORTEST_BREATH, performance.now() - began) : SHORTEST_BREATH;
 }
 
 /** A wait that can be cut short. A call to `wake` while nobody waits cuts the next wait short. */
