@@ -35,7 +35,7 @@ export type Access = Pick<Config, 'projectRoot' | 'readPaths'> & Pick<NodeFacts,
  */
 const V8_FLAGS: Record<string, string[]> = {
   web: ['--max-old-space-size=512', '--min-semi-space-size=4', '--max-semi-space-size=4', '--v8-pool-size=1'],
-  worker: ['--max-old-space-size=512', '--max-semi-space-size=1'],
+  worker: ['--max-old-space-size=512', '--max-semi-space-size=2'],
 };
 
 /** What metrics and a restore (mount points) read of /proc. Never the folder: /proc/self/root is the whole disk. */

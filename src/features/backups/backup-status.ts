@@ -10,7 +10,7 @@ import { timeOfBackup } from './backup-name.ts';
  */
 export type Verdict = (typeof VERDICTS)[number];
 
-export const VERDICTS = ['verified', 'degraded', 'failed'] as const;
+const VERDICTS = ['verified', 'degraded', 'failed'] as const;
 
 /** How a run of backup or of verification ended. */
 export type Run = {

@@ -4,7 +4,7 @@ import { store } from '../hub/hub.ts';
 export type CertificateProblem = 'ending' | 'other name' | 'not seen';
 
 /** Times in unix ms; `expiresAt` and `problem` are those of the last certificate that was seen, if there is one. */
-export type SeenCertificate = { checkedAt: number; expiresAt: number | null; problem: CertificateProblem | null };
+type SeenCertificate = { checkedAt: number; expiresAt: number | null; problem: CertificateProblem | null };
 
 /** What the worker saw of the certificate at BASE_URL, so that no page has to wait for a look at it. */
 export const certificates = store(({ db, clock }) => {

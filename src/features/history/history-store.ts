@@ -15,7 +15,7 @@ type Bounds = { step: number; before: number; after: number; most: number };
 type Row = { at: number; figures: string };
 
 /** A bucket as it is read: its values stand where `places` says, null for what is not known. */
-export type Bucket = { at: number; values: (number | null)[] };
+type Bucket = { at: number; values: (number | null)[] };
 
 /** Buckets, the earliest first, and where in them each figure stands. */
 export type Buckets = { places: ReadonlyMap<Figure, number>; buckets: Bucket[] };

@@ -20,7 +20,7 @@ export type Plot = {
 };
 
 /** What the axis of time says: five words. */
-export type Axis = { steps: Step[]; marks: string[] };
+type Axis = { steps: Step[]; marks: string[] };
 
 /** The steps of that many spans of time, and the words below them. */
 export function axisOf(times: Times, starts: number[], form: 'clock' | 'day', last: string): Axis {

@@ -1,7 +1,7 @@
 import type { Db } from '../../platform/db/open-database.ts';
 
 /** A row as it is, of whatever version the schema is. */
-export type SavedRow = Record<string, string | number | null>;
+type SavedRow = Record<string, string | number | null>;
 
 /** All that the database of a backup holds of a post. */
 export function findSavedPost(db: Db, id: number): SavedRow | undefined {

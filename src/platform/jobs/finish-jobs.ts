@@ -9,7 +9,7 @@ export type Effects = () => void;
 export type Fate = 'retrying' | 'failed';
 
 /** `retryAt`: unix ms, not before; `permanent`: no further attempt; `effects`: written together with the failure. */
-export type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
+type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
 
 type Finished = { job: Job; effects?: Effects | undefined };
 type Failed = { job: Job; error: Error; options: FailOptions };
