@@ -19,11 +19,12 @@ const CONNECTIONS = '1,500 connections with 1 MiB each';
 
 /** What one account or visitor does, as `fairness-attacks.ts` names it. */
 const ATTACKS = [
+  // First what needs sources: others use up what an account may have.
+  '100 images of a post on hosts that hang', 'OPML of 3,000 dead hosts',
   'OPML with an address of 80,000 dots', 'a feed of 10 MB of 0x92 in windows-1252',
   'a feed of 2,000 items with 60 images each', '30 posts of 400,000 characters at once',
-  '20 readers of long posts by the API', '20 searches', 'OPML of 3,000 dead hosts',
-  '100 images of a post on hosts that hang', '60 uploads left open',
-  CONNECTIONS, '100 wrong passwords', 'eight feeds of 10 MiB at once',
+  '20 readers of long posts by the API', '20 searches',
+  '60 uploads left open', CONNECTIONS, '100 wrong passwords', 'eight feeds of 10 MiB at once',
 ];
 
 type Member = { cookie: string; source: number };

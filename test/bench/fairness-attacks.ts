@@ -108,7 +108,9 @@ async function imagesThatHang(): Promise<{ places: string[]; asked: Set<string |
   const url = await origin(feedOf(1, images.join('')));
   const hub = `http://127.0.0.1:${port}`;
   const headers = { ...browser(), 'content-type': 'application/json' };
-  const added = await fetch(`${hub}/api/sources`, { method: 'POST', headers, body: JSON.stringify({ kind: 'feed', url }) });
+  const body = JSON.stringify({ kind: 'feed', url });
+  const added = await fetch(`${hub}/api/sources`, { method: 'POST', headers, body });
+  if (added.status !== 201) throw new Error(`the feed was refused: ${added.status} ${await added.text()}`);
   const { id } = await added.json() as { id: number };
   const shown = await (await fetch(`${hub}/api/posts?source=${id}`, { headers: { cookie } })).json();
   const { items: [post] } = shown as { items: { contentHtml: string }[] };
