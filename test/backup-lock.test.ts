@@ -76,8 +76,9 @@ test('many who ask whether it is locked do not keep anybody from taking it', asy
   const path = join(temporaryFolder(t), 'lock.db');
   takeFileLock(path)?.release();
   const code = `
+    import { writeSync } from 'node:fs';
     import { isFileLocked } from ${JSON.stringify(join(PROJECT_ROOT, 'src/features/hub/data-locks.ts'))};
-    process.stdout.write('asking');
+    writeSync(1, 'asking'); // now: this process never comes to its event loop
     for (;;) isFileLocked(process.argv[1]);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', code, path], { stdio: ['ignore', 'pipe', 'ignore'] });
   t.after(() => child.kill('SIGKILL'));
