@@ -111,10 +111,10 @@ is_listed() {
     desk=$plan
     trap 'stop_restic; exit 1' HUP INT TERM
     plan_forgetting || { : >"$plan/failed" && echo '[]' >"$plan/restic.out"; }
-    settle "$1" <"$ready" >"$scratch/settled"
-  ) &
+    settle "$1" >"$scratch/settled"
+  ) <"$ready" &
   aside=$!
-  exec 7<>"$ready"
+  exec 7>"$ready" # waits until it is opened there, which must be before it is closed here
   run_restic "$limit" ls --json --no-lock "$1" || listed=
   [ -n "$listed" ] || kill "$aside" 2>/dev/null || :
   exec 7>&-
