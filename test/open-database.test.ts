@@ -1,4 +1,5 @@
 // Protects the connection: durable settings, real transactions, and slow statements and disk trouble that are told.
+import Database from 'better-sqlite3';
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -178,6 +179,24 @@ test('a statement or transaction of more than 50 ms is told by its name, a quick
     quickest = performance.now() - start;
   }
   assert.deepEqual(slow, []);
+});
+
+test('a statement is planned once, not for each value; signs of parameters in texts and comments stay what they are', (t) => {
+  const { connect, path } = startFile(t);
+  const db = connect();
+  db.exec(`CREATE TABLE jobs (id INTEGER PRIMARY KEY, state TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
+    CREATE INDEX queued ON jobs (at) WHERE state = 'queued'`);
+  const sql = 'EXPLAIN QUERY PLAN SELECT id FROM jobs WHERE state = ? AND at > 5';
+  const bare = new Database(path);
+  t.after(() => bare.close());
+  const [planned] = bare.prepare<[string], { detail: string }>(sql).all('queued');
+  assert.match(planned?.detail ?? '', /queued/, 'SQLite itself looks at the value');
+  assert.deepEqual(db.prepare<[string], { detail: string }>('plan', sql).all('queued').map(({ detail }) => detail), ['SCAN jobs']);
+
+  const select = db.prepare<[{ at: number }], object>('texts', `
+    SELECT 'who? o''clock @noon' AS text, -- why?
+      -@at AS less, 1+@at AS more, 'é' || @at AS joined LIMIT @at`);
+  assert.deepEqual(select.get({ at: 5 }), { text: "who? o'clock @noon", less: -5, more: 6, joined: 'é5.0' });
 });
 
 test('what is no database, has no folder or cannot have a write-ahead log is refused', (t) => {

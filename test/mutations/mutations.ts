@@ -12,6 +12,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'every connection has the settings that durability and safety need, also after it has written',
   },
   {
+    promise: 'a statement is planned once',
+    file: 'src/platform/db/open-database.ts',
+    from: "text || '+'",
+    to: 'text',
+    test: 'test/open-database.test.ts',
+    name: 'a statement is planned once, not for each value; signs of parameters in texts and comments stay what they are',
+  },
+  {
     promise: 'an uploaded file is synced before it gets its name',
     file: 'src/platform/files/durable-file.ts',
     from: 'await flusher.done();\n      await sync(handle);',
