@@ -103,15 +103,15 @@ async function readThirty(life: Life): Promise<void> {
     await browser.press('j', 'j', 'k');
     assert.equal(await focused(browser), 'Story 0-0');
   }
-  await toggle(life, 'm', '.row:first-child form.seen button');
-  await toggle(life, 'm', '.row form.seen button');
-  await toggle(life, 's', '.row form.star button');
+  await toggle(life, 'm', '.row:first-child button.seen');
+  await toggle(life, 'm', '.row button.seen');
+  await toggle(life, 's', '.row button.star');
   await go(life, ['o'], '.row h3 a');
 
   for (let n = 0; n < 30; n++) {
     assert.equal(await heads(browser), `Story ${n}-0`);
     assert.match(await path(browser), new RegExp(`^/unread/posts/\\d+`));
-    if (n % 10 === 9) await toggle(life, n % 20 === 9 ? 's' : 'f', 'form.star button');
+    if (n % 10 === 9) await toggle(life, n % 20 === 9 ? 's' : 'f', 'button.star');
     if (n === 29) break;
     hub.passTime(1_000);
     if (n % 3 === 0) await go(life, ['j'], '.bar [rel=next]');
@@ -147,7 +147,7 @@ async function backToThePlace(life: Life): Promise<void> {
 
   await go(life, ['o'], link);
   assert.equal(await heads(browser), 'Story 49-0');
-  await toggle(life, 's', 'form.star button');
+  await toggle(life, 's', 'button.star');
   if (scripts) {
     await back(browser, /^\/\?since=/);
     await waitUntil('what was done since is shown', async () => await rows(browser, '.row.starred') === 1);
@@ -264,9 +264,9 @@ async function onThePhone({ hub, browser }: Life): Promise<void> {
   await follow(browser, '.rail a[href="/"]');
   await follow(browser, '.row h3 a');
   await fits();
-  const star = () => browser.run<string>(`return document.querySelector('form.star button').ariaPressed`);
+  const star = () => browser.run<string>(`return document.querySelector('button.star').ariaPressed`);
   assert.equal(await star(), 'false');
-  await browser.click('form.star button');
+  await browser.click('button.star');
   await waitUntil('it is starred', async () => await star() === 'true');
   await follow(browser, '[rel=up]');
   assert.deepEqual(await states(browser), { rows: 3, read: 1, starred: 1 });

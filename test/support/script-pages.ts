@@ -81,24 +81,22 @@ function document({ answers, starred, read }: Pages, title: string, main: string
 <script src="/hub.js" integrity="${HASH}" defer></script></head><body data-keys="${answers.keys}" ${answers.knowsZone ? '' : 'data-zone="unknown"'}>
 <nav aria-label="Main"><a href="/">Unread <span data-count="all">${30 - read.size}<span> unread</span></span></a>
 <a href="/starred">Starred <span data-count="starred" ${starred.size ? '' : 'hidden'}>${starred.size}</span></a></nav>
-<div class="page">${main}</div>
+<form id="state" method="post"></form><div class="page">${main}</div>
 <div id="failed" popover>That could not be saved.</div>
 <dialog id="help" aria-label="Keys"><form method="dialog"><button>Close</button></form></dialog>
 </body></html>`;
 }
 
-function forms({ read, starred }: Pages, id: number): string {
+function stateButtons({ read, starred }: Pages, id: number): string {
   const [isRead, isStarred] = [read.has(id), starred.has(id)];
-  return `<form class="seen" method="post" action="/posts/${id}/read"><input type="hidden" name="read"
-  value="${isRead ? 0 : 1}"><button aria-pressed="${isRead}" aria-label="Read">•</button></form>
-<form class="star" method="post" action="/posts/${id}/star"><input type="hidden" name="star" value="${isStarred ? 0 : 1}">
-<button aria-pressed="${isStarred}" aria-label="Star">*</button></form>`;
+  return `<button class="seen" form="state" formaction="/posts/${id}/read" name="read" value="${isRead ? 0 : 1}"
+  aria-pressed="${isRead}" aria-label="Read">•</button><button class="star" form="state" formaction="/posts/${id}/star"
+  name="star" value="${isStarred ? 0 : 1}" aria-pressed="${isStarred}" aria-label="Star">*</button>`;
 }
 
 function listOf(pages: Pages): string {
-  const row = (id: number): string => `<li class="row ${pages.read.has(id) ? 'read' : ''}" id="post-${id}" data-id="${id}"
-  data-unread="${pages.read.has(id) ? 0 : 1}"><h3><a href="/unread/posts/${id}">Post ${id}</a></h3>
-  <a data-original href="/original/${id}">original</a>${forms(pages, id)}<p>line<br>line</p></li>`;
+  const row = (id: number): string => `<li class="row ${pages.read.has(id) ? 'read' : ''}" id="post-${id}" data-id="${id}"><h3><a href="/unread/posts/${id}">Post ${id}</a></h3>
+  <a data-original href="/original/${id}">original</a>${stateButtons(pages, id)}<p>line<br>line</p></li>`;
   return `<header class="bar"><h1><span>${LIST}</span>
 <span data-count="all">${30 - pages.read.size}<span> unread</span></span></h1></header>
 <main><form role="search" action="/"><input type="search" name="q" aria-label="Search"><button>Search</button></form>
@@ -110,6 +108,6 @@ function listOf(pages: Pages): string {
 function post(pages: Pages, id: number): string {
   return `<a rel="up" href="/">Unread</a> <a rel="prev" href="/unread/posts/${id - 1}">before</a>
 <a rel="next" href="/unread/posts/${id + 1}">after</a> <a data-next-unread href="/unread/posts/${id + 1}">next unread</a>
-<a data-original href="/original/${id}">original</a>${forms(pages, id)}
+<a data-original href="/original/${id}">original</a>${stateButtons(pages, id)}
 <main><h1>Post ${id}</h1>${'<p>A paragraph of this post.</p>'.repeat(60)}</main>`;
 }

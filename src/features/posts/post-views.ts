@@ -43,6 +43,7 @@ const LONG_TITLE = 20;
 
 /** What follows in a summary that begins with the title, as it does where a post is called by its first words. */
 function afterTitle(title: string, summary: string): string {
+  if (title[0] !== summary[0]) return summary; // most: a page of them would leave 100 kB to collect
   const [whole, words] = [title, summary].map((text) => text.replace(/\s+/g, ' ')) as [string, string];
   const first = whole.replace(/…$/, '');
   const rest = words.slice(first.length);

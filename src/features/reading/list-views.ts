@@ -7,6 +7,7 @@ import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
 import { listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
 import type { ListedPost, View } from './reading-list.ts';
 import { nothingFound, searchSyntax } from './search-views.ts';
+import { stateButton, stateForm } from './state-buttons.ts';
 
 /** A page of a list, and what there is to know of the list. */
 export type ListPage = {
@@ -120,13 +121,14 @@ export function listMain(list: ListPage): Html {
   const { view, items, cursor, next, since, newest } = list;
   const { q } = view;
   const days = [...Map.groupBy(items, ({ publishedAt }) => dayName(list.times, publishedAt))];
-  const places = { page: listPath(view, { since, cursor }), postAt: postPaths(view, { since, cursor }) };
+  const postAt = postPaths(view, { since, cursor });
   const isLive = q === undefined && cursor === null && view.kind !== 'starred';
   const live = isLive && html`data-view="${scopeQuery(view)}" data-newest="${newest}"`;
   return html`${q !== undefined && html`<div class="search-head">${searchForm(view, 'search')}${
     searchSyntax(items.length === 0)}</div>`}
 ${isLive && freshLine(view)}
-<div id="list" ${live}>${days.map(([name, posts], index) => daySection(list, places, name, posts, index))}</div>
+${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
+<div id="list" ${live}>${days.map(([name, posts], index) => daySection(list, postAt, name, posts, index))}</div>
 ${items.length === 0 && q !== '' && nothingHere(list)}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
   href="${listPath(view, { since, cursor: next, newest })}">Older posts</a></nav>`}`;
@@ -143,28 +145,31 @@ function freshLine(view: View): Html {
   data-n="n"><span data-number></span> new posts.</span> <b>Show</b></a>`;
 }
 
-/** The addresses of a page and of posts on it, in which only their ids differ. */
-type Places = { page: string; postAt: (postId: number) => string };
+/** The address of a post on the page. */
+type PostAt = (postId: number) => string;
 
-function daySection(list: ListPage, places: Places, name: string, posts: ListedPost[], index: number): Html {
+function daySection(list: ListPage, postAt: PostAt, name: string, posts: ListedPost[], index: number): Html {
   return html`<section aria-labelledby="day${index}"><h2 class="day" id="day${index}">${name}</h2>
-<ol class="rows">${posts.map((post) => row(list, places, post))}</ol></section>
+<ol class="rows">${posts.map((post) => row(list, postAt, post))}</ol></section>
 `;
 }
 
-function row(list: ListPage, places: Places, post: ListedPost): Html {
+const ofPost = (id: number): Html => html`aria-describedby="t${id}"`;
+const readButton = stateButton('read', 'toggle', html`<span class="dot"></span>`, ofPost);
+const starButton = stateButton('star', 'toggle', icon('star'), ofPost);
+
+function row(list: ListPage, postAt: PostAt, post: ListedPost): Html {
   const { view, times } = list;
   const { id, read, starred, sourceId, sourceTitle } = post;
-  const from = `${places.page}#post-${id}`;
   const { title, rest } = wordsOf(list, post);
-  return html`<li class="row${read && ' read'}${starred && ' starred'}" id="post-${id}" data-unread="${read ? 0 : 1}">
-${stateForm(post, 'read', from)}${list.icons.get(sourceId)}
+  return html`<li class="row${read && ' read'}${starred && ' starred'}" id="post-${id}">
+${readButton(post)}${list.icons.get(sourceId)}
 <div class="text" ${languageOf(post)}>
-<h3 dir="auto" id="t${id}"><a href="${places.postAt(id)}">${title}</a></h3><p
+<h3 dir="auto" id="t${id}"><a href="${postAt(id)}">${title}</a></h3><p
  class="line" dir="auto">${
  view.sourceId === undefined && html`<b dir="auto">${sourceTitle}</b>`}<span class="sum">${rest}</span></p></div>
-${showTime(times, post.publishedAt, 'row')}${thumbnail(list.pictures.get(id))}${
-  stateForm(post, 'star', from)}${rowMenu(list, post)}</li>
+${showTime(times, post.publishedAt, 'row')}${thumbnail(list.pictures.get(id))}${starButton(post)}${
+  rowMenu(list, post)}</li>
 `;
 }
 
@@ -178,15 +183,6 @@ function wordsOf({ view: { q }, found: { found, texts } }: ListPage, post: Liste
 function thumbnail(path: string | undefined): Html | undefined {
   return path === undefined ? undefined : html`<img class="thumb" src="${path}" width="52" height="39" alt=""
  loading="lazy">`;
-}
-
-/** Read or star, in a list: the script sends it without leaving the page. */
-function stateForm({ id, read, starred }: ListedPost, kind: 'read' | 'star', from: string): Html {
-  const [isOn, label, kindClass] = kind === 'read' ? [read, 'Read', 'seen'] : [starred, 'Star', 'star'];
-  return html`<form class="${kindClass}" method="post" action="/posts/${id}/${kind}"><input type="hidden"
- name="${kind}" value="${isOn ? 0 : 1}"><input type="hidden" name="from" value="${from}"><button class="toggle"
- aria-pressed="${isOn ? 'true' : 'false'}" aria-label="${label}" title="${label}" aria-describedby="t${id}">${
-  kind === 'read' ? html`<span class="dot"></span>` : icon('star')}</button></form>`;
 }
 
 function rowMenu(list: ListPage, { id, url }: ListedPost): Html | false {

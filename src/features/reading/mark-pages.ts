@@ -11,13 +11,18 @@ import { readMarking } from './reading-routes.ts';
 export async function submitRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { read, from } = await readForm(req);
   setRead(hub, req.viewer, pathId(req.params), read !== '0');
-  return done(req, from, read === '0' ? 'post-unread' : 'post-read');
+  return done(req, atPost(from, req), read === '0' ? 'post-unread' : 'post-read');
 }
 
 export async function submitStar(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { star, from } = await readForm(req);
   setStar(hub, req.viewer, pathId(req.params), star !== '0');
-  return done(req, from, star === '0' ? 'post-unstarred' : 'post-starred');
+  return done(req, atPost(from, req), star === '0' ? 'post-unstarred' : 'post-starred');
+}
+
+/** Where one came from. The form of a list is for all of its rows and leaves the id of the post to be added. */
+function atPost(from: string | undefined, { params }: MemberRequest): string | undefined {
+  return from?.endsWith('#post-') ? from + pathId(params) : from;
 }
 
 /** A button may name posts, in place of the list that its form is about. */

@@ -6,6 +6,7 @@ import type { Post, WholePost } from '../posts/post-store.ts';
 import { listPath, postPath, sectionOf } from './list-address.ts';
 import { scopeField } from './list-views.ts';
 import type { ListedPost, Neighbours, View } from './reading-list.ts';
+import { stateButton, stateForm } from './state-buttons.ts';
 
 /** A post as it is shown within a list. */
 export type PostInList = {
@@ -23,6 +24,9 @@ export type PostInList = {
   may: { delete: boolean; change: boolean };
 };
 
+const starButton = stateButton('star', 'plain iconic', icon('star'));
+const readButton = stateButton('read', 'plain iconic', icon('ring'));
+
 /** What one does with a post: back to its list, on to others, and with the post itself. */
 export function postBar(shown: PostInList): Html {
   const { post, view, name, count, around } = shown;
@@ -31,7 +35,7 @@ export function postBar(shown: PostInList): Html {
   aria-label="Back to ${name}${count && `, ${count} left`}">${icon('back')}<span class="word" dir="auto">${name}</span>
   <span class="soft number" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}</span></a></div>
 <div>${turn(shown, around.previous, 'prev')}${turn(shown, around.next, 'next')}</div>
-<div>${stateButton(shown, 'star')}${stateButton(shown, 'read')}${post.url && html`
+<div>${stateForm(addressOf(shown, post.id))}${starButton(post)}${readButton(post)}${post.url && html`
 <a class="button plain" data-original href="${post.url}" ${AWAY} aria-label="Original">${icon('away')}<span
   class="only-wide">Original</span></a>`}${moreMenu(shown)}</div>`;
 }
@@ -50,16 +54,6 @@ function turn(shown: PostInList, to: Post | null, rel: 'prev' | 'next'): Html {
 
 function addressOf(shown: PostInList, postId: number): string {
   return postPath(shown.view, postId, placeOf(shown));
-}
-
-/** Read or star: the script sends it without leaving the page. */
-function stateButton(shown: PostInList, kind: 'read' | 'star'): Html {
-  const { id, read, starred } = shown.post;
-  const [isOn, label, kindClass] = kind === 'read' ? [read, 'Read', 'seen'] : [starred, 'Star', 'star'];
-  return html`<form class="${kindClass}" method="post" action="/posts/${id}/${kind}"><input type="hidden" name="${kind}"
-  value="${isOn ? 0 : 1}"><input type="hidden" name="from" value="${addressOf(shown, id)}"><button class="plain iconic"
-  aria-pressed="${isOn ? 'true' : 'false'}" aria-label="${label}" title="${label}">${
-  icon(kind === 'read' ? 'ring' : 'star')}</button></form>`;
 }
 
 function moreMenu(shown: PostInList): Html {

@@ -1,5 +1,5 @@
 // The one script, on members' pages. All works without it: links, forms and words are the pages' own. It knows
-// li.row#post-1 with h3 a, form.seen, form.star; of a post a[rel=up|prev|next], a[data-next-unread]; [data-original];
+// li.row#post-1 with h3 a, button.seen, button.star; of a post a[rel=up|prev|next], a[data-next-unread]; [data-original];
 // #list[data-view][data-newest], .fresh; [data-count]; form#mark; dialog#help; #failed[popover]; body[data-keys][data-zone].
 
 const $ = (selector, within = document) => within.querySelector(selector);
@@ -11,43 +11,41 @@ const send = (address, fields) =>
 
 // Read and star without leaving the page.
 
-const isStar = (form) => form.matches('.star');
-const postOf = (form) => Number(/posts\/(\d+)/.exec(form.action)[1]);
-const isOn = (form) => $('button', form).ariaPressed === 'true';
+const STATE = 'button.seen, button.star';
+const postOf = (button) => Number(/posts\/(\d+)/.exec(button.formAction)[1]);
+const isOn = (button) => button.ariaPressed === 'true';
 
-/** The form then asks for the opposite. */
-function paint(form, on) {
-  if (isOn(form) === on) return;
-  const [button, row] = [$('button', form), form.closest('.row')];
+/** The button then asks for the opposite. */
+function paint(button, on) {
+  if (isOn(button) === on) return;
   button.ariaPressed = on;
-  form.elements[isStar(form) ? 'star' : 'read'].value = Number(!on);
-  row?.classList.toggle(isStar(form) ? 'starred' : 'read', on);
-  if (row && !isStar(form)) row.dataset.unread = Number(!on);
+  button.value = Number(!on);
+  button.closest('.row')?.classList.toggle(button.name === 'star' ? 'starred' : 'read', on);
 }
 
 /** Shown at once, and taken back if it fails. */
-async function toggle(form) {
-  if (form.ariaBusy) return;
-  form.ariaBusy = true;
-  const wasOn = isOn(form);
-  const sent = send(form.action, new FormData(form));
-  paint(form, !wasOn);
+async function toggle(button) {
+  if (button.ariaBusy) return;
+  button.ariaBusy = true;
+  const wasOn = isOn(button);
+  const sent = send(button.formAction, { [button.name]: button.value });
+  paint(button, !wasOn);
   if ((await sent).ok) {
     clearTimeout(refreshing);
     refreshing = setTimeout(refresh, 300);
   } else {
-    paint(form, wasOn);
+    paint(button, wasOn);
     const failed = $('#failed');
     failed.role = 'alert'; // is read aloud when it is shown
     failed.togglePopover(true);
   }
-  form.ariaBusy = null;
+  button.ariaBusy = null;
 }
 
 addEventListener('submit', (event) => {
-  if (!event.target.matches('form.seen, form.star')) return;
+  if (!event.submitter?.matches(STATE)) return;
   event.preventDefault();
-  toggle(event.target);
+  toggle(event.submitter);
 });
 
 // What is so by now: counts, and after "back" the posts of the page.
@@ -55,13 +53,14 @@ addEventListener('submit', (event) => {
 let refreshing;
 
 async function refresh() {
-  const forms = $$('form.seen, form.star');
-  const answer = await ask(`/reading/now?posts=${[...new Set(forms.map(postOf))]}`);
+  const buttons = $$(STATE);
+  const answer = await ask(`/reading/now?posts=${[...new Set(buttons.map(postOf))]}`);
   if (answer.status === 401) location.reload(); // signed out meanwhile
   if (!answer.ok) return;
   const { counts, read, starred } = await answer.json();
   const before = listTitle();
-  for (const form of forms) if (!form.ariaBusy) paint(form, (isStar(form) ? starred : read).includes(postOf(form)));
+  const now = { read, star: starred };
+  for (const button of buttons) if (!button.ariaBusy) paint(button, now[button.name].includes(postOf(button)));
   for (const element of $$('[data-count]')) {
     const count = counts[element.dataset.count];
     element.hidden = !count;
@@ -83,7 +82,7 @@ addEventListener('pageshow', ({ persisted }) => {
 
 /** A post notes itself, and the list that one comes back to focuses it. */
 function focusLast() {
-  const [here, last] = [$('form.seen'), sessionStorage.post];
+  const [here, last] = [$('button.seen'), sessionStorage.post];
   delete sessionStorage.post;
   if (here && !here.closest('.row')) sessionStorage.post = postOf(here);
   else focusRow($(`#post-${last}`));
@@ -140,7 +139,7 @@ function step(by) {
 
 function press(kind) {
   const within = rows().length ? current() : document;
-  if (within) $(`form.${kind} button`, within)?.click();
+  if (within) $(`button.${kind}`, within)?.click();
 }
 
 function openOriginal() {
