@@ -1,7 +1,7 @@
 // Protects how people are told of sizes: in the unit that suits the number as it is shown.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { byteSize } from '../src/platform/http/html.ts';
+import { byteSize } from '../src/platform/sizes.ts';
 
 test('a size has the unit that suits it, also where it is rounded up to the next one', () => {
   const sizes = [0, 1, 1_023, 1_024, 1_536, 10_240, 2 ** 20 - 1, 2 ** 30 - 15_000, 2 ** 30, 5 * 2 ** 50];

@@ -85,7 +85,7 @@ async function startServer(t: TestContext, options: Partial<ServerOptions> = {})
     }) => ({ viewer: headers.cookie === 's=ada' ? ADA : null, hasCookie: headers.cookie !== undefined }),
     renderPage: ({ title, main }) => {
       if (title === 'unrenderable') throw new Error('no such page');
-      return `<!doctype html><title>${title}</title>${main.markup}`;
+      return html`<!doctype html><title>${title}</title>${main}`;
     },
     errorPage: ({ status, message, headers }) => page(
       { title: String(status), main: html`<h1>${message}</h1>` }, status, headers,

@@ -1,5 +1,5 @@
 import { hasPassed, MINUTE, SECOND } from '../platform/clock.ts';
-import { byteSize } from '../platform/http/html.ts';
+import { byteSize } from '../platform/sizes.ts';
 import type { Terminal } from './command.ts';
 
 /** How often a bar is drawn, and a line written where there is no terminal. */

@@ -8,7 +8,7 @@ import { extractUpload, openBackup, type OpenBackup, readSaved } from '../featur
 import { findSavedPost, searchSavedPosts } from '../features/posts/saved-posts-store.ts';
 import { isoTime } from '../platform/clock.ts';
 import { codeOf } from '../platform/error-code.ts';
-import { byteSize } from '../platform/http/html.ts';
+import { byteSize } from '../platform/sizes.ts';
 import { type CommandContext, type ExitCode, UsageError } from './command.ts';
 import { count, listed } from './verify.ts';
 

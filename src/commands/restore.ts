@@ -18,7 +18,7 @@ import type { Config } from '../features/hub/read-config.ts';
 import { isoTime, SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { type Db, isStorageTrouble, openDatabase } from '../platform/db/open-database.ts';
-import { byteSize } from '../platform/http/html.ts';
+import { byteSize } from '../platform/sizes.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
 import { showProgress } from './progress.ts';
 import { count } from './verify.ts';

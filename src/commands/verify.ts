@@ -11,7 +11,7 @@ import { ConfigError, PROJECT_ROOT } from '../features/hub/read-config.ts';
 import { DAY, HOUR, isoTime, MINUTE, SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf } from '../platform/error-code.ts';
-import { byteSize } from '../platform/http/html.ts';
+import { byteSize } from '../platform/sizes.ts';
 import { type Command, type CommandContext, UsageError } from './command.ts';
 import { showProgress } from './progress.ts';
 

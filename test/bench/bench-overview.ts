@@ -83,7 +83,7 @@ function page(hub: Hub, range: string): () => number {
   const request = { viewer, query: new URLSearchParams({ range }) } as MemberRequest;
   return () => {
     const { body } = showOverview(hub, request) as unknown as { body: Page };
-    return renderPage(hub, body, viewer, `/admin?range=${range}`).length;
+    return renderPage(hub, body, viewer, `/admin?range=${range}`).bytes.length;
   };
 }
 

@@ -9,16 +9,19 @@ import type { RecordedPage } from './record-pages.ts';
 /**
  * node pages-peer.ts <pages> [hub.db]: a bare node:http server that answers each path with the recorded headers and
  * bytes. With a database it first asks that what the hub asked for the page, and compresses the page each time, as the
- * hub must; without one it is a server of static files, compressed beforehand.
+ * hub must; without one it is a server of static files, compressed beforehand. With `planned` each statement is planned
+ * once, as those of the hub are (`open-database.ts`).
  */
-const [file = '', path] = process.argv.slice(2);
+const [file = '', path, isPlanned] = process.argv.slice(2);
 const pages = deserialize(readFileSync(file)) as Map<string, RecordedPage>;
 const db = path === undefined ? null : new Database(path);
 db?.pragma('cache_size = -16000');
 db?.pragma('temp_store = MEMORY');
 
 const answers = new Map([...pages].map(([target, { headers, body, compressed, calls }]) => {
-  const work = db ? calls.map(({ sql, kind, params }) => ({ statement: db.prepare(sql), kind, params })) : [];
+  const textOf = (sql: string): string =>
+    isPlanned ? sql.replace(/'[^']*'|--.*|(?=[?@])/g, (text) => text || '+') : sql;
+  const work = db ? calls.map(({ sql, kind, params }) => ({ statement: db.prepare(textOf(sql)), kind, params })) : [];
   return [target, { headers, body, compressed, work }];
 }));
 

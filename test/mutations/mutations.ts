@@ -752,8 +752,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'pages escape whatever is no markup of the hub',
     file: 'src/platform/http/html.ts',
-    from: 'return escapeHtml(hole)',
-    to: 'return hole',
+    from: 'return escapeHtml(part)',
+    to: 'return part',
     test: 'test/admin.test.ts',
     name: 'the pages show what publishers and errors say as text, never as markup',
   },

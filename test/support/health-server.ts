@@ -4,6 +4,7 @@ import { showHealth } from '../../src/features/health/health-routes.ts';
 import { showMetrics } from '../../src/features/health/metrics-routes.ts';
 import { httpMetrics, processMetrics } from '../../src/features/health/read-health.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
+import { html } from '../../src/platform/http/html.ts';
 import { problemReply, type Reply, tryLater } from '../../src/platform/http/reply.ts';
 import { createResponseCache } from '../../src/platform/http/response-cache.ts';
 import { route } from '../../src/platform/http/router.ts';
@@ -54,7 +55,7 @@ export async function startHealth(
     scriptHash: 'sha256-none',
     metLimit: (_limit, seconds, reason) => tryLater(503, seconds, reason),
     authenticate: () => ({ viewer: null, hasCookie: false }),
-    renderPage: () => '',
+    renderPage: () => html``,
     errorPage: problemReply,
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
     onError: () => {},

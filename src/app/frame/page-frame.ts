@@ -22,7 +22,7 @@ const ADMIN_PAGES = [
 type Frame = { hub: Hub; look: HubLook; viewer: Viewer | null; said: Html | false };
 
 /** Puts the hub's head and navigation around a page, and what has just happened above it. */
-export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, target: string): string {
+export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, target: string): Html {
   const frame = { hub, look: hubLook(hub).read(), viewer, said: saidLine(target) };
   return layout(isForAdmins(content) ? withAdminNavigation(content) : content, frame);
 }
@@ -48,7 +48,7 @@ ${content.main}`;
 }
 
 /** A whole HTML document around the page's own part. Nothing from elsewhere. */
-function layout(content: Page, frame: Frame): string {
+function layout(content: Page, frame: Frame): Html {
   const { hub, look } = frame;
   const { density, textSize, keys, timeZone } = frame.viewer?.preferences ?? DEFAULT_PREFERENCES;
   const { stylesheet, path, script } = assets(hub);
@@ -75,7 +75,7 @@ ${body(content, frame)}
 ${frame.viewer && forTheScript(frame.viewer)}
 </body>
 </html>
-`.markup;
+`;
 }
 
 function body(content: Page, frame: Frame): Html {

@@ -1,5 +1,5 @@
 import { HOUR } from '../../platform/clock.ts';
-import { byteSize } from '../../platform/http/html.ts';
+import { byteSize } from '../../platform/sizes.ts';
 import { isStale, OLDEST_BACKUP, readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { readOffsite, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { recoveryKitPrintedAt } from '../backups/recovery-kit.ts';

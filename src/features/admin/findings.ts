@@ -1,6 +1,6 @@
 import { DAY, hasPassed, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
-import { byteSize } from '../../platform/http/html.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
+import { byteSize } from '../../platform/sizes.ts';
 import { readHealth, type Health } from '../health/read-health.ts';
 import { BURST, BURST_TIME } from '../health/watch-troubles.ts';
 import { findSpace, readStorageSizes } from '../health/storage-space.ts';

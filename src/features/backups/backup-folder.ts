@@ -2,9 +2,9 @@ import { lstat, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DAY } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/error-code.ts';
+import { byteSize } from '../../platform/sizes.ts';
 import type { FileLock } from '../hub/data-locks.ts';
 import { syncPath } from '../../platform/files/durable-file.ts';
-import { byteSize } from '../../platform/http/html.ts';
 import { BackupError, backupName, timeOfBackup } from './backup-name.ts';
 
 /** What a backup consists of, and nothing else. */

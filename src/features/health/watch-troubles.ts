@@ -1,6 +1,6 @@
 import { hasPassed, isoTime, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
-import { byteSize } from '../../platform/http/html.ts';
 import { createWorker, type Worker } from '../../platform/jobs/worker.ts';
+import { byteSize } from '../../platform/sizes.ts';
 import { deliverAlert } from '../alerts/deliver-alert.ts';
 import { isTroubleOpen, tellTroubles, watchEach, watchTrouble } from '../alerts/raise-alerts.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';

@@ -1,4 +1,4 @@
-import { byteSize } from '../../platform/http/html.ts';
+import { byteSize } from '../../platform/sizes.ts';
 
 /** How the values of a plot are told, and where its axis ends. */
 export type Unit = {

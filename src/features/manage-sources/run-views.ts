@@ -1,6 +1,7 @@
 import { DAY } from '../../platform/clock.ts';
-import { byteSize, html, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import { dayName, showTime, type Times } from '../../platform/http/times.ts';
+import { byteSize } from '../../platform/sizes.ts';
 import { DAYS, RUNS, type Run, type RunDay } from '../sources/run-store.ts';
 import type { Source } from '../sources/source-store.ts';
 

@@ -1,10 +1,11 @@
-import { byteSize, duration, html, type Html } from '../../platform/http/html.ts';
+import { html, type Html } from '../../platform/http/html.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { EVERYBODY, showTime, type Times } from '../../platform/http/times.ts';
 import { plainText } from '../../platform/markup/plain-text.ts';
 import { imageAddresses, withoutImages } from '../../platform/markup/remote-media.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
+import { byteSize, duration } from '../../platform/sizes.ts';
 import { attachmentPath, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
 import { boxAttributes, missingAmong, sizesOf } from '../attachments/post-pictures.ts';

@@ -122,8 +122,7 @@ function measure<T>(name: string, onSlow: SlowQuery, work: () => T): T {
 
 /** Of SQLite itself. */
 export function sqliteVersion(db: Db): string {
-  const select = db.prepare<[], { version: string }>('version of SQLite', 'SELECT sqlite_version() AS version');
-  return select.get()?.version ?? '';
+  return db.prepare<[], { v: string }>('version of SQLite', 'SELECT sqlite_version() AS v').get()?.v ?? '';
 }
 
 /** True for errors of SQLite that say "not now" (full disk, lock, damaged file) rather than "wrong statement". */

@@ -21,7 +21,7 @@ export type AnswerOptions = CallHandlerOptions & {
   /** The Content-Security-Policy of pages for members, on which one script runs. */
   memberPolicy: string;
   /** The whole document of a page; `target` is the path with the query that it was asked for by. */
-  renderPage(page: Page, viewer: Viewer | null, target: string): Promise<string> | string;
+  renderPage(page: Page, viewer: Viewer | null, target: string): Promise<Html> | Html;
   /** The answer to a refused request that asked for a page. */
   errorPage(error: HttpError, request: RefusedPage): Promise<Reply> | Reply;
   /** Bytes of a body that a member may go on sending after it was refused; others 2 MiB. */
@@ -80,10 +80,9 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
   async function errorReply(exchange: Exchange, error: unknown): Promise<Reply> {
     const problem = toHttpError(error);
     if (!(error instanceof HttpError)) noteFault(exchange, error);
-    const { path, search, req } = exchange;
-    const wantsPage = !path.startsWith('/api/') && String(req.headers.accept ?? '').includes('text/html');
+    const { path, search, req, req: { headers } } = exchange;
+    const wantsPage = !path.startsWith('/api/') && String(headers.accept ?? '').includes('text/html');
     const method = isRead(req) ? 'GET' : req.method ?? '';
-    const { headers } = req;
     return wantsPage ? errorPage(problem, { method, target: path + search, headers }) : problemReply(problem);
   }
 
@@ -95,8 +94,7 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     if (res.destroyed) return 500;
     for (const name of res.getHeaderNames()) res.removeHeader(name);
     res.statusMessage = ''; // of what could not be sent
-    const nobody = { ...exchange, viewer: null };
-    return send(exchange, await renderReply(problemReply(toHttpError(error)), nobody, options));
+    return send(exchange, await renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, options));
   }
 }
 
@@ -115,40 +113,33 @@ function mayKeep(exchange: Exchange, reply: RenderedReply): exchange is Kept {
   return exchange.route?.cached === true && isAnonymousRead(exchange.req) && isCacheable(reply);
 }
 
-/** A reply whose page is a text. */
-type TextReply = Omit<Reply, 'body'> & { body: Exclude<Reply['body'], Page> };
-
 /** A reply ready to be sent: its page as a document, and with a Cache-Control where the handler gave none. */
 async function renderReply(
   reply: Reply, exchange: Exchange, { renderPage, memberPolicy }: AnswerOptions,
 ): Promise<RenderedReply> {
   const { status, headers, body } = reply;
   const { viewer } = exchange;
-  if (body === null || !isPage(body)) return encoded(withCaching({ ...reply, body }, exchange));
+  if (body === null || !isPage(body)) {
+    const isText = typeof body === 'string'; // as bytes: kept until it is compressed, it would be collected as old
+    return withCaching({ ...reply, body: isText ? Buffer.from(body) : body, isText }, exchange);
+  }
   const policy = viewer && { 'content-security-policy': memberPolicy };
-  const target = exchange.path + exchange.search;
   const asHtml = { 'content-type': 'text/html; charset=utf-8', ...policy, ...headers };
-  const text = await renderPage(body, viewer, target);
-  return encoded(withCaching({ status, headers: asHtml, body: text }, exchange));
+  const { bytes } = await renderPage(body, viewer, exchange.path + exchange.search);
+  return withCaching({ status, headers: asHtml, body: bytes, isText: true }, exchange);
 }
 
 /**
  * Texts may be kept where they are looked at, if they are checked: those for everybody by all, what a signed-in person
  * sees by that browser alone. All other answers are kept by nobody, and a handler says so of those that show a secret.
  */
-function withCaching(reply: TextReply, { req, route, viewer }: Exchange): TextReply {
+function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): RenderedReply {
   if (reply.headers['cache-control']) return reply;
-  const isText = reply.status === 200 && isRead(req) && typeof reply.body === 'string';
+  const isText = reply.status === 200 && isRead(req) && reply.isText;
   const isShared = viewer === null && route?.access === 'public' && isText;
   const caching = isShared ? 'public, max-age=0, must-revalidate' : viewer && isText ? 'private, no-cache' : 'no-store';
   const vary = caching === 'no-store' ? {} : { vary: 'Cookie, Authorization' };
   return { ...reply, headers: { ...reply.headers, 'cache-control': caching, ...vary } };
-}
-
-/** With its text as bytes: a text that waited to be compressed would live long enough to be collected as old. */
-function encoded({ body, ...reply }: TextReply): RenderedReply {
-  const isText = typeof body === 'string';
-  return { ...reply, body: isText ? Buffer.from(body) : body, isText };
 }
 
 function isPage(body: NonNullable<Reply['body']>): body is Page {
