@@ -15,7 +15,7 @@ export const failingSources = store(({ db }) => {
   const select = db.prepare<[number], FailingSource>('sources that fail', `
     SELECT id, title, state_since AS since, state_reason AS reason, failures, next_sync_at AS nextSyncAt
       FROM sources INDEXED BY sources_failing
-     WHERE state = 'failing' AND state_since > 0 AND removed_at IS NULL ORDER BY state_since LIMIT +?`);
+     WHERE state = 'failing' AND state_since > 0 AND removed_at IS NULL ORDER BY state_since LIMIT ?`);
 
   return { list: (limit: number): FailingSource[] => select.all(limit) };
 });

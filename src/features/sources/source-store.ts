@@ -85,10 +85,10 @@ export const sources = store(({ db, clock }) => {
     SELECT owner_id AS ownerId, COUNT(*) AS n FROM sources
      WHERE owner_id IN (SELECT value FROM json_each(?)) AND removed_at IS NULL GROUP BY owner_id`);
   const selectDuplicate = db.prepare<[string, number], { id: number }>('same feed of one owner', `
-    SELECT s.id FROM feeds f JOIN sources s ON s.id = f.source_id WHERE f.url = +? AND s.owner_id = +?
+    SELECT s.id FROM feeds f JOIN sources s ON s.id = f.source_id WHERE f.url = ? AND s.owner_id = ?
        AND s.removed_at IS NULL`);
   const selectPublicFeed = db.prepare<[string], Source>('public source of feed',
-    `${SELECT_SOURCES} AND f.url = +? AND s.visibility = 'public' AND f.credentials IS NULL ORDER BY s.id LIMIT 1`);
+    `${SELECT_SOURCES} AND f.url = ? AND s.visibility = 'public' AND f.credentials IS NULL ORDER BY s.id LIMIT 1`);
   const insert = db.prepare<[InsertSource], { id: number }>('create source', `
     INSERT INTO sources (owner_id, kind, title, title_is_own, visibility, next_sync_at, created_at, updated_at)
     SELECT @ownerId, @kind, @title, @isOwn, @visibility, @nextSyncAt, @now, @now

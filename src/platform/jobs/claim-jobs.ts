@@ -111,10 +111,6 @@ function createDeadLettering(db: Db, clock: Clock, lease: number) {
 
 const COLUMNS = 'id, kind, payload, dedupe_key AS dedupeKey, lane, attempts, max_attempts AS maxAttempts';
 
-/**
- * `+?`: with ORDER BY … LIMIT, SQLite compiles a statement anew whenever a bare parameter is bound, because its value
- * might make another plan better. That takes longer (10 to 30 µs) than the query itself.
- */
 function prepareClaim(db: Db) {
   return {
     // Read without the write lock, so that an idle worker never blocks a writer.
@@ -125,14 +121,14 @@ function prepareClaim(db: Db) {
              EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_expires_at > ?) AS farOff`),
     expired: db.prepare<[string, number, number], JobColumns>('expired leases', `
       SELECT ${COLUMNS} FROM jobs
-       WHERE kind = +? AND state = 'running' AND lease_expires_at <= ? AND attempts < max_attempts
-       ORDER BY lease_expires_at, id LIMIT +?`),
+       WHERE kind = ? AND state = 'running' AND lease_expires_at <= ? AND attempts < max_attempts
+       ORDER BY lease_expires_at, id LIMIT ?`),
     due: db.prepare<[string, number, number, number, number], DueColumns>('due jobs', `
       SELECT ${COLUMNS}, run_at AS runAt FROM jobs
-       WHERE kind = +? AND state IN ('queued', 'retrying') AND run_at <= ? AND (run_at, id) > (?, ?)
+       WHERE kind = ? AND state IN ('queued', 'retrying') AND run_at <= ? AND (run_at, id) > (?, ?)
          AND (lane IS NULL OR NOT EXISTS
                (SELECT 1 FROM jobs AS busy WHERE busy.lane = jobs.lane AND busy.state = 'running'))
-       ORDER BY run_at, id LIMIT +?`),
+       ORDER BY run_at, id LIMIT ?`),
     take: db.prepare<[string, number, number]>('take job', `
       UPDATE jobs SET state = 'running', attempts = attempts + 1, lease_token = ?, lease_expires_at = ? WHERE id = ?`),
     shorten: db.prepare<[number, number]>('shorten leases', `

@@ -41,12 +41,11 @@ export function createJobReadings(db: Db, clock: Clock): JobReadings {
        AND state IN ('queued', 'retrying', 'running') AND progress IS NOT NULL`);
   const leaseEnd = db.prepare<[number, string], { at: number }>('end of lease', `
     SELECT lease_expires_at AS at FROM jobs WHERE id = ? AND lease_token = ?`);
-  // `+?`: see prepareClaim; a bare parameter is compiled anew each time.
   const firstDue = db.prepare<[string, number], { at: number }>('first due job', `
-    SELECT run_at AS at FROM jobs WHERE kind = +? AND state IN ('queued', 'retrying') AND run_at > ?
+    SELECT run_at AS at FROM jobs WHERE kind = ? AND state IN ('queued', 'retrying') AND run_at > ?
      ORDER BY run_at LIMIT 1`);
   const firstLeaseEnd = db.prepare<[string, number], { at: number }>('first end of a lease', `
-    SELECT lease_expires_at AS at FROM jobs WHERE kind = +? AND state = 'running' AND lease_expires_at > ?
+    SELECT lease_expires_at AS at FROM jobs WHERE kind = ? AND state = 'running' AND lease_expires_at > ?
      ORDER BY lease_expires_at LIMIT 1`);
 
   return {

@@ -98,20 +98,20 @@ function prepareTurns(db: Db) {
     first: db.prepare<[string, Rank, number, string, Rank, string, Rank, number, number], OwnedColumns>('whose turn', `
       WITH RECURSIVE owners (owner) AS (
         SELECT (SELECT MIN(j.owner) FROM jobs AS j
-                 WHERE j.kind = +? AND j.rank = +? AND j.owner > +? AND j.state IN ('queued', 'retrying'))
+                 WHERE j.kind = ? AND j.rank = ? AND j.owner > ? AND j.state IN ('queued', 'retrying'))
         UNION ALL
         SELECT (SELECT MIN(j.owner) FROM jobs AS j
-                 WHERE j.kind = +? AND j.rank = +? AND j.owner > owners.owner AND j.state IN ('queued', 'retrying'))
+                 WHERE j.kind = ? AND j.rank = ? AND j.owner > owners.owner AND j.state IN ('queued', 'retrying'))
           FROM owners WHERE owner IS NOT NULL)
       SELECT jobs.id, jobs.kind, payload, dedupe_key AS dedupeKey, lane, attempts, max_attempts AS maxAttempts,
              jobs.owner
         FROM owners CROSS JOIN jobs ON jobs.id = (
           SELECT j.id FROM jobs AS j
-           WHERE j.kind = +? AND j.rank = +? AND j.owner = owners.owner AND j.state IN ('queued', 'retrying')
-             AND j.run_at <= +?
+           WHERE j.kind = ? AND j.rank = ? AND j.owner = owners.owner AND j.state IN ('queued', 'retrying')
+             AND j.run_at <= ?
              AND (j.lane IS NULL OR NOT EXISTS
                    (SELECT 1 FROM jobs AS busy WHERE busy.lane = j.lane AND busy.state = 'running'))
            ORDER BY j.run_at, j.id LIMIT 1)
-       LIMIT +?`),
+       LIMIT ?`),
   };
 }
