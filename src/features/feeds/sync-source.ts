@@ -11,7 +11,7 @@ import { counts, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub
 import { notifications } from '../notifications/notification-store.ts';
 import { preparePosts, storeMost, storePosts, type PreparedPosts } from '../posts/ingest-posts.ts';
 import { feedPosts } from '../posts/feed-posts-store.ts';
-import { posts } from '../posts/post-store.ts';
+import { newestPosts } from '../posts/newest-post-store.ts';
 import { noteRuns } from '../sources/note-runs.ts';
 import type { Run } from '../sources/run-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
@@ -121,8 +121,8 @@ async function prepareSync(
     if ('title' in feed) keepFacts(hub, sourceId, feed);
     // A part must never be taken for the whole that 304 would speak of.
     syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);
-    const latest = posts(hub).newest({ viewerId: null, sourceId, limit: RHYTHM }).map((post) => post.publishedAt);
-    const pause = planNextSync({ publishedAt: latest, askedFor: wait }, hub.clock(), hub.random);
+    const publishedAt = newestPosts(hub).times(sourceId, RHYTHM);
+    const pause = planNextSync({ publishedAt, askedFor: wait }, hub.clock(), hub.random);
     tellRecovered(hub, sourceId);
     syncState(hub).recordSuccess(sourceId, hub.clock() + pause, problem);
     settleFailedSyncs(hub, sourceId);
