@@ -3049,8 +3049,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'adding a feed tells nothing of somebody else’s private source',
     file: 'src/features/sources/source-store.ts',
-    from: "${SELECT_SOURCES} AND f.url = +? AND s.visibility = 'public'",
-    to: "${SELECT_SOURCES} AND f.url = +? AND s.visibility <> ''",
+    from: "${SELECT_SOURCES} AND f.url = ? AND s.visibility = 'public'",
+    to: "${SELECT_SOURCES} AND f.url = ? AND s.visibility <> ''",
     test: 'test/sync-source.test.ts',
     name: 'one owner has a feed once, and whoever else adds it follows that, or has one where it is private',
   },

@@ -49,9 +49,11 @@ export function asking({ id, role }: Pick<Viewer, 'id' | 'role'>): Asking {
   return { viewerId: id, isAdmin: role === 'admin' ? 1 : 0 };
 }
 
-const SELECT = `
-  SELECT f.source_id AS sourceId, d.name AS folder, f.notify, f.read_up_to AS readUpTo, f.created_at AS createdAt
-    FROM follows f LEFT JOIN folders d ON d.id = f.folder_id`;
+/** SQL: the columns of `f`, with the name of its folder. */
+export const FOLLOW = `f.source_id AS sourceId, (SELECT name FROM folders WHERE id = f.folder_id) AS folder, f.notify,
+  f.read_up_to AS readUpTo`;
+
+const SELECT = `SELECT ${FOLLOW}, f.created_at AS createdAt FROM follows f`;
 
 /** The reading lists: who follows which source, in which folder, and how far all of it is read. */
 export const follows = store(({ db, clock }) => {
@@ -61,9 +63,7 @@ export const follows = store(({ db, clock }) => {
   const selectOf = db.prepare<[number, number, number], Follow>('follows of account',
     `${SELECT} WHERE f.account_id = ? AND f.source_id > ? ORDER BY f.source_id LIMIT ?`);
   const selectListed = db.prepare<[Asking & { folder: string | null }], ListedFollow>('reading list', `
-    SELECT f.source_id AS sourceId, d.name AS folder, f.notify, f.read_up_to AS readUpTo, s.title, s.state
-      FROM follows f LEFT JOIN folders d ON d.id = f.folder_id ${joinSource('f.source_id')}
-     WHERE f.account_id = @viewerId AND ${IN_FOLDER} AND ${MAY_SEE}`);
+    SELECT ${FOLLOW}, s.title, s.state ${READING_LIST}`);
   const insert = db.prepare<[number, number, number, number]>('follow source', `
     INSERT INTO follows (account_id, source_id, read_up_to, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`);
   const remove = db.prepare<[number, number]>('unfollow source',

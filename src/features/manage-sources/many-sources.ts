@@ -2,7 +2,7 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { newestPosts } from '../posts/newest-post-store.ts';
-import { unreadBySource } from '../reading/find-in-lists.ts';
+import { countedSources } from '../reading/find-in-lists.ts';
 import { manySources } from '../sources/many-sources-store.ts';
 import { mayManage, sources, type Source } from '../sources/source-store.ts';
 
@@ -100,6 +100,6 @@ function inOrder(rows: Row[], sort: Wanted['sort'], newest: Map<number, number> 
 
 function withNews(hub: Hub, viewer: Viewer, rows: Row[]): Managed[] {
   const newest = newestPosts(hub).of(rows.map(({ id }) => id));
-  const unread = unreadBySource(hub, viewer);
+  const unread = new Map(countedSources(hub, viewer).map((source) => [source.id, source.unread]));
   return rows.map((row) => ({ ...row, newestAt: newest.get(row.id) ?? null, unread: unread.get(row.id) ?? 0 }));
 }

@@ -1,6 +1,6 @@
 import { SECOND } from '../../platform/clock.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { asking } from '../follows/follow-store.ts';
+import { asking, type ListedFollow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
 import { searchKey } from '../posts/search-index-store.ts';
@@ -176,14 +176,19 @@ export function unreadScope(hub: Hub, viewer: Viewer, folder?: string): (Scope &
     .filter(({ readUpTo, lastId, hasMarks }) => (lastId ?? 0) > readUpTo || hasMarks);
 }
 
-/** How many posts of each followed source are unread, at most COUNT_MAX. */
-export function unreadBySource(hub: Hub, viewer: Viewer): Map<number, number> {
+export type CountedSource = Pick<ListedFollow, 'title' | 'state' | 'folder'> & {
+  id: number; unread: number; notify: boolean;
+};
+
+/** What one follows, in no order, with how many posts of each are unread, at most COUNT_MAX. */
+export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
   const rows = lists(hub).unread.all({ ...asking(viewer), folder: null });
-  return new Map(rows.map(({ sourceId, readUpTo, later, readAfter, unreadBefore }) => {
+  return rows.map(({ sourceId: id, readUpTo, later, readAfter, unreadBefore, title, state, folder, notify }) => {
     const isAll = later < LATER_MAX || later - readAfter >= COUNT_MAX;
-    const after = isAll ? later : lists(hub).countAfter(sourceId, readUpTo, COUNT_MAX + readAfter);
-    return [sourceId, Math.min(COUNT_MAX, after - readAfter + unreadBefore)];
-  }));
+    const after = isAll ? later : lists(hub).countAfter(id, readUpTo, COUNT_MAX + readAfter);
+    const unread = Math.min(COUNT_MAX, after - readAfter + unreadBefore);
+    return { id, unread, title, state, folder, notify: notify === 1 };
+  });
 }
 
 /** How many posts of a source, a folder or all that is followed arrived after one, at most COUNT_MAX. */

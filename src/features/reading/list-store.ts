@@ -1,5 +1,7 @@
 import type { Db, Statement } from '../../platform/db/open-database.ts';
-import { IN_FOLDER, joinFollow, MAY_SEE, READING_LIST, type Asking } from '../follows/follow-store.ts';
+import {
+  FOLLOW, IN_FOLDER, joinFollow, MAY_SEE, READING_LIST, type Asking, type ListedFollow,
+} from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import {
   ARRIVED, FOUND_PLACES, FOUND_POSTS, FROM_POSTS, JOIN_FOUND, joinArrivals, joinArrived, joinPost, KEYS_OF_POSTS,
@@ -11,8 +13,10 @@ import { joinSource } from '../sources/source-store.ts';
 /** A followed source: up to which post all of it is read, and which one arrived last. */
 export type Scope = { sourceId: number; readUpTo: number; lastId: number | null };
 
-/** How much of a source may be unread: what arrived after its mark, but for marks of posts. */
-type UnreadRow = { sourceId: number; readUpTo: number; later: number; readAfter: number; unreadBefore: number };
+/** A followed source, and how much of it may be unread: what arrived after its mark, but for marks of posts. */
+type UnreadRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'readUpTo' | 'title' | 'state'> & {
+  later: number; readAfter: number; unreadBefore: number;
+};
 
 /** Posts next to a position, of a folder or of all. `since` (unix ms): unread are also those that were read after. */
 export type Rows = Asking & Position & { folder: string | null; since: number; limit: number };
@@ -101,7 +105,7 @@ export const lists = store(({ db }) => {
       starred: db.prepare<[Members], { id: number }>('all starred posts', `${STARRED} LIMIT @limit`),
     },
     unread: db.prepare<[Asking & { folder: null }], UnreadRow>('what may be unread', `
-      SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo,
+      SELECT ${FOLLOW}, s.title, s.state,
              (SELECT COUNT(*) FROM (SELECT 1 ${FROM_POSTS}
                WHERE p.source_id = f.source_id AND p.id > f.read_up_to LIMIT ${LATER_MAX})) AS later,
              -- As a difference both are counted by indexes alone.

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { asking, follows, type ListedFollow } from '../follows/follow-store.ts';
+import { asking, follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { requireVisible } from '../posts/post-access.ts';
 import { searchExpression } from '../posts/find-posts.ts';
@@ -9,7 +9,7 @@ import { FROM_THE_TOP, posts, type Position, type Post } from '../posts/post-sto
 import { searchKey } from '../posts/search-index-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import {
-  COUNT_MAX, followedPosts, foundPosts, postsOfSource, starredPosts, unreadBySource, type Step,
+  COUNT_MAX, countedSources, followedPosts, foundPosts, postsOfSource, starredPosts, type CountedSource, type Step,
 } from './find-in-lists.ts';
 import { lists } from './list-store.ts';
 import { tooManyMarks } from './mark-read.ts';
@@ -122,7 +122,6 @@ export function withReadState<Shown extends { id: number }>(
   });
 }
 
-export type CountedSource = Pick<ListedFollow, 'title' | 'state'> & { id: number; unread: number; notify: boolean };
 export type CountedFolder = { name: string | null; unread: number; sources: CountedSource[] };
 export type ReadingCounts = { unread: number; starred: number; folders: CountedFolder[] };
 
@@ -134,13 +133,8 @@ const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base'
  * none (see `byTitle`); sources without a folder come last.
  */
 export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
-  const unread = unreadBySource(hub, viewer);
-  const byFolder = Map.groupBy(follows(hub).listed(viewer), ({ folder }) => folder);
-  const folders = [...byFolder].map(([name, inside]): CountedFolder => {
-    const sources = inside.map(({ sourceId, title, state, notify }) =>
-      ({ id: sourceId, title, unread: unread.get(sourceId) ?? 0, notify: notify === 1, state }));
-    return { name, unread: sum(sources), sources };
-  });
+  const byFolder = Map.groupBy(countedSources(hub, viewer), ({ folder }) => folder);
+  const folders = [...byFolder].map(([name, sources]): CountedFolder => ({ name, unread: sum(sources), sources }));
   folders.sort((a, b) => (a.name === null ? 1 : b.name === null ? -1 : compare(a.name, b.name)));
   return { unread: sum(folders), starred: lists(hub).countStars(asking(viewer), COUNT_MAX), folders };
 }
