@@ -2,7 +2,7 @@
 # Sourced by off-site.sh. $remote is BACKUP_RCLONE_REMOTE, meant for this hub alone. Of rclone's exit codes only 0 and
 # 3 (no such folder) mean the same in all its versions.
 
-# A signal to the script alone ends it at once. Within $( ) it would not: there is only what has a short limit.
+# A part, so that a signal to the script alone ends it at once. What stands within $( ) ends soon by itself.
 run_rclone() {
   part feed_rclone "$@" </dev/null
 }

@@ -53,9 +53,10 @@ lay_out_uploads() {
   sed 1,2d "$scratch/staged" >"$scratch/uploads"
   cd -- "$data" || return
   [ -s "$scratch/uploads" ] || return 0
-  # Made beforehand, for two that need the same folder at the same time; two take two thirds of the time of one.
+  # Two cp take two thirds of the time of one. The folders are made first, since both may need the same one at once.
   cut -d / -f 1,2 "$scratch/uploads" | sort -u | (cd -- "$staged" && xargs -d '\n' mkdir -p --) || return
-  xargs -d '\n' -n 1000 -P 2 cp -Pl --parents -t "$staged" -- <"$scratch/uploads" 2>"$scratch/not-linked" || fetch_unlinked
+  xargs -d '\n' -n 1000 -P 2 cp -Pl --parents -t "$staged" -- <"$scratch/uploads" 2>"$scratch/not-linked" ||
+    fetch_unlinked
 }
 
 fetch_unlinked() {

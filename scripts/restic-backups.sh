@@ -89,7 +89,7 @@ read_snapshots() {
   snapshots=$(hubctl restic snapshots <"$scratch/restic.out") || trouble "$shown cannot be listed" || return
 }
 
-# With 200,000 uploads hubctl takes 160 MiB so, and 230 with a nursery of the usual size.
+# For 200,000 uploads hubctl then takes 160 MiB, instead of 230 with a nursery of the usual size.
 SMALL_NURSERY=--max-semi-space-size=1
 
 hubctl() {

@@ -10,7 +10,7 @@ const POLL = SECOND / 4;
 
 /**
  * Whether the named programs have written to the database since a time (unix ms): each says at its start that it lives.
- * A hub that answers, but cannot write, has not survived an upgrade. What npm start says of its end is not waited out.
+ * A hub that answers, but cannot write, has not survived an upgrade; nor has one that npm start says has ended.
  */
 export const awaitWritesCommand: Command = {
   options: {},

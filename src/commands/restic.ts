@@ -185,7 +185,7 @@ async function packFolder(_context: CommandContext, from: string, into: string):
   await packFetched(from, into);
 }
 
-/** The lines of a file, some thousands at a time: those of 200,000 uploads are 80 MB. */
+/** The lines of a file, some hundreds at a time: those of 200,000 uploads are 80 MB. */
 async function* readLines(path: string): AsyncGenerator<string[], undefined> {
   let rest = '';
   for await (const piece of createReadStream(path, { encoding: 'utf8', highWaterMark: PIECE })) {

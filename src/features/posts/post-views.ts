@@ -44,7 +44,7 @@ const LONG_TITLE = 20;
 
 /** What follows in a summary that begins with the title, as it does where a post is called by its first words. */
 function afterTitle(title: string, summary: string): string {
-  if (title[0] !== summary[0]) return summary; // most: a page of them would leave 100 kB to collect
+  if (title[0] !== summary[0]) return summary; // as most do; for a page of posts the rest leaves 100 kB of garbage
   const [whole, words] = [title, summary].map((text) => text.replace(/\s+/g, ' ')) as [string, string];
   const first = whole.replace(/…$/, '');
   const rest = words.slice(first.length);
@@ -117,7 +117,7 @@ function isFirstWords({ title, contentHtml }: WholePost): boolean {
   return title !== '' && title === excerpt(plainText(contentHtml.slice(0, BEGINNING)), FIRST_WORDS);
 }
 
-/** Characters: a summary is a deck unless its first stand in the beginning of the content. */
+/** A summary is a deck unless this many characters, its first, stand in the beginning of the content. */
 const ALIKE = 50;
 
 /** What the publisher says of a post besides its content: nothing where that begins with the same words. */

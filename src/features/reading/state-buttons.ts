@@ -3,7 +3,7 @@ import type { ListedPost } from './reading-list.ts';
 
 type State = Pick<ListedPost, 'id' | 'read' | 'starred'>;
 
-/** What the buttons of a page belong to. `from`: where they lead without the script; `#post-` is to the post's row. */
+/** The form of a page's buttons. Without the script they lead to `from`, and to the row if that ends in `#post-`. */
 export function stateForm(from: string): Html {
   return html`<form id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
 }
@@ -15,9 +15,9 @@ export function stateForm(from: string): Html {
 export function stateButton(
   kind: 'read' | 'star', look: string, drawn: Html, more: (id: number) => Html | false = () => false,
 ): (post: State) => Html {
-  const [name, label] = kind === 'read' ? ['seen', 'Read'] : ['star', 'Star'];
-  const [off, on] = [false, true].map((isOn) => html`class="${name} ${look}" name="${kind}" value="${isOn ? 0 : 1}"
- aria-pressed="${String(isOn)}" aria-label="${label}" title="${label}" form="state"`);
+  const [kindClass, label] = kind === 'read' ? ['seen', 'Read'] : ['star', 'Star'];
+  const [off, on] = [false, true].map((isOn) => html`class="${kindClass} ${look}" name="${kind}"
+ value="${isOn ? 0 : 1}" aria-pressed="${String(isOn)}" aria-label="${label}" title="${label}" form="state"`);
   return ({ id, read, starred }) => html`<button ${(kind === 'read' ? read : starred) ? on : off}
  formaction="/posts/${id}/${kind}" ${more(id)}>${drawn}</button>`;
 }

@@ -84,7 +84,7 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
   const run = file.transaction((work: () => unknown) => work());
   return {
     prepare<Params extends unknown[], Row = never>(name: string, written: string): Statement<Params, Row> {
-      // For the value of a bare parameter SQLite may plan a statement anew: 7 to 50 µs, together a sixth of a sync.
+      // Where a bare parameter gets another value SQLite may plan the statement anew: 7 to 50 µs, a sixth of a sync.
       const sql = written.replace(/'[^']*'|--.*|(?=[?@])/g, (text) => text || '+');
       const statement = file.prepare<Params, Row>(sql);
       return {

@@ -120,7 +120,7 @@ async function renderReply(
   const { status, headers, body } = reply;
   const { viewer } = exchange;
   if (body === null || !isPage(body)) {
-    const isText = typeof body === 'string'; // as bytes: kept until it is compressed, it would be collected as old
+    const isText = typeof body === 'string'; // made bytes: a text that waits to be compressed is collected as old
     return withCaching({ ...reply, body: isText ? Buffer.from(body) : body, isText }, exchange);
   }
   const policy = viewer && { 'content-security-policy': memberPolicy };

@@ -1,6 +1,7 @@
 // The one script, on members' pages. All works without it: links, forms and words are the pages' own. It knows
-// li.row#post-1 with h3 a, button.seen, button.star; of a post a[rel=up|prev|next], a[data-next-unread]; [data-original];
-// #list[data-view][data-newest], .fresh; [data-count]; form#mark; dialog#help; #failed[popover]; body[data-keys][data-zone].
+// li.row#post-1 with h3 a, button.seen, button.star; a[rel=up|prev|next], a[data-next-unread]; [data-original];
+// .bar h1 > span; #list[data-view][data-newest], .fresh; [data-count]; details.drop, form#mark; dialog#help;
+// #failed[popover]; body[data-keys][data-zone].
 
 const $ = (selector, within = document) => within.querySelector(selector);
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
