@@ -7,10 +7,10 @@ import { gzip } from 'node:zlib';
 import type { RecordedPage } from './record-pages.ts';
 
 /**
- * node pages-peer.ts <pages> [hub.db]: a bare node:http server that answers each path with the recorded headers and
- * bytes. With a database it first asks that what the hub asked for the page, and compresses the page each time, as the
- * hub must; without one it is a server of static files, compressed beforehand. With `planned` each statement is planned
- * once, as those of the hub are (`open-database.ts`).
+ * node pages-peer.ts <pages> [hub.db [planned]]: a bare node:http server that answers each path with the recorded
+ * headers and bytes. With a database it first asks that what the hub asked for the page, and compresses the page each
+ * time, as the hub must; without one it is a server of static files, compressed beforehand. With `planned` each
+ * statement is planned once, as those of the hub are (`open-database.ts`).
  */
 const [file = '', path, isPlanned] = process.argv.slice(2);
 const pages = deserialize(readFileSync(file)) as Map<string, RecordedPage>;

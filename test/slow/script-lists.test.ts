@@ -73,6 +73,10 @@ test('a list is marked and starred without leaving it, its counts follow, and ba
   assert.equal(await rowOf(), 'Post 14');
   await press('o');
   await arrive(/^\/unread\/posts\/14\b/);
+  await press('A');
+  assert.equal(await browser.run('return document.activeElement.textContent.replace(/\\s+/g, " ")'), 'Mark all above as read');
+  await press(ESCAPE);
+  assert.equal(await browser.run('return document.activeElement.ariaLabel'), 'More');
   await press(ESCAPE);
   await arrive(/^\/(?:\?|$)/);
   assert.equal(await rowOf(), 'Post 14', 'also by the link to the list');

@@ -61,7 +61,7 @@ function moreMenu(shown: PostInList): Html {
   const marks = view.kind !== 'starred' && view.q === undefined;
   return html`<details class="drop"><summary class="button plain iconic" aria-label="More" title="More">${
   icon('more')}</summary><div class="sheet">${marks && html`
-<form method="post" action="/reading/mark-read"><input type="hidden" name="from"
+<form id="mark" method="post" action="/reading/mark-read"><input type="hidden" name="from"
   value="${addressOf(shown, post.id)}">${scopeField(view)}<input type="hidden" name="upTo"
   value="${shown.newest}"><button name="above" value="${post.id}">Mark all above as
   read</button><button name="below" value="${post.id}">Mark all below as read</button></form>`}
