@@ -30,8 +30,8 @@ export type Access = Pick<Config, 'projectRoot' | 'readPaths'> & Pick<NodeFacts,
  * MiB. V8 sizes its heap by the machine's memory and lets a busy worker grow to 300 MiB; told of a limit, it collects
  * sooner: 140 MiB at the same speed. The limit itself leaves room for eight feeds of 10 MiB at once. A nursery of the
  * usual size lets web keep 150 MiB more of what a hundred uploads at once have done with; one that begins at its full
- * size saves a twentieth of the time to readiness. V8's usual four threads for collecting and compiling take turns with
- * the program itself on two cores: one of them is ready 35 ms (an eighth) sooner.
+ * size saves a twentieth of the time to readiness. The worker's holds what a round leaves. V8's usual four threads for
+ * collecting and compiling take turns with the program itself on two cores: one is ready 35 ms (an eighth) sooner.
  */
 const V8_FLAGS: Record<string, string[]> = {
   web: ['--max-old-space-size=512', '--min-semi-space-size=4', '--max-semi-space-size=4', '--v8-pool-size=1'],
