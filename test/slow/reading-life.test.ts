@@ -264,6 +264,8 @@ async function onThePhone({ hub, browser }: Life): Promise<void> {
   await follow(browser, '.rail a[href="/"]');
   await follow(browser, '.row h3 a');
   await fits();
+  const takesRoom = `return document.querySelector('#state').checkVisibility()`;
+  assert.equal(await browser.run(takesRoom), false, 'the form of the buttons, between the ends of the bar');
   const star = () => browser.run<string>(`return document.querySelector('button.star').ariaPressed`);
   assert.equal(await star(), 'false');
   await browser.click('button.star');

@@ -5,7 +5,7 @@ type State = Pick<ListedPost, 'id' | 'read' | 'starred'>;
 
 /** The form of a page's buttons. Without the script they lead to `from`, and to the row if that ends in `#post-`. */
 export function stateForm(from: string): Html {
-  return html`<form id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
+  return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
 }
 
 /**
