@@ -91,6 +91,20 @@ test('at twice the size of text nothing scrolls sideways, either', async (t) => 
   assert.deepEqual(faults, []);
 });
 
+test('in compact lists a title that is longer than its line is cut off, and nothing scrolls sideways', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const [lived, browser] = [await livedInHub(t), await openBrowser(t)];
+
+  for (const state of EVERY_PAGE.filter(({ name }) => /^list(-all|-search)?$/.test(name))) {
+    for (const width of [1280, 700]) {
+      await browser.setWindowSize(width, 900);
+      await visit(browser, lived, state);
+      await browser.run(`document.documentElement.dataset.density = 'compact'`);
+      assert.deepEqual(await browser.run(WIDTHS), [width, width], state.name);
+    }
+  }
+});
+
 test('what went wrong fits a phone although it has no place where a line may end, and markup in it stays words', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const [hub, browser] = [await startHub(t), await openBrowser(t)];
