@@ -84,7 +84,7 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
   const run = file.transaction((work: () => unknown) => work());
   return {
     prepare<Params extends unknown[], Row = never>(name: string, written: string): Statement<Params, Row> {
-      // Where a bare parameter gets another value SQLite may plan the statement anew: 7 to 50 µs, a sixth of a sync.
+      // SQLite may plan a statement anew whenever a bare parameter is bound, in 7 to 50 µs; behind a plus it does not.
       const sql = written.replace(/'[^']*'|--.*|(?=[?@])/g, (text) => text || '+');
       const statement = file.prepare<Params, Row>(sql);
       return {
