@@ -65,6 +65,16 @@ for (const [level, expected] of [
   });
 }
 
+test('lines that come quickly are written before many wait, whole and in order', () => {
+  const { log, writes, lines } = startLog();
+  for (let n = 0; n < 1_000; n++) log.info('request', { n, path: `/${'a'.repeat(n)}` });
+  assert.ok(writes.length > 20, `${writes.length} writes`);
+  assert.ok(writes.every((text) => text.endsWith('}\n') && text.length < 18_000));
+  log.flush();
+
+  assert.deepEqual(lines().map(({ n }) => n), Array.from({ length: 1_000 }, (_, n) => n));
+});
+
 test('lines up to info wait for others, a warning takes them along in order, and a flush leaves none', async () => {
   const { log, writes, lines } = startLog();
   log.info('1');

@@ -9,6 +9,9 @@ export type Log = Record<LogLevel, (event: string, fields?: LogFields) => void> 
 /** What every line of the log carries: the id of the request or job that it belongs to. */
 type LogContext = { requestId: string } | { jobId: number };
 
+/** Characters. More live so long that V8 moves them: a line takes 3 µs then, and 1 µs if they are written sooner. */
+const MOST_WAITING = 16 * 1024;
+
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 const context = new AsyncLocalStorage<LogContext>();
 
@@ -19,11 +22,12 @@ export function withLogContext<T>(ids: LogContext, work: () => T): T {
 
 /**
  * A structured log: one JSON line per event. Lines up to `info` are collected and written together
- * within 100 ms, so that a busy server does not pay one system call a request; warnings go out at once.
+ * within 100 ms or by 16 KiB, so that a busy server does not pay one system call a request; warnings go out at once.
  */
 export function createLog(program: string, level: LogLevel, clock: Clock, write: (text: string) => void): Log {
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
+  let [last, time] = [NaN, '']; // a busy server writes many lines in one millisecond
 
   function flush(): void {
     clearTimeout(timer);
@@ -33,28 +37,23 @@ export function createLog(program: string, level: LogLevel, clock: Clock, write:
     if (text) write(text);
   }
 
-  const timeText = createTimeText();
   const logger = (at: LogLevel) => (event: string, fields: LogFields = {}): void => {
     if (RANK[at] < RANK[level]) return;
-    const ids = context.getStore();
-    const rest = JSON.stringify(ids ? { event, ...ids, ...fields } : { event, ...fields });
-    waiting += `{"time":"${timeText(clock())}","level":"${at}","program":"${program}",${rest.slice(1)}\n`;
-    if (RANK[at] >= RANK.warn) flush();
+    const now = clock();
+    if (now !== last) [last, time] = [now, new Date(now).toISOString()];
+    const what = `"level":"${at}","program":"${program}","event":${JSON.stringify(event)}`;
+    waiting += `{"time":"${time}",${what}${members(context.getStore())}${members(fields)}}\n`;
+    if (RANK[at] >= RANK.warn || waiting.length > MOST_WAITING) flush();
     else timer ??= setTimeout(flush, 100).unref();
   };
 
   return { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error'), flush };
 }
 
-/** RFC 3339 text of unix ms. A busy server writes many lines in one millisecond; the text is made once for them. */
-function createTimeText(): (at: number) => string {
-  let last = NaN;
-  let text = '';
-  return (at) => {
-    if (at !== last) text = new Date(at).toISOString();
-    last = at;
-    return text;
-  };
+/** What follows other members of a JSON object. */
+function members(more: object = {}): string {
+  const text = JSON.stringify(more).slice(1, -1);
+  return text && `,${text}`;
 }
 
 /** An error as fields of a log line: the message, and the stack for whoever has to find the place. */

@@ -71,8 +71,8 @@ export function createHubServer(options: ServerOptions): Server {
     const kept = sendKept(exchange);
     if (kept !== undefined) return finish(exchange, kept, started);
     clientErrors.expect(res);
-    void withLogContext({ requestId: exchange.id }, () =>
-      answer(exchange).then((status) => finish(exchange, status, started)));
+    void withLogContext({ requestId: exchange.id }, () => answer(exchange))
+      .then((status) => finish(exchange, status, started));
   }
 
   function sendKept(exchange: Exchange): number | undefined {
