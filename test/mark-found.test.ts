@@ -9,7 +9,8 @@ const MARKED: [typed: string, marked: string][] = [
   ['❤ 🇨🇭', 'I [❤️] [🇨🇭]'], ['특별', `${'서울'.normalize('NFD')}[${'특별'.normalize('NFD')}]시`], ['हिन्दी', '[हिन्दी] में'],
   ['แมว', 'ที่นี่มี[แมว]'], ['full fine uber café', '[ＦＵＬＬ] [ﬁne] [Über] [Cafe\u0301]'], ['محمد', '[مُحَمَّد] أحمد'],
   ['"low water"', '[low water], [low-water], water low'], ['low water', '[low] ebb [water]'], ['harb', '[Harbour] [harb]'],
-  ['harb ', 'Harbour [harb]'], ['harb* x', '[harbour] [x]'], ['low -ferry', 'ferry [low]'], ['-ferry', 'ferry'], ['!', 'a!'],
+  ['harb ', 'Harbour [harb]'], ['low ', '[low]_tide, slow, [LOW]’s…[low], lower'],
+  ['harb* x', '[harbour] [x]'], ['low -ferry', 'ferry [low]'], ['-ferry', 'ferry'], ['!', 'a!'],
 ];
 
 for (const [typed, marked] of MARKED) {

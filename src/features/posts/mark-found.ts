@@ -6,7 +6,9 @@ type Unit = { term: string; from: number; until: number };
 
 /** What a search looks for, as units that stand one after another; the last one may be the beginning of a word. */
 type Wanted = { terms: string[]; mayGoOn: boolean };
-export type Found = Wanted[];
+
+/** All that a search looks for. `plain`: as it stands in a plain text. */
+export type Found = { wanted: Wanted[]; plain: RegExp };
 
 /** Nobody types so much to find it. It bounds how often a sign of a text is compared. */
 const LONGEST = 40;
@@ -17,18 +19,21 @@ const UNITS = new RegExp([
   '[\\u1100-\\u115f][\\u1160-\\u11a7]?[\\u11a8-\\u11ff]*', `[${SPACELESS}ｰ][\\u3099\\u309a\\uff9e\\uff9f]*`,
   `[[\\p{L}\\p{N}\\p{Co}\\p{Mn}\\p{Mc}]--[${SPACELESS}]]+`,
 ].join('|'), 'gv');
-/** ASCII with typographic dashes, quotes and dots, as most texts are: words are found in a third of the time. */
+/** ASCII with typographic dashes, quotes and dots, as most texts are: one expression finds all, four times as fast. */
 const IS_PLAIN = /^[\0-\x7f\u2010-\u2027]*$/;
-const PLAIN_WORD = /[A-Za-z0-9]+/g;
+const IS_PLAIN_WORD = /^[a-z0-9]+$/;
 const SPACELESS_SIGN = new RegExp(`^[${SPACELESS}]`, 'u');
 const LATIN_ACCENTS = /[\u0300-\u036f]/g;
 
 /** What somebody typed, so that it can be found in texts. Words that must not occur are not looked for. */
 export function readFound(typed: string): Found {
-  return readPhrases(typed).filter(({ isExcluded }) => !isExcluded).flatMap(({ text, mayGoOn }) => {
+  const wanted = readPhrases(typed).filter(({ isExcluded }) => !isExcluded).flatMap(({ text, mayGoOn }) => {
     const terms = unitsOf(text).slice(0, LONGEST).map(({ term }) => term);
     return terms.length > 0 ? [{ terms, mayGoOn }] : [];
   });
+  const plain = wanted.filter(({ terms }) => terms.every((term) => IS_PLAIN_WORD.test(term)))
+    .map(({ terms, mayGoOn }) => terms.join('[^a-z0-9]+') + (mayGoOn ? '[a-z0-9]*' : ''));
+  return { wanted, plain: new RegExp(`(?<![a-z0-9])(?:${plain.join('|') || '(?!)'})(?![a-z0-9])`, 'gi') };
 }
 
 /** The text, escaped, with what was found in it marked. */
@@ -51,7 +56,7 @@ export function firstFound(text: string, found: Found): number {
   for (let at = 0; at < text.length; at += PIECE) {
     const piece = text.slice(at, at + PIECE + OVERLAP);
     const plain = comparable(piece);
-    if (!found.some(({ terms }) => plain.includes(terms[0] ?? ''))) continue;
+    if (!found.wanted.some(({ terms }) => plain.includes(terms[0] ?? ''))) continue;
     const [first] = spansOf(piece, found);
     if (first) return at + first.from;
   }
@@ -70,10 +75,14 @@ export function excerptAround(text: string, place: number, length: number): stri
 }
 
 function spansOf(text: string, found: Found): { from: number; until: number }[] {
+  if (found.wanted.length === 0) return [];
+  if (IS_PLAIN.test(text)) {
+    return [...text.matchAll(found.plain)].map(({ 0: { length }, index }) => ({ from: index, until: index + length }));
+  }
   const units = unitsOf(text);
   const spans: { from: number; until: number }[] = [];
   for (let at = 0; at < units.length; at++) {
-    const wanted = found.find((one) => standsAt(units, at, one));
+    const wanted = found.wanted.find((one) => standsAt(units, at, one));
     const [first, last] = [units[at], units[at + (wanted?.terms.length ?? 0) - 1]];
     if (!wanted || !first || !last) continue;
     const before = spans.at(-1);
@@ -93,10 +102,6 @@ function standsAt(units: Unit[], at: number, { terms, mayGoOn }: Wanted): boolea
 }
 
 function unitsOf(text: string): Unit[] {
-  if (IS_PLAIN.test(text)) {
-    return [...text.matchAll(PLAIN_WORD)].map(({ 0: word, index }) =>
-      ({ term: word.toLowerCase(), from: index, until: index + word.length }));
-  }
   return [...text.matchAll(UNITS)].flatMap(({ 0: part, index }): Unit[] => {
     const [term, place] = [comparable(part), { from: index, until: index + part.length }];
     // A compatible form may stand for several signs.

@@ -21,7 +21,7 @@ export function showPublic(hub: Hub, req: HubRequest): Reply {
   const { items, next } = queryPosts(hub, { ...req, viewer: null });
   const [isFirstPage, typed] = [!req.query.get('cursor'), req.query.get('q')];
   const words = readFound(typed ?? '');
-  const found = { words, texts: words.length > 0 ? foundTexts(hub, items, words) : new Map<number, string>() };
+  const found = { words, texts: words.wanted.length > 0 ? foundTexts(hub, items, words) : new Map<number, string>() };
   const pictures = largePictures(hub, items.slice(0, 1 + BESIDE));
   return page(publicPage({ items, next, isFirstPage, typed, found, pictures }, timesOf(hub, req.viewer)));
 }

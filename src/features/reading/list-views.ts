@@ -1,7 +1,7 @@
 import { DAY, isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
-import { dayName, showTime, type Times } from '../../platform/http/times.ts';
+import { dayName, dayNumber, showTime, type Times } from '../../platform/http/times.ts';
 import { markFound, type Found } from '../posts/mark-found.ts';
 import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
 import { listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
@@ -120,7 +120,7 @@ export function scopeField({ folder, sourceId }: View): Html {
 export function listMain(list: ListPage): Html {
   const { view, items, cursor, next, since, newest } = list;
   const { q } = view;
-  const days = [...Map.groupBy(items, ({ publishedAt }) => dayName(list.times, publishedAt))];
+  const days = [...Map.groupBy(items, ({ publishedAt }) => dayNumber(list.times, publishedAt)).values()];
   const postAt = postPaths(view, { since, cursor });
   const isLive = q === undefined && cursor === null && view.kind !== 'starred';
   const live = isLive && html`data-view="${scopeQuery(view)}" data-newest="${newest}"`;
@@ -128,7 +128,7 @@ export function listMain(list: ListPage): Html {
     searchSyntax(items.length === 0)}</div>`}
 ${isLive && freshLine(view)}
 ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
-<div id="list" ${live}>${days.map(([name, posts], index) => daySection(list, postAt, name, posts, index))}</div>
+<div id="list" ${live}>${days.map((posts, index) => daySection(list, postAt, posts, index))}</div>
 ${items.length === 0 && q !== '' && nothingHere(list)}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
   href="${listPath(view, { since, cursor: next, newest })}">Older posts</a></nav>`}`;
@@ -148,7 +148,8 @@ function freshLine(view: View): Html {
 /** The address of a post on the page. */
 type PostAt = (postId: number) => string;
 
-function daySection(list: ListPage, postAt: PostAt, name: string, posts: ListedPost[], index: number): Html {
+function daySection(list: ListPage, postAt: PostAt, posts: ListedPost[], index: number): Html {
+  const name = dayName(list.times, posts[0]?.publishedAt ?? 0);
   return html`<section aria-labelledby="day${index}"><h2 class="day" id="day${index}">${name}</h2>
 <ol class="rows">${posts.map((post) => row(list, postAt, post))}</ol></section>
 `;

@@ -18,7 +18,7 @@ the beginning of a word, if it has three letters or more.</li>
 /** Says what was searched without a result, and where else there is to look. */
 export function nothingFound(view: View, name: string): Html {
   const { kind, folder, sourceId, q = '' } = view;
-  if (readFound(q).length === 0) {
+  if (readFound(q).wanted.length === 0) {
     return html`<p class="empty">There is no word to search for. Type one without a minus sign.</p>`;
   }
   const where = { unread: 'unread post', all: 'post', starred: 'starred post' }[kind];

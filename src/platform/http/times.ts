@@ -93,7 +93,7 @@ function daysAgo(now: number | null, at: number, { dayNumber }: Formats): number
 }
 
 function isOfThisYear(now: number | null, at: number, { year }: Formats): boolean {
-  return now !== null && year.format(now) === year.format(at);
+  return now !== null && year(now) === year(at);
 }
 
 type Formats = ReturnType<typeof makeFormats>;
@@ -117,6 +117,7 @@ function makeFormats(timeZone: string | undefined) {
   const date = { day: 'numeric', month: 'long' } as const;
   const numbers = make({ year: 'numeric', month: 'numeric', day: 'numeric' });
   const zone = make({ timeZoneName: 'short' });
+  const year = make({ year: 'numeric' });
   const exact = make({ ...date, year: 'numeric', ...clock });
   const zoneName = known(QUARTER, (at) =>
     zone.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? '');
@@ -129,7 +130,7 @@ function makeFormats(timeZone: string | undefined) {
     wholeDay: make({ ...date, weekday: 'long', year: 'numeric' }),
     wholeDate: make({ ...date, year: 'numeric' }),
     exact,
-    year: make({ year: 'numeric' }),
+    year: known(QUARTER, (at) => year.format(at)),
     /** How the exact time is told, whatever is said of it then: the same posts are on many pages. */
     tag: known(1, (at) => html`<time datetime="${isoTime(at)}" title="${exact.format(at)} ${zoneName(at)}">`),
     dayNumber: known(QUARTER, (at) => {
