@@ -12,14 +12,14 @@ type HandlersOf<File> = {
 
 type AnyHandler = (hub: Hub, request: unknown) => unknown;
 
-/** ms. Whoever waits for web asks for its readiness first, and is not to wait for what that needs nothing of. */
+/** ms. Whoever waits for web asks for its readiness first, which needs none of the files. */
 const AFTER_LISTENING = 100;
 
 const loads: (() => Promise<unknown>)[] = [];
 
 /**
- * The handlers of a file that need not be there before web listens: `loadHandlers` loads it, or the first call of one
- * of them if that comes before.
+ * The handlers of a file that need not be there before web listens: `loadHandlers` loads it, or an earlier first call
+ * of one of them.
  */
 export function handlersOf<File extends object>(importFile: () => Promise<File>): HandlersOf<File> {
   const handlers = new Map<string, AnyHandler>();
@@ -32,21 +32,25 @@ export function handlersOf<File extends object>(importFile: () => Promise<File>)
 
   function handler(name: string): AnyHandler {
     named.push(name);
-    const find = (): AnyHandler => handlers.get(name) as AnyHandler;
-    return (hub, request) => (handlers.has(name) ? find()(hub, request) : load().then(() => find()(hub, request)));
+    return (hub, request) => {
+      const call = handlers.get(name);
+      return call ? call(hub, request) : load().then(() => handlers.get(name)?.(hub, request));
+    };
   }
 
   loads.push(load);
   return new Proxy({} as HandlersOf<File>, { get: (_, name) => handler(String(name)) });
 }
 
-/** As `handlersOf`, of a file whose functions take something else. */
+/** As `handlersOf`, of a file whose functions take something else. A second import takes 50 µs. */
 export function loadedLater<File extends object>(importFile: () => Promise<File>): () => Promise<File> {
-  loads.push(() => loadFile(importFile));
-  return importFile;
+  let file: File | undefined;
+  const load = async (): Promise<File> => file ??= await loadFile(importFile);
+  loads.push(load);
+  return load;
 }
 
-/** Loads a file, and names it in the error where it cannot be loaded: with some faults in its syntax Node does not. */
+/** Loads a file, and names it in the error where it cannot be loaded: for some syntax errors Node does not. */
 export async function loadFile<File>(importFile: () => Promise<File>): Promise<File> {
   try {
     return await importFile();

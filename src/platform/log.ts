@@ -9,7 +9,7 @@ export type Log = Record<LogLevel, (event: string, fields?: LogFields) => void> 
 /** What every line of the log carries: the id of the request or job that it belongs to. */
 type LogContext = { requestId: string } | { jobId: number };
 
-/** Characters. More live so long that V8 moves them: a line takes 3 µs then, and 1 µs if they are written sooner. */
+/** Characters. Lines that wait for longer are moved by V8 meanwhile: 3 µs for each instead of 1. */
 const MOST_WAITING = 16 * 1024;
 
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };

@@ -31,8 +31,9 @@ export function showTime(times: Times, at: number, form: TimeForm = 'ago'): Html
 /** Without markup, for the axes of plots: "21:14", "19 Nov", "19 Nov, 21:14". */
 export function shortTime({ zone }: Times, at: number, form: 'clock' | 'day' | 'both'): string {
   const { clock, shortDate } = formatsOf(zone);
-  if (form !== 'both') return (form === 'clock' ? clock : shortDate).format(at);
-  return `${shortDate.format(at)}, ${clock.format(at)}`;
+  if (form === 'clock') return clock(at);
+  const day = shortDate.format(at);
+  return form === 'day' ? day : `${day}, ${clock(at)}`;
 }
 
 /** The number of the day on which a time was, by the calendar of whoever reads: days of 1970 on, as if in UTC. */
@@ -55,22 +56,22 @@ function words({ now }: Times, at: number, form: TimeForm, format: Formats): str
   if (form === 'row') return rowText(now, days as number, at, format);
   if (now === null) return format.wholeDate.format(at);
   if (form === 'since' && days !== null && days >= 0 && days < 7) {
-    return days === 0 ? format.clock.format(at) : days === 1 ? 'yesterday' : format.dayOfWeek.format(at);
+    return days === 0 ? format.clock(at) : days === 1 ? 'yesterday' : format.dayOfWeek.format(at);
   }
   if (at > now + MINUTE) return comingText(now, days as number, at, format);
   if (days === 0 || now - at < 3 * HOUR) return sinceWords(now - at);
-  if (days === 1) return `yesterday, ${format.clock.format(at)}`;
+  if (days === 1) return `yesterday, ${format.clock(at)}`;
   return (isOfThisYear(now, at, format) ? format.date : format.wholeDate).format(at);
 }
 
 function rowText(now: number | null, days: number, at: number, format: Formats): string {
   if (now === null || days < 0) return format.date.format(at);
-  return days === 0 && at <= now + MINUTE ? since(at, now) : format.clock.format(at);
+  return days === 0 && at <= now + MINUTE ? since(at, now) : format.clock(at);
 }
 
 function comingText(now: number, days: number, at: number, format: Formats): string {
   if (at - now < DAY && days === 0) return `in ${span(at - now)}`;
-  if (days === -1) return `tomorrow, ${format.clock.format(at)}`;
+  if (days === -1) return `tomorrow, ${format.clock(at)}`;
   return (isOfThisYear(now, at, format) ? format.date : format.wholeDate).format(at);
 }
 
@@ -113,16 +114,17 @@ function formatsOf(zone: string | undefined): Formats {
 
 function makeFormats(timeZone: string | undefined) {
   const make = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat('en-GB', { ...options, timeZone });
-  const clock = { hour: '2-digit', minute: '2-digit' } as const;
+  const time = { hour: '2-digit', minute: '2-digit' } as const;
   const date = { day: 'numeric', month: 'long' } as const;
   const numbers = make({ year: 'numeric', month: 'numeric', day: 'numeric' });
   const zone = make({ timeZoneName: 'short' });
   const year = make({ year: 'numeric' });
-  const exact = make({ ...date, year: 'numeric', ...clock });
+  const exact = make({ ...date, year: 'numeric', ...time });
+  const clock = make(time);
   const zoneName = known(QUARTER, (at) =>
     zone.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? '');
   return {
-    clock: make(clock),
+    clock: known(MINUTE, (at) => clock.format(at)),
     date: make(date),
     shortDate: make({ day: 'numeric', month: 'short' }),
     dayOfWeek: make({ weekday: 'long' }),
