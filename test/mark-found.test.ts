@@ -47,6 +47,7 @@ test('marking is linear in the text, whatever is looked for', () => {
   const cost = (length: number): number => Math.min(...Array.from({ length: 5 }, () => {
     const start = process.cpuUsage();
     markFound('天a '.repeat(length / 3), found);
+    markFound(`${'a '.repeat(39)}b `.repeat(length / 80), found);
     firstFound('天 '.repeat(length / 2), found);
     const { user, system } = process.cpuUsage(start);
     return (user + system) / 1_000;

@@ -12,7 +12,7 @@ type HandlersOf<File> = {
 
 type AnyHandler = (hub: Hub, request: unknown) => unknown;
 
-/** ms. Whoever waits for web asks for its readiness first, which needs none of the files. */
+/** ms. Whoever waits for web asks for its readiness first, which needs no handlers. */
 const AFTER_LISTENING = 100;
 
 const loads: (() => Promise<unknown>)[] = [];

@@ -8,7 +8,7 @@ import { median } from './median.ts';
 import { LONG_POST, readableWords, READERS } from './reading-readers.ts';
 import { recordPages } from './record-pages.ts';
 
-/** Many short ones: a machine that others use too is slower for seconds, and then for all that are compared. */
+/** Many short rounds: what slows the machine for some seconds then slows all servers of a round alike. */
 const ROUNDS = 15;
 const ROUND_MS = 750;
 
@@ -61,7 +61,7 @@ export async function benchReadingPages(folder: string): Promise<BenchRow[]> {
   }
 }
 
-/** The ratio is the median of those of the rounds, in each of which all servers follow one another. */
+/** In each round all servers are loaded in turn. The ratio is the median of the rounds' ratios, not that of medians. */
 async function compareRates(name: string, servers: RunningServer[], path: string, cookie: string): Promise<BenchRow[]> {
   const headers = [`Cookie: ${cookie}`, 'Accept-Encoding: gzip'];
   const rates = servers.map((): { clock: number[]; processor: number[] } => ({ clock: [], processor: [] }));

@@ -13,7 +13,7 @@ import {
 } from './call-handler.ts';
 import { discardRest } from './discard-rest.ts';
 import http from '../node-http.ts';
-import { statusTitle, type HttpError } from './reply.ts';
+import { statusTitle, type ReplyHeaders } from './reply.ts';
 import { acceptsAnything } from './headers.ts';
 import type { Route } from './router.ts';
 import { sendCached } from './send-reply.ts';
@@ -71,6 +71,7 @@ export function createHubServer(options: ServerOptions): Server {
     const kept = sendKept(exchange);
     if (kept !== undefined) return finish(exchange, kept, started);
     clientErrors.expect(res);
+    // The last line names the request itself, so it is written outside of the context.
     void withLogContext({ requestId: exchange.id }, () => answer(exchange))
       .then((status) => finish(exchange, status, started));
   }
@@ -130,15 +131,17 @@ function limitConnections(server: Server, exempt: readonly Cidr[], metLimit: Met
     const who = cidrContains(exempt, address) ? null : addressGroup(address);
     add(who, 1);
     socket.once('close', () => add(who, -1));
-    const isTooMany = ofAll > CONNECTIONS || who !== null && (counted.get(who) ?? 0) > CONNECTIONS_OF_ONE;
-    if (isTooMany) endSoon(socket, refusal(metLimit('connections', 10, 'Too many connections are open.')));
+    const ofOne = who === null ? 0 : counted.get(who) ?? 0;
+    if (ofAll <= CONNECTIONS && ofOne <= CONNECTIONS_OF_ONE) return;
+    const { status, headers } = metLimit('connections', 10, 'Too many connections are open.');
+    endSoon(socket, bareAnswer(`${status} ${statusTitle(status)}`, headers));
   });
 }
 
-function refusal({ status, headers }: HttpError): string {
+/** An answer without a body that ends the connection. */
+function bareAnswer(statusLine: string, headers: ReplyHeaders): string {
   const fields = Object.entries({ ...headers, connection: 'close', 'content-length': '0' });
-  const lines = fields.map(([name, value]) => `${name}: ${String(value)}`);
-  return [`HTTP/1.1 ${status} ${statusTitle(status)}`, ...lines, '', ''].join('\r\n');
+  return [`HTTP/1.1 ${statusLine}`, ...fields.map(([name, value]) => `${name}: ${String(value)}`), '', ''].join('\r\n');
 }
 
 /** Graceful shutdown: takes no more connections, and cuts requests that are not answered after `graceMs`. */
@@ -153,9 +156,9 @@ export async function closeServer(server: Server, graceMs: number): Promise<void
 
 /** A path that may hold a secret (a parameter named `token`) is logged as its template, also a mistyped one. */
 function hidingSecrets(routes: Route[]): (path: string) => string {
-  const templates = routes.map(({ path }) => path).filter((path) => path.includes(':token'));
-  const secret = templates.map((template) => ({ template, start: template.slice(0, template.indexOf(':')) }));
-  return (path) => secret.find(({ start }) => path.startsWith(start))?.template ?? path;
+  const secret = routes.filter(({ path }) => path.includes(':token'))
+    .map(({ path }) => ({ path, start: path.slice(0, path.indexOf(':')) }));
+  return (path) => secret.find(({ start }) => path.startsWith(start))?.path ?? path;
 }
 
 /** Unique across restarts, and cheap: a random prefix and a count. */
@@ -173,8 +176,6 @@ function requestIds(): () => string {
 function createClientErrorHandler(headers: Record<string, string>) {
   const lastExpected = new WeakMap<Duplex, ServerResponse>();
   const refused = new WeakSet<Duplex>();
-  const fields = Object.entries({ ...headers, connection: 'close', 'content-length': '0' });
-  const lines = fields.map(([name, value]) => `${name}: ${value}`);
 
   function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
     const isFirst = !refused.has(socket);
@@ -183,7 +184,7 @@ function createClientErrorHandler(headers: Record<string, string>) {
     const last = lastExpected.get(socket);
     if (last && !last.req.complete && !isItsTurn(last, socket)) return void socket.destroy();
     if (last?.req.complete && !last.writableFinished) return void last.once('close', () => endSoon(socket));
-    endSoon(socket, [`HTTP/1.1 ${STATUS_LINES[error.code ?? ''] ?? '400 Bad Request'}`, ...lines, '', ''].join('\r\n'));
+    endSoon(socket, bareAnswer(STATUS_LINES[error.code ?? ''] ?? '400 Bad Request', headers));
   }
 
   return { refuse, expect: (answer: ServerResponse): void => void lastExpected.set(answer.req.socket, answer) };

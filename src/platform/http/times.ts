@@ -118,7 +118,7 @@ function makeFormats(timeZone: string | undefined) {
   const date = { day: 'numeric', month: 'long' } as const;
   const numbers = make({ year: 'numeric', month: 'numeric', day: 'numeric' });
   const zone = make({ timeZoneName: 'short' });
-  const year = make({ year: 'numeric' });
+  const yearFormat = make({ year: 'numeric' });
   const exact = make({ ...date, year: 'numeric', ...time });
   const clock = make(time);
   const zoneName = known(QUARTER, (at) =>
@@ -132,7 +132,7 @@ function makeFormats(timeZone: string | undefined) {
     wholeDay: make({ ...date, weekday: 'long', year: 'numeric' }),
     wholeDate: make({ ...date, year: 'numeric' }),
     exact,
-    year: known(QUARTER, (at) => year.format(at)),
+    year: known(QUARTER, (at) => yearFormat.format(at)),
     /** How the exact time is told, whatever is said of it then: the same posts are on many pages. */
     tag: known(1, (at) => html`<time datetime="${isoTime(at)}" title="${exact.format(at)} ${zoneName(at)}">`),
     dayNumber: known(QUARTER, (at) => {
