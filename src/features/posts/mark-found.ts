@@ -1,8 +1,10 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { EMOJI, folded, IS_ASCII, readPhrases, SPACELESS } from './search-words.ts';
 
+type Span = { from: number; until: number };
+
 /** A word of a text, or one of its signs without spaces: folded, and where it stands. */
-type Unit = { term: string; from: number; until: number };
+type Unit = Span & { term: string };
 
 /** Units that stand one after another; the last one may be the beginning of a word. */
 type Wanted = { terms: string[]; mayGoOn: boolean };
@@ -33,7 +35,7 @@ export function readFound(typed: string): Found {
   });
   const inPlain = wanted.filter(({ terms }) => terms.every((term) => IS_PLAIN_WORD.test(term)))
     .map(({ terms, mayGoOn }) => terms.join('[^a-z0-9]+') + (mayGoOn ? '[a-z0-9]*' : ''));
-  return { wanted, inPlain: new RegExp(`(?<![a-z0-9])(?:${inPlain.join('|') || '(?!)'})(?![a-z0-9])`, 'gi') };
+  return { wanted, inPlain: new RegExp(`(?<![a-z0-9])(${inPlain.join('|') || '(?!)'})(?![a-z0-9])`, 'i') };
 }
 
 /** The text, escaped, with what was found in it marked. */
@@ -74,13 +76,11 @@ export function excerptAround(text: string, place: number, length: number): stri
   return `…${text.slice(from, from + length)}${from + length < text.length ? '…' : ''}`;
 }
 
-function spansOf(text: string, found: Found): { from: number; until: number }[] {
+function spansOf(text: string, found: Found): Span[] {
   if (found.wanted.length === 0) return [];
-  if (IS_PLAIN.test(text)) {
-    return [...text.matchAll(found.inPlain)].map(({ 0: word, index }) => ({ from: index, until: index + word.length }));
-  }
+  if (IS_PLAIN.test(text)) return spansOfWords(text.split(found.inPlain));
   const units = unitsOf(text);
-  const spans: { from: number; until: number }[] = [];
+  const spans: Span[] = [];
   for (let at = 0; at < units.length; at++) {
     const wanted = found.wanted.find((one) => standsAt(units, at, one));
     const [first, last] = [units[at], units[at + (wanted?.terms.length ?? 0) - 1]];
@@ -89,6 +89,17 @@ function spansOf(text: string, found: Found): { from: number; until: number }[] 
     if (before?.until === first.from) before.until = last.until;
     else spans.push({ from: first.from, until: last.until });
     at += wanted.terms.length - 1;
+  }
+  return spans;
+}
+
+/** Where the words stand at which a text was split: every second part of it. */
+function spansOfWords(parts: string[]): Span[] {
+  const spans: Span[] = [];
+  let at = 0;
+  for (const [index, { length }] of parts.entries()) {
+    if (index % 2 === 1) spans.push({ from: at, until: at + length });
+    at += length;
   }
   return spans;
 }
