@@ -111,6 +111,18 @@ test('the last lines of a process are written before it ends', async (t) => {
   ]);
 });
 
+test('the line of a request names its id once, whether its answer was made or kept', async (t) => {
+  const web = startHubProcess(t, 'web', temporaryDataDir(t));
+  const client = createClient(await web.address());
+  const ids = [];
+  for (let n = 0; n < 3; n++) ids.push((await client.get('/api/posts')).headers.get('x-request-id'));
+  await web.end('SIGTERM');
+
+  const lines = web.stderr().split('\n').filter((line) => line.includes('"path":"/api/posts"'));
+  const named = lines.map((line) => [...line.matchAll(/"requestId":"([^"]+)"/g)].map(([, id]) => id));
+  assert.deepEqual(named, ids.map((id) => [id]));
+});
+
 test('a process whose standard error is gone works on and stops when it is told to', { timeout: 10_000 }, async (t) => {
   const web = startHubProcess(t, 'web', temporaryDataDir(t));
   const address = await web.address();
