@@ -3305,6 +3305,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'the cache in nginx.conf keeps what visitors get for a second or two, and nothing of anybody else',
   },
 
+  {
+    promise: 'a page is shown when it is whole',
+    file: 'src/app/frame/page-frame.ts',
+    from: '<link rel="expect" href="#end" blocking="render">',
+    to: '',
+    test: 'test/slow/arriving-pages.test.ts',
+    name: 'a page that comes in pieces is shown when it is whole, and nothing on it moves',
+  },
   // What the overview shows is so.
   {
     promise: 'what happened while nobody looked belongs to no bucket of the history',

@@ -24,7 +24,7 @@ type Frame = { hub: Hub; look: HubLook; viewer: Viewer | null; said: Html | fals
 /** Puts the hub's head and navigation around a page, and what has just happened above it. */
 export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, target: string): Html {
   const frame = { hub, look: hubLook(hub).read(), viewer, said: saidLine(target) };
-  return layout(isForAdmins(content) ? withAdminNavigation(content) : content, frame);
+  return layout(content.section?.startsWith('admin/') ? withAdminNavigation(content) : content, frame);
 }
 
 function saidLine(target: string): Html | false {
@@ -35,10 +35,6 @@ function saidLine(target: string): Html | false {
 <input type="hidden" name="from" value="${said.page}"><button class="link">Undo</button></form>`}</div>`;
 }
 
-function isForAdmins({ section }: Page): boolean {
-  return section?.startsWith('admin/') === true;
-}
-
 function withAdminNavigation(content: Page): Page {
   const link = ({ section, href, label }: (typeof ADMIN_PAGES)[number]): Html => html`
   <a href="${href}" ${section === content.section && html`aria-current="page"`}>${label}</a>`;
@@ -47,10 +43,10 @@ ${content.main}`;
   return { ...content, main };
 }
 
-/** A whole HTML document around the page's own part. Nothing from elsewhere. */
+/** A whole document around the page's own part. Nothing from elsewhere; shown when whole, so that nothing moves. */
 function layout(content: Page, frame: Frame): Html {
-  const { hub, look } = frame;
-  const { density, textSize, keys, timeZone } = frame.viewer?.preferences ?? DEFAULT_PREFERENCES;
+  const { hub, look, viewer } = frame;
+  const { density, textSize, keys, timeZone } = viewer?.preferences ?? DEFAULT_PREFERENCES;
   const { stylesheet, path, script } = assets(hub);
   return html`<!doctype html>
 <html lang="en" data-density="${density}" data-text="${textSize}">
@@ -63,16 +59,18 @@ function layout(content: Page, frame: Frame): Html {
   ${content.refreshSeconds !== undefined && html`<meta http-equiv="refresh" content="${content.refreshSeconds}">`}
   <title>${content.title} · ${look.name}</title>
   <link rel="stylesheet" href="${stylesheet()}">
+  <link rel="expect" href="#end" blocking="render">
   <link rel="icon" href="${path('icon.svg')}" type="image/svg+xml">
   <link rel="apple-touch-icon" href="${path('icon-180.png')}">
   <link rel="manifest" href="/manifest.webmanifest">
-  ${frame.viewer && html`<script src="${script.path}" integrity="${script.hash}" defer></script>`}
-  ${(content.alternates ?? []).map(alternateLink)}
+  ${viewer && html`<script src="${script.path}" integrity="${script.hash}" defer></script>`}
+  ${content.alternates?.map(alternateLink)}
 </head>
-<body data-keys="${keys ? 'on' : 'off'}" ${frame.viewer && timeZone === null && html`data-zone="unknown"`}>
+<body data-keys="${keys ? 'on' : 'off'}" ${viewer && timeZone === null && html`data-zone="unknown"`}>
 <a class="skip" href="#main">Skip to content</a>
 ${body(content, frame)}
-${frame.viewer && forTheScript(frame.viewer)}
+${viewer && forTheScript(viewer)}
+<div id="end" hidden></div>
 </body>
 </html>
 `;
