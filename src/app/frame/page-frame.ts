@@ -59,7 +59,7 @@ function layout(content: Page, frame: Frame): Html {
   ${content.refreshSeconds !== undefined && html`<meta http-equiv="refresh" content="${content.refreshSeconds}">`}
   <title>${content.title} · ${look.name}</title>
   <link rel="stylesheet" href="${stylesheet()}">
-  <link rel="expect" href="#end" blocking="render">
+  <link rel="expect" href="#last" blocking="render">
   <link rel="icon" href="${path('icon.svg')}" type="image/svg+xml">
   <link rel="apple-touch-icon" href="${path('icon-180.png')}">
   <link rel="manifest" href="/manifest.webmanifest">
@@ -70,7 +70,7 @@ function layout(content: Page, frame: Frame): Html {
 <a class="skip" href="#main">Skip to content</a>
 ${body(content, frame)}
 ${viewer && forTheScript(viewer)}
-<div id="end" hidden></div>
+<div id="last" hidden></div>
 </body>
 </html>
 `;
