@@ -108,18 +108,35 @@ tell_who_starts() {
   [ "$driver" != nobody ] || say 'the hub was not running before, so it was not started; you can start it now'
 }
 
+# Whether a restore is under way, or was interrupted.
+is_open() {
+  [ -e "$data/run/restore-state.json" ]
+}
+
+# Ends what lays the backup ready. Where that has just been done, it is taken back.
+# shellcheck disable=SC2317 # called by the trap
+take_back() {
+  go_to_the_end
+  stop_part
+  drop_fetched
+  [ "$others" = no ] && is_open || return 0
+  step undo || : # a signal may have changed the status
+  ! is_open || say 'the restore was interrupted: run restore.sh --recover'
+}
+
 # restore WHAT: until the hub is stopped, whatever ends this leaves everything as it was.
 restore() {
-  trap 'stop_part; drop_fetched' EXIT
+  if is_open; then others=yes; else others=no; fi # what somebody else has begun stays as it is
+  trap take_back EXIT
   trap 'exit 129' HUP
   trap 'exit 130' INT
   trap 'exit 143' TERM
   fetch_backup "$1"
   if [ -n "$opened" ]; then set -- "$backup" "$called"; else set -- "$backup"; fi
   part step begin "$@" || exit
+  go_to_the_end
   drop_fetched
   trap - EXIT
-  go_to_the_end
   if ! stop_hub; then
     say 'the hub could not be stopped'
     bring_back || :

@@ -149,6 +149,25 @@ test('a number that another process has by now is not taken for npm start', asyn
   assert.match(stderr, /the hub was not running before/);
 });
 
+test('Ctrl-C when a backup has just been laid ready takes that back; what another restore has laid ready stays', async (t) => {
+  const hub = await restorableHub(t);
+  const port = await freePort();
+  const lingering = `"${process.execPath}" "$@" || exit; case "$*" in *'restore begin'*) exec sleep 60 ;; esac`;
+  writeFileSync(join(hub.dataDir, '../node'), `#!/bin/sh\n${lingering}\n`, { mode: 0o755 });
+  const restoring = startRestore(t, hub.dataDir, port, [hub.backup], { HUB_NODE: join(hub.dataDir, '../node') });
+  await waitUntil('it is laid ready', () => isRestoreUnderWay(hub.dataDir));
+  restoring.signalGroup('SIGINT');
+
+  assert.equal(await restoring.ended, 130, restoring.said());
+  assert.match(restoring.said(), /ROLLED BACK: nothing had been changed\n/);
+  assert.deepEqual([isRestoreOpen(hub.dataDir), leftovers(hub.dataDir), worldIn(hub.dataDir, hub)], [false, [], 'old']);
+
+  await begin(hub.dataDir, hub.backup);
+  const { status, stderr } = await runRestore(hub.dataDir, port, [hub.backup]);
+  assert.deepEqual([status, isRestoreUnderWay(hub.dataDir)], [1, true]);
+  assert.match(stderr, /run restore\.sh --recover first\n$/);
+});
+
 test('Ctrl-C in the terminal of a restore that has begun does not leave it half-way', async (t) => {
   const hub = await restorableHub(t);
   const port = await freePort();
