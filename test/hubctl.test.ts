@@ -20,7 +20,7 @@ import { createClient } from './support/client.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';
 import { hubctl } from './support/hubctl.ts';
 import { putDatabase } from './support/migrated-database.ts';
-import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
+import { COMPILED, compiledIn, PROJECT_ROOT, runProgram } from './support/run-program.ts';
 import { temporaryProject, writeFiles } from './support/temporary-project.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -242,7 +242,8 @@ test('migrate makes the schema of a new hub and then has nothing to do', async (
 async function upgradedHub(t: TestContext) {
   const folder = temporaryProject(t, ['package.json', 'src', 'migrations']);
   symlinkSync(join(PROJECT_ROOT, 'node_modules'), join(folder, 'node_modules'));
-  const env = { PORT: '0', DATA_DIR: join(folder, 'data') };
+  const dataDir = join(folder, 'data');
+  const env = { PORT: '0', DATA_DIR: dataDir, ...compiledIn(dataDir) };
   mkdirSync(env.DATA_DIR);
   const run = (program: string, ...args: string[]) =>
     runProgram(process.execPath, [join(folder, 'src/bin', program), ...args], { env });
@@ -295,7 +296,7 @@ function databaseOf010(dataDir: string): void {
 test('a hub made by 0.1.0 is not started, and one sentence says what to do', async (t) => {
   const dataDir = temporaryDataDir(t);
   databaseOf010(dataDir);
-  const env = { PORT: '0', DATA_DIR: dataDir };
+  const env = { PORT: '0', DATA_DIR: dataDir, ...COMPILED };
   for (const [program, ...args] of [['start.ts'], ['web.ts'], ['hubctl.ts', 'migrate', '--allow-unsafe']]) {
     const path = join(PROJECT_ROOT, 'src/bin', program ?? '');
     const { status, stdout, stderr } = await runProgram(process.execPath, [path, ...args], { env });

@@ -1,6 +1,6 @@
 // Protects the scripts that start, test and probe the hub: their help, usage, exit codes and signals.
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -28,21 +28,6 @@ function installed(folder: string): string {
   copyFileSync(join(folder, 'package-lock.json'), join(folder, 'node_modules/.installed-lock.json'));
   return folder;
 }
-
-test('shellcheck has nothing to say about any script', async (t) => {
-  if (!requireTool(t, 'shellcheck')) return;
-  const scripts = readdirSync(join(PROJECT_ROOT, 'scripts'))
-    .map((name) => join('scripts', name))
-    .filter((path) => path.endsWith('.sh') || path.endsWith('hubctl'));
-
-  const { status, stdout } = await runProgram('shellcheck', ['-x', ...scripts, '.ci/run'], {
-    cwd: PROJECT_ROOT,
-    env: { PATH: process.env.PATH ?? '' },
-  });
-
-  assert.equal(stdout, '');
-  assert.equal(status, 0);
-});
 
 test('every script says with --help what its header says', async () => {
   for (const name of OWN_HELP) {

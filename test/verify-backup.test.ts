@@ -305,10 +305,15 @@ test('case 46: every single table, index and trigger that the migrations make is
        AND s.name <> 'schema_migrations'`).all();
   assert.ok(objects.length > 140, `${objects.length} objects`);
   assert.deepEqual(schemaGaps(db, MIGRATIONS), []);
-  for (const { type, name } of objects) {
-    db.exec(`BEGIN; DROP ${type} "${name}"`);
-    assert.ok(schemaGaps(db, MIGRATIONS).some((gap) => gap === name || gap === `the ${type} ${name}`), `${type} ${name}`);
-    db.exec('ROLLBACK');
+  // Ten of a type at a time: what the schema should be is made anew for each comparison.
+  for (const [type, names] of Map.groupBy(objects, (object) => object.type)) {
+    for (let at = 0; at < names.length; at += 10) {
+      const dropped = names.slice(at, at + 10).map(({ name }) => name);
+      db.exec(`BEGIN; ${dropped.map((name) => `DROP ${type} "${name}"`).join(';')}`);
+      const gaps = schemaGaps(db, MIGRATIONS);
+      for (const name of dropped) assert.ok(gaps.includes(type === 'table' ? name : `the ${type} ${name}`), `${type} ${name}`);
+      db.exec('ROLLBACK');
+    }
   }
 });
 

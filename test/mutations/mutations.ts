@@ -1401,7 +1401,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/drive-hub.sh',
     from: '  [ "$act" != recover ] || require_hub "$data" || return\n',
     to: '',
-    test: 'test/operator-scripts.test.ts',
+    test: 'test/slow/operator-scripts.test.ts',
     name: 'a DATA_DIR that was mistyped is neither recovered nor called a hub by the recovery kit, and stays as it is',
   },
   {
@@ -1581,6 +1581,14 @@ export const MUTATIONS: Mutation[] = [
     name: "case 75: another database in the backup's place after it was verified is noticed while copying the database",
   },
 
+  {
+    promise: 'until the hub is stopped, whatever ends a restore leaves everything as it was',
+    file: 'scripts/restore.sh',
+    from: 'trap take_back EXIT',
+    to: "trap 'stop_part; drop_fetched' EXIT",
+    test: 'test/slow/restore-running.test.ts',
+    name: 'Ctrl-C when a backup has just been laid ready takes that back; what another restore has laid ready stays',
+  },
   // An address or id that left the hub never means something else.
   {
     promise: 'ids of sources are not given again',
@@ -2690,7 +2698,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/data-locks.ts',
     from: "return program === 'web' ? takeFileLock(webLock(dataDir)) : takePlace(dataDir, 'worker');",
     to: "return takePlace(dataDir, 'worker');",
-    test: 'test/second-hub.test.ts',
+    test: 'test/slow/second-hub.test.ts',
     name: 'a second web on the same data is refused with 75 while the first runs, however that ends',
   },
   {
@@ -2714,7 +2722,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/start-process.ts',
     from: 'if (change !== null) void end(change);',
     to: '',
-    test: 'test/second-hub.test.ts',
+    test: 'test/slow/second-hub.test.ts',
     name: 'web stops with the reason when another program changes the schema',
   },
   {
@@ -3308,7 +3316,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a page is shown when it is whole',
     file: 'src/app/frame/page-frame.ts',
-    from: '<link rel="expect" href="#end" blocking="render">',
+    from: '<link rel="expect" href="#last" blocking="render">',
     to: '',
     test: 'test/slow/arriving-pages.test.ts',
     name: 'a page that comes in pieces is shown when it is whole, and nothing on it moves',

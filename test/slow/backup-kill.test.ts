@@ -10,7 +10,7 @@ import { backupLock, isFileLocked } from '../../src/features/hub/data-locks.ts';
 import { backupHub, filledHub, verify, type BackupHub, statusOf } from '../support/backup-hub.ts';
 import { hubEnvironment } from '../support/hub-process.ts';
 import { randomBelow } from '../support/random.ts';
-import { PROJECT_ROOT } from '../support/run-program.ts';
+import { compiledIn, PROJECT_ROOT } from '../support/run-program.ts';
 import { sha256Of } from '../support/sha256.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -26,7 +26,7 @@ const BACKUP = [process.execPath, join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubc
 /** Makes a backup, in a session of its own. */
 function startBackup(t: TestContext, hub: BackupHub, command = BACKUP, env: Record<string, string> = {}): Running {
   const [file = '', ...args] = command;
-  const options = { env: hubEnvironment(hub.dataDir, env), cwd: join(hub.dataDir, '..'), detached: true };
+  const options = { env: hubEnvironment(hub.dataDir, { ...compiledIn(hub.dataDir), ...env }), cwd: join(hub.dataDir, '..'), detached: true };
   const child = spawn(file, args, options);
   let said = '';
   child.stderr.on('data', (text) => (said += String(text)));

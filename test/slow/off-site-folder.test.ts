@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { contents, NAME, offSite, SCRIPT, THREE_FILES, type OffSite } from '../support/off-site.ts';
 import { privately } from '../support/private-mounts.ts';
+import { NOT_COMPILED } from '../support/run-program.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const MARK = '.content-hub-off-site';
@@ -22,7 +23,7 @@ test('with no destination set, nothing is said, made or done', async (t) => {
   const place = offSite(t);
 
   for (const args of [['check'], ['send', place.backup]]) {
-    assert.deepEqual(await place.run(args), { status: 0, stdout: '', stderr: '' });
+    assert.deepEqual(await place.run(args, NOT_COMPILED), { status: 0, stdout: '', stderr: '' });
   }
 
   assert.deepEqual(readdirSync(place.dataDir), ['backups']);

@@ -14,7 +14,7 @@ import {
   assertOldIsSomewhere, keptIn, leftovers, restorableHub, stateOf, worldIn, type RestorableHub,
 } from '../support/restore-hub.ts';
 import { RESTORE, restoreEnvironment, runRestore } from '../support/restore-script.ts';
-import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { NOT_COMPILED, PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 
 const HUBCTL = [process.execPath, join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl'];
 
@@ -74,7 +74,7 @@ test('case 70, 22: root restores for the account that owns the data: all of it s
   }
   for (const above of ['..', '../..']) chmodSync(join(hub.dataDir, above), 0o755);
   const port = await freePort();
-  const { status, stderr } = await runRestore(hub.dataDir, port, [hub.backup]);
+  const { status, stderr } = await runRestore(hub.dataDir, port, [hub.backup], NOT_COMPILED);
   assert.equal(status, 0, stderr);
   const owned = readdirSync(hub.dataDir, { recursive: true }).map((name) => join(hub.dataDir, String(name)));
   assert.deepEqual(owned.filter((path) => statSync(path).uid !== NOBODY || statSync(path).gid !== NOBODY), []);

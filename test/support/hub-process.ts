@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { PROJECT_ROOT } from './run-program.ts';
+import { COMPILED, PROJECT_ROOT } from './run-program.ts';
 import { waitUntil } from './wait-until.ts';
 
 type LogLine = Record<string, unknown>;
@@ -41,7 +41,7 @@ export function startHubProcess(
 }
 
 export function hubEnvironment(dataDir: string, env: Record<string, string> = {}): Record<string, string> {
-  return { DATA_DIR: dataDir, PORT: '0', OUTBOUND_ALLOW: '127.0.0.0/8', ...env };
+  return { ...COMPILED, DATA_DIR: dataDir, PORT: '0', OUTBOUND_ALLOW: '127.0.0.0/8', ...env };
 }
 
 /** The same for a hub process that was started otherwise, with piped streams. */

@@ -6,7 +6,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+import { compiledIn, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { sha256 } from './sha256.ts';
 import { copyFolder, temporaryFolder, UNTIL_EXIT, writeFiles } from './temporary-project.ts';
 
@@ -43,7 +43,7 @@ export function offSite(t: TestContext): OffSite {
   copyFolder((readyBackup ??= writeBackup()), backup);
   const env: Record<string, string> = {
     PATH: `${bin}:/usr/bin:/bin`, HOME: folder, DATA_DIR: dataDir, HUB_NODE: process.execPath,
-    RCLONE_CONFIG: join(folder, 'rclone.conf'),
+    RCLONE_CONFIG: join(folder, 'rclone.conf'), ...compiledIn(dataDir),
   };
   const run: OffSite['run'] = (args, more = {}) =>
     runProgram('setsid', ['-w', 'sh', SCRIPT, ...args], { cwd: '/', env: { ...env, ...more } });

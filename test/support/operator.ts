@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { createClient, type Client } from './client.ts';
 import { freePort } from './ports.ts';
 import { isHealthy } from './restore-script.ts';
-import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+import { compiledIn, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { writeFiles } from './temporary-project.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -40,7 +40,7 @@ export async function operator(t: TestContext) {
     HUB_NODE: process.execPath, HOME: folder, TMPDIR: folder, npm_config_update_notifier: 'false',
     REMOTE: place('remote.git'), SAFE: place('safe'), FAR: place('far'), BOX: place('box'),
     ETC: place('etc/content-hub'), IMAGE: place('image'), HUB: place('hub'), PORT_OF_HUB: String(port), CRONTAB: place('crontab'),
-    GIT_CONFIG_GLOBAL: place('gitconfig'),
+    GIT_CONFIG_GLOBAL: place('gitconfig'), ...compiledIn(place('hub/data')),
   };
   writeFiles(folder, { gitconfig: '[user]\nname = Ada\nemail = ada@example.org\n[init]\ndefaultBranch = main\n' });
   publish(place('author'), env);

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { noteRun } from '../../src/features/backups/note-run.ts';
 import { backupHub, filledHub, type BackupHub } from './backup-hub.ts';
-import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+import { compiledIn, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { copyFolder, temporaryFolder, UNTIL_EXIT, writeFiles } from './temporary-project.ts';
 import { requireTool } from './tools.ts';
 
@@ -22,7 +22,7 @@ export function resticHub(t: TestContext, hub: BackupHub = backupHub(t)) {
   copyFolder((emptyRepository ??= initRepository()), repository);
   const env: Record<string, string> = {
     PATH: `${bin}:/usr/bin:/bin`, HUB_NODE: process.execPath, DATA_DIR: hub.dataDir, HOME: folder,
-    BACKUP_RESTIC_REPOSITORY: repository, BACKUP_RESTIC_PASSWORD_FILE: password,
+    BACKUP_RESTIC_REPOSITORY: repository, BACKUP_RESTIC_PASSWORD_FILE: password, ...compiledIn(hub.dataDir),
   };
   async function run(script: string, args: readonly string[], more: Record<string, string> = {}): Promise<Outcome> {
     const command = ['-w', 'sh', join(PROJECT_ROOT, 'scripts', script), ...args];

@@ -125,11 +125,11 @@ export async function restore(dataDir: string, backup: string) {
   return { verification, settled, migrated, kept };
 }
 
-/** Everything below DATA_DIR with what can change about it, but locks, and copies of the backup that a test made. */
+/** Everything below DATA_DIR with what can change about it, but locks, what tests compiled, and their copies of backups. */
 export function stateOf(folder: string): string[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   return entries.map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !/^\/(run\/[a-z.-]*lock|copy )/.test(path.slice(folder.length))).sort().map((path) => {
+    .filter((path) => !/^\/(run\/[a-z.-]*lock|run\/compiled|copy )/.test(path.slice(folder.length))).sort().map((path) => {
       const { mode, size, mtimeMs, ino } = lstatSync(path);
       return `${path.slice(folder.length)} ${mode.toString(8)} ${ino} ${path.endsWith('/run') ? '' : `${size} ${mtimeMs}`}`;
     });

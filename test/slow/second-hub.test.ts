@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { isHubRunning, lockForRunning } from '../src/features/hub/data-locks.ts';
-import { openDatabase } from '../src/platform/db/open-database.ts';
-import { startHubProcess, temporaryDataDir } from './support/hub-process.ts';
+import { isHubRunning, lockForRunning } from '../../src/features/hub/data-locks.ts';
+import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
 
 test('a second web on the same data is refused with 75 while the first runs, however that ends', async (t) => {
   const dataDir = temporaryDataDir(t);

@@ -1,14 +1,14 @@
-// Protects one calm way through the operator's scripts; test/slow/ breaks each of them.
+// Protects one calm way through the operator's scripts; the files beside it break each of them.
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openDatabase } from '../src/platform/db/open-database.ts';
-import { addPost, backupHub } from './support/backup-hub.ts';
-import { temporaryDataDir } from './support/hub-process.ts';
-import { freePort } from './support/ports.ts';
-import { restoreEnvironment } from './support/restore-script.ts';
-import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
+import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { addPost, backupHub } from '../support/backup-hub.ts';
+import { temporaryDataDir } from '../support/hub-process.ts';
+import { freePort } from '../support/ports.ts';
+import { restoreEnvironment } from '../support/restore-script.ts';
+import { NOT_COMPILED, PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 
 const SCRIPTS = join(PROJECT_ROOT, 'scripts');
 
@@ -55,7 +55,7 @@ test('a DATA_DIR that was mistyped is neither recovered nor called a hub by the 
   const folder = temporaryDataDir(t);
   mkdirSync(join(folder, 'of something else'));
   for (const dataDir of [join(folder, 'missing'), join(folder, 'of something else')]) {
-    const env = restoreEnvironment(dataDir, await freePort());
+    const env = restoreEnvironment(dataDir, await freePort(), NOT_COMPILED);
     for (const [script = '', ...args] of [['restore.sh', '--recover'], ['hubctl', 'recovery-kit']]) {
       const { status, stdout, stderr } = await runProgram(join(SCRIPTS, script), args, { env, cwd: '/' });
       assert.deepEqual([status, stdout], [1, ''], script);
