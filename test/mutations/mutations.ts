@@ -2592,7 +2592,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/bin/start.ts',
     from: 'process.umask(0o077);',
     to: '',
-    test: 'test/start.test.ts',
+    test: 'test/slow/start.test.ts',
     name: 'the data folder is made for the hub alone, and what is written there too',
   },
 
@@ -2714,7 +2714,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/handlers-of.ts',
     from: 'new Error(`${path}: ${error}`',
     to: 'new Error(`${error}`',
-    test: 'test/start.test.ts',
+    test: 'test/slow/start.test.ts',
     name: 'web ends with the name of app/schedule.ts in its log when that cannot be loaded',
   },
   {
@@ -2938,7 +2938,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/bin/launch.ts',
     from: '{ ...FEW_ARENAS, ...process.env }',
     to: '{ ...process.env }',
-    test: 'test/start.test.ts',
+    test: 'test/slow/start.test.ts',
     name: 'launch becomes the program: same process id, arguments, working folder, streams and exit status',
   },
   {

@@ -5,10 +5,10 @@ import { appendFileSync, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { hubEnvironment, temporaryDataDir, watchHubProcess } from './support/hub-process.ts';
-import { isRunning, runProgram } from './support/run-program.ts';
-import { exit, pidOf, ready, standInProject, startHub } from './support/stand-in-hub.ts';
-import { temporaryProject, writeFiles } from './support/temporary-project.ts';
+import { hubEnvironment, temporaryDataDir, watchHubProcess } from '../support/hub-process.ts';
+import { isRunning, runProgram } from '../support/run-program.ts';
+import { exit, pidOf, ready, standInProject, startHub } from '../support/stand-in-hub.ts';
+import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   test(`the hub prints where it runs and the set-up link, and ${signal} stops both processes`, async (t) => {

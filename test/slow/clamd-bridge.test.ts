@@ -6,20 +6,20 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { readBridgeConfig } from '../src/app/clamd-bridge/bridge-settings.ts';
-import { ConfigError } from '../src/features/hub/read-config.ts';
-import { scanFile } from '../src/features/attachments/scan-file.ts';
+import { readBridgeConfig } from '../../src/app/clamd-bridge/bridge-settings.ts';
+import { ConfigError } from '../../src/features/hub/read-config.ts';
+import { scanFile } from '../../src/features/attachments/scan-file.ts';
 import {
   BAD_WORDS, BAD_WORDS_NAME, EICAR, EICAR_NAME, onWholeStream, socketFolder, startClamd,
-} from './support/clamd.ts';
-import { assertNotScanned, connectionsTo, healthOf, postTo, startBridge } from './support/clamd-bridge.ts';
-import { watchHubProcess, type HubProcess } from './support/hub-process.ts';
-import { startRawOrigin } from './support/origin.ts';
-import { freePort } from './support/ports.ts';
-import { PROJECT_ROOT, runProgram } from './support/run-program.ts';
-import { temporaryProject, writeFiles } from './support/temporary-project.ts';
-import { requireTool } from './support/tools.ts';
-import { waitUntil } from './support/wait-until.ts';
+} from '../support/clamd.ts';
+import { assertNotScanned, connectionsTo, healthOf, postTo, startBridge } from '../support/clamd-bridge.ts';
+import { watchHubProcess, type HubProcess } from '../support/hub-process.ts';
+import { startRawOrigin } from '../support/origin.ts';
+import { freePort } from '../support/ports.ts';
+import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
+import { requireTool } from '../support/tools.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { cookieOf } from './support/client.ts';
-import { startHub, type Hub } from './support/hub.ts';
-import { randomBelow } from './support/random.ts';
-import { rawConnection } from './support/raw-exchange.ts';
-import { png } from './support/sample-files.ts';
+import { cookieOf } from '../support/client.ts';
+import { startHub, type Hub } from '../support/hub.ts';
+import { randomBelow } from '../support/random.ts';
+import { rawConnection } from '../support/raw-exchange.ts';
+import { png } from '../support/sample-files.ts';
 import {
   addFiles, assertFilesMatchRows, assertNothingKept, filesIn, FORM_TYPE, formWith, openFilesIn, writePost, writer,
-} from './support/uploads.ts';
-import { waitUntil } from './support/wait-until.ts';
+} from '../support/uploads.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 type Leave = 'reset' | 'destroy' | 'end';
 

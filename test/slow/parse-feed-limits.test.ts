@@ -1,8 +1,8 @@
 // Protects the reading of feeds from documents with too much of one thing: linear time and bounded results.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { growthOf, numbered, repeated } from './support/growth.ts';
-import { atom, entry, json, jsonItem, parse, rssItem } from './support/written-feeds.ts';
+import { growthOf, numbered, repeated } from '../support/growth.ts';
+import { atom, entry, json, jsonItem, parse, rssItem } from '../support/written-feeds.ts';
 
 /** Documents of a given length that have much of one thing. */
 const HOSTILE: Record<string, (length: number) => string> = {
