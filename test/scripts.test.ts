@@ -137,7 +137,7 @@ function recordingProject(t: TestContext, failing: string) {
 }
 
 const TYPE_CHECK = '[node_modules/typescript/bin/tsc][-p][.]';
-const RUN_TESTS = `[--test][--test-timeout=300000][--test-concurrency=${availableParallelism() + 1}]`;
+const RUN_TESTS = `[--test][--test-timeout=300000][--test-concurrency=${availableParallelism() + 2}]`;
 
 for (const [title, args, expected] of [
   ['every test file', [], '[test/a.test.ts][test/b.test.ts]'],
