@@ -10,7 +10,8 @@
 # does not, the previous data is rolled back automatically. --recover completes or rolls back an interrupted restore,
 # and says which. Stops and starts the hub of npm start, the systemd units, or uses HUB_STOP_COMMAND and
 # HUB_START_COMMAND. Run it as root or as the account that owns the data.
-# Exit 0: restored or recovered. 1: failed, the data is as it was before. 75: busy, try again.
+# Exit 0: restored or recovered. 1: failed, the data is as it was before. 75: busy, try again. 129, 130, 143: ended by a
+# signal before the hub was stopped; nothing was changed.
 
 set -eu
 umask 077
@@ -108,25 +109,28 @@ tell_who_starts() {
   [ "$driver" != nobody ] || say 'the hub was not running before, so it was not started; you can start it now'
 }
 
-# Whether a restore is under way, or was interrupted.
-is_open() {
+# Whether a restore is under way or was interrupted, except while the hub has yet to become healthy on its data.
+is_under_way() {
   [ -e "$data/run/restore-state.json" ]
 }
 
-# Ends what lays the backup ready. Where that has just been done, it is taken back.
+# Ends what lays the backup ready. Where that has just been done, it is taken back, as soon as what did it has ended.
 # shellcheck disable=SC2317 # called by the trap
 take_back() {
   go_to_the_end
   stop_part
-  drop_fetched
-  [ "$others" = no ] && is_open || return 0
-  step undo || : # a signal may have changed the status
-  ! is_open || say 'the restore was interrupted: run restore.sh --recover'
+  drop_fetched || :
+  [ "$others" = no ] || return 0
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    is_under_way || return 0
+    step undo || sleep 1 || :
+  done
+  ! is_under_way || say 'the restore was interrupted: run restore.sh --recover'
 }
 
 # restore WHAT: until the hub is stopped, whatever ends this leaves everything as it was.
 restore() {
-  if is_open; then others=yes; else others=no; fi # what somebody else has begun stays as it is
+  if is_under_way; then others=yes; else others=no; fi # what somebody else has begun stays as it is
   trap take_back EXIT
   trap 'exit 129' HUP
   trap 'exit 130' INT

@@ -1580,7 +1580,6 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/restore-steps.test.ts',
     name: "case 75: another database in the backup's place after it was verified is noticed while copying the database",
   },
-
   {
     promise: 'until the hub is stopped, whatever ends a restore leaves everything as it was',
     file: 'scripts/restore.sh',
@@ -1589,6 +1588,7 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/slow/restore-running.test.ts',
     name: 'Ctrl-C when a backup has just been laid ready takes that back; what another restore has laid ready stays',
   },
+
   // An address or id that left the hub never means something else.
   {
     promise: 'ids of sources are not given again',
@@ -3312,7 +3312,6 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/slow/proxies.test.ts',
     name: 'the cache in nginx.conf keeps what visitors get for a second or two, and nothing of anybody else',
   },
-
   {
     promise: 'a page is shown when it is whole',
     file: 'src/app/frame/page-frame.ts',
@@ -3321,6 +3320,7 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/slow/arriving-pages.test.ts',
     name: 'a page that comes in pieces is shown when it is whole, and nothing on it moves',
   },
+
   // What the overview shows is so.
   {
     promise: 'what happened while nobody looked belongs to no bucket of the history',

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { compiledIn, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+import { compiledIn, NOT_COMPILED, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { startHubProcess, type HubProcess } from './hub-process.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -11,7 +12,7 @@ export const RESTORE = join(PROJECT_ROOT, 'scripts/restore.sh');
 export function restoreEnvironment(dataDir: string, port: number, env: Record<string, string> = {}): Record<string, string> {
   return {
     PATH: '/usr/bin:/bin', HUB_NODE: process.execPath, DATA_DIR: dataDir, PORT: String(port), CONFIRM_RESTORE: 'YES',
-    RESTORE_HEALTH_SECONDS: '20', RESTORE_STOP_SECONDS: '2', ...compiledIn(dataDir), ...env,
+    RESTORE_HEALTH_SECONDS: '20', RESTORE_STOP_SECONDS: '2', ...(existsSync(dataDir) ? compiledIn(dataDir) : NOT_COMPILED), ...env,
   };
 }
 
