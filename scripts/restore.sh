@@ -114,7 +114,7 @@ is_under_way() {
   [ -e "$data/run/restore-state.json" ]
 }
 
-# Ends what lays the backup ready. Where that has just been done, it is taken back, as soon as what did it has ended.
+# Ends what lays the backup ready. Where that has just been done, it is taken back, as soon as what did it has let go.
 # shellcheck disable=SC2317 # called by the trap
 take_back() {
   go_to_the_end
@@ -123,9 +123,13 @@ take_back() {
   [ "$others" = no ] || return 0
   for _ in 1 2 3 4 5 6 7 8 9 10; do
     is_under_way || return 0
-    step undo || sleep 1 || :
+    ended=0
+    step state >/dev/null 2>&1 || ended=$?
+    [ "$ended" -eq 75 ] || break
+    sleep 1 || :
   done
-  ! is_under_way || say 'the restore was interrupted: run restore.sh --recover'
+  step undo || : # whether it did is known from the state
+  ! is_under_way || say 'what was laid ready could not be taken back: run restore.sh --recover'
 }
 
 # restore WHAT: until the hub is stopped, whatever ends this leaves everything as it was.

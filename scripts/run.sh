@@ -2,8 +2,8 @@
 # Usage: run.sh start | dev | test [ARGUMENT...] | test:all | test:slow | test:mutations [WORD...] | bench [NAME...] |
 # screenshots [WORD...]
 # Runs npm start, npm test and the other npm scripts, after installing what is missing. test:all is test, then
-# test:slow: kills, full disks, browsers and booted systems. The last program replaces this shell, so that it receives
-# signals.
+# test:slow: kills, full disks, browsers, booted systems and what else takes long. The last program replaces this
+# shell, so that it receives signals.
 
 set -eu
 usage() {

@@ -1588,6 +1588,14 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/slow/restore-running.test.ts',
     name: 'Ctrl-C when a backup has just been laid ready takes that back; what another restore has laid ready stays',
   },
+  {
+    promise: 'what a restore takes back is waited for while it is in use',
+    file: 'scripts/restore.sh',
+    from: '[ "$ended" -eq 75 ] || break',
+    to: 'break',
+    test: 'test/slow/restore-running.test.ts',
+    name: 'what Ctrl-C takes back may be in use for a moment; what cannot be taken back is said once',
+  },
 
   // An address or id that left the hub never means something else.
   {

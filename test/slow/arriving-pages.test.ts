@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { openBrowser } from '../support/browser.ts';
 import { EVERY_PAGE, visit } from '../support/every-page.ts';
 import { livedInHub } from '../support/lived-in-hub.ts';
+import { listen } from '../support/ports.ts';
 import { requireTool } from '../support/tools.ts';
 
 const PIECES = 20;
@@ -45,10 +46,7 @@ test('a page that comes in pieces is shown when it is whole, and nothing on it m
 /** The address of a server that has its answers from that hub, and sends each page in pieces with pauses between. */
 async function startSlowLine(t: TestContext, hub: string): Promise<string> {
   const server = createServer((request, response) => void passOn(hub, request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => server.close());
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  return `http://127.0.0.1:${await listen(t, server)}`;
 }
 
 const OF_THE_LINE = ['connection', 'content-encoding', 'content-length', 'keep-alive', 'transfer-encoding'];

@@ -26,8 +26,8 @@ const BACKUP = [process.execPath, join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubc
 /** Makes a backup, in a session of its own. */
 function startBackup(t: TestContext, hub: BackupHub, command = BACKUP, env: Record<string, string> = {}): Running {
   const [file = '', ...args] = command;
-  const options = { env: hubEnvironment(hub.dataDir, { ...compiledIn(hub.dataDir), ...env }), cwd: join(hub.dataDir, '..'), detached: true };
-  const child = spawn(file, args, options);
+  const all = hubEnvironment(hub.dataDir, { ...compiledIn(hub.dataDir), ...env });
+  const child = spawn(file, args, { env: all, cwd: join(hub.dataDir, '..'), detached: true });
   let said = '';
   child.stderr.on('data', (text) => (said += String(text)));
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {

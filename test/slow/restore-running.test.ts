@@ -1,14 +1,15 @@
 // Protects a restore of a hub that runs: npm start makes way, and goes on with data that works.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
+import { backupLock, takeFileLock } from '../../src/features/hub/data-locks.ts';
 import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../../src/features/backups/restore-state.ts';
 import { openRestored, swapRestored, undoRestore } from '../../src/features/backups/restore-steps.ts';
 import { runAroundRestores } from '../../src/app/processes/run-hub.ts';
 import { harmUnseen } from '../support/backup-hub.ts';
 import { freePort } from '../support/ports.ts';
-import { begin, keptIn, leftovers, restorableHub, worldIn } from '../support/restore-hub.ts';
+import { begin, keptIn, leftovers, restorableHub, worldIn, type RestorableHub } from '../support/restore-hub.ts';
 import { isHealthy, runRestore, startHub, startRestore } from '../support/restore-script.ts';
 import { isRunning } from '../support/run-program.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -149,13 +150,19 @@ test('a number that another process has by now is not taken for npm start', asyn
   assert.match(stderr, /the hub was not running before/);
 });
 
-test('Ctrl-C when a backup has just been laid ready takes that back; what another restore has laid ready stays', async (t) => {
-  const hub = await restorableHub(t);
-  const port = await freePort();
-  const lingering = `"${process.execPath}" "$@" || exit; case "$*" in *'restore begin'*) exec sleep 60 ;; esac`;
+/** A restore that stays at the moment in which its backup was laid ready and the hub is not stopped yet. */
+async function laidReady(t: TestContext, hub: RestorableHub, port: number) {
+  const lingering = `echo "$*" >>'${join(hub.dataDir, '../calls')}'; "${process.execPath}" "$@" || exit; case "$*" in *'restore begin'*) exec sleep 60 ;; esac`;
   writeFileSync(join(hub.dataDir, '../node'), `#!/bin/sh\n${lingering}\n`, { mode: 0o755 });
   const restoring = startRestore(t, hub.dataDir, port, [hub.backup], { HUB_NODE: join(hub.dataDir, '../node') });
   await waitUntil('it is laid ready', () => isRestoreUnderWay(hub.dataDir));
+  return restoring;
+}
+
+test('Ctrl-C when a backup has just been laid ready takes that back; what another restore has laid ready stays', async (t) => {
+  const hub = await restorableHub(t);
+  const port = await freePort();
+  const restoring = await laidReady(t, hub, port);
   restoring.signalGroup('SIGINT');
 
   assert.equal(await restoring.ended, 130, restoring.said());
@@ -166,6 +173,26 @@ test('Ctrl-C when a backup has just been laid ready takes that back; what anothe
   const { status, stderr } = await runRestore(hub.dataDir, port, [hub.backup]);
   assert.deepEqual([status, isRestoreUnderWay(hub.dataDir)], [1, true]);
   assert.match(stderr, /run restore\.sh --recover first\n$/);
+});
+
+test('what Ctrl-C takes back may be in use for a moment; what cannot be taken back is said once', async (t) => {
+  const hub = await restorableHub(t);
+  const restoring = await laidReady(t, hub, await freePort());
+  let inUse: ReturnType<typeof takeFileLock>;
+  await waitUntil('it is in use', () => (inUse = takeFileLock(backupLock(hub.dataDir))) !== undefined);
+  restoring.signalGroup('SIGINT');
+  const calls = (): string => readFileSync(join(hub.dataDir, '../calls'), 'utf8');
+  await waitUntil('it is asked again', () => calls().split('restore state').length > 2);
+  inUse?.release();
+  assert.equal(await restoring.ended, 130, restoring.said());
+  assert.deepEqual([isRestoreOpen(hub.dataDir), worldIn(hub.dataDir, hub)], [false, 'old']);
+
+  const damaged = await laidReady(t, hub, await freePort());
+  writeFileSync(join(hub.dataDir, 'run/restore-state.json'), '{');
+  damaged.signalGroup('SIGINT');
+  assert.equal(await damaged.ended, 130, damaged.said());
+  const said = damaged.said().match(/^restore: what was laid ready could not be taken back: run restore\.sh --recover$/mg);
+  assert.deepEqual([said?.length, worldIn(hub.dataDir, hub)], [1, 'old']);
 });
 
 test('Ctrl-C in the terminal of a restore that has begun does not leave it half-way', async (t) => {
