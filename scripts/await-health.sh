@@ -2,8 +2,8 @@
 # Usage: await-health.sh TRIES PAUSE [--worker]
 # Runs healthcheck.sh until the hub is ready, at most TRIES times with PAUSE seconds between. Exit 0 at the first
 # success, else as the last check, with its reason. The systemd units use it to wait for a start, and to tell a short
-# outage from a lasting one. Gives up at once when the process MAINPID (set by systemd) has ended, or when the file
-# FAILURE_FILE, which holds the reason, exists.
+# outage from a lasting one. Gives up at once when the process MAINPID (set by systemd) has ended, when the file
+# FAILURE_FILE, which holds the reason, exists, or when the machine has been up for DEADLINE seconds.
 
 set -eu
 usage() {
@@ -27,10 +27,16 @@ has_ended() {
   fi
 }
 
+is_over() {
+  [ "$tries" -le 0 ] && return
+  read -r up _ </proc/uptime
+  [ -n "${DEADLINE-}" ] && [ "${up%.*}" -ge "$DEADLINE" ]
+}
+
 until said=$("$root/scripts/healthcheck.sh" "$@" 2>&1); do
   status=$?
   tries=$((tries - 1))
-  if has_ended || [ "$tries" -le 0 ]; then
+  if has_ended || is_over; then
     printf '%s\n' "$said" >&2
     exit "$status"
   fi

@@ -5,6 +5,8 @@
 
 # shellcheck source=scripts/as-owner.sh
 . "$root/scripts/as-owner.sh"
+# shellcheck source=scripts/end-processes.sh
+. "$root/scripts/end-processes.sh"
 
 WISHES=content-hub-restore
 WEB=content-hub-web.service
@@ -19,11 +21,20 @@ read_hub() {
   start_command=$(printf '%s\n' "$settings" | sed -n 3p)
   patience=$(printf '%s\n' "$settings" | sed -n 4p)
   stop_patience=$(printf '%s\n' "$settings" | sed -n 5p)
+  limit_trial "$patience"
   [ "$act" != recover ] || require_hub "$data" || return
   find_owner "$data" || return
   as_owner mkdir -p -m 0700 -- "$data/run"
-  trial=
+  trial='' deadline='' proof='web worker'
   driver=$(find_driver)
+}
+
+# limit_trial SECONDS: after that time the hub ends the trial by itself, so this script has to decide a little earlier.
+limit_trial() {
+  margin=$(($1 / 6 + 2))
+  [ "$margin" -le 15 ] || margin=15
+  trial_limit=$(($1 - margin))
+  [ "$trial_limit" -ge 1 ] || trial_limit=1
 }
 
 find_driver() {
@@ -104,7 +115,7 @@ start_hub() {
       systemctl reset-failed "$WEB" "$WORKER" >/dev/null 2>&1 9>&- || : # a unit may have failed meanwhile
       start_units
       ;;
-    wishes) wish start "$patience" ;;
+    wishes) wish start "$(remaining)" ;;
     npm) [ -n "$(started_by_npm)" ] ;;
   esac
 }
@@ -141,21 +152,44 @@ has_failed_to_start() {
 
 # Returns when web is healthy. A restore has its own time limit, which may be shorter than the unit's.
 start_units() {
-  timeout --foreground "$patience" systemctl start "$WEB" "$WORKER" >&2 9>&- && return
-  [ $? -ne 124 ] || say "the hub did not become ready within $patience s"
+  wait_for=$(remaining)
+  timeout --foreground "$wait_for" systemctl start "$WEB" "$WORKER" >&2 9>&- && return
+  [ $? -ne 124 ] || say "the hub did not become ready within $wait_for s"
   return 1
 }
 
-# try_hub PROOF: checks that the hub becomes healthy on the restored data, or after an upgrade, and that the function
-# PROOF then succeeds. If it was not running before, only web is started for this, and stopped afterwards.
+# Checks the hub on restored data or after an upgrade: within $trial_limit seconds it has to be healthy, and web and
+# worker have to write. A hub that was not running before runs for this check alone.
 try_hub() {
+  since=$(as_owner stat -c %Y -- "$data/run/restore-probation.json")000
+  deadline=$(($(uptime_seconds) + trial_limit))
+  passed=yes
   if [ "$driver" = nobody ]; then
-    start_trial && await_hub && "$1" && end_trial
+    start_trial && await_hub && prove && end_trial || passed=no
   elif [ "$driver" = npm ]; then
-    start_hub && await_hub "$data/run/hub.failed" && "$1"
+    start_hub && await_hub "$data/run/hub.failed" && prove || passed=no
   else
-    start_hub && await_hub && "$1"
+    start_hub && await_hub && prove || passed=no
   fi
+  deadline=
+  [ "$passed" = yes ]
+}
+
+prove() {
+  # shellcheck disable=SC2086 # words
+  as_owner ${apart-} sh "$root/scripts/hubctl" await-writes --seconds "$(remaining)" "$since" $proof 8>&- 9>&-
+}
+
+uptime_seconds() {
+  sed 's/[.].*//' /proc/uptime
+}
+
+# Prints the seconds that the hub still has to become healthy: of its trial, or RESTORE_HEALTH_SECONDS.
+remaining() {
+  left=$patience
+  [ -z "$deadline" ] || left=$((deadline - $(uptime_seconds)))
+  [ "$left" -gt 0 ] || left=1
+  echo "$left"
 }
 
 # await_hub [FAILURE_FILE]: waits until the hub is healthy; gives up early when that file appears. Ctrl-C must not end
@@ -163,26 +197,29 @@ try_hub() {
 await_hub() {
   (
     trap '' HUP INT TERM
-    [ -z "$trial" ] || export MAINPID="$trial"
+    [ -z "$deadline" ] || export DEADLINE="$deadline"
+    [ -z "$trial" ] || export MAINPID="${trial%% *}"
     [ $# -eq 0 ] || export FAILURE_FILE="$1"
-    exec sh "$root/scripts/await-health.sh" "$patience" 1 9>&-
+    exec sh "$root/scripts/await-health.sh" "$(remaining)" 1 8>&- 9>&-
   ) || return
-  [ -z "$trial" ] || kill -0 "$trial" 2>/dev/null
+  [ -z "$trial" ] || kill -0 "${trial%% *}" 2>/dev/null
 }
 
+# Sets $trial to the process ids of web and worker.
 start_trial() {
   # shellcheck source=scripts/find-node.sh
   . "$root/scripts/find-node.sh"
-  # Not through a function: $! would then be a subshell, not the hub.
-  # shellcheck disable=SC2086 # several words
-  LOG_LEVEL=error $switch "$node" "$root/src/bin/launch.ts" web >&2 9>&- &
-  trial=$!
+  for program in web worker; do
+    # Not through a function: $! would then be a subshell, not the hub.
+    # shellcheck disable=SC2086 # several words
+    LOG_LEVEL=error $switch "$node" "$root/src/bin/launch.ts" "$program" >&2 8>&- 9>&- &
+    trial="${trial:+$trial }$!"
+  done
 }
 
 end_trial() {
-  [ -n "$trial" ] || return 0
-  kill -TERM "$trial" 2>/dev/null || :
-  wait "$trial" 2>/dev/null || :
+  # shellcheck disable=SC2086 # process ids
+  end_processes $trial
   trial=
 }
 

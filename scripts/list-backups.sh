@@ -12,17 +12,21 @@ VALUES
   find_owner "$data" && require_owner "$data" || return
   make_scratch
   failed=0
-  as_owner sh "$root/scripts/hubctl" backups >"$scratch/found" || return
-  echo "On this machine, restored by: restore.sh $(quoted "$(sed -n 1p "$scratch/found")")/NAME"
-  sed 1d "$scratch/found" >"$scratch/here"
-  show_lines <"$scratch/here"
+  : >"$scratch/here"
+  if as_owner sh "$root/scripts/hubctl" backups >"$scratch/found"; then
+    echo "On this machine, restored by: restore.sh $(quoted "$(sed -n 1p "$scratch/found")")/NAME"
+    sed 1d "$scratch/found" >"$scratch/here"
+    show_lines <"$scratch/here"
+  else
+    failed=1
+  fi
   [ -z "$folder" ] || list_folder || failed=1
   [ -z "$remote" ] || list_remote || failed=1
   [ -z "$repository" ] || list_restic || failed=1
   return "$failed"
 }
 
-# Reads lines "NAME BYTES SCHEMA VERIFIED", the last of which is a time, "failed", "-", or words.
+# Reads lines "NAME BYTES SCHEMA VERIFIED", the last of which is a time, "failed", "checking", "damaged", "-", or words.
 show_lines() {
   awk '
     function size(bytes) {
@@ -34,6 +38,8 @@ show_lines() {
     function verdict(word) {
       if (word == "-") return "not verified that the hub knows of"
       if (word == "failed") return "DAMAGED when it was last verified"
+      if (word == "checking") return "sent, being checked"
+      if (word == "damaged") return "in a repository that is DAMAGED"
       if (word == "degraded") return "whole, but the hub had lost data before"
       if (word !~ /^[0-9]+-[0-9]+$/) return word
       return sprintf("verified %s-%s-%s %s:%s UTC", substr(word, 1, 4), substr(word, 5, 2), substr(word, 7, 2),

@@ -11,8 +11,6 @@ restic_problem() {
     trap 'stop_restic; rm -rf -- "$scratch"' EXIT
     trap 'exit 1' HUP INT TERM
   fi
-  checks=$data/run/restic-checks.$(printf '%s' "$repository" | cksum | tr ' ' -)
-  note_last_check
   open_repository "$repository" "$password_file" || return
   [ "$act" = check ] || return 0
   run_restic 300 snapshots --json --no-lock || trouble "$shown cannot be listed: $(what_restic_said)" || return
@@ -27,7 +25,39 @@ send_to_restic() {
   cd /
   rm -rf -- "$staged" & # beside what follows; the script waits for it at its end
   [ "$status" -eq 0 ] || { trouble "$shown: $name: FAILED" || return "$status"; }
-  forget_old_snapshots && prune_repository && check_repository && rm -f -- "$pids"
+  [ "$known" = known ] || look_for_older_hubs || echo "off-site: $shown: older hubs were not looked for" >&2
+  # From a damaged repository nothing is removed: what is old may be all that can be restored. One that could not be read
+  # for another reason, such as the time that takes, is not to grow for ever.
+  if check_repository; then
+    forget_old_snapshots && prune_repository && rm -f -- "$pids"
+  else
+    [ -z "$damaged" ] && ! grep -q 'already locked' "$scratch/restic.said" && forget_old_snapshots
+    return 1
+  fi
+}
+
+# A container usually has none: there the file system and the folder alone tell one hub from another.
+machine_id() {
+  cat /etc/machine-id 2>/dev/null || echo unknown
+}
+
+file_system_id() {
+  stat -f -c %i -- "$data" 2>/dev/null || echo unknown
+}
+
+# Finds hubs whose place this one may take: they came from the same backup, and have sent to this repository.
+look_for_older_hubs() {
+  run_restic 300 snapshots --json --no-lock || trouble "$shown cannot be listed: $(what_restic_said)" || return
+  hubctl restic look <"$scratch/restic.out"
+}
+
+# adopt_older_hubs adopt|leave [HUB]: takes over the backups of hubs of the same origin, of which those that
+# BACKUP_RESTIC_KEEP does not keep are then removed, or leaves them alone.
+adopt_older_hubs() {
+  restic_problem && hubctl restic hub "$(machine_id)" "$(file_system_id)" >"$scratch/hub" || return
+  [ "$(sed -n 2p "$scratch/hub")" = known ] || look_for_older_hubs 2>"$scratch/looked" ||
+    { cat -- "$scratch/looked" >&2 && return 1; }
+  hubctl restic answer "$1" "${2-}"
 }
 
 # Lays out what the snapshot is to hold: the database, its SHA256SUMS as the manifest, and the uploads that its rows
@@ -48,9 +78,11 @@ stage_for_restic() {
 }
 
 lay_out_uploads() {
-  hubctl restic staged "$staged" "$name" >"$scratch/staged" || trouble "$dir cannot be sent" || return
-  { IFS= read -r hub && IFS= read -r tags; } <"$scratch/staged" || return
-  sed 1,2d "$scratch/staged" >"$scratch/uploads"
+  hubctl restic staged "$staged" "$name" "$(machine_id)" "$(file_system_id)" >"$scratch/staged" ||
+    trouble "$dir cannot be sent" || return
+  { IFS= read -r owned && IFS= read -r known && IFS= read -r tags; } <"$scratch/staged" || return
+  hub=${owned%% *} # the others are of hubs whose place this one takes
+  sed 1,3d "$scratch/staged" >"$scratch/uploads"
   cd -- "$data" || return
   [ -s "$scratch/uploads" ] || return 0
   # Two cp take two thirds of the time of one. The folders are made first, since both may need the same one at once.
@@ -103,7 +135,7 @@ drop_saved() {
 }
 
 # is_listed ID: whether another process lists the snapshot with the tags of this backup and exactly what lies ready,
-# file by file. Sets $snapshot to its full id, and $scratch/settled to that and those that are to be forgotten then.
+# file by file. Sets $snapshot to its full id, and $plan/restic.out to restic's plan of what is to be forgotten then.
 is_listed() {
   plan=$scratch/plan ready=$scratch/ready unplanned='' listed=yes settled=yes
   rm -rf -- "$plan" "$ready" && mkdir -- "$plan" && mkfifo -- "$ready" || return
@@ -111,7 +143,7 @@ is_listed() {
   (
     desk=$plan
     trap 'stop_restic; exit 1' HUP INT TERM
-    plan_forgetting || { : >"$plan/failed" && echo '[]' >"$plan/restic.out"; }
+    plan_forgetting || : >"$plan/failed"
     settle "$1" >"$scratch/settled"
   ) <"$ready" &
   aside=$!
@@ -122,7 +154,6 @@ is_listed() {
   wait "$aside" || settled=
   aside=
   [ -n "$listed" ] || trouble "snapshot $1 cannot be listed: $(what_restic_said)" || return
-  [ -n "$settled" ] || unplanned='old backups were not removed'
   [ ! -e "$plan/failed" ] || unplanned="it cannot be said what is to be removed: $(what_restic_said "$plan")"
   IFS= read -r snapshot <"$scratch/settled" || trouble "$name has not arrived"
 }
@@ -130,14 +161,15 @@ is_listed() {
 # settle ID: compares the listing of that snapshot, once standard input ends, with what lies ready.
 settle() {
   cd -- "$root" && NODE_OPTIONS=$SMALL_NURSERY exec scripts/hubctl restic settle \
-    "$staged" "$hub" "$name" "$1" "$scratch/restic.out" "$plan/restic.out"
+    "$staged" "$hub" "$name" "$1" "$scratch/restic.out"
 }
 
 # What BACKUP_RESTIC_KEEP does not keep, as restic says without doing it.
 plan_forgetting() {
   set --
   for rule in $keep; do set -- "$@" "--keep-${rule%%=*}" "${rule#*=}"; done
-  run_restic 600 forget --dry-run --json --no-lock --tag "hub=$hub" --group-by '' "$@"
+  for one in $owned; do set -- "$@" --tag "hub=$one"; done # of any of these
+  run_restic 600 forget --dry-run --json --no-lock --group-by '' "$@"
 }
 
 # "Added to the repository: 8.260 MiB (1.260 MiB stored)", in bytes.
@@ -195,53 +227,49 @@ lock_says() {
 # Removes what BACKUP_RESTIC_KEEP does not keep, once a verified backup has been sent.
 forget_old_snapshots() {
   [ -z "$unplanned" ] || trouble "$shown: $unplanned" || return
+  hubctl restic forgettable "$hub" "$name" "$plan/restic.out" >"$scratch/forgettable" ||
+    trouble "$shown: old backups were not removed" || return
   # shellcheck disable=SC2046 # one id in a line
-  set -- $(sed 1d "$scratch/settled")
+  set -- $(cat -- "$scratch/forgettable")
   [ $# -gt 0 ] || return 0
   run_unlocked "$limit" forget "$@" ||
     trouble "$shown: old backups could not be removed: $(what_restic_said)" || return
   echo "off-site: $shown: removed old backups: $#"
 }
 
-# Frees the space of what is forgotten, and of what killed runs left, once a week.
+# Frees the space of what is forgotten, and of what killed runs left, once a week; in a large repository after all of it
+# has been read.
 prune_repository() {
-  pruned=$data/run/restic-pruned
-  [ -z "$(find "$pruned" -mtime -7 ! -newermt now 2>/dev/null)" ] || return 0
+  [ "$prune" = prune ] || return 0
   run_unlocked "$limit" prune || trouble "$shown: the space of old backups was not freed: $(what_restic_said)" || return
-  : >"$pruned"
+  hubctl restic pruned
 }
 
-# Reads a thirtieth of the repository a day, the part whose turn is longest ago, and a second and third one if some part
-# has not been read for 30 days. A line of $checks is the number of a part and when it was read.
+# Reads a repository of up to 1 GiB whole, and of a larger one the part whose turn it is, once a day: the next ones as
+# well if some part has not been read for 30 days. Sets $damaged if it is damaged, and $prune.
 check_repository() {
-  [ -s "$checks" ] || seq -f '%g 0' 30 >"$checks" || return
-  now=$(date +%s)
-  [ $((now - ${checked:-0})) -gt 72000 ] || return 0
-  for _ in first second third; do
-    oldest=$(parts_read | head -n 1)
-    check_part "${oldest% *}" || return
-    oldest=$(parts_read | head -n 1)
-    [ "${oldest#* }" -gt 0 ] && [ $((now - ${oldest#* })) -gt 2592000 ] || return 0
+  damaged='' prune=keep
+  run_restic 600 snapshots --json --no-lock && cp -- "$scratch/restic.out" "$scratch/snapshots" &&
+    run_restic 600 list packs --no-lock || trouble "$shown cannot be listed: $(what_restic_said)" || return
+  { hubctl restic part "$scratch/snapshots" "$scratch/restic.out" "${bytes:-0}" >"$scratch/part" &&
+    read -r part prune <"$scratch/part"; } || trouble "$shown: it could not be noted what has been read" || return
+  [ "$part" != - ] || return 0
+  for _ in first second third fourth; do
+    check_part || return
+    hubctl restic good "$part" "$bytes_read" >"$scratch/part" || return
+    read -r part <"$scratch/part" || return 0
   done
 }
 
+# Reads $part and sets $bytes_read, if restic says how many.
 check_part() {
-  if ! run_unlocked "$limit" check --read-data-subset="$1/30"; then
-    ! grep -q 'contains errors' "$scratch/restic.said" ||
-      trouble "$shown is DAMAGED: $(what_restic_said): see the handbook" || return
-    trouble "$shown could not be checked: $(what_restic_said)" || return
+  if run_unlocked "$limit" check --read-data-subset="$part"; then
+    bytes_read=$(sed -n 's/^read \([0-9]*\) bytes of data packs$/\1/p' "$scratch/restic.out")
+  elif says_damage "$scratch/restic.said"; then
+    damaged=yes
+    hubctl restic damaged "$part"
+    trouble "$shown: $(what_restic_said)"
+  else
+    trouble "$shown could not be checked: $(what_restic_said)"
   fi
-  sed "s/^$1 .*/$1 $now/" "$checks" >"$checks.new" && mv -- "$checks.new" "$checks" && note_last_check
-}
-
-# Prints the lines of $checks, the part whose turn is longest ago first. A time in the future counts as none: a clock was
-# wrong, and nothing would be read until then.
-parts_read() {
-  awk -v now="$(date +%s)" '{ print $1, ($2 > now ? 0 : $2) }' "$checks" 2>/dev/null | sort -n -k 2 -k 1
-}
-
-# Sets $checked to when a part was last read, for the hub's health; to nothing if none ever was.
-note_last_check() {
-  checked=$(parts_read | tail -n 1 | cut -d ' ' -f 2)
-  [ "$checked" != 0 ] || checked=
 }

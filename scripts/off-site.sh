@@ -1,11 +1,13 @@
 #!/bin/sh
-# Usage: off-site.sh check | send BACKUP_DIR [DESTINATION] | missed [DESTINATION]
+# Usage: off-site.sh check | send BACKUP_DIR [DESTINATION] | missed [DESTINATION] | adopt [--no] [HUB]
 # Copies a backup to the off-site destinations that are set, or to one of them: dir (BACKUP_OFFSITE_DIR), rclone
 # (BACKUP_RCLONE_REMOTE) and restic (BACKUP_RESTIC_REPOSITORY). What a destination has missed of the backups on this
 # machine is sent too, the oldest first; missed sends nothing else. With BACKUP_AGE_RECIPIENT only backup.tar.gz.age
 # leaves this machine. Each copy is read back and compared before it gets its final name; an existing copy is never
 # overwritten. How it went is recorded for the hub's health. check reports in advance whether a copy could be made.
-# Silent if no destination is set.
+# Silent if no destination is set. adopt says that this machine takes the place of older hubs of the same origin, or of
+# that one: their backups in the restic repository are then removed as BACKUP_RESTIC_KEEP says. With --no it does not:
+# they are left alone.
 
 set -eu
 umask 077
@@ -48,6 +50,7 @@ main() {
     1-check | 1-missed) wanted=$DESTINATIONS ;;
     2-missed) wanted=$2 ;;
     2-send | 3-send) wanted=${3:-$DESTINATIONS} ;;
+    [123]-adopt) read_answer "$@" ;;
     *) wanted=nothing ;;
   esac
   case $wanted in "$DESTINATIONS" | dir | rclone | restic) ;; *) usage >&2 && exit 2 ;; esac
@@ -69,16 +72,25 @@ VALUES
   [ -n "$folder$remote$repository" ] || exit 0
   # shellcheck source=scripts/as-owner.sh
   . "$root/scripts/as-owner.sh"
+  [ "$act" != adopt ] || require_hub "$data" || exit
   go_on_as_owner "$data" "$root/scripts/off-site.sh" "$@"
   ledger=$data/backups/off-site.sent # hash and path of every finished copy, in sha256sum's format
 
   [ "$act" = check ] || begin_sending
+  [ "$act" != adopt ] || { adopt_older_hubs "$answer" "$about" && exit 0 || exit 1; }
   failed=0
   for destination in $wanted; do
     find_place || continue
     if [ "$act" = check ]; then destination_problem || failed=1; else serve_destination || failed=1; fi
   done
   exit "$failed"
+}
+
+# Sets $answer and $about, the older hub that it is about, if it is named.
+read_answer() {
+  wanted=restic answer=adopt about=${2-}
+  [ "${2-}" != --no ] || { answer=leave about=${3-} && set -- "$1" "$about"; }
+  case $#-$about in [12]- | 2-[0-9a-f]*) ;; *) wanted=nothing ;; esac
 }
 
 # Sets $place, with which the paths of the destination's copies begin. Fails if the destination is not set.
@@ -105,7 +117,7 @@ sealing_problem() {
 # Checks the destination again, since its turn may come hours after the first check, sends what it misses, and records
 # how that went.
 serve_destination() {
-  problem='' newest='' checked='' bytes='' unsent='' result=ok began=$(date +%s) serving=$destination
+  problem='' newest='' bytes='' unsent='' result=ok began=$(date +%s) serving=$destination
   intent=$data/run/off-site.sending.$destination # a line as in the ledger, of the copy about to get its name there
   missed=$(missed_backups)
   name=${missed%%[!0-9-]*}
@@ -189,7 +201,6 @@ record() {
   set -- "$serving" "$result" --seconds "$(($(date +%s) - began))"
   [ -z "$newest" ] || set -- "$@" --name "$newest" --bytes "${bytes:-0}"
   [ -z "$unsent" ] || set -- "$@" --unsent "$unsent"
-  [ -z "$checked" ] || set -- "$@" --checked "$checked"
   serving=
   printf '%s\n' "$problem" | (cd -- "$root" && scripts/hubctl offsite-note "$@") || {
     echo "off-site: the result could not be recorded in DATA_DIR/run" >&2

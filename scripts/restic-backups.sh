@@ -1,7 +1,8 @@
 #!/bin/sh
 # Usage: restic-backups.sh list | fetch NAME [FOLDER]
 # What is in the restic repository (BACKUP_RESTIC_REPOSITORY, BACKUP_RESTIC_PASSWORD_FILE). list prints a line for each
-# backup of a hub, the oldest first: name, hub, snapshot, bytes, schema, when it was verified; "-" if that is not known.
+# backup of a hub, the oldest first: name, hub, snapshot, bytes, schema, when it was verified (or "checking" until all of
+# it has been read since it was sent, "damaged" while the repository is); "-" if that is not known.
 # fetch makes a backup's folder with hub.db, uploads.tar.gz and SHA256SUMS in BACKUP_DIR, or in FOLDER, which must be
 # inside DATA_DIR; verify it before use.
 # Works on a new machine too, with nothing but the repository and its password. If several hubs have a backup of that
@@ -75,10 +76,17 @@ stop_restic() {
 # about it. FOLDER is the $desk of one that ran beside another.
 what_restic_said() {
   set -- "${1:-$scratch}/restic.said"
+  ! says_damage "$1" || printf '%s' 'DAMAGED: backups in it may be lost, and nothing is removed from it; to repair it,' \
+    ' see "A damaged restic repository" in scripts/README.md: '
   # Without the lines of a stack trace.
   sed 's|//[^/@ ]*@|//|g' "$1" | grep -vE '^$|^	|^(github\.com/|main\.|runtime\.)' | tail -n 4 | tr '\n' ' '
   ! grep -q 'wrong password' "$1" || printf '%s' '(the password in BACKUP_RESTIC_PASSWORD_FILE)'
   ! grep -q 'no space left' "$1" || printf '%s' '(the repository is full: see the handbook)'
+}
+
+# says_damage FILE: whether restic says there that what the repository holds is not what was stored.
+says_damage() {
+  grep -qE 'contains errors|LoadIndex returned errors|verification failed|is damaged|invalid data|Unmarshal' "$1"
 }
 
 # read_snapshots TAGS: sets $snapshots to the lines that list prints, of all snapshots if TAGS is empty. Takes no lock,

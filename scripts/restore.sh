@@ -56,10 +56,30 @@ go_to_the_end() {
 
 # Swaps the staged data in and starts the hub on it. Rolls everything back on any failure.
 carry_through() {
-  if await_release && step swap && step open && try_hub :; then
-    step finish && tell_who_starts && return
+  if await_release && step swap && step open && restore_id && try_hub; then
+    finish
+    return
+  fi
+  fail_restore
+}
+
+# The hub has proved itself, or has ended the trial by itself because this script took too long.
+finish() {
+  if ! is_open || { ! step finish && ! is_open; }; then
+    say "the hub has ended the trial by itself: the restored data stays. The previous data, if there was any, is in \
+$data/pre-restore-${id:-*}"
+  elif is_open; then
     say 'the hub runs on the restored data, but clean-up failed: run restore.sh --recover'
     return 1
+  fi
+  tell_who_starts
+}
+
+# Rolls back, unless the hub has ended the trial: from then on it takes what people write.
+fail_restore() {
+  if ! step reject && ! is_open; then
+    finish
+    return
   fi
   say "the restore failed; $(what_is_taken_back)"
   bring_back || :
@@ -100,9 +120,13 @@ where_the_data_is() {
 
 # Whether data from before lies in its folder, $data/pre-restore-$id.
 kept_something() {
+  restore_id && [ -n "$id" ] && [ -n "$(as_owner ls -A -- "$data/pre-restore-$id" 2>/dev/null)" ]
+}
+
+# Sets $id, which is in the names of the restore's folders.
+restore_id() {
   id=$(as_owner cat -- "$data/run/restore-state.json" "$data/run/restore-probation.json" 2>/dev/null |
     sed -n 's/.*"id":"\([0-9-]*\)".*/\1/p' | head -n 1)
-  [ -n "$id" ] && [ -n "$(as_owner ls -A -- "$data/pre-restore-$id" 2>/dev/null)" ]
 }
 
 tell_who_starts() {
@@ -112,6 +136,11 @@ tell_who_starts() {
 # Whether a restore is under way or was interrupted, except while the hub has yet to become healthy on its data.
 is_under_way() {
   [ -e "$data/run/restore-state.json" ]
+}
+
+# Whether a restore has begun and is not over, be it on trial.
+is_open() {
+  is_under_way || [ -e "$data/run/restore-probation.json" ]
 }
 
 # Ends what lays the backup ready. Where that has just been done, it is taken back, as soon as what did it has let go.
@@ -169,7 +198,8 @@ recover() {
       ;;
     probation)
       say 'the restore was interrupted while waiting for the hub to become healthy: trying again'
-      if try_hub :; then step finish && tell_who_starts; else bring_back && return 1; fi
+      restore_id
+      if try_hub; then finish; else fail_restore; fi
       ;;
   esac
 }
@@ -252,6 +282,7 @@ main() {
   fi
   require_tools
   read_hub || exit
+  [ "$driver" != commands ] || proof=web # the operator's command may start web alone
   check_rights || exit
   take_lock
   leave_to_upgrade

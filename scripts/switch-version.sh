@@ -3,7 +3,7 @@
 # in $place/state; as long as nothing may start, $data/run/restore-state.json is there, at which units, npm start and
 # backups already look for restores. While the new version is on trial, restore-probation.json is there instead.
 
-GUARD='{"phase":"upgrade"}'
+GUARD='"phase":"upgrade"'
 
 # Runs a command of hubctl, of the version that is in place, as the account that owns the data.
 step() {
@@ -60,10 +60,24 @@ guard() {
   put "$data/run/restore-state.json"
 }
 
-# From now on the new version may run, and has to prove itself.
+# From now on the new version may run, and has to prove itself by what it writes after the time of this file. One rename,
+# so that a kill leaves either a hub that does not start or one on trial, which ends the trial by itself. Fails if
+# neither file is there: the hub has ended the trial, and no second one may begin.
 open_trial() {
-  note_phase trial && { [ -e "$data/run/restore-probation.json" ] || put "$data/run/restore-probation.json"; } &&
-    as_owner rm -f -- "$data/run/restore-state.json"
+  note_phase trial || return
+  if [ -e "$data/run/restore-state.json" ]; then
+    as_owner touch -c -- "$data/run/restore-state.json" &&
+      as_owner mv -fT -- "$data/run/restore-state.json" "$data/run/restore-probation.json" || return
+  fi
+  [ -e "$data/run/restore-probation.json" ] && as_owner sync "$data/run"
+}
+
+# Keeps the hub from starting again, and from ending the trial. Fails if the hub has ended it: only one of the two can
+# take the file away.
+reject_trial() {
+  as_owner mv -fT -- "$data/run/restore-probation.json" "$data/run/restore-state.json" 2>/dev/null ||
+    [ -e "$data/run/restore-state.json" ] || return
+  as_owner sync "$data/run"
 }
 
 close_trial() {
@@ -73,7 +87,7 @@ close_trial() {
 put() {
   # shellcheck disable=SC2016 # expanded by that shell
   as_owner sh -c 'echo "$2" >"$1.partial" && sync "$1.partial" && mv -- "$1.partial" "$1" && sync "$(dirname "$1")"' \
-    sh "$1" "$GUARD"
+    sh "$1" "{$GUARD,\"seconds\":$trial_seconds}"
 }
 
 # Copies the database, with the log that a process that was killed may have left.

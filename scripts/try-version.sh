@@ -1,8 +1,9 @@
 #!/bin/sh
 # Usage: try-version.sh PROJECT DATA_DIR [--allow-unsafe]
 # Internal step of upgrade.sh; run that instead. Whether the version in the folder PROJECT accepts its .env, migrates the
-# copied database in DATA_DIR, and web answers on it, at a free port of this machine alone and without a worker, so that
-# nothing is fetched or sent. With --allow-unsafe, migrations that may lose data are left to the upgrade.
+# copied database in DATA_DIR, web answers on it, at a free port of this machine alone, and the worker can do its work.
+# Both are on trial there, so that nothing is fetched, sent or stored. With --allow-unsafe, migrations that may lose data
+# are left to the upgrade.
 
 set -eu
 umask 077
@@ -13,11 +14,13 @@ usage() {
 case $#-${3-} in 2- | 3---allow-unsafe) ;; *) usage >&2 && exit 2 ;; esac
 
 scripts=$(dirname -- "$(readlink -f -- "$0")")
-root=$1 scratch=$2 web=
+root=$1 scratch=$2 web='' worker=''
 DATA_DIR=$2 HOST=127.0.0.1 PORT=0 LOG_LEVEL=info
 export DATA_DIR HOST PORT LOG_LEVEL
 # shellcheck source=scripts/rehearse-restore.sh
 . "$scripts/rehearse-restore.sh"
+# shellcheck source=scripts/end-processes.sh
+. "$scripts/end-processes.sh"
 
 # shellcheck disable=SC2317 # called by rehearse-restore.sh
 give_up() {
@@ -27,8 +30,8 @@ give_up() {
 
 # shellcheck disable=SC2317 # called by the trap
 clean_up() {
-  [ -z "$web" ] || kill -TERM "$web" 2>/dev/null || :
-  wait || :
+  # shellcheck disable=SC2086 # process ids
+  end_processes $web $worker
 }
 
 trap clean_up EXIT
@@ -37,9 +40,22 @@ if ! sh "$root/scripts/hubctl" migrate >"$scratch/said" 2>&1; then
   if [ -n "${3-}" ] && grep -q 'is not safe to apply by itself' "$scratch/said"; then exit 0; fi
   give_up "$(tail -n 1 "$scratch/said" | sed 's|\./scripts/hubctl migrate --allow-unsafe|upgrade.sh --allow-unsafe|')"
 fi
+mkdir -p "$scratch/run"
+echo '{"phase":"rehearsal"}' >"$scratch/run/restore-probation.json"
 start_web
 sh "$root/scripts/hubctl" rehearse "http://127.0.0.1:$port" >"$scratch/said" 2>&1 ||
   give_up "the new version failed a check: $(tail -n 1 "$scratch/said")"
+began=$(date +%s)
+"$node" "$root/src/bin/launch.ts" worker >"$scratch/worker.log" 2>&1 &
+worker=$!
+until sh "$root/scripts/hubctl" await-writes --seconds 1 "${began}000" worker >"$scratch/said" 2>&1; do
+  if ! kill -0 "$worker" 2>/dev/null; then
+    problem=$(grep -m 1 'Error\|"level":"error"' "$scratch/worker.log") || problem=$(tail -n 1 "$scratch/worker.log")
+    give_up "the worker of the new version did not start: $problem"
+  fi
+  [ "$(($(date +%s) - began))" -lt 60 ] || give_up "the worker of the new version showed no \
+sign of life for 60 s: $(tail -n 1 "$scratch/worker.log")"
+done
 # npm start ends with 2 for an argument that it does not know, if all of it can be loaded.
 status=0
 "$node" "$root/src/bin/start.ts" --nonsense >"$scratch/said" 2>&1 || status=$?

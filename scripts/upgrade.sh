@@ -4,7 +4,8 @@
 # Upgrades the hub in this clone: to the newest commit of the branch that it follows, or to REF, a tag, a branch or a
 # commit. While the hub still runs, the new version is fetched, set up in a folder of its own and tried on the database
 # of a verified backup. Then the hub is stopped, its database kept, and the new version takes the place of the old one,
-# is started and has to read and write. If it does not, the old version and the kept database come back by themselves.
+# is started and has to read and write within a minute, in which the hub stores nothing for anybody. If it does not, the
+# old version and the kept database come back by themselves.
 # --allow-unsafe also applies migrations that may lose data. --recover takes back an upgrade that was interrupted, or
 # completes it if the new version already runs. Stops and starts the hub of npm start, the systemd units (run it as root
 # then), or uses HUB_STOP_COMMAND and HUB_START_COMMAND.
@@ -114,21 +115,34 @@ go_to_the_end() {
 # Swaps the versions. Whatever fails, the old one comes back.
 carry_out() {
   say "stopping the hub; if this is interrupted, run $root/scripts/upgrade.sh --recover"
-  if stop_hub 8>&- && await_release && keep_data && switch_code && migrate_data && switch_units && open_trial &&
-    try_hub prove 8>&-; then
-    finish
-    return
+  if stop_hub 8>&- && await_release && keep_data && switch_code && migrate_data && switch_units; then
+    hold_trial
+  else
+    take_back
   fi
+}
+
+# Runs the new version, which stores nothing yet and has to show within a minute that it can.
+hold_trial() {
+  if open_trial && try_hub 8>&-; then
+    finish
+  elif reject_trial || is_under_way; then
+    take_back
+  else
+    keep_accepted
+  fi
+}
+
+take_back() {
   say "the upgrade failed: going back to $(name_of "$old")"
   go_back || :
   return 1
 }
 
-# Whether the hub that was started reads and writes. Where none ran before, there is no worker on trial.
-# shellcheck disable=SC2317 # called by try_hub
-prove() {
-  since=$(as_owner stat -c %Y -- "$data/run/restore-probation.json")000
-  if [ "$driver" = nobody ]; then step await-writes "$since" web; else step await-writes "$since" web worker; fi
+# The hub ends a trial whose script does not. From then on it takes what people write, so nothing goes back any more.
+keep_accepted() {
+  say "the hub has ended the trial by itself: $(name_of "$new") stays"
+  finish
 }
 
 # Brings back version and data of before, and starts the hub if it ran. Can be repeated.
@@ -177,16 +191,10 @@ recover() {
   go_to_the_end
   say "the upgrade to $(name_of "$new") was interrupted in the phase '$phase'"
   case $phase in
-    trial) ;;
-    done) finish; return ;;
-    *) go_back; return ;;
+    trial) if is_under_way; then hold_trial; else keep_accepted; fi ;;
+    done) finish ;;
+    *) go_back ;;
   esac
-  if open_trial && try_hub prove 8>&-; then
-    finish
-    return
-  fi
-  go_back || :
-  return 1
 }
 
 upgrade() {
@@ -222,6 +230,9 @@ main() {
   # What a killed switch left may not even tell the settings.
   [ "$act" != recover ] || mend_code || exit
   read_hub || exit
+  trial_seconds=60
+  [ "$patience" -ge 60 ] || trial_seconds=$patience
+  limit_trial "$trial_seconds"
   kept=$data/pre-upgrade-$id
   check_rights || exit
   if [ "$act" = recover ]; then recover; else upgrade; fi

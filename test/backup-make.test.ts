@@ -6,7 +6,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { requireSpace } from '../src/features/backups/backup-folder.ts';
+import { requireSpace, reserveIn } from '../src/features/backups/backup-folder.ts';
 import { BackupBusy } from '../src/features/backups/backup-name.ts';
 import { backupLock, takeFileLock } from '../src/features/hub/data-locks.ts';
 import { makeBackup } from '../src/features/backups/make-backup.ts';
@@ -225,6 +225,15 @@ test('case 15: too little space is found before anything is copied', async (t) =
   const bytes = hub.upload().sha256;
   hub.db.exec(`UPDATE uploads SET bytes = ${2 ** 52} WHERE sha256 = '${bytes}'`);
   await assertNoBackup(hub, /not enough disk space/);
+});
+
+test('case 15: a backup leaves the reserve of the disk that DATA_DIR lies on, and another disk has none', async (t) => {
+  const hub = backupHub(t);
+  await assertNoBackup(hub, /a backup may need 0\.06 GiB beside the 1048576\.00 GiB that the hub keeps free/, {
+    diskReserveBytes: 2 ** 50,
+  });
+  assert.equal(reserveIn(hub.dataDir, { dataDir: hub.dataDir, diskReserveBytes: 7 }), 7);
+  assert.equal(reserveIn('/proc', { dataDir: hub.dataDir, diskReserveBytes: 7 }), 0);
 });
 
 test('case 18: while a backup is made, a second one is turned away and disturbs nothing', async (t) => {

@@ -86,11 +86,12 @@ test('an empty environment gives the documented defaults', () => {
     baseUrl: 'http://127.0.0.1:8080',
     secure: false,
     hostNames: [],
-    doubtfulNames: [],
+    doubtfulNames: [], fileSettings: {},
     trustedProxies: [],
     logLevel: 'info',
     uploadMaxBytes: 25 * 1024 * 1024,
     uploadQuotaBytes: 1024 * 1024 * 1024,
+    diskReserveBytes: null,
     virusScanUrl: null,
     virusScanRequired: false,
     virusScanTimeoutSeconds: 30,
@@ -121,7 +122,7 @@ test('an empty environment gives the documented defaults', () => {
     backupResticPasswordFile: null,
     backupResticKeep: 'daily=7 weekly=4 monthly=12',
     version: '1.2.3',
-    readPaths: [],
+    secretFiles: [],
   });
 });
 
@@ -187,7 +188,6 @@ test('every variable reaches its field', () => {
     backupTimeoutSeconds: 604_800,
     backupRetentionDays: 30,
     backupDir: '/mnt/near disk',
-    readPaths: ['/mnt/near disk', '/mnt/near disk/*'],
     backupOffsiteDir: '/mnt/far disk',
     backupAgeRecipient: `${RECIPIENT} ${RECIPIENT}`,
     backupRcloneRemote: 'my box:a path/of mine',
@@ -210,12 +210,10 @@ test('a restic repository may be a folder or behind a backend, and says how many
   }
 });
 
-test('backups lie in DATA_DIR/backups, or in a folder of their own that processes may read', () => {
-  const usual = read({ DATA_DIR: '/srv/data' });
-  assert.deepEqual([usual.backupDir, usual.readPaths], ['/srv/data/backups', []]);
-  assert.deepEqual(read({ DATA_DIR: '/srv/data', BACKUP_DIR: '/srv/data/backups' }).readPaths, []);
-  const apart = read({ DATA_DIR: '/srv/data', BACKUP_DIR: '/mnt/disk/../disk/backups/' });
-  assert.deepEqual([apart.backupDir, apart.readPaths], ['/mnt/disk/backups', ['/mnt/disk/backups', '/mnt/disk/backups/*']]);
+test('backups lie in DATA_DIR/backups, or in a folder of their own', () => {
+  assert.equal(read({ DATA_DIR: '/srv/data' }).backupDir, '/srv/data/backups');
+  assert.equal(read({ DATA_DIR: '/srv/data', BACKUP_DIR: '/srv/data/backups' }).backupDir, '/srv/data/backups');
+  assert.equal(read({ DATA_DIR: '/srv/data', BACKUP_DIR: '/mnt/disk/../disk/backups/' }).backupDir, '/mnt/disk/backups');
   assert.match(problems({ BACKUP_DIR: '/mnt/disk', BACKUP_OFFSITE_DIR: '/mnt/disk/far' }).join(), /outside BACKUP_DIR/);
 });
 
@@ -314,9 +312,9 @@ test('a secret may come from a file, without its last newline, relative to the p
   const inside = read({ METRICS_TOKEN_FILE: 'token' }, files);
 
   assert.equal(outside.metricsToken, 'abc');
-  assert.deepEqual(outside.readPaths, ['/run/secrets/token']);
+  assert.deepEqual(outside.secretFiles, ['/run/secrets/token']);
   assert.equal(inside.metricsToken, 'def');
-  assert.deepEqual(inside.readPaths, []);
+  assert.deepEqual(inside.secretFiles, ['/srv/hub/token']);
 });
 
 test('a secret file that is missing, empty or holds more than a token is refused', () => {
@@ -349,7 +347,7 @@ test('nothing in the configuration can be changed afterwards', () => {
   assert.ok(Object.isFrozen(config));
   assert.ok(Object.isFrozen(config.trustedProxies));
   assert.ok(Object.isFrozen(config.trustedProxies[0]));
-  assert.ok(Object.isFrozen(config.readPaths));
+  assert.ok(Object.isFrozen(config.secretFiles));
 });
 
 test('the .env of the project is read, and a mistake in it names the line', (t) => {
@@ -383,7 +381,7 @@ test('the key for secrets is made of every byte of its file, whatever they are',
 
   assert.deepEqual(keyOf('key'), deriveSealingKey(bytes).export());
   assert.notDeepEqual(keyOf('other'), keyOf('key'));
-  assert.deepEqual(loadConfig({ HUB_SECRET_KEY_FILE: join(folder, 'key') }).readPaths, [join(folder, 'key')]);
+  assert.deepEqual(loadConfig({ HUB_SECRET_KEY_FILE: join(folder, 'key') }).secretFiles, [join(folder, 'key')]);
   assert.throws(() => keyOf('short'), /HUB_SECRET_KEY_FILE must name a file of 32 to 4096 random bytes/);
   assert.throws(() => keyOf('none'), /HUB_SECRET_KEY_FILE must name a readable file \(ENOENT\)/);
 });

@@ -180,3 +180,89 @@ test('an account has ten drafts at most, in its export, and they go with it', as
   assert.equal((await leave(hub, bob)).status, 204);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
 });
+
+const LONGEST = 400_000;
+
+test('what is too long is refused by name, its beginning is kept, and the page says how much is not', async (t) => {
+  const { hub, bob, write } = await hubOfWriters(t);
+  const content = `${'&<"\''.repeat(LONGEST / 4)}the end of it`;
+  const refused = await submitForm(hub, bob, write, { ...TYPED, content }, []);
+  assert.equal(refused.status, 422);
+  assert.match(refused.text, /at most 400000 characters/);
+  assert.match(refused.text, /The text has 400,013 characters, 13 more than it may have\. Its first 400,000 are kept, the last 13 are not\./);
+  assert.match(refused.text, /press Back in your browser/);
+  assert.doesNotMatch(refused.text, /Nothing is lost|the end of it/);
+  assert.equal(numberIn(hub, `SELECT length(fields ->> 'content') FROM drafts`), LONGEST);
+  assert.doesNotMatch((await bob.page(write)).text, /more than it may have/, 'all that is kept is shown');
+});
+
+test('no field of a draft is longer than that of a post, whichever way it is kept, and nothing else is kept', async (t) => {
+  const { hub, bob, write } = await hubOfWriters(t);
+  const long = '𠮷'.repeat(30_000);
+  const wrong = { ...TYPED, title: long, url: `x${long}`, contentType: long, sourceId: long, other: long };
+  const action = await actionOf(bob, write);
+  const refused = await submitForm(hub, bob, action, wrong, []);
+  assert.equal(refused.status, 422);
+  assert.match(refused.text, /The title has 60,000 characters, 59,500 more than it may have/);
+  await bob.delete('/api/session');
+  assert.match((await submitForm(hub, bob, action, wrong, [])).text, /The link has 60,001 characters/);
+  const kept = hub.db.prepare<[], { fields: string }>('drafts', 'SELECT fields FROM drafts').all();
+  assert.equal(kept.length, 2);
+  for (const { fields } of kept) {
+    const lengths = Object.entries(JSON.parse(fields) as Record<string, string>).map(([name, text]) => [name, text.length]);
+    assert.deepEqual(lengths, [
+      ['sourceId', 20], ['title', 500], ['content', TYPED.content.length], ['contentType', 20], ['url', 1_999],
+    ], 'a character of two units is kept whole or not at all');
+  }
+});
+
+test('a line end counts as one character, as it does for the browser that lets a person type so many', async (t) => {
+  const { hub, bob, sourceId, write } = await hubOfWriters(t);
+  const content = `${'a\r\n'.repeat(LONGEST / 2 - 1)}bc`;
+  assert.equal((await submitForm(hub, bob, write, { ...TYPED, content: `${content}d` }, [])).status, 422);
+  assert.equal((await submitForm(hub, bob, write, { ...TYPED, content }, [])).status, 303);
+  assert.equal((await itemsAt(bob, `/api/posts?source=${sourceId}`)).length, 1);
+});
+
+test('a text that is too long to be read does not take the place of a draft, and the page says that it is not kept', async (t) => {
+  const { hub, bob, write } = await hubOfWriters(t);
+  await submitForm(hub, bob, write, { ...TYPED, url: 'no address' }, []);
+  const refused = await submitForm(hub, bob, write, { ...TYPED, content: 'x'.repeat(2 * 1024 * 1024) }, []);
+  assert.equal(refused.status, 413);
+  assert.match(refused.text, /The text did not arrive and is not kept/);
+  assert.match(refused.text, /value="Owls at dusk"/, 'what came before it is there');
+  assert.match((await bob.page(write)).text, /Five of them\./, 'the draft of before is still there');
+});
+
+test('a draft of 1.0.0 that is too long is shown as far as a post may go, and is whole in the export', async (t) => {
+  const { hub, bob, sourceId, write } = await hubOfWriters(t);
+  const content = `${'&'.repeat(1_900_000)}the end of it`;
+  const edit = `/posts/${await addPost(bob, sourceId)}/edit`;
+  for (const form of [write, edit]) {
+    hub.db.prepare<[string, string]>('draft', `INSERT INTO drafts (account_id, form, fields, saved_at) VALUES (2, ?, ?, 0)`)
+      .run(form, JSON.stringify({ ...TYPED, content }));
+    const { status, text } = await bob.page(form);
+    assert.equal(status, 200);
+    assert.ok(text.length < 2.1e6, String(text.length));
+    assert.match(text, /The text has 1,900,013 characters, 1,500,013 more than it may have\. Its first 400,000 are shown/);
+    assert.match(text, /export of your data/);
+  }
+  const { drafts: all } = (await bob.get('/api/account/export')).json<{ drafts: { content: string }[] }>();
+  assert.deepEqual(all.map((draft) => draft.content === content), [true, true]);
+});
+
+test('a post whose markup became longer than a form holds can be opened, changed and saved whole', async (t) => {
+  const { hub, bob, sourceId } = await hubOfWriters(t);
+  const content = '<a href="http://a.test/">"a" > \'b\' &amp;</a> '.repeat(5_000);
+  const values = { ...TYPED, sourceId: String(sourceId), content, contentType: 'text/html' };
+  const path = (await submitForm(hub, bob, '/write', values, [])).headers.get('location')?.replace(/\?.*/, '') ?? '';
+  const stored = (): string | undefined => hub.db.prepare<[], { html: string }>('html', 'SELECT content_html AS html FROM posts').get()?.html;
+  const before = stored() ?? '';
+  assert.ok(before.length > LONGEST);
+  const { text } = await bob.page(`${path}/edit`);
+  assert.doesNotMatch(text, /more than it may have/);
+  const shown = /<textarea[^>]*>\r?\n([^]*?)<\/textarea>/.exec(text)?.[1] ?? '';
+  const typed = shown.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+  assert.equal((await submitForm(hub, bob, `${path}/edit`, { ...values, content: typed }, [])).status, 303);
+  assert.equal(stored(), before);
+});

@@ -1,7 +1,8 @@
 // Protects the reading of .env: the same rules as documented, mistakes named by line, and no value repeated.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EnvFileError, parseEnvFile, readEnvironment } from '../src/features/hub/read-config.ts';
+import { EnvFileError, parseEnvFile, settingsSource } from '../src/features/hub/read-config.ts';
+import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 
 const CASES: [title: string, text: string, expected: Record<string, string>][] = [
   ['a plain assignment', 'PORT=80', { PORT: '80' }],
@@ -45,8 +46,10 @@ test('every malformed line of an env file is named by number and kind, and no va
   });
 });
 
-test('a variable of the environment wins over the file, even when it is empty', () => {
-  const merged = readEnvironment({ A: 'environment', B: '' }, 'A=file\nB=file\nC=file');
+test('a variable of the environment wins over the file, even when it is empty', (t) => {
+  const folder = temporaryFolder(t);
+  writeFiles(folder, { '.env': 'A=file\nB=file\nC=file' });
+  const { env } = settingsSource({ A: 'environment', B: '' }, folder);
 
-  assert.deepEqual(merged, { A: 'environment', B: '', C: 'file' });
+  assert.deepEqual(env, { A: 'environment', B: '', C: 'file' });
 });

@@ -35,6 +35,7 @@ test('a fresh hub is ready, with nothing failed and a worker that was never seen
       lastVerifiedBackup: null,
       offsite: [],
       recoveryKit: null,
+      degraded: [],
     },
   });
   assert.deepEqual(await getHealth(address, '?probe=ready'), await getHealth(address));

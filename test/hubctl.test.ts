@@ -334,7 +334,7 @@ test('whatever would migrate is refused with 75 while a hub runs on the data, an
 
   for (const program of ['web', 'worker'] as const) {
     const lock = lockForRunning(dataDir, program);
-    for (const command of [['hubctl.ts', 'migrate', '--allow-unsafe'], ['hubctl.ts', 'jobs', 'list'], ['worker.ts']]) {
+    for (const command of [['hubctl.ts', 'migrate', '--allow-unsafe'], ['hubctl.ts', 'invite'], ['worker.ts']]) {
       const [file = '', ...args] = command;
       const { status, stdout, stderr } = await run(file, ...args);
       assert.deepEqual([status, stdout], [75, ''], command.join(' '));
@@ -351,12 +351,12 @@ test('whatever would migrate is refused with 75 while a hub runs on the data, an
   assert.deepEqual(await run('hubctl.ts', 'migrate', '--allow-unsafe'), applied);
 });
 
-test('a folder that cannot be made is told in one line, without a stack', async (t) => {
+test('a folder that cannot be read is told in one line, without a stack', async (t) => {
   const dataDir = temporaryDataDir(t);
   putDatabase(join(dataDir, 'hub.db'));
   writeFileSync(join(dataDir, 'uploads'), 'in the way');
 
-  const { status, stdout, stderr } = await hubctl(dataDir, 'jobs', 'list');
+  const { status, stdout, stderr } = await hubctl(dataDir, 'doctor');
   assert.equal(status, 1);
   assert.equal(stdout, '');
   assert.match(stderr, /^hubctl: [^\n]*uploads[^\n]*\n$/);

@@ -37,6 +37,17 @@ for (const [what, content] of Object.entries(TEXTS)) {
   });
 }
 
+test('a text of which every character has to be escaped is stored whole', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  for (const [character, escaped] of [['&', '&amp;'], ['"', '&quot;']] as const) {
+    const content = character.repeat(MAX_CHARACTERS);
+    const made = await submitForm(hub, ada, '/api/posts', { sourceId: String(sourceId), title: 'T', content }, []);
+    assert.equal(made.status, 201);
+    const { contentHtml } = JSON.parse(made.text) as { contentHtml: string };
+    assert.equal(contentHtml.length, '<p></p>'.length + escaped.length * MAX_CHARACTERS);
+  }
+});
+
 test('JSON takes as long a text, also with every character written as an escape', async (t) => {
   const { ada, sourceId } = await hubWithOwnPosts(t);
   const post = (characters: number) => ada.send('POST', '/api/posts', {

@@ -5,15 +5,17 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { backupName } from '../src/features/backups/backup-name.ts';
 import { type OffsiteRun } from '../src/features/backups/backup-status.ts';
-import { noteRun } from '../src/features/backups/note-run.ts';
-import { noteOffsite } from '../src/features/backups/note-run.ts';
-import { readOffsite, type Destination } from '../src/features/backups/offsite-status.ts';
+import { noteOffsite, noteReading, noteRun } from '../src/features/backups/note-run.ts';
+import { placeOf, readOffsite, type Destination } from '../src/features/backups/offsite-status.ts';
+import { emptyReading, noteDamage, noteRead, takeIn, WHOLE } from '../src/features/backups/restic-reading.ts';
+import type { Config } from '../src/features/hub/read-config.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { hubctl } from './support/hubctl.ts';
 import { overviewOf } from './support/overview.ts';
 import { hubWithReceiver, passTime } from './support/receiver.ts';
 import { parseSeries } from './support/service-series.ts';
+import { sha256 } from './support/sha256.ts';
 
 const UNPLUGGED = 'BACKUP_OFFSITE_DIR /mnt/unplugged does not exist: is the disk mounted?';
 const BOTH = { BACKUP_OFFSITE_DIR: '/mnt/unplugged', BACKUP_RCLONE_REMOTE: 'box:hub' };
@@ -138,6 +140,42 @@ test('a destination that is set to another place has got nothing yet, and one th
   assert.deepEqual(knownWith(null, 'box:hub'), [['rclone', name, false]]);
 });
 
+test('a run to a place that was set after the hub started is judged by its record, until the hub is started again', async (t) => {
+  const { hub, receiver } = await hubWithReceiver(t, { BACKUP_RCLONE_REMOTE: 'box:hub' });
+  const ada = await hub.person('ada');
+  const name = await night(hub);
+  await sent(hub, 'dir', name); // of no destination that this hub knows: nothing is noted
+  await sent(hub, 'rclone', name);
+  assert.deepEqual(await offsiteOf(hub), [{ name: 'rclone', ok: true, ageSeconds: 0 }]);
+  hub.passTime(MINUTE);
+  /** What the scripts note, which read .env anew each time. */
+  const noteTo = (destination: Destination, places: Partial<Config>, changes: Partial<OffsiteRun>): Promise<void> => {
+    const config = { ...hub.handle.config, ...places };
+    const run = { name, at: hub.now(), ok: true, bytes: 7_000, seconds: 12, problem: null, unsent: null, ...changes };
+    return noteOffsite(config, destination, run, process.pid);
+  };
+  const failed = { name: null, ok: false, bytes: null, problem: UNPLUGGED, unsent: name };
+  await noteTo('dir', { backupOffsiteDir: '/mnt/unplugged' }, failed);
+  await noteTo('rclone', { backupRcloneRemote: 'other:hub' }, failed);
+
+  assert.deepEqual(await offsiteOf(hub), [
+    { name: 'dir', ok: false, ageSeconds: null }, { name: 'rclone', ok: false, ageSeconds: null },
+  ]);
+  assert.equal((await seriesOf(hub))['last_run_failed{run="offsite-dir"}'], 1);
+  const { tiles, verdict } = await overviewOf(ada);
+  assert.deepEqual([tiles.get('Copies on another disk')?.level, tiles.has('Copies elsewhere')], ['warn', false]);
+  assert.ok(verdict.includes(`Copies on another disk fail: ${UNPLUGGED}`));
+  await passTime(hub, HOUR, 20 * MINUTE);
+  const told = receiver.alerts().filter(({ event }) => event === 'backup-offsite-failed');
+  assert.deepEqual(told.map(({ text }) => /^(\w+): .*\n?/.exec(text)?.[1]), ['dir']);
+
+  await noteTo('dir', { backupOffsiteDir: '/mnt/unplugged' }, {});
+  assert.deepEqual((await offsiteOf(hub) as { ok: boolean }[]).map(({ ok }) => ok), [true, false]);
+  hub.passTime(MINUTE);
+  const startedAgain = { ...hub.handle };
+  assert.deepEqual(readOffsite(startedAgain).map((one) => [one.name, one.last?.ok]), [['rclone', undefined]]);
+});
+
 test('what is no record of a run counts as none', async (t) => {
   const hub = await startHub(t, { BACKUP_OFFSITE_DIR: '/mnt/unplugged' });
   await sent(hub, 'dir', await night(hub));
@@ -231,7 +269,21 @@ test('when the restic repository was last read is shown, and by hubctl recorded,
   assert.deepEqual(await offsiteOf(hub), [{ name: 'restic', ok: true, ageSeconds: 0, checkAgeSeconds: 300 }]);
   assert.equal(await check(), hub.now() / 1_000 - 300);
 
+  const reading = emptyReading();
+  takeIn(reading, [sha256('a pack')], [], Date.now());
+  noteRead(reading, WHOLE, 1, 1_700_000_000_000);
+  const place = placeOf(hub.handle.config, 'restic') ?? '';
+  await noteReading(hub.dataDir, place, reading, process.pid);
   const env = { DATA_DIR: hub.dataDir, ...restic };
-  assert.equal((await hubctl(env, 'offsite-note', 'restic', 'ok', '--checked', '1700000000')).status, 0);
+  assert.equal((await hubctl(env, 'offsite-note', 'restic', 'ok')).status, 0);
   assert.equal(await check(), 1_700_000_000);
+
+  noteDamage(reading, WHOLE, Date.now());
+  await noteReading(hub.dataDir, place, reading, process.pid);
+  assert.equal((await hubctl(env, 'offsite-note', 'restic', 'ok')).status, 0);
+  const [{ last } = { last: null }] = readOffsite(hub.handle);
+  assert.equal(last?.isDamaged, true);
+  await sent(hub, 'restic', name, { ok: false, problem: 'Fatal: repository contains errors', isDamaged: true });
+  const { verdict } = await overviewOf(await hub.person('ada'));
+  assert.match(verdict, /The restic repository is damaged.*see &quot;A damaged restic repository&quot; in scripts\/README\.md/);
 });

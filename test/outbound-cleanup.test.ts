@@ -19,7 +19,7 @@ test('no socket, timer or listener outlives a fetch, however it ended', async (t
   const controller = new AbortController();
   const { lookup } = fakeLookup({ 'named.example': ['127.0.0.1'] });
   const options = { userAgent: 'Hub/1', allow: parseCidrs('127.0.0.1'), lookup };
-  const hasty = createOutboundFetch({ ...options, headerMs: 150, idleMs: 150 });
+  const hasty = createOutboundFetch({ ...options, headerMs: 1_000, idleMs: 1_000 });
   const patient = createOutboundFetch(options); // a timer it left behind would be there for seconds
   const before = resources();
 

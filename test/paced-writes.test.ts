@@ -1,5 +1,6 @@
 // Protects other writers from long removals: many small transactions with a pause after each.
 import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { createThrottledWrites } from '../src/platform/db/batched-writes.ts';
 import { migratedDatabase } from './support/migrated-database.ts';
@@ -8,8 +9,8 @@ const PAUSE_MS = 25;
 const LARGEST_STEP = 5_000; // rows
 
 /** A table with so many rows, and what removes them; `steps` has when each transaction ended, and its rows. */
-function startRemoving(t: TestContext, rows: number) {
-  const { db } = migratedDatabase(t);
+function startRemoving(t: TestContext, rows: number, isTight = () => false) {
+  const { db, path } = migratedDatabase(t);
   db.exec(`
     CREATE TABLE old (n INTEGER PRIMARY KEY) STRICT;
     WITH RECURSIVE count (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < ${rows})
@@ -30,7 +31,11 @@ function startRemoving(t: TestContext, rows: number) {
     },
   };
   const left = (): number => count.get()?.n ?? NaN;
-  return { paced: createThrottledWrites(noting), removeSome: (limit: number) => remove.run(limit).changes, left, steps };
+  const logBytes = (): number => statSync(`${path}-wal`).size;
+  return {
+    paced: createThrottledWrites(noting, isTight), removeSome: (limit: number) => remove.run(limit).changes, left, steps,
+    logBytes,
+  };
 }
 
 /** Milliseconds between the end of each step that did something and the beginning of the next. */
@@ -92,4 +97,31 @@ test('a step that fails is undone and told, and others go on', async (t) => {
   assert.ok(left() > 0);
   assert.equal(await paced('remove', removeSome), true);
   assert.equal(left(), 0);
+});
+
+test('on a disk that is nearly full each step is ten rows, and the log is empty before the next', async (t) => {
+  let isTight = true;
+  const { paced, removeSome, left, steps, logBytes } = startRemoving(t, 20_000, () => isTight);
+  const lengths: number[] = [];
+  const some = (limit: number): number => {
+    if (isTight) lengths.push(logBytes());
+    if (steps.length === 19) isTight = false;
+    return removeSome(limit);
+  };
+
+  assert.equal(await paced('remove', some), true);
+  assert.equal(left(), 0);
+  assert.deepEqual(steps.slice(0, 19).map(({ rows }) => rows), Array(19).fill(10));
+  assert.deepEqual(lengths.slice(1), Array(lengths.length - 1).fill(0));
+  assert.ok((steps[21]?.rows ?? 0) >= 100, 'with room, steps are as large as before');
+});
+
+test('a step that finds the log in use goes on without emptying it', async (t) => {
+  const { db, connect } = migratedDatabase(t);
+  db.exec('CREATE TABLE old (n INTEGER PRIMARY KEY) STRICT; INSERT INTO old VALUES (1), (2)');
+  const reader = connect();
+  reader.exec('BEGIN; SELECT count(*) FROM old');
+  const remove = db.prepare<[]>('remove one', 'DELETE FROM old WHERE n IN (SELECT n FROM old LIMIT 1)');
+  assert.equal(await createThrottledWrites(db, () => true)('remove', () => remove.run().changes), true);
+  reader.exec('COMMIT');
 });

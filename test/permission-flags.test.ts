@@ -26,8 +26,11 @@ const PROBE = `
   const attempts = {
     readProject: () => fs.readFileSync(project + '/package.json'),
     readSecret: () => fs.readFileSync(secret),
+    readProgram: () => fs.readdirSync(project + '/src'),
     readSelf: () => ['status', 'limits', 'mountinfo'].map((name) => fs.readFileSync('/proc/self/' + name)),
-    countDescriptors: () => fs.readdirSync('/proc/self/fd'),
+    listDescriptors: () => fs.readdirSync('/proc/self/fd'),
+    listProject: () => fs.readdirSync(project),
+    readTests: () => fs.readdirSync(project + '/test'),
     readPasswd: passwd(''),
     readByRoot: passwd('/proc/self/root'),
     readByPid: passwd('/proc/' + process.pid + '/root'),
@@ -83,9 +86,9 @@ const PROBE = `
     .on('error', (error) => tell(error.code)).end());
 `;
 
-const ALLOWED = ['readProject', 'readSecret', 'readSelf', 'countDescriptors', 'writeData', 'openDatabase', 'useNetwork'];
+const ALLOWED = ['readProject', 'readProgram', 'readSecret', 'readSelf', 'writeData', 'openDatabase', 'useNetwork'];
 const REFUSED = [
-  'readPasswd', 'readByRoot', 'readByPid', 'readByTask', 'readByThread', 'readByFolder', 'readAboveDescriptors',
+  'listDescriptors', 'listProject', 'readTests', 'readPasswd', 'readByRoot', 'readByPid', 'readByTask', 'readByThread', 'readByFolder', 'readAboveDescriptors',
   'readAboveData', 'readEnvironment', 'openMemory', 'linkSecretly', 'linkOut', 'enter', 'readSibling', 'writeProject',
   'writeSibling', 'writeSecret', 'writeAboveData', 'renameOut', 'copyOut', 'reportOut', 'startProcess',
   'becomeProcess', 'startThread', 'inspect', 'bind',
@@ -93,8 +96,8 @@ const REFUSED = [
 
 function access(overrides: Partial<Access> = {}): Access {
   return {
-    projectRoot: '/srv/hub', dataDir: '/srv/hub/data', readPaths: [], cwd: '/srv/hub', hasNetFlag: false,
-    needsNetwork: true, ...overrides,
+    projectRoot: '/srv/hub', dataDir: '/srv/hub/data', secretFiles: [], cwd: '/srv/hub', hasNetFlag: false,
+    hasRootLink: true, mayWriteBackups: false, needsNetwork: true, ...overrides,
   };
 }
 
@@ -106,15 +109,15 @@ async function probe(t: TestContext, needsNetwork = true): Promise<{ outcome: Re
   mkdirSync(dataDir);
   writeFiles(folder, { 'data-of-others/file': '', 'secret, too': 'abc', 'data/probe.mjs': PROBE });
 
-  const flags = permissionFlags({
-    projectRoot: PROJECT_ROOT, dataDir, readPaths: [secret], cwd: folder, hasNetFlag: HAS_NET_FLAG, needsNetwork,
-  });
+  const flags = permissionFlags(access({
+    projectRoot: PROJECT_ROOT, dataDir, secretFiles: [secret], cwd: folder, hasNetFlag: HAS_NET_FLAG, needsNetwork,
+  }));
   const args = [join(dataDir, 'probe.mjs'), PROJECT_ROOT, dataDir, join(folder, 'data-of-others'), secret];
   const { stdout, stderr } = await runProgram(process.execPath, [...flags, ...args], { cwd: folder });
   return { outcome: JSON.parse(stdout), stderr };
 }
 
-test('a confined process reads the project, writes DATA_DIR and does nothing else, silently', async (t) => {
+test('a confined process reads the program, writes DATA_DIR and does nothing else, silently', async (t) => {
   const { outcome, stderr } = await probe(t);
 
   const allowed = ALLOWED.map((name) => [name, 'allowed']);
@@ -130,16 +133,19 @@ test('who needs no network has none where this Node can close it', async (t) => 
 });
 
 test('every path has a flag of its own, because a path may hold a comma', () => {
-  const flags = permissionFlags(access({ readPaths: ['/run/a, b'] }));
+  const flags = permissionFlags(access({ secretFiles: ['/run/a, b'] }));
 
   assert.deepEqual(flags.filter((flag) => flag.startsWith('--allow-fs')), [
-    '--allow-fs-read=/srv/hub',
+    '--allow-fs-read=/run/a, b',
+    '--allow-fs-read=/srv/hub/src',
+    '--allow-fs-read=/srv/hub/.env',
     '--allow-fs-read=/srv/hub/data',
     '--allow-fs-read=/proc/self/status',
     '--allow-fs-read=/proc/self/limits',
-    '--allow-fs-read=/proc/self/fd',
+    '--allow-fs-read=/srv/hub/migrations',
     '--allow-fs-read=/proc/self/mountinfo',
-    '--allow-fs-read=/run/a, b',
+    '--allow-fs-read=/srv/hub/package.json',
+    '--allow-fs-read=/srv/hub/node_modules/better-sqlite3',
     '--allow-fs-write=/srv/hub/data',
   ]);
 });
@@ -147,12 +153,13 @@ test('every path has a flag of its own, because a path may hold a comma', () => 
 test('hubctl writes BACKUP_DIR too, where that is elsewhere; web and worker only read it', () => {
   const readFile = (): string => '{"version":"1.0.0"}';
   const config = readConfig({ DATA_DIR: '/srv/data', BACKUP_DIR: '/mnt/backups' }, { projectRoot: '/srv/hub', readFile });
-  const node = { execPath: '/node', cwd: '/', hasNetFlag: false };
+  const node = { execPath: '/node', cwd: '/', hasNetFlag: false, hasRootLink: true };
   const flags = (name: string, kind: string): string[] => confinedCommand(config, name, ['backup'], node).args
-    .filter((arg) => arg.startsWith(`--allow-fs-${kind}=`) && !arg.includes('/proc/'));
+    .filter((arg) => arg.startsWith(`--allow-fs-${kind}=`));
 
   for (const name of ['web', 'worker', 'hubctl']) {
-    assert.deepEqual(flags(name, 'read').slice(2), ['--allow-fs-read=/mnt/backups', '--allow-fs-read=/mnt/backups/*']);
+    const read = flags(name, 'read').filter((arg) => arg.includes('backups'));
+    assert.deepEqual(read, ['--allow-fs-read=/mnt/backups', '--allow-fs-read=/mnt/backups/*']);
     const more = name === 'hubctl' ? ['--allow-fs-write=/mnt/backups', '--allow-fs-write=/mnt/backups/*'] : [];
     assert.deepEqual(flags(name, 'write'), ['--allow-fs-write=/srv/data', ...more]);
   }
@@ -172,7 +179,7 @@ test('the network is opened only for a Node that knows the flag, and for those p
   assert.ok(permissionFlags(access({ hasNetFlag: true })).includes('--allow-net'));
 
   const config = readConfig({}, { projectRoot: '/srv/hub', readFile: () => '{"version":"1.0.0"}' });
-  const node = { execPath: '/opt/node', cwd: '/srv/hub', hasNetFlag: true };
+  const node = { execPath: '/opt/node', cwd: '/srv/hub', hasNetFlag: true, hasRootLink: true };
   const isOnline = (name: string, ...args: string[]): boolean =>
     confinedCommand(config, name, args, node).args.includes('--allow-net');
   assert.deepEqual([isOnline('web'), isOnline('worker')], [true, true]);

@@ -1,9 +1,11 @@
 // Protects the metrics of the process itself, under the names that dashboards expect.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { nodeFacts, permissionFlags } from '../src/app/processes/confined-command.ts';
 import { familiesFrom, type Family, renderOpenMetrics, renderPrometheus } from '../src/platform/metrics/exposition.ts';
 import { createProcessMetrics } from '../src/platform/metrics/measure-process.ts';
 import { PROCESS_METRICS } from '../src/platform/metrics/process-metrics.ts';
@@ -78,6 +80,27 @@ test('an open file is one more descriptor', { skip: process.platform !== 'linux'
   assert.equal(valueOf(metrics.families(), 'process_open_fds'), before);
   const listed = readdirSync('/proc/self/fd').filter(isOpen); // the listing's own descriptor is closed by now
   assert.equal(before, listed.length);
+});
+
+test('a confined process counts the descriptors that others see it hold', { skip: process.platform !== 'linux' && 'needs /proc' }, async (t) => {
+  const script = `
+    import { openSync } from 'node:fs';
+    import { createProcessMetrics } from '${PROJECT}/src/platform/metrics/measure-process.ts';
+    const metrics = createProcessMetrics({ startedAtSeconds: 1 });
+    for (let more = 0; more < 300; more++) openSync('/proc/self/limits');
+    process.stdout.write(String(metrics.read().descriptors));
+    setInterval(() => {}, 60_000);`;
+  const flags = permissionFlags({
+    ...nodeFacts(process, PROJECT), projectRoot: PROJECT, dataDir: join(PROJECT, 'data'), mayWriteBackups: false,
+    secretFiles: [], needsNetwork: false,
+  });
+  const child = spawn(process.execPath, [...flags, '--input-type=module', '--eval', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+
+  const [counted] = await once(child.stdout, 'data');
+
+  assert.equal(Number(counted), readdirSync(`/proc/${child.pid}/fd`).length);
+  assert.ok(Number(counted) > 300);
 });
 
 test('a blocked event loop shows once, in the next scrape', async (t) => {

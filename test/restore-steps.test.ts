@@ -443,5 +443,5 @@ test('what lies ready is what the backup says, byte by byte', async (t) => {
   const [staged = ''] = leftovers(hub.dataDir);
   const path = join(hub.dataDir, staged, 'uploads', hub.inBackup.slice(0, 2), hub.inBackup);
   assert.equal(sha256Of(path), hub.inBackup);
-  assert.deepEqual(readdirSync(join(hub.dataDir, staged)).sort(), ['hub.db', 'reserve', 'uploads']);
+  assert.deepEqual(readdirSync(join(hub.dataDir, staged)).sort(), ['hub.db', 'offsite-hub.json', 'reserve', 'uploads']);
 });

@@ -10,6 +10,7 @@ import { DATA_ITEMS, itemsIn, swapBack, swapIn, type Move, type Places } from '.
 /** What there was before a restore. */
 const OLD: Record<string, string[]> = {
   'a database and attachments': ['hub.db', 'uploads'],
+  'the same of a hub that sends to restic': ['hub.db', 'uploads', 'offsite-hub.json'],
   'a database with its log, too damaged to fold it': ['hub.db', 'hub.db-wal', 'hub.db-shm', 'uploads'],
   'a database with a journal, and no attachments': ['hub.db', 'hub.db-journal'],
   'attachments without a database': ['uploads'],
@@ -23,7 +24,7 @@ function lay(folder: string, old: string[]): Attempt {
   const places = { live: join(folder, 'live'), staged: join(folder, 'staged'), kept: join(folder, 'kept') };
   for (const path of [places.live, places.staged]) mkdirSync(path, { recursive: true });
   for (const item of old) put(places.live, item, 'old');
-  for (const item of ['hub.db', 'uploads']) put(places.staged, item, 'new');
+  for (const item of ['hub.db', 'uploads', 'offsite-hub.json']) put(places.staged, item, 'new');
   return { places, old: itemsIn(places.live) };
 }
 
@@ -63,7 +64,7 @@ const DIRECTIONS = { in: swapIn, back: swapBack };
 type Direction = keyof typeof DIRECTIONS;
 
 function assertWhole({ places, old }: Attempt, direction: Direction, what: string): void {
-  const expected = direction === 'in' ? { 'hub.db': 'new', uploads: 'new' } : all(old, 'old');
+  const expected = direction === 'in' ? { 'hub.db': 'new', 'offsite-hub.json': 'new', uploads: 'new' } : all(old, 'old');
   assert.deepEqual(sorted(contentsOf(places.live)), sorted(expected), what);
   const kept = direction === 'in' ? all(old, 'old') : {};
   assert.deepEqual(sorted(contentsOf(places.kept)), sorted(kept), what);

@@ -1,24 +1,21 @@
 // Protects the HTTP server: refusals, limits, timeouts, security headers, logging and a graceful stop.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
+import { PAGE_BYTES } from '../src/platform/http/answer-request.ts';
 import { createBodyMemory, readBody, readForm, readJson } from '../src/platform/http/body.ts';
-import { html } from '../src/platform/http/html.ts';
+import { html, trusted } from '../src/platform/http/html.ts';
 import { HttpError, invalid, json, noContent, page, seeOther, text, tryLater } from '../src/platform/http/reply.ts';
 import { createResponseCache } from '../src/platform/http/response-cache.ts';
-import { DEFAULT_PREFERENCES } from '../src/platform/http/preferences.ts';
-import { route, type Route, type Viewer } from '../src/platform/http/router.ts';
-import { closeServer, createHubServer, type ServerOptions } from '../src/platform/http/server.ts';
+import { route, type Route } from '../src/platform/http/router.ts';
+import { closeServer, type ServerOptions } from '../src/platform/http/server.ts';
 import { parseCidrs } from '../src/platform/net/address-guard.ts';
-import { createLog } from '../src/platform/log.ts';
+import { startBareServer } from './support/bare-server.ts';
 import { createClient } from './support/client.ts';
-import { rawConnection, type RawConnection } from './support/raw-exchange.ts';
+import type { RawConnection } from './support/raw-exchange.ts';
 import { waitUntil } from './support/wait-until.ts';
-
-const ADA: Viewer = { id: 1, username: 'ada', displayName: 'Ada', role: 'member', via: 'session', credentialId: 1,
-  preferences: DEFAULT_PREFERENCES };
 
 const ROUTES: Route[] = [
   route('GET /page', 'public', 'a page', () => page({ title: 'A page', main: html`<h1>A page</h1>` })),
@@ -64,53 +61,37 @@ function endless(): Readable {
   return new Readable({ read() { this.push(Buffer.alloc(65_536)); } });
 }
 
-/** A server over the routes above, with what it logged, counted and was told of. */
-async function startServer(t: TestContext, options: Partial<ServerOptions> = {}) {
-  const lines: string[] = [];
-  const observed: { method: string; path: string | undefined; status: number }[] = [];
-  const faults: unknown[] = [];
-  const log = createLog('test', 'debug', Date.now, (written) => lines.push(...written.trimEnd().split('\n')));
-  const server = createHubServer({
-    routes: ROUTES,
-    log,
-    cache: createResponseCache(() => 1),
-    baseUrl: 'http://hub.example',
-    trustedProxies: [],
-    hostNames: null,
-    scriptHash: 'sha256-ofTheScript=',
-    metLimit: (limit, seconds, reason) =>
-      limit === 'body-size' ? new HttpError(413, reason) : tryLater(503, seconds, reason),
-    authenticate: ({
-      headers,
-    }) => ({ viewer: headers.cookie === 's=ada' ? ADA : null, hasCookie: headers.cookie !== undefined }),
-    renderPage: ({ title, main }) => {
-      if (title === 'unrenderable') throw new Error('no such page');
-      return html`<!doctype html><title>${title}</title>${main}`;
-    },
-    errorPage: ({ status, message, headers }) => page(
-      { title: String(status), main: html`<h1>${message}</h1>` }, status, headers,
-    ),
-    observe: (method, found, status) => void observed.push({ method, path: found?.path, status }),
-    onError: (error) => void faults.push(error),
-    ...options,
-  });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  t.after(async () => {
-    server.closeAllConnections();
-    await closeServer(server, 100);
-  });
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const logged = (): Record<string, unknown>[] => {
-    log.flush();
-    return lines.map((line) => JSON.parse(line));
-  };
-  return {
-    server, address, client: createClient(address), connect: () => rawConnection(address), logged, observed, faults,
-  };
-}
+/** A server over the routes above. */
+const startServer = (t: TestContext, options: Partial<ServerOptions> = {}) =>
+  startBareServer(t, { routes: ROUTES, ...options });
 
 const HTML = { accept: 'text/html,*/*;q=0.8' };
 const JSON_BODY = { body: '{}', headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' } };
+
+test('a write that the hub does not take now is refused before its handler, a read is not', async (t) => {
+  const admitWrite = (): void => { throw tryLater(503, 7, 'Not now.'); };
+  const { client } = await startServer(t, { admitWrite });
+
+  const refused = await client.send('POST', '/json', JSON_BODY);
+  assert.equal(refused.status, 503);
+  assert.equal(refused.headers.get('retry-after'), '7');
+  assert.equal((await client.send('POST', '/refused', JSON_BODY)).status, 401, 'nobody is told before they are known');
+  assert.equal((await client.get('/data')).status, 200);
+});
+
+test('a page that is too large is not sent: it is a fault of the hub’s own', async (t) => {
+  const long = (bytes: number) => page({ title: 'Long', main: trusted('x'.repeat(bytes)) });
+  const routes = [
+    route('GET /longest', 'public', 'as long as may be', () => long(PAGE_BYTES - 100)),
+    route('GET /too-long', 'public', 'too long', () => long(PAGE_BYTES)),
+  ];
+  const { client, faults } = await startServer(t, { routes });
+
+  assert.equal((await client.get('/longest', HTML)).status, 200);
+  const refused = await client.get('/too-long', HTML);
+  assert.deepEqual([refused.status, refused.text.length < 1_000], [500, true]);
+  assert.match(String(faults), /^Error: the page has \d+ bytes, more than any page may have$/);
+});
 
 test('HEAD answers as GET does, without the body', async (t) => {
   const { client } = await startServer(t);
@@ -544,6 +525,7 @@ test('a client that goes away half-way leaves nothing behind but a line in the l
 
   const sender = await connect();
   sender.write('POST /json HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"a"');
+  assert.equal((await client.get('/data')).status, 200, 'requests begin in the order in which they came');
   sender.socket.end();
   await waitUntil('the cut request is counted', () => observed.some(({ path }) => path === '/json'));
   const reader = await connect();
@@ -788,7 +770,7 @@ test('who accepts neither HTML nor JSON gets 406 from a page or the API, and a f
   assert.deepEqual([await statusOf('/asset', 'image/png'), await statusOf('/stream', 'image/png')], [200, 200]);
 });
 
-test('who is not signed in may send 16 KiB of JSON or of a form, members a megabyte', async (t) => {
+test('who is not signed in may send 16 KiB, members a megabyte of JSON or 64 KiB of a form', async (t) => {
   const { client, address } = await startServer(t);
   const member = createClient(address);
   member.keep('s=ada');
@@ -797,6 +779,8 @@ test('who is not signed in may send 16 KiB of JSON or of a form, members a megab
   assert.deepEqual([await statusOf(client, 16_000), await statusOf(client, 16_384)], [200, 413]);
   assert.deepEqual([await statusOf(member, 1_000_000), await statusOf(member, 1_048_576)], [200, 413]);
   assert.equal((await client.form('/form', { a: 'x'.repeat(16_384) })).status, 413);
+  const formOf = async (bytes: number) => (await member.form('/form', { a: 'x'.repeat(bytes) })).status;
+  assert.deepEqual([await formOf(65_534), await formOf(65_535)], [200, 413]);
 });
 
 test('bodies that wait in memory share one budget: one address fills its own part, and gets it back', () => {

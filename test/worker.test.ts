@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import type { Job } from '../src/platform/jobs/claim-jobs.ts';
 import { createWorkerQueue } from '../src/platform/jobs/worker-queue.ts';
-import { PermanentError, RetryLaterError } from '../src/platform/jobs/run-job.ts';
+import { NotNowError, PermanentError, RetryLaterError } from '../src/platform/jobs/run-job.ts';
 import { waitUntil } from './support/wait-until.ts';
 import { START, startWorker, timeToAct } from './support/worker.ts';
 
@@ -172,4 +172,53 @@ test('an idle worker writes nothing and asks for no lock, even while another pro
   const looks = hub.pragmas.filter((source) => source === 'data_version').length;
   assert.ok(looks >= 2 && looks < 20, `it looks a few times a second (${looks})`);
   assert.equal(other.pragma('data_version'), version);
+});
+
+test('a job that cannot be done now is given back until then; it has not failed, and its attempt is not counted', async (t) => {
+  let isPossible = false;
+  const failures: Error[] = [];
+  const hub = startWorker(t, {
+    k: {
+      run: async (job) => () => {
+        if (!isPossible) throw new NotNowError('the disk is full', START + MINUTE);
+        hub.effect(job)();
+      },
+      failed: (_job, error) => void failures.push(error),
+    },
+  });
+  hub.queue.enqueue({ kind: 'k', payload: {}, maxAttempts: 1 });
+
+  for (let n = 0; n < 3; n++) await hub.worker.runDue();
+  const job = hub.queue.find(1);
+  assert.deepEqual([job?.state, job?.attempts, job?.runAt, failures], ['queued', 0, START + MINUTE, []]);
+  isPossible = true;
+  hub.passTime(MINUTE);
+  assert.equal(await hub.worker.runDue(), 1);
+  assert.deepEqual([hub.effects(), hub.states()], [[1], ['done']]);
+});
+
+test('jobs of a kind that must wait are not claimed, others are, and then they are done', async (t) => {
+  let mustWait = true;
+  const hub = startWorker(t, {
+    held: { run: async (job) => hub.effect(job), mustWait: () => mustWait }, free: { run: async (job) => hub.effect(job) },
+  });
+  for (const kind of ['held', 'free', 'held']) hub.queue.enqueue({ kind, payload: {} });
+
+  assert.equal(await hub.worker.runDue(), 1);
+  assert.deepEqual([hub.effects(), hub.states()], [[2], ['queued', 'done', 'queued']]);
+  assert.equal(hub.queue.find(1)?.attempts, 0);
+  mustWait = false;
+  assert.equal(await hub.worker.runDue(), 2);
+  assert.deepEqual(hub.states(), ['done', 'done', 'done']);
+});
+
+test('a worker whose due jobs must wait is idle, as one without any', async (t) => {
+  const hub = startWorker(t, { held: { mustWait: () => true } });
+  hub.queue.enqueue({ kind: 'held', payload: {} });
+  hub.worker.start();
+  await timeToAct();
+  const asked = hub.pragmas.length;
+  await timeToAct();
+  assert.ok(hub.pragmas.length - asked < 10, `looked ${hub.pragmas.length - asked} times`);
+  assert.deepEqual([hub.transactions, hub.states()], [[], ['queued']]);
 });

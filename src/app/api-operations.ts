@@ -1,3 +1,4 @@
+import { TOKEN_DAYS_MAX } from '../features/accounts/change-account.ts';
 import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hub.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
@@ -96,7 +97,8 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/account/export': { answers: done('AccountExport') },
   'GET /api/tokens': { answers: { 200: json(listOf('Token')) } },
   'POST /api/tokens': confirmed(created('NewToken'), { name: { ...text, maxLength: 80 } }, {
-    scope: { ...choice(TOKEN_SCOPES), default: 'write' }, expiresAt: time,
+    scope: { ...choice(TOKEN_SCOPES), default: 'write' },
+    expiresAt: time, days: { ...integer, minimum: 1, maximum: TOKEN_DAYS_MAX },
   }),
   'DELETE /api/tokens/:id': { answers: NOTHING },
 
@@ -187,7 +189,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
 
   'POST /api/webhooks/:id': {
     body: json(named('WebhookEvent')), answers: { 202: json(object({ accepted: flag })) },
-    refusals: [401, 410, 429, 503], proof: 'signature',
+    refusals: [401, 410, 429, 503, 507], proof: 'signature',
   },
   'GET /api/health': {
     query: { probe: { ...choice(['live', 'ready']), default: 'ready' } },

@@ -51,6 +51,9 @@ const jobs = handlersOf(() => import('../features/admin/job-list.ts'));
 /** What somebody has written is not lost with the session. */
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 
+/** For forms that sign in or out, or delete: they are taken while the disk is down to its reserve. */
+const REPAIRS = { usesReserve: true };
+
 /** Every address of the hub: method and path, who may call it, what it does, and the function that answers. */
 export const ROUTES: ((hub: Hub) => Route)[] = [
   // Before the pages: `/sources/:id` fits these addresses too.
@@ -60,15 +63,15 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', feeds.showJsonFeed, { cached: true }),
 
   at('POST /api/accounts', 'public', 'Join by an invitation', accounts.createAccount),
-  at('POST /api/session', 'public', 'Sign in', accounts.createSession),
+  at('POST /api/session', 'public', 'Sign in', accounts.createSession, REPAIRS),
   at('DELETE /api/session', 'member', 'Sign out', accounts.deleteSession),
   at('GET /join/:token', 'public', 'Page: join by an invitation', accountPages.showJoin),
   at('POST /join/:token', 'public', 'Form: join', accountPages.submitJoin),
   at('GET /new-password/:token', 'public', 'Page: choose a new password by a link', accountPages.showNewPassword),
-  at('POST /new-password/:token', 'public', 'Form: choose a new password', accountPages.submitNewPassword),
+  at('POST /new-password/:token', 'public', 'Form: choose a new password', accountPages.submitNewPassword, REPAIRS),
   at('GET /sign-in', 'public', 'Page: sign in', accountPages.showSignIn),
-  at('POST /sign-in', 'public', 'Form: sign in', accountPages.submitSignIn),
-  at('POST /sign-out', 'member', 'Form: sign out', accountPages.submitSignOut),
+  at('POST /sign-in', 'public', 'Form: sign in', accountPages.submitSignIn, REPAIRS),
+  at('POST /sign-out', 'member', 'Form: sign out', accountPages.submitSignOut, REPAIRS),
 
   at('GET /api/account', 'member', 'Your own account', accounts.showAccount),
   at(
@@ -89,17 +92,19 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/sessions', 'member', 'End all your other sessions', accounts.deleteOtherSessions),
   at('GET /api/sessions/:id', 'member', 'One of your sessions', accounts.showSession),
   at('DELETE /api/sessions/:id', 'member', 'End one of your sessions', accounts.deleteSessionById),
-  at('POST /settings/sessions', 'member', 'Form: end a session, or all others', accountPages.submitEndSessions),
+  at(
+    'POST /settings/sessions', 'member', 'Form: end a session, or all others', accountPages.submitEndSessions, REPAIRS,
+  ),
   at('POST /settings/tokens', 'member', 'Form: create an API token', accountPages.submitToken),
   at(
     'POST /settings/tokens/:id/revoke', 'member', 'Form: revoke an API token',
-    thenSee(accounts.deleteToken, '/settings?said=token-revoked#tokens'),
+    thenSee(accounts.deleteToken, '/settings?said=token-revoked#tokens'), REPAIRS,
   ),
 
   at('DELETE /api/account', 'member', 'Delete your account', leaving.deleteAccount),
   at('GET /api/account/export', 'member', 'All your personal data as one JSON document', leaving.downloadAccount),
   at('GET /settings/delete', 'member', 'Page: confirm deleting the account', leavingPages.showLeave),
-  at('POST /settings/delete', 'member', 'Form: delete the account', leavingPages.submitLeave),
+  at('POST /settings/delete', 'member', 'Form: delete the account', leavingPages.submitLeave, REPAIRS),
   at('GET /goodbye', 'public', 'Page: the account is deleted', leavingPages.showGoodbye),
 
   at('POST /api/invitations', 'admin', 'Create an invitation link', accounts.createInvitation),
@@ -138,7 +143,7 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /sources', 'member', 'Form: add a source', adding.submitSource),
   at('GET /sources/add', 'member', 'Page: add a source', adding.showAddSource),
   at('POST /sources/add', 'member', 'Form: look at a feed before it is added', adding.submitLook),
-  at('POST /sources/several', 'member', 'Form: change several sources at once', manySources.submitSeveral),
+  at('POST /sources/several', 'member', 'Form: change several sources at once', manySources.submitSeveral, REPAIRS),
   at('POST /sources/folders', 'member', 'Form: rename or delete a folder', manySources.submitFolder),
   at('GET /sources/import', 'member', 'Page: import an OPML document', importing.showImportForm),
   at('POST /sources/import', 'member', 'Form: import an OPML document', importing.submitOpml),
@@ -150,9 +155,9 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /sources/:id/resume', 'member', 'Form: resume', sourcePages.resumeSource),
   at('POST /sources/:id/sync', 'member', 'Form: synchronise now', sourcePages.submitSync),
   at('POST /sources/:id/icon/find', 'member', 'Form: look for its icon', sourcePages.submitFindIcon),
-  at('POST /sources/:id/icon/clear', 'member', 'Form: have no icon', sourcePages.submitClearIcon),
+  at('POST /sources/:id/icon/clear', 'member', 'Form: have no icon', sourcePages.submitClearIcon, REPAIRS),
   at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', sourcePages.showDeleteSource),
-  at('POST /sources/:id/delete', 'member', 'Form: delete a source', sourcePages.submitDelete),
+  at('POST /sources/:id/delete', 'member', 'Form: delete a source', sourcePages.submitDelete, REPAIRS),
   at('POST /sources/:id/hand-over', 'member', 'Form: give a source to a follower', sourcePages.submitHandOver),
   at('GET /sources/:id/transfer', 'member', 'Page: transfer a source', sourcePages.showTransfer),
   at('POST /sources/:id/transfer', 'member', 'Form: transfer a source', sourcePages.submitTransfer),
@@ -164,7 +169,9 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('DELETE /api/sources/:id/follow', 'member', 'Take a source out of your reading list', reading.unfollow),
   at('POST /sources/:id/follow', 'member', 'Form: put a source into the reading list', sourcePages.submitFollow),
-  at('POST /sources/:id/unfollow', 'member', 'Form: take a source out of the list', sourcePages.submitUnfollow),
+  at(
+    'POST /sources/:id/unfollow', 'member', 'Form: take a source out of the list', sourcePages.submitUnfollow, REPAIRS,
+  ),
   at('GET /api/reading', 'member', 'How many posts are unread and starred, by folder and source', reading.showReading),
   at(
     'POST /api/reading/mark-read', 'member',
@@ -201,25 +208,36 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /write', 'member', 'Page: write a post', writePages.showWrite),
   at('POST /write', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
   at('POST /write/source', 'member', 'Form: make a source of own posts', writePages.submitOwnSource),
-  at('POST /write/discard', 'member', 'Form: discard the draft of a post', writePages.submitDiscardDraft),
+  at('POST /write/discard', 'member', 'Form: discard the draft of a post', writePages.submitDiscardDraft, REPAIRS),
   at('GET /posts/:id/edit', 'member', 'Page: change a post', writePages.showChangePost),
   at('POST /posts/:id/edit', 'member', 'Form: change a post and add files', writePages.submitPostChange, LATE_WORDS),
-  at('POST /posts/:id/edit/discard', 'member', 'Form: discard the draft of a change', writePages.submitDiscardDraft),
+  at(
+    'POST /posts/:id/edit/discard', 'member', 'Form: discard the draft of a change',
+    writePages.submitDiscardDraft, REPAIRS,
+  ),
   at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', postPages.confirmDeletePost),
-  at('POST /posts/:id/delete', 'member', 'Form: delete a post', postPages.submitDeletePost),
+  at('POST /posts/:id/delete', 'member', 'Form: delete a post', postPages.submitDeletePost, REPAIRS),
 
   at('GET /attachments/:key/:filename', 'public', 'File: an attachment', posts.showAttachment),
   at('POST /api/posts/:id/attachments', 'member', 'Add files to a post of a native source', writing.createAttachments),
   at('DELETE /api/attachments/:id', 'member', 'Remove an uploaded file from its post', writing.deleteAttachment),
-  at('POST /attachments/:id/delete', 'member', 'Form: remove a file from its post', writePages.submitDeleteAttachment),
+  at(
+    'POST /attachments/:id/delete', 'member', 'Form: remove a file from its post',
+    writePages.submitDeleteAttachment, REPAIRS,
+  ),
 
   at('PUT /api/posts/:id/read', 'member', 'Mark a post as read', history.markPostRead),
-  at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', history.markPostUnread),
+  at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', history.markPostUnread, { usesReserve: false }),
   at('GET /api/history', 'member', 'Posts you have read, last read first', history.listHistory),
   at('DELETE /api/history', 'member', 'Clear your reading history', history.clearHistory),
   at('GET /history', 'member', 'Page: reading history', history.showHistory),
-  at('POST /history/clear', 'member', 'Form: clear the reading history', thenSee(history.clearHistory, '/history')),
-  at('POST /history/:id/forget', 'member', 'Form: remove a post from the reading history', history.submitForget),
+  at(
+    'POST /history/clear', 'member', 'Form: clear the reading history',
+    thenSee(history.clearHistory, '/history'), REPAIRS,
+  ),
+  at(
+    'POST /history/:id/forget', 'member', 'Form: remove a post from the reading history', history.submitForget, REPAIRS,
+  ),
 
   at(
     'POST /api/webhooks/:id', 'public', 'A signed event (Standard Webhooks 1.0, or GitHub’s form)',

@@ -10,12 +10,17 @@ import { scanUnscanned } from '../features/attachments/scan-file.ts';
 import { removeAbandonedUploads, sweepUploads } from '../features/attachments/upload-files.ts';
 import { sealFeedPasswords } from '../features/feeds/feed-passwords.ts';
 import { planDueIcons } from '../features/feeds/fetch-icon.ts';
-import { planDueSyncs } from '../features/feeds/sync-source.ts';
-import { watchBackups, watchEnds, watchErrors, watchSpace, watchWorker } from '../features/health/watch-troubles.ts';
+import { planDueSyncs, planSomeSyncs } from '../features/feeds/sync-source.ts';
+import {
+  watchBackups, watchEnds, watchErrors, watchReserve, watchScanner, watchSpace, watchWorker,
+} from '../features/health/watch-troubles.ts';
+import { noteChangedSettings } from '../features/history/changed-settings.ts';
 import { beatOfWorker } from '../features/history/record-history.ts';
 import { watchCertificate } from '../features/history/watch-certificate.ts';
 import { beatOfWeb } from '../features/history/web-reading.ts';
 import { jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
+import { beatOnTrial, isOnTrial, rehearse } from '../features/hub/trial.ts';
+import { workerQueue } from '../features/hub/worker-queue.ts';
 import { drafts } from '../features/writing/draft-store.ts';
 import { raiseMarks } from '../features/reading/raise-marks.ts';
 import { readUndo } from '../features/reading/reading-store.ts';
@@ -27,19 +32,30 @@ import { removeOldEvents } from '../features/webhooks/receive-event.ts';
 import { webhooks } from '../features/webhooks/webhook-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
 import type { Task } from '../platform/jobs/scheduler.ts';
+import { JOB_KINDS } from './job-kinds.ts';
 import './later-stores.ts';
+
+const TRIAL_BEAT = 'heartbeat on trial';
 
 export const FINISHED_JOBS_KEPT = DAY;
 
 /** Recurring work, which can be repeated without harm. `stopping` tells it to leave the rest for the next time. */
-type ScheduledTask = { name: string; everyMs: number; run(hub: Hub, stopping: AbortSignal): void | Promise<void> };
+type ScheduledTask = {
+  name: string;
+  everyMs: number;
+  run(hub: Hub, stopping: AbortSignal): void | Promise<void>;
+  /** What a worker on trial does of it, in a transaction that is undone: SQL alone. */
+  rehearse?(hub: Hub): void;
+};
 
 /** What the worker does from time to time. */
 const WORKER_SCHEDULE: ScheduledTask[] = [
-  { name: 'heartbeat', everyMs: 5 * SECOND, run: beatOfWorker },
-  { name: 'bring back strayed times', everyMs: MINUTE, run: bringBackTimes },
-  { name: 'plan due syncs', everyMs: SECOND, run: planDueSyncs },
-  { name: 'plan due icons', everyMs: 10 * SECOND, run: planDueIcons },
+  trialBeat(),
+  sqlTask('heartbeat', 5 * SECOND, beatOfWorker),
+  sqlTask('note changed settings', MINUTE, noteChangedSettings),
+  sqlTask('bring back strayed times', MINUTE, bringBackTimes),
+  { name: 'plan due syncs', everyMs: SECOND, run: planDueSyncs, rehearse: (hub) => void planSomeSyncs(hub, 1) },
+  sqlTask('plan due icons', 10 * SECOND, planDueIcons),
 
   throttledTask('remove finished jobs', MINUTE, (hub, limit) =>
     jobs(hub).prune(hub.clock() - FINISHED_JOBS_KEPT, limit)),
@@ -63,19 +79,23 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   throttledTask('seal webhook secrets', HOUR, sealSecrets),
   throttledTask('seal passwords of feeds', HOUR, sealFeedPasswords),
 
-  { name: 'watch errors', everyMs: MINUTE, run: watchErrors },
-  { name: 'watch free space', everyMs: MINUTE, run: watchSpace },
-  { name: 'watch backups', everyMs: 10 * MINUTE, run: watchBackups },
+  sqlTask('watch errors', MINUTE, watchErrors),
+  sqlTask('watch free space', MINUTE, watchSpace),
+  sqlTask('watch the reserve', 10 * SECOND, watchReserve),
+  { name: 'watch the scanner', everyMs: MINUTE, run: watchScanner },
+  sqlTask('watch backups', 10 * MINUTE, watchBackups),
   { name: 'watch the certificate', everyMs: HOUR, run: watchCertificate },
-  { name: 'watch for ends of troubles', everyMs: MINUTE, run: watchEnds },
-  { name: 'tell of troubles', everyMs: 5 * SECOND, run: tellTroubles },
-  { name: 'tidy alerts', everyMs: MINUTE, run: tidyDeliveries },
+  sqlTask('watch for ends of troubles', MINUTE, watchEnds),
+  sqlTask('tell of troubles', 5 * SECOND, tellTroubles),
+  sqlTask('tidy alerts', MINUTE, tidyDeliveries),
   throttledTask('remove old alerts', HOUR, removeOldDeliveries),
 ];
 
 /** What web does from time to time. */
 const WEB_SCHEDULE: ScheduledTask[] = [
-  { name: 'heartbeat', everyMs: MINUTE, run: beatOfWeb },
+  trialBeat(),
+  sqlTask('heartbeat', MINUTE, beatOfWeb),
+  sqlTask('note changed settings', MINUTE, noteChangedSettings),
   { name: 'watch the worker', everyMs: 10 * SECOND, run: watchWorker },
   { name: 'note deliveries', everyMs: 2 * SECOND, run: noteDeliveries },
 ];
@@ -98,7 +118,32 @@ export function webTasks(hub: Hub): Task[] {
 }
 
 function tasksOf(hub: Hub, schedule: ScheduledTask[]): Task[] {
-  return schedule.map(({ name, everyMs, run }) => ({ name, everyMs, run: (stopping) => run(hub, stopping) }));
+  return schedule.map(({ name, everyMs, run }) => ({
+    name,
+    everyMs,
+    run: (stopping) => run(hub, stopping),
+    isHeld: () => (isOnTrial(hub) ? name !== TRIAL_BEAT : name === TRIAL_BEAT),
+  }));
+}
+
+/**
+ * What a worker on trial does before its first heartbeat: it runs the SQL of its schedule and claims a job of each
+ * kind, and undoes all of it. Throws what any of that throws.
+ */
+export function rehearseWorker(hub: Hub): void {
+  rehearse(hub, () => {
+    for (const { rehearse: run } of WORKER_SCHEDULE) run?.(hub);
+    for (const { name } of JOB_KINDS) workerQueue(hub).claim(name, 1);
+  });
+}
+
+/** The only task that runs on trial, and only then: it shows that the process lives and can write. */
+function trialBeat(): ScheduledTask {
+  return { name: TRIAL_BEAT, everyMs: 2 * SECOND, run: beatOnTrial };
+}
+
+function sqlTask(name: string, everyMs: number, run: (hub: Hub) => void): ScheduledTask {
+  return { name, everyMs, run, rehearse: run };
 }
 
 /**
@@ -109,6 +154,7 @@ function throttledTask(name: string, everyMs: number, some: (hub: Hub, limit: nu
   return {
     name,
     everyMs,
+    rehearse: (hub) => void some(hub, 1),
     async run(hub, stopping) {
       let rows = 0;
       await throttled(hub)(name, (limit) => {

@@ -19,6 +19,7 @@ import '../features/posts/feed-posts-store.ts';
 import '../features/posts/find-posts-store.ts';
 import '../features/posts/newest-post-store.ts';
 import '../features/posts/post-store.ts';
+import '../features/posts/posts-of-source-store.ts';
 import '../features/posts/search-index-store.ts';
 import '../features/reading/list-store.ts';
 import '../features/reading/old-posts-store.ts';

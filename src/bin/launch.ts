@@ -3,10 +3,10 @@
  * Becomes that program, confined by Node's permission model: same process id, signals and standard streams.
  */
 import {
-  bridgeCommand, confinedCommand, FEW_ARENAS, folderToRead, needsDataFolder, verifyingCommand, type Command,
+  bridgeCommand, confinedCommand, FEW_ARENAS, folderToRead, needsDataFolder, nodeFacts, verifyingCommand, type Command,
 } from '../app/processes/confined-command.ts';
 import { makeDataFolderOrExit } from '../app/processes/data-folder.ts';
-import { loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
+import { configOrExit, loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
 
 const PROGRAMS = ['web', 'worker', 'hubctl', 'clamd-bridge'];
 
@@ -17,9 +17,8 @@ if (!PROGRAMS.includes(name)) {
 }
 
 process.umask(0o077);
-const hasNetFlag = process.allowedNodeEnvironmentFlags.has('--allow-net');
-const node = { execPath: process.execPath, cwd: process.cwd(), hasNetFlag };
-const command = name === 'clamd-bridge' ? bridgeCommand(PROJECT_ROOT, args, node) : hubCommand();
+const node = nodeFacts(process, process.cwd());
+const command = name === 'clamd-bridge' ? bridgeCommand(PROJECT_ROOT, args, node) : configOrExit(hubCommand);
 if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
 process.execve(command.file, [command.file, ...command.args], { ...FEW_ARENAS, ...process.env });
 

@@ -4,7 +4,8 @@
  * Ctrl-C or SIGTERM stops both. --watch restarts them when a source file changes.
  */
 import { isRestoreOpen, isRestoreUnderWay } from '../features/backups/restore-state.ts';
-import { httpAddress, loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
+import { configOrExit, httpAddress, loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
+import { confinedCommand, nodeFacts } from '../app/processes/confined-command.ts';
 import { makeDataFolderOrExit } from '../app/processes/data-folder.ts';
 import { prepareHub } from '../app/processes/prepare-hub.ts';
 import { noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
@@ -19,6 +20,8 @@ if (args.some((arg) => ![AGAIN, '--watch'].includes(arg))) endWith(2, 'usage: st
 process.umask(0o077);
 process.chdir(PROJECT_ROOT);
 const config = loadConfigOrExit(process.env);
+const node = nodeFacts(process, PROJECT_ROOT);
+if (!watch) configOrExit(() => confinedCommand(config, 'web', [], node)); // refuses now what Node cannot grant
 if (watch && config.port === 0) endWith(2, 'PORT must not be 0 while developing: web would move at every change');
 makeDataFolderOrExit(config.dataDir);
 
@@ -48,11 +51,7 @@ async function beginAnew(): Promise<never> {
 
 async function run(): Promise<string | null> {
   return failure ?? runHub(config, {
-    node: {
-      execPath: process.execPath,
-      cwd: PROJECT_ROOT,
-      hasNetFlag: process.allowedNodeEnvironmentFlags.has('--allow-net'),
-    },
+    node,
     env: process.env,
     watch,
     onReady: announce,

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { loadFile, loadHandlers } from '../app/handlers-of.ts';
 import { listenProblem, type WebMessage } from '../app/processes/listening.ts';
 import { startProcess } from '../app/processes/start-process.ts';
+import { joinTrial } from '../app/processes/trial.ts';
 import { createWebServer } from '../app/processes/web-server.ts';
 import { noteError } from '../features/errors/error-store.ts';
 import { openStores } from '../features/hub/hub.ts';
@@ -21,6 +22,7 @@ const BACKLOG = 4096;
 
 const { hub, keepRunning } = startProcess('web', process);
 const { config, clock, log } = hub;
+const stopWaiting = joinTrial(hub, () => {});
 const { server, release } = createWebServer(hub);
 let background: ReturnType<typeof loadTheRest> | undefined;
 
@@ -38,6 +40,7 @@ server.listen({ port: config.port, host: config.host, backlog: BACKLOG }, () => 
 });
 
 keepRunning(async () => {
+  stopWaiting();
   const closed = closeServer(server, GRACE); // at once, also while the rest is still being loaded
   await (await background)?.stop();
   await closed;

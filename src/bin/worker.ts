@@ -5,9 +5,11 @@
  */
 import { JOB_KINDS } from '../app/job-kinds.ts';
 import { startProcess } from '../app/processes/start-process.ts';
-import { workerTasks } from '../app/schedule.ts';
+import { joinTrial } from '../app/processes/trial.ts';
+import { rehearseWorker, workerTasks } from '../app/schedule.ts';
 import { noteError } from '../features/errors/error-store.ts';
-import { jobHandlers } from '../features/hub/hub.ts';
+import { jobHandlers } from '../features/hub/job-handlers.ts';
+import { isOnTrial } from '../features/hub/trial.ts';
 import { workerQueue } from '../features/hub/worker-queue.ts';
 import { SECOND } from '../platform/clock.ts';
 import { createScheduler } from '../platform/jobs/scheduler.ts';
@@ -22,11 +24,15 @@ const onError = (error: unknown): void => noteError(hub, error);
 
 const worker = createWorker({ db, queue: workerQueue(hub), handlers, clock, log, onError });
 const scheduler = createScheduler({ tasks: workerTasks(hub), clock, log, onError });
-worker.start();
+const stopWaiting = joinTrial(hub, () => {
+  worker.start();
+  log.info('working', { kinds: Object.keys(handlers).join(' ') });
+});
+if (isOnTrial(hub)) rehearseWorker(hub); // a worker that cannot work ends here, before it has shown a sign of life
 scheduler.start();
-log.info('working', { kinds: Object.keys(handlers).join(' ') });
 
 keepRunning(async () => {
+  stopWaiting();
   await scheduler.stop();
   await worker.stop(GRACE);
 });

@@ -31,7 +31,7 @@ export const accountCommand: Command = {
     if (act === 'role' ? role !== 'admin' && role !== 'member' : role !== undefined) {
       throw new UsageError(act === 'role' ? 'the role must be admin or member' : `unexpected argument ${role}`);
     }
-    const hub = await context.openExistingHub();
+    const hub = await context.openHub();
     const account = accounts(hub).findByName(name);
     if (!account) return refused(`there is no account ${name}`, context);
     try {
@@ -57,8 +57,9 @@ function showLink({ url, expiresAt }: PasswordLink, json: unknown, { out }: Comm
   return 0;
 }
 
-async function listAccounts(json: unknown, { out, openExistingHub }: CommandContext): Promise<ExitCode> {
-  const all = accounts(await openExistingHub()).list(0, Number.MAX_SAFE_INTEGER).map((account) =>
+async function listAccounts(json: unknown, { out, lookAtHub }: CommandContext): Promise<ExitCode> {
+  const { hub } = await lookAtHub();
+  const all = accounts(hub).list(0, Number.MAX_SAFE_INTEGER).map((account) =>
     ({ ...accountJson(account), disabled: account.disabledAt !== null }));
   const line = ({ id, username, role, disabled, createdAt, displayName }: (typeof all)[number]): string =>
     `${[id, username, role, disabled ? 'disabled' : 'active', createdAt, displayName].join('\t')}\n`;
@@ -89,7 +90,7 @@ export const inviteCommand: Command = {
     if (!/^\d+$/.test(String(hours)) || count < 1 || count > INVITATION_HOURS.max) {
       throw new UsageError(`--hours must be an integer from 1 to ${INVITATION_HOURS.max}`);
     }
-    const { token } = makeInvitation(await context.openExistingHub(), role, count * HOUR, COMMAND_LINE);
+    const { token } = makeInvitation(await context.openHub(), role, count * HOUR, COMMAND_LINE);
     context.out(`${joinUrl(context.config, token)}\n`);
     return 0;
   },
@@ -112,10 +113,11 @@ export const retentionCommand: Command = {
   options: { 'dry-run': { type: 'boolean' }, json: { type: 'boolean' } },
   operands: 0,
 
-  async run(_args, values, { out, openExistingHub }): Promise<ExitCode> {
-    const hub = await openExistingHub();
+  async run(_args, values, { out, lookAtHub, openHub }): Promise<ExitCode> {
+    const isDryRun = values['dry-run'] === true;
+    const hub = isDryRun ? (await lookAtHub()).hub : await openHub();
     const found = previewRetention(hub);
-    if (values['dry-run'] !== true) await removeOldRowsNow(hub, COMMAND_LINE);
+    if (!isDryRun) await removeOldRowsNow(hub, COMMAND_LINE);
     out(values['json'] ? `${JSON.stringify(found.map(expiredJson))}\n` : found.map(expiredLine).join(''));
     return 0;
   },
@@ -126,8 +128,8 @@ const OUTCOMES = {
 };
 
 /** Sends one alert immediately, without the queue. The address is a secret and never shown. */
-async function testReceiver({ out, err, openExistingHub, config }: CommandContext): Promise<ExitCode> {
-  const hub = await openExistingHub();
+async function testReceiver({ out, err, lookAtHub, config }: CommandContext): Promise<ExitCode> {
+  const { hub } = await lookAtHub();
   const receiver = receiverOf(hub);
   if (!receiver) {
     err('no receiver is configured: ALERT_WEBHOOK_URL is not set\n');
@@ -143,7 +145,8 @@ async function testReceiver({ out, err, openExistingHub, config }: CommandContex
 async function listAlerts({ state, json }: Values, context: CommandContext): Promise<ExitCode> {
   const known = DELIVERY_STATES.find((one) => one === state);
   if (state !== undefined && !known) throw new UsageError(`--state must be one of ${DELIVERY_STATES.join(', ')}`);
-  const found = alertDeliveries(await context.openExistingHub()).list({ limit: LISTED + 1, state: known });
+  const { hub } = await context.lookAtHub();
+  const found = alertDeliveries(hub).list({ limit: LISTED + 1, state: known });
   return tellNewest(found, json, json ? deliveryJson : alertLine, known ? `no ${known} alerts` : 'no alerts', context);
 }
 
@@ -156,7 +159,8 @@ function alertLine({ id, state, event, attempts, createdAt, title, suppressed, l
 async function listJobs({ state = 'failed', json }: Values, context: CommandContext): Promise<ExitCode> {
   const known = JOB_STATES.find((one) => one === state);
   if (!known && state !== 'all') throw new UsageError(`--state must be one of ${JOB_STATES.join(', ')}, all`);
-  const found = jobs(await context.openExistingHub()).list({ limit: LISTED + 1, state: known });
+  const { hub } = await context.lookAtHub();
+  const found = jobs(hub).list({ limit: LISTED + 1, state: known });
   return tellNewest(found, json, json ? jobJson : jobLine, known ? `no ${state} jobs` : 'no jobs', context);
 }
 
@@ -178,11 +182,11 @@ function jobLine({ id, kind, dedupeKey, state, attempts, maxAttempts, runAt, las
 }
 
 async function changeJob(
-  act: 'retry' | 'discard', id: string | undefined, { err, openExistingHub }: CommandContext,
+  act: 'retry' | 'discard', id: string | undefined, { err, openHub }: CommandContext,
 ): Promise<ExitCode> {
   const jobId = parseId(id ?? '');
   if (jobId === undefined) throw new UsageError(`jobs ${act} needs the id of a job`);
-  const hub = await openExistingHub();
+  const hub = await openHub();
   const job = jobs(hub).find(jobId);
   if (job && settleJob(hub, act, job, COMMAND_LINE)) return 0;
   err(act === 'retry'

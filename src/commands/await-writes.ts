@@ -1,31 +1,32 @@
 import timers from 'node:timers/promises';
 import { failureSince } from '../app/processes/run-hub.ts';
 import { heartbeats } from '../features/hub/hub.ts';
-import { MINUTE, SECOND } from '../platform/clock.ts';
+import { SECOND } from '../platform/clock.ts';
 import { type Command, UsageError } from './command.ts';
 
 const PROGRAMS = ['web', 'worker'];
-const PATIENCE = MINUTE / 2;
+const PATIENCE_SECONDS = '30';
 const POLL = SECOND / 4;
 
 /**
- * Whether the named programs have written to the database since a time (unix ms): each says at its start that it lives.
- * A hub that answers, but cannot write, has not survived an upgrade; nor has one that npm start says has ended.
+ * Waits until the named programs have written their heartbeats since a time (unix ms). Fails early when npm start
+ * reports that one of them has ended.
  */
 export const awaitWritesCommand: Command = {
-  options: {},
+  options: { seconds: { type: 'string', default: PATIENCE_SECONDS } },
 
-  async run([since = '', ...programs], _values, { openHub, err }) {
+  async run([since = '', ...programs], { seconds }, { lookAtHub, err }) {
     const isKnown = programs.length > 0 && programs.every((name) => PROGRAMS.includes(name));
     if (!/^\d{1,15}$/.test(since) || !isKnown) throw new UsageError('expected a time and web or worker');
-    const hub = await openHub();
+    if (!/^\d{1,5}$/.test(String(seconds))) throw new UsageError('--seconds must be a whole number');
+    const { hub } = await lookAtHub();
     const silent = (): string[] => programs.filter((name) => (heartbeats(hub).lastSeen(name) ?? 0) < Number(since));
     const failure = (): string | null => failureSince(hub.config.dataDir, Number(since));
-    for (let left = PATIENCE; silent().length > 0 && failure() === null && left > 0; left -= POLL) {
+    for (let left = Number(seconds) * SECOND; silent().length > 0 && failure() === null && left > 0; left -= POLL) {
       await timers.setTimeout(POLL);
     }
     if (silent().length === 0 && failure() === null) return 0;
-    err(`${failure() ?? `${silent().join(' and ')} did not write to the database for half a minute`}\n`);
+    err(`${failure() ?? `${silent().join(' and ')} did not write to the database within ${seconds} s`}\n`);
     return 1;
   },
 };

@@ -6,6 +6,7 @@ import { noteRun, noteVerdict } from '../features/backups/note-run.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf, messageOf } from '../platform/error-code.ts';
+import { writtenPath } from '../platform/files/granted-name.ts';
 import type { Command, CommandContext, ExitCode, Values } from './command.ts';
 import { showProgress } from './progress.ts';
 import { bytesOf, listed, runOf } from './verify.ts';
@@ -50,9 +51,9 @@ class Stopped extends Error {
 }
 
 function optionsOf(config: Config) {
-  const { dataDir, backupDir, databasePath, version, backupRetentionDays: retentionDays } = config;
+  const { dataDir, backupDir, databasePath, version, diskReserveBytes, backupRetentionDays: retentionDays } = config;
   return {
-    dataDir, backupDir, databasePath, version, retentionDays,
+    dataDir, backupDir, databasePath, version, diskReserveBytes, retentionDays,
     migrations: readMigrations(config.migrationsDir),
     clock: Date.now,
     pid: process.pid,
@@ -79,7 +80,7 @@ function tell(made: MadeBackup, began: number, values: Values, { out, err }: Com
   for (const defect of defects) err(`backup: ${defect}\n`);
   for (const line of listed(absent)) err(`backup: ${line}\n`);
   const result = { result: verdict, name, bytes: bytesOf(verification), seconds: secondsSince(began),
-    removed: retention.removed.length, dir: path };
+    removed: retention.removed.length, dir: writtenPath(path) };
   out(values['json'] ? `${JSON.stringify({ ...result, absent, defects, ...retention })}\n` : `${inOneLine(result)}\n`);
   return verdict === 'verified' ? 0 : 1;
 }

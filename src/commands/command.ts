@@ -1,6 +1,7 @@
 import type { ParseArgsConfig } from 'node:util';
 import type { Hub } from '../features/hub/hub.ts';
 import type { Config } from '../features/hub/read-config.ts';
+import type { Migration } from '../platform/db/migration-files.ts';
 
 /** A command's environment and output streams: results go to `out`, everything else to `err`. */
 export type Terminal = {
@@ -22,12 +23,16 @@ export type Command = {
 
 export type Values = Record<string, string | boolean | undefined>;
 
+/** A hub that cannot be changed, and the migrations that its database lacks. */
+export type HubToLookAt = { hub: Hub; pending: readonly Migration[] };
+
+/** Hubs are closed when the command ends. Neither opening makes one where there is none, as in a mistyped DATA_DIR. */
 export type CommandContext = Terminal & {
   readonly config: Config; // read on first use
-  /** Opens the hub, applying safe migrations, and loads the modules for it. Closed when the command ends. */
+  /** Opens the hub and writes nothing at all, whether or not migrations are pending. */
+  lookAtHub(): Promise<HubToLookAt>;
+  /** Opens the hub to change its content; refused while migrations are pending. */
   openHub(): Promise<Hub>;
-  /** The same, but where there is no hub, as in a DATA_DIR that was mistyped, none is made. */
-  openExistingHub(): Promise<Hub>;
 };
 
 /** Thrown for invalid arguments: prints the usage and exits with 2. */

@@ -1,5 +1,6 @@
 import type { Config } from '../features/hub/read-config.ts';
 import { SETTINGS, type Setting } from '../features/hub/settings.ts';
+import { writtenPath } from '../platform/files/granted-name.ts';
 import { UsageError, type Command } from './command.ts';
 
 /** Prints settings for the scripts, so that .env is parsed in one place and never sourced. */
@@ -25,7 +26,8 @@ function shown(name: string, config: Config): string {
   const [key, setting] = Object.entries<Setting<unknown>>(SETTINGS).find(([, listed]) => listed.name === name) ?? [];
   const value = key === undefined || setting?.secret ? undefined : config[key as keyof typeof SETTINGS];
   if (value === null) return '';
-  if (typeof value === 'string' || typeof value === 'number') return String(value);
+  if (typeof value === 'string') return writtenPath(value);
+  if (typeof value === 'number') return String(value);
   if (typeof value === 'boolean') return value ? '1' : '0';
   throw new UsageError(`${name} is not a setting that can be printed`);
 }

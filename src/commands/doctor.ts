@@ -4,6 +4,7 @@ import { sumUploads, uploads } from '../features/attachments/attachment-store.ts
 import { compareUploads, uploadFiles } from '../features/attachments/upload-files.ts';
 import { finding, problemsOf, type Finding } from '../features/admin/finding.ts';
 import { findings } from '../features/admin/findings.ts';
+import { unknownYet } from '../features/admin/pending-findings.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import type { Command, CommandContext } from './command.ts';
 import { showProgress } from './progress.ts';
@@ -19,10 +20,10 @@ export const doctorCommand: Command = {
   operands: 0,
 
   async run(_args, values, context) {
-    const { out, openExistingHub } = context;
-    const hub = await openExistingHub();
-    const uploaded = await checkUploads(hub, values['hashes'] === true, context);
-    const all = [checkDatabase(hub), ...uploaded, ...checkSettings(hub), ...findings(hub)];
+    const { out, lookAtHub } = context;
+    const { hub, pending } = await lookAtHub();
+    const uploaded = await checkUploads(hub, values['hashes'] === true, context).catch(unknownYet('Uploads', pending));
+    const all = [checkDatabase(hub), ...uploaded, ...checkSettings(hub), ...findings(hub, pending)];
     out(values['json'] ? jsonOf(all) : all.map(linesOf).join('') + verdictOf(all));
     return problemsOf(all).length === 0 ? 0 : 1;
   },

@@ -4,23 +4,32 @@ import { ARCHIVE, backupFolder, DATABASE, SUMS } from '../features/backups/backu
 import { backupName } from '../features/backups/backup-name.ts';
 import { readVerdicts } from '../features/backups/backup-status.ts';
 import { parseManifest } from '../features/backups/manifest.ts';
+import type { Config } from '../features/hub/read-config.ts';
+import { codeOf } from '../platform/error-code.ts';
+import { writtenPath } from '../platform/files/granted-name.ts';
 import type { Command, ExitCode } from './command.ts';
 
 const MAX_SUMS = 1_000_000; // bytes; a longer list of lost files is not read for the sake of one number
 
 /**
  * Lists the backups on this machine for restore.sh --list: their folder, then a line for each, the oldest first: name,
- * bytes, schema, and when it was verified, or "failed" or "degraded"; "-" for what is not known.
+ * bytes, schema, and when it was verified, or "failed" or "degraded"; "-" for what is not known. Fails if the folder
+ * cannot be read.
  */
 export const backupsCommand: Command = {
   options: {},
   operands: 0,
 
-  async run(_args, _values, { config, out }): Promise<ExitCode> {
+  async run(_args, _values, { config, out, err }): Promise<ExitCode> {
     const { root, list, pathOf } = backupFolder(config.backupDir);
     const verdicts = readVerdicts(config.dataDir);
-    out(`${root}\n`);
-    for (const name of await list().catch(() => [])) {
+    const names = await list().catch((error: unknown) => (isYetToBeMade(config, error) ? [] : reasonOf(error)));
+    if (typeof names === 'string') {
+      err(`restore: ${writtenPath(root)} ${names}: is the disk mounted?\n`);
+      return 1;
+    }
+    out(`${writtenPath(root)}\n`);
+    for (const name of names) {
       const { at, verdict } = verdicts[name] ?? {};
       const verified = at === undefined ? '-' : verdict === 'verified' ? backupName(at) : String(verdict);
       out(`${name} ${sizeOf(pathOf(name)) ?? '-'} ${schemaOf(pathOf(name)) ?? '-'} ${verified}\n`);
@@ -28,6 +37,15 @@ export const backupsCommand: Command = {
     return 0;
   },
 };
+
+/** The first backup makes the folder in DATA_DIR, and no other. */
+function isYetToBeMade({ backupDir, dataDir }: Config, error: unknown): boolean {
+  return codeOf(error) === 'ENOENT' && backupDir === join(dataDir, 'backups');
+}
+
+function reasonOf(error: unknown): string {
+  return codeOf(error) === 'ENOENT' ? 'is not there' : `cannot be read (${codeOf(error) ?? String(error)})`;
+}
 
 function sizeOf(folder: string): number | undefined {
   const sizes = [DATABASE, ARCHIVE, SUMS].map((file) => lstatSync(join(folder, file), { throwIfNoEntry: false })?.size);

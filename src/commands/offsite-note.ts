@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { noteOffsite } from '../features/backups/note-run.ts';
-import { DESTINATIONS } from '../features/backups/offsite-status.ts';
-import { SECOND } from '../platform/clock.ts';
+import type { OffsiteRun } from '../features/backups/backup-status.ts';
+import { DESTINATIONS, placeOf } from '../features/backups/offsite-status.ts';
+import { loadReading } from '../features/backups/restic-reading.ts';
+import type { Config } from '../features/hub/read-config.ts';
 import { excerpt } from '../platform/markup/tidy-text.ts';
 import { type Command, type ExitCode, UsageError, type Values } from './command.ts';
 
@@ -10,20 +12,36 @@ const LONGEST_PROBLEM = 500; // characters
 /** Records how sending copies to a destination ended. The problem comes on standard input. */
 export const offsiteNoteCommand: Command = {
   options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
-    unsent: { type: 'string' }, checked: { type: 'string' } },
+    unsent: { type: 'string' } },
   operands: 2,
 
-  async run([destination, result], { name, bytes, seconds, unsent, checked }, { config }): Promise<ExitCode> {
+  async run([destination, result], { name, bytes, seconds, unsent }, { config }): Promise<ExitCode> {
     const known = DESTINATIONS.find((one) => one === destination);
     const ok = result === 'ok';
-    if (known === undefined || (!ok && result !== 'failed')) throw new UsageError('which destination, and how was it?');
+    if (known === undefined || (!ok && result !== 'failed')) {
+      throw new UsageError('expected dir|rclone|restic and ok|failed');
+    }
     const text = (value: Values[string]): string | null => value === undefined ? null : String(value);
     await noteOffsite(config, known, {
       name: text(name), at: Date.now(), ok, bytes: bytes === undefined ? null : Number(bytes),
-      seconds: Number(seconds ?? 0), unsent: text(unsent),
-      checkedAt: checked === undefined ? null : Number(checked) * SECOND,
+      seconds: Number(seconds ?? 0), unsent: text(unsent), ...(known === 'restic' && whatWasRead(config)),
       problem: ok ? null : excerpt(readFileSync(0, 'utf8').trim(), LONGEST_PROBLEM),
     }, process.pid);
     return 0;
+  },
+};
+
+/** When the restic repository was last read and found good, and whether it is damaged. */
+function whatWasRead(config: Config): Pick<OffsiteRun, 'checkedAt' | 'isDamaged'> {
+  const { checkedAt, damagedAt } = loadReading(config.dataDir, placeOf(config, 'restic') ?? '', Date.now());
+  return { checkedAt: checkedAt || null, isDamaged: damagedAt > 0 };
+}
+
+/** Needs restic: scripts/hubctl hands it to scripts/off-site.sh. */
+export const offsiteCommand: Command = {
+  options: {},
+
+  run(): ExitCode {
+    throw new UsageError('run ./scripts/hubctl offsite adopt');
   },
 };

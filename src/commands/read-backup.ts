@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import {
   filesOfSavedPost, findSavedFiles, searchSavedFiles, type SavedFile,
 } from '../features/attachments/saved-files-store.ts';
@@ -8,6 +8,7 @@ import { extractUpload, openBackup, type OpenBackup, readSaved } from '../featur
 import { findSavedPost, searchSavedPosts } from '../features/posts/saved-posts-store.ts';
 import { isoTime } from '../platform/clock.ts';
 import { codeOf } from '../platform/error-code.ts';
+import { grantedName, writtenPath } from '../platform/files/granted-name.ts';
 import { byteSize } from '../platform/sizes.ts';
 import { type CommandContext, type ExitCode, UsageError } from './command.ts';
 import { count, listed } from './verify.ts';
@@ -33,14 +34,15 @@ export async function readBackup(args: string[], context: CommandContext): Promi
 
 /** By its name, if it is one of those on this machine, or else by its folder. */
 function open(backup: string, context: CommandContext): Promise<OpenBackup> {
-  return openBackup(timeOfBackup(backup) === undefined ? backup : join(context.config.backupDir, backup));
+  const isName = timeOfBackup(backup) !== undefined;
+  return openBackup(isName ? join(context.config.backupDir, backup) : grantedName(resolve(backup)));
 }
 
 const SHOWN = 50;
 
 async function show(backup: OpenBackup, text: string | undefined, { out }: CommandContext): Promise<ExitCode> {
   const { folder, facts } = backup;
-  out(`Backup ${folder}\n`);
+  out(`Backup ${writtenPath(folder)}\n`);
   if (facts) {
     const { accounts, sources, posts, attachments, uploads, uploadBytes } = facts.counts;
     out(`  made         ${isoTime(facts.createdAt)} by version ${facts.version}, schema ${facts.schemaVersion}\n`);

@@ -1,21 +1,29 @@
-import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { clockTrouble, DATABASE, SUMS } from '../features/backups/backup-folder.ts';
 import { BackupError, backupName, timeOfBackup } from '../features/backups/backup-name.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { type Manifest, parseManifest } from '../features/backups/manifest.ts';
+import { originOf } from '../features/backups/offsite-hub.ts';
+import { placeOf } from '../features/backups/offsite-status.ts';
+import { loadReading, readAtOf, type Reading } from '../features/backups/restic-reading.ts';
 import { readSeed, readSnapshot } from '../features/backups/snapshot-store.ts';
 import type { UploadRow } from '../features/attachments/attachment-store.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';
 import type { Config } from '../features/hub/read-config.ts';
+import { grantedName } from '../platform/files/granted-name.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
+import { answerQuestion, idsOf, lookForOlder, settleHub, tellHub } from './restic-hub.ts';
+import { noteDamaged, noteGood, notePruned, planPart } from './restic-parts.ts';
+import { readList, type Snapshot, toSnapshot } from './restic-snapshots.ts';
 
 type Step = (context: CommandContext, ...args: string[]) => Promise<void>;
 
 const STEPS = new Map<string, [operands: number, step: Step]>([
-  ['staged', [2, describeStaged]], ['snapshots', [0, listSnapshots]], ['settle', [6, settleSnapshot]],
-  ['pack', [2, packFolder]],
+  ['hub', [2, tellHub]], ['look', [0, lookForOlder]], ['answer', [2, answerQuestion]],
+  ['staged', [4, describeStaged]], ['snapshots', [0, listSnapshots]], ['settle', [5, settleSnapshot]],
+  ['part', [3, planPart]], ['good', [2, noteGood]], ['damaged', [1, noteDamaged]],
+  ['forgettable', [3, listForgettable]], ['pruned', [0, notePruned]], ['pack', [2, packFolder]],
 ]);
 
 /** The steps of scripts/off-site-restic.sh and restic-backups.sh that read what restic prints, or a database. */
@@ -26,7 +34,7 @@ export const resticCommand: Command = {
     const [operands, step] = STEPS.get(name) ?? [];
     if (!step || args.length !== operands) throw new UsageError('expected an internal step with its arguments');
     try {
-      await step(context, ...args);
+      await step(context, ...args.map(grantedName));
       return 0;
     } catch (error) {
       if (!(error instanceof BackupError)) throw error;
@@ -37,22 +45,25 @@ export const resticCommand: Command = {
 };
 
 /**
- * Prints what a folder to be sent is, of the backup of that name: the hub's id, the tags, then the path of each upload
- * that belongs to it.
+ * Describes the staged folder for the script: the lines of `tellHub`, one line of tags, then one upload path per line.
+ * `name`: of the backup.
  */
-async function describeStaged({ config, out }: CommandContext, folder: string, name: string): Promise<void> {
+async function describeStaged(
+  context: CommandContext, folder: string, name: string, machineId: string, fileSystem: string,
+): Promise<void> {
   const { facts } = parseManifest(readFileSync(join(folder, SUMS), 'utf8'));
   if (!facts) throw new BackupError(`${name} was not made by the hub: its SHA256SUMS says nothing of its content`);
   const { schemaVersion, uploads } = await readSnapshot(join(folder, DATABASE));
   const seed = await readSeed(join(folder, DATABASE));
   if (seed === undefined) throw new BackupError(`hub.db of ${name} has lost the row of the table hub`);
-  const verifiedAt = verifiedWhen(config, name);
-  const hub = createHash('sha256').update(`restic ${seed}`).digest('hex').slice(0, 16);
+  const verifiedAt = verifiedWhen(context.config, name);
+  const { id } = await settleHub(context.config, machineId, fileSystem);
   const bytes = statSync(join(folder, DATABASE)).size + facts.counts.uploadBytes;
-  const tags = [`hub=${hub}`, `name=${name}`, `schema=${schemaVersion}`, `bytes=${bytes}`];
+  const tags = [`hub=${id}`, `name=${name}`, `schema=${schemaVersion}`, `bytes=${bytes}`, `origin=${originOf(seed)}`];
   if (verifiedAt !== null) tags.push(`verified=${backupName(verifiedAt)}`);
   const paths = present(uploads, facts).map(({ sha256 }) => `${uploadPath(sha256)}\n`);
-  out(`${hub}\n${tags.join(',')}\n${paths.join('')}`);
+  await tellHub(context, machineId, fileSystem);
+  context.out(`${tags.join(',')}\n${paths.join('')}`);
 }
 
 /** The uploads that were there when the backup was made. */
@@ -68,51 +79,36 @@ function verifiedWhen(config: Config, name: string): number | null {
   return last?.verdict === 'verified' ? last.at : null;
 }
 
-/** One of a hub's backups in a repository. What restic's tags do not say is null. */
-type Snapshot = {
-  id: string;
-  hub: string;
-  name: string;
-  bytes: string | null;
-  schema: string | null;
-  verified: string | null; // when, as in a backup's name
-};
-
 /**
  * Prints a line for each backup of a hub among the snapshots that restic lists on standard input, the oldest first:
- * `<name> <hub> <id> <bytes> <schema> <verified>`, a hyphen for what is not known.
+ * `<name> <hub> <id> <bytes> <schema> <verified>`, a hyphen for what is not known. Verified is when all that it needs
+ * had been read since it was sent, or `checking` until then, or `damaged` for all while the repository is.
  */
-async function listSnapshots({ out }: CommandContext): Promise<void> {
+async function listSnapshots({ config, out }: CommandContext): Promise<void> {
+  const reading = readingOf(config);
   const lines = readList(0).flatMap(toSnapshot)
-    .map(({ name, hub, id, bytes, schema, verified }) => [name, hub, id, bytes, schema, verified])
+    .map((one) => [one.name, one.hub, one.id, one.bytes, one.schema, stateOf(one, reading)])
     .map((fields) => `${fields.map((field) => field ?? '-').join(' ')}\n`);
   out(lines.sort().join(''));
 }
 
-/** Of restic's JSON only what is known to be one of these. Nothing for the snapshots of others. */
-function toSnapshot(value: unknown): Snapshot[] {
-  const { id, tree, tags } = (value ?? {}) as { id?: unknown; tree?: unknown; tags?: unknown };
-  const isWhole = typeof id === 'string' && /^[0-9a-f]{64}$/.test(id) && typeof tree === 'string';
-  if (!isWhole || !Array.isArray(tags)) return [];
-  const said = (key: string, form: RegExp): string | null => {
-    const [only, ...more] = tags.map(String).filter((tag) => tag.startsWith(`${key}=`));
-    const text = only?.slice(key.length + 1) ?? '';
-    return more.length === 0 && form.test(text) ? text : null;
-  };
-  const [hub, name, verified] = [said('hub', /^[0-9a-f]{16}$/), said('name', NAME), said('verified', NAME)];
-  if (hub === null || name === null || timeOfBackup(name) === undefined) return [];
-  return [{ id, hub, name, verified, bytes: said('bytes', /^\d{1,15}$/), schema: said('schema', /^\d{1,6}$/) }];
+function readingOf(config: Config): Reading {
+  return loadReading(config.dataDir, placeOf(config, 'restic') ?? '', Date.now());
 }
 
-const NAME = /^\d{8}-\d{6}$/;
+function stateOf({ id, verified }: Snapshot, reading: Reading): string | null {
+  if (reading.damagedAt > 0) return 'damaged';
+  if (verified === null) return null;
+  const readAt = readAtOf(reading, id);
+  return readAt === null ? 'checking' : backupName(readAt);
+}
 
 /**
- * Prints the full id of a snapshot that is all it should be, by the listing (`restic ls --json`); then those that are
- * to be forgotten by that plan. Once the id is printed the snapshot has arrived, whatever comes of the plan. It may be
- * started while restic is listing: the listing is read when standard input ends.
+ * Prints the full id of a snapshot that is all it should be, by the listing (`restic ls --json`). It may be started
+ * while restic is listing: the listing is read when standard input ends.
  */
 async function settleSnapshot(
-  { out }: CommandContext, folder: string, hub: string, name: string, id: string, listing: string, plan: string,
+  { out }: CommandContext, folder: string, hub: string, name: string, id: string, listing: string,
 ): Promise<void> {
   const expected = await laidReady(folder);
   readFileSync(0);
@@ -126,7 +122,6 @@ async function settleSnapshot(
   for await (const more of pieces) compareEntries(more, expected);
   refuseLack(expected);
   out(`${snapshot.id}\n`);
-  for (const one of toForget(readList(plan), hub, name)) out(`${one}\n`);
 }
 
 /** What was laid ready in that folder: the length of each upload by its hash, and of the other files by their names. */
@@ -161,22 +156,38 @@ function refuseLack(expected: Map<string, number>): void {
 }
 
 /**
- * The ids of the snapshots to forget, by restic's plan (`forget --dry-run --json`), after the backup of that name has
- * been sent. Never the newest that was verified; and none after a backup that was not verified, or while a clock looks
- * wrong.
+ * Prints the ids of the snapshots to forget, by restic's plan (`forget --dry-run --json`), after this hub has sent the
+ * backup of that name. Only its own, and those of hubs whose place it takes. Always keeps the newest backup that was
+ * verified when sent, and the newest of those that was read back. Prints nothing if this backup was not verified, a
+ * clock looks wrong, or anything in the repository is known to be damaged.
  */
-function toForget(plan: unknown[], hub: string, name: string): string[] {
-  const groups = plan as { keep?: unknown[] | null; remove?: unknown[] | null }[];
-  const ours = (list: unknown[]): Snapshot[] => list.flatMap(toSnapshot).filter((snapshot) => snapshot.hub === hub);
+async function listForgettable(
+  { config, out }: CommandContext, hub: string, name: string, plan: string,
+): Promise<void> {
+  const groups = readList(plan) as { keep?: unknown[] | null; remove?: unknown[] | null }[];
+  const reading = readingOf(config);
+  if (reading.damagedAt > 0) throw new BackupError(STILL_DAMAGED);
+  const owned = idsOf(config, hub);
+  const ours = (list: unknown[]): Snapshot[] => list.flatMap(toSnapshot).filter((one) => owned.includes(one.hub));
   const remove = ours(groups.flatMap((group) => group.remove ?? []));
   const all = [...ours(groups.flatMap((group) => group.keep ?? [])), ...remove];
-  const verified = all.filter((snapshot) => snapshot.verified !== null).map((snapshot) => snapshot.name).sort();
-  const removable = remove.filter((snapshot) => snapshot.name !== name && snapshot.name !== verified.at(-1));
-  if (!verified.includes(name) || removable.length === 0) return [];
-  const names = [...new Set(all.map((snapshot) => snapshot.name))].sort();
-  const trouble = clockTrouble(names.map((one) => ({ name: one, at: timeOfBackup(one) ?? NaN })), name, Date.now());
+  const verified = namesOf(all.filter((one) => one.verified !== null));
+  const read = namesOf(all.filter((one) => one.verified !== null && readAtOf(reading, one.id) !== null));
+  const kept = [name, verified.at(-1), read.at(-1)];
+  const removable = remove.filter((one) => !kept.includes(one.name));
+  if (!verified.includes(name) || removable.length === 0) return;
+  const dated = namesOf(all).map((one) => ({ name: one, at: timeOfBackup(one) ?? NaN }));
+  const trouble = clockTrouble(dated, name, Date.now());
   if (trouble !== null) throw new BackupError(`nothing was removed from the repository: ${trouble}`);
-  return removable.map(({ id }) => id);
+  out(removable.map(({ id }) => `${id}\n`).join(''));
+}
+
+const STILL_DAMAGED = 'nothing was removed from the repository: damage was found in it, and not all of that has been ' +
+  'read again; see "A damaged restic repository" in scripts/README.md';
+
+/** Each once, the oldest first. */
+function namesOf(snapshots: Snapshot[]): string[] {
+  return [...new Set(snapshots.map(({ name }) => name))].sort();
 }
 
 /** Makes the folder of a backup out of what restic has restored; hub.db itself is moved by the script. */
@@ -198,7 +209,3 @@ async function* readLines(path: string): AsyncGenerator<string[], undefined> {
 
 const PIECE = 256 * 1024; // bytes
 
-function readList(from: string | 0): unknown[] {
-  const list: unknown = JSON.parse(readFileSync(from, 'utf8'));
-  return Array.isArray(list) ? list : [];
-}

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { kindsToRunAgain } from '../app/job-kinds.ts';
 import { askReadiness } from '../app/processes/readiness.ts';
 import { accounts } from '../features/accounts/account-store.ts';
@@ -8,16 +8,18 @@ import { apiTokens } from '../features/accounts/credential-store.ts';
 import { largestUploads } from '../features/attachments/attachment-store.ts';
 import { servedPath } from '../features/attachments/attachment-links.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';
+import { reserveIn } from '../features/backups/backup-folder.ts';
 import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
 import { readRestoreState } from '../features/backups/restore-state.ts';
 import {
-  beginRestore, finishRestore, makeRoom, openRestored, removeStaged, swapRestored, undoRestore,
+  beginRestore, finishRestore, makeRoom, openRestored, rejectRestored, removeStaged, swapRestored, undoRestore,
 } from '../features/backups/restore-steps.ts';
 import { backupLock, takeFileLock } from '../features/hub/data-locks.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { isoTime, SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { type Db, isStorageTrouble, openDatabase } from '../platform/db/open-database.ts';
+import { grantedName, writtenPath } from '../platform/files/granted-name.ts';
 import { byteSize } from '../platform/sizes.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
 import { showProgress } from './progress.ts';
@@ -27,11 +29,11 @@ type Step = (context: CommandContext, folder: string, called?: string) => Promis
 
 const STEPS = new Map<string, Step>([
   ['begin', whileLocked(begin)], ['swap', whileLocked(swap)], ['open', whileLocked(open)],
-  ['finish', whileLocked(finish)], ['undo', whileLocked(undo)], ['state', state],
+  ['finish', whileLocked(finish)], ['reject', whileLocked(reject)], ['undo', whileLocked(undo)], ['state', state],
 ]);
 
 /** These steps free reserved space first, so that a restore can be ended on a full disk too. */
-const ENDING = ['finish', 'undo'];
+const ENDING = ['finish', 'reject', 'undo'];
 
 /** The steps of scripts/restore.sh, which stops and starts the hub between them. Each can be repeated. */
 export const restoreCommand: Command = {
@@ -40,7 +42,7 @@ export const restoreCommand: Command = {
   async run([step = '', folder = '', called, ...rest], _values, context): Promise<ExitCode> {
     const work = STEPS.get(step);
     if (!work || rest.length > 0 || (step === 'begin') !== (folder !== '')) {
-      throw new UsageError('expected begin <backup_dir> [<name>], swap, open, finish, undo or state');
+      throw new UsageError('expected begin <backup_dir> [<name>], swap, open, finish, reject, undo or state');
     }
     try {
       if (ENDING.includes(step)) await makeRoom(context.config.dataDir);
@@ -75,11 +77,12 @@ async function begin(context: CommandContext, folder: string, called?: string): 
   const { end, ...progress } = showProgress(context, 'restore', 'all');
   const { verification, settled, migrated, state: { id } } = await beginRestore({
     dataDir: config.dataDir,
-    backup: folder,
+    backup: grantedName(resolve(folder)),
     called,
     migrations: readMigrations(config.migrationsDir),
     clock: Date.now,
     ...progress,
+    keptFree: env['KEEP_DISK_RESERVE'] === 'YES' ? reserveIn(config.dataDir, config) : 0,
     runAgain: kindsToRunAgain(),
   }).finally(end);
   const { createdAt, counts, absent } = verification;
@@ -98,7 +101,8 @@ async function begin(context: CommandContext, folder: string, called?: string): 
 
 async function swap({ config, out }: CommandContext): Promise<void> {
   const { id, old } = await swapRestored(config.dataDir);
-  const moved = old.length > 0 ? `previous data moved to ${config.dataDir}/pre-restore-${id}; ` : '';
+  const kept = writtenPath(join(config.dataDir, `pre-restore-${id}`));
+  const moved = old.length > 0 ? `previous data moved to ${kept}; ` : '';
   out(`${moved}restored data in place\n`);
 }
 
@@ -109,7 +113,16 @@ async function open({ config }: CommandContext): Promise<void> {
 async function finish({ config, out }: CommandContext): Promise<void> {
   const { state: { backup }, kept } = await finishRestore(config.dataDir);
   out(`RESTORED ${backup}\n`);
-  if (kept !== null) out(`the previous data is in ${kept}; remove that folder when you no longer need it\n`);
+  if (kept !== null) {
+    out(`the previous data is in ${writtenPath(kept)}; remove that folder when you no longer need it\n`);
+  }
+  if (config.backupResticRepository === null) return;
+  out('this hub now has a new id in the restic repository and removes no older backups there: if it replaces the hub ' +
+    'that sent them, run ./scripts/hubctl offsite adopt; if not, the same with --no\n');
+}
+
+async function reject({ config }: CommandContext): Promise<void> {
+  await rejectRestored(config.dataDir);
 }
 
 async function undo({ config, out }: CommandContext): Promise<void> {

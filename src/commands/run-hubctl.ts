@@ -1,9 +1,14 @@
 import { existsSync, statSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import type { FoundDatabase } from '../app/processes/open-hub.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { ConfigError, loadConfig, type Config } from '../features/hub/read-config.ts';
+import type { Migration } from '../platform/db/migration-files.ts';
 import { messageOf } from '../platform/error-code.ts';
-import { UsageError, type Command, type CommandContext, type ExitCode, type Terminal, type Values } from './command.ts';
+import { writtenPath } from '../platform/files/granted-name.ts';
+import {
+  UsageError, type Command, type CommandContext, type ExitCode, type HubToLookAt, type Terminal, type Values,
+} from './command.ts';
 
 type ListedCommand = { name: string; usage: string; summary: string; load(): Promise<Command> };
 
@@ -22,7 +27,7 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./administer.ts')).alertsCommand,
   },
   {
-    name: 'await-writes', usage: 'await-writes <unix_ms> web|worker…',
+    name: 'await-writes', usage: 'await-writes [--seconds N] <unix_ms> web|worker…',
     summary: 'Internal step of scripts/upgrade.sh; run that instead.',
     load: async () => (await import('./await-writes.ts')).awaitWritesCommand,
   },
@@ -68,6 +73,12 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./migrate.ts')).migrateCommand,
   },
   {
+    name: 'offsite', usage: 'offsite adopt [--no] [<hub>]',
+    summary: 'Take over the backups that older hubs of the same origin, or that one, have in the restic repository: ' +
+      'they are then removed as BACKUP_RESTIC_KEEP says. --no leaves them alone.',
+    load: async () => (await import('./offsite-note.ts')).offsiteCommand,
+  },
+  {
     name: 'offsite-note', usage: 'offsite-note <destination> ok|failed',
     summary: 'Internal step of scripts/off-site.sh; run that instead.',
     load: async () => (await import('./offsite-note.ts')).offsiteNoteCommand,
@@ -84,12 +95,12 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./restore.ts')).rehearseCommand,
   },
   {
-    name: 'restic', usage: 'restic staged|snapshots|settle|pack …',
+    name: 'restic', usage: 'restic hub|staged|settle|part|…',
     summary: 'Internal steps of scripts/off-site.sh and scripts/restic-backups.sh; run those instead.',
     load: async () => (await import('./restic.ts')).resticCommand,
   },
   {
-    name: 'restore', usage: 'restore begin <backup_dir> [<name>] | swap | open | finish | undo | state',
+    name: 'restore', usage: 'restore begin <backup_dir> [<name>] | swap | open | finish | reject | undo | state',
     summary: 'Internal steps of scripts/restore.sh; run that instead.',
     load: async () => (await import('./restore.ts')).restoreCommand,
   },
@@ -131,42 +142,66 @@ export async function runHubctl(argv: string[], terminal: Terminal): Promise<Exi
 }
 
 async function runCommand(command: Command, args: string[], values: Values, terminal: Terminal): Promise<ExitCode> {
-  const { context, close } = createContext(terminal);
+  const opened: HubToLookAt[] = [];
   try {
-    return await command.run(args, values, context);
+    return await command.run(args, values, createContext(terminal, opened));
+  } catch (error) {
+    throw await explainLack(error, opened.flatMap(({ pending }) => pending));
   } finally {
-    close();
+    opened.forEach(({ hub }) => hub.db.close());
   }
 }
 
-function createContext(terminal: Terminal): { context: CommandContext; close(): void } {
+function createContext(terminal: Terminal, opened: HubToLookAt[]): CommandContext {
   let config: Config | undefined;
-  const opened: Hub[] = [];
   const context = {
     ...terminal,
     get config(): Config {
       return (config ??= loadConfig(terminal.env));
     },
-    async openHub(): Promise<Hub> {
-      const { hubOf, openHubDatabase } = await import('../app/processes/open-hub.ts');
-      const { createLog } = await import('../platform/log.ts');
-      const log = createLog('hubctl', 'warn', Date.now, terminal.err);
-      const hub = hubOf('hubctl', context.config, openHubDatabase(context.config), log);
-      opened.push(hub);
-      return hub;
+    async lookAtHub(): Promise<HubToLookAt> {
+      await requireHub(context.config);
+      const { lookAtDatabase } = await import('../app/processes/open-hub.ts');
+      return open(lookAtDatabase(context.config));
     },
-    async openExistingHub(): Promise<Hub> {
-      const { databasePath, dataDir } = context.config;
-      const { isRestoreUnderWay } = await import('../features/backups/restore-state.ts');
-      // Throws for whoever may not look.
-      const isThere = (): boolean => statSync(databasePath, { throwIfNoEntry: false }) !== undefined;
-      // In the middle of a restore the database may be away. Below a folder that is missing Node grants nothing.
-      if (existsSync(dataDir) && (isThere() || isRestoreUnderWay(dataDir))) return context.openHub();
-      const { SchemaError } = await import('../platform/db/migration-files.ts');
-      throw new SchemaError(`no hub is in DATA_DIR yet (${databasePath} is missing): check DATA_DIR, or run npm start`);
+    async openHub(): Promise<Hub> {
+      await requireHub(context.config);
+      const { openToChange } = await import('../app/processes/open-hub.ts');
+      return (await open({ db: openToChange(context.config), pending: [] })).hub;
     },
   };
-  return { context, close: () => opened.forEach(({ db }) => db.close()) };
+  return context;
+
+  async function open({ db, pending }: FoundDatabase): Promise<HubToLookAt> {
+    const { hubOf } = await import('../app/processes/open-hub.ts');
+    const { createLog } = await import('../platform/log.ts');
+    const log = createLog('hubctl', 'warn', Date.now, terminal.err);
+    const found = { hub: hubOf('hubctl', context.config, db, log), pending };
+    opened.push(found);
+    return found;
+  }
+}
+
+async function requireHub({ databasePath, dataDir }: Config): Promise<void> {
+  const { isRestoreUnderWay } = await import('../features/backups/restore-state.ts');
+  // Throws for whoever may not look.
+  const isThere = (): boolean => statSync(databasePath, { throwIfNoEntry: false }) !== undefined;
+  // In the middle of a restore the database may be away. Below a folder that is missing Node grants nothing.
+  if (existsSync(dataDir) && (isThere() || isRestoreUnderWay(dataDir))) return;
+  const { SchemaError } = await import('../platform/db/migration-files.ts');
+  throw new SchemaError(`no hub is in DATA_DIR yet (${writtenPath(databasePath)} is missing): ` +
+    'check DATA_DIR, or run npm start');
+}
+
+/** A statement that needs what a pending migration will make says so in words for the operator. */
+async function explainLack(error: unknown, pending: readonly Migration[]): Promise<unknown> {
+  if (pending.length === 0) return error;
+  const { isMissingObject } = await import('../platform/db/open-database.ts');
+  if (!isMissingObject(error)) return error;
+  const { describePending } = await import('../platform/db/migrate.ts');
+  const { SchemaError } = await import('../platform/db/migration-files.ts');
+  const { which, whatToDo } = describePending(pending);
+  return new SchemaError(`this needs ${which}, which the database lacks. ${whatToDo}`, { cause: error });
 }
 
 function parse(argv: string[], { options }: Command): { values: Values; positionals: string[] } {

@@ -9,7 +9,8 @@ export const statusCommand: Command = {
   operands: 0,
 
   async run(_args, values, context) {
-    const all = findings(await context.openExistingHub());
+    const { hub, pending } = await context.lookAtHub();
+    const all = findings(hub, pending);
     const problems = problemsOf(all);
     const others = all.filter(({ isBad }) => !isBad);
     context.out(values['json'] ? jsonOf(all) : verdictOf(all) + [...problems, ...others].map(linesOf).join(''));

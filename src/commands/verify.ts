@@ -11,6 +11,7 @@ import { ConfigError, PROJECT_ROOT } from '../features/hub/read-config.ts';
 import { DAY, HOUR, isoTime, MINUTE, SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf } from '../platform/error-code.ts';
+import { grantedName } from '../platform/files/granted-name.ts';
 import { byteSize } from '../platform/sizes.ts';
 import { type Command, type CommandContext, UsageError } from './command.ts';
 import { showProgress } from './progress.ts';
@@ -20,8 +21,9 @@ export const verifyCommand: Command = {
   options: { json: { type: 'boolean' } },
   operands: 1,
 
-  async run([folder], { json }, context) {
-    if (!folder) throw new UsageError('the folder of the backup is missing');
+  async run([named], { json }, context) {
+    if (!named) throw new UsageError('the folder of the backup is missing');
+    const folder = grantedName(resolve(named));
     const dataDir = dataDirOf(folder, context);
     // Another user may read, and no more: then it is verified without a lock, and without a note for the hub.
     const lock = dataDir === null ? undefined : await lockForVerifying(dataDir).catch(() => undefined);
@@ -76,8 +78,8 @@ function dataDirOf(folder: string, context: CommandContext): string | null {
   try {
     const { dataDir, backupDir, databasePath } = context.config;
     if (statSync(databasePath).uid !== process.getuid?.()) return null;
-    const path = realpathSync(resolve(folder));
-    const isOwn = dirname(path) === realpathSync(backupDir);
+    const path = realpathSync.native(folder);
+    const isOwn = dirname(path) === realpathSync.native(backupDir);
     return isOwn && timeOfBackup(path.slice(dirname(path).length + 1)) !== undefined ? dataDir : null;
   } catch (error) {
     if (error instanceof ConfigError || codeOf(error) !== undefined) return null;

@@ -15,7 +15,6 @@ const PROJECT = resolve(import.meta.dirname, '../..');
 const MB = 1_000_000;
 const DATABASE_MB = 100;
 const NEW_SHARE = 0.005; // 100 MB of 20 GB
-const DAY_SECONDS = DAY / 1_000;
 
 type Cost = { seconds: number; cpu: number };
 type Night = { ours: Cost; peer: Cost };
@@ -119,9 +118,9 @@ async function costOf(more: Record<string, string>, ...command: string[]): Promi
 
 /** As if a day had passed since the last one. */
 function makeCheckDue(dataDir: string): void {
-  for (const name of readdirSync(join(dataDir, 'run')).filter((one) => one.startsWith('restic-checks.'))) {
+  for (const name of readdirSync(join(dataDir, 'run')).filter((one) => one.startsWith('restic-reading.'))) {
     const path = join(dataDir, 'run', name);
-    writeFileSync(path, readFileSync(path, 'utf8').replace(/ (\d{2,})$/gm, (_, at) => ` ${Number(at) - DAY_SECONDS}`));
+    writeFileSync(path, readFileSync(path, 'utf8').replace(/\d{13}/g, (at) => String(Number(at) - DAY)));
   }
 }
 

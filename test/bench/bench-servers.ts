@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { confinedCommand, FEW_ARENAS, type NodeFacts } from '../../src/app/processes/confined-command.ts';
+import { confinedCommand, FEW_ARENAS, nodeFacts } from '../../src/app/processes/confined-command.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 
 export type RunningServer = { name: string; port: number; pid: number; stop(): Promise<void> };
@@ -25,7 +25,7 @@ function hubEnvironment(dataDir: string): NodeJS.ProcessEnv {
 }
 
 function hubArguments(name: string, env: NodeJS.ProcessEnv): string[] {
-  return confinedCommand(loadConfig(env), name, [], nodeFacts()).args;
+  return confinedCommand(loadConfig(env), name, [], nodeFacts(process, process.cwd())).args;
 }
 
 /** Resident memory of a process in MiB: now, or at its highest (Linux). */
@@ -44,11 +44,6 @@ export function processorMs(pid: number): number {
 export function startPeer(file: string, args: string[]): Promise<RunningServer> {
   const portOf = (message: unknown) => (message as { port: number }).port;
   return start(file, [join(import.meta.dirname, file), ...args], process.env, portOf);
-}
-
-function nodeFacts(): NodeFacts {
-  const hasNetFlag = process.allowedNodeEnvironmentFlags.has('--allow-net');
-  return { execPath: process.execPath, cwd: process.cwd(), hasNetFlag };
 }
 
 async function start(

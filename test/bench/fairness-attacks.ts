@@ -39,6 +39,18 @@ export const ATTACKS: Record<string, Attack> = {
   '1,500 connections with 1 MiB each': () => hold(1_500, openWebhook),
   '100 wrong passwords': () => repeat(10, posting('/api/session', { username: 'ada', password: 'wrong password' })),
   'eight feeds of 10 MiB at once': () => addFeeds(8, largeFeed()),
+  '100 readers of the longest draft who read nothing': async () => {
+    await saveLongestDraft();
+    await hold(100, () => openPage('/write'));
+  },
+  'readers of the longest draft who go at once': async () => {
+    await saveLongestDraft();
+    await repeat(20, async () => {
+      const page = openPage('/write');
+      page.once('connect', () => page.destroy());
+      await sleep(5);
+    });
+  },
 };
 
 process.stdout.write('ready\n');
@@ -123,6 +135,23 @@ function openWebhook() {
   const socket = connect(Number(port), '127.0.0.1').on('error', () => {});
   socket.write(HEAD_OF_MEBIBYTE);
   socket.write(BODY);
+  return socket;
+}
+
+/** Kept, since the form is refused: it has no title. */
+async function saveLongestDraft(): Promise<void> {
+  const form = new FormData();
+  for (const [name, value] of Object.entries({ sourceId: source, title: '', content: `&<"'`.repeat(475_000) })) {
+    form.append(name, value);
+  }
+  const { status } = await fetch(`http://127.0.0.1:${port}/write`, { method: 'POST', headers: browser(), body: form });
+  if (status !== 422) throw new Error(`the draft was answered with ${status}`);
+}
+
+/** Asks for a page and reads nothing. */
+function openPage(path: string) {
+  const socket = connect(Number(port), '127.0.0.1').on('error', () => {}).pause();
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\n\r\n`);
   return socket;
 }
 

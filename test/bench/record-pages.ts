@@ -5,6 +5,7 @@ import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { createWebServer } from '../../src/app/processes/web-server.ts';
 import { sessionCookie } from '../../src/features/accounts/authenticate.ts';
 import { sessions } from '../../src/features/accounts/credential-store.ts';
+import { createDisk } from '../../src/features/hub/disk-space.ts';
 import { openStores, type Hub } from '../../src/features/hub/hub.ts';
 import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
 import type { Db, Statement } from '../../src/platform/db/open-database.ts';
@@ -32,6 +33,7 @@ export async function recordPages(
   const calls: RecordedCall[] = [];
   const hub: Hub = {
     db: recording(db, calls), config, clock: Date.now, random: Math.random, program: 'web',
+    disk: createDisk(db, config, () => 0),
     outbound: createOutboundFetch({ userAgent: 'ContentHub/bench', allow: [] }), log: createLog('web', 'error', Date.now, () => {}),
   };
   openStores(hub);

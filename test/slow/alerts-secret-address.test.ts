@@ -36,6 +36,8 @@ const FAULTS: Record<keyof typeof TROUBLES, Fault> = {
   'backup-offsite-stale': echo(503),
   'backup-verify-failed': echo(429),
   'certificate-ending': echo(410),
+  'scanner-silent': echo(507),
+  'disk-full': echo(508),
   'space-low': ({ path }, response) => void response.socket?.end(`HTTP/1.1 ${path}\r\n\r\n`),
   'error-burst': ({ path }, response) => void response.writeHead(200, { 'x-path': path.repeat(1_000) }).end(),
 };

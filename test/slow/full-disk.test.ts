@@ -71,8 +71,8 @@ test('when the database cannot grow, writes are refused with 503, reads go on, a
   assertWhole(hub.db, added + 1);
 });
 
-test('on a real full disk web refuses writes with 503, goes on reading, and works again when there is space', async (t) => {
-  const hub = await startOnSmallDisk(t, 6);
+test('on a real full disk without a reserve web refuses writes with 503, goes on reading, and works again when there is space', async (t) => {
+  const hub = await startOnSmallDisk(t, 6, { DISK_RESERVE_BYTES: '0' });
   if (!hub) return;
   const { web, client: ada, folder } = hub;
   for (let n = 0; n < 3; n++) assert.equal((await addSource(ada, n)).status, 201);

@@ -63,8 +63,13 @@ const OURS: [theirs: RegExp, ours: string][] = [
 const ELSEWHERE: Record<string, [file: string, says: string]> = {
   'npm test': ['scripts.test.ts', `'scripts/run.sh'), 'test'`],
   'CONFIRM_RESTORE=YES ./scripts/restore.sh --restic <name>': ['slow/restore-typed.test.ts', "['--restic', name]"],
-  'restic check --read-data': ['slow/off-site-restic-care.test.ts', `restic('check', '--read-data')`],
-  'restic forget <id>': ['slow/off-site-restic-care.test.ts', `restic('forget', `],
+  './scripts/hubctl offsite adopt': ['slow/off-site-restic-hubs.test.ts', `['offsite', 'adopt', ...args]`],
+  './scripts/hubctl offsite adopt --no': ['slow/off-site-restic-hubs.test.ts', `adopt(hub, staging, '--no')`],
+  'restic check --read-data': ['slow/off-site-restic-damage.test.ts', 'restic check --read-data'],
+  'rm /mnt/backup-disk/restic/data/<ab>/<id>': ['slow/off-site-restic-damage.test.ts', 'rm -f "$RESTIC_REPOSITORY/data/'],
+  'restic rebuild-index': ['slow/off-site-restic-damage.test.ts', 'restic -q rebuild-index'],
+  './scripts/restic-backups.sh fetch': ['slow/off-site-restic-damage.test.ts', `run('restic-backups.sh', ['fetch', name]`],
+  'restic forget <id>': ['slow/off-site-restic-damage.test.ts', `restic('forget', id)`],
   'restic prune --max-repack-size 0': ['slow/off-site-restic.test.ts', 'prune --max-repack-size 0'],
   'restic snapshots --no-lock': ['slow/off-site-restic.test.ts', 'hand snapshots --json --no-lock'],
   'rm /mnt/backup-disk/restic/snapshots/<id>*': ['slow/off-site-restic.test.ts', 'rm "$R"/snapshots/"$id"*'],
@@ -81,7 +86,8 @@ const NO_COMMANDS = [
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
   'database not readable', 'a restore or an upgrade is in progress or was interrupted', "the hub's own database is damaged",
   'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes', '"PutStream": false',
-  'chunk_size = 64Mi', 'no hub is in DATA_DIR yet',
+  'chunk_size = 64Mi', 'no hub is in DATA_DIR yet', 'the database lacks migration …', 'restart to apply:',
+  'hubctl status', 'Pack ID does not match, want <id>', 'LoadIndex returned errors', 'restic repair index',
 ];
 
 function ours(theirs: string): string {
@@ -177,8 +183,18 @@ const STEPS: Record<string, Step[]> = {
     },
     async (walk, text) => {
       await done(walk, text);
-      await done(walk, './scripts/verify-backup.sh ./20260131-031500');
-      await done(walk, 'sed -i "/^BACKUP_RESTIC/d; s/^#BACKUP_AGE/BACKUP_AGE/" .env; rm -r ./20260131-031500');
+      await done(walk, './scripts/verify-backup.sh ./20260131-031500; rm -r ./20260131-031500');
+    },
+  ],
+  'A damaged restic repository': [
+    async (walk, text) => {
+      await done(walk, text);
+      assert.match((await done(walk, './scripts/restic-backups.sh list')).stdout, /^\S+ [0-9a-f]{16} [0-9a-f]{64} .* \d+-\d+\n$/);
+    },
+    async (walk, text) => {
+      rmSync(walk.place(`hub/data/backups/${backupsOf(walk).at(-1)}`), { recursive: true });
+      await done(walk, text);
+      await done(walk, 'sed -i "/^BACKUP_RESTIC/d; s/^#BACKUP_AGE/BACKUP_AGE/" .env');
     },
   ],
   'The recovery kit': [

@@ -2,43 +2,20 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync,
-} from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backupName } from '../../src/features/backups/backup-name.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { isRunning, PROJECT_ROOT } from '../support/run-program.ts';
-import { resticHub, type ResticHub } from '../support/restic.ts';
+import { olderSnapshots, packsOf, resticHub, type ResticHub } from '../support/restic.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** Without those that are being written. */
 const locksOf = (hub: ResticHub): string[] =>
   readdirSync(join(hub.repository, 'locks')).filter((name) => /^[0-9a-f]{64}$/.test(name));
-const packsOf = (hub: ResticHub): string[] =>
-  readdirSync(join(hub.repository, 'data'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
 const namesIn = async (hub: ResticHub): Promise<string[]> => (await hub.list()).map(({ name }) => name);
-
-/** The file that says when each thirtieth of the repository was read. */
-function checksOf(hub: ResticHub): string {
-  const [name = ''] = readdirSync(join(hub.dataDir, 'run')).filter((file) => file.startsWith('restic-checks.'));
-  return join(hub.dataDir, 'run', name);
-}
-
-/** Snapshots as the hub makes them, of nothing, `days` ago each; faster than sending backups. */
-function olderSnapshots(hub: ResticHub, id: string, now: number, days: number[], verified = 'verified=20260101-000000'): string[] {
-  mkdirSync(join(hub.folder, 'nothing'), { recursive: true });
-  return days.map((ago) => {
-    const name = backupName(now - ago * DAY);
-    const time = new Date(now - ago * DAY).toISOString().slice(0, 19).replace('T', ' ');
-    hub.restic('backup', '--host', `hub-${id}`, '--tag', `hub=${id},name=${name},${verified}`, '--time', time, join(hub.folder, 'nothing'));
-    return name;
-  });
-}
 
 test('old backups are removed as BACKUP_RESTIC_KEEP says, after a verified one, and those of another hub stay', async (t) => {
   const hub = resticHub(t);
@@ -94,58 +71,6 @@ test('one that was found damaged is not sent, and the newest verified one is nev
   assert.equal(status, 1);
   assert.match(stderr, /was found damaged: it is not sent/);
   assert.deepEqual(await namesIn(hub), [verified]);
-});
-
-test('a flipped bit is found when the turn of its part has come, and is said to be damage', async (t) => {
-  const hub = resticHub(t);
-  if (!hub) return;
-  hub.upload(Buffer.alloc(50_000, 'owl'));
-  const name = await hub.verified();
-  assert.equal((await hub.send(name)).status, 0);
-  const checks = checksOf(hub);
-  assert.equal(readFileSync(checks, 'utf8').split('\n').filter((line) => / [1-9]\d{9}$/.test(line)).length, 1);
-
-  const pack = packsOf(hub).sort((a, b) => statSync(b).size - statSync(a).size)[0] ?? assert.fail('no pack');
-  const bytes = readFileSync(pack);
-  bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 1, bytes.length >> 1);
-  rmSync(pack);
-  writeFileSync(pack, bytes);
-  const part = (parseInt(pack.split('/').at(-1)?.slice(0, 2) ?? '', 16) % 30) + 1;
-  const lines = Array.from({ length: 30 }, (_, index) => `${index + 1} ${index + 1 === part ? 1 : 1_000_000_000 + index}\n`);
-  writeFileSync(checks, lines.join(''));
-
-  const { status, stderr } = await hub.send(name);
-
-  assert.equal(status, 1);
-  assert.match(stderr, /off-site: .*the repository is DAMAGED: .*repository contains errors/);
-  assert.match(readFileSync(checks, 'utf8'), new RegExp(`^${part} 1$`, 'm'));
-  assert.throws(() => hub.restic('check', '--read-data'), /repository contains errors/);
-  hub.restic('forget', (await hub.list())[0]?.id ?? '');
-  assert.deepEqual(await hub.list(), []);
-});
-
-test('a part that nobody has read for 30 days is read together with the one whose turn it is; once a day is enough', async (t) => {
-  const hub = resticHub(t);
-  if (!hub) return;
-  const name = await hub.verified();
-  await hub.send(name);
-  const checks = checksOf(hub);
-  const now = Math.floor(Date.now() / 1_000);
-  writeFileSync(checks, Array.from({ length: 30 }, (_, part) => `${part + 1} ${now - (part < 2 ? 40 : 3) * 86_400}\n`).join(''));
-  const log = join(hub.folder, 'log');
-  hub.replace('restic', `case $1 in check | prune) echo "$*" >>'${log}' ;; esac; exec REAL "$@"`);
-
-  for (let night = 0; night < 2; night++) assert.equal((await hub.send(name)).status, 0);
-
-  assert.deepEqual(readFileSync(log, 'utf8').split('\n'), ['check --read-data-subset=1/30', 'check --read-data-subset=2/30', '']);
-
-  // A clock that was a year ahead does not put off what is to be read and freed, nor make it look like new.
-  const ahead = now + 365 * 86_400;
-  writeFileSync(checks, Array.from({ length: 30 }, (_, part) => `${part + 1} ${part === 4 ? ahead : now - 100_000}\n`).join(''));
-  utimesSync(join(hub.dataDir, 'run/restic-pruned'), ahead, ahead);
-  rmSync(log);
-  assert.equal((await hub.send(name)).status, 0);
-  assert.deepEqual(readFileSync(log, 'utf8').split('\n'), ['prune', 'check --read-data-subset=5/30', '']);
 });
 
 test('a restic that is told to stop removes its lock, and the next run has nothing to clear', async (t) => {

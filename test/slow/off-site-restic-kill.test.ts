@@ -34,7 +34,7 @@ function acknowledged(hub: ResticHub): string[] {
 /** Sends the backup; with `phase`, kills everything at some moment after that part of the work has begun. */
 async function send(hub: ResticHub, name: string, phase?: string, delay = 0): Promise<{ said: string; killed: boolean }> {
   for (const file of readdirSync(join(hub.dataDir, 'run'))) {
-    if (/^restic-(pruned|checks)/.test(file)) rmSync(join(hub.dataDir, 'run', file)); // both are due
+    if (file.startsWith('restic-reading.')) rmSync(join(hub.dataDir, 'run', file)); // pruning is due
   }
   const at = join(hub.folder, 'phase');
   writeFileSync(at, '');

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } fro
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { backupLock, takeFileLock } from '../../src/features/hub/data-locks.ts';
-import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../../src/features/backups/restore-state.ts';
+import { isRestoreOpen, isRestoreUnderWay, readRestoreState, readTrial } from '../../src/features/backups/restore-state.ts';
 import { openRestored, swapRestored, undoRestore } from '../../src/features/backups/restore-steps.ts';
 import { runAroundRestores } from '../../src/app/processes/run-hub.ts';
 import { harmUnseen } from '../support/backup-hub.ts';
@@ -34,6 +34,29 @@ async function postsOf(url: string): Promise<number> {
   const answer = await (await fetch(`${url}/api/posts`)).json() as { items: unknown[] };
   return answer.items.length;
 }
+
+test('after kill -9 of restore.sh on trial the hub ends the trial by itself and keeps the restored data', async (t) => {
+  const hub = await restorableHub(t);
+  const port = await freePort();
+  const running = await startHub(t, hub.dataDir, port, { RESTORE_HEALTH_SECONDS: '8' });
+  const run = startRestore(t, hub.dataDir, port, [hub.backup]);
+  await waitUntil('the backup is on trial', () => readTrial(hub.dataDir)?.what === 'restore', 60_000);
+  run.signalGroup('SIGKILL');
+  await run.ended;
+  const write = (): Promise<number> =>
+    fetch(`${running.url}/api/session`, { method: 'POST', body: '{}' }).then(({ status }) => status, () => 0);
+
+  await waitUntil('it answers', async () => await write() !== 0, 30_000);
+  assert.deepEqual([await write(), await isHealthy(running.url)], [503, true]);
+  await waitUntil('writes are taken again', async () => await write() !== 503, 30_000);
+
+  assert.equal(isRestoreOpen(hub.dataDir), false);
+  assert.match(running.stderr(), /the trial was not ended in time by the script that began it/);
+  const recovered = await runRestore(hub.dataDir, port, ['--recover']);
+  assert.deepEqual([recovered.status, recovered.stdout], [0, 'no interrupted restore found\n']);
+  assert.equal(await running.end('SIGTERM'), 0);
+  assert.deepEqual([worldIn(hub.dataDir, hub), leftovers(hub.dataDir)], ['new', []]);
+});
 
 // Nobody waits for a hub that has ended: with a limit of an hour, this would not end.
 const AT_ONCE = { RESTORE_HEALTH_SECONDS: '3600' };

@@ -260,6 +260,24 @@ In BACKUP_RCLONE_REMOTE, restored by: restore\\.sh box:sealed/NAME
   assert.deepEqual([stateOf(hub.dataDir), hub.plain()], [before, []]);
 });
 
+test('--list with a BACKUP_DIR that is missing or cannot be read names it, fails, and lists what lies elsewhere', async (t) => {
+  const hub = await copiedHub(t);
+  if (!hub) return;
+  const far = join(hub.folder, 'far');
+  cpSync(hub.backup, join(far, hub.name), { recursive: true });
+  writeFileSync(join(hub.folder, 'a file'), '');
+  for (const [name, why] of [['unplugged', 'is not there'], ['a file', 'cannot be read \\(ENOTDIR\\)']]) {
+    const place = join(hub.folder, String(name));
+    const { status, stdout, stderr } = await hub.run(['--list'], { BACKUP_DIR: place, BACKUP_OFFSITE_DIR: far });
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, new RegExp(`${place} ${why}: is the disk mounted\\?`));
+    assert.doesNotMatch(stdout, /none/);
+    assert.match(stdout, new RegExp(`^In BACKUP_OFFSITE_DIR.*\n  ${hub.name} `));
+  }
+  const fresh = await runRestore(join(hub.folder, 'new'), hub.port, ['--list']);
+  assert.deepEqual([fresh.status, fresh.stdout.split('\n').at(1)], [0, '  none'], 'a hub that has made none yet');
+});
+
 test('BUSY is said only of a lock that is taken', async (t) => {
   const hub = await copiedHub(t);
   if (!hub) return;

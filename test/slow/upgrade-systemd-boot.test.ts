@@ -66,10 +66,11 @@ test('root upgrades what the units run: a worker that ends is taken back, a kill
 
   const worker = readFileSync(join(author, 'src/bin/worker.ts'), 'utf8');
   const described = unit().replace(/Description=.*/, 'Description=The next worker');
-  release(1, { 'src/bin/worker.ts': `process.exit(2);\n${worker}`, [WORKER_UNIT]: described });
+  // Beside the hub, where DATA_DIR is given, it works.
+  release(1, { 'src/bin/worker.ts': `if (!process.env['DATA_DIR']) process.exit(2);\n${worker}`, [WORKER_UNIT]: described });
   const broken = await upgrade();
   assert.equal(broken.status, 1, broken.stderr);
-  assert.match(broken.stderr, /worker did not write to the database for half a minute\n.*going back/);
+  assert.match(broken.stderr, /worker did not write to the database within \d+ s\n.*going back/);
   assert.match(broken.stderr, /version and data are those of before/);
   await assertRuns(begun, 'taken back', 'Content Hub: worker');
   assert.equal(postsIn(data), 2);

@@ -1,56 +1,17 @@
 // Protects upgrade.sh with npm start: what fails leaves the hub as it was, what works keeps all that people have.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
-import { addNotes, addPost, itemsAt } from '../support/accounts.ts';
+import { test } from 'node:test';
+import { itemsAt } from '../support/accounts.ts';
 import { killableUpgrade } from '../support/killed-upgrade.ts';
-import { MIGRATIONS } from '../support/migrated-database.ts';
-import { operator, readVersion } from '../support/operator.ts';
-import { PROJECT_ROOT, type Outcome } from '../support/run-program.ts';
+import { readVersion } from '../support/operator.ts';
+import { PROJECT_ROOT } from '../support/run-program.ts';
 import { requireTool } from '../support/tools.ts';
+import { upgradableHub } from '../support/upgradable-hub.ts';
 
 const VERSION = readVersion(PROJECT_ROOT).replaceAll('.', '\\.');
-
-/** Ada's hub, run by npm start in a clone, and the authors of the project, who release versions. */
-async function upgradableHub(t: TestContext) {
-  const place = await operator(t);
-  const { hub, ada } = await place.firstStart();
-  const notes = await addNotes(ada);
-  const data = place.place('hub/data');
-  const git = (args: string): string =>
-    execFileSync('git', ['-C', place.place('hub'), ...args.split(' ')], { encoding: 'utf8', env: place.env }).trim();
-  const schema = async (): Promise<number> =>
-    (await ada.get('/api/health')).json<{ schemaVersion: number }>().schemaVersion - MIGRATIONS.length;
-
-  let version = 0;
-  return {
-    ...place, hub, ada, git, schema, data,
-    posts: async (): Promise<string[]> => (await itemsAt<{ title: string }>(ada, '/api/posts')).map(({ title }) => title),
-    write: (title: string): Promise<number> => addPost(ada, notes, title),
-    /** A version with a table more, and with those changes of files. */
-    releaseWith(changes: Record<string, [from: string | RegExp, to: string]> = {}): void {
-      const number = String(MIGRATIONS.length + ++version).padStart(4, '0');
-      const table = `-- safe: yes\nCREATE TABLE of_${version} (id INTEGER PRIMARY KEY AUTOINCREMENT) STRICT;\n`;
-      const changed = Object.entries({ 'package.json': [/"version": ".*"/, `"version": "99.${version}.0"`] as const, ...changes })
-        .map(([path, [from, to]]) => {
-          const before = place.authored(path);
-          const after = before.replace(from, () => to);
-          assert.notEqual(after, before, path);
-          return [path, after];
-        });
-      place.release(`migrations/${number}_of_${version}.sql`, table, Object.fromEntries(changed));
-    },
-    upgrade: (args = ''): Promise<Outcome> => place.run(`./scripts/upgrade.sh ${args}`, 'hub'),
-    /** What upgrades leave behind, in the project and in its data. */
-    leftovers: (): string[] => [
-      ...readdirSync(place.place('hub/.runtime/upgrade')).filter((name) => name !== 'flock'),
-      ...readdirSync(data).filter((name) => name.startsWith('pre-')), ...readdirSync(join(data, 'tmp')),
-      ...readdirSync(join(data, 'run')).filter((name) => /^restore|^hub\.failed/.test(name)),
-    ],
-  };
-}
 
 test('npm start is upgraded from the version before the last, after versions that fail were taken back', async (t) => {
   for (const tool of ['git', 'npm']) if (!requireTool(t, tool)) return;
@@ -72,9 +33,17 @@ test('npm start is upgraded from the version before the last, after versions tha
   await asBefore(['before']);
 
   await hub.write('then');
-  const worker = /^import/m;
   hub.releaseWith({
-    'src/bin/web.ts': [`throw new Error('of the test');\n`, ''], 'src/bin/worker.ts': [worker, `process.exit(1);\nimport`],
+    'src/bin/web.ts': [`throw new Error('of the test');\n`, ''],
+    'src/bin/worker.ts': [/^import/m, `throw new Error('of the worker');\nimport`],
+  });
+  const idle = await hub.upgrade();
+  assert.equal(idle.status, 1);
+  assert.match(idle.stderr, /the worker of the new version did not start: .*of the worker.*\n.*nothing was changed\n$/);
+  await asBefore(['then', 'before']);
+
+  hub.releaseWith({
+    'src/bin/worker.ts': [`throw new Error('of the worker');`, `if (!process.env['DATA_DIR']) process.exit(1);`],
   });
   const broken = await hub.upgrade();
   assert.equal(broken.status, 1);
@@ -83,23 +52,23 @@ test('npm start is upgraded from the version before the last, after versions tha
   await asBefore(['then', 'before']);
 
   hub.releaseWith({
-    'src/bin/worker.ts': ['process.exit(1);\n', ''],
-    'package-lock.json': [/"version": ".*"/, '"version": "99.3.0"'], // so that packages are installed anew
+    'src/bin/worker.ts': [`if (!process.env['DATA_DIR']) process.exit(1);\n`, ''],
+    'package-lock.json': [/"version": ".*"/, '"version": "99.4.0"'], // so that packages are installed anew
   });
   const done = await hub.upgrade();
   assert.equal(done.status, 0, done.stderr);
-  assert.match(done.stdout, new RegExp(`^UPGRADED from ${VERSION} \\(\\w+\\) to 99\\.3\\.0 \\(\\w+\\); the backup of before is /.*\\n$`));
+  assert.match(done.stdout, new RegExp(`^UPGRADED from ${VERSION} \\(\\w+\\) to 99\\.4\\.0 \\(\\w+\\); the backup of before is /.*\\n$`));
   assert.equal(hub.git('rev-parse HEAD'), hub.git('rev-parse origin/main'));
   assert.deepEqual([hub.git('branch --show-current'), hub.git('status --short'), hub.leftovers()], ['main', '', []]);
-  assert.deepEqual([await hub.posts(), await hub.schema()], [['then', 'before'], 3]);
-  assert.match((await hub.ada.get('/api/metrics')).text, /^service_build_info\{.*version="99\.3\.0"/m);
+  assert.deepEqual([await hub.posts(), await hub.schema()], [['then', 'before'], 4]);
+  assert.match((await hub.ada.get('/api/metrics')).text, /^service_build_info\{.*version="99\.4\.0"/m);
   assert.equal(readFileSync(join(hub.data, 'run/hub.pid'), 'utf8'), pid, 'npm start is the same process');
   assert.ok(existsSync(join(hub.place('hub'), 'node_modules/.installed-lock.json')));
   const tokens = await itemsAt(hub.ada, '/api/tokens');
   assert.deepEqual(tokens, [], 'the token of the proof is gone');
 
   const again = await hub.upgrade();
-  assert.deepEqual([again.status, again.stdout.replace(/\(.*\)/, '')], [0, 'already at the newest version, 99.3.0 \n']);
+  assert.deepEqual([again.status, again.stdout.replace(/\(.*\)/, '')], [0, 'already at the newest version, 99.4.0 \n']);
   await hub.hub.interrupt();
 });
 

@@ -45,6 +45,14 @@ test('a rehearsal without TMPDIR works beside the backup', async (t) => {
   assert.deepEqual(readdirSync(join(backup, '..')), [backup.split('/').at(-1)]);
 });
 
+test('a rehearsal that would take from the reserve of the hub’s disk is refused, and leaves nothing', async (t) => {
+  const { backup, scratch, run } = await rehearsedHub(t);
+  const { status, stdout } = await run(['--rehearse', backup], { DISK_RESERVE_BYTES: String(2 ** 48) });
+  assert.equal(status, 1);
+  assert.match(stdout, /FAILED: the backup could not be restored: .*not enough disk space: .* keeps free for repairs/);
+  assert.deepEqual(readdirSync(scratch), []);
+});
+
 test('a rehearsal fails where the verified backup brings up no hub, and where it is no good at all', async (t) => {
   const { backup, scratch, run } = await rehearsedHub(t);
   const headless = copyOf(backup, 'headless');

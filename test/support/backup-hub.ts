@@ -78,6 +78,7 @@ function hubIn(t: Lifetime, dataDir: string) {
 export function optionsFor(dataDir: string): BackupOptions {
   return {
     dataDir, backupDir: join(dataDir, 'backups'), databasePath: join(dataDir, 'hub.db'), migrations: MIGRATIONS, version: '1.2.3', retentionDays: null,
+    diskReserveBytes: null,
     clock: Date.now, pid: process.pid, signal: new AbortController().signal, onStep: () => {}, onProgress: () => {},
   };
 }
@@ -116,9 +117,11 @@ function upload(db: Db, dataDir: string, content: Buffer): { sha256: string; pat
 }
 
 /** Asserts that a backup fails for that reason, that nothing was published or left, and nothing made that was not there. */
-export async function assertNoBackup(hub: BackupHub, message: RegExp): Promise<void> {
+export async function assertNoBackup(
+  hub: BackupHub, message: RegExp, options: Partial<BackupOptions> = {},
+): Promise<void> {
   const before = existsSync(join(hub.dataDir, 'backups')) ? hub.backups() : [];
-  await assert.rejects(hub.backup(), (error: unknown) => {
+  await assert.rejects(hub.backup(options), (error: unknown) => {
     assert.ok(error instanceof BackupError, String(error));
     assert.match(error.message, message);
     return true;

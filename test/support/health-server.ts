@@ -55,6 +55,7 @@ export async function startHealth(
     scriptHash: 'sha256-none',
     metLimit: (_limit, seconds, reason) => tryLater(503, seconds, reason),
     authenticate: () => ({ viewer: null, hasCookie: false }),
+    admitWrite: () => {},
     renderPage: () => html``,
     errorPage: problemReply,
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),

@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test';
 import { JOB_KINDS } from '../../src/app/job-kinds.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { workerTasks } from '../../src/app/schedule.ts';
+import { searchIndex } from '../../src/features/posts/search-index-store.ts';
 import { createWebServer } from '../../src/app/processes/web-server.ts';
 import { accounts } from '../../src/features/accounts/account-store.ts';
 import { sessionCookie } from '../../src/features/accounts/authenticate.ts';
@@ -15,7 +16,9 @@ import { passwords } from '../../src/features/accounts/passwords.ts';
 import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { planDueIcons } from '../../src/features/feeds/fetch-icon.ts';
-import { jobHandlers, openStores, type Hub as HubHandle, type StoreHub } from '../../src/features/hub/hub.ts';
+import { createDisk } from '../../src/features/hub/disk-space.ts';
+import { openStores, type Hub as HubHandle, type StoreHub } from '../../src/features/hub/hub.ts';
+import { jobHandlers } from '../../src/features/hub/job-handlers.ts';
 import { workerQueue } from '../../src/features/hub/worker-queue.ts';
 import { PROJECT_ROOT, readConfig } from '../../src/features/hub/read-config.ts';
 import { closeServer } from '../../src/platform/http/server.ts';
@@ -54,7 +57,8 @@ export async function startHub(
   putDatabase(config.databasePath);
   const db = openHubDatabase(config, clock);
   const outbound = createOutboundFetch({ userAgent: 'ContentHub/test', allow: config.outboundAllow, ...limits });
-  const handle: HubHandle = { db, config, clock, random: () => 0.5, outbound, log, program: 'web' };
+  const disk = createDisk(db, config, () => searchIndex(handle).bytes());
+  const handle: HubHandle = { db, config, clock, random: () => 0.5, outbound, log, program: 'web', disk };
   openStores(handle);
   const { server, release } = createWebServer(handle);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -109,6 +113,8 @@ export async function startHub(
     /** Moves the clock; back too. */
     passTime: (ms: number): void => void (now += ms),
     now: clock,
+    /** Runs the tasks of the schedule that are due now. */
+    tick: () => scheduler.tick(),
     /** Does what the schedule and the queue have due now. */
     async work(): Promise<number> {
       await scheduler.tick();

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { copyFolder, temporaryFolder, writeFiles } from './temporary-project.ts';
 
-const SCRIPTS = ['as-owner.sh', 'await-health.sh', 'drive-hub.sh', 'find-node.sh', 'healthcheck.sh', 'hubctl',
+const SCRIPTS = ['as-owner.sh', 'await-health.sh', 'drive-hub.sh', 'end-processes.sh', 'find-node.sh', 'healthcheck.sh', 'hubctl',
   'new-version.sh', 'node.lock', 'rehearse-restore.sh', 'set-up.sh', 'switch-version.sh', 'try-version.sh', 'upgrade.sh'];
 
 /** Programs that change what matters: their calls are counted once an upgrade has begun, and it can be killed at each. */
@@ -23,8 +23,9 @@ case $* in
     for name in "$@"; do case $name in DATA_DIR) echo "$DATA_DIR" ;; HUB_STOP_COMMAND) echo "$STOP" ;;
       HUB_START_COMMAND) echo "$START" ;; RESTORE_*) echo 2 ;; *) echo ;; esac; done ;;
   *' hubctl migrate'*) grep -qxFf "$root/migrations/newest" "$DATA_DIR/hub.db" || cat "$root/migrations/newest" >>"$DATA_DIR/hub.db" ;;
-  *' hubctl await-writes '*) cp "$COUNT" "$DATA_DIR/../proof"; [ ! -e "$root/src/unfit" ] ;;
-  *' web') echo '{"event":"listening","port":1}'; sleep 60 & trap 'kill $!; exit' TERM; wait ;;
+  *' hubctl await-writes '*) case $DATA_DIR in */upgrade) exit 0 ;; esac
+    cp "$COUNT" "$DATA_DIR/../proof"; [ ! -e "$root/src/unfit" ] ;;
+  *' web' | *' worker') echo '{"event":"listening","port":1}'; sleep 60 & trap 'kill $!; exit' TERM; wait ;;
   */healthcheck.ts) [ -e "$DATA_DIR/../running" ] ;;
   *--nonsense) exit 2 ;;
 esac

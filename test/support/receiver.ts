@@ -5,7 +5,8 @@ import { raiseAlert, tellTroubles } from '../../src/features/alerts/raise-alerts
 import { receiverOf } from '../../src/features/alerts/send-alert.ts';
 import type { Trouble } from '../../src/features/alerts/alert-store.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
-import { jobHandlers, type JobKind } from '../../src/features/hub/hub.ts';
+import type { JobKind } from '../../src/features/hub/hub.ts';
+import { jobHandlers } from '../../src/features/hub/job-handlers.ts';
 import { workerQueue } from '../../src/features/hub/worker-queue.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { startOrigin } from './origin.ts';

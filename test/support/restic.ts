@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
+import { DAY } from '../../src/platform/clock.ts';
 import { backupHub, filledHub, type BackupHub } from './backup-hub.ts';
 import { compiledIn, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { copyFolder, temporaryFolder, UNTIL_EXIT, writeFiles } from './temporary-project.ts';
@@ -77,4 +79,30 @@ function initRepository(): string {
 /** The same with so many posts and megabytes of uploads. */
 export function largeResticHub(t: TestContext, posts: number, megabytes: number): ResticHub | undefined {
   return requireTool(t, 'restic') ? resticHub(t, filledHub(t, posts, megabytes)) : undefined;
+}
+
+/** The paths of the packs in its repository. */
+export function packsOf(hub: ResticHub): string[] {
+  return readdirSync(join(hub.repository, 'data'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+}
+
+/** Flips one bit in the middle of a file, as a disk may; a new file, since restic makes its own read-only. */
+export function flipBit(path: string): void {
+  const bytes = readFileSync(path);
+  const at = bytes.length >> 1;
+  bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+  rmSync(path);
+  writeFileSync(path, bytes);
+}
+
+/** Snapshots as the hub makes them, of nothing, `days` ago each; faster than sending backups. */
+export function olderSnapshots(hub: ResticHub, id: string, now: number, days: number[], verified = 'verified=20260101-000000'): string[] {
+  mkdirSync(join(hub.folder, 'nothing'), { recursive: true });
+  return days.map((ago) => {
+    const name = backupName(now - ago * DAY);
+    const time = new Date(now - ago * DAY).toISOString().slice(0, 19).replace('T', ' ');
+    hub.restic('backup', '--host', `hub-${id}`, '--tag', `hub=${id},name=${name},${verified}`, '--time', time, join(hub.folder, 'nothing'));
+    return name;
+  });
 }

@@ -46,8 +46,10 @@ export function startRestore(t: TestContext, dataDir: string, port: number, args
 }
 
 /** The hub as npm start runs it, once it is healthy. */
-export async function startHub(t: TestContext, dataDir: string, port: number): Promise<HubProcess & { url: string }> {
-  const hub = startHubProcess(t, 'start', dataDir, { PORT: String(port) });
+export async function startHub(
+  t: TestContext, dataDir: string, port: number, env: Record<string, string> = {},
+): Promise<HubProcess & { url: string }> {
+  const hub = startHubProcess(t, 'start', dataDir, { PORT: String(port), ...env });
   const url = `http://127.0.0.1:${port}`;
   await waitUntil('the hub is healthy', () => isHealthy(url), 30_000);
   return { ...hub, url };

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import type { TestContext } from 'node:test';
 import { readService, SERVICE_METRICS } from '../../src/features/health/metrics.ts';
+import { createDisk } from '../../src/features/hub/disk-space.ts';
 import type { Hub } from '../../src/features/hub/hub.ts';
 import type { Clock } from '../../src/platform/clock.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
@@ -28,7 +29,8 @@ export function measuredHub(t: TestContext): MeasuredHub {
 /** As much of a hub as health and metrics read: that database, and no backups. */
 export function handleOf(db: Db, path: string, clock: Clock, settings: Partial<Hub['config']> = {}): Hub {
   const config = { version: BUILD.version, databasePath: path, dataDir: dirname(path), attachmentCacheMaxBytes: 1024 };
-  return { db, clock, random: Math.random, config: { ...config, ...settings } } as Hub;
+  const disk = createDisk(db, { ...config, diskReserveBytes: null }, () => 0);
+  return { db, clock, random: Math.random, config: { ...config, ...settings }, disk } as Hub;
 }
 
 /** Name and labels of each sample, with its value. */

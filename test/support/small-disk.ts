@@ -10,19 +10,21 @@ import { PROJECT_ROOT, runProgram } from './run-program.ts';
 
 const LAUNCH = join(PROJECT_ROOT, 'src/bin/launch.ts');
 
-/** `folder` is its DATA_DIR as this process can see it. */
-type HubOnSmallDisk = { web: HubProcess; address: string; client: Client; folder: string };
+/** `folder` is its DATA_DIR as this process can see it, `dataDir` as its own processes do. */
+export type HubOnSmallDisk = { web: HubProcess; address: string; client: Client; folder: string; dataDir: string };
 
 /**
  * A web process whose data are on a file system of that size that only it has, with somebody who has joined. The test
  * is skipped where this machine does not let us mount one.
  */
-export async function startOnSmallDisk(t: TestContext, megabytes: number): Promise<HubOnSmallDisk | undefined> {
+export async function startOnSmallDisk(
+  t: TestContext, megabytes: number, settings: Record<string, string> = {},
+): Promise<HubOnSmallDisk | undefined> {
   const dataDir = join(temporaryDataDir(t), 'data');
   mkdirSync(dataDir);
   const mount = `mount -t tmpfs -o size=${megabytes}m tmpfs`;
   if (!mayMountSmallDisk(t, dataDir)) return undefined;
-  const env = { ...hubEnvironment(dataDir), PATH: process.env.PATH ?? '' };
+  const env = { ...hubEnvironment(dataDir, settings), PATH: process.env.PATH ?? '' };
   const become = `${mount} "$DATA_DIR" && exec "$0" "$@"`;
   const args = ['-m', 'sh', '-c', become, process.execPath, LAUNCH, 'web'];
   const web = watchHubProcess(t, spawn('unshare', args, { env, stdio: 'pipe' }));
@@ -33,7 +35,7 @@ export async function startOnSmallDisk(t: TestContext, megabytes: number): Promi
   const person = { invitation: stdout.trim(), username: 'ada', password: 'correct horse battery' };
   const joined = await client.post('/api/accounts', person);
   if (joined.status !== 201) throw new Error(joined.text);
-  return { web, address, client, folder: `/proc/${web.child.pid}/root${dataDir}` };
+  return { web, address, client, folder: `/proc/${web.child.pid}/root${dataDir}`, dataDir };
 }
 
 /** Takes all space that is left. */

@@ -17,6 +17,9 @@ const MOST_TOLD = 100;
  */
 const MOST_OPEN = 40;
 
+/** Folders in the rail. If there are more, it shows those with something unread. */
+const MOST_FOLDERS = 60;
+
 type Place = { viewer: Viewer; section: string | undefined };
 
 /** What leads a member everywhere: beside the page on wide windows, a menu on others. `section`: where they are. */
@@ -61,16 +64,28 @@ function item(href: string, iconName: IconName, name: string, isHere: boolean, c
 /** What one follows, by folder; sources without one come last. */
 function following(hub: Hub, folders: CountedFolder[], section: string | undefined): Html {
   const isShort = folders.reduce((all, { sources }) => all + sources.length, 0) <= MOST_OPEN;
+  const shown = folders.length > MOST_FOLDERS ? fittingFolders(folders, section) : folders;
   return html`<div>
 <p class="rail-title">Following</p>
-${folders.map((folder) => folder.name === null ? sourceItems(hub, folder, section)
-    : folderPart(hub, folder, section, isShort))}
+${shown.map((folder) => folder.name === null ? sourceItems(hub, folder, section)
+    : folderPart(hub, folder, section, isShort))}${shown.length < folders.length
+    && item('/sources', 'sources', `All ${folders.length} folders`, false)}
 </div>`;
 }
 
+function fittingFolders(folders: CountedFolder[], section: string | undefined): CountedFolder[] {
+  const isKept = (folder: CountedFolder): boolean => folder.name === null || isIn(folder, section);
+  return folders.filter((folder) => folder.unread > 0 || isKept(folder))
+    .filter((folder, index) => index < MOST_FOLDERS || isKept(folder));
+}
+
+function isIn({ name, sources }: CountedFolder, section: string | undefined): boolean {
+  return section === `folder:${name}` || sources.some(({ id }) => section === sectionOf(id));
+}
+
 function folderPart(hub: Hub, folder: CountedFolder, section: string | undefined, isShort: boolean): Html {
-  const { name, unread, sources } = folder;
-  const isWithin = section === `folder:${name}` || sources.some(({ id }) => section === sectionOf(id));
+  const { name, unread } = folder;
+  const isWithin = isIn(folder, section);
   const path = `/folders/${encodeURIComponent(name ?? '')}`;
   const count = countOf(unread, 'unread', `folder:${name}`);
   if (!isShort && !isWithin) return item(path, 'folder', name ?? '', false, count);

@@ -1,8 +1,10 @@
-import { realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { timeOfBackup } from '../../features/backups/backup-name.ts';
-import { ConfigError, loadConfig, ofFolder, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
+import { ConfigError, loadConfig, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
 import { isInside } from '../../features/hub/settings.ts';
+import { nameBehindLinks } from '../../platform/files/granted-name.ts';
+import { chooseNames, type Place } from './grant-names.ts';
 
 /**
  * Environment of the hub's processes, for glibc: with an arena of memory for each thread that hashes passwords or reads
@@ -13,16 +15,25 @@ export const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
 /** How to start a program. */
 export type Command = { name: string; file: string; args: string[] };
 
-/** What this Node can do, read off `process` by the entrypoints. */
+/** What this Node and this machine can do. */
 export type NodeFacts = {
   execPath: string;
   cwd: string;
   hasNetFlag: boolean; // Node ≥ 25 closes the network too, and opens it with --allow-net; Node 24 rejects that flag
+  hasRootLink: boolean; // Linux has a link to the root folder, see grant-names.ts
 };
 
-export type Access = Pick<Config, 'projectRoot' | 'readPaths'> & Pick<NodeFacts, 'cwd' | 'hasNetFlag'> & {
+/** The facts of the running process. */
+export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Process, cwd: string): NodeFacts {
+  const hasNetFlag = allowedNodeEnvironmentFlags.has('--allow-net');
+  return { execPath, cwd, hasNetFlag, hasRootLink: existsSync(nameBehindLinks('/', 1)) };
+}
+
+export type Access = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<NodeFacts, 'execPath'> & {
   dataDir: string; // Node grants what is below a folder only if it is one when the process starts
-  backupDir?: string; // to be written too; hubctl makes backups
+  backupDir?: string; // if it is not in DATA_DIR
+  mayWriteBackups: boolean;
+  folders?: readonly string[]; // others to read
   needsNetwork: boolean;
 };
 
@@ -38,25 +49,36 @@ const V8_FLAGS: Record<string, string[]> = {
   worker: ['--max-old-space-size=512', '--max-semi-space-size=2'],
 };
 
-/** What metrics and a restore (mount points) read of /proc. Never the folder: /proc/self/root is the whole disk. */
-const OWN_FACTS = ['/proc/self/status', '/proc/self/limits', '/proc/self/fd', '/proc/self/mountinfo'];
+/**
+ * Metrics and a restore (mount points) read these files of /proc. Never grant a folder there: /proc/self/root is the
+ * whole disk, and /proc/self/fd/N/.. is the folder above any folder that is open.
+ */
+const OWN_FACTS = ['/proc/self/status', '/proc/self/limits', '/proc/self/mountinfo'];
+
+/**
+ * Parts of the project that a process may read. They contain no symbolic links. A link below a granted folder leads
+ * out, such as those that upgrade.sh makes in .runtime, and fs.cpSync copies links to where they lead elsewhere.
+ */
+const PROGRAM = { folders: ['src', 'migrations', 'node_modules/better-sqlite3'], files: ['package.json', '.env'] };
 
 /** The commands of hubctl that send or ask something; the others have no network where Node can close it. */
 const ONLINE_COMMANDS = ['alerts', 'rehearse'];
 
 /** The commands of hubctl for which no DATA_DIR is made: it may have been mistyped. */
-const OF_A_HUB = ['account', 'alerts', 'config', 'doctor', 'invite', 'jobs', 'recovery-kit', 'retention', 'status'];
+const OF_A_HUB = [
+  'account', 'alerts', 'config', 'doctor', 'invite', 'jobs', 'offsite', 'recovery-kit', 'retention', 'status',
+];
 
 /** Whether DATA_DIR is made for that program where it is missing. */
 export function needsDataFolder(name: string, command = ''): boolean {
   return name !== 'hubctl' || !OF_A_HUB.includes(command);
 }
 
-/** One program of the hub (src/bin/<name>.ts), confined by Node's permission model. */
+/** One program of the hub (src/bin/<name>.ts), confined by Node's permission model. Throws as permissionFlags does. */
 export function confinedCommand(config: Config, name: string, args: readonly string[], node: NodeFacts): Command {
   const needsNetwork = name !== 'hubctl' || ONLINE_COMMANDS.includes(args[0] ?? '');
-  const backupDir = name === 'hubctl' ? config.backupDir : config.dataDir;
-  const flags = [...V8_FLAGS[name] ?? [], ...permissionFlags({ ...config, ...node, needsNetwork, backupDir })];
+  const access = { ...config, ...node, needsNetwork, mayWriteBackups: name === 'hubctl' };
+  const flags = [...V8_FLAGS[name] ?? [], ...permissionFlags(access)];
   return { name, file: node.execPath, args: [...flags, entrypoint(config.projectRoot, name), ...args] };
 }
 
@@ -75,9 +97,10 @@ export function verifyingCommand(
   env: Record<string, string | undefined>, folder: string, args: readonly string[], node: NodeFacts,
 ): Command {
   const path = realPath(resolve(node.cwd, folder));
-  const { dataDir = path, readPaths = [] } = configOrNothing(env);
-  const places = { projectRoot: PROJECT_ROOT, dataDir, readPaths: [...readPaths, path, resolve(node.cwd, folder)] };
-  const flags = permissionFlags({ ...places, ...node, needsNetwork: false });
+  const { dataDir = path, backupDir = dataDir, secretFiles = [] } = configOrNothing(env);
+  const places = { projectRoot: PROJECT_ROOT, dataDir, backupDir, secretFiles };
+  const folders = [path, resolve(node.cwd, folder)];
+  const flags = permissionFlags({ ...places, folders, ...node, needsNetwork: false, mayWriteBackups: false });
   return { name: 'hubctl', file: node.execPath, args: [...flags, entrypoint(PROJECT_ROOT, 'hubctl'), ...args] };
 }
 
@@ -104,22 +127,43 @@ export function watchedCommand({ projectRoot }: Config, name: string, node: Node
 }
 
 /**
- * The flags that confine a process of the hub (Node's permission model): it reads the project, DATA_DIR and
- * what the kernel says about it (`OWN_FACTS`), writes DATA_DIR (hubctl also BACKUP_DIR), and starts no other process.
- * They bind JavaScript, not SQLite, whose ATTACH opens what the account may: SQL is constant text, and the units bind
- * both.
+ * The flags that confine a process of the hub (Node's permission model): it reads the program, its settings, DATA_DIR,
+ * BACKUP_DIR and what the kernel says about it (`OWN_FACTS`), writes DATA_DIR (hubctl also BACKUP_DIR), and starts no
+ * other process. They bind JavaScript, not SQLite, whose ATTACH opens what the account may: SQL is constant text, and
+ * the units bind both. Throws ConfigError if Node cannot grant all of it.
  */
-export function permissionFlags({ projectRoot, dataDir, readPaths, backupDir = dataDir, ...node }: Access): string[] {
-  const readable = [projectRoot, dataDir, ...OWN_FACTS, ...readPaths];
-  const written = isInside(dataDir, backupDir) ? [dataDir] : [dataDir, ...ofFolder(backupDir)];
+export function permissionFlags(access: Access): string[] {
+  const { projectRoot, secretFiles, dataDir, backupDir = dataDir, mayWriteBackups, folders = [], ...node } = access;
+  const apart = isInside(dataDir, backupDir) ? [] : [backupDir];
+  const names = chooseNames([
+    ...foldersAt(...PROGRAM.folders.map((path) => join(projectRoot, path))),
+    ...filesAt(...PROGRAM.files.map((path) => join(projectRoot, path)), ...OWN_FACTS),
+    ...foldersAt(dataDir, ...apart),
+    ...filesAt(...secretFiles),
+    ...foldersAt(...folders),
+  ], node.hasRootLink);
+  const nameOf = (path: string): string => names.get(path) ?? path;
+  // A disk may be mounted later: Node grants what lies below a folder only if that is there at the start.
+  const backups = apart.map(nameOf).flatMap((name) => [name, `${name}/*`]);
+  const readable = [...new Set([...names.values(), ...backups])];
+  const written = [nameOf(dataDir), ...mayWriteBackups ? backups : []];
   return [
     '--permission',
-    ...readable.map((path) => `--allow-fs-read=${path}`),
+    // Node denies a folder that is granted after something within it.
+    ...readable.toSorted((a, b) => a.length - b.length).map((path) => `--allow-fs-read=${path}`),
     ...written.map((path) => `--allow-fs-write=${withoutComma(path, node.cwd)}`),
     '--allow-addons',
     '--disable-warning=SecurityWarning', // "--allow-addons must be used with extreme caution", at every start
     ...networkFlags(node),
   ];
+}
+
+function foldersAt(...paths: string[]): Place[] {
+  return paths.map((path) => ({ path, isFolder: true }));
+}
+
+function filesAt(...paths: string[]): Place[] {
+  return paths.map((path) => ({ path, isFolder: false }));
 }
 
 function networkFlags({ hasNetFlag, needsNetwork }: Pick<Access, 'hasNetFlag' | 'needsNetwork'>): string[] {

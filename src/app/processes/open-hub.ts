@@ -1,14 +1,17 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { isRestoreUnderWay } from '../../features/backups/restore-state.ts';
+import { isRestoreOpen, isRestoreUnderWay } from '../../features/backups/restore-state.ts';
 import { isHubRunning } from '../../features/hub/data-locks.ts';
+import { createDisk } from '../../features/hub/disk-space.ts';
 import type { Hub } from '../../features/hub/hub.ts';
 import { hubUserAgent, type Config } from '../../features/hub/read-config.ts';
+import { searchIndex } from '../../features/posts/search-index-store.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { migrate, pendingMigrations } from '../../platform/db/migrate.ts';
+import { describePending, migrate, pendingMigrations } from '../../platform/db/migrate.ts';
 import { DataInUseError, type Migration, readMigrations, SchemaError } from '../../platform/db/migration-files.ts';
 import { codeOf } from '../../platform/error-code.ts';
-import { openDatabase, type Db, type SlowQuery } from '../../platform/db/open-database.ts';
+import { writtenPath } from '../../platform/files/granted-name.ts';
+import { openDatabase, openToLook, type Db, type SlowQuery } from '../../platform/db/open-database.ts';
 import type { Log } from '../../platform/log.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
 
@@ -19,10 +22,7 @@ const FOLDERS = ['uploads', 'cache', 'backups', 'tmp', 'run'];
 export function openHubDatabase(
   { dataDir, databasePath, migrationsDir }: Config, clock: Clock = Date.now, onSlow?: SlowQuery,
 ): Db {
-  if (isRestoreUnderWay(dataDir)) {
-    throw new SchemaError('a restore or an upgrade is in progress or was interrupted: ' +
-      'see ./scripts/restore.sh --recover');
-  }
+  assertNoRestore(dataDir);
   for (const folder of FOLDERS) mkdirSync(join(dataDir, folder), { recursive: true, mode: 0o700 });
   assertNotLost(dataDir, databasePath);
   const db = openDatabaseFile(databasePath, onSlow);
@@ -37,13 +37,61 @@ export function openHubDatabase(
   }
 }
 
+/** A database that is there, and the migrations that it lacks. */
+export type FoundDatabase = { db: Db; pending: Migration[] };
+
+/** Opens a hub's database to look at it, on whatever schema; nothing is written. Throws SchemaError as above. */
+export function lookAtDatabase({ dataDir, databasePath, migrationsDir }: Config): FoundDatabase {
+  assertNoRestore(dataDir);
+  return findPending(() => openToLook(databasePath), databasePath, readMigrations(migrationsDir));
+}
+
+/**
+ * Opens a hub's database to change its content. Throws SchemaError if migrations are pending, since a backup has to be
+ * made before they are applied, and DataInUseError on trial.
+ */
+export function openToChange({ dataDir, databasePath, migrationsDir }: Config): Db {
+  assertNoRestore(dataDir);
+  if (isRestoreOpen(dataDir)) {
+    throw new DataInUseError('a new version or a restored backup is on trial, and going back would undo this: ' +
+      'try again in a minute or two');
+  }
+  const migrations = readMigrations(migrationsDir);
+  const { db, pending } = findPending(() => openDatabase(databasePath), databasePath, migrations);
+  if (pending.length === 0) return db;
+  try {
+    assertNobodyRuns(db, migrations, dataDir);
+  } finally {
+    db.close();
+  }
+  const { which, whatToDo } = describePending(pending);
+  throw new SchemaError(`the database lacks ${which}, and nothing was changed. ${whatToDo}`);
+}
+
+function findPending(open: () => Db, path: string, migrations: Migration[]): FoundDatabase {
+  let db: Db | undefined;
+  try {
+    db = open();
+    return { db, pending: pendingMigrations(db, migrations) };
+  } catch (error) {
+    db?.close();
+    throw explained(error, path);
+  }
+}
+
+function assertNoRestore(dataDir: string): void {
+  if (!isRestoreUnderWay(dataDir)) return;
+  throw new SchemaError('a restore or an upgrade is in progress or was interrupted: ' +
+    'see ./scripts/restore.sh --recover');
+}
+
 /** A new hub beside the files of another would remove them after a day, as files that no post has. */
 function assertNotLost(dataDir: string, databasePath: string): void {
   if (existsSync(databasePath)) return;
   const isNew = readdirSync(join(dataDir, 'uploads')).length === 0 && !existsSync(`${databasePath}-wal`);
   if (isNew) return;
-  throw new SchemaError(`there is no ${databasePath}, but other files of a hub are beside it: restore a backup ` +
-    '(CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>), or give a new hub an empty DATA_DIR');
+  throw new SchemaError(`there is no ${writtenPath(databasePath)}, but other files of a hub are beside it: restore ` +
+    'a backup (CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>), or give a new hub an empty DATA_DIR');
 }
 
 /** Opens the hub's file. Throws SchemaError, with the way out, where it is something else. */
@@ -51,10 +99,14 @@ export function openDatabaseFile(path: string, onSlow?: SlowQuery): Db {
   try {
     return openDatabase(path, onSlow ? { onSlow } : {});
   } catch (error) {
-    if (codeOf(error) !== 'SQLITE_NOTADB') throw error;
-    throw new SchemaError(`${path} is not a database, or its first page is damaged: restore a backup, which keeps ` +
-      'this file too: CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>', { cause: error });
+    throw explained(error, path);
   }
+}
+
+function explained(error: unknown, path: string): unknown {
+  if (codeOf(error) !== 'SQLITE_NOTADB') return error;
+  return new SchemaError(`${writtenPath(path)} is not a database, or its first page is damaged: restore a backup, ` +
+    'which keeps this file too: CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>', { cause: error });
 }
 
 /** Throws DataInUseError where migrations are pending under a running hub, which would not know its schema then. */
@@ -62,17 +114,20 @@ export function assertNobodyRuns(db: Db, migrations: Migration[], dataDir: strin
   const isPending = (): boolean => pendingMigrations(db, migrations).length > 0;
   if (!isPending() || !isHubRunning(dataDir)) return;
   if (!isPending()) return; // by a process of the same version, which started at the same time and runs by now
-  throw new DataInUseError(`migrations are pending while a hub runs on ${dataDir}: stop it first; nothing was changed`);
+  throw new DataInUseError(`migrations are pending while a hub runs on ${writtenPath(dataDir)}: stop it first; ` +
+    'nothing was changed');
 }
 
 /** Why a second hub is refused. */
 export function anotherHub({ dataDir }: Config): string {
-  return `another hub runs on ${dataDir}: stop that one, or give this one a DATA_DIR of its own`;
+  return `another hub runs on ${writtenPath(dataDir)}: stop that one, or give this one a DATA_DIR of its own`;
 }
 
 /** The handle of a process: with time, chance and the world outside as they really are. */
 export function hubOf(program: Hub['program'], config: Config, db: Db, log: Log): Hub {
-  return { program, config, db, log, outbound: outboundFetch(config), clock: Date.now, random: Math.random };
+  const disk = createDisk(db, config, () => searchIndex(hub).bytes());
+  const hub = { program, config, db, log, outbound: outboundFetch(config), disk, clock: Date.now, random: Math.random };
+  return hub;
 }
 
 /** Loaded at its first use: web starts sooner without it. */

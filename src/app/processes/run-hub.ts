@@ -107,11 +107,14 @@ export async function runAroundRestores(
   return beginAnew();
 }
 
-/** Until the hub may start; where it has just failed on the restored data, until that is gone again. */
+/**
+ * Waits until the hub may start. A hub that was asked to stop may find that it can start on trial at once. One that has
+ * failed on trial waits until the trial is over too.
+ */
 async function restoreToMakeWay(dataDir: string, problem: string): Promise<void> {
-  const isOnTrial = !isRestoreUnderWay(dataDir);
-  if (isOnTrial && problem !== PAUSED) tellRestore(dataDir, problem);
-  while (isRestoreUnderWay(dataDir) || (isOnTrial && isRestoreOpen(dataDir))) await delay(POLL);
+  const hasFailed = problem !== PAUSED && !isRestoreUnderWay(dataDir);
+  if (hasFailed) tellRestore(dataDir, problem);
+  while (isRestoreUnderWay(dataDir) || (hasFailed && isRestoreOpen(dataDir))) await delay(POLL);
 }
 
 /** It only shortens a wait: a disk that is full must not end the process that is to run the old data again. */

@@ -1,7 +1,7 @@
 import { lockForRunning, type FileLock } from '../../features/hub/data-locks.ts';
 import { noteError } from '../../features/errors/error-store.ts';
 import { openedFile } from '../../features/health/read-health.ts';
-import { openStores, type Hub } from '../../features/hub/hub.ts';
+import { openStores, startedAt, type Hub } from '../../features/hub/hub.ts';
 import { loadConfigOrExit, type Config } from '../../features/hub/read-config.ts';
 import { SECOND } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
@@ -33,6 +33,7 @@ export function startProcess(program: 'web' | 'worker', self: NodeJS.Process): H
   const hub = hubOf(program, config, db, log);
   openStores(hub);
   openedFile(hub);
+  startedAt(hub);
   return {
     hub,
     keepRunning(stop) {

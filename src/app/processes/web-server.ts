@@ -2,7 +2,9 @@ import type { Server } from 'node:http';
 import { authenticate } from '../../features/accounts/authenticate.ts';
 import { noteError } from '../../features/errors/error-store.ts';
 import { httpMetrics, processMetrics } from '../../features/health/read-health.ts';
+import { requireRoom } from '../../features/hub/disk-reserve.ts';
 import { bufferedCounts, metLimit, type Hub } from '../../features/hub/hub.ts';
+import { requireNoTrial } from '../../features/hub/trial.ts';
 import { openDatabase } from '../../platform/db/open-database.ts';
 import { createContentVersion, createResponseCache } from '../../platform/http/response-cache.ts';
 import { createHubServer } from '../../platform/http/server.ts';
@@ -30,6 +32,10 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     discardBytes: 8 * config.uploadMaxBytes, // twice what a request may have
     scriptHash: assets(hub).script.hash,
     authenticate: (req) => authenticate(hub, req),
+    admitWrite: (route, viewer) => {
+      requireNoTrial(hub);
+      requireRoom(hub, route, viewer);
+    },
     renderPage: async (page, viewer, target) => (await frame()).renderPage(hub, page, viewer, target),
     errorPage: async (problem, request) => (await errors()).errorPage(hub, problem, request),
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),

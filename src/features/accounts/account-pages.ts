@@ -1,4 +1,3 @@
-import { DAY, isoTime } from '../../platform/clock.ts';
 import { readForm } from '../../platform/http/body.ts';
 import { createInput, localPath, pathId } from '../../platform/http/input.ts';
 import { DENSITIES, TEXT_SIZES, type Preferences } from '../../platform/http/preferences.ts';
@@ -121,10 +120,9 @@ export function submitPreferences(hub: Hub, req: MemberRequest): Promise<Reply> 
 }
 
 export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return answerForm(hub, req, 'token', async (values) => {
-    const days = values['days'] ?? '';
-    const expiresAt = /^\d{1,4}$/.test(days) ? { expiresAt: isoTime(hub.clock() + Number(days) * DAY) } : {};
-    const { token } = await makeToken(hub, { ...values, ...expiresAt }, req);
+  return answerForm(hub, req, 'token', async ({ days, ...values }) => {
+    const expiry = days === '' ? {} : { days }; // an empty choice means that the token never expires
+    const { token } = await makeToken(hub, { ...values, ...expiry }, req);
     return showSettings(hub, req, { form: 'token', newToken: token });
   });
 }
@@ -151,9 +149,9 @@ function readPreferences(values: Record<string, unknown>): Preferences {
   const textSize = input.optionalChoice('textSize', TEXT_SIZES) ?? 'normal';
   const timeZone = input.optionalText('timeZone', { max: 100 }) || null;
   if (timeZone !== null && !isTimeZone(timeZone)) input.refuse('timeZone', 'is not known here.');
-  input.done();
-  const isOn = (name: string): boolean => values[name] === '1';
+  const isOn = (name: string): boolean => input.optionalSwitch(name) ?? false;
   const switches = { keys: isOn('keys'), marksOpened: isOn('marksOpened'), nextSteps: isOn('nextSteps') };
+  input.done();
   return { density, textSize, timeZone, ...switches };
 }
 
@@ -167,7 +165,7 @@ export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> 
   });
 }
 
-/** What is wrong with a form stands above it on the same page. */
+/** A refused form comes back on the same page, with what was sent and what is wrong with it. */
 async function answerForm(
   hub: Hub, req: MemberRequest, form: SentForm['form'], act: (values: Record<string, string>) => Promise<Reply>,
 ): Promise<Reply> {
@@ -176,6 +174,6 @@ async function answerForm(
     return await act(values);
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status === 401) throw problem;
-    return showSettings(hub, req, { form, problem });
+    return showSettings(hub, req, { form, values, problem });
   }
 }

@@ -6,6 +6,7 @@ import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { TOKEN_PREFIX } from '../../platform/secrets.ts';
 import type { Hub } from '../hub/hub.ts';
+import { mayRecord } from '../hub/may-record.ts';
 import { apiTokens, SESSION_MAX, sessions } from './credential-store.ts';
 
 export const SESSION_COOKIE = 'hub_session';
@@ -17,13 +18,14 @@ export const SESSION_COOKIE = 'hub_session';
 export function authenticate(hub: Hub, { headers, socket }: IncomingMessage): Caller {
   const bearer = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
   if (bearer?.startsWith(TOKEN_PREFIX)) return { viewer: requireToken(hub, bearer), hasCookie: false };
-  const from = (): string => clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies);
+  const from = (): string | undefined =>
+    mayRecord(hub) ? clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies) : undefined;
   const secret = readCookie(headers.cookie, cookieName(SESSION_COOKIE, hub.config.secure));
   return { viewer: secret ? sessions(hub).viewerOf(secret, from) : null, hasCookie: secret !== undefined };
 }
 
 function requireToken(hub: Hub, token: string): Viewer {
-  const viewer = apiTokens(hub).viewerOf(token);
+  const viewer = apiTokens(hub).viewerOf(token, () => mayRecord(hub));
   if (!viewer) {
     const headers = { 'www-authenticate': 'Bearer realm="Content Hub", error="invalid_token"' };
     throw new HttpError(401, 'This API token is unknown, has expired or was revoked.', { headers });

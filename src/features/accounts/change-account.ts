@@ -1,4 +1,5 @@
-import { createInput } from '../../platform/http/input.ts';
+import { DAY } from '../../platform/clock.ts';
+import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -80,9 +81,13 @@ export async function endSessions(
   });
 }
 
+/** The longest life of a token that is given in days. */
+export const TOKEN_DAYS_MAX = 3_650;
+
 /**
- * A new token with the `name` in `values`, up to 80 characters, their `scope` (`write` where they name none) and
- * `expiresAt`. 403 without the password of a session, 422. Its value is in the answer and nowhere else.
+ * A new token with the `name` in `values`, up to 80 characters, their `scope` (`write` where they name none) and their
+ * `expiresAt` or `days`; without either it never expires. 403 without the password of a session, 422. The token's value
+ * is in the answer and nowhere else.
  */
 export async function makeToken(
   hub: Hub, values: Record<string, unknown>, by: By,
@@ -90,8 +95,7 @@ export async function makeToken(
   const input = createInput(values);
   const name = input.text('name', { max: 80 });
   const scope = input.optionalChoice('scope', TOKEN_SCOPES) ?? 'write';
-  const expiresAt = input.time('expiresAt') ?? null;
-  if (expiresAt !== null && expiresAt <= hub.clock()) input.refuse('expiresAt', 'must be in the future.');
+  const expiresAt = readExpiry(input, hub.clock());
   const password = readConfirmation(input, by);
   input.done();
   return confirmed(hub, password, by, () => {
@@ -99,6 +103,15 @@ export async function makeToken(
     audit(hub, 'token.created', by, { kind: 'token', id: made.id, name }, { scope });
     return made;
   });
+}
+
+/** Null for a token that never expires. */
+function readExpiry(input: Input, now: number): number | null {
+  const days = input.optionalInteger('days', 1, TOKEN_DAYS_MAX);
+  const expiresAt = input.time('expiresAt');
+  if (expiresAt !== undefined && expiresAt <= now) input.refuse('expiresAt', 'must be in the future.');
+  if (input.has('days') && input.has('expiresAt')) input.refuse('days', 'must not be given together with expiresAt.');
+  return days === undefined ? expiresAt ?? null : now + days * DAY;
 }
 
 /** 404 for one that is not the viewer's. */

@@ -99,12 +99,18 @@ export const sessions = store((hub) => {
     SELECT id, address, ${USED} FROM sessions WHERE account_id = ? AND expires_at > ? ORDER BY id`);
 
   return {
-    /** Null where there is none. `from`: the client's address, asked for when it is to be noted. */
-    viewerOf(secret: string, from: () => string): Viewer | null {
+    /**
+     * Null where there is none. `from`: the client's address, asked for when a use is to be noted; undefined notes
+     * nothing.
+     */
+    viewerOf(secret: string, from: () => string | undefined): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(secret), now);
       if (!row) return null;
-      return viewerOf(row, 'session', now, () => renew.run({ id: row.credentialId, now, address: from() }));
+      return viewerOf(row, 'session', now, () => {
+        const address = from();
+        if (address !== undefined) renew.run({ id: row.credentialId, now, address });
+      });
     },
 
     /** The secret for the cookie; it is not kept. The network of the address is remembered as the account's. */
@@ -145,11 +151,11 @@ export const apiTokens = store(({ db, clock }) => {
   const removeOf = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
 
   return {
-    /** Null where there is none. */
-    viewerOf(token: string): Viewer | null {
+    /** Null where there is none. `mayNote`: asked when a use is to be noted. */
+    viewerOf(token: string, mayNote: () => boolean): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(token), now);
-      return row ? viewerOf(row, 'token', now, () => note.run(now, row.credentialId)) : null;
+      return row ? viewerOf(row, 'token', now, () => mayNote() && note.run(now, row.credentialId)) : null;
     },
 
     /** The token's value is in the answer and nowhere else. */

@@ -8,12 +8,19 @@ import { passwordField } from './account-views.ts';
 import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
+/** Sessions and tokens on the page, the newest ones. The API lists all. */
+const SHOWN = 100;
+
 /** The form that was sent last, and what is wrong with it or came of it. */
 export type SentForm = {
   form: 'preferences' | 'name' | 'password' | 'token' | 'sessions';
+  values?: Record<string, string>;
   problem?: HttpError;
   newToken?: string;
 };
+
+/** What was sent by a form that was refused, and why; empty for any other form. */
+type Refused = { values?: Record<string, string>; problem?: HttpError };
 
 /** `current`: the id of the session that asks. */
 type Settings = {
@@ -33,7 +40,7 @@ const ABOUT_DATA = 'One JSON file with everything the hub keeps about you: sourc
 /** Everything about one's own account, and how one wants pages to be. */
 export function settingsPage(settings: Settings): Page {
   const { account, tokens, sessions, current, now, times, sent } = settings;
-  const problemOf = (form: SentForm['form']): HttpError | undefined => (sent?.form === form ? sent.problem : undefined);
+  const sentAs = (form: SentForm['form']): Refused => (sent?.form === form && sent.problem ? sent : {});
   const bar = html`<h1>Settings</h1>`;
   const main = html`
 ${sent?.newToken !== undefined && newTokenNote(sent.newToken)}
@@ -41,11 +48,11 @@ ${sent?.newToken !== undefined && newTokenNote(sent.newToken)}
   <span>${account.role === 'admin' ? 'administrator' : 'member'}</span>
   <span>joined ${showTime(times, account.createdAt)}</span></p>
 <div class="sections">
-${readingSection(settings.preferences, problemOf('preferences'))}
-${nameSection(account, problemOf('name'))}
-${passwordSection(account, problemOf('password'))}
-${sessionSection(sessions, { current, times }, problemOf('sessions'))}
-${tokenSection(tokens, { now, times }, problemOf('token'))}
+${readingSection(settings.preferences, sentAs('preferences'))}
+${nameSection(account, sentAs('name'))}
+${passwordSection(account, sentAs('password').problem)}
+${sessionSection(sessions, { current, times }, sentAs('sessions').problem)}
+${tokenSection(tokens, { now, times }, sentAs('token'))}
 ${settingsSection('data', 'Your data', ABOUT_DATA, html`
   <div class="actions"><a class="button" href="/api/account/export">Download your data</a>
     <a href="/history">Reading history</a> <a class="quiet" href="/settings/delete">Delete account</a></div>`)}
@@ -75,19 +82,21 @@ const WORDS: Record<string, string> = {
   normal: 'Normal', large: 'Large', larger: 'Larger',
 };
 
-function readingSection(preferences: Preferences, problem: HttpError | undefined): Html {
-  const { density, textSize, keys, marksOpened, nextSteps } = preferences;
+function readingSection(preferences: Preferences, { values, problem }: Refused): Html {
+  const { density, textSize, timeZone } = { ...preferences, ...values };
+  const tick = (name: 'marksOpened' | 'keys' | 'nextSteps', label: string): Html =>
+    tickBox(name, label, values ? values[name] === '1' : preferences[name], problem);
   return settingsSection('preferences', 'Reading', 'How pages look and behave for you, on every device.', html`
   <form method="post" action="/settings/preferences" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
     ${choices('Lists', 'density', DENSITIES, density, problem)}
     ${choices('Text size', 'textSize', TEXT_SIZES, textSize, problem)}
     <label>Time zone
-      <select name="timeZone" ${faulty(problem, 'timeZone')}>${zoneOptions(preferences.timeZone)}</select>
+      <select name="timeZone" ${faulty(problem, 'timeZone')}>${zoneOptions(timeZone)}</select>
       ${faultOf(problem, 'timeZone')}</label>
-    ${tick('marksOpened', 'Opening a post marks it as read', marksOpened)}
-    ${tick('keys', 'Keyboard shortcuts (press ? in a list to see them)', keys)}
-    ${tick('nextSteps', 'What to do first stands above your list, until all of it is done', nextSteps)}
+    ${tick('marksOpened', 'Opening a post marks it as read')}
+    ${tick('keys', 'Keyboard shortcuts (press ? in a list to see them)')}
+    ${tick('nextSteps', 'Show the getting-started list until it is complete')}
     <button>Save</button>
   </form>`);
 }
@@ -103,9 +112,10 @@ function choices(
     faultOf(problem, name)}</fieldset>`;
 }
 
-function tick(name: string, label: string, isOn: boolean): Html {
-  return html`<label class="check"><input type="checkbox" name="${name}" value="1" ${isOn && html`checked`}>
-      ${label}</label>`;
+function tickBox(name: string, label: string, isOn: boolean, problem: HttpError | undefined): Html {
+  return html`<label class="check"><input type="checkbox" name="${name}" value="1" ${isOn && html`checked `}${
+    faulty(problem, name)}>
+      ${label}</label>${faultOf(problem, name)}`;
 }
 
 /** All zones by region; the first choice is left to the browser, which the script asks once. */
@@ -126,13 +136,13 @@ function placeIn(zone: string): string {
   return zone.slice(zone.indexOf('/') + 1).replaceAll('_', ' ').replaceAll('/', ', ');
 }
 
-function nameSection({ displayName }: Account, problem: HttpError | undefined): Html {
+function nameSection({ displayName }: Account, { values, problem }: Refused): Html {
   return settingsSection('name', 'Name', 'How other members see you.', html`
   <form method="post" action="/settings/name" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
     <label>Display name
-      <input name="displayName" value="${displayName}" required maxlength="80" autocomplete="name"
-        ${faulty(problem, 'displayName')}>${faultOf(problem, 'displayName')}</label>
+      <input name="displayName" value="${values?.['displayName'] ?? displayName}" required maxlength="80"
+        autocomplete="name" ${faulty(problem, 'displayName')}>${faultOf(problem, 'displayName')}</label>
     <button>Save</button>
   </form>`);
 }
@@ -166,10 +176,16 @@ function sessionSection(sessions: Session[], now: Now, problem: HttpError | unde
   <form method="post" action="/settings/sessions" class="stack">
     ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
     <ul class="items">${own && sessionItem(own, true, now)}
-      ${others.map((session) => sessionItem(session, false, now))}</ul>
+      ${others.slice(-SHOWN).map((session) => sessionItem(session, false, now))}</ul>
+    ${moreThan(others, 'sessions')}
     ${passwordField(problem)}
     <button name="session" value="others" class="secondary">Sign out everywhere else</button>
   </form>`);
+}
+
+function moreThan(all: object[], what: 'sessions' | 'tokens'): Html | false {
+  return all.length > SHOWN && html`<p class="hint">These are the newest ${SHOWN} of ${all.length}. All of them are at
+    <a href="/api/${what}">/api/${what}</a>.</p>`;
 }
 
 function sessionItem({ id, createdAt, seenAt, address }: Session, isCurrent: boolean, { times }: Now): Html {
@@ -182,25 +198,39 @@ function sessionItem({ id, createdAt, seenAt, address }: Session, isCurrent: boo
     <button name="session" value="${id}" class="link" aria-label="End session ${id}">End</button>`}</li>`;
 }
 
-function tokenSection(tokens: ApiToken[], now: { now: number; times: Times }, problem: HttpError | undefined): Html {
+const SCOPES: Choice[] = [
+  ['read', 'read'], ['write', 'read and write, as a member'],
+  ['admin', 'everything, including administration if you are an administrator'],
+];
+
+const LIFETIMES: Choice[] = [['', 'never'], ['30', 'in 30 days'], ['90', 'in 90 days'], ['365', 'in a year']];
+
+type Choice = [value: string, label: string];
+
+/** The options of a menu; a value that was sent, but is none of them, is shown as well. */
+function options(choices: Choice[], chosen: string): Html[] {
+  const isListed = choices.some(([value]) => value === chosen);
+  return [...choices, ...isListed ? [] : [[chosen, chosen] as const]].map(([value, label]) =>
+    html`<option value="${value}" ${value === chosen && html`selected`}>${label}</option>`);
+}
+
+function tokenSection(tokens: ApiToken[], now: { now: number; times: Times }, { values = {}, problem }: Refused): Html {
+  const { name, scope = 'write', days = '90' } = values;
   const about = 'For programs that act in your name. Each is shown once, when it is created.';
   return settingsSection('tokens', 'API tokens', about, html`
-  ${tokens.length > 0 && html`<ul class="items">${tokens.map((token) => tokenItem(token, now))}</ul>`}
+  ${tokens.length > 0 && html`<ul class="items">${tokens.slice(-SHOWN).map((token) => tokenItem(token, now))}</ul>`}
+  ${moreThan(tokens, 'tokens')}
   <form method="post" action="/settings/tokens" class="stack">
     ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
     <label>Name of the new token <span class="optional">for example, the program that will use it</span>
-      <input name="name" required maxlength="80" autocomplete="off" ${faulty(problem, 'name')}>
+      <input name="name" value="${name}" required maxlength="80" autocomplete="off" ${faulty(problem, 'name')}>
       ${faultOf(problem, 'name')}</label>
     <label>What it may do
-      <select name="scope" ${faulty(problem, 'scope')}><option value="read">read</option>
-        <option value="write" selected>read and write, as a member</option>
-        <option value="admin">everything, including administration if you are an administrator</option></select>${
+      <select name="scope" ${faulty(problem, 'scope')}>${options(SCOPES, scope)}</select>${
         faultOf(problem, 'scope')}</label>
     <label>Expires
-      <select name="days" ${faulty(problem, 'expiresAt')}><option value="">never</option>
-        <option value="30">in 30 days</option>
-        <option value="90" selected>in 90 days</option><option value="365">in a year</option></select>${
-        faultOf(problem, 'expiresAt')}</label>
+      <select name="days" ${faulty(problem, 'days')}>${options(LIFETIMES, days)}</select>${
+        faultOf(problem, 'days')}</label>
     ${passwordField(problem)}
     <button>Create token</button>
   </form>`);

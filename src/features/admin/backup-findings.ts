@@ -2,6 +2,7 @@ import { HOUR } from '../../platform/clock.ts';
 import { byteSize } from '../../platform/sizes.ts';
 import { isStale, OLDEST_BACKUP, readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { readOffsite, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
+import { readOffsiteQuestion, type OffsiteQuestion } from '../backups/offsite-hub.ts';
 import { recoveryKitPrintedAt } from '../backups/recovery-kit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { finding, type Finding } from './finding.ts';
@@ -18,7 +19,8 @@ export function backupFindings(hub: Hub): Finding[] {
   const offsite = readOffsite(hub);
   return [
     backupHere(status, hub.clock()), verification(status),
-    ...(offsite.length > 0 ? offsite.map(copies) : [NO_COPIES]), recoveryKit(hub),
+    ...(offsite.length > 0 ? offsite.map(copies) : [NO_COPIES]), ...oldCopies(readOffsiteQuestion(hub.config)),
+    recoveryKit(hub),
   ];
 }
 
@@ -92,6 +94,13 @@ function copies({ name, last, lastGood, hasFailed, isStale: isOld }: OffsiteStat
     subject: DESTINATION_NAMES[name], state: lastGood ? 'sent' : 'none yet', at: lastGood?.at ?? null, href: NIGHTS,
     detail: lastGood?.bytes ? `${byteSize(lastGood.bytes)}, ${took}` : took, since: lastGood?.at ?? last?.at ?? null,
   };
+  if (hasFailed && last?.isDamaged) {
+    return finding({
+      ...common, level: 'bad', headline: 'The restic repository is damaged.',
+      problem: because('The restic repository is damaged', last),
+      whatToDo: 'Repair it: see "A damaged restic repository" in scripts/README.md. Then run ./scripts/backup.sh.',
+    });
+  }
   if (hasFailed) {
     const isPassed = (last?.name ?? '') > (last?.unsent ?? ''); // later ones arrived
     const unsent = last?.unsent ? ` ${last.unsent} ${isPassed ? 'is' : 'and what came after it are'} not there.` : '';
@@ -107,6 +116,28 @@ function copies({ name, last, lastGood, hasFailed, isStale: isOld }: OffsiteStat
     ...common, level: 'warn', problem: `There have been no ${DESTINATION_NAMES[name].toLowerCase()} recently.`,
     whatToDo: 'Run ./scripts/backup.sh, which sends what is missing, and read what it says.',
   });
+}
+
+const WHY_ASKED: Record<OffsiteQuestion['reason'], string> = {
+  restored: 'This hub was restored: in the restic repository it is a new hub.',
+  copied: 'This DATA_DIR was copied: in the restic repository it is a new hub.',
+  upgraded: 'Since the upgrade from 1.0.0 this hub is a new one in the restic repository.',
+  found: 'In the restic repository this hub is a new one: it was restored, copied, or upgraded from 1.0.0.',
+};
+
+/** Asks whether this machine takes the place of hubs whose backups it does not remove; nothing once that is decided. */
+function oldCopies(question: OffsiteQuestion | null): Finding[] {
+  if (question === null) return [];
+  const headline = WHY_ASKED[question.reason];
+  const each = question.older.map(({ id, backups, newest }) => `${backups} of hub ${id}, the newest ${newest}`);
+  const which = each.length > 0 ? ` (${each.join('; ')})` : '';
+  return [finding({
+    subject: 'Older backups in restic', level: 'warn', state: 'not removed', href: NIGHTS, headline,
+    problem: `${headline} Backups that were sent there before are not removed${which}.`,
+    whatToDo: 'If this machine takes the place of the one that sent them, run ./scripts/hubctl offsite adopt: then ' +
+      'they are removed as BACKUP_RESTIC_KEEP says. If that one goes on, or they are to stay, run ' +
+      './scripts/hubctl offsite adopt --no.',
+  })];
 }
 
 function recoveryKit({ config }: Hub): Finding {

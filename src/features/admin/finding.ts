@@ -17,7 +17,7 @@ export type Finding = {
 };
 
 /** What a finding may leave out. */
-type Told = Pick<Finding, 'subject' | 'state'> & Partial<Finding>;
+export type Told = Pick<Finding, 'subject' | 'state'> & Partial<Finding>;
 
 /** What has to be done, the worst first. */
 export function problemsOf(all: readonly Finding[]): Finding[] {

@@ -1,41 +1,64 @@
-import { DAY, hasPassed, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
+import { DAY, hasPassed, HOUR, SECOND } from '../../platform/clock.ts';
+import type { Migration } from '../../platform/db/migration-files.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { byteSize } from '../../platform/sizes.ts';
-import { readHealth, type Health } from '../health/read-health.ts';
-import { BURST, BURST_TIME } from '../health/watch-troubles.ts';
-import { findSpace, readStorageSizes } from '../health/storage-space.ts';
+import { assertInPlace, oldestDueSeconds, readWorker, schemaVersion } from '../health/read-health.ts';
+import { BURST, BURST_TIME, roomInWords } from '../health/watch-troubles.ts';
+import { findSpace, readStorageSizes, spaceTaken } from '../health/storage-space.ts';
 import { certificates } from '../history/certificate-store.ts';
+import { PROCESS_ALIVE } from '../history/changed-settings.ts';
 import { FINE, history } from '../history/history-store.ts';
 import { TIME } from '../history/plot-units.ts';
 import { recentAnswerTime } from '../history/read-history.ts';
+import { isDiskLow, lowSince } from '../hub/disk-reserve.ts';
 import { counts, heartbeats, jobs, type Hub } from '../hub/hub.ts';
 import { failingSources } from '../sources/failing-sources-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { alertFinding } from './alert-finding.ts';
 import { backupFindings } from './backup-findings.ts';
-import { finding, type Finding } from './finding.ts';
+import { finding, type Finding, type Told } from './finding.ts';
+import { pendingFindings, unknownYet } from './pending-findings.ts';
+import { scannerFinding } from './scanner-finding.ts';
+import { settingsFinding } from './settings-finding.ts';
 
 /** A job that waits longer is overdue. */
 export const LONGEST_WAIT = HOUR;
 
-/** Web notes each minute that it runs. */
-const WEB_ALIVE = 2 * MINUTE + 30 * SECOND;
-
-/** Everything that the overview, `hubctl status` and `hubctl doctor` say of the hub, from one reading. */
-export function findings(hub: Hub): Finding[] {
-  const kept = counts(hub).read();
-  const health = readHealth(hub);
-  return [
-    web(hub), worker(hub, health), queue(hub, health, kept), sourcesOf(hub, kept), webhooksOf(hub, kept),
-    errors(hub), alertFinding(hub), ...backupFindings(hub), ...storage(hub, kept), ...certificate(hub),
-    version(hub, health),
+/**
+ * Everything that the overview, `hubctl status` and `hubctl doctor` say of the hub, from one reading. `pending`: the
+ * migrations that the database lacks, of which only the command line sees any.
+ */
+export function findings(hub: Hub, pending: readonly Migration[] = []): Finding[] {
+  assertInPlace(hub);
+  const kept = lazily(() => counts(hub).read());
+  const looks: [subject: string, look: () => Finding | Finding[]][] = [
+    ['Schema', () => pendingFindings(pending)], ['Settings', () => settingsFinding(hub)],
+    ['Web', () => web(hub)], ['Worker', () => worker(hub)], ['Queue', () => queue(hub, kept())],
+    ['Sources', () => sourcesOf(hub, kept())], ['Webhooks', () => webhooksOf(hub, kept())],
+    ['Virus scanner', () => scannerFinding(hub)], ['Errors', () => errors(hub)], ['Alerts', () => alertFinding(hub)],
+    ['Backups', () => backupFindings(hub)],
+    ['Disk', () => storage(hub, kept())], ['Certificate', () => certificate(hub)],
+    ['Version', () => version(hub)],
   ];
+  return looks.flatMap(([subject, look]) => {
+    try {
+      return look();
+    } catch (error) {
+      return unknownYet(subject, pending)(error);
+    }
+  });
+}
+
+/** Reads once, when it is first asked. */
+function lazily<Value>(read: () => Value): () => Value {
+  let known: { value: Value } | undefined;
+  return () => (known ??= { value: read() }).value;
 }
 
 /** Whoever reads this in web is answered by it; `hubctl` sees when it was last there. */
 function web(hub: Hub): Finding {
   const seenAt = hub.program === 'web' ? hub.clock() : heartbeats(hub).lastSeen('web');
-  const isThere = seenAt !== null && !hasPassed(seenAt, WEB_ALIVE, hub.clock());
+  const isThere = seenAt !== null && !hasPassed(seenAt, PROCESS_ALIVE, hub.clock());
   const startedAt = heartbeats(hub).lastStarted('web');
   if (isThere) {
     const seconds = recentAnswerTime(hub, 0.99);
@@ -48,7 +71,8 @@ function web(hub: Hub): Finding {
   });
 }
 
-function worker(hub: Hub, { worker: { ok, lastSeenSeconds } }: Health): Finding {
+function worker(hub: Hub): Finding {
+  const { ok, lastSeenSeconds } = readWorker(hub);
   const seenAt = heartbeats(hub).lastSeen('worker');
   const seen = lastSeenSeconds === null ? 'never seen' : `last seen ${lastSeenSeconds} s ago`;
   if (ok) {
@@ -68,19 +92,21 @@ function upFor({ clock }: Hub, startedAt: number | null): string {
   return ms >= 2 * HOUR ? `${Math.floor(ms / HOUR)} hours up` : 'running';
 }
 
-function queue(hub: Hub, { oldestDueJobSeconds }: Health, kept: CountsReading): Finding {
+function queue(hub: Hub, kept: CountsReading): Finding {
+  const waitedSeconds = oldestDueSeconds(hub, kept);
   const inState = (state: string): number => kept.labels('jobs').filter((label) => label.endsWith(`,${state}`))
     .reduce((sum, label) => sum + kept.value('jobs', label), 0);
   const failed = inState('failed');
   const common = {
     subject: 'Queue', state: `${inState('queued') + inState('retrying')} waiting`,
-    detail: `oldest due job ${waited(oldestDueJobSeconds)}`, href: '/admin/jobs',
+    detail: `oldest due job ${waited(waitedSeconds)}`, href: '/admin/jobs',
   };
-  if (oldestDueJobSeconds * SECOND > LONGEST_WAIT) {
+  if (waitedSeconds * SECOND > LONGEST_WAIT) {
     return finding({
-      ...common, level: 'bad', problem: `A job has waited for ${waited(oldestDueJobSeconds)}.`,
-      since: hub.clock() - oldestDueJobSeconds * SECOND,
-      whatToDo: 'See whether the worker runs, and which jobs wait; restart the worker if it does nothing.',
+      ...common, level: 'bad', problem: `A job has waited for ${waited(waitedSeconds)}.`,
+      since: hub.clock() - waitedSeconds * SECOND,
+      whatToDo: isDiskLow(hub) ? 'Make room on the disk: jobs that would store something wait for it.' :
+        'See whether the worker runs, and which jobs wait; restart the worker if it does nothing.',
     });
   }
   if (failed === 0) return finding(common);
@@ -152,11 +178,12 @@ function storage(hub: Hub, kept: CountsReading): Finding[] {
     href: '/admin#room',
   };
   const files = kept.value('attachment_cache_bytes');
+  const low: Told = {
+    ...disk, level: 'bad', problem: `The disk is nearly full: ${byteSize(least)} are free.`,
+    whatToDo: 'Make room: remove what is not the hub’s, keep fewer backups, or move DATA_DIR to a larger disk.',
+  };
   return [
-    finding(isLow ? {
-      ...disk, level: 'bad', problem: `The disk is nearly full: ${byteSize(least)} are free.`,
-      whatToDo: 'Make room: remove what is not the hub’s, keep fewer backups, or move DATA_DIR to a larger disk.',
-    } : disk),
+    finding(isDiskLow(hub) ? fullDisk(hub) : isLow ? low : disk),
     finding({
       subject: 'Database', state: byteSize(databaseBytes), detail: `write-ahead log ${byteSize(walBytes)}`,
       href: '/admin#room',
@@ -166,6 +193,17 @@ function storage(hub: Hub, kept: CountsReading): Finding[] {
       href: '/admin#room',
     }),
   ];
+}
+
+/** Until there is room, only administrators, signing in and deleting write. */
+function fullDisk(hub: Hub): Told {
+  return {
+    subject: 'Disk', level: 'bad', state: 'full', detail: roomInWords(hub), since: lowSince(hub), href: '/admin#room',
+    headline: 'The disk is full: members can store nothing.',
+    problem: `The disk is full: members can store nothing. The space is taken by: ${spaceTaken(hub)}.`,
+    whatToDo: 'Remove what is not the hub’s, keep fewer backups or a smaller cache, delete the largest sources, or ' +
+      'move DATA_DIR to a larger disk.',
+  };
 }
 
 /** Where the hub is on https: how long the certificate is good that the worker last saw. */
@@ -193,8 +231,9 @@ function certificate({ config, ...hub }: Hub): Finding[] {
   return [finding({ ...common, level: 'bad', problem, whatToDo })];
 }
 
-function version({ config }: Hub, { schemaVersion }: Health): Finding {
+function version(hub: Hub): Finding {
   return finding({
-    subject: 'Version', state: config.version, detail: `schema ${schemaVersion}, Node ${process.versions.node}`,
+    subject: 'Version', state: hub.config.version,
+    detail: `schema ${schemaVersion(hub)()}, Node ${process.versions.node}`,
   });
 }

@@ -1,11 +1,15 @@
 import { isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
+import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { alertDeliveries, DELIVERY_STATES, TEST, type AlertDelivery, type DeliveryState } from './alert-store.ts';
 
 const LOOK_AGAIN = 3; // seconds
+
+/** Characters of a message on the page; the API has all of it. */
+const SHOWN_BODY = 4_000;
 
 /** Sends the operator a test alert. */
 export const TEST_BUTTON = html`<form method="post" action="/admin/alerts/test">
@@ -63,7 +67,7 @@ function item(delivery: AlertDelivery, times: Times): Html {
       <span>${showTime(times, createdAt)}</span>
       ${attempts > 1 && html`<span>${attempts} attempts</span>`}
       ${suppressed > 0 && html`<span>${suppressed} more like this</span>`}</p>
-    ${body && html`<p class="summary">${body}</p>`}
+    ${body && html`<p class="summary">${excerpt(body, SHOWN_BODY)}</p>`}
     ${lastError && html`<p class="summary bad">${lastError}</p>`}
   </div></li>`;
 }

@@ -194,6 +194,13 @@ export const TROUBLES = {
   'space-low': {
     title: 'The hub’s disk is nearly full', severity: 'error', over: 'The hub’s disk has enough space again',
   },
+  'scanner-silent': {
+    title: 'The virus scanner does not answer', severity: 'error', over: 'The virus scanner answers again',
+  },
+  'disk-full': {
+    title: 'The hub’s disk is full: members can store nothing', severity: 'error',
+    over: 'There is room on the hub’s disk again: members can write',
+  },
   'certificate-ending': {
     title: 'The certificate of the hub’s address ends soon', severity: 'error', over: 'The certificate was renewed',
   },

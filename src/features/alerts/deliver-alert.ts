@@ -29,6 +29,7 @@ export const deliverAlert: JobKind<{ deliveryId: number }> = {
   attempts: MAX_ATTEMPTS,
   concurrency: 2,
   afterRestore: 'discard',
+  stores: false,
   run: (hub, { deliveryId }, signal, job) => deliver(hub, deliveryId, receiverOf(hub), job, signal),
   failed: (hub, { deliveryId }, error, fate, job) => noteFailure(hub, deliveryId, error, fate, job),
 };

@@ -7,7 +7,10 @@ import { createFile } from '../../platform/files/durable-file.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { createLanes, createSlots } from '../../platform/limit-concurrency.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
+import { requireRoomForFile } from '../hub/disk-reserve.ts';
 import { bufferedCounts, metLimit, once, type Hub } from '../hub/hub.ts';
+import { requireNoTrial } from '../hub/trial.ts';
+import { mayRecord } from '../hub/may-record.ts';
 import { RefusedFile } from './recognise-images.ts';
 import { cachedFiles, FAILURE_KEPT } from './cached-file-store.ts';
 import { recogniseContent, type RecognisedFile } from './recognise-file.ts';
@@ -32,6 +35,8 @@ const FOREVER = new AbortController().signal;
 const STRAY_AGE = HOUR;
 
 const ROWS_AT_ONCE = 200;
+
+const NO_COPY = 'The publisher’s file is not available: the hub’s disk is full.';
 
 /** A publisher's file as the hub keeps it. */
 type CachedContent = { path: string; bytes: number; mediaType: string; sha256: string };
@@ -94,7 +99,7 @@ async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | unde
   if (failure !== undefined) throw unavailable(failure);
   const known = cachedFiles(hub).find(urlHash);
   if (!known || (await sizeOf(hub, urlHash)) !== known.bytes) return undefined;
-  ignoringFullDisk(() => cachedFiles(hub).noteUse(known));
+  if (mayRecord(hub)) ignoringFullDisk(() => cachedFiles(hub).noteUse(known));
   return { ...known, path: pathOf(hub, urlHash) };
 }
 
@@ -130,9 +135,12 @@ function inTurn(
 async function fetchAndKeep(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
   const kept = await findKept(hub, urlHash); // by another source's post, while this one waited
   if (kept) return kept;
+  requireNoTrial(hub);
+  requireRoomForFile(hub, 0, NO_COPY);
   const found = await fetchContent(hub, url).catch((error: unknown) => remember(hub, urlHash, error));
   const { body, mediaType, width = null, height = null } = found;
   const content = { bytes: body.length, mediaType, sha256: hash('sha256', body) };
+  requireRoomForFile(hub, body.length, NO_COPY);
   await writeFile(hub, urlHash, body);
   cachedFiles(hub).keep({ urlHash, ...content, width, height });
   await evict(hub, urlHash);

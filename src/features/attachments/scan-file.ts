@@ -1,5 +1,6 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import { join } from 'node:path';
 import { SECOND } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { contentDisposition } from '../../platform/http/headers.ts';
@@ -174,6 +175,7 @@ export const scanUpload: JobKind<{ sha256: string }> = {
   attempts: 1_000_000,
   concurrency: 1,
   afterRestore: 'run',
+  stores: false,
   run: (hub, { sha256 }) => scan(hub, sha256),
   failed: (hub) => countScan(hub, 'unavailable'),
 };
@@ -247,6 +249,40 @@ function quarantine(hub: Hub, sha256: string, signature: string | null): void {
   }
 }
 
+/** In the caller's transaction. */
 function countScan(hub: Hub, verdict: ScanResult['verdict']): void {
   counts(hub).add('attachment_scans_total', verdict, 1);
+  noteAnswer(hub, verdict);
+}
+
+/** A time kept in the table `counts`: when the scanner stopped answering (unix ms), 0 while it answers. */
+const SILENT_SINCE = 'scanner_silent_since';
+
+function noteAnswer(hub: Hub, verdict: ScanResult['verdict']): void {
+  const since = counts(hub).value(SILENT_SINCE);
+  const isSilent = verdict === 'unavailable';
+  if (isSilent !== since > 0) counts(hub).add(SILENT_SINCE, '', isSilent ? hub.clock() : -since);
+}
+
+/**
+ * Since when the operator's scanner has given no verdict (unix ms). Null while it does, where there is none, and where
+ * it is not required and no file waits for it.
+ */
+export function scannerSilentSince(hub: Hub): number | null {
+  const since = scannerOf(hub) && counts(hub).value(SILENT_SINCE);
+  const isMissed = Boolean(since) && (hub.config.virusScanRequired || uploads(hub).unscanned('', 1).length > 0);
+  return isMissed ? since : null;
+}
+
+/**
+ * Probes a silent scanner with package.json, so that the alert ends before the next upload. Only a required one: others
+ * are asked again for the files that wait.
+ */
+export async function askScannerAgain(hub: Hub): Promise<void> {
+  const scanner = scannerOf(hub);
+  if (!scanner || !hub.config.virusScanRequired || scannerSilentSince(hub) === null) return;
+  const filename = 'package.json';
+  const path = join(hub.config.projectRoot, filename);
+  const { verdict } = await scanFile(scanner, { path, bytes: (await stat(path)).size, filename });
+  if (verdict !== 'unavailable') hub.db.write('note that the scanner answers', () => noteAnswer(hub, verdict));
 }

@@ -2,11 +2,13 @@ import { close, fstat, open } from 'node:fs';
 import { promisify } from 'node:util';
 import { codeOf } from '../../platform/error-code.ts';
 import { contentDisposition, ifRangeAllows, matchesEntityTag, parseRange } from '../../platform/http/headers.ts';
-import { trusted, type Html } from '../../platform/http/html.ts';
+import { contentText, html, trusted, type Html } from '../../platform/http/html.ts';
 import { HttpError, type Reply, type ReplyHeaders } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { dressMarkup } from '../../platform/markup/dress-markup.ts';
+import { plainText } from '../../platform/markup/plain-text.ts';
 import { showImages } from '../../platform/markup/remote-media.ts';
+import { excerpt } from '../../platform/markup/tidy-text.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { attachmentPath, type LinkHub } from './attachment-links.ts';
 import type { Attachment } from './attachment-store.ts';
@@ -87,16 +89,34 @@ function missing(): HttpError {
 
 type PostContent = { contentHtml: string; attachments: Attachment[]; url: string | null };
 
+/** Bytes of a post's content on its page, which also shows up to a hundred files. */
+const CONTENT_BYTES = 1.5 * 1024 * 1024;
+
 /**
  * The post's sanitised content with its images, each in a box of its size, to be put into a page as it is. One that
- * could not be had lately stays a link to its publisher.
+ * could not be had lately stays a link to its publisher. Content that takes more than `most` bytes is plain text: a
+ * small tag that is repeated all over a post becomes many times as long.
  */
-export function contentOnPage(hub: LinkHub & StoreHub, post: PostContent): Html {
+export function contentOnPage(hub: LinkHub & StoreHub, post: PostContent, most = CONTENT_BYTES): Html {
   const sizes = sizesOf(hub, post.attachments);
   const missing = missingAmong(hub, post.attachments);
   const attachments = post.attachments.filter(({ id }) => !missing.has(id));
   const content = contentWithImages(hub, { ...post, attachments }, '', ({ id }) => sizes.get(id) ?? null);
-  return trusted(dressMarkup(content, post.url));
+  const dressed = dressMarkup(content, post.url);
+  return Buffer.byteLength(dressed) <= most ? trusted(dressed) : asPlainText(post.contentHtml, most);
+}
+
+/** Bytes of `&amp;`: no character takes more. */
+const MOST_BYTES_OF_ONE = 5;
+
+/** The text of a post, or as much of it as fits into so many bytes. */
+function asPlainText(contentHtml: string, most: number): Html {
+  const text = plainText(contentHtml);
+  const isWhole = contentText(text).bytes.length <= most;
+  const shown = isWhole ? text : excerpt(text, Math.floor(most / MOST_BYTES_OF_ONE));
+  return html`<p class="hint">This post is too long to show with its formatting. ${
+    isWhole ? 'Its plain text' : 'The beginning of its plain text'} follows.</p>
+<pre tabindex="0">${contentText(shown)}</pre>`;
 }
 
 /** The post's content with its images, which are loaded from the hub; `origin` goes before their paths. */

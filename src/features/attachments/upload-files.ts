@@ -3,6 +3,7 @@ import { rmSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
+import { codeOf } from '../../platform/error-code.ts';
 import { createFile, syncPath, writeBehind } from '../../platform/files/durable-file.ts';
 import { backupLock, takeFileLock } from '../hub/data-locks.ts';
 import { type Hub, once } from '../hub/hub.ts';
@@ -81,7 +82,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
 
     /** Names of all files that lie where uploads do, whoever put them there. */
     async *list(): AsyncGenerator<string> {
-      for (const folder of await readdir(uploads)) {
+      for (const folder of await readdir(uploads).catch(unlessMissing)) {
         if (!/^[0-9a-f]{2}$/.test(folder)) continue;
         for (const name of await readdir(join(uploads, folder))) {
           if (name.startsWith(folder) && /^[0-9a-f]{64}$/.test(name)) yield name;
@@ -102,6 +103,12 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
     },
   };
 });
+
+/** A folder that is missing holds no files. */
+function unlessMissing(error: unknown): string[] {
+  if (codeOf(error) === 'ENOENT') return [];
+  throw error;
+}
 
 /** Left to the garbage collector, the chunks of a hundred uploads at once would fill 50 MiB before it came. */
 function free({ buffer, byteLength }: Buffer): void {

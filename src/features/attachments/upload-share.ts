@@ -1,20 +1,16 @@
-import { statfsSync } from 'node:fs';
+import { requireRoomForFile } from '../hub/disk-reserve.ts';
 import { metLimit, once, type Hub } from '../hub/hub.ts';
 
 /** How many forms with files one account may send at once. */
 const AT_ONCE = 6;
 const RETRY_SECONDS = 5;
 
-/** The database can go on when uploads have filled the disk: so much stays free, or this part of a small disk. */
-const RESERVE = 64 * 1024 * 1024;
-const RESERVE_SHARE = 0.05;
-
 /** How often the disk is asked, in bytes received. */
 const LOOK_EVERY = 1024 * 1024;
 
 /** Bytes of a form's files, from when they come in until rows name them, or none does. */
 export type UploadShare = {
-  /** Counts bytes that have come, before they are written. 507 while the disk has little space left. */
+  /** Counts bytes that have come, before they are written. 507 where they would take from the disk's reserve. */
   take(bytes: number): void;
   /** From now on they no longer count. */
   release(): void;
@@ -44,7 +40,7 @@ export function openShare(hub: Hub, accountId: number): UploadShare {
       share.bytes += bytes;
       if (share.bytes - looked < LOOK_EVERY) return;
       looked = share.bytes;
-      requireSpace(hub);
+      requireRoomForFile(hub, LOOK_EVERY, NO_SPACE); // all that comes before the next look
     },
     release() {
       share.bytes = 0;
@@ -56,9 +52,3 @@ export function openShare(hub: Hub, accountId: number): UploadShare {
 
 /** The message of any refusal for want of space. */
 export const NO_SPACE = 'There is no space left on the hub’s disk for this file.';
-
-function requireSpace(hub: Hub): void {
-  const { bavail, bsize, blocks } = statfsSync(hub.config.dataDir);
-  const reserve = Math.min(RESERVE, blocks * bsize * RESERVE_SHARE);
-  if (bavail * bsize < reserve) throw metLimit(hub, 'free-space', 0, NO_SPACE);
-}

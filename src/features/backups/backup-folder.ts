@@ -1,9 +1,12 @@
+import { statfsSync, statSync } from 'node:fs';
 import { lstat, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DAY } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/error-code.ts';
 import { byteSize } from '../../platform/sizes.ts';
 import type { FileLock } from '../hub/data-locks.ts';
+import { reserveOf } from '../hub/disk-space.ts';
+import type { Config } from '../hub/read-config.ts';
 import { syncPath } from '../../platform/files/durable-file.ts';
 import { BackupError, backupName, timeOfBackup } from './backup-name.ts';
 
@@ -84,12 +87,25 @@ export async function freeBytes(folder: string): Promise<number> {
   return bavail * bsize;
 }
 
-/** Refuses before anything is written, so that nothing fills the disk that the hub needs. */
-export async function requireSpace(folder: string, needed: number, what = 'a backup'): Promise<void> {
+/** Bytes that have to stay free in a folder: the hub's reserve, where DATA_DIR lies on the same disk. */
+export function reserveIn(
+  folder: string, config: Pick<Config, 'dataDir' | 'diskReserveBytes'>, searchIndex = 0,
+): number {
+  if (statSync(folder).dev !== statSync(config.dataDir).dev) return 0;
+  const { blocks, bsize } = statfsSync(folder);
+  return reserveOf(config, { total: blocks * bsize, searchIndex });
+}
+
+/**
+ * Refuses before anything is written, so that nothing fills the disk that the hub needs. `kept`: bytes that have to be
+ * free even then.
+ */
+export async function requireSpace(folder: string, needed: number, what = 'a backup', kept = 0): Promise<void> {
   const free = await freeBytes(folder);
-  if (free >= needed) return;
-  const [wanted, left] = [needed, free].map((bytes) => byteSize(bytes, 2, 'GiB'));
-  throw new BackupError(`not enough disk space: ${what} may need ${wanted}, ${left} is free`);
+  if (free >= needed + kept) return;
+  const [wanted, left, reserve] = [needed, free, kept].map((bytes) => byteSize(bytes, 2, 'GiB'));
+  const beside = kept > 0 ? ` beside the ${reserve} that the hub keeps free for repairs (DISK_RESERVE_BYTES)` : '';
+  throw new BackupError(`not enough disk space: ${what} may need ${wanted}${beside}, ${left} is free`);
 }
 
 export type RetentionResult = { removed: string[]; problems: string[] };

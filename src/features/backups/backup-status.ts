@@ -31,6 +31,7 @@ export type OffsiteRun = Omit<Run, 'verdict'> & {
   place: string; // stands for what the destination was set to
   unsent: string | null; // the oldest backup that is not there
   checkedAt?: number | null; // unix ms, when a part of a restic repository was last read and found good
+  isDamaged?: boolean; // a restic repository was found damaged and has not been repaired
 };
 
 export type Kind = 'backup' | 'verification' | `offsite-${string}`;

@@ -8,12 +8,14 @@ import type { Migration } from '../../platform/db/migration-files.ts';
 import { isStorageTrouble, openDatabase } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
+import { writtenPath } from '../../platform/files/granted-name.ts';
 import { sumUploads } from '../attachments/attachment-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import { backupLock, lockForRemoving, takeFileLock } from '../hub/data-locks.ts';
+import { searchIndex } from '../posts/search-index-store.ts';
 import {
-  applyRetention, ARCHIVE, type BackupFolder, backupFolder, DATABASE, requireSpace, type RetentionResult, spaceNeeded,
-  SUMS,
+  applyRetention, ARCHIVE, type BackupFolder, backupFolder, DATABASE, requireSpace, reserveIn, type RetentionResult,
+  spaceNeeded, SUMS,
 } from './backup-folder.ts';
 import { BackupBusy, BackupError, backupName } from './backup-name.ts';
 import { readBackupStatus } from './backup-status.ts';
@@ -30,6 +32,7 @@ export type BackupOptions = {
   migrations: Migration[];
   version: string;
   retentionDays: number | null; // null: none is ever removed
+  diskReserveBytes: number | null;
   clock: Clock;
   pid: number;
   signal: AbortSignal;
@@ -46,7 +49,7 @@ export type MadeBackup = { name: string; path: string; verification: Verificatio
 export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   const { dataDir, backupDir, databasePath } = options;
   const isMissing = !existsSync(databasePath) && !isRestoreOpen(dataDir);
-  if (isMissing) throw new BackupError(`there is no database at ${databasePath}`);
+  if (isMissing) throw new BackupError(`there is no database at ${writtenPath(databasePath)}`);
   await mkdir(join(dataDir, 'run'), { recursive: true, mode: 0o700 });
   await makeFolder(backupDir, dataDir);
   const lock = takeFileLock(backupLock(dataDir));
@@ -62,7 +65,9 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
 /** One that lies elsewhere has to be there: where its disk is missing, backups would fill the disk of the hub. */
 async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
   if (backupDir === join(dataDir, 'backups')) await mkdir(backupDir, { recursive: true, mode: 0o700 });
-  else if (!existsSync(backupDir)) throw new BackupError(`BACKUP_DIR ${backupDir} is not there: mount or make it`);
+  else if (!existsSync(backupDir)) {
+    throw new BackupError(`BACKUP_DIR ${writtenPath(backupDir)} is not there: mount or make it`);
+  }
 }
 
 /** Between its steps, a restore does not hold the lock. What it has put in place may yet be taken away. */
@@ -96,7 +101,7 @@ async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise
 async function makePartial(options: BackupOptions, partial: string, createdAt: number): Promise<Verification> {
   const { migrations, clock, signal, onStep, onProgress } = options;
   onStep('copying the database');
-  await copyDatabase(options.databasePath, partial);
+  await copyDatabase(options, partial);
   signal.throwIfAborted();
   await archive(options, partial, createdAt);
   await syncAll(partial);
@@ -154,17 +159,20 @@ const FRAME = 2 * BLOCK;
 
 /**
  * A consistent copy of the hub's database, of one moment, in a new folder; others may write meanwhile. Throws
- * BackupError when there is too little space for it and the attachments, or the source cannot be read.
+ * BackupError when there is too little space for it and the attachments beside the reserve, or the source cannot be
+ * read.
  */
-export async function copyDatabase(source: string, folder: string): Promise<void> {
-  const db = explained(() => openDatabase(source, { readonly: true }));
+async function copyDatabase(options: BackupOptions, folder: string): Promise<void> {
+  const db = explained(() => openDatabase(options.databasePath, { readonly: true }));
   try {
-    const needed = explained(() => {
+    const { needed, kept } = explained(() => {
       requireHub(db);
       const { uploads, uploadBytes } = sumUploads({ db });
-      return spaceNeeded(bytesOf(db), uploadBytes + uploads * FRAME);
+      const indexBytes = searchIndex({ db, clock: options.clock }).bytes();
+      const kept = reserveIn(options.backupDir, options, indexBytes);
+      return { needed: spaceNeeded(bytesOf(db), uploadBytes + uploads * FRAME), kept };
     });
-    await requireSpace(dirname(folder), needed);
+    await requireSpace(dirname(folder), needed, 'a backup', kept);
     await mkdir(folder, { mode: 0o700 });
     explained(() => copyTo(db, join(folder, DATABASE)));
   } finally {

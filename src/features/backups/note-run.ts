@@ -6,11 +6,13 @@ import {
   verdictsPath,
 } from './backup-status.ts';
 import { placeOf, type Destination } from './offsite-status.ts';
+import { type Reading, readingPath, textOfReading } from './restic-reading.ts';
 
 /** Notes how a run ended. Throws where DATA_DIR/run must not be written. */
 export async function noteRun(dataDir: string, kind: Kind, run: Run | OffsiteRun, pid: number): Promise<void> {
   const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
-  await replaceFile(statusPath(dataDir, kind), { last: run, lastGood } satisfies Kept<Run | OffsiteRun>, pid);
+  const kept: Kept<Run | OffsiteRun> = { last: run, lastGood };
+  await replaceFile(statusPath(dataDir, kind), textOf(kept), pid);
 }
 
 /** Notes how sending copies to a destination ended. */
@@ -27,11 +29,20 @@ export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run
   const there = new Set(listBackups(backupDir).map(({ name }) => name));
   const { name, at, verdict, problem } = run;
   const known = Object.entries({ ...readVerdicts(dataDir), ...(name && { [name]: { at, verdict, problem } }) });
-  await replaceFile(verdictsPath(dataDir), Object.fromEntries(known.filter(([one]) => there.has(one))), pid);
+  await replaceFile(verdictsPath(dataDir), textOf(Object.fromEntries(known.filter(([one]) => there.has(one)))), pid);
 }
 
-async function replaceFile(path: string, content: object, pid: number): Promise<void> {
+/** Notes what was read of the restic repository with that `placeOf`. */
+export async function noteReading(dataDir: string, place: string, reading: Reading, pid: number): Promise<void> {
+  await replaceFile(readingPath(dataDir, place), textOfReading(reading), pid);
+}
+
+async function replaceFile(path: string, content: string, pid: number): Promise<void> {
   const partial = `${path}.${pid}.partial`;
-  await writeNewFile(partial, `${JSON.stringify(content)}\n`);
+  await writeNewFile(partial, content);
   await rename(partial, path);
+}
+
+function textOf(content: object): string {
+  return `${JSON.stringify(content)}\n`;
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Hub } from '../hub/hub.ts';
+import { startedAt, type Hub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
 import { isStale, readKept, type OffsiteRun } from './backup-status.ts';
 
@@ -16,12 +16,18 @@ export type OffsiteStatus = {
   isStale: boolean; // there was no good run of late
 };
 
-/** Each destination that is configured, and what is known of its copies. Never throws. */
-export function readOffsite({ config, clock }: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[] {
+/**
+ * Each destination that is configured, and what is known of its copies. A run recorded after this process started
+ * shows the destination now set in .env, which the scripts read each time. That run wins over this process's settings.
+ * Never throws.
+ */
+export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[] {
+  const { config, clock } = hub;
   return DESTINATIONS.flatMap((name) => {
-    const place = placeOf(config, name);
-    if (place === null) return [];
     const kept = readKept<OffsiteRun>(config.dataDir, `offsite-${name}`);
+    const newer = kept.last !== null && kept.last.at > startedAt(hub) ? kept.last.place : undefined;
+    const place = newer ?? placeOf(config, name);
+    if (place === null) return [];
     const [last = null, lastGood = null] = [kept.last, kept.lastGood].map((run) => run?.place === place ? run : null);
     const sent = lastGood && { createdAt: lastGood.at };
     return [{ name, last, lastGood, hasFailed: last?.ok === false, isStale: isStale(sent, clock()) }];

@@ -1,6 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { rename, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { codeOf } from '../../platform/error-code.ts';
+import { syncPath } from '../../platform/files/durable-file.ts';
+import { writtenPath } from '../../platform/files/granted-name.ts';
 import { BackupError } from './backup-name.ts';
 
 /**
@@ -52,9 +55,55 @@ function whereaboutsOf(dataDir: string): string[] {
 export function readRestoreState(dataDir: string): RestoreState | undefined {
   for (const path of whereaboutsOf(dataDir)) {
     const text = readIfThere(path);
-    if (text !== undefined) return parseState(path, text);
+    if (text !== undefined) return asTold(path, parseState(path, text));
   }
   return undefined;
+}
+
+/** `rejectTrial` renames the probation file: phase 'probation' in restore-state.json means 'rejected'. */
+function asTold(path: string, state: RestoreState): RestoreState {
+  const isRejected = state.phase === 'probation' && path.endsWith('restore-state.json');
+  return isRejected ? { ...state, phase: 'rejected' } : state;
+}
+
+/**
+ * What is on trial, and after how many seconds the hub ends the trial by itself, if the script that began it says so.
+ * The hub never ends the trial of a 'rehearsal'.
+ */
+export type Trial = { what: 'upgrade' | 'restore' | 'rehearsal'; seconds: number | null };
+
+/** What is on trial; null for nothing. */
+export function readTrial(dataDir: string): Trial | null {
+  const text = readIfThere(probationPath(dataDir));
+  if (text === undefined) return null;
+  const { phase, seconds } = (parseJson(text) ?? {}) as { phase?: unknown; seconds?: unknown };
+  const what = phase === 'upgrade' || phase === 'rehearsal' ? phase : 'restore';
+  return { what, seconds: typeof seconds === 'number' ? seconds : null };
+}
+
+/**
+ * Ends the trial for good: what was on trial stays. Durable when it resolves. False if the script that began the trial
+ * has ended it: of this and `rejectTrial` only one can succeed, since both take away the same file.
+ */
+export async function acceptTrial(dataDir: string): Promise<boolean> {
+  return endTrialBy(dataDir, (path) => unlink(path));
+}
+
+/** Keeps the hub from starting again, so that what was there before can come back. False if the hub has accepted. */
+export async function rejectTrial(dataDir: string): Promise<boolean> {
+  return endTrialBy(dataDir, (path) => rename(path, statePath(dataDir)));
+}
+
+async function endTrialBy(dataDir: string, act: (path: string) => Promise<void>): Promise<boolean> {
+  const path = probationPath(dataDir);
+  try {
+    await act(path);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+  await syncPath(dirname(path));
+  return true;
 }
 
 function readIfThere(path: string): string | undefined {
@@ -71,7 +120,7 @@ function parseState(path: string, text: string): RestoreState {
   const { phase, id, backup, startedAt, old } = state ?? {};
   const isWhole = PHASES.some((one) => one === phase) && /^\d{8}-\d{6}$/.test(id ?? '')
     && typeof backup === 'string' && typeof startedAt === 'number' && Array.isArray(old);
-  if (!isWhole) throw new BackupError(`${path} does not contain a valid restore state`);
+  if (!isWhole) throw new BackupError(`${writtenPath(path)} does not contain a valid restore state`);
   return state as RestoreState;
 }
 

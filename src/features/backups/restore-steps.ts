@@ -5,9 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SECOND } from '../../platform/clock.ts';
 import { isBusy, isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
 import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
+import { writtenPath } from '../../platform/files/granted-name.ts';
 import { BackupError, backupName } from './backup-name.ts';
 import {
-  PHASES, probationPath, readRestoreState, statePath, type Phase, type RestoreState,
+  PHASES, probationPath, readRestoreState, rejectTrial, statePath, type Phase, type RestoreState,
 } from './restore-state.ts';
 import { raiseIdsAbove, releaseReserve, type Staged, type StageOptions, stageRestore } from './stage-restore.ts';
 import { isStagingName, itemsIn, placesOf, swapBack, swapIn } from './swap-data.ts';
@@ -21,7 +22,7 @@ type BeginOptions = Omit<StageOptions, 'staged'> & { called?: string | undefined
 
 /** Lays a backup ready; from now on the hub does not start. Refuses while another restore is not over. */
 export async function beginRestore(options: BeginOptions): Promise<Staged & { state: RestoreState }> {
-  const { dataDir, backup, clock, called = resolve(backup) } = options;
+  const { dataDir, backup, clock, called = writtenPath(resolve(backup)) } = options;
   if (readRestoreState(dataDir)) throw new BackupError('a restore was interrupted: run restore.sh --recover first');
   await removeStaged(dataDir);
   const id = await freeId(dataDir, clock());
@@ -68,8 +69,18 @@ export async function finishRestore(dataDir: string): Promise<{ state: RestoreSt
   return { state, kept: (await removeIfEmpty(kept)) ? null : kept };
 }
 
+/**
+ * Keeps the hub from starting on the new data again. Throws BackupError if the hub has already accepted the restored
+ * data.
+ */
+export async function rejectRestored(dataDir: string): Promise<void> {
+  const { phase } = requireState(dataDir, PHASES);
+  if (phase === 'probation' && !(await rejectTrial(dataDir))) requireState(dataDir, PHASES);
+}
+
 /** Brings back what was there before, from any phase; the backup itself is not touched. */
 export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise<RestoreState> {
+  await rejectRestored(dataDir);
   let state = requireState(dataDir, PHASES);
   const places = placesOf(dataDir, state.id);
   if (['swapped', 'probation', 'rejected'].includes(state.phase)) {
@@ -105,11 +116,12 @@ export async function removeStaged(dataDir: string): Promise<number> {
   return left.length;
 }
 
-/** An old item that is not there would be taken for one that is back already. */
+/** A missing item would look already restored. */
 function requireKept(kept: string, old: string[]): void {
   const there = itemsIn(kept);
   const lost = old.filter((item) => !there.includes(item));
-  if (lost.length > 0) throw new BackupError(`${kept} lacks ${lost.join(', ')} of the previous data: put it back`);
+  if (lost.length === 0) return;
+  throw new BackupError(`${writtenPath(kept)} lacks ${lost.join(', ')} of the previous data: put it back`);
 }
 
 function requireState(dataDir: string, phases: readonly Phase[]): RestoreState {

@@ -17,6 +17,7 @@ import { audit, COMMAND_LINE } from '../audit/audit.ts';
 import { ARCHIVE, DATABASE, requireSpace, spaceNeeded } from './backup-folder.ts';
 import { BackupError } from './backup-name.ts';
 import { hashFile, type Manifest, readManifest } from './manifest.ts';
+import { stageOffsiteHub } from './offsite-hub.ts';
 import { readSnapshot } from './snapshot-store.ts';
 import { type Places, requireMovable } from './swap-data.ts';
 import { checkArchive, type CheckOptions } from './upload-archive.ts';
@@ -34,6 +35,7 @@ export type StageOptions = RestoreTarget & {
   dataDir: string;
   backup: string; // its folder
   staged: string; // a new folder in DATA_DIR
+  keptFree?: number; // bytes that must stay free: the hub's reserve, if a rehearsal uses its disk
   onStep: (what: string) => void;
   onProgress?: (done: number, total: number) => void;
 };
@@ -61,10 +63,10 @@ export async function stageRestore(options: StageOptions): Promise<Staged> {
 async function stage(
   options: StageOptions, { name, absent, counts }: Verification, { hashes }: Manifest,
 ): Promise<Omit<Staged, 'verification'>> {
-  const { dataDir, backup, staged, onStep, onProgress } = options;
+  const { dataDir, backup, staged, keptFree = 0, onStep, onProgress } = options;
   const { size } = await stat(join(backup, DATABASE));
   // Migrations may rewrite the database.
-  await requireSpace(dataDir, spaceNeeded(2 * size, counts?.uploadBytes ?? 0), 'the restore');
+  await requireSpace(dataDir, spaceNeeded(2 * size, counts?.uploadBytes ?? 0), 'the restore', keptFree);
   await mkdir(staged, { mode: 0o700 });
 
   onStep('copying the database');
@@ -80,6 +82,7 @@ async function stage(
   await compareUploads(staged, rows.filter(({ sha256 }) => !missing.has(sha256)), compared);
   onStep('applying migrations to the database');
   const prepared = prepareRestored(join(staged, DATABASE), name, options);
+  await stageOffsiteHub(staged, dataDir);
   await writeReserve(join(staged, RESERVE));
   await syncTree(staged, rows);
   return prepared;

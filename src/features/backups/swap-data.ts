@@ -3,12 +3,14 @@ import { lstat, mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncPath } from '../../platform/files/durable-file.ts';
 import { BackupError } from './backup-name.ts';
+import { OFFSITE_HUB } from './offsite-hub.ts';
 
 /**
- * Everything that changes places: the database with what SQLite may keep beside it, and the attachments. A log that
- * stayed beside another database would undo the restore without a word.
+ * Everything that changes places: the database with what SQLite may keep beside it, the attachments, and who the hub is
+ * off-site, which is new after every restore. A log that stayed beside another database would undo the restore without
+ * a word.
  */
-export const DATA_ITEMS = ['hub.db-wal', 'hub.db-shm', 'hub.db-journal', 'hub.db', 'uploads'] as const;
+export const DATA_ITEMS = ['hub.db-wal', 'hub.db-shm', 'hub.db-journal', 'hub.db', 'uploads', OFFSITE_HUB] as const;
 
 export type Places = {
   live: string; // DATA_DIR
@@ -81,7 +83,7 @@ export async function requireMovable(dataDir: string): Promise<void> {
 /** Whether a file system, or a part of one, is mounted at that path. False where the system does not tell (proc(5)). */
 function isMountPoint(path: string): boolean {
   try {
-    return mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).includes(realpathSync(path));
+    return mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).includes(realpathSync.native(path));
   } catch {
     return false;
   }

@@ -3,6 +3,7 @@ import { basename, join, resolve } from 'node:path';
 import type { Migration } from '../../platform/db/migration-files.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
+import { writtenPath } from '../../platform/files/granted-name.ts';
 import { ARCHIVE, DATABASE, SUMS } from './backup-folder.ts';
 import { BackupError, timeOfBackup } from './backup-name.ts';
 import { checkArchive } from './upload-archive.ts';
@@ -52,7 +53,7 @@ export async function verifyBackup(folder: string, options: VerifyOptions): Prom
   });
   const verifiedAt = options.clock();
   return {
-    ...NOTHING, ...found, folder: resolve(folder), name: basename(resolve(folder)) || folder, problem,
+    ...NOTHING, ...found, folder: writtenPath(resolve(folder)), name: basename(resolve(folder)) || folder, problem,
     verdict: verdictOf(problem, found), verifiedAt, seconds: Math.max(0, verifiedAt - began) / 1_000,
   };
 }
@@ -109,8 +110,9 @@ export async function sizeOf(folder: string, name: string): Promise<number> {
 /** Exactly the three, each a plain file: a write-ahead log beside the database would change what it says. */
 export async function requireFiles(folder: string): Promise<void> {
   const found = await readdir(folder).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') throw new BackupError(`there is no folder ${folder}${SEE_LIST}`);
-    throw codeOf(error) === 'ENOTDIR' ? new BackupError(`${folder} is not the folder of a backup${SEE_LIST}`) : error;
+    if (codeOf(error) === 'ENOENT') throw new BackupError(`there is no folder ${writtenPath(folder)}${SEE_LIST}`);
+    if (codeOf(error) !== 'ENOTDIR') throw error;
+    throw new BackupError(`${writtenPath(folder)} is not the folder of a backup${SEE_LIST}`);
   });
   if (found.includes(SEALED)) throw new BackupError('it is encrypted: decrypt it first, as the handbook shows');
   const missing = FILES.find((name) => !found.includes(name));

@@ -6,6 +6,7 @@ import { sourceIcons, type Icon } from '../attachments/icon-store.ts';
 import { recogniseIcon } from '../attachments/recognise-icon.ts';
 import { RefusedFile } from '../attachments/recognise-images.ts';
 import { enqueue, jobs, type Hub, type JobKind } from '../hub/hub.ts';
+import { mayRecord } from '../hub/may-record.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { findIconLinks } from './find-icons.ts';
 import { leadsHere } from './own-address.ts';
@@ -38,6 +39,7 @@ export const fetchIcon: JobKind<{ sourceId: number }> = {
   attempts: 2, // that no icon is found is no failure
   concurrency: 2,
   afterRestore: 'run',
+  stores: true,
 
   async run(hub, { sourceId }, signal) {
     const source = sources(hub).find(sourceId);
@@ -49,7 +51,7 @@ export const fetchIcon: JobKind<{ sourceId: number }> = {
 
 /** Enqueues a job for some of the icons that are due, once those of before are under way. */
 export function planDueIcons(hub: Hub): void {
-  if (jobs(hub).oldestDueSeconds(fetchIcon.name) > 0) return;
+  if (jobs(hub).oldestDueSeconds(fetchIcon.name) > 0 || !mayRecord(hub)) return;
   hub.db.write('plan due icons', () => {
     for (const { sourceId, ownerId, isWell } of sourceIcons(hub).takeDue(PLANNED_AT_ONCE)) {
       const source = isWell === 1 ? sources(hub).find(sourceId) : undefined; // others need no icon now

@@ -1,6 +1,6 @@
-import { SECOND } from '../../platform/clock.ts';
+import { MINUTE, SECOND } from '../../platform/clock.ts';
 import type { Job } from '../../platform/jobs/claim-jobs.ts';
-import { RetryLaterError } from '../../platform/jobs/run-job.ts';
+import { NotNowError, RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { RANKS } from '../../platform/jobs/job-queue.ts';
 import type { JobProgress } from '../../platform/jobs/job-readings.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
@@ -8,6 +8,7 @@ import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';
 import { audit, THE_HUB } from '../audit/audit.ts';
 import { counts, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
+import { mayRecord } from '../hub/may-record.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { preparePosts, storeMost, storePosts, type PreparedPosts } from '../posts/ingest-posts.ts';
 import { feedPosts } from '../posts/feed-posts-store.ts';
@@ -29,6 +30,9 @@ const SLOWNESS = new Set(['timeout', 'idle']);
 /** A source's newest posts, by which the next sync is planned. */
 const RHYTHM = 10;
 
+/** Delay before a feed is fetched again whose posts could not be stored. */
+const LATER = 5 * MINUTE;
+
 const GONE = 'The publisher reports that this feed is permanently gone (410).';
 
 /** When runs of this process began, by `performance.now()`. */
@@ -44,6 +48,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
   attempts: ({ syncMaxAttempts }) => syncMaxAttempts,
   concurrency: ({ syncConcurrency }) => syncConcurrency,
   afterRestore: 'run',
+  stores: true,
 
   async run(hub, { sourceId }, signal, job) {
     const source = syncState(hub).find(sourceId);
@@ -54,7 +59,10 @@ export const syncSource: JobKind<{ sourceId: number }> = {
       const fetched = await fetchUnlessGone(hub, source, job, signal, turns);
       if (!fetched) return () => (pauseGone(hub, sourceId), endRun(hub, sourceId, job, { failed: 1, note: GONE }));
       const store = await prepareSync(hub, source, fetched, { signal, job });
-      return () => endRun(hub, sourceId, job, store(sourceId));
+      return () => {
+        requireMayRecord(hub);
+        endRun(hub, sourceId, job, store(sourceId));
+      };
     } finally {
       turns.end();
     }
@@ -142,6 +150,7 @@ function storeEarly(
 ) {
   const before = (isFirst: boolean, left: number): void => {
     requireLease(hub, job);
+    requireMayRecord(hub);
     jobs(hub).noteProgress(job.id, prepared.length - left, prepared.length);
     if (isFirst && isWhole) feedPosts(hub).followNewGuids(sourceId, prepared);
   };
@@ -227,6 +236,11 @@ function requireLease(hub: Hub, job: Job): void {
   if (jobs(hub).leaseEnd(job) === null) throw new Error('the job was lost to another worker');
 }
 
+/** The disk may have become full since the job began. */
+function requireMayRecord(hub: Hub): void {
+  if (!mayRecord(hub)) throw new NotNowError('the hub may store nothing now', hub.clock() + LATER);
+}
+
 /** Counts and notes what came of a run. A job that another worker began has no duration here. */
 function endRun(hub: Hub, sourceId: number, job: Job, run: Partial<Run>): void {
   const startedAt = started.get(job);
@@ -237,13 +251,18 @@ function endRun(hub: Hub, sourceId: number, job: Job, run: Partial<Run>): void {
   noteRuns(hub, sourceId, [{ ...run, tookMs: took === undefined ? null : Math.round(took) }]);
 }
 
-/** Enqueues a job for every source that is due. */
+/** Enqueues a job for every source that is due. Does nothing while `mayRecord` is false. */
 export async function planDueSyncs(hub: Hub, stopping: AbortSignal): Promise<void> {
-  const take = (limit: number): number => syncState(hub).takeDue(limit, ({ sourceId, ownerId, host, isWell }) => {
+  if (!mayRecord(hub)) return;
+  await throttled(hub)('plan due syncs', (limit) => planSomeSyncs(hub, limit), () => stopping.aborted);
+}
+
+/** Enqueues the syncs of up to `limit` sources that are due; returns how many. */
+export function planSomeSyncs(hub: Hub, limit: number): number {
+  return syncState(hub).takeDue(limit, ({ sourceId, ownerId, host, isWell }) => {
     const rank = isWell === 1 ? RANKS.usual : RANKS.doubtful;
     enqueue(hub, syncSource, { sourceId }, { lane: host, owner: ownerId, rank });
   });
-  await throttled(hub)('plan due syncs', take, () => stopping.aborted);
 }
 
 /** A job for the feed is due now: a new one, or the one that waits for its next try. */

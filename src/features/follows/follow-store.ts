@@ -6,6 +6,9 @@ import { joinSource, type SourceState } from '../sources/source-store.ts';
 /** Characters of a folder's name. */
 export const FOLDER_MAX = 100;
 
+/** Folders that a form offers. Any other can be typed, and a source can be found without its folder. */
+const OFFERED = 200;
+
 /** A source in somebody's reading list. Whatever of it arrived up to the post `readUpTo` is read, but for marks. */
 export type Follow = {
   sourceId: number;
@@ -73,7 +76,7 @@ export const follows = store(({ db, clock }) => {
   const selectFolder = db.prepare<[number, string], { id: number }>('folder',
     'SELECT id FROM folders WHERE account_id = ? AND name = ?');
   const selectFolders = db.prepare<[number], { name: string }>('folders of account',
-    'SELECT name FROM folders WHERE account_id = ? ORDER BY name COLLATE NOCASE, name');
+    `SELECT name FROM folders WHERE account_id = ? ORDER BY name COLLATE NOCASE, name LIMIT ${OFFERED}`);
   const setFolder = db.prepare<[{ accountId: number; sourceId: number; name: string | null }]>('put into folder', `
     UPDATE follows SET folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @name)
      WHERE account_id = @accountId AND source_id = @sourceId`);
@@ -110,6 +113,7 @@ export const follows = store(({ db, clock }) => {
     listed: (viewer: Pick<Viewer, 'id' | 'role'>, folder?: string): ListedFollow[] =>
       selectListed.all({ ...asking(viewer), folder: folder ?? null }),
     hasFolder: (accountId: number, name: string): boolean => selectFolder.get(accountId, name) !== undefined,
+    /** The first ones of the alphabet, for a form to choose from. */
     folderNames: (accountId: number): string[] => selectFolders.all(accountId).map(({ name }) => name),
     follow: (accountId: number, sourceId: number, readUpTo: number): void =>
       void insert.run(accountId, sourceId, readUpTo, clock()),

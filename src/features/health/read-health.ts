@@ -8,6 +8,7 @@ import { createProcessMetrics } from '../../platform/metrics/measure-process.ts'
 import { readBackupStatus } from '../backups/backup-status.ts';
 import { readOffsite, type Destination } from '../backups/offsite-status.ts';
 import { recoveryKitPrintedAt } from '../backups/recovery-kit.ts';
+import { isDiskLow } from '../hub/disk-reserve.ts';
 import { counts, heartbeats, jobs, once, store, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
@@ -28,9 +29,15 @@ export type Health = {
   offsite: { name: Destination; ok: boolean; ageSeconds: number | null; checkAgeSeconds?: number | null }[];
   /** When what a restore on another machine needs was last printed; null for never. */
   recoveryKit: { ageSeconds: number } | null;
+  /** Names of what keeps the hub from doing all that it should; empty when nothing does. */
+  degraded: Degraded[];
 };
 
-const schemaVersion = store(({ db }) => createSchemaVersion(db));
+/** `disk`: it is down to its reserve, and members can store nothing. */
+type Degraded = 'disk';
+
+/** The number of the newest migration that was applied. */
+export const schemaVersion = store(({ db }) => createSchemaVersion(db));
 
 /** Counts and durations of the answers that this process has given, for metrics. */
 export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
@@ -44,7 +51,8 @@ export const openedFile = once(({ config }: Hub) => fileId(config.databasePath))
 /** What is wrong with the database although it can be read. */
 export class DatabaseGoneError extends Error {}
 
-function assertInPlace(hub: Hub): void {
+/** Throws DatabaseGoneError where the file that was opened is no longer the one in its place. */
+export function assertInPlace(hub: Hub): void {
   const { databasePath } = hub.config;
   const found = fileId(databasePath);
   if (found === openedFile(hub)) return;
@@ -62,17 +70,23 @@ function fileId(path: string): string | undefined {
 export function readHealth(hub: Hub): Health {
   assertInPlace(hub);
   const kept = counts(hub).read();
-  const seenAt = heartbeats(hub).lastSeen('worker');
-  const lastSeenSeconds = seenAt === null ? null : wholeSeconds(hub.clock() - seenAt);
   return {
     ok: true,
     failedJobs: kept.value('jobs', `${SYNC_SOURCE},failed`),
     database: 'ok',
-    worker: { ok: lastSeenSeconds !== null && lastSeenSeconds <= WORKER_ALIVE_SECONDS, lastSeenSeconds },
+    worker: readWorker(hub),
     schemaVersion: schemaVersion(hub)(),
     oldestDueJobSeconds: oldestDueSeconds(hub, kept),
     ...readBackups(hub),
+    degraded: isDiskLow(hub) ? ['disk'] : [],
   };
+}
+
+/** Whether the worker was seen of late. */
+export function readWorker(hub: Hub): Health['worker'] {
+  const seenAt = heartbeats(hub).lastSeen('worker');
+  const lastSeenSeconds = seenAt === null ? null : wholeSeconds(hub.clock() - seenAt);
+  return { ok: lastSeenSeconds !== null && lastSeenSeconds <= WORKER_ALIVE_SECONDS, lastSeenSeconds };
 }
 
 /** For how long the job has waited that was due first, of whatever kind. */

@@ -1,7 +1,8 @@
-import { existsSync, statfsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { LEAST_FREE, spaceNeeded } from '../backups/backup-folder.ts';
-import type { Hub } from '../hub/hub.ts';
+import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { byteSize } from '../../platform/sizes.ts';
+import { LEAST_FREE, reserveIn, spaceNeeded } from '../backups/backup-folder.ts';
+import { counts, type Hub } from '../hub/hub.ts';
 
 export type StorageSizes = { databaseBytes: number; walBytes: number; freeBytes: number };
 
@@ -15,12 +16,41 @@ export function readStorageSizes(databasePath: string): StorageSizes {
  * Whether little is left: less than a gigabyte beside the database, or less than the next backup may need where it will
  * lie. `times` as much of either has to be left. A BACKUP_DIR that is not there shows when a backup is made.
  */
-export function findSpace({ config }: Hub, uploadBytes: number, times = 1) {
+export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1) {
   const { databaseBytes, freeBytes } = readStorageSizes(config.databasePath);
-  const needed = spaceNeeded(databaseBytes, uploadBytes);
-  const forBackups = existsSync(config.backupDir) ? freeOf(config.backupDir) : Infinity;
+  const hasBackups = existsSync(config.backupDir);
+  const kept = hasBackups ? reserveIn(config.backupDir, config, disk.space().searchIndex) : 0;
+  const needed = spaceNeeded(databaseBytes, uploadBytes) + kept;
+  const forBackups = hasBackups ? freeOf(config.backupDir) : Infinity;
   const isLow = freeBytes < LEAST_FREE * times || forBackups < needed * times;
   return { isLow, least: Math.min(freeBytes, forBackups), needed };
+}
+
+/** What takes the space of the disk that DATA_DIR lies on, in words, the largest first. */
+export function spaceTaken(hub: Hub): string {
+  const { used, emptyPages } = hub.disk.space();
+  const { databaseBytes, walBytes } = readStorageSizes(hub.config.databasePath);
+  const kept = counts(hub).read();
+  const own = {
+    uploads: kept.value('uploads_bytes'), cache: kept.value('attachment_cache_bytes'), backups: bytesOfBackups(hub),
+    [emptyPages > 0 ? `database (${byteSize(emptyPages)} of it empty)` : 'database']: databaseBytes + walBytes,
+  };
+  const other = Math.max(0, used - Object.values(own).reduce((sum, bytes) => sum + bytes, 0));
+  return Object.entries({ ...own, other }).filter(([, bytes]) => bytes > 0).sort(([, a], [, b]) => b - a)
+    .map(([what, bytes]) => `${what} ${byteSize(bytes)}`).join(', ');
+}
+
+/** 0 where they lie on another disk, or cannot be listed. */
+function bytesOfBackups({ config: { dataDir, backupDir } }: Hub): number {
+  try {
+    if (statSync(backupDir).dev !== statSync(dataDir).dev) return 0;
+    const folders = readdirSync(backupDir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    return folders.map(({ name }) => join(backupDir, name))
+      .flatMap((folder) => readdirSync(folder).map((file) => bytesOf(join(folder, file))))
+      .reduce((sum, bytes) => sum + bytes, 0);
+  } catch {
+    return 0;
+  }
 }
 
 function freeOf(folder: string): number {

@@ -3,13 +3,16 @@ import { createWorker, type Worker } from '../../platform/jobs/worker.ts';
 import { byteSize } from '../../platform/sizes.ts';
 import { deliverAlert } from '../alerts/deliver-alert.ts';
 import { isTroubleOpen, tellTroubles, watchEach, watchTrouble } from '../alerts/raise-alerts.ts';
+import { askScannerAgain, scannerSilentSince } from '../attachments/scan-file.ts';
 import { isStale, readBackupStatus } from '../backups/backup-status.ts';
 import { readOffsite } from '../backups/offsite-status.ts';
 import { noteError } from '../errors/error-store.ts';
-import { counts, heartbeats, jobHandlers, jobs, once, type Hub } from '../hub/hub.ts';
+import { isDiskLow, lookAtReserve } from '../hub/disk-reserve.ts';
+import { counts, heartbeats, jobs, once, type Hub } from '../hub/hub.ts';
+import { jobHandlers } from '../hub/job-handlers.ts';
 import { workerQueue } from '../hub/worker-queue.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
-import { findSpace } from './storage-space.ts';
+import { findSpace, spaceTaken } from './storage-space.ts';
 
 /** Space is low until so many times what is too little is free, so that the trouble does not come and go. */
 export const SPACE_HYSTERESIS = 1.1;
@@ -30,6 +33,25 @@ export function watchSpace(hub: Hub): void {
   const { isLow, least, needed } = findSpace(hub, counts(hub).read().value('uploads_bytes'), times);
   const text = `${byteSize(least)} are free; the next backup may need ${byteSize(needed)}`;
   watchTrouble(hub, 'space-low', isLow ? text : null);
+}
+
+/** Notices that a required scanner keeps uploads from being taken, and asks it whether it is back. */
+export async function watchScanner(hub: Hub): Promise<void> {
+  await askScannerAgain(hub);
+  const since = hub.config.virusScanRequired ? scannerSilentSince(hub) : null;
+  watchTrouble(hub, 'scanner-silent', since === null ? null : `Uploads are refused since ${isoTime(since)}`);
+}
+
+/** Notices that the disk is down to its reserve, and says what takes the space. */
+export function watchReserve(hub: Hub): void {
+  const text = (): string => `${roomInWords(hub)}. The space is taken by: ${spaceTaken(hub)}`;
+  watchTrouble(hub, 'disk-full', isDiskLow(hub) ? text() : null);
+}
+
+/** How much is free and how much is kept. */
+export function roomInWords(hub: Hub): string {
+  const { free, reserve } = lookAtReserve(hub);
+  return `${byteSize(Math.max(0, free))} are free, ${byteSize(reserve)} are kept for repairs`;
 }
 
 /** Notices that a backup failed, lacks something or failed its verification, or that there is none of late. */

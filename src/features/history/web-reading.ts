@@ -1,5 +1,5 @@
 import { httpMetrics } from '../health/read-health.ts';
-import { heartbeats, once, type Hub } from '../hub/hub.ts';
+import { heartbeats, startedAt, type Hub } from '../hub/hub.ts';
 import { ANSWERS } from './figures.ts';
 import { readings } from './history-store.ts';
 import { processSample, type Sample } from './sample-process.ts';
@@ -14,8 +14,6 @@ export type WebReading = Sample & {
 
 /** The name of the reading. */
 export const WEB = 'web';
-
-const startedAt = once(({ clock }: Hub) => clock());
 
 /** Web's heartbeat, and what it has to say of itself, for the worker to keep. */
 export function beatOfWeb(hub: Hub): void {

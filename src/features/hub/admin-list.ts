@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { nextLink, readPage } from '../../platform/http/input.ts';
+import { nextLink, readLimit, readPage, STANDARD_LIMIT } from '../../platform/http/input.ts';
 import { HttpError, inChunks, json, page, type Reply } from '../../platform/http/reply.ts';
 import { timesOf, type Times } from '../../platform/http/times.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
@@ -87,7 +87,8 @@ function showPage<Item, Key extends keyof Item, Filter>(
 ): Reply {
   const { name, api = `/api/admin/${name}`, title, lead, above, view, empty, more = 'Older' } = list;
   const { filter, problem } = filterOfForm(list, query);
-  const { items, next } = problem ? { items: [], next: null } : listed(list, hub, query, filter as Filter);
+  const { items, next } = problem ? { items: [], next: null }
+    : listed(list, hub, query, filter as Filter, Math.min(readLimit(query), STANDARD_LIMIT));
   const following = next && `/admin/${name}?${withChange(query, 'cursor', next)}`;
   const asked = list.filter?.apiQuery ? new URLSearchParams(list.filter.apiQuery(filter as Filter)) : query;
   const bar = html`<h1>${title}</h1>`;
@@ -137,9 +138,10 @@ function filterOfForm<Filter>(
 }
 
 function listed<Item, Key extends keyof Item, Filter>(
-  { key, select }: Definition<Item, Key, Filter>, hub: Hub, query: URLSearchParams, filter: Filter,
+  { key, select }: Definition<Item, Key, Filter>, hub: Hub, query: URLSearchParams, filter: Filter, limit?: number,
 ) {
-  return readPage<Item, Key>(query, key, (after, limit) => select(hub, after as Pick<Item, Key>, limit, filter));
+  return readPage<Item, Key>(query, key,
+    (after, count) => select(hub, after as Pick<Item, Key>, count, filter), limit);
 }
 
 /** `?state=` with a link to each state. The page begins with the state `first`, or with all where it is absent. */

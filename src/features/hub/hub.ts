@@ -7,10 +7,10 @@ import type { Effects, Fate } from '../../platform/jobs/finish-jobs.ts';
 import type { Job } from '../../platform/jobs/claim-jobs.ts';
 import { createJobQueue, type Rank } from '../../platform/jobs/job-queue.ts';
 import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
-import type { JobHandler, JobHandlers } from '../../platform/jobs/run-job.ts';
 import type { Log } from '../../platform/log.ts';
 import { createBufferedCounters, createCounters } from '../../platform/metrics/counters.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
+import { isTight, type Disk } from './disk-space.ts';
 import { LIMITS, type LimitName, type NamedLimit } from './limits.ts';
 import type { Config } from './read-config.ts';
 
@@ -21,6 +21,7 @@ export type Hub = {
   clock: Clock;
   random: Random;
   outbound: OutboundFetch;
+  disk: Disk;
   log: Log;
   program: 'web' | 'worker' | 'hubctl';
 };
@@ -54,6 +55,9 @@ export function openStores(hub: Hub): void {
   jobs(hub);
   for (const find of stores) find(hub);
 }
+
+/** When this process began (unix ms). Call it once at start: the first call sets the time. */
+export const startedAt = once(({ clock }: Pick<Hub, 'clock'>) => clock());
 
 /** Numbers of the table `counts`, for metrics. */
 export const counts = store(({ db }) => createCounters(db));
@@ -97,8 +101,11 @@ export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reaso
   return status === 429 || status === 503 ? tryLater(status, seconds, reason) : new HttpError(status, reason);
 }
 
-/** Large changes in transactions so short that others hardly wait; what is asked for at once takes turns. */
-export const throttled = store(({ db }) => createThrottledWrites(db));
+/**
+ * Large changes in transactions so short that others hardly wait; what is asked for at once takes turns. On a disk that
+ * is nearly full they are smaller, and the log of the database is emptied between them.
+ */
+export const throttled = once(({ db, disk }: Hub) => createThrottledWrites(db, () => isTight(disk)));
 
 /** A number, or the setting that it comes from. */
 type Configurable = number | ((config: Config) => number);
@@ -117,6 +124,8 @@ export type JobKind<Payload> = {
    * for what must not be done twice.
    */
   afterRestore: 'run' | 'discard';
+  /** Whether its jobs store what comes from outside. They wait while the hub may record nothing (`may-record.ts`). */
+  stores: boolean;
   /**
    * May be called more than once for a job. Throws to fail, and heeds the signal (deadline, shutdown). What it returns
    * is run in the transaction that completes the job: only SQL in there.
@@ -143,18 +152,4 @@ export function enqueue<Payload>(
 /** A number of a job kind, out of the configuration where it comes from there. */
 export function configured({ config }: Hub, number: Configurable): number {
   return typeof number === 'number' ? number : number(config);
-}
-
-/** What a worker runs for these kinds. */
-export function jobHandlers(hub: Hub, kinds: JobKind<never>[]): JobHandlers {
-  return Object.fromEntries(kinds.map((kind) => [kind.name, handlerOf(hub, kind)]));
-}
-
-function handlerOf(hub: Hub, kind: JobKind<never>): JobHandler {
-  const { failed } = kind;
-  return {
-    concurrency: configured(hub, kind.concurrency),
-    run: (job, signal) => kind.run(hub, job.payload as never, signal, job),
-    ...(failed && { failed: (job, error, fate) => failed(hub, job.payload as never, error, fate, job) }),
-  };
 }

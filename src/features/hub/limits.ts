@@ -24,11 +24,12 @@ export const LIMITS = {
   'webhook-rate': [429, 'Events of one webhook: 10,000 at once, then 100 a second.'],
   'uploads-at-once': [429, 'Forms with files of one account that come in at once: 6.'],
   'files-of-post': [422, 'Files of one post: 100.'],
-  'free-space': [507, 'Uploads while the disk has less than 64 MiB left, or 5 % of a small one.'],
+  'free-space': [507, 'Writes while free space is below `DISK_RESERVE_BYTES`.'],
   'cache-fetches': [503, 'Remote files that are fetched or wait: 200, of one account’s sources 100, of one host 40.'],
   'connections': [503, 'Connections that are open at once: 2,000, and 100 from one address.'],
-  'body-size': [413, 'Bytes of a body: 16 KiB from anyone not signed in; else 1 MiB, of posts 2.5 MiB, of OPML 4 MiB.'],
+  'body-size': [413, 'Bytes of a body: forms 64 KiB, JSON 1 MiB, posts 2.5 MiB, OPML 4 MiB; not signed in: 16 KiB.'],
   'body-pieces': [413, 'Pieces of a body: 256, or one for each 32 bytes; the connection is cut without an answer.'],
+  'answers': [503, 'Bytes of answers not read yet: 8 MiB of one client, then 100 of its requests wait; 96 MiB in all.'],
   'bodies': [503, 'Bodies that wait in memory: 48 MiB, and 16 MiB of one account or address.'],
 } as const satisfies Record<string, readonly [status: 413 | 422 | 429 | 503 | 507, meaning: string]>;
 

@@ -2,9 +2,11 @@ import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { join, resolve } from 'node:path';
 import { codeOf } from '../../platform/error-code.ts';
+import { grantedName } from '../../platform/files/granted-name.ts';
+import { hashFileSettings, type FileSettings } from './file-settings.ts';
 import { doubtfulNames, misspeltNames, namesOf } from './nearest-name.ts';
 import {
-  isInside, problemsTogether, SETTINGS, type Setting, type SettingList, type Settings, type SettingValues,
+  problemsTogether, SETTINGS, type Setting, type SettingList, type Settings, type SettingValues,
 } from './settings.ts';
 
 /** The folder that holds package.json. */
@@ -23,7 +25,8 @@ export type Config = Omit<Settings, 'backupDir' | 'baseUrl'> & {
   readonly migrationsDir: string;
   readonly version: string;
   readonly doubtfulNames: readonly string[]; // names in the environment that look like settings, and what is meant
-  readonly readPaths: readonly string[]; // what processes read outside project and DATA_DIR: secret files, BACKUP_DIR
+  readonly fileSettings: FileSettings; // what .env said when this was read
+  readonly secretFiles: readonly string[]; // that settings were read from
 };
 
 /** Reports every mistake in the configuration at once: the variable's name and which values are valid. */
@@ -40,9 +43,11 @@ export class ConfigError extends Error {
 export type SettingsSource = {
   env: Record<string, string | undefined>;
   fileNames?: readonly string[]; // the names that .env sets
+  fileSettings?: FileSettings;
   projectRoot: string;
   /** Each byte becomes a character with 'latin1'; UTF-8 otherwise. */
   readFile: (path: string, encoding?: 'latin1') => string;
+  nameOf?: (path: string) => string; // the name under which this process may use a path, if that is another
 };
 
 /** Reads the configuration from the environment and the project's .env. Throws ConfigError with every mistake. */
@@ -71,32 +76,29 @@ export function configOrExit<Value>(load: () => Value): Value {
 export function readConfig(
   env: Record<string, string | undefined>, files: Omit<SettingsSource, 'env'>,
 ): Config {
-  const { projectRoot, readFile, fileNames = [] } = files;
+  const { projectRoot, readFile, fileNames = [], fileSettings = {}, nameOf = (path) => path } = files;
   const { values, problems, secretFiles } = readSettings(SETTINGS, { env, ...files });
   const known = namesOf(SETTINGS);
   problems.push(...problemsTogether(values, projectRoot), ...misspeltNames(fileNames, known));
   if (problems.length > 0) throw new ConfigError(problems);
   const baseUrl = values.baseUrl ?? httpAddress(values.host, values.port);
-  const backupDir = values.backupDir ?? join(values.dataDir, 'backups');
-  const readPaths = secretFiles.filter((path) => !isInside(projectRoot, path));
+  const dataDir = nameOf(values.dataDir);
+  const backupDir = values.backupDir === null ? join(dataDir, 'backups') : nameOf(values.backupDir);
   return deepFreeze({
     ...values,
+    dataDir,
     backupDir,
     baseUrl,
     secure: baseUrl.startsWith('https:'),
     hostNames: hostNames(values),
     projectRoot,
-    databasePath: join(values.dataDir, 'hub.db'),
+    databasePath: join(dataDir, 'hub.db'),
     migrationsDir: join(projectRoot, 'migrations'),
     version: packageVersion(readFile(join(projectRoot, 'package.json'))),
+    fileSettings,
     doubtfulNames: doubtfulNames(Object.keys(env).filter((name) => !fileNames.includes(name)), known),
-    readPaths: isInside(values.dataDir, backupDir) ? readPaths : [...readPaths, ...ofFolder(backupDir)],
+    secretFiles,
   });
-}
-
-/** As Node's permission model needs it, which grants what lies below a folder only if that is there at the start. */
-export function ofFolder(path: string): string[] {
-  return [path, `${path}/*`];
 }
 
 /** Who listens on this machine alone is reached by no other name: one that leads here is an attack (DNS rebinding). */
@@ -143,13 +145,34 @@ export function readSettings<List extends SettingList>(list: List, { env, projec
 export function settingsSource(
   env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT,
 ): SettingsSource {
-  const readFile = (path: string, encoding: BufferEncoding = 'utf8'): string => readFileSync(path, encoding);
+  const nameOf = grantedName;
+  const readFile = (path: string, encoding: BufferEncoding = 'utf8'): string => readFileSync(nameOf(path), encoding);
+  const entries = readEnvFile(projectRoot);
+  const fileSettings = hashFileSettings(entries, env);
+  return { env: { ...entries, ...env }, fileNames: Object.keys(entries), fileSettings, projectRoot, readFile, nameOf };
+}
+
+/**
+ * Names of settings whose value in .env has changed since this process read it. None where .env can no longer be read,
+ * or holds no settings.
+ */
+export function changedSettings({ projectRoot, fileSettings: before }: Config): string[] {
   try {
-    const text = readFile(join(projectRoot, '.env'));
-    return { env: readEnvironment(env, text), fileNames: Object.keys(parseEnvFile(text)), projectRoot, readFile };
+    const now = hashFileSettings(readEnvFile(projectRoot), {});
+    return Object.keys(before).filter((name) => now[name] !== before[name]);
+  } catch (error) {
+    if (error instanceof ConfigError) return [];
+    throw error;
+  }
+}
+
+/** What .env sets; nothing where there is none. Throws ConfigError for one that is malformed or cannot be read. */
+function readEnvFile(projectRoot: string): Record<string, string> {
+  try {
+    return parseEnvFile(readFileSync(grantedName(join(projectRoot, '.env')), 'utf8'));
   } catch (error) {
     if (error instanceof EnvFileError) throw new ConfigError(error.problems.map((problem) => `.env ${problem}`));
-    if (codeOf(error) === 'ENOENT') return { env, projectRoot, readFile };
+    if (codeOf(error) === 'ENOENT') return {};
     throw new ConfigError([`.env cannot be read (${codeOf(error)})`]);
   }
 }
@@ -229,14 +252,6 @@ export function parseEnvFile(text: string): Record<string, string> {
 
   if (problems.length > 0) throw new EnvFileError(problems);
   return Object.fromEntries(entries);
-}
-
-/** The process environment merged with the file's settings; the environment overrides the file. */
-export function readEnvironment(
-  env: Record<string, string | undefined>,
-  envFileText: string,
-): Record<string, string | undefined> {
-  return { ...parseEnvFile(envFileText), ...env };
 }
 
 function parseLine(line: string): [string, string] | undefined {

@@ -25,6 +25,7 @@ export type Setting<Value> = {
   seeHandbook?: string; // anchor of the section of scripts/README.md that says more
   /** Never shown. `text` may also come from the file named by NAME_FILE; `bytes` come from such a file only. */
   secret?: 'text' | 'bytes';
+  usedBy?: 'scripts'; // web and worker do not use it: a change takes effect without a restart
 };
 
 export type SettingList = Record<string, Setting<unknown>>;
@@ -66,6 +67,12 @@ export const SETTINGS = {
   uploadQuotaBytes: {
     name: 'UPLOAD_QUOTA_BYTES', parse: integer(0, MAX_STORE), default: '1073741824',
     meaning: 'maximum total size of the files of one account (1 GiB)',
+  },
+  diskReserveBytes: {
+    name: 'DISK_RESERVE_BYTES', parse: integer(0, MAX_STORE), default: null, seeHandbook: 'a-full-disk',
+    meaning: 'bytes that stay free on the disk of `DATA_DIR` for repairs: below that only administrators, signing in ' +
+      'and deleting write; if not set 64 MiB, 5 % of a small disk, or what removing the largest source needs; ' +
+      '0 keeps none',
   },
   virusScanUrl: {
     name: 'VIRUS_SCAN_URL', parse: httpUrl, default: null, secret: 'text', seeHandbook: 'scanning-uploads',
@@ -137,20 +144,20 @@ export const SETTINGS = {
       'database',
   },
   hubStopCommand: {
-    name: 'HUB_STOP_COMMAND', parse: shellCommand, default: null,
+    name: 'HUB_STOP_COMMAND', parse: shellCommand, default: null, usedBy: 'scripts',
     meaning: 'shell command with which `restore.sh` stops the hub, if it is run by neither the systemd units nor ' +
       '`npm start`',
   },
   hubStartCommand: {
-    name: 'HUB_START_COMMAND', parse: shellCommand, default: null,
+    name: 'HUB_START_COMMAND', parse: shellCommand, default: null, usedBy: 'scripts',
     meaning: 'shell command with which `restore.sh` starts the hub; set both commands or neither',
   },
   restoreHealthSeconds: {
     name: 'RESTORE_HEALTH_SECONDS', parse: integer(1, DAY_SECONDS), default: '90',
-    meaning: 'seconds that `restore.sh` waits for the hub to become healthy on the restored data (1 to 86400)',
+    meaning: 'longest trial of a restore, in seconds; also of an upgrade if below 60 (1 to 86400)',
   },
   restoreStopSeconds: {
-    name: 'RESTORE_STOP_SECONDS', parse: integer(0, DAY_SECONDS), default: '20',
+    name: 'RESTORE_STOP_SECONDS', parse: integer(0, DAY_SECONDS), default: '20', usedBy: 'scripts',
     meaning: 'seconds that `restore.sh` waits for every process to close the old database (0 to 86400)',
   },
   backupDir: {
@@ -158,7 +165,7 @@ export const SETTINGS = {
     meaning: 'folder for the backups on this machine, such as one on another disk; `DATA_DIR/backups` if not set',
   },
   backupTimeoutSeconds: {
-    name: 'BACKUP_TIMEOUT_SECONDS', parse: integer(1, 7 * DAY_SECONDS), default: '21600',
+    name: 'BACKUP_TIMEOUT_SECONDS', parse: integer(1, 7 * DAY_SECONDS), default: '21600', usedBy: 'scripts',
     meaning: 'seconds after which `backup.sh` stops a step: the backup itself, or the copies to one destination ' +
       '(1 to 604800)',
   },
@@ -181,16 +188,16 @@ export const SETTINGS = {
       'of every backup only what is new; not together with `BACKUP_AGE_RECIPIENT`, since restic encrypts by itself',
   },
   backupResticPasswordFile: {
-    name: 'BACKUP_RESTIC_PASSWORD_FILE', parse: scriptsFile, default: null,
+    name: 'BACKUP_RESTIC_PASSWORD_FILE', parse: scriptsFile, default: null, usedBy: 'scripts',
     meaning: 'absolute path of the file that holds the password of the restic repository',
   },
   backupResticKeep: {
-    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'daily=7 weekly=4 monthly=12',
+    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'daily=7 weekly=4 monthly=12', usedBy: 'scripts',
     meaning: 'backups that are kept in the restic repository: the newest of so many days, weeks and so on (`last`, ' +
       '`hourly`, `daily`, `weekly`, `monthly`, `yearly`)',
   },
   backupAgeRecipient: {
-    name: 'BACKUP_AGE_RECIPIENT', parse: ageRecipient, default: null,
+    name: 'BACKUP_AGE_RECIPIENT', parse: ageRecipient, default: null, usedBy: 'scripts',
     meaning: 'age recipients (`age1…`, separated by spaces) that off-site copies are encrypted for, or the absolute ' +
       'path of a file that lists them',
   },

@@ -97,6 +97,7 @@ export const removeAccount: JobKind<{ accountId: number }> = {
   attempts: 1_000_000, // sources that are being removed, and readers, are waited for as long as it takes
   concurrency: 1,
   afterRestore: 'run',
+  stores: false,
   async run(hub, { accountId }, signal, job) {
     let rows = 0;
     await repeatThrottled(hub, 'remove account, some steps', signal, (limit) => {

@@ -54,10 +54,16 @@ function backups(days: number | null): string {
   return `Existing backups still contain your data until they expire, after ${days} days.`;
 }
 
+/** Sources on the page. `/sources` lists all, and deletes several at once. */
+const SHOWN = 100;
+
 function sourceList(sources: OwnedSource[]): Html {
+  const more = sources.length - SHOWN;
   return html`
   <div class="problem"><p>You own sources. Transfer or delete each of them first.</p></div>
-  <ul class="items">${sources.map(({ id, title }) => html`
+  ${more > 0 && html`
+  <p class="hint">${more} more are in the <a href="/sources?show=mine">list of your sources</a>.</p>`}
+  <ul class="items">${sources.slice(0, SHOWN).map(({ id, title }) => html`
     <li><a class="title" href="/sources/${id}">${title}</a>
       <span><a href="/sources/${id}/transfer" aria-label="Transfer ${title}">Transfer</a>
         <a href="/sources/${id}/delete" aria-label="Delete ${title}">Delete</a></span></li>`)}

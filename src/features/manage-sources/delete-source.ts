@@ -2,10 +2,11 @@ import type { JobProgress } from '../../platform/jobs/job-readings.ts';
 import { forgetSourceAlerts } from '../alerts/raise-alerts.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { settleFailedSyncs } from '../feeds/sync-source.ts';
+import { isTight } from '../hub/disk-space.ts';
 import { enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { newestPosts } from '../posts/newest-post-store.ts';
-import { posts } from '../posts/post-store.ts';
+import { postsOfSource } from '../posts/posts-of-source-store.ts';
 import { manySources } from '../sources/many-sources-store.ts';
 import { manageableSource, sources } from '../sources/source-store.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
@@ -28,7 +29,7 @@ export function deleteSource(hub: Hub, id: number, by: By): void {
     tellFollowers(hub, 'source.deleted', source, null);
     settleFailedSyncs(hub, id);
     sources(hub).hide(id);
-    if (!removeSome(hub, id, BATCH)) enqueue(hub, removeSource, { sourceId: id });
+    if (isTight(hub.disk) || !removeSome(hub, id, BATCH).isAll) enqueue(hub, removeSource, { sourceId: id });
     audit(hub, 'source.deleted', by, { kind: 'source', id, name: title }, { kind });
   });
 }
@@ -43,14 +44,16 @@ export const removeSource: JobKind<{ sourceId: number }> = {
   attempts: 1_000, // a very large source takes longer than one lease, and what one try has removed is gone
   concurrency: 1,
   afterRestore: 'run',
+  stores: false,
 
   async run(hub, { sourceId }, signal, job) {
     const counted = newestPosts(hub).count(sourceId, MOST_COUNTED);
     const total = counted < MOST_COUNTED ? counted : null;
     let done = 0;
     const some = (limit: number): number => {
-      if (removeSome(hub, sourceId, limit)) return 0;
-      done += limit;
+      const { removed, isAll } = removeSome(hub, sourceId, limit);
+      if (isAll) return 0;
+      done += removed;
       jobs(hub).noteProgress(job.id, Math.min(done, total ?? done), total);
       return limit;
     };
@@ -69,18 +72,15 @@ export type Removal = { title: string; progress: JobProgress | undefined };
 
 /**
  * Removes up to `limit` rows of each kind that a deleted source has, and when none are left the source itself. Returns
- * whether all of it is gone.
+ * how many posts it removed and whether all of the source is gone.
  */
-function removeSome(hub: Hub, sourceId: number, limit: number): boolean {
+function removeSome(hub: Hub, sourceId: number, limit: number): { removed: number; isAll: boolean } {
   return hub.db.write('remove source, a step', () => {
-    const removed = [
-      () => posts(hub).removeOfSource(sourceId, limit),
-      () => webhookEvents(hub).removeOfSource(sourceId, limit),
-      () => notifications(hub).removeAbout(`/sources/${sourceId}`, limit), // they lead nowhere now
-    ];
-    if (!removed.every((remove) => remove() < limit)) return false;
-    forgetSourceAlerts(hub, sourceId);
-    sources(hub).delete(sourceId);
-    return true;
+    const { removed, isMore } = postsOfSource(hub).remove(sourceId, limit);
+    const isAll = !isMore && webhookEvents(hub).removeOfSource(sourceId, limit) < limit &&
+      notifications(hub).removeAbout(`/sources/${sourceId}`, limit) < limit; // they lead nowhere now
+    if (isAll) forgetSourceAlerts(hub, sourceId);
+    if (isAll) sources(hub).delete(sourceId);
+    return { removed, isAll };
   });
 }

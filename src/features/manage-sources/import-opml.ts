@@ -84,6 +84,7 @@ export const importFeeds: JobKind<{ importId: number }> = {
   attempts: 5,
   concurrency: 2,
   afterRestore: 'run',
+  stores: true,
 
   async run(hub, { importId }, signal, job) {
     const asked = (): (Importing & { viewer: Account }) | undefined => {

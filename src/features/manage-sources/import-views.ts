@@ -1,6 +1,7 @@
 import { faulty, faultOf } from '../../platform/http/form-faults.ts';
-import { html, type Html } from '../../platform/http/html.ts';
+import { contentText, html, type Html } from '../../platform/http/html.ts';
 import type { HttpError, Page } from '../../platform/http/reply.ts';
+import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Import, ImportLine, Outcome } from './import-store.ts';
@@ -9,6 +10,9 @@ import { inSentence } from './source-state.ts';
 
 /** Seconds. */
 const LOOK_AGAIN = 2;
+
+/** Characters of an address in the list of lines, which has two hundred of them. */
+const SHOWN_URL = 300;
 
 /** `isPasted`: whether the text stood in the field for it, and in no file. */
 type ImportForm = {
@@ -26,7 +30,7 @@ export function importFormPage({ earlier, opml, isPasted = false, visibility, pr
   <details ${(opml || isPasted) && html`open`}>
     <summary>Paste its text instead</summary>
     <label>Text of the file <textarea name="opml" rows="8" spellcheck="false" ${
-      faulty(problem, 'opml', { whole: isPasted })}>${opml}</textarea>${
+      faulty(problem, 'opml', { whole: isPasted })}>${contentText(opml)}</textarea>${
       faultOf(problem, 'opml', { whole: isPasted })}</label>
   </details>
   ${visibilityChoice(visibility, 'feeds', problem)}
@@ -95,12 +99,12 @@ function summary(outcomes: Map<Outcome | null, number>): string {
 
 function lineItem(line: ShownLine, hasStopped: boolean): Html {
   const { url, title, folder, source } = line;
-  const name = source?.title ?? (title || url);
+  const name = source?.title ?? (title || excerpt(url, SHOWN_URL));
   return html`
   <li><div>
     <p dir="auto">${source ? html`<a href="/sources/${source.id}">${name}</a>` : name}${folder && html`
       <span class="soft">in ${folder}</span>`}</p>
-    <p class="meta"><code>${url}</code></p>
+    <p class="meta"><code>${excerpt(url, SHOWN_URL)}</code></p>
   </div><p class="became">${whatBecame(line, hasStopped)}</p></li>`;
 }
 

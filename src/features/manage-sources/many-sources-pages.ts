@@ -6,6 +6,7 @@ import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/rout
 import { timesOf } from '../../platform/http/times.ts';
 import { iconsOfSources, sourceIcon } from '../attachments/icon-views.ts';
 import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
+import { requireRoomOf } from '../hub/disk-reserve.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
@@ -81,16 +82,21 @@ const ACTS: Record<string, { said: SaidCode; run: Act }> = {
   },
 };
 
+/** What may be done while the disk is down to its reserve. */
+const DELETING = ['delete', 'unfollow'];
+
 /** One form for several sources: those that the viewer may not change so stay as they are, and are not counted. */
 export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply> {
   const fields = await readFields(req);
+  if (!DELETING.includes(fields.get('act') ?? '')) requireRoomOf(hub, req.viewer);
   const back = backTo(fields.get('back') ?? '');
-  const bell = parseId(fields.get('bell') ?? '');
+  const [bell] = readIds(fields, 'bell');
   if (bell !== undefined) return seeOther(saying(back, toggleBell(hub, req.viewer, bell)));
-  const ids = fields.getAll('source').flatMap((id) => parseId(id) ?? []).slice(0, PER_PAGE);
-  const name = fields.get('act') ?? '';
+  const ids = readIds(fields, 'source').slice(0, PER_PAGE);
+  const name = fields.get('act');
+  if (ids.length === 0 || name === null) return seeOther(saying(back, 'nothing-chosen'));
   const act = Object.hasOwn(ACTS, name) ? ACTS[name] : undefined;
-  if (ids.length === 0 || !act) return seeOther(saying(back, 'nothing-chosen'));
+  if (!act) throw invalid([{ pointer: '/act', detail: `Act must be one of ${Object.keys(ACTS).join(', ')}.` }]);
   if (name === 'delete' && fields.get('sure') !== '1') return page(askToDelete(hub, ids, req.viewer, back));
   const typed = fields.get('folder') ?? '';
   const folder = name === 'move' ? readName('folder', typed) : '';
@@ -105,6 +111,15 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
     await nextTurn(); // each is a commit
   }
   return seeOther(saying(back, act.said, { count }));
+}
+
+/** The ids that a form sends in fields of that name. */
+function readIds(fields: URLSearchParams, name: string): number[] {
+  return fields.getAll(name).map((id) => {
+    const known = parseId(id);
+    if (known === undefined) throw invalid([{ pointer: `/${name}`, detail: `“${name}” must be the id of a source.` }]);
+    return known;
+  });
 }
 
 /** The name of a folder, empty for none, or what is wrong with it. */
@@ -150,9 +165,19 @@ function wantedAt(address: string): Wanted {
   return readWanted(new URLSearchParams(address.split('?', 2)[1]));
 }
 
+/** The action of the folder form; 'rename' by default. */
+function readFolderAct(values: Record<string, string>): 'rename' | 'delete' {
+  const input = createInput(values);
+  const act = input.optionalChoice('act', ['rename', 'delete']);
+  input.done();
+  return act ?? 'rename';
+}
+
 /** Form: renames a folder, or takes all sources out of it. */
 export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { folder = '', act, name = '' } = await readForm(req);
+  const values = await readForm(req);
+  const { folder = '', name = '' } = values;
+  const act = readFolderAct(values);
   if (!follows(hub).hasFolder(req.viewer.id, folder)) throw new HttpError(404, 'There is no such folder.');
   const read = act === 'delete' ? null : readName('name', name);
   const to = read === '' ? invalid([{ pointer: '/name', detail: 'A folder needs a name.' }]) : read;

@@ -69,13 +69,15 @@ function tabs(counts: ManagedPage['counts'], { show }: Wanted): Html {
 function filters({ show, q, folder, sort }: Wanted, folders: string[]): Html {
   const option = (value: string, label: string, chosen: string): Html =>
     html`<option value="${value}" ${value === chosen && html`selected`}>${label}</option>`;
+  const offered = folder === '' || folders.includes(folder) ? folders : [folder, ...folders];
   return html`
 <form class="filters" action="/sources" role="search">
   ${show !== 'all' && html`<input type="hidden" name="show" value="${show}">`}
   <div class="field grow"><label for="q">Name or address</label><input type="search" id="q" name="q" value="${q}"
     maxlength="200"></div>
   ${folders.length > 0 && html`<div class="field"><label for="folder">Folder</label><select id="folder" name="folder">
-    ${option('', 'Any folder', folder)}${folders.map((name) => option(name, name, folder))}</select></div>`}
+    ${option('', 'Any folder', folder)}${
+      offered.map((name) => option(name, name, folder))}</select></div>`}
   <div class="field"><label for="sort">Order</label><select id="sort" name="sort">
     ${ORDERS.map(([value, label]) => option(value, label, sort))}</select></div>
   <button>Show</button>

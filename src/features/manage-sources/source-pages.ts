@@ -1,6 +1,6 @@
 import { readForm } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { pathId } from '../../platform/http/input.ts';
+import { formSwitch, pathId } from '../../platform/http/input.ts';
 import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { timesOf, type Times } from '../../platform/http/times.ts';
@@ -83,12 +83,13 @@ function iconState(hub: Hub, { id, kind }: Source): 'there' | 'cleared' | 'none'
 /** Title, visibility and password. Before others lose a source that they follow it asks. */
 export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = withPassword(await readForm(req));
-  const { title, visibility, username, password, forget, sure } = values;
+  const { title, visibility, username, password, sure } = values;
+  const isToForget = formSwitch(values, 'forget') ?? false;
   const source = manageableSource(hub, pathId(req.params), req.viewer);
   const followers = countFollowers(hub, source);
   const hides = visibility === 'private' && source.visibility === 'public' && followers > 0;
   if (hides && sure !== '1') return page(confirmHidePage(source, followers, values));
-  const forgotten = forget ? { username: null, password: null } : {};
+  const forgotten = isToForget ? { username: null, password: null } : {};
   try {
     await changeSource(hub, source.id, { title, visibility, username, password, ...forgotten }, req);
     return seeOther(saying(`/sources/${source.id}/settings`, 'source-saved'));
@@ -106,12 +107,12 @@ function settingsAgain(hub: Hub, req: MemberRequest, problem: unknown, sent: Omi
 /** Form: puts a source into the viewer's list, or changes its folder or bell there; fields that are absent stay. */
 export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
-  const { folder, notify } = values;
+  const { folder } = values;
   const id = pathId(req.params);
   const wasFollowed = follows(hub).isFollowed(req.viewer.id, id);
-  const bell = notify === undefined ? {} : { notify: notify === '1' };
   try {
-    followSource(hub, req.viewer, id, readFollow({ folder: folder?.trim() === '' ? null : folder, ...bell }));
+    const notify = formSwitch(values, 'notify');
+    followSource(hub, req.viewer, id, readFollow({ folder: folder?.trim() === '' ? null : folder, notify }));
   } catch (problem) {
     return settingsAgain(hub, req, problem, { form: 'list', values });
   }

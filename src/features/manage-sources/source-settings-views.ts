@@ -44,12 +44,13 @@ function followSection({ id }: Source): Html {
 
 function listSection({ source: { id }, folders, sent }: Settings, { folder, notify }: Follow): Html {
   const { values = {}, problem } = sent?.form === 'list' ? sent : {};
+  const bell = values['notify'] ?? String(notify);
   return settingsSection('list', 'Your list', 'Only for you.', html`
   <form method="post" action="/sources/${id}/follow" class="stack">
     ${folderField(values['folder'] ?? folder ?? '', folders, problem)}
     <input type="hidden" name="notify" value="0">
-    <label class="check"><input type="checkbox" name="notify" value="1" ${notify === 1 && html`checked`}> Notify me of
-      new posts</label>
+    <label class="check"><input type="checkbox" name="notify" value="1" ${bell === '1' && html`checked`} ${
+      faulty(problem, 'notify')}> Notify me of new posts</label>${faultOf(problem, 'notify')}
     <button>Save</button>
   </form>
   ${button(`/sources/${id}/unfollow`, 'Unfollow')}`);

@@ -232,9 +232,6 @@ export const posts = store((hub) => {
       writing.leaveTombstone.run(sourceId, guid, clock());
       writing.remove.run(sourceId, guid);
     },
-
-    /** Deletes up to `limit` posts of a source that goes away itself; returns how many. */
-    removeOfSource: (sourceId: number, limit: number): number => writing.removeOfSource.run(sourceId, limit).changes,
   };
 });
 
@@ -286,8 +283,6 @@ function prepareWriting(db: Db) {
     leaveTombstone: db.prepare<[number, string, number]>('leave tombstone',
       'INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'),
     remove: db.prepare<[number, string]>('delete post', 'DELETE FROM posts WHERE source_id = ? AND guid = ?'),
-    removeOfSource: db.prepare<[number, number]>('delete posts of source',
-      'DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE source_id = ? LIMIT ?)'),
   };
 }
 

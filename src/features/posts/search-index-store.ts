@@ -18,6 +18,15 @@ export type Indexable = {
 /** Pages of the index written in one step of a merge: about 10 ms. */
 const MERGED_PAGES = 100;
 
+/**
+ * How FTS5 numbers its pages (fts5_index.c, "%_data table"): so many for each segment, the leaves first; what follows
+ * the segments says which rows are deleted.
+ */
+const SEGMENT = 2 ** 37;
+const LEAVES = 2 ** 31;
+const OTHERS = 2 ** 53;
+const PAGE = 4096; // bytes
+
 /** The full-text index of posts. Its rows are numbered so that the newest posts come first. */
 export const searchIndex = store(({ db }) => {
   const selectKey = db.prepare<[number], { id: number }>('search key', 'SELECT id FROM posts WHERE search_key = ?');
@@ -30,6 +39,11 @@ export const searchIndex = store(({ db }) => {
     `INSERT INTO posts_search (posts_search, rank) VALUES ('merge', ?)`);
   const selectChanges = db.prepare<[], { n: number }>('changes so far', 'SELECT total_changes() AS n');
 
+  const selectFrom = db.prepare<[number], { id: number }>('page of the index from',
+    'SELECT id FROM posts_search_data WHERE id >= ? ORDER BY id LIMIT 1');
+  const selectBelow = db.prepare<[number], { id: number }>('page of the index below',
+    'SELECT id FROM posts_search_data WHERE id < ? ORDER BY id DESC LIMIT 1');
+
   function freeKey(wanted: number, id: number): number {
     let key = wanted;
     for (let other = selectKey.get(key); other !== undefined && other.id !== id; other = selectKey.get(key)) key++;
@@ -37,6 +51,19 @@ export const searchIndex = store(({ db }) => {
   }
 
   return {
+    /** About how many bytes the index takes: it has some dozen segments, whose pages are numbered one after another. */
+    bytes(): number {
+      let pages = 0;
+      for (let from = SEGMENT; from < OTHERS;) {
+        const first = selectFrom.get(from)?.id;
+        if (first === undefined || first >= OTHERS) break;
+        const start = first - first % SEGMENT;
+        pages += (selectBelow.get(start + LEAVES)?.id ?? first) - first + 1;
+        from = start + SEGMENT;
+      }
+      return pages * PAGE;
+    },
+
     /** Indexes the post, or indexes it anew. Part of the transaction that stores it. */
     put({ id, sourceId, publishedAt, searchKey: known, searchTitle, searchText, ...post }: Indexable): void {
       if (known !== null) remove.run(known);

@@ -40,6 +40,7 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
   attempts: 1_000, // a very large source takes longer than one lease
   concurrency: 1,
   afterRestore: 'run',
+  stores: false,
 
   async run(hub, { sourceId }, signal, job) {
     let done = 0;

@@ -8,6 +8,7 @@ import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { errorFields } from '../../platform/log.ts';
 import type { Hub } from '../hub/hub.ts';
+import { mayRecord } from '../hub/may-record.ts';
 import { readingHistory, type ReadPost } from './reading-history-store.ts';
 import { setRead, setSeen } from './reading-list.ts';
 
@@ -32,6 +33,7 @@ export function markPostUnread(hub: Hub, { params, viewer }: MemberRequest): Rep
  * marks. A disk that cannot be written keeps nobody from it.
  */
 export function noteOpened(hub: Hub, viewer: Viewer, postId: number): void {
+  if (!mayRecord(hub)) return;
   try {
     readingHistory(hub).note(viewer.id, postId);
     if (viewer.preferences.marksOpened) setSeen(hub, viewer, postId);

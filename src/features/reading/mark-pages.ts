@@ -1,5 +1,5 @@
 import { readForm } from '../../platform/http/body.ts';
-import { localPath, parseId, pathId } from '../../platform/http/input.ts';
+import { formSwitch, localPath, parseId, pathId } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, seeOther, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -9,15 +9,17 @@ import { setRead, setStar } from './reading-list.ts';
 import { readMarking } from './reading-routes.ts';
 
 export async function submitRead(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { read, from } = await readForm(req);
-  setRead(hub, req.viewer, pathId(req.params), read !== '0');
-  return done(req, atPost(from, req), read === '0' ? 'post-unread' : 'post-read');
+  const values = await readForm(req);
+  const isRead = formSwitch(values, 'read') ?? true;
+  setRead(hub, req.viewer, pathId(req.params), isRead);
+  return done(req, atPost(values['from'], req), isRead ? 'post-read' : 'post-unread');
 }
 
 export async function submitStar(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const { star, from } = await readForm(req);
-  setStar(hub, req.viewer, pathId(req.params), star !== '0');
-  return done(req, atPost(from, req), star === '0' ? 'post-unstarred' : 'post-starred');
+  const values = await readForm(req);
+  const isStarred = formSwitch(values, 'star') ?? true;
+  setStar(hub, req.viewer, pathId(req.params), isStarred);
+  return done(req, atPost(values['from'], req), isStarred ? 'post-starred' : 'post-unstarred');
 }
 
 /** Where one came from. The form of a list is for all of its rows and leaves the id of the post to be added. */
@@ -28,8 +30,9 @@ function atPost(from: string | undefined, { params }: MemberRequest): string | u
 /** A button may name posts, in place of the list that its form is about. */
 export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { from, posts: ids, all, folder, source, ...limits } = await readForm(req);
-  const what = ids ? { posts: ids.split(/[ ,]+/).flatMap((id) => parseId(id) ?? []) }
-    : { ...(all && { all: true }), ...(folder && { folder }), ...(source && { source }) };
+  // What is no id, or no 1, goes on as it is, for readMarking to refuse.
+  const what = ids !== undefined ? { posts: ids.split(/[ ,]+/).map((id) => parseId(id) ?? id) }
+    : { ...(all && { all: all === '1' || all }), ...(folder && { folder }), ...(source && { source }) };
   const given = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== ''));
   const { marked, undo } = await markRead(hub, req.viewer, ...readMarking(hub, req.viewer, { ...given, ...what }));
   if (isForScript(req)) return json({ marked, undo });

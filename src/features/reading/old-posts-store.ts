@@ -4,10 +4,13 @@ import { feedPosts } from '../posts/feed-posts-store.ts';
 import { FROM_LEFT_POSTS } from '../posts/posts-in-lists.ts';
 import { posts } from '../posts/post-store.ts';
 
-type OldPost = { id: number; sourceId: number; guid: string; createdAt: number; isKept: number };
+type OldPost = { id: number; sourceId: number; guid: string; createdAt: number; bytes: number; isKept: number };
 
 /** Deleting one, with its words in the index and its files, takes about half a millisecond. */
 const REMOVED_AT_ONCE = 10;
+
+/** Bytes of contents after which a step removes no further post: what is deleted goes through the database's log. */
+const REMOVED_BYTES = 512 * 1024;
 
 const FIRST = { createdAt: -1, id: 0 };
 
@@ -23,7 +26,8 @@ const IS_KEPT = `(
 export const oldPosts = store((hub) => {
   const { db } = hub;
   const select = db.prepare<[number, number, number, number], OldPost>('old posts', `
-    SELECT p.id, p.source_id AS sourceId, p.guid, p.created_at AS createdAt, ${IS_KEPT} AS isKept
+    SELECT p.id, p.source_id AS sourceId, p.guid, p.created_at AS createdAt,
+           octet_length(p.content_html) AS bytes, ${IS_KEPT} AS isKept
       ${FROM_LEFT_POSTS} AND p.created_at < ? AND (p.created_at, p.id) > (?, ?)
      ORDER BY p.created_at, p.id LIMIT ?`);
   const count = db.prepare<[number], { n: number }>('count old posts',
@@ -37,14 +41,15 @@ export const oldPosts = store((hub) => {
      */
     removeBefore(before: number, limit: number): { removed: number; looked: number } {
       const next = select.all(before, reached.createdAt, reached.id, limit);
-      let removed = 0;
-      for (const { id, sourceId, guid, createdAt, isKept } of next) {
-        if (removed === REMOVED_AT_ONCE) return { removed, looked: limit };
+      let [removed, removedBytes] = [0, 0];
+      for (const { id, sourceId, guid, createdAt, bytes, isKept } of next) {
+        if (removed === REMOVED_AT_ONCE || removedBytes > REMOVED_BYTES) return { removed, looked: limit };
         reached = { createdAt, id };
         if (isKept === 1) continue;
         feedPosts(hub).rememberDeleted(sourceId, guid);
         posts(hub).remove(sourceId, guid);
         removed++;
+        removedBytes += bytes;
       }
       if (next.length < limit) reached = FIRST;
       return { removed, looked: next.length };

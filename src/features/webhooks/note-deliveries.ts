@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpError } from '../../platform/http/reply.ts';
 import { once, type Hub } from '../hub/hub.ts';
+import { mayRecord } from '../hub/may-record.ts';
 import { addRun, noteFailures, nothingNoted, writeRuns, type Noted } from '../sources/note-runs.ts';
 import type { Run } from '../sources/run-store.ts';
 
@@ -43,8 +44,12 @@ export function countRefusal(hub: Hub, sourceId: number, { status, message }: Ht
   else if (refusals(hub).size < MOST_KINDS) refusals(hub).set(`${sourceId} ${note}`, { sourceId, note, times: 1 });
 }
 
-/** Writes what came since it was last called; what is refused for the same reason on one day is one row. */
+/**
+ * Writes what came since it was last called; while the hub may record nothing, that waits. What is refused for the same
+ * reason on one day is one row.
+ */
 export async function noteDeliveries(hub: Hub): Promise<void> {
+  if (!mayRecord(hub)) return;
   const sourceIds = [...deliveries(hub).keys()];
   for (let from = 0; from < sourceIds.length; from += AT_ONCE) {
     writeDeliveries(hub, sourceIds.slice(from, from + AT_ONCE));

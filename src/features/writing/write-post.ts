@@ -4,6 +4,7 @@ import { HttpError, invalid, notFound } from '../../platform/http/reply.ts';
 import { decodeEntities } from '../../platform/markup/entities.ts';
 import { escapeHtml } from '../../platform/markup/escape-html.ts';
 import { inSteps, type Reading } from '../../platform/markup/in-steps.ts';
+import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import { attachFiles, keepFiles, type ReceivedFile } from '../attachments/receive-upload.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
@@ -169,6 +170,14 @@ export async function paragraphsToText(contentHtml: string): Promise<string | un
   const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
   const text = decodeEntities(blocks);
   return await inSteps(sanitizing(textToParagraphs(text))) === contentHtml ? text : undefined;
+}
+
+const UNESCAPED: Record<string, string> = { quot: '"', '#39': "'", gt: '>' };
+
+/** Sanitised markup without what sanitising it again adds, so that a form for a long post holds it. */
+export function shortMarkup(contentHtml: string): string {
+  return contentHtml.replaceAll(LINK_TAIL, '').replace(/<[^<>]*>|&(quot|#39|gt);/g,
+    (markup: string, name: string | undefined) => (name === undefined ? markup : UNESCAPED[name] ?? markup));
 }
 
 function readDraft(input: Input, before: Draft, now: number): Draft {

@@ -1,4 +1,4 @@
-import { html, type Html } from '../../platform/http/html.ts';
+import { contentText, html, type Html } from '../../platform/http/html.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
@@ -11,15 +11,19 @@ import { visibilityChoice, type AddForm } from '../manage-sources/add-views.ts';
 import type { WholePost } from '../posts/post-store.ts';
 import { INFECTED } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
+import type { CutField } from './typed-fields.ts';
 import { MAX } from './write-post.ts';
 
 /**
- * What was typed before and what is wrong with it. `proof` lets it be sent after the session has ended; `savedAt` (unix
- * ms): when that was kept as a draft. `isOpened`: the draft is what the form shows, and not the answer to it.
+ * What was typed before and what is wrong with it; `cut`: the fields that were too long. `isWhole`: the text has
+ * arrived. `proof` lets the form be sent after the session has ended; `savedAt` (unix ms): when its fields were kept as
+ * a draft. `isOpened`: the draft is what the form shows, and not the answer to it.
  */
 export type PostForm = {
   viewerId: number;
   values: Record<string, string>;
+  cut: CutField[];
+  isWhole: boolean;
   fileBytes: number;
   bytesLeft: number;
   proof: string;
@@ -59,12 +63,12 @@ ${aboveForm(form, `/posts/${post.id}/edit`)}
 ${files.map(({ id }) => html`<form method="post" id="remove-${id}" action="/attachments/${id}/delete"></form>`)}` };
 }
 
-/** For whoever has no source of own posts yet. `isKept`: what they wrote waits for it. */
-export function firstPlacePage({ values = {}, problem }: AddForm, isKept: boolean): Page {
-  const main = html`
+/** For a member who has no source of own posts yet. `written`: the form that is kept until there is one. */
+export function firstPlacePage({ values = {}, problem }: AddForm, written: PostForm): Page {
+  const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
   <p class="lead">What you write needs a place of its own, which others can follow if you let them. Give it a name; you
-    can change that later.${isKept && ' What you have written is kept, and comes next.'}</p>
+    can change that later.${written.savedAt !== undefined && ' What you have written is kept, and comes next.'}</p>
   <label>Name
     <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
       faulty(problem, 'title', { whole: true, isFirst: true })}>${faultOf(problem, 'title', { whole: true })}</label>
@@ -83,7 +87,31 @@ function barOf(name: string, button: string, { savedAt, times }: PostForm): Html
 }
 
 function aboveForm(form: PostForm, path: string): Html {
-  return html`${draftNote(form, path)}${problemNote(form)}${previewOf(form)}`;
+  return html`${draftNote(form, path)}${problemNote(form)}${cutNote(form)}${previewOf(form)}`;
+}
+
+const FILES_AGAIN = 'Please choose the files again.';
+const PRESS_BACK = 'To get it back, press Back in your browser: the form before this one still has it.';
+
+const LABELS: Record<CutField['name'], string> = {
+  sourceId: 'place', title: 'title', content: 'text', contentType: 'format', url: 'link',
+};
+
+/** Says of each field that was cut how much too long it was, and how much of it is left. */
+export function cutSentences(cut: CutField[], left: 'kept' | 'shown'): string[] {
+  const count = (characters: number): string => characters.toLocaleString('en');
+  return cut.map(({ name, length, most, kept }) =>
+    `The ${LABELS[name]} has ${count(length)} characters, ${count(length - most)} more than it may have. ` +
+    `Its first ${count(kept)} are ${left}, the last ${count(length - kept)} are not.`);
+}
+
+function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
+  const rest = isOpened ? html`The whole draft is in the <a href="/api/account/export">export of your data</a> until
+    you send, preview or discard this form.`
+    : problem ? PRESS_BACK : 'If you save this form, the post ends where the text below ends.';
+  return cut.length > 0 && html`
+<div class="problem" role="alert">${cutSentences(cut, isOpened || !problem ? 'shown' : 'kept').map((sentence) =>
+    html`<p>${sentence}</p>`)}<p>${rest}</p></div>`;
 }
 
 /** Above a form that shows what was kept. */
@@ -96,9 +124,11 @@ function draftNote({ savedAt, isOpened, times }: PostForm, path: string): Html |
 </div>`;
 }
 
-function problemNote({ problem }: PostForm): Html | false {
+function problemNote({ problem, cut, isWhole }: PostForm): Html | false {
+  const kept = isWhole ? `${cut.length === 0 ? 'Nothing is lost: what you typed is still here. ' : ''}${FILES_AGAIN}`
+    : `The text did not arrive and is not kept, since the form was too long. ${PRESS_BACK}`;
   return problem !== undefined && html`${formProblem(problem)}
-<p class="hint">Nothing is lost: what you typed is still here. Please choose the files again.</p>`;
+<p class="hint">${kept}</p>`;
 }
 
 /** The post as it would be shown, above its form. */
@@ -117,7 +147,7 @@ function fields({ values, problem }: PostForm): Html {
   dir="auto" ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
 <label>Text
   <textarea name="content" rows="14" class="text" maxlength="${MAX.content}" dir="auto" ${faulty(problem, 'content')}>
-${values['content']}</textarea>${faultOf(problem, 'content')}
+${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
   <span class="optional">A blank line begins a paragraph. Addresses become links by themselves.</span></label>
 <details ${(isHtml || values['url'] || problem?.errors.some(({ pointer }) => pointer === '/url')) && html`open`}>
   <summary>Format and link</summary>

@@ -1,4 +1,4 @@
-import { type Db, isStorageTrouble } from './open-database.ts';
+import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 
 /**
  * A step holds the write lock for about this long. Another writer tries again after 1, 3, 8, 18, 33, 53 ms (the busy
@@ -14,6 +14,9 @@ const WORKING_MS = 6;
 const PORTION = 100;
 const MAX_BATCH = 5_000;
 
+/** The same on a disk that is nearly full: all of a step lies in the log of the database before it is anywhere else. */
+const SMALL_PORTION = 10;
+
 /**
  * Makes a large change in transactions so short that no other process waits long to write; a slow one is logged by
  * that name. `some` changes up to `limit` rows and returns how many; fewer mean that it is done. Resolves to false
@@ -22,22 +25,25 @@ const MAX_BATCH = 5_000;
 type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
 
 type Portion = (limit: number) => number;
-type Write = (batch: number) => { since: number; done: number; isAll: boolean };
+type Write = (batch: number, portion: number) => { since: number; done: number; isAll: boolean };
 
 type Step = { took: number; isAll: boolean };
 
-/** Changes that are asked for at the same time take turns, so that all of them pause together. */
-export function createThrottledWrites(db: Db): ThrottledWrites {
+/**
+ * Changes that are asked for at the same time take turns, so that all of them pause together. While `isTight`, as on a
+ * disk that is nearly full, a step is one small portion, and the log is emptied after it.
+ */
+export function createThrottledWrites(db: Db, isTight: () => boolean = () => false): ThrottledWrites {
   let turn: Promise<void> = Promise.resolve();
 
-  const writing = (name: string, some: Portion): Write => db.transaction(name, (batch) => {
+  const writing = (name: string, some: Portion): Write => db.transaction(name, (batch, size) => {
     const since = performance.now(); // it has the lock
     let done = 0;
     let isAll = false;
     while (!isAll && done < batch && performance.now() - since < WORKING_MS) {
-      const portion = some(PORTION);
+      const portion = some(size);
       done += portion;
-      isAll = portion < PORTION;
+      isAll = portion < size;
     }
     return { since, done, isAll };
   });
@@ -49,7 +55,9 @@ export function createThrottledWrites(db: Db): ThrottledWrites {
     await before;
     let pauseMs = 0;
     try {
-      const { since, done, isAll } = write(batch);
+      const isSmall = isTight();
+      const { since, done, isAll } = isSmall ? write(SMALL_PORTION, SMALL_PORTION) : write(batch, PORTION);
+      if (isSmall && done > 0) tryToEmptyLog(db);
       const took = performance.now() - since;
       if (done > 0) pauseMs = Math.max(PAUSE_MS, took);
       return { took, isAll };
@@ -69,6 +77,15 @@ export function createThrottledWrites(db: Db): ThrottledWrites {
     }
     return false;
   };
+}
+
+/** If others read, or the disk has no byte left, the log keeps its length and SQLite reuses it. */
+function tryToEmptyLog(db: Db): void {
+  try {
+    emptyLog(db);
+  } catch (error) {
+    if (!isStorageTrouble(error)) throw error;
+  }
 }
 
 /** Batches grow and shrink with the time that one takes on this machine. */

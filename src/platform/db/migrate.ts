@@ -133,6 +133,18 @@ function assertKnown(row: AppliedRow, known: Migration | undefined, newest: numb
   }
 }
 
+/** Which migrations are pending, in words, and what the operator does about it. */
+export function describePending(pending: readonly Migration[]): { which: string; whatToDo: string } {
+  const [first, last] = [pending.at(0), pending.at(-1)].map((one) => `${one?.version} (${one?.name})`);
+  return {
+    which: pending.length === 1 ? `migration ${first}` : `migrations ${first} to ${last}`,
+    whatToDo: pending.every(({ safe }) => safe)
+      ? 'Make a backup (./scripts/backup.sh). Then start the hub, restart it if it runs, or run ' +
+        './scripts/hubctl migrate.'
+      : 'Make and verify a backup, stop the hub, then run ./scripts/hubctl migrate --allow-unsafe.',
+  };
+}
+
 function unsafeMessage({ version, name }: Migration): string {
   return (
     `migration ${version} (${name}) is not safe to apply by itself, so nothing was started. ` +

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { codeOf } from '../error-code.ts';
 
@@ -47,6 +48,25 @@ export function openDatabase(path: string, { onSlow = () => {}, readonly = false
     throw error;
   }
   return wrap(file, onSlow);
+}
+
+/**
+ * Opens an existing file to look at it; nothing in it can be changed. A write-ahead log beside it stays as it is: a
+ * connection that may write would move it into the file when it closes. Without a log, SQLite makes one to read the
+ * file, and only a connection that may write takes it away again.
+ */
+export function openToLook(path: string): Db {
+  const file = new Database(path, {
+    timeout: BUSY_TIMEOUT_MS, readonly: existsSync(`${path}-wal`), fileMustExist: true,
+  });
+  try {
+    configure(file, true);
+    file.pragma('query_only = ON');
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+  return wrap(file, () => {});
 }
 
 /** An empty database in memory, gone when it is closed: to see what a schema is like. */
@@ -128,6 +148,12 @@ export function sqliteVersion(db: Db): string {
 /** True for errors of SQLite that say "not now" (full disk, lock, damaged file) rather than "wrong statement". */
 export function isStorageTrouble(error: unknown): boolean {
   return STORAGE_TROUBLE.test(codeOf(error) ?? '');
+}
+
+/** True for SQLite's: no such table, column or index. */
+export function isMissingObject(error: unknown): boolean {
+  const isStatement = codeOf(error) === 'SQLITE_ERROR' && error instanceof Error;
+  return isStatement && /^no such (?:table|column|index)|has no column named/.test(error.message);
 }
 
 /** True when another process held the lock for longer than the busy timeout: the same may work later. */

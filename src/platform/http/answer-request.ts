@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import { isStorageTrouble } from '../db/open-database.ts';
 import { isDiskFull } from '../error-code.ts';
 import { createCallHandler, isAnonymousRead, isRead, type CallHandlerOptions, type Exchange } from './call-handler.ts';
@@ -7,9 +8,12 @@ import { DISCARD_BYTES, discardRest } from './discard-rest.ts';
 import { accepts } from './headers.ts';
 import { Html } from './html.ts';
 import { HttpError, type Page, problemReply, type RenderedReply, type Reply } from './reply.ts';
+import { CLIENT_GONE, isGone } from './request-turns.ts';
 import { isCacheable, type ResponseCache } from './response-cache.ts';
 import type { Route, Viewer } from './router.ts';
+import { closeFile } from './send-file.ts';
 import { sendCached, sendReply, toCached } from './send-reply.ts';
+import { STREAM_BYTES } from './untaken-answers.ts';
 
 /** A request for a page that was refused; `target` is its path with its query. */
 export type RefusedPage = { method: string; target: string; headers: IncomingHttpHeaders };
@@ -30,6 +34,9 @@ export type AnswerOptions = CallHandlerOptions & {
   noteFault(exchange: Exchange, error: unknown): void;
 };
 
+/** Bytes of a page. What pages show is bounded so that they have fewer; a larger one is a fault of the hub's own. */
+export const PAGE_BYTES = 2.5 * 1024 * 1024;
+
 /** Stands for the version of content that is never cached. */
 const NOT_KEPT = -1;
 
@@ -38,22 +45,26 @@ const NOT_KEPT = -1;
  * Resolves to the status sent, whatever a handler, a page or a header does wrong.
  */
 export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange) => Promise<number> {
-  const { cache, security, errorPage, noteFault, discardBytes = DISCARD_BYTES } = options;
+  const { cache, security, errorPage, noteFault, untaken, discardBytes = DISCARD_BYTES } = options;
   const callHandler = createCallHandler(options);
 
   return async (exchange) => {
     const asOf = isAnonymousRead(exchange.req) ? cache.version() : NOT_KEPT;
     try {
       const reply = await rendered(exchange);
+      if (!reply) return CLIENT_GONE;
       return await (mayKeep(exchange, reply) ? sendKeeping(exchange, reply, asOf) : send(exchange, reply));
     } catch (error) {
       return lastResort(exchange, error);
     }
   };
 
-  async function rendered(exchange: Exchange): Promise<RenderedReply> {
+  /** Nothing where the client has gone while the handler worked. */
+  async function rendered(exchange: Exchange): Promise<RenderedReply | undefined> {
     try {
-      const reply = await renderReply(await callHandler(exchange), exchange, options);
+      const made = await callHandler(exchange);
+      if (isGone(exchange.req)) return await letGo(made);
+      const reply = await renderReply(made, exchange, options);
       requireAcceptable(exchange.req, reply);
       return reply;
     } catch (error) {
@@ -72,7 +83,9 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     return sendCached(req, res, response, ['X-Request-Id', id]);
   }
 
-  function send({ req, res, id, viewer }: Exchange, reply: RenderedReply): Promise<number> {
+  function send(exchange: Exchange, reply: RenderedReply): Promise<number> {
+    const { req, res, id, viewer } = exchange;
+    if (reply.body instanceof Readable) untaken.note(exchange, STREAM_BYTES);
     const headers = { ...security, 'x-request-id': id, ...reply.headers };
     return sendReply(req, res, { ...reply, headers }, viewer ? discardBytes : DISCARD_BYTES);
   }
@@ -81,7 +94,7 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     const problem = toHttpError(error);
     if (!(error instanceof HttpError)) noteFault(exchange, error);
     const { path, search, req, req: { headers } } = exchange;
-    const wantsPage = !path.startsWith('/api/') && String(headers.accept ?? '').includes('text/html');
+    const wantsPage = !isGone(req) && !path.startsWith('/api/') && String(headers.accept ?? '').includes('text/html');
     const method = isRead(req) ? 'GET' : req.method ?? '';
     return wantsPage ? errorPage(problem, { method, target: path + search, headers }) : problemReply(problem);
   }
@@ -96,6 +109,12 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     res.statusMessage = ''; // of what could not be sent
     return send(exchange, await renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, options));
   }
+}
+
+/** Closes what a reply that is not sent would have streamed. */
+async function letGo({ body }: Reply): Promise<undefined> {
+  if (body instanceof Readable) body.destroy();
+  else if (typeof body === 'object' && body !== null && 'fd' in body) await closeFile(body);
 }
 
 /** 406 for who asks for something else than the page or JSON there is; files and feeds are given out all the same. */
@@ -126,6 +145,7 @@ async function renderReply(
   const policy = viewer && { 'content-security-policy': memberPolicy };
   const asHtml = { 'content-type': 'text/html; charset=utf-8', ...policy, ...headers };
   const { bytes } = await renderPage(body, viewer, exchange.path + exchange.search);
+  if (bytes.length > PAGE_BYTES) throw new Error(`the page has ${bytes.length} bytes, more than any page may have`);
   return withCaching({ status, headers: asHtml, body: bytes, isText: true }, exchange);
 }
 

@@ -5,9 +5,13 @@ import { essenceOf } from './headers.ts';
 import { HttpError } from './reply.ts';
 import type { BodyShare, HubRequest } from './router.ts';
 
-/** Bytes of JSON or of a form where the handler does not say: from members, and from who has yet to sign in. */
-const LIMIT = 1024 * 1024;
-const LIMIT_OF_ANYBODY = 16 * 1024;
+/**
+ * Bytes of a body where the handler does not say. A page may show a refused form again, with six bytes for each
+ * quotation mark and a field in several places.
+ */
+const JSON_LIMIT = 1024 * 1024;
+const FORM_LIMIT = 64 * 1024;
+const LIMIT_OF_ANYBODY = 16 * 1024; // from a client that is not signed in
 
 /** A body that is kept in memory may take so long to come; files have the server's own, longer limit. */
 const BODY_TIME = MINUTE;
@@ -17,7 +21,7 @@ export type JsonObject = Record<string, unknown>;
 type BodyLimit = 'bodies' | 'body-size' | 'body-pieces';
 
 /** Counts a request that meets a limit and returns its refusal; `seconds` until it is worth trying again. */
-export type MetLimit = (limit: BodyLimit | 'connections', seconds: number, reason: string) => HttpError;
+export type MetLimit = (limit: BodyLimit | 'connections' | 'answers', seconds: number, reason: string) => HttpError;
 
 /** `recheck`: called once the body is there, which may be long after the request came. */
 type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' | 'memory' | 'recheck'>>;
@@ -118,7 +122,7 @@ function gather(
 }
 
 /** A JSON object; no body at all counts as an empty one. 415 for another media type, 400 for what is no JSON object. */
-export async function readJson(request: WithBody, limit = limitFor(request)): Promise<JsonObject> {
+export async function readJson(request: WithBody, limit = limitFor(request, JSON_LIMIT)): Promise<JsonObject> {
   if (hasNoBody(request)) return {};
   requireMediaType(request, 'application/json');
   const body = await readBody(request, limit);
@@ -151,18 +155,22 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /** The fields of an HTML form; the last of several with one name wins. */
-export async function readForm(request: WithBody, limit = limitFor(request)): Promise<Record<string, string>> {
+export async function readForm(
+  request: WithBody, limit = limitFor(request, FORM_LIMIT),
+): Promise<Record<string, string>> {
   return Object.fromEntries(await readFields(request, limit));
 }
 
 /** The same with all values of fields that are there more than once. */
-export async function readFields(request: WithBody, limit = limitFor(request)): Promise<URLSearchParams> {
+export async function readFields(
+  request: WithBody, limit = limitFor(request, FORM_LIMIT),
+): Promise<URLSearchParams> {
   requireMediaType(request, 'application/x-www-form-urlencoded');
   return new URLSearchParams((await readBody(request, limit)).toString('utf8'));
 }
 
-function limitFor({ viewer }: WithBody): number {
-  return viewer === null ? LIMIT_OF_ANYBODY : LIMIT;
+function limitFor({ viewer }: WithBody, ofMembers: number): number {
+  return viewer === null ? LIMIT_OF_ANYBODY : ofMembers;
 }
 
 function hasNoBody({ stream: { headers } }: WithBody): boolean {

@@ -2,9 +2,11 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { isIP } from 'node:net';
 import { cidrContains, parseIpAddress, type Cidr, type IpAddress } from '../net/address-guard.ts';
 import { HttpError, type Reply } from './reply.ts';
+import { CLIENT_GONE, isGone } from './request-turns.ts';
 import {
   createRouter, type BodyShare, type HubRequest, type MemberRequest, type Route, type Viewer,
 } from './router.ts';
+import type { UntakenAnswers } from './untaken-answers.ts';
 
 /** One request and the answer to it. `route` and `viewer` are filled in once they are known. */
 export type Exchange = {
@@ -49,8 +51,14 @@ export type CallHandlerOptions = {
   hostNames: readonly string[] | null;
   /** Who sent the request; null for nobody known. Not asked for routes that check the bearer token themselves. */
   authenticate(req: IncomingMessage): Caller;
+  /**
+   * Throws HttpError if the hub takes no such request now. Asked before the handler of every request but reads, and
+   * again when its body has come.
+   */
+  admitWrite(route: Route, viewer: Viewer | null): void;
   /** The share of one account or address in the memory for bodies. */
   bodyMemory(who: string): BodyShare;
+  untaken: UntakenAnswers<Exchange>;
 };
 
 const NOBODY: Caller = { viewer: null, hasCookie: false };
@@ -60,7 +68,7 @@ const NOBODY: Caller = { viewer: null, hasCookie: false };
  * the exchange. Throws HttpError (400, 401, 403, 404, 405, 421) and whatever authentication and handler throw.
  */
 export function createCallHandler(options: CallHandlerOptions) {
-  const { routes, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate } = options;
+  const { routes, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate, admitWrite, untaken } = options;
   const match = createRouter(routes);
   const [isOwnHost, isAnyHost] = [createHostCheck(hostNames), createHostCheck(null)];
 
@@ -79,10 +87,25 @@ export function createCallHandler(options: CallHandlerOptions) {
     }
     requireSameOrigin(req, method, caller);
     const { signedOut } = found.route;
-    if (signedOut && !caller.viewer) return signedOut(requestFor(exchange, found.route, found.params));
-    requireAccess(found.route, caller, req);
+    if (!signedOut || caller.viewer) requireAccess(found.route, caller, req);
+    if (!found.route.anyHost && untaken.isFull(exchange)) await waitForRoom(exchange, found.route);
+    if (!isRead(req)) admitWrite(found.route, exchange.viewer);
+    if (signedOut && !exchange.viewer) return signedOut(requestFor(exchange, found.route, found.params));
     return found.route.handler(requestFor(exchange, found.route, found.params) as MemberRequest);
   };
+
+  /**
+   * A client that does not read its answers waits for the next one. Afterwards it is authenticated again: its session
+   * may have ended.
+   */
+  async function waitForRoom(exchange: Exchange, route: Route): Promise<void> {
+    const { req } = exchange;
+    await untaken.room(exchange);
+    if (isGone(req)) throw new HttpError(CLIENT_GONE, 'The client has closed the connection.');
+    const caller = route.checksBearer ? NOBODY : authenticate(req);
+    exchange.viewer = caller.viewer;
+    if (!route.signedOut || caller.viewer) requireAccess(route, caller, req);
+  }
 
   function requireSameOrigin(req: IncomingMessage, method: string, { viewer, hasCookie }: Caller): void {
     const byCookie = viewer === null || viewer.via === 'session';
@@ -102,13 +125,14 @@ export function createCallHandler(options: CallHandlerOptions) {
     const address = clientAddress(req.socket.remoteAddress, req.headers, trustedProxies);
     const query = new URLSearchParams(search);
     const recheck = (): void => requireUnchanged(exchange, route, viewer);
-    const memory = bodyMemory(viewer ? `account ${viewer.id}` : addressGroup(address));
+    const memory = bodyMemory(clientName(viewer, address));
     if (!isRead(req)) res.once('close', memory.free);
     return { id, method, path, query, params, headers: req.headers, viewer, address, stream: req, memory, recheck };
   }
 
-  /** Sessions and tokens end, and roles change, while a body is still coming. */
+  /** Sessions and tokens end, roles change, and the disk fills, while a body is still coming. */
   function requireUnchanged(exchange: Exchange, route: Route, before: Viewer | null): void {
+    if (!isRead(exchange.req)) admitWrite(route, before);
     if (route.access === 'public') return;
     const caller = authenticate(exchange.req);
     const { viewer } = caller;
@@ -190,6 +214,11 @@ export function clientAddress(peer: string | undefined, headers: Headers, truste
 export function clientScheme(peer: string | undefined, headers: Headers, trusted: readonly Cidr[]): 'http' | 'https' {
   const told = headers['x-forwarded-proto'];
   return told === 'https' && peer !== undefined && cidrContains(trusted, plain(peer)) ? 'https' : 'http';
+}
+
+/** Whose share of a budget a request takes: that of its account, else of its group of addresses. */
+export function clientName(viewer: Viewer | null, address: string): string {
+  return viewer ? `account ${viewer.id}` : addressGroup(address);
 }
 
 /** What is counted as one client: the smallest of `networksOf`. */

@@ -19,6 +19,8 @@ export type Input = {
   text(name: string, rule: TextRule): string;
   optionalChoice<Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined;
   optionalFlag(name: string): boolean | undefined;
+  /** A checkbox or button of a form: on for `1`, off for `0`, undefined when the form has not sent it. */
+  optionalSwitch(name: string): boolean | undefined;
   optionalInteger(name: string, min: number, max: number): number | undefined;
   integer(name: string, min: number, max: number): number;
   /** Text taken as it is: no trimming, any characters; `min` and `max` are UTF-8 bytes. */
@@ -76,6 +78,7 @@ export function createInput(values: JsonObject, { pointer = '', label = labelOf,
     text: (name, rule) => needed(name, optionalText(name, rule)) ?? '',
     optionalChoice: (name, choices) => readChoice(values[name], choices, refusing(name)),
     optionalFlag: (name) => readFlag(values[name], refusing(name)),
+    optionalSwitch: (name) => readSwitch(values[name], refusing(name)),
     optionalInteger,
     integer: (name, min, max) => needed(name, optionalInteger(name, min, max)) ?? 0,
     secret: (name, min, max) => readSecret(values[name], min, max, refusing(name)) ?? '',
@@ -102,6 +105,14 @@ export function createInput(values: JsonObject, { pointer = '', label = labelOf,
   };
 }
 
+/** `optionalSwitch` of one field of a form, with 422 at once. */
+export function formSwitch(values: JsonObject, name: string): boolean | undefined {
+  const input = createInput(values);
+  const isOn = input.optionalSwitch(name);
+  input.done();
+  return isOn;
+}
+
 /** An id out of a path: a positive integer, else 404, since nothing can be there. */
 export function pathId(params: Record<string, string>, name = 'id'): number {
   const id = parseId(params[name] ?? '');
@@ -122,7 +133,7 @@ function readText(value: unknown, { max, min = 1, pattern, expected }: TextRule,
 function readChoice<Choice extends string>(
   value: unknown, choices: readonly Choice[], refuse: Refuse,
 ): Choice | undefined {
-  if (value === undefined || value === '') return undefined;
+  if (value === undefined) return undefined;
   return choices.find((choice) => choice === value) ?? refuse(`must be one of ${choices.join(', ')}.`);
 }
 
@@ -130,8 +141,13 @@ function readFlag(value: unknown, refuse: Refuse): boolean | undefined {
   return value === undefined || typeof value === 'boolean' ? value : refuse('must be true or false.');
 }
 
+function readSwitch(value: unknown, refuse: Refuse): boolean | undefined {
+  if (value === undefined) return undefined;
+  return value === '1' || value === '0' ? value === '1' : refuse('must be 1 or 0.');
+}
+
 function readInteger(value: unknown, min: number, max: number, refuse: Refuse): number | undefined {
-  if (value === undefined || value === '') return undefined;
+  if (value === undefined) return undefined;
   const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
   if (typeof number === 'number' && Number.isInteger(number) && number >= min && number <= max) return number;
   return refuse(`must be an integer from ${min} to ${max}.`);
@@ -194,7 +210,8 @@ export function localPath(path: string | null | undefined): string {
   return path.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
 }
 
-const STANDARD_LIMIT = 30;
+/** Items of a list where the query names no other number. */
+export const STANDARD_LIMIT = 30;
 const MAX_LIMIT = 100;
 
 /** `?limit=`: 1 to 100, 30 when absent. */

@@ -52,6 +52,11 @@ type RouteOptions = {
   signedOut?: Handler<HubRequest>;
   /** Answered under any host name: for those who look after the hub, and know it by names of their own. */
   anyHost?: boolean;
+  /**
+   * Takes requests while the disk is down to its reserve. Unless said, routes that delete or are for administrators do;
+   * forms that sign in or delete say so.
+   */
+  usesReserve?: boolean;
 };
 
 export type Route = {
@@ -64,6 +69,7 @@ export type Route = {
   signedOut?: Handler<HubRequest>;
   checksBearer: boolean;
   anyHost: boolean;
+  usesReserve: boolean;
 };
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -79,12 +85,13 @@ export function route<A extends Access>(
   access: A,
   summary: string,
   handler: Handler<RequestFor<A>>,
-  { cached = false, checksBearer = false, anyHost = false, signedOut }: RouteOptions = {},
+  { cached = false, checksBearer = false, anyHost = false, usesReserve, signedOut }: RouteOptions = {},
 ): Route {
   const [method = '', path = ''] = pattern.split(' ');
   // A handler for anybody takes any request; one for members is called only after the viewer has been checked.
   const own = { handler: handler as Handler<MemberRequest>, ...(signedOut && { signedOut }) };
-  return { method, path, access, summary, ...own, cached, checksBearer, anyHost };
+  const repairs = usesReserve ?? (method === 'DELETE' || access === 'admin');
+  return { method, path, access, summary, ...own, cached, checksBearer, anyHost, usesReserve: repairs };
 }
 
 export type Match = { route: Route; params: Record<string, string> } | { allow: string[] } | undefined;

@@ -9,14 +9,16 @@ import { createAnswerRequest, type AnswerOptions } from './answer-request.ts';
 import { createBodyMemory, type MetLimit } from './body.ts';
 import { requestsInLargePieces } from './body-pieces.ts';
 import {
-  addressGroup, clientAddress, createHostCheck, isAnonymousRead, openExchange, type Exchange,
+  addressGroup, clientAddress, clientName, createHostCheck, isAnonymousRead, openExchange, type Exchange,
 } from './call-handler.ts';
 import { discardRest } from './discard-rest.ts';
 import http from '../node-http.ts';
 import { statusTitle, type ReplyHeaders } from './reply.ts';
 import { acceptsAnything } from './headers.ts';
+import { CLIENT_GONE, createTurns, isGone } from './request-turns.ts';
 import type { Route } from './router.ts';
 import { sendCached } from './send-reply.ts';
+import { createUntakenAnswers } from './untaken-answers.ts';
 
 /**
  * In ms. A head may take 15 s, a request with files an hour (100 MB at 0.3 Mbit/s; see body.ts for others). A
@@ -41,7 +43,10 @@ const CONNECTIONS = 2_000;
 const CONNECTIONS_OF_ONE = 100;
 const LOOPBACK = parseCidrs('127.0.0.0/8, ::1/128');
 
-export type ServerOptions = Omit<AnswerOptions, 'security' | 'memberPolicy' | 'noteFault' | 'bodyMemory'> & {
+/** Options that the server creates itself. */
+type OwnParts = 'security' | 'memberPolicy' | 'noteFault' | 'bodyMemory' | 'untaken';
+
+export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   /** `sha256-…` of the one script on pages for members, which have it in their `integrity` too; no other runs. */
   scriptHash: string;
   log: Log;
@@ -59,10 +64,13 @@ export function createHubServer(options: ServerOptions): Server {
   const security = securityHeaders(options.baseUrl.startsWith('https:'));
   const clientErrors = createClientErrorHandler(security);
   const bodyMemory = createBodyMemory(options.metLimit);
+  const untaken = createUntakenAnswers(options.metLimit, clientOf);
   const memberPolicy = `${CONTENT_SECURITY_POLICY}; connect-src 'self'; script-src '${options.scriptHash}'`;
-  const answer = createAnswerRequest({ ...options, security, memberPolicy, noteFault, bodyMemory });
+  const answer = createAnswerRequest({ ...options, security, memberPolicy, noteFault, bodyMemory, untaken });
   const isOwnHost = createHostCheck(options.hostNames);
   const nextId = requestIds();
+  const turn = createTurns();
+  const urgent = new Set(routes.filter(({ anyHost }) => anyHost).map(({ path }) => path));
   const loggedPath = hidingSecrets(routes);
 
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
@@ -72,13 +80,23 @@ export function createHubServer(options: ServerOptions): Server {
     if (kept !== undefined) return finish(exchange, kept, started);
     clientErrors.expect(res);
     // The last line names the request itself, so it is written outside of the context.
-    void withLogContext({ requestId: exchange.id }, () => answer(exchange))
+    void withLogContext({ requestId: exchange.id }, () => answerInTurn(exchange))
       .then((status) => finish(exchange, status, started));
+  }
+
+  /**
+   * Drops requests whose client has disconnected, complete writes included: such a client must check anyway whether its
+   * write happened. Health and metrics wait for no turn.
+   */
+  async function answerInTurn(exchange: Exchange): Promise<number> {
+    if (!urgent.has(exchange.path)) await turn();
+    if (isGone(exchange.req)) return CLIENT_GONE;
+    return sendKept(exchange) ?? answer(exchange); // another request may have made the same answer meanwhile
   }
 
   function sendKept(exchange: Exchange): number | undefined {
     const { req, res, id } = exchange;
-    const found = mayHaveKept(req) ? cache.get(req.url ?? '/') : undefined;
+    const found = mayHaveKept(req) && !untaken.isFull(exchange) ? cache.get(req.url ?? '/') : undefined;
     if (!found) return undefined;
     exchange.route = found.route;
     discardRest(req);
@@ -94,8 +112,14 @@ export function createHubServer(options: ServerOptions): Server {
     options.onError(error);
   }
 
+  function clientOf({ req, viewer }: Exchange): string {
+    return clientName(viewer, clientAddress(req.socket.remoteAddress, req.headers, options.trustedProxies));
+  }
+
   /** The query is never logged. */
-  function finish({ req, id, path, route }: Exchange, status: number, started: number): void {
+  function finish(exchange: Exchange, status: number, started: number): void {
+    const { req, id, path, route } = exchange;
+    untaken.note(exchange);
     const elapsed = performance.now() - started;
     const method = req.method ?? 'GET';
     options.observe(method, route, status, elapsed / SECOND);

@@ -37,8 +37,8 @@ export type Finish = {
   fail(job: Job, error: Error, options?: FailOptions): Fate | 'lost';
   /** To `fail` as `completeMany` to `complete`. */
   failMany(failed: Failed[]): (Fate | 'lost' | Error)[];
-  /** Gives an unfinished job back at shutdown: due at once, the attempt not counted. */
-  release(job: Job): boolean;
+  /** Gives an unfinished job back, the attempt not counted: due at once, as at shutdown, or not before `notBefore`. */
+  release(job: Job, notBefore?: number): boolean;
 };
 
 /** How claimed jobs end. The token in each WHERE makes a worker that outlived its lease harmless. */
@@ -96,7 +96,7 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
     completeMany: (finished) => finished.length > 0 ? completeMany(finished) : [],
     fail: (job, error, options = {}) => fail(job, error, options),
     failMany: (failed) => failed.length > 0 ? failMany(failed) : [],
-    release: (job) => sql.release.run(clock(), job.id, job.leaseToken).changes === 1,
+    release: (job, notBefore = 0) => sql.release.run(clock(), notBefore, job.id, job.leaseToken).changes === 1,
   };
 }
 
@@ -126,9 +126,9 @@ function prepareStatements(db: Db) {
       UPDATE jobs SET state = 'failed', last_error = ?, finished_at = ?, lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?`),
     // min: the job keeps its place in the order, unless the clock was set back meanwhile.
-    release: db.prepare<[number, number, string]>('release job', `
+    release: db.prepare<[number, number, number, string]>('release job', `
       UPDATE jobs SET state = iif(attempts > 1, 'retrying', 'queued'), attempts = attempts - 1,
-             run_at = min(run_at, ?), lease_token = NULL, lease_expires_at = NULL
+             run_at = max(min(run_at, ?), ?), lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?`),
   };
 }

@@ -4,7 +4,7 @@ import { errorFields, withLogContext, type Log, type LogFields } from '../log.ts
 import type { Job } from './claim-jobs.ts';
 import type { Effects, Fate } from './finish-jobs.ts';
 import {
-  PermanentError, RetryLaterError, runJob, type InFlightJob, type JobHandler, type JobHandlers,
+  NotNowError, PermanentError, RetryLaterError, runJob, type InFlightJob, type JobHandler, type JobHandlers,
 } from './run-job.ts';
 import type { WorkerQueue } from './worker-queue.ts';
 
@@ -44,8 +44,8 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     const before = inFlight.size;
     const { successes, failures } = sortByOutcome(inFlight);
     const failed = [...failures, ...complete(successes)];
-    failed.filter(isToldToStop).forEach(([one]) => release(one));
-    fail(failed.filter((one) => !isToldToStop(one)));
+    failed.filter(isGivenBack).forEach(([one, error]) => release(one, error));
+    fail(failed.filter((one) => !isGivenBack(one)));
     if ([...inFlight].some(({ outcome }) => outcome)) onEnd();
     return before - inFlight.size;
   }
@@ -84,9 +84,9 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     return { job, error, options: { permanent: error instanceof PermanentError, retryAt, effects } };
   }
 
-  /** A handler that was told to stop has not failed. */
-  function isToldToStop([, error]: Failure): boolean {
-    return stopping && !(error instanceof PermanentError);
+  /** A handler that was told to stop has not failed, nor has one that has to wait. */
+  function isGivenBack([, error]: Failure): boolean {
+    return error instanceof NotNowError || (stopping && !(error instanceof PermanentError));
   }
 
   function nextAttempt({ job }: InFlightJob): string | undefined {
@@ -94,8 +94,9 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     return row && isoTime(row.runAt);
   }
 
-  function release(one: InFlightJob): void {
-    if (queue.release(one.job)) noteEnd(log, one.job, 'released');
+  function release(one: InFlightJob, error?: Error): void {
+    const [notBefore, more] = error instanceof NotNowError ? [error.at, { reason: error.message }] : [0, {}];
+    if (queue.release(one.job, notBefore)) noteEnd(log, one.job, 'released', more);
     inFlight.delete(one);
   }
 
@@ -114,7 +115,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     /** Claims as many jobs as the concurrency of their kinds leaves room for, and starts them. */
     claim(): void {
       stopping = false;
-      for (const [kind, handler] of Object.entries(handlers)) claimFor(kind, handler);
+      for (const [kind, handler] of Object.entries(handlers)) if (!handler.mustWait?.()) claimFor(kind, handler);
     },
 
     tellToStop(reason: Error): void {
@@ -130,7 +131,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
       const unfinished = [...inFlight].filter(({ outcome }) => !outcome);
       for (const one of unfinished) one.letGo();
       loggingErrors(() => { while (settle() > 0); });
-      loggingErrors(() => unfinished.forEach(release));
+      loggingErrors(() => unfinished.forEach((one) => release(one)));
       inFlight.clear();
     },
 

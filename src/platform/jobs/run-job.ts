@@ -13,6 +13,8 @@ export type JobHandler = {
   run(job: Job, signal: AbortSignal): Promise<void | Effects>;
   /** In the transaction that records the failure; also for a job that is dead-lettered because its worker died. */
   failed?(job: Job, error: Error, fate: Fate): void;
+  /** While true, no job of this kind is claimed. Checked at least every 5 s. */
+  mustWait?(): boolean;
 };
 
 /** By kind of job. */
@@ -27,6 +29,16 @@ export class RetryLaterError extends Error {
 
   constructor(message: string, at: number, options?: ErrorOptions) {
     super(message, options);
+    this.at = at;
+  }
+}
+
+/** Thrown by a handler: the job cannot be done before `at` (unix ms), which is no failure. No attempt is counted. */
+export class NotNowError extends Error {
+  readonly at: number;
+
+  constructor(message: string, at: number) {
+    super(message);
     this.at = at;
   }
 }

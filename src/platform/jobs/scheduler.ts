@@ -6,7 +6,13 @@ import { errorFields, type Log } from '../log.ts';
  * Recurring work. Two processes may do it at the same time, so `run` is SQL that can be repeated without harm.
  * `stopping` asks long work to leave the rest for the next run.
  */
-export type Task = { name: string; everyMs: number; run(stopping: AbortSignal): void | Promise<void> };
+export type Task = {
+  name: string;
+  everyMs: number;
+  run(stopping: AbortSignal): void | Promise<void>;
+  /** While true the task does not run; it is due as soon as that ends. */
+  isHeld?(): boolean;
+};
 
 type SchedulerOptions = { tasks: Task[]; clock: Clock; log: Log; onError: (error: unknown) => void };
 
@@ -21,7 +27,8 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
   let timer: NodeJS.Timeout | undefined;
 
   function isDue(task: Task): boolean {
-    return !running.has(task) && hasPassed(lastStarted.get(task) ?? -Infinity, task.everyMs, clock());
+    if (running.has(task) || task.isHeld?.()) return false;
+    return hasPassed(lastStarted.get(task) ?? -Infinity, task.everyMs, clock());
   }
 
   async function runTask(task: Task): Promise<void> {

@@ -90,7 +90,6 @@ export function createWorker(options: WorkerOptions): Worker {
 
 /** Calls `round` whenever there may be something to do. What it throws is logged; the loop goes on after a pause. */
 function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions, idle: IdleWait, round: () => void) {
-  const kinds = Object.keys(handlers);
   let running: Promise<void> | undefined;
   let stopping = false;
 
@@ -119,6 +118,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
   /** Waits until a job ends, one falls due, another process has written, or 5 s are over. */
   async function rest(version: unknown, lookedAt: number): Promise<void> {
     const until = performance.now() + FULL_LOOK;
+    const kinds = Object.entries(handlers).filter(([, { mustWait }]) => !mustWait?.()).map(([kind]) => kind);
     const dueAt = queue.nextDueAt(kinds, lookedAt) ?? Infinity;
     while (performance.now() < until && clock() < dueAt && db.pragma('data_version') === version) {
       if (await idle.wait(Math.min(POLL, Math.max(1, dueAt - clock())))) break;

@@ -1,8 +1,8 @@
 import { escapeHtml } from './escape-html.ts';
 import { fileNameOr, type ImageCandidate, imageLink, mediaLink } from './remote-media.ts';
 
-// Links may add to the length, so this stays well below what is read.
-const MAX_OUTPUT_LENGTH = 2_000_000;
+// Links add to the length, so this stays well below what is read. A post of 400,000 quotation marks fits: 2,400,000.
+const MAX_OUTPUT_LENGTH = 2_500_000;
 
 const INLINE = new Set(['inline', 'ruby-text']);
 const BLOCK = new Set(['block', 'heading']);

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { fstatSync, readFileSync } from 'node:fs';
 import { monitorEventLoopDelay, type ELDHistogram } from 'node:perf_hooks';
+import { codeOf } from '../error-code.ts';
 
 export type ProcessMetrics = { read(): ProcessReading; close(): void };
 
@@ -48,11 +49,32 @@ function readProc(path: string): string {
   }
 }
 
+/**
+ * Asks the kernel about each descriptor up to the size of their table (FDSize); undefined if that cannot be read. To
+ * list /proc/self/fd, Node would have to grant a folder that leads out of everything else that is granted. This takes
+ * 2 µs for each place of the table: 256 at first, and never more than twice as many as were open at once.
+ */
 function countDescriptors(): number | undefined {
+  const places = /^FDSize:\s+(\d+)$/m.exec(readProc('/proc/self/status'))?.[1];
+  if (places === undefined) return undefined;
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0; // a stack for each closed descriptor would take twice the time of the question
   try {
-    return readdirSync('/proc/self/fd').length - 1; // one of them is the listing's own
+    return Array.from({ length: Number(places) }, (_, descriptor) => descriptor).filter(isOpen).length;
   } catch {
     return undefined;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+function isOpen(descriptor: number): boolean {
+  try {
+    fstatSync(descriptor);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EBADF') return false;
+    throw error;
   }
 }
 

@@ -1,0 +1,38 @@
+import { ConfigError } from '../../features/hub/read-config.ts';
+import { MOST_LINKS, nameBehindLinks } from '../../platform/files/granted-name.ts';
+
+/** An absolute path that a process may read. */
+export type Place = { path: string; isFolder: boolean };
+
+type Named = Place & { name: string };
+
+/**
+ * Chooses for each path the name under which Node grants it. Two paths conflict if one's name begins the other's. The
+ * first keeps its name; the second is granted behind /proc/self/root, if this machine has that link. Throws ConfigError
+ * with both paths if there is no such name.
+ */
+export function chooseNames(places: readonly Place[], hasRootLink: boolean): Map<string, string> {
+  const chosen = new Map<string, Named>();
+  for (const place of places) {
+    if (chosen.has(place.path)) continue;
+    chosen.set(place.path, { ...place, name: freeName(place, [...chosen.values()], hasRootLink) });
+  }
+  return new Map([...chosen].map(([path, { name }]) => [path, name]));
+}
+
+function freeName(place: Place, chosen: readonly Named[], hasRootLink: boolean): string {
+  const rivalOf = (name: string): Named | undefined => chosen.find((other) => areBeside(other, { ...place, name }));
+  for (let links = 0; links <= (hasRootLink ? MOST_LINKS : 0); links++) {
+    const name = nameBehindLinks(place.path, links);
+    if (!rivalOf(name)) return name;
+  }
+  throw new ConfigError([`${rivalOf(place.path)?.path} and ${place.path} cannot both be granted: the name of one ` +
+    'begins the name of the other. Rename one of them.']);
+}
+
+/** Whether Node would deny one of the two because its name begins the other's. Files and parent folders are fine. */
+function areBeside(one: Named, other: Named): boolean {
+  const [shorter, longer] = one.name.length < other.name.length ? [one, other] : [other, one];
+  if (!shorter.isFolder || shorter.name === longer.name || shorter.name === '/') return false;
+  return longer.name.startsWith(shorter.name) && longer.name[shorter.name.length] !== '/';
+}

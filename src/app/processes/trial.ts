@@ -1,0 +1,69 @@
+import { acceptTrial, isRestoreOpen, readTrial } from '../../features/backups/restore-state.ts';
+import { beatOnTrial, beginTrial, endTrial } from '../../features/hub/trial.ts';
+import type { Hub } from '../../features/hub/hub.ts';
+import { SECOND } from '../../platform/clock.ts';
+import { errorFields } from '../../platform/log.ts';
+
+const POLL = SECOND / 4;
+
+/** Seconds. The script of version 1.0.0 names no limit, and decides within 90 s for health and 30 s for the writes. */
+const LIMIT_OF_1_0_0 = 180;
+
+/**
+ * Calls `whenOver` once this process may store: at once, unless an upgrade or a restore has the hub on trial. Web ends
+ * a trial that has lasted too long, since the script that began it must have died. Returns what ends the waiting.
+ * `uptime`: milliseconds on a clock that nobody sets.
+ */
+export function joinTrial(hub: Hub, whenOver: () => void, uptime = (): number => performance.now()): () => void {
+  const { config: { dataDir }, log } = hub;
+  if (!isRestoreOpen(dataDir)) {
+    whenOver();
+    return () => {};
+  }
+  beginTrial(hub, endIfOver);
+  log.info('on trial: nothing is stored but heartbeats', { trial: readTrial(dataDir)?.what });
+  const began = uptime();
+  let [isStopped, isAccepting] = [false, false];
+  let timer = setTimeout(look, POLL);
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
+
+  function endIfOver(): boolean {
+    if (isStopped || isAccepting || isRestoreOpen(dataDir)) return false;
+    isStopped = true;
+    endTrial(hub);
+    log.info('the trial is over: everything is stored again');
+    whenOver();
+    return true;
+  }
+
+  async function look(): Promise<void> {
+    isAccepting = true;
+    await acceptIfOverdue(hub, uptime() - began);
+    isAccepting = false;
+    if (!endIfOver() && !isStopped) timer = setTimeout(look, POLL);
+  }
+}
+
+/** Web ends a trial for good whose script has not ended it in time, and so must have died. */
+async function acceptIfOverdue(hub: Hub, lastedMs: number): Promise<void> {
+  try {
+    if (hub.program !== 'web' || lastedMs < trialLimit(hub) || !await acceptTrial(hub.config.dataDir)) return;
+    beatOnTrial(hub); // a commit, which is durable where Node refuses to sync a folder (see `syncPath`)
+    hub.log.warn('the trial was not ended in time by the script that began it; this version and its data stay');
+  } catch (error) {
+    hub.log.error('cannot end the trial', errorFields(error));
+  }
+}
+
+/** Milliseconds after which web ends the trial by itself. The scripts decide a little earlier (`limit_trial`). */
+function trialLimit({ config }: Hub): number {
+  const { what, seconds } = readTrial(config.dataDir) ?? {};
+  switch (what) {
+    case 'upgrade': return (seconds ?? LIMIT_OF_1_0_0) * SECOND;
+    case 'restore': return config.restoreHealthSeconds * SECOND;
+    default: return Infinity; // a rehearsal, or the script is bringing back what was there before
+  }
+}

@@ -1,0 +1,90 @@
+import { BackupError } from '../features/backups/backup-name.ts';
+import {
+  answerAbout, type OffsiteHub, type OlderHub, originOf, placeOfHub, readOffsiteHub, settleOffsiteHub, withOlder,
+  writeOffsiteHub,
+} from '../features/backups/offsite-hub.ts';
+import { placeOf } from '../features/backups/offsite-status.ts';
+import { readHubSeed } from '../features/hub/hub-seed-store.ts';
+import type { Config } from '../features/hub/read-config.ts';
+import { openDatabase } from '../platform/db/open-database.ts';
+import { type CommandContext, UsageError } from './command.ts';
+import { readList, toSnapshot } from './restic-snapshots.ts';
+
+/** This hub's id in the restic repository. A new id is made if DATA_DIR has come from another place. */
+export function settleHub({ dataDir }: Config, machineId: string, fileSystem: string): Promise<OffsiteHub> {
+  return settleOffsiteHub(dataDir, placeOfHub(dataDir, machineId, fileSystem));
+}
+
+/**
+ * Prints the ids under which this hub removes snapshots, the one under which it sends first; then `look` if the
+ * repository has yet to be searched for hubs whose place it may take, else `known`.
+ */
+export async function tellHub({ config, out }: CommandContext, machineId: string, fileSystem: string): Promise<void> {
+  const { id, adopted, lookedAt } = await settleHub(config, machineId, fileSystem);
+  out(`${[id, ...adopted].join(' ')}\n${lookedAt === placeOf(config, 'restic') ? 'known' : 'look'}\n`);
+}
+
+/** The ids under which the hub with that id removes snapshots: its own and those that it was told to take over. */
+export function idsOf({ dataDir }: Config, id: string): string[] {
+  const hub = readOffsiteHub(dataDir);
+  return hub?.id === id ? [id, ...hub.adopted] : [id];
+}
+
+/** Notes which hubs of the same origin have sent what restic lists on standard input, and asks about them. */
+export async function lookForOlder({ config, err }: CommandContext): Promise<void> {
+  const found = olderHubs(readList(0), readOrigin(config.databasePath));
+  const looked = withOlder(requireHub(config), placeOf(config, 'restic') ?? '', found);
+  await writeOffsiteHub(config.dataDir, looked);
+  for (const older of looked.older) {
+    err(`off-site: note: the restic repository has ${describe(older)}, whose data this hub goes on with. They are ` +
+      'not removed. If this machine takes the place of that one, run ./scripts/hubctl offsite adopt; if not, run ' +
+      './scripts/hubctl offsite adopt --no\n');
+  }
+}
+
+function olderHubs(list: unknown[], origin: string): OlderHub[] {
+  const found = list.flatMap(toSnapshot).filter((one) => one.origin === origin || one.hub === origin);
+  return [...Map.groupBy(found, ({ hub }) => hub)].map(([id, its]) =>
+    ({ id, backups: its.length, newest: its.map(({ name }) => name).sort().at(-1) ?? '' }));
+}
+
+/** From the hub's own database: it may be in use. */
+function readOrigin(databasePath: string): string {
+  const db = openDatabase(databasePath, { readonly: true });
+  try {
+    const seed = readHubSeed({ db });
+    if (seed === undefined) throw new BackupError('hub.db has lost the row of the table hub: restore a backup');
+    return originOf(seed);
+  } finally {
+    db.close();
+  }
+}
+
+/** "3 backups of hub 0123456789abcdef (newest 20260131-031500)" */
+function describe({ id, backups, newest }: OlderHub): string {
+  return `${backups === 1 ? '1 backup' : `${backups} backups`} of hub ${id} (newest ${newest})`;
+}
+
+/** Notes the operator's answer, `adopt` or `leave`, about one older hub or, for an empty id, about all undecided. */
+export async function answerQuestion({ config, out }: CommandContext, answer: string, about: string): Promise<void> {
+  if (answer !== 'adopt' && answer !== 'leave') throw new UsageError('expected adopt or leave');
+  const hub = requireHub(config);
+  const answered = answerAbout(hub, answer === 'adopt', about === '' ? null : about);
+  if (!answered && about !== '') throw new BackupError(`no hub ${about} is known to have the same origin`);
+  const others = answer === 'adopt' ? hub.left : hub.adopted;
+  if (!answered && others.length > 0) {
+    throw new BackupError(`nothing is undecided. To change an answer, name the hub: ./scripts/hubctl offsite adopt ${
+      answer === 'adopt' ? '' : '--no '}${others.join(' or ')}`);
+  }
+  if (!answered) return out('there is nothing to decide: there are no backups of older hubs of the same origin\n');
+  await writeOffsiteHub(config.dataDir, answered);
+  const undecided = hub.older.filter(({ id }) => about === '' || id === about).map(describe);
+  const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // of which the answer is changed
+  out(named.map((one) => `${answer === 'adopt' ? 'taken over' : 'left alone'}: ${one}\n`).join(''));
+}
+
+function requireHub({ dataDir }: Config): OffsiteHub {
+  const hub = readOffsiteHub(dataDir);
+  if (!hub) throw new BackupError('it is not known yet who this hub is in the restic repository');
+  return hub;
+}

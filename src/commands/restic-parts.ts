@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { noteReading } from '../features/backups/note-run.ts';
+import { placeOf } from '../features/backups/offsite-status.ts';
+import {
+  isPruningDue, loadReading, nextPart, noteDamage, noteRead, type Reading, takeIn,
+} from '../features/backups/restic-reading.ts';
+import type { CommandContext } from './command.ts';
+import { readList } from './restic-snapshots.ts';
+
+/**
+ * Updates the reading from two files: restic's snapshots (JSON) and its pack ids. `added`: bytes just sent. Prints the
+ * part to read next, or a hyphen; and `prune` if space is to be freed, else `keep`.
+ */
+export async function planPart(
+  context: CommandContext, snapshots: string, packs: string, added: string,
+): Promise<void> {
+  const ids = readFileSync(packs, 'utf8').split('\n').filter((line) => /^[0-9a-f]{64}$/.test(line));
+  const listed = readList(snapshots).map((one) => String((one as { id?: unknown } | null)?.id));
+  await change(context, (reading, now) => {
+    takeIn(reading, ids, listed, now, Number(added));
+    context.out(`${nextPart(reading, now) ?? '-'} ${isPruningDue(reading, now) ? 'prune' : 'keep'}\n`);
+  });
+}
+
+/** Notes a part that was read and found good, with the bytes that restic says, if any. Prints what follows at once. */
+export async function noteGood(context: CommandContext, part: string, bytes: string): Promise<void> {
+  await change(context, (reading, now) => {
+    noteRead(reading, part, bytes === '' ? null : Number(bytes), now);
+    const next = nextPart(reading, now, reading.checkedAt === now);
+    if (next !== null) context.out(`${next}\n`);
+  });
+}
+
+/** Notes a part in which damage was found. */
+export async function noteDamaged(context: CommandContext, part: string): Promise<void> {
+  await change(context, (reading, now) => noteDamage(reading, part, now));
+}
+
+/** Notes that space was freed. */
+export async function notePruned(context: CommandContext): Promise<void> {
+  await change(context, (reading, now) => void (reading.prunedAt = now));
+}
+
+/** Changes what is known of the restic repository in the settings. */
+async function change({ config }: CommandContext, work: (reading: Reading, now: number) => void): Promise<void> {
+  const place = placeOf(config, 'restic') ?? '';
+  const now = Date.now();
+  const reading = loadReading(config.dataDir, place, now);
+  work(reading, now);
+  await noteReading(config.dataDir, place, reading, process.pid);
+}

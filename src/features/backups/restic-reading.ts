@@ -1,0 +1,175 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
+
+/**
+ * Which packs of a restic repository this hub has read, and when: a backup in it is verified once all that it needs has
+ * been read since it was sent. Times in unix ms, 0 for never.
+ */
+export type Reading = {
+  isLarge: boolean; // more than WHOLE_BYTES when it was last measured: read in parts
+  checkedAt: number; // when something was last read and found good
+  damagedAt: number; // when damage was found that has not been repaired since
+  prunedAt: number;
+  packs: Map<string, Pack>;
+  snapshots: Map<string, ReadSnapshot>;
+};
+
+/** `isMoved`: appeared while other packs disappeared, so a prune may have repacked data of older snapshots into it. */
+type Pack = { since: number; readAt: number; isMoved: boolean; isBad: boolean };
+
+/** `since`: when it was first listed. `readAt`: by when all that it needs had been read since then. */
+type ReadSnapshot = { since: number; readAt: number };
+
+/** A repository of fewer bytes is read whole. restic reads this much of a larger one, chosen at random. */
+export const WHOLE_BYTES = 1_024 ** 3;
+export const WHOLE = '1G';
+
+/** Packs per part (16 MiB each as a rule). Parts grow when there would be more than MAX_PARTS. */
+const PACKS_OF_A_PART = 40;
+const MAX_PARTS = 30;
+
+/** A large repository has its next part read when the last reading is so old: once a day, whenever that is. */
+const BETWEEN_PARTS = 20 * HOUR;
+
+/** More than one part is read where a pack has not been read for so long. */
+const LONGEST_UNREAD = 30 * DAY;
+
+const BETWEEN_PRUNINGS = 7 * DAY;
+
+export function emptyReading(): Reading {
+  return { isLarge: false, checkedAt: 0, damagedAt: 0, prunedAt: 0, packs: new Map(), snapshots: new Map() };
+}
+
+/** Takes in what the repository lists now, after `added` bytes were sent. What has gone from it is forgotten. */
+export function takeIn(reading: Reading, packs: string[], snapshots: string[], now: number, added = 0): void {
+  const there = new Set(packs);
+  const gone = [...reading.packs.keys()].filter((id) => !there.has(id));
+  const isMoved = gone.length > 0;
+  if (gone.length * 4 > reading.packs.size) reading.isLarge = false; // to be measured again
+  if (added >= WHOLE_BYTES) reading.isLarge = true;
+  for (const id of gone) reading.packs.delete(id);
+  for (const id of there) {
+    if (!reading.packs.has(id)) reading.packs.set(id, { since: now, readAt: 0, isMoved, isBad: false });
+  }
+  const listed = snapshots.map((id) => [id, reading.snapshots.get(id) ?? { since: now, readAt: 0 }] as const);
+  reading.snapshots = new Map(listed);
+}
+
+/**
+ * What to read next, as `restic check --read-data-subset` takes it: WHOLE, or a part n/t by the first byte of the
+ * packs' ids; null for nothing now. `isNext`: something has just been read, so only what is long overdue follows.
+ */
+export function nextPart(reading: Reading, now: number, isNext = false): string | null {
+  const parts = partsOf(reading);
+  const [first] = parts.toSorted((a, b) => a.unreadSince - b.unreadSince);
+  if (!reading.isLarge) return isNext ? null : WHOLE;
+  if (!first) return null; // all packs have gone
+  const isDue = isNext ? hasPassed(first.unreadSince, LONGEST_UNREAD, now) :
+    reading.damagedAt > 0 || hasPassed(reading.checkedAt, BETWEEN_PARTS, now);
+  return isDue ? first.name : null;
+}
+
+/** The parts that hold packs. Those that were found bad come first, then those that have waited longest. */
+function partsOf({ packs }: Reading): { name: string; unreadSince: number }[] {
+  const count = Math.min(MAX_PARTS, Math.max(2, Math.ceil(packs.size / PACKS_OF_A_PART)));
+  const parts = new Map<string, number>();
+  for (const [id, { since, readAt, isBad }] of packs) {
+    const name = partOf(id, count);
+    const unreadSince = isBad ? 0 : readAt || since;
+    parts.set(name, Math.min(unreadSince, parts.get(name) ?? Infinity));
+  }
+  return [...parts].map(([name, unreadSince]) => ({ name, unreadSince }));
+}
+
+function partOf(id: string, count: number): string {
+  return `${parseInt(id.slice(0, 2), 16) % count + 1}/${count}`;
+}
+
+/** Notes that this was read and found good. `bytes`: as many as restic says that it read, where all was to be read. */
+export function noteRead(reading: Reading, part: string, bytes: number | null, now: number): void {
+  reading.isLarge = part !== WHOLE || !(bytes !== null && bytes < WHOLE_BYTES);
+  if (part === WHOLE && reading.isLarge) return; // which packs these were is not known
+  reading.checkedAt = now;
+  for (const pack of packsIn(reading, part)) Object.assign(pack, { readAt: now, isBad: false });
+  const packs = [...reading.packs.values()];
+  if (!packs.some(({ isBad }) => isBad)) reading.damagedAt = 0;
+  for (const snapshot of reading.snapshots.values()) {
+    const readAt = readSince(packs, snapshot.since, now);
+    if (readAt !== null) snapshot.readAt = Math.max(snapshot.readAt, readAt);
+  }
+}
+
+/** Notes that damage was found when this was read. */
+export function noteDamage(reading: Reading, part: string, now: number): void {
+  reading.damagedAt ||= now;
+  for (const pack of packsIn(reading, part)) pack.isBad = true;
+}
+
+function packsIn({ packs }: Reading, part: string): Pack[] {
+  const count = Number(part.split('/')[1]);
+  return [...packs].filter(([id]) => part === WHOLE || partOf(id, count) === part).map(([, pack]) => pack);
+}
+
+/**
+ * When the packs that a snapshot of `time` may need were last read: the earliest of those times. Null while one of them
+ * has not been read since.
+ */
+function readSince(packs: Pack[], time: number, now: number): number | null {
+  const needed = packs.filter(({ since, isMoved }) => since <= time || isMoved);
+  const readAt = needed.reduce((earliest, pack) => Math.min(earliest, pack.readAt), now);
+  return readAt >= time ? readAt : null;
+}
+
+/**
+ * Whether space is to be freed: once a week, but not while the repository is damaged. In a large one it is put off
+ * until everything was read since the last time, since what restic moves then has to be read again.
+ */
+export function isPruningDue(reading: Reading, now: number): boolean {
+  const isRead = !reading.isLarge || readSince([...reading.packs.values()], reading.prunedAt, now) !== null;
+  return reading.damagedAt === 0 && hasPassed(reading.prunedAt, BETWEEN_PRUNINGS, now) && isRead;
+}
+
+/** When all that the snapshot needs had been read since it was sent; null if that is not so, or not known here. */
+export function readAtOf(reading: Reading, snapshot: string): number | null {
+  return reading.snapshots.get(snapshot)?.readAt || null;
+}
+
+/** The file that keeps the reading of this repository. `place`: its `placeOf`. */
+export function readingPath(dataDir: string, place: string): string {
+  return join(dataDir, 'run', `restic-reading.${place}.json`);
+}
+
+type Kept = Omit<Reading, 'packs' | 'snapshots'> & {
+  packs: Record<string, [since: number, readAt: number, isMoved: number, isBad: number]>;
+  snapshots: Record<string, [since: number, readAt: number]>;
+};
+
+/** What is kept of that repository. A time that is yet to come counts as never read, and as just listed. */
+export function loadReading(dataDir: string, place: string, now: number): Reading {
+  const past = (at: number): number => (Number.isFinite(at) && at <= now ? at : 0);
+  try {
+    const { isLarge, checkedAt, damagedAt, prunedAt, packs, snapshots } =
+      JSON.parse(readFileSync(readingPath(dataDir, place), 'utf8')) as Kept;
+    return {
+      isLarge, checkedAt: past(checkedAt), damagedAt: Math.min(damagedAt, now), prunedAt: past(prunedAt),
+      packs: new Map(Object.entries(packs).map(([id, [since, readAt, isMoved, isBad]]) =>
+        [id, { since: past(since) || now, readAt: past(readAt), isMoved: isMoved === 1, isBad: isBad === 1 }])),
+      snapshots: new Map(Object.entries(snapshots).map(([id, [since, readAt]]) =>
+        [id, { since: past(since) || now, readAt: past(readAt) }])),
+    };
+  } catch {
+    return emptyReading();
+  }
+}
+
+/** The same as text: some 100 bytes for each pack. */
+export function textOfReading({ packs, snapshots, ...facts }: Reading): string {
+  const kept: Kept = {
+    ...facts,
+    packs: Object.fromEntries([...packs].map(([id, { since, readAt, isMoved, isBad }]) =>
+      [id, [since, readAt, Number(isMoved), Number(isBad)]])),
+    snapshots: Object.fromEntries([...snapshots].map(([id, { since, readAt }]) => [id, [since, readAt]])),
+  };
+  return `${JSON.stringify(kept)}\n`;
+}

@@ -1,0 +1,27 @@
+import type { IncomingMessage } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+
+/** What the log and the metrics call a request that was dropped, as nginx does. No client is ever sent it. */
+export const CLIENT_GONE = 499;
+
+/**
+ * Whether nobody can be sent an answer: the client has closed its connection or its half of it, which node:http takes
+ * for the same.
+ */
+export function isGone({ socket }: IncomingMessage): boolean {
+  return socket.destroyed || !socket.writable;
+}
+
+/**
+ * Returns a function that resolves when a request may begin: one in each turn of the event loop, in the order of the
+ * calls. Between two of them the loop reads what clients have closed meanwhile. Without turns, a thousand requests that
+ * came together would all be answered before the first closed connection is seen.
+ */
+export function createTurns(): () => Promise<unknown> {
+  let last: Promise<unknown> = Promise.resolve();
+  return () => {
+    const mine = last;
+    last = mine.then(() => setImmediate());
+    return mine;
+  };
+}

@@ -1,0 +1,123 @@
+import type { ServerResponse } from 'node:http';
+import type { MetLimit } from './body.ts';
+
+/** Bytes of answers that their readers have not taken yet: of one client, and of all together. */
+const OF_ONE = 8 * 1024 * 1024;
+const OF_ALL = 96 * 1024 * 1024;
+
+/** Requests that may wait for their client to read: of one client, and of all together. */
+const WAITING_OF_ONE = 100;
+const WAITING_OF_ALL = 1_000;
+
+/** Bytes that a streamed answer counts for: the longest piece of one, such as a post in an export, is about so long. */
+export const STREAM_BYTES = 2.5 * 1024 * 1024;
+
+/** `Asked` is a request with its answer. */
+export type UntakenAnswers<Asked> = {
+  /** Counts an answer until it is taken: `bytes`, or what the system has left of one that was just written. */
+  note(asked: Asked, bytes?: number): void;
+  /** Whether the client of a request has to wait for its answer. */
+  isFull(asked: Asked): boolean;
+  /**
+   * Resolves when the client has read enough, or has closed the request's connection. Throws 503 if too many wait. A
+   * client that does not read is cut after the server's idle time, so that nothing waits for ever.
+   */
+  room(asked: Asked): Promise<void>;
+};
+
+type Held = { who: string; bytes: number };
+
+/**
+ * One budget for answers that wait in memory for their readers; `clientOf` names who has sent a request. An answer
+ * counts whole until the system has taken its last byte, since Node holds all of it so long. One out of the cache
+ * counts for each of its readers, although they share its bytes: once the cache has let go of it, it would count for
+ * nobody. A file does not count: it is read only as fast as it is taken. If all clients together hold too much, the
+ * oldest answers are cut off: they belong to the clients that read most slowly, and nobody else has to wait for those.
+ */
+export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
+  metLimit: MetLimit, clientOf: (asked: Asked) => string,
+): UntakenAnswers<Asked> {
+  const held = new Map<ServerResponse, Held>(); // the oldest first
+  const ofOne = new Map<string, number>();
+  const waiting = new Map<string, Set<() => void>>(); // in the order in which they came
+  let [ofAll, waitingOfAll] = [0, 0];
+
+  function add(who: string, bytes: number): void {
+    ofAll += bytes;
+    const now = (ofOne.get(who) ?? 0) + bytes;
+    if (now > 0) ofOne.set(who, now);
+    else ofOne.delete(who);
+  }
+
+  function free(res: ServerResponse): void {
+    const found = held.get(res);
+    if (!found) return;
+    held.delete(res);
+    add(found.who, -found.bytes);
+    beginNext(found.who);
+  }
+
+  function note(asked: Asked, bytes = asked.res.writableLength): void {
+    const { res } = asked;
+    if (bytes === 0 || res.destroyed || held.has(res)) return;
+    const who = clientOf(asked);
+    held.set(res, { who, bytes });
+    add(who, bytes);
+    res.once('close', () => free(res));
+    if (ofAll > OF_ALL) cutOldest();
+  }
+
+  function cutOldest(): void {
+    for (const res of held.keys()) {
+      if (ofAll <= OF_ALL) break;
+      if (res.writableLength === 0) continue; // a stream whose reader keeps up
+      metLimit('answers', 0, 'Too many answers wait for their readers.');
+      res.destroy();
+      free(res);
+    }
+  }
+
+  /** One in each turn of the event loop: the answer to the one before is counted by then. */
+  function beginNext(who: string): void {
+    const [next] = waiting.get(who) ?? [];
+    if (!next || isOver(who)) return;
+    next();
+    setImmediate(beginNext, who);
+  }
+
+  function isOver(who: string): boolean {
+    return (ofOne.get(who) ?? 0) >= OF_ONE;
+  }
+
+  function room(asked: Asked): Promise<void> {
+    const { res } = asked;
+    const who = clientOf(asked);
+    const ofClient = waiting.get(who) ?? new Set();
+    if (ofClient.size >= WAITING_OF_ONE || waitingOfAll >= WAITING_OF_ALL) {
+      throw metLimit('answers', 10, 'Too many requests wait until earlier answers have been read.');
+    }
+    waiting.set(who, ofClient);
+    waitingOfAll++;
+    return new Promise((resolve) => {
+      const leave = (): void => {
+        res.off('close', leave);
+        ofClient.delete(leave);
+        if (ofClient.size === 0) waiting.delete(who);
+        waitingOfAll--;
+        resolve();
+      };
+      ofClient.add(leave);
+      res.once('close', leave);
+    });
+  }
+
+  return {
+    note,
+    isFull(asked) {
+      if (ofAll < OF_ONE && waitingOfAll === 0) return false; // nearly always: nobody has to be named
+      const who = clientOf(asked);
+      return isOver(who) || waiting.has(who);
+    },
+    room,
+  };
+}
