@@ -127,17 +127,23 @@ test('a damaged index, snapshot or repository that cannot be opened is told in t
   assert.equal((await hub.send(name)).status, 0);
 });
 
+/** Sends two backups, of which the second adds a large attachment, and names the packs that each added. */
+async function sendTwo(hub: ResticHub): Promise<{ names: [string, string]; packs: [string[], string[]]; kept: { path: string } }> {
+  const kept = hub.upload(randomBytes(100_000));
+  const first = await hub.verified(Date.now() - DAY);
+  assert.equal((await hub.send(first)).status, 0);
+  const before = packsOf(hub);
+  hub.upload(randomBytes(200_000));
+  const second = await hub.verified();
+  assert.equal((await hub.send(second)).status, 0);
+  return { names: [first, second], packs: [before, packsOf(hub).filter((pack) => !before.includes(pack))], kept };
+}
+
 test('by the words of the handbook a damaged repository gives way to a new one, and what it still holds is fetched', async (t) => {
   const hub = resticHub(t);
   if (!hub) return;
-  hub.upload(randomBytes(100_000));
-  const whole = await hub.verified(Date.now() - DAY);
-  assert.equal((await hub.send(whole)).status, 0);
-  const before = packsOf(hub);
-  hub.upload(randomBytes(200_000));
-  const name = await hub.verified();
-  assert.equal((await hub.send(name)).status, 0);
-  packsOf(hub).filter((pack) => !before.includes(pack)).forEach(flipBit);
+  const { names: [whole, name], packs: [, added] } = await sendTwo(hub);
+  added.forEach(flipBit);
   assert.equal((await hub.send(name)).status, 1);
 
   const aside = `${hub.repository}-damaged`;
@@ -155,15 +161,9 @@ test('by the words of the handbook a damaged repository gives way to a new one, 
 test('by the words of the handbook a damaged repository is repaired in its place, and loses only what nobody has any more', async (t) => {
   const hub = resticHub(t);
   if (!hub) return;
-  const kept = hub.upload(randomBytes(100_000));
-  const first = await hub.verified(Date.now() - DAY);
-  assert.equal((await hub.send(first)).status, 0);
-  const before = packsOf(hub);
-  hub.upload(randomBytes(200_000));
-  const second = await hub.verified();
-  assert.equal((await hub.send(second)).status, 0);
+  const { names: [first, second], packs: [before, added], kept } = await sendTwo(hub);
   const largest = (packs: string[]): string => packs.toSorted((a, b) => statSync(b).size - statSync(a).size)[0] ?? '';
-  const bad = [largest(before), largest(packsOf(hub).filter((pack) => !before.includes(pack)))];
+  const bad = [largest(before), largest(added)];
   bad.forEach(flipBit);
   assert.equal((await hub.send(second)).status, 1);
 
