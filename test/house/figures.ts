@@ -38,6 +38,14 @@ function repeatedNames(): string[] {
   return repeated.sort((a, b) => b[1].length - a[1].length).map(([name, found]) => `${name} ${found.length}`);
 }
 
+/** Texts of the files that the chapter "The auditor's path" of src/README.md names. */
+function auditorsPath(): string[] {
+  const readme = readFileSync(join(PROJECT_ROOT, 'src/README.md'), 'utf8');
+  const [, chapter = ''] = readme.split("\n## The auditor's path\n");
+  const named = new Set([...chapter.split('\n## ')[0]?.matchAll(/`([\w/-]+\.ts)`/g) ?? []].map(([, name = '']) => `src/${name}`));
+  return SOURCES.filter(({ name }) => named.has(name)).map(({ text }) => text);
+}
+
 function quantile(sorted: number[], share: number): number {
   return sorted[Math.floor((sorted.length - 1) * share)] ?? 0;
 }
@@ -54,6 +62,7 @@ function printFigures(): void {
     name.endsWith('.test.ts') && /\b(?:SELECT\b[^]{0,300}\bFROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b/.test(text));
   console.log([
     `src: ${source} lines in ${SOURCES.length} files, ${SOURCES.filter(({ text }) => linesIn(text) < MIN_LINES).length} of them under ${MIN_LINES} lines`,
+    `auditor's path: ${sum(auditorsPath().map(linesIn))} lines`,
     `functions: ${functions.length}; lines: median ${quantile(functions, 0.5)}, nine of ten up to ${quantile(functions, 0.9)}, longest ${functions.at(-1)}`,
     `shell: ${sum([...shell.values()].map(linesIn))} lines in ${shell.size} files`,
     `tests: ${testLines} lines in ${tests.size} files, ${(testLines / source).toFixed(2)} for one of src; SQL in ${withSql.length} files`,
