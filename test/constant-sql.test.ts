@@ -17,12 +17,9 @@ const EXCEPTIONS: Record<string, string> = {
   'platform/jobs/scheduler.ts: where': 'constants of stores: StoredTime',
   'platform/jobs/job-records.ts: condition': 'given by constants of the same file: prepareList',
   'features/audit/audit-store.ts: where': 'joined from CONDITIONS, constants of the same file',
-  'features/reading/list-store.ts: next': 'made of such constants in the same function',
-  'features/reading/list-store.ts: followed': 'the same',
-  'features/reading/list-store.ts: within': 'the same',
-  'features/reading/list-store.ts: places': 'the same',
-  'features/reading/list-store.ts: onwards': 'given by constants of the same file: prepareWay',
-  'features/reading/list-store.ts: order': 'given by constants of the same file: prepareWay',
+  'features/reading/list-store.ts: onwards': 'constants of the same file: prepareScan, prepareList, prepareSearch',
+  'features/reading/list-store.ts: back': 'the same: prepareList',
+  'features/reading/list-store.ts: order': 'the same',
 };
 
 type Call = { file: SourceFile; sql: string };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { statfsSync, statSync } from 'node:fs';
 import { test } from 'node:test';
 import { findings } from '../src/features/admin/findings.ts';
-import { postsOfSource } from '../src/features/posts/posts-of-source-store.ts';
+import { sourcePosts } from '../src/features/posts/source-posts-store.ts';
 import { searchIndex } from '../src/features/posts/search-index-store.ts';
 import { emptyLog, openDatabase } from '../src/platform/db/open-database.ts';
 import { MINUTE, SECOND } from '../src/platform/clock.ts';
@@ -81,7 +81,7 @@ test('long posts are removed a few at a time, short ones many, and the log grows
   const steps: { removed: number; isMore: boolean }[] = [];
   while (steps.at(-1)?.isMore !== false) {
     emptyLog(hub.db);
-    steps.push(hub.db.write('a step', () => postsOfSource(hub.handle).remove(sourceId, 10)));
+    steps.push(hub.db.write('a step', () => sourcePosts(hub.handle).remove(sourceId, 10)));
     assert.ok(statSync(`${hub.config.databasePath}-wal`).size < 6 * 1024 * 1024);
   }
   assert.equal(steps.reduce((sum, { removed }) => sum + removed, 0), 36);
@@ -97,7 +97,7 @@ test('the size of the search index is about that of its pages, also after it has
   for (let n = 0; n < 40; n++) await addPost(ada, sourceId, `Post ${n}`, words(40_000, n));
   assert.ok(pages() > 1_000_000);
   assert.ok(Math.abs(index.bytes() - pages()) < pages() / 5, `${index.bytes()} for ${pages()}`);
-  hub.db.write('remove', () => postsOfSource(hub.handle).remove(sourceId, 30));
+  hub.db.write('remove', () => sourcePosts(hub.handle).remove(sourceId, 30));
   while (index.forgetRemoved(false)) continue;
   assert.ok(Math.abs(index.bytes() - pages()) < pages() / 5 + 20_000, `${index.bytes()} for ${pages()}`);
 });

@@ -38,7 +38,7 @@ test('web prepares its statements before it listens, and loads the handlers afte
   const loaded = loadedWith('src/bin/web.ts');
 
   assert.ok(loaded.has('src/features/posts/post-store.ts'), 'statements are prepared before');
-  assert.ok(!loaded.has('src/features/posts/post-routes.ts'));
+  assert.ok(!loaded.has('src/features/reading/post-routes.ts'));
 });
 
 test('node:http is taken from the one file that does not load fetch with it', () => {

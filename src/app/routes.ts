@@ -12,15 +12,14 @@ type Options = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut'> & { s
 type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | Promise<Reply>;
 
 // Files of handlers, in the order in which web loads them once it listens.
-const posts = handlersOf(() => import('../features/posts/post-routes.ts'));
-const postPages = handlersOf(() => import('../features/posts/post-pages.ts'));
-const lists = handlersOf(() => import('../features/reading/list-routes.ts'));
+const files = handlersOf(() => import('../features/posts/attachment-routes.ts'));
+const deletion = handlersOf(() => import('../features/posts/delete-post-pages.ts'));
+const posts = handlersOf(() => import('../features/reading/post-routes.ts'));
 const listPages = handlersOf(() => import('../features/reading/list-pages.ts'));
 const marking = handlersOf(() => import('../features/reading/mark-pages.ts'));
-const readPosts = handlersOf(() => import('../features/reading/post-pages.ts'));
+const readPosts = handlersOf(() => import('../features/reading/post-in-list-pages.ts'));
 const reading = handlersOf(() => import('../features/reading/reading-routes.ts'));
 const publicPages = handlersOf(() => import('../features/posts/public-pages.ts'));
-const readingNow = handlersOf(() => import('../features/reading/reading-now.ts'));
 const writing = handlersOf(() => import('../features/writing/write-routes.ts'));
 const writePages = handlersOf(() => import('../features/writing/write-pages.ts'));
 const sources = handlersOf(() => import('../features/manage-sources/source-routes.ts'));
@@ -178,23 +177,25 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     'Mark posts as read: {all}, {folder}, {source} or {posts}, and before, upTo, below, above', reading.markReadJson,
   ),
   at('POST /api/reading/undo', 'member', 'Undo that within a minute: {undo}', reading.undoJson),
-  at('GET /reading/now', 'member', 'For the script: state of posts, and counts', readingNow.showNow),
-  at('GET /reading/fresh', 'member', 'For the script: how many posts have arrived', readingNow.showFresh),
+  at('GET /reading/now', 'member', 'For the script: state of posts, and counts', reading.showNow),
+  at('GET /reading/fresh', 'member', 'For the script: how many posts have arrived', reading.showFresh),
   at('POST /reading/mark-read', 'member', 'Form: mark posts as read', marking.submitMarkRead),
   at('POST /reading/undo', 'member', 'Form: undo marking posts as read', marking.submitUndo),
-  at('PUT /api/posts/:id/star', 'member', 'Star a post, which keeps it', reading.star),
-  at('DELETE /api/posts/:id/star', 'member', 'Take the star off a post', reading.unstar),
+  at('PUT /api/posts/:id/star', 'member', 'Star a post, which keeps it', posts.star),
+  at('DELETE /api/posts/:id/star', 'member', 'Take the star off a post', posts.unstar),
   at('POST /posts/:id/star', 'member', 'Form: star a post, or take the star off', marking.submitStar),
   at('POST /posts/:id/read', 'member', 'Form: mark a post as read or unread', marking.submitRead),
 
   at(
     'GET /api/posts', 'public', 'Posts, newest first; q searches their words, view names a reading list',
-    lists.listPosts, { cached: true },
+    posts.listPosts, { cached: true },
   ),
-  at('GET /api/posts/:id', 'public', 'One post', lists.showPostJson, { cached: true }),
+  at('GET /api/posts/:id', 'public', 'One post', posts.showPostJson, { cached: true }),
   at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', writing.createPost),
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', writing.changePost),
-  at('DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back', posts.deletePost),
+  at(
+    'DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back',
+    deletion.deletePost),
   at('GET /', 'public', 'Page: what is unread, or for visitors the public posts', home.showHome, { cached: true }),
   at('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens', manifest.showManifest, {
     cached: true,
@@ -215,10 +216,10 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /posts/:id/edit/discard', 'member', 'Form: discard the draft of a change',
     writePages.submitDiscardDraft, REPAIRS,
   ),
-  at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', postPages.confirmDeletePost),
-  at('POST /posts/:id/delete', 'member', 'Form: delete a post', postPages.submitDeletePost, REPAIRS),
+  at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', deletion.confirmDeletePost),
+  at('POST /posts/:id/delete', 'member', 'Form: delete a post', deletion.submitDeletePost, REPAIRS),
 
-  at('GET /attachments/:key/:filename', 'public', 'File: an attachment', posts.showAttachment),
+  at('GET /attachments/:key/:filename', 'public', 'File: an attachment', files.showAttachment),
   at('POST /api/posts/:id/attachments', 'member', 'Add files to a post of a native source', writing.createAttachments),
   at('DELETE /api/attachments/:id', 'member', 'Remove an uploaded file from its post', writing.deleteAttachment),
   at(
@@ -226,8 +227,8 @@ export const ROUTES: ((hub: Hub) => Route)[] = [
     writePages.submitDeleteAttachment, REPAIRS,
   ),
 
-  at('PUT /api/posts/:id/read', 'member', 'Mark a post as read', history.markPostRead),
-  at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', history.markPostUnread, { usesReserve: false }),
+  at('PUT /api/posts/:id/read', 'member', 'Mark a post as read', posts.markPostRead),
+  at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', posts.markPostUnread, { usesReserve: false }),
   at('GET /api/history', 'member', 'Posts you have read, last read first', history.listHistory),
   at('DELETE /api/history', 'member', 'Clear your reading history', history.clearHistory),
   at('GET /history', 'member', 'Page: reading history', history.showHistory),

@@ -1,7 +1,8 @@
 import type { Hub } from '../../src/features/hub/hub.ts';
-import { searchExpression } from '../../src/features/posts/find-posts.ts';
+import { searchExpression } from '../../src/features/posts/find-posts-store.ts';
 import { markRead, undoMark } from '../../src/features/reading/mark-read.ts';
-import { listView, readingCounts, wholePage } from '../../src/features/reading/reading-list.ts';
+import { readingCounts } from '../../src/features/reading/reading-counts.ts';
+import { listView, wholePage } from '../../src/features/reading/reading-list.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import type { Viewer } from '../../src/platform/http/router.ts';
 import type { BenchRow } from './bench-row.ts';

@@ -685,7 +685,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a follower of a source that became private hears no more of it',
-    file: 'src/features/follows/notify-followers.ts',
+    file: 'src/features/follows/follow-store.ts',
     from: 'if (!maySeeNow(hub, source, accountId)) continue;',
     to: '',
     test: 'test/follows.test.ts',
@@ -1738,7 +1738,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'an address of a file cannot be made up',
-    file: 'src/features/posts/post-routes.ts',
+    file: 'src/features/posts/attachment-routes.ts',
     from: 'found?.urlKey === urlKey ?',
     to: 'found?.urlKey.length === urlKey.length ?',
     test: 'test/serve-attachments.test.ts',
@@ -1911,7 +1911,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'an infected file is kept from readers',
-    file: 'src/features/posts/post-routes.ts',
+    file: 'src/features/posts/attachment-routes.ts',
     from: "if (scan === 'infected') throw",
     to: "if (scan === null) throw",
     test: 'test/serve-attachments.test.ts',
@@ -2340,7 +2340,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a list that is opened makes the hub ask no publisher',
-    file: 'src/features/posts/post-routes.ts',
+    file: 'src/features/posts/attachment-routes.ts',
     from: 'req.query.has(KEPT_ONLY)',
     to: 'req.query.has(remoteUrl)',
     test: 'test/post-pictures.test.ts',
@@ -2492,7 +2492,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'what was deleted here stays deleted under another id of its publisher',
-    file: 'src/features/posts/post-access.ts',
+    file: 'src/features/posts/delete-post-pages.ts',
     from: 'feedPosts(hub).rememberDeleted(post.sourceId, post.guid);',
     to: '',
     test: 'test/sync-odd-feeds.test.ts',
@@ -2558,7 +2558,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'nobody learns of posts that arrive in a source that is not for them',
-    file: 'src/features/reading/reading-now.ts',
+    file: 'src/features/reading/reading-routes.ts',
     from: 'if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);',
     to: '',
     test: 'test/reading-now.test.ts',
@@ -3253,7 +3253,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'an account has so many marks of single posts at most',
-    file: 'src/features/reading/reading-list.ts',
+    file: 'src/features/reading/mark-read.ts',
     from: 'readMarks(hub).left(viewer.id) === 0',
     to: 'readMarks(hub).left(viewer.id) < 0',
     test: 'test/reading-api.test.ts',
@@ -3278,8 +3278,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a step of a search looks at so many posts',
     file: 'src/features/reading/find-in-lists.ts',
-    from: '...only, looks: LOOKS',
-    to: '...only, looks: 1e9',
+    from: '...only, scanned: SCAN_MAX',
+    to: '...only, scanned: 1e9',
     test: 'test/search-lists.test.ts',
     name: 'a search for a word that stands everywhere looks at so many posts at once, and on between turns of others',
   },
@@ -3304,8 +3304,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'of a part of a list nothing is passed that stays unread',
     file: 'src/features/reading/mark-read.ts',
-    from: 'Math.min(stays - 1, cover.upTo)',
-    to: 'cover.upTo',
+    from: 'Math.min(firstUnread - 1, limits.upTo)',
+    to: 'limits.upTo',
     test: 'test/reading-api.test.ts',
     name: 'what is older than a time, above or below a post, or named, is marked and nothing else',
   },
@@ -3384,14 +3384,14 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a search within what is unread finds nothing that was read',
     file: 'src/features/reading/find-in-lists.ts',
-    from: 'list.isStarred ? starred : list.isUnread ? unread : all',
-    to: 'list.isStarred ? starred : all',
+    from: 'list.isUnread ? unread : all).all',
+    to: 'all).all',
     test: 'test/search-lists.test.ts',
     name: 'a search finds what is unread, starred, in a folder or of a source, and nothing else',
   },
   {
     promise: 'what a browser fetches ahead is not read',
-    file: 'src/features/reading/post-pages.ts',
+    file: 'src/features/reading/post-in-list-pages.ts',
     from: "!String(headers['sec-purpose'] ?? '').includes('prefetch') && ",
     to: '',
     test: 'test/reading-pages.test.ts',
@@ -3659,7 +3659,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'below the reserve of the disk reading marks nothing',
-    file: 'src/features/reading/history-list.ts',
+    file: 'src/features/reading/post-in-list-pages.ts',
     from: '  if (!mayRecord(hub)) return;\n',
     to: '',
     test: 'test/disk-reserve.test.ts',

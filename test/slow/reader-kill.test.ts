@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { kindsToRunAgain } from '../../src/app/job-kinds.ts';
 import { finishRestore, openRestored, swapRestored } from '../../src/features/backups/restore-steps.ts';
-import { searchDrift } from '../../src/features/posts/search-index-store.ts';
+import { searchDrift } from '../../src/features/posts/saved-posts-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { backupHub } from '../support/backup-hub.ts';

@@ -4,9 +4,12 @@ import { test, type TestContext } from 'node:test';
 import { accounts } from '../../src/features/accounts/account-store.ts';
 import { searchIndex } from '../../src/features/posts/search-index-store.ts';
 import { followSource, unfollowSource } from '../../src/features/reading/follow-source.ts';
-import { markRead, undoMark, type Marking, type MarkLimits } from '../../src/features/reading/mark-read.ts';
+import {
+  markRead, setRead, setStar, undoMark, type MarkLimits, type MarkTarget,
+} from '../../src/features/reading/mark-read.ts';
 import { raiseMarks } from '../../src/features/reading/raise-marks.ts';
-import { listView, neighbours, readingCounts, setRead, setStar, type View } from '../../src/features/reading/reading-list.ts';
+import { readingCounts } from '../../src/features/reading/reading-counts.ts';
+import { listView, neighbours, type View } from '../../src/features/reading/reading-list.ts';
 import { DAY, MINUTE, SECOND } from '../../src/platform/clock.ts';
 import { DEFAULT_PREFERENCES } from '../../src/platform/http/preferences.ts';
 import type { Viewer } from '../../src/platform/http/router.ts';
@@ -160,7 +163,7 @@ async function mark(world: World, record: Record): Promise<void> {
   const [one, another] = [all[below(all.length)], all[below(all.length)]];
   const folder = FOLDERS[below(2)] ?? '';
   const followed = [...record.follows.keys()];
-  const choices: (Marking | undefined)[] = [
+  const choices: (MarkTarget | undefined)[] = [
     { all: true },
     [...record.follows.values()].includes(folder) ? { folder } : undefined,
     followed.length > 0 ? { sourceId: followed[below(followed.length)] ?? 0 } : undefined,
@@ -182,7 +185,7 @@ async function mark(world: World, record: Record): Promise<void> {
   record.undos.set(result.undo, { at: hub.now(), before });
 }
 
-function isMeant(record: Record, post: KnownPost, what: Marking, limits: MarkLimits): boolean {
+function isMeant(record: Record, post: KnownPost, what: MarkTarget, limits: MarkLimits): boolean {
   if ('posts' in what) return what.posts.includes(post.id);
   if (!record.follows.has(post.sourceId)) return false;
   if ('folder' in what && record.follows.get(post.sourceId) !== what.folder) return false;

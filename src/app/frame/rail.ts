@@ -1,9 +1,9 @@
 import type { Hub } from '../../features/hub/hub.ts';
 import { notifications } from '../../features/notifications/notification-store.ts';
 import { iconsOfSources } from '../../features/attachments/icon-views.ts';
-import type { CountedSource } from '../../features/reading/find-in-lists.ts';
-import { byTitle, lastCountsForPage, type CountedFolder } from '../../features/reading/reading-list.ts';
-import { countText } from '../../features/reading/reading-now.ts';
+import {
+  byTitle, countText, lastCountsForPage, type CountedFolder, type CountedSource,
+} from '../../features/reading/reading-counts.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon, MARK, type IconName } from '../../platform/http/icons.ts';
 import type { Viewer } from '../../platform/http/router.ts';

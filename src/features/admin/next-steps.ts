@@ -9,8 +9,8 @@ import { DELIVERED_KEPT } from '../alerts/deliver-alert.ts';
 import { readBackupStatus } from '../backups/backup-status.ts';
 import { hubLook, PRODUCT } from '../hub/hub-look-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { newestPosts } from '../posts/newest-post-store.ts';
-import { countsForPage } from '../reading/reading-list.ts';
+import { sourcePosts } from '../posts/source-posts-store.ts';
+import { countsForPage } from '../reading/reading-counts.ts';
 import { manySources } from '../sources/many-sources-store.ts';
 import { alertFinding } from './alert-finding.ts';
 import { backupHere } from './backup-findings.ts';
@@ -69,7 +69,7 @@ function stepsOfMember(hub: Hub, viewer: Viewer): NextStep[] {
   href="/sources/import">import the list of another reader</a> (OPML).`,
     },
     {
-      title: 'Write something', href: '/write', isDone: newestPosts(hub).of(own).size > 0,
+      title: 'Write something', href: '/write', isDone: sourcePosts(hub).newestOf(own).size > 0,
       how: html`A post of your own, for everybody or for yourself.`,
     },
   ];

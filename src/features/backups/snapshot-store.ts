@@ -4,7 +4,7 @@ import { isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-
 import { codeOf } from '../../platform/error-code.ts';
 import { countAccounts } from '../accounts/account-store.ts';
 import { countDangling, countUploads, listUploads, type UploadRow } from '../attachments/attachment-store.ts';
-import { countPosts, searchDrift } from '../posts/search-index-store.ts';
+import { countPosts, searchDrift } from '../posts/saved-posts-store.ts';
 import { readHubSeed } from '../hub/hub-seed-store.ts';
 import { countSources } from '../sources/source-store.ts';
 import { BackupError } from './backup-name.ts';

@@ -12,7 +12,7 @@ import { mayRecord } from '../hub/may-record.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { preparePosts, storeMost, storePosts, type PreparedPosts } from '../posts/ingest-posts.ts';
 import { feedPosts } from '../posts/feed-posts-store.ts';
-import { newestPosts } from '../posts/newest-post-store.ts';
+import { sourcePosts } from '../posts/source-posts-store.ts';
 import { noteRuns } from '../sources/note-runs.ts';
 import type { Run } from '../sources/run-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
@@ -129,7 +129,7 @@ async function prepareSync(
     if ('title' in feed) keepFacts(hub, sourceId, feed);
     // A part must never be taken for the whole that 304 would speak of.
     syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);
-    const publishedAt = newestPosts(hub).times(sourceId, RHYTHM);
+    const publishedAt = sourcePosts(hub).newestTimes(sourceId, RHYTHM);
     const pause = planNextSync({ publishedAt, askedFor: wait }, hub.clock(), hub.random);
     tellRecovered(hub, sourceId);
     syncState(hub).recordSuccess(sourceId, hub.clock() + pause, problem);

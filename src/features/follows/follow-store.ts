@@ -1,15 +1,19 @@
 import type { Viewer } from '../../platform/http/router.ts';
-import { isPresent } from '../accounts/account-store.ts';
-import { store } from '../hub/hub.ts';
-import { joinSource, type SourceState } from '../sources/source-store.ts';
+import { accounts, isPresent } from '../accounts/account-store.ts';
+import { store, type Hub } from '../hub/hub.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import { joinSource, maySee, sources, type Source, type SourceState } from '../sources/source-store.ts';
 
 /** Characters of a folder's name. */
 export const FOLDER_MAX = 100;
 
-/** Folders that a form offers. Any other can be typed, and a source can be found without its folder. */
+/** Folders that a form offers; others can be typed. */
 const OFFERED = 200;
 
-/** A source in somebody's reading list. Whatever of it arrived up to the post `readUpTo` is read, but for marks. */
+/**
+ * A source in a reading list. `readUpTo` is a high-water mark: posts with an id up to it are read, later ones unread.
+ * `read_marks` holds the exceptions.
+ */
 export type Follow = {
   sourceId: number;
   folder: string | null;
@@ -18,36 +22,30 @@ export type Follow = {
   createdAt: number;
 };
 
-/** A follow that its reader may still see. */
+/** A follow of a source that its reader may still see. */
 export type ListedFollow = Omit<Follow, 'createdAt'> & { title: string; state: SourceState };
 
-/** What of a follow is to be changed; what is undefined stays. */
+/** Changes to a follow; undefined members stay. */
 export type FollowChange = { folder?: string | null | undefined; notify?: boolean | undefined };
 
-/** For statements about a person's sources: the follow of that account and source, as `f`. */
-export function joinFollow(accountId: string, sourceId: string): string {
-  return `JOIN follows f ON f.account_id = ${accountId} AND f.source_id = ${sourceId}`;
-}
+/** The table, for reading lists that join it. Only this folder writes to it. */
+export const FOLLOWS = 'follows';
 
-/** For statements about who follows a source. */
-export function followersOf(sourceId: string): string {
-  return `FROM follows f WHERE f.source_id = ${sourceId}`;
-}
-
-/** SQL: whether `f` is in the folder of that name, where one is given. */
+/** SQL: whether the follow `f` is in `@folder`; true if that is NULL. */
 export const IN_FOLDER = `(@folder IS NULL
   OR f.folder_id = (SELECT id FROM folders WHERE account_id = @viewerId AND name = @folder))`;
 
-/** SQL: whether the source `s` may be seen by who asks. */
+/** SQL: whether the viewer may see the source `s`. The one rule for all reading lists. */
 export const MAY_SEE = `(s.visibility = 'public' OR s.owner_id = @viewerId OR @isAdmin)`;
 
-/** SQL: the follows of who asks, as `f`, all or those in a folder, with sources `s` that may be seen. */
+/** SQL: the viewer's follows `f`, all or those in `@folder`, with their sources `s` that the viewer may see. */
 export const READING_LIST = `
   FROM follows f ${joinSource('f.source_id')} WHERE f.account_id = @viewerId AND ${IN_FOLDER} AND ${MAY_SEE}`;
 
+/** Parameters of MAY_SEE. */
 export type Asking = { viewerId: number; isAdmin: number };
 
-/** Who asks, for statements with MAY_SEE. */
+/** The viewer, for statements with MAY_SEE. */
 export function asking({ id, role }: Pick<Viewer, 'id' | 'role'>): Asking {
   return { viewerId: id, isAdmin: role === 'admin' ? 1 : 0 };
 }
@@ -58,7 +56,7 @@ export const FOLLOW = `f.source_id AS sourceId, (SELECT name FROM folders WHERE 
 
 const SELECT = `SELECT ${FOLLOW}, f.created_at AS createdAt FROM follows f`;
 
-/** The reading lists: who follows which source, in which folder, and how far all of it is read. */
+/** Who follows which source, in which folder, and up to which post it is read. */
 export const follows = store(({ db, clock }) => {
   const select = db.prepare<[number, number], Follow>('follow', `${SELECT} WHERE f.account_id = ? AND f.source_id = ?`);
   const selectAmong = db.prepare<[number, string], { id: number }>('which sources are followed', `
@@ -92,7 +90,7 @@ export const follows = store(({ db, clock }) => {
      ORDER BY created_at, account_id`);
   const setNotify = db.prepare<[number, number, number]>('set bell of follow',
     'UPDATE follows SET notify = ? WHERE account_id = ? AND source_id = ?');
-  const setReadUpTo = db.prepare<[number, number, number]>('set mark of follow',
+  const setReadUpTo = db.prepare<[number, number, number]>('set read_up_to',
     'UPDATE follows SET read_up_to = ? WHERE account_id = ? AND source_id = ?');
   const selectToTell = db.prepare<[number], { id: number }>('followers to tell',
     `SELECT account_id AS id FROM follows WHERE source_id = ? AND notify = 1 AND ${isPresent('account_id')}`);
@@ -106,51 +104,73 @@ export const follows = store(({ db, clock }) => {
   return {
     find: (accountId: number, sourceId: number): Follow | undefined => select.get(accountId, sourceId),
     isFollowed: (accountId: number, sourceId: number): boolean => select.get(accountId, sourceId) !== undefined,
-    /** Those of the sources that the account follows. */
+    /** Which of the sources the account follows. */
     followedAmong: (accountId: number, sourceIds: number[]): Set<number> =>
       new Set(selectAmong.all(accountId, JSON.stringify(sourceIds)).map(({ id }) => id)),
-    /** Those that the viewer may see, all or those in a folder. */
+    /** The viewer's follows, all or those in a folder, without sources that they may not see. */
     listed: (viewer: Pick<Viewer, 'id' | 'role'>, folder?: string): ListedFollow[] =>
       selectListed.all({ ...asking(viewer), folder: folder ?? null }),
     hasFolder: (accountId: number, name: string): boolean => selectFolder.get(accountId, name) !== undefined,
-    /** The first ones of the alphabet, for a form to choose from. */
+    /** The first OFFERED folders in alphabetical order. */
     folderNames: (accountId: number): string[] => selectFolders.all(accountId).map(({ name }) => name),
     follow: (accountId: number, sourceId: number, readUpTo: number): void =>
       void insert.run(accountId, sourceId, readUpTo, clock()),
     unfollow: (accountId: number, sourceId: number): void => void remove.run(accountId, sourceId),
 
-    /** In the caller's transaction: a folder that is new is made, and one without sources goes. */
+    /** In the caller's transaction. Creates a new folder; a trigger removes a folder that becomes empty. */
     change(accountId: number, sourceId: number, { folder, notify }: FollowChange): void {
       if (folder) insertFolder.run(accountId, folder);
       if (folder !== undefined) setFolder.run({ accountId, sourceId, name: folder });
       if (notify !== undefined) setNotify.run(notify ? 1 : 0, accountId, sourceId);
     },
 
-    /** All of a folder into another, which is made where it is new, or null: out of any. The empty one goes. */
+    /** Moves all follows of a folder to another one (created if new), or with null out of any folder. */
     moveFolder(accountId: number, from: string, to: string | null): void {
       if (to !== null) insertFolder.run(accountId, to);
       moveFolder.run({ accountId, from, to });
     },
 
-    /** How many sources of others are in somebody's list. */
+    /** How many sources of other owners the account follows. */
     countForeign: (accountId: number): number => countForeign.get(accountId, accountId)?.n ?? 0,
-    /** How many others than its owner follow a source. */
+    /** How many accounts besides its owner follow a source. */
     countOthers: (sourceId: number, ownerId: number): number => countFollowers.get(sourceId, ownerId)?.n ?? 0,
-    /** Those others, whoever has followed longest first. */
+    /** The accounts besides its owner that follow a source, the earliest follow first. */
     others: (sourceId: number, ownerId: number): number[] =>
       selectFollowers.all(sourceId, ownerId).map(({ id }) => id),
 
     setReadUpTo: (accountId: number, sourceId: number, postId: number): void =>
       void setReadUpTo.run(postId, accountId, sourceId),
-    /** By the id of the source. */
+    /** Follows after that source id, in the order of source ids. */
     listOf: (accountId: number, after: number, limit: number): Follow[] => selectOf.all(accountId, after, limit),
-    /** The follow after that one, of all accounts. */
+    /** The next follow of any account, ordered by account and source. */
     after: (accountId: number, sourceId: number): FollowKey | undefined => selectAfter.get(accountId, sourceId),
-    /** The accounts that want to hear of new posts, without those that have left. */
+    /** The present accounts that want notifications of new posts. */
     toTell: (sourceId: number): number[] => selectToTell.all(sourceId).map(({ id }) => id),
-    /** Up to `limit` of them; returns how many. Folders go with the last follow in them. */
+    /** Removes up to `limit` follows of the account; returns how many. Triggers remove empty folders. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });
 
 type FollowKey = Pick<Follow, 'sourceId' | 'readUpTo'> & { accountId: number };
+
+/**
+ * Notifies followers who want that of `posts` new posts, in the caller's transaction: one notification for all of them.
+ * `authorId` wrote the posts on this hub and is not notified.
+ */
+export function notifyFollowers(hub: Hub, sourceId: number, posts: number, authorId: number | null = null): void {
+  const followers = follows(hub).toTell(sourceId).filter((id) => id !== authorId);
+  const source = followers.length > 0 ? sources(hub).find(sourceId) : undefined;
+  if (!source) return;
+  const title = (n: number): string => `${n} new ${n === 1 ? 'post' : 'posts'} in “${source.title}”`;
+  for (const accountId of followers) {
+    if (!maySeeNow(hub, source, accountId)) continue;
+    notifications(hub).addPosts({ accountId, kind: 'source.posts', path: `/sources/${sourceId}` }, posts, title);
+  }
+}
+
+/** Followers of a source that became private, and former administrators, may not see it any more. */
+function maySeeNow(hub: Hub, source: Source, accountId: number): boolean {
+  if (source.visibility === 'public') return true;
+  const account = accounts(hub).find(accountId);
+  return account !== undefined && maySee(source, account);
+}

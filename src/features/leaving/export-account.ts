@@ -19,7 +19,7 @@ import { sourceJson } from '../manage-sources/source-routes.ts';
 import { notificationJson } from '../notifications/notification-list.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
 import { drafts, type Draft } from '../writing/draft-store.ts';
-import { postJson } from '../posts/post-routes.ts';
+import { postJson } from '../posts/query-posts.ts';
 import { posts, type Post } from '../posts/post-store.ts';
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
 import { readMarks, stars, type Mark, type Star } from '../reading/reading-store.ts';

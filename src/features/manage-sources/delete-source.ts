@@ -5,8 +5,7 @@ import { settleFailedSyncs } from '../feeds/sync-source.ts';
 import { isTight } from '../hub/disk-space.ts';
 import { enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import { newestPosts } from '../posts/newest-post-store.ts';
-import { postsOfSource } from '../posts/posts-of-source-store.ts';
+import { sourcePosts } from '../posts/source-posts-store.ts';
 import { manySources } from '../sources/many-sources-store.ts';
 import { manageableSource, sources } from '../sources/source-store.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
@@ -47,7 +46,7 @@ export const removeSource: JobKind<{ sourceId: number }> = {
   stores: false,
 
   async run(hub, { sourceId }, signal, job) {
-    const counted = newestPosts(hub).count(sourceId, MOST_COUNTED);
+    const counted = sourcePosts(hub).count(sourceId, MOST_COUNTED);
     const total = counted < MOST_COUNTED ? counted : null;
     let done = 0;
     const some = (limit: number): number => {
@@ -76,7 +75,7 @@ export type Removal = { title: string; progress: JobProgress | undefined };
  */
 function removeSome(hub: Hub, sourceId: number, limit: number): { removed: number; isAll: boolean } {
   return hub.db.write('remove source, a step', () => {
-    const { removed, isMore } = postsOfSource(hub).remove(sourceId, limit);
+    const { removed, isMore } = sourcePosts(hub).remove(sourceId, limit);
     const isAll = !isMore && webhookEvents(hub).removeOfSource(sourceId, limit) < limit &&
       notifications(hub).removeAbout(`/sources/${sourceId}`, limit) < limit; // they lead nowhere now
     if (isAll) forgetSourceAlerts(hub, sourceId);

@@ -4,7 +4,7 @@ import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { progressBar } from '../hub/progress-views.ts';
-import { countText } from '../reading/reading-now.ts';
+import { countText } from '../reading/reading-counts.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import type { Removal } from './delete-source.ts';

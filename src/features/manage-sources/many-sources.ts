@@ -1,8 +1,8 @@
 import type { Viewer } from '../../platform/http/router.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { newestPosts } from '../posts/newest-post-store.ts';
-import { countedSources } from '../reading/find-in-lists.ts';
+import { sourcePosts } from '../posts/source-posts-store.ts';
+import { countedSources } from '../reading/reading-counts.ts';
 import { manySources } from '../sources/many-sources-store.ts';
 import { mayManage, sources, type Source } from '../sources/source-store.ts';
 
@@ -33,7 +33,7 @@ export function managedSources(hub: Hub, viewer: Viewer, wanted: Wanted, limit: 
   const counts = { ...countShown(all, viewer), others: 0 };
   const shown = wanted.show === 'others' ? others(hub, viewer, all) : all.filter((one) => isShown(one, wanted, viewer));
   const fitting = shown.filter((one) => fits(one, wanted));
-  const newest = wanted.sort === 'newest' ? newestPosts(hub).of(fitting.map(({ id }) => id)) : undefined;
+  const newest = wanted.sort === 'newest' ? sourcePosts(hub).newestOf(fitting.map(({ id }) => id)) : undefined;
   const sorted = inOrder(fitting, wanted.sort, newest);
   const before = sorted.findIndex(({ id }) => id === wanted.after) + 1;
   const items = sorted.slice(before, before + limit);
@@ -99,7 +99,7 @@ function inOrder(rows: Row[], sort: Wanted['sort'], newest: Map<number, number> 
 }
 
 function withNews(hub: Hub, viewer: Viewer, rows: Row[]): Managed[] {
-  const newest = newestPosts(hub).of(rows.map(({ id }) => id));
+  const newest = sourcePosts(hub).newestOf(rows.map(({ id }) => id));
   const unread = new Map(countedSources(hub, viewer).map((source) => [source.id, source.unread]));
   return rows.map((row) => ({ ...row, newestAt: newest.get(row.id) ?? null, unread: unread.get(row.id) ?? 0 }));
 }

@@ -12,7 +12,7 @@ import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
-import { sourcePosts } from '../reading/list-pages.ts';
+import { postsOnSourcePage } from '../reading/list-pages.ts';
 import { readFollow } from '../reading/reading-routes.ts';
 import { sourceRuns } from '../sources/run-store.ts';
 import { manageableSource, mayManage, maySee, visibleSource, type Source } from '../sources/source-store.ts';
@@ -37,7 +37,7 @@ export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
   const empty = isFetching ? 'The first posts are being fetched.' : 'There are no posts here yet.';
   return page(sourcePage({
     source, mayChange, icon: sourceIcon(hub, source),
-    ...await sourcePosts(hub, req, source.id, empty),
+    ...await postsOnSourcePage(hub, req, source.id, empty),
     isMember: req.viewer !== null,
     follow: req.viewer && (follows(hub).find(req.viewer.id, source.id) ?? null),
     isSyncing: isFetching,

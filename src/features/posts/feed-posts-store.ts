@@ -3,16 +3,16 @@ import { store } from '../hub/hub.ts';
 import type { PreparedPosts } from './ingest-posts.ts';
 import type { PreparedPost } from './post-store.ts';
 
-/** What a publisher has taken back: the id of a post, and when (unix ms). */
+/** A post that its publisher has withdrawn, and when (unix ms; null if not said). */
 export type DeletedPost = { guid: string; deletedAt: number | null };
 
 type Likeness = Pick<PreparedPost, 'url' | 'title' | 'publishedAt'>;
 type Renamed = Likeness & { sourceId: number; guid: string };
 
-/** Posts that leave their feed in one transaction: about 10 ms. */
+/** Posts marked as gone from their feed in one transaction: about 10 ms. */
 const LEAVING_AT_ONCE = 500;
 
-/** What feeds do with posts that they have brought: they give them other ids, and they take them back. */
+/** Posts that a feed renames, drops or withdraws after it has brought them. */
 export const feedPosts = store(({ db, clock }) => {
   const selectKnown = db.prepare<[number, string, number, string], { known: number }>('known ids of a feed', `
     SELECT EXISTS (SELECT 1 FROM posts WHERE source_id = ? AND guid IN (SELECT value FROM json_each(?)))
@@ -41,9 +41,9 @@ export const feedPosts = store(({ db, clock }) => {
 
   return {
     /**
-     * Some publishers give all their posts new ids at once. Where none of a feed's ids is known, a post with the same
-     * link, title and date as exactly one that is there is that one; its id in the hub's own feeds stays. One that was
-     * deleted here stays deleted. In the caller's transaction, before they are stored.
+     * Handles publishers that give all posts new ids at once. If none of the ids is known, a post with the same link,
+     * title and date as exactly one stored post takes that one's place; its id in the hub's own feeds stays. Tombstones
+     * are renamed alike. In the caller's transaction, before the posts are stored.
      */
     followNewGuids(sourceId: number, items: PreparedPosts): void {
       const all = items.map(({ prepared }) => prepared);
@@ -58,15 +58,15 @@ export const feedPosts = store(({ db, clock }) => {
       }
     },
 
-    /** Before a post is deleted for good, in the caller's transaction: under no other id does it come back. */
+    /** Leaves a tombstone that also matches the post under another id. In the caller's transaction, before deletion. */
     rememberDeleted(sourceId: number, guid: string): void {
       const post = selectLikeness.get(sourceId, guid);
       entomb.run(sourceId, guid, clock(), post ? likenessOf(post) : null);
     },
 
     /**
-     * Notes which posts the feed no longer has, now that a whole document of it had these; of very many some are noted
-     * the next time. In the caller's transaction, after they are stored.
+     * Records which of the source's posts are missing from the feed's latest document, which has these `guids`. At most
+     * LEAVING_AT_ONCE a call; the next call records the rest. In the caller's transaction, after storing.
      */
     noteContained(sourceId: number, guids: string[]): void {
       const all = JSON.stringify(guids);
@@ -74,7 +74,7 @@ export const feedPosts = store(({ db, clock }) => {
       setLeft.run(clock(), sourceId, all, LEAVING_AT_ONCE);
     },
 
-    /** Removes posts that have not changed since, in the caller's transaction. Returns how many. */
+    /** Deletes withdrawn posts, unless they changed afterwards. In the caller's transaction. Returns how many. */
     takeBack: (sourceId: number, deleted: DeletedPost[]): number => deleted
       .map(({ guid, deletedAt }) => removeUnchanged.run(sourceId, guid, deletedAt ?? Number.MAX_SAFE_INTEGER).changes)
       .reduce((sum, one) => sum + one, 0),

@@ -1,28 +1,44 @@
-import { store } from '../hub/hub.ts';
+import { store, type StoreHub } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
-import { COLUMNS, type Post } from './post-store.ts';
-import { FOUND_POSTS } from './posts-in-lists.ts';
+import { COLUMNS, type Post, type PostQuery } from './post-store.ts';
+import { searchWords } from './search-words.ts';
 
-// Numbers are bound as REAL, which FTS5 does not take for a bound on its rows.
-const FOUND = `SELECT ${COLUMNS} ${FOUND_POSTS} CROSS ${joinSource('p.source_id')}
-     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)`;
+/** `after`: the search key after which the page begins. */
+type SearchQuery = Typed & { after?: number | undefined; limit: number };
+type Typed = Pick<PostQuery, 'viewerId' | 'sourceId'> & { typed: string };
 
-/** What the full-text index finds after a search key, newest first. */
-export const foundPosts = store(({ db }) => {
-  const selectAll = db.prepare<[string, number, number, number], Post>('search posts',
-    `${FOUND} AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY posts_search.rowid DESC LIMIT ?`);
-  const selectOfSource = db.prepare<[string, number, number], Post>('search posts of source',
-    `${FOUND} ORDER BY posts_search.rowid DESC LIMIT ?`);
-  const selectOwner = db.prepare<[number], { id: number }>('owner of source',
-    `SELECT s.owner_id AS id ${fromSource('?')}`);
+const postSearch = store(({ db }) => ({
+  // Numbers are bound as REAL, and FTS5 takes only integers as bounds of its rows.
+  all: db.prepare<[string, number, number, number], Post>('search posts', `
+    SELECT ${COLUMNS} FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid
+     CROSS ${joinSource('p.source_id')}
+     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)
+       AND (s.visibility = 'public' OR s.owner_id = ?)
+     ORDER BY posts_search.rowid DESC LIMIT ?`),
+  ofSource: db.prepare<[string, number, number], Post>('search posts of source', `
+    SELECT ${COLUMNS} FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid
+     CROSS ${joinSource('p.source_id')}
+     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)
+     ORDER BY posts_search.rowid DESC LIMIT ?`),
+  owner: db.prepare<[number], { id: number }>('owner of source', `SELECT s.owner_id AS id ${fromSource('?')}`),
+}));
 
-  return {
-    ownerOf: (sourceId: number): number | undefined => selectOwner.get(sourceId)?.id,
-    /** Public ones and the viewer's own. */
-    all: (expression: string, after: number, viewerId: number, limit: number): Post[] =>
-      selectAll.all(expression, after, viewerId, limit),
-    /** Of a source that the expression names. */
-    ofSource: (expression: string, after: number, limit: number): Post[] =>
-      selectOfSource.all(expression, after, limit),
-  };
-});
+/**
+ * The FTS5 expression for typed words; undefined if there is nothing to search for. It also matches private posts: the
+ * viewer's own or, with `sourceId`, those of that source. The caller checks that the viewer may see the source.
+ */
+export function searchExpression(hub: StoreHub, { viewerId, sourceId, typed }: Typed): string | undefined {
+  const ownerId = sourceId === undefined ? viewerId ?? 0 : postSearch(hub).owner.get(sourceId)?.id ?? 0;
+  const publicWords = searchWords(typed);
+  if (publicWords === undefined) return undefined;
+  const words = ownerId === 0 ? publicWords : `(${publicWords}) OR (${searchWords(typed, ownerId)})`;
+  return `{title body} : (${words})${sourceId === undefined ? '' : ` AND source : "${sourceId}"`}`;
+}
+
+/** Posts with all the words, newest first. The caller checks that the viewer may see `sourceId`. */
+export function findPosts(hub: StoreHub, { after = Number.MAX_SAFE_INTEGER, limit, ...typed }: SearchQuery): Post[] {
+  const expression = searchExpression(hub, typed);
+  if (expression === undefined) return [];
+  if (typed.sourceId !== undefined) return postSearch(hub).ofSource.all(expression, after, limit);
+  return postSearch(hub).all.all(expression, after, typed.viewerId ?? 0, limit);
+}

@@ -7,36 +7,33 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { imageAddresses, withoutImages } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
-import { notifyFollowers } from '../follows/notify-followers.ts';
+import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, metLimit, once, throttled, type Hub } from '../hub/hub.ts';
 import {
   posts, type IncomingFile, type IncomingPost, type Post, type PreparedPost, type SearchTerms,
 } from './post-store.ts';
 import { readingTerms, searchTerms } from './search-words.ts';
 
-/** What one post may hold, in characters, so that no publisher makes a page or an answer heavy for everybody. */
+/** Limits of one post, in characters, so that no publisher can make pages slow for everybody. */
 const MAX = {
   title: 500,
   author: 200,
   url: 4_096,
-  content: 400_000, // as sent; sanitising adds attributes to links
+  content: 400_000, // before sanitising, which adds attributes to links
   summary: 280,
-  summarized: 20_000, // of the content, where there is no summary
+  summarized: 20_000, // of the content, if there is no summary
   searchText: 200_000,
   attachments: 100, // files, not characters
   images: 200, // within the content
 };
 
-/** Characters of a title that is made of a post's text. */
+/** Maximum length of a title made from a post's first words. */
 export const FIRST_WORDS = 80;
 
 /** New or changed posts, prepared, with their positions in the feed. */
 export type PreparedPosts = { position: number; prepared: PreparedPost }[];
 
-/**
- * Sanitises what is new or changed: the slow part, outside any transaction. `sourceId` is null where it is not known
- * yet what is new.
- */
+/** Sanitises new and changed posts, outside any transaction, as it is slow. With `sourceId` null: all posts. */
 export async function preparePosts(
   hub: Hub, sourceId: number | null, items: IncomingPost[],
 ): Promise<PreparedPosts> {
@@ -54,15 +51,15 @@ export async function preparePosts(
   return ready;
 }
 
-/** How many long posts may wait while another one is being read. */
+/** How many long posts may wait while one is prepared. */
 const WAITING = 40;
 
 const slots = once((hub: Hub) => createSlots(1, WAITING,
-  () => metLimit(hub, 'long-posts', 10, 'Too many long posts are being read at once.')));
+  () => metLimit(hub, 'long-posts', 10, 'The hub is busy with other long posts. Try again in a few seconds.')));
 
 /**
- * Does an account's work with a text of that length; with a long one when no other is worked with, or throws 503. Whose
- * it is costs the database more than the work with a short one, and is not asked then.
+ * Runs `work` on a text of that length. Long texts run one at a time; 503 if too many wait. Accounts take turns fairly.
+ * `accountOf` is called only for long texts, because it costs more than the work on a short one.
  */
 export async function inTurn<Result>(
   hub: Hub, { length, accountOf }: { length: number; accountOf: () => number | undefined }, work: () => Promise<Result>,
@@ -70,7 +67,7 @@ export async function inTurn<Result>(
   return length > STEP ? slots(hub)(work, accountOf()) : work();
 }
 
-/** Stores what was prepared and notifies the source's followers, in the caller's transaction. */
+/** Stores prepared posts and notifies the source's followers, in the caller's transaction. */
 export function storePosts(
   hub: Hub, sourceId: number, kind: string, items: PreparedPosts, before: StoredPosts = NONE_STORED,
 ): StoredPosts {
@@ -80,23 +77,20 @@ export function storePosts(
   return { changed: before.changed + stored.changed, added };
 }
 
-/** How many posts were added or updated, and how many of them were added. */
+/** `changed`: posts added or updated; `added`: those of them that are new. */
 type StoredPosts = { changed: number; added: number };
 
 const NONE_STORED: StoredPosts = { changed: 0, added: 0 };
 
-/** In milliseconds, about: what one transaction may write while others wait for it. */
+/** Estimated milliseconds of writing in one transaction, while other writers wait. */
 const STEP_WORK = 10;
 
-/**
- * `before` is done in each transaction, with how many are left to store; where it throws, that one stores nothing, and
- * no other follows.
- */
+/** `before` runs first in each transaction, with how many posts are left. If it throws, nothing more is stored. */
 type Early = { before(isFirst: boolean, left: number): void; signal: AbortSignal };
 
 /**
- * Stores more posts than one transaction should, the oldest first, in steps between which others write. A step that was
- * done stays done. Returns what was stored and the rest, for `storePosts` and the transaction in which the job ends.
+ * Stores all but the newest of many posts, oldest first, in transactions of STEP_WORK. Steps that are done stay done.
+ * Returns what was stored and the rest, which `storePosts` stores in the transaction that completes the job.
  */
 export async function storeMost(
   hub: Hub, sourceId: number, kind: string, items: PreparedPosts, { before, signal }: Early,
@@ -110,7 +104,7 @@ export async function storeMost(
       const { changed, added } = putPosts(hub, sourceId, kind, step);
       stored.changed += changed;
       stored.added += added;
-      return Math.min(step.length, limit - 1); // all of it; after no rows there would be no pause for others
+      return Math.min(step.length, limit - 1); // a step that counts no rows would make no pause for others
     }, () => signal.aborted);
     signal.throwIfAborted();
     rest = rest.slice(0, from);
@@ -118,7 +112,7 @@ export async function storeMost(
   return { rest, stored };
 }
 
-/** Where the last posts begin that make one step; 0 where all of them do. */
+/** The index at which the last step's posts begin; 0 if all posts fit into one step. */
 function startOfStep(items: PreparedPosts): number {
   let work = 0;
   const last = items.findLastIndex(({ prepared: { attachments, contentHtml } }) =>
@@ -128,7 +122,7 @@ function startOfStep(items: PreparedPosts): number {
 
 function putPosts(hub: Hub, sourceId: number, kind: string, items: PreparedPosts): StoredPosts {
   const now = hub.clock();
-  // Oldest first, a millisecond apart: what has no date of its own keeps the order of the feed.
+  // Oldest first, a millisecond apart: posts without a date keep the order of the feed.
   const stored = items.toReversed()
     .map(({ prepared, position }) => posts(hub).put(sourceId, prepared, now - position))
     .filter((one) => one !== undefined);
@@ -137,7 +131,7 @@ function putPosts(hub: Hub, sourceId: number, kind: string, items: PreparedPosts
   return { changed: stored.length, added };
 }
 
-/** What is stored of a post whose markup is sanitised: within the limits, with its summary, search text and files. */
+/** Makes the stored form of a sanitised post: within the limits, with summary, search terms and files. */
 export async function preparePost(post: IncomingPost, contentHash: string): Promise<PreparedPost> {
   const { contentHtml } = post;
   const content = await inSteps(readingText(contentHtml));
@@ -158,7 +152,7 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
   };
 }
 
-/** What search finds a stored post by. */
+/** The search terms of a stored post. */
 export async function searchableText(
   { title, author }: Pick<Post, 'title' | 'author'>, contentHtml: string,
 ): Promise<SearchTerms> {
@@ -180,7 +174,7 @@ async function sanitized(post: IncomingPost): Promise<IncomingPost> {
   return { ...post, contentHtml: await inSteps(sanitizingHtml(contentHtml.slice(0, MAX.content), { baseUrl })) };
 }
 
-/** The files beside a post, each address once, then the images within it that are not among them. */
+/** The files that the publisher lists, each address once, then the other images in the content. */
 function remoteFiles(files: IncomingFile[], contentHtml: string): RemoteFile[] {
   const listed = new Set<string>();
   const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));
@@ -199,15 +193,15 @@ function named(file: IncomingFile, isInline: boolean): RemoteFile {
   };
 }
 
-/** An integer that SQLite can store; null for what a publisher cannot mean. */
+/** An integer that SQLite can store; null if it is negative or too large. */
 function wholeNumber(value: number | null): number | null {
   const rounded = value === null ? NaN : Math.round(value);
   return Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : null;
 }
 
 /**
- * The last segment of the URL's path, for display: without controls, path separators and bidirectional marks, and never
- * of dots alone, which name folders.
+ * The last segment of the URL's path, for display. Control characters, path separators and bidirectional marks are
+ * removed; a name of dots alone, which would name a folder, becomes "attachment".
  */
 function filenameOf(url: string): string {
   const segment = decode(new URL(url).pathname.split('/').findLast((part) => part !== '') ?? '');

@@ -1,33 +1,37 @@
 import { html, type Html } from '../../platform/http/html.ts';
+import { atOnce } from '../../platform/markup/in-steps.ts';
+import { readingText } from '../../platform/markup/plain-text.ts';
+import type { StoreHub } from '../hub/hub.ts';
+import { posts, type Post } from './post-store.ts';
 import { EMOJI, folded, IS_ASCII, readPhrases, SPACELESS } from './search-words.ts';
 
 type Span = { from: number; until: number };
 
-/** A word of a text, or one of its signs without spaces: folded, and where it stands. */
+/** A word of a text, or a single character of a script without spaces: folded, with its place in the text. */
 type Unit = Span & { term: string };
 
-/** Units that stand one after another; the last one may be the beginning of a word. */
+/** Units that stand one after another. `mayGoOn`: the last one may be the beginning of a word. */
 type Wanted = { terms: string[]; mayGoOn: boolean };
 
-/** What a search looks for. `inPlain` finds the same in texts that are `IS_PLAIN`. */
+/** What a search looks for. `inPlain` is the same as one expression, for texts that match IS_PLAIN. */
 export type Found = { wanted: Wanted[]; inPlain: RegExp };
 
-/** Nobody types so much to find it. It bounds how often a sign of a text is compared. */
+/** Units of one phrase: bounds how often a character of a text is compared. */
 const LONGEST = 40;
 
-/** How a text is parted: emoji, Korean signs in parts, signs without spaces with what changes them, words. */
+/** A text's units: emoji, decomposed Korean syllables, characters without spaces with their modifiers, words. */
 const UNITS = new RegExp([
   `(?:${EMOJI.source})[\\ufe0f\\p{Emoji_Modifier}]*`,
   '[\\u1100-\\u115f][\\u1160-\\u11a7]?[\\u11a8-\\u11ff]*', `[${SPACELESS}ｰ][\\u3099\\u309a\\uff9e\\uff9f]*`,
   `[[\\p{L}\\p{N}\\p{Co}\\p{Mn}\\p{Mc}]--[${SPACELESS}]]+`,
 ].join('|'), 'gv');
-/** ASCII with typographic dashes, quotes and dots, as most texts are: one expression is four times as fast as units. */
+/** ASCII with typographic dashes and quotes, as most texts are: one expression is four times as fast as units. */
 const IS_PLAIN = /^[\0-\x7f\u2010-\u2027]*$/;
 const IS_PLAIN_WORD = /^[a-z0-9]+$/;
 const SPACELESS_SIGN = new RegExp(`^[${SPACELESS}]`, 'u');
 const LATIN_ACCENTS = /[\u0300-\u036f]/g;
 
-/** What somebody typed, so that it can be found in texts. Words that must not occur are not looked for. */
+/** Reads a typed search for marking its words in texts. Excluded words are left out. */
 export function readFound(typed: string): Found {
   const wanted = readPhrases(typed).filter(({ isExcluded }) => !isExcluded).flatMap(({ text, mayGoOn }) => {
     const terms = unitsOf(text).slice(0, LONGEST).map(({ term }) => term);
@@ -38,7 +42,7 @@ export function readFound(typed: string): Found {
   return { wanted, inPlain: new RegExp(`(?<![a-z0-9])(${inPlain.join('|') || '(?!)'})(?![a-z0-9])`, 'i') };
 }
 
-/** The text, escaped, with what was found in it marked. */
+/** The text, escaped, with `<mark>` around each match. */
 export function markFound(text: string, found: Found): Html {
   const parts: Html[] = [];
   let at = 0;
@@ -49,11 +53,11 @@ export function markFound(text: string, found: Found): Html {
   return html`${parts}${text.slice(at)}`;
 }
 
-/** Characters of a long text that are looked through at once, and that follow so that no phrase is missed. */
+/** Characters of a long text searched at once. Pieces overlap, so that no phrase is missed. */
 const PIECE = 2_000;
 const OVERLAP = 200;
 
-/** Where the first of what was found begins; -1 where there is nothing of it. */
+/** Where the first match begins; -1 if there is none. */
 export function firstFound(text: string, found: Found): number {
   for (let at = 0; at < text.length; at += PIECE) {
     const piece = text.slice(at, at + PIECE + OVERLAP);
@@ -65,7 +69,7 @@ export function firstFound(text: string, found: Found): number {
   return -1;
 }
 
-/** Part of a text around a place in it, at most `length` characters: from a little before it, between words. */
+/** At most `length` characters of a text, beginning between words a little before `place`. */
 export function excerptAround(text: string, place: number, length: number): string {
   const before = Math.floor(length / 4);
   if (text.length <= length) return text;
@@ -93,7 +97,7 @@ function spansOf(text: string, found: Found): Span[] {
   return spans;
 }
 
-/** Where the words stand at which a text was split: every second part of it. */
+/** The places of a text's matches, which are every second part of the split text. */
 function spansOfWords(parts: string[]): Span[] {
   const spans: Span[] = [];
   let at = 0;
@@ -115,14 +119,38 @@ function standsAt(units: Unit[], at: number, { terms, mayGoOn }: Wanted): boolea
 function unitsOf(text: string): Unit[] {
   return [...text.matchAll(UNITS)].flatMap(({ 0: part, index }): Unit[] => {
     const [term, place] = [comparable(part), { from: index, until: index + part.length }];
-    // A compatible form may stand for several signs.
+    // A compatible form may stand for several characters.
     const isRun = SPACELESS_SIGN.test(term) && term.length > 1;
     return isRun ? [...term].map((sign) => ({ term: sign, ...place })) : [{ term, ...place }];
   });
 }
 
-/** In lower case and without accents, for comparison; as SQLite does it, but for accents that are not Latin. */
+/** Lower case without accents, as SQLite compares; accents outside Latin go as well. */
 function comparable(text: string): string {
   if (IS_ASCII.test(text)) return text.toLowerCase();
   return folded(text).toLowerCase().normalize('NFD').replace(LATIN_ACCENTS, '').replaceAll('ς', 'σ').normalize();
+}
+
+/** Characters searched in one post's content, and in all contents of a page: a few milliseconds. */
+const POST_MAX = 12_000;
+const PAGE_MAX = 120_000;
+
+/** Characters shown of a text: two lines on a wide window. */
+const SHOWN = 220;
+
+/**
+ * The text that a page of search results shows for each post, by its id: the part of the summary or else of the content
+ * with the first match. The summary's beginning if only the title matches, or a place far below.
+ */
+export function foundTexts(hub: StoreHub, shown: Pick<Post, 'id' | 'summary'>[], found: Found): Map<number, string> {
+  let left = PAGE_MAX;
+  return new Map(shown.map(({ id, summary }): [number, string] => {
+    const inSummary = firstFound(summary, found);
+    if (inSummary >= 0 || left <= 0) return [id, excerptAround(summary, Math.max(0, inSummary), SHOWN)];
+    const markup = posts(hub).beginningOf(id, POST_MAX);
+    left -= markup.length;
+    const text = atOnce(readingText(markup)).replaceAll('\n', ' ');
+    const place = firstFound(text, found);
+    return [id, place < 0 ? excerptAround(summary, 0, SHOWN) : excerptAround(text, place, SHOWN)];
+  }));
 }

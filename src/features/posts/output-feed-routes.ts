@@ -24,7 +24,7 @@ export function showJsonFeed(hub: Hub, req: HubRequest): Reply {
   return text(JSON.stringify(jsonFeed(hub, requestedFeed(hub, req))), 'application/feed+json; charset=utf-8');
 }
 
-/** The feed of the source that the address names, or else of all public posts. */
+/** The feed of the source in the address or, without one, of all public posts. */
 function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFeed {
   const { baseUrl } = hub.config;
   const source = params['id'] === undefined ? undefined : visibleSource(hub, pathId(params), viewer);
@@ -36,8 +36,8 @@ function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFe
 }
 
 /**
- * What an output feed is about. `url` is its own address, `homeUrl` that of the page with the same posts. The last of
- * very long posts, or of those with very many files, come without them.
+ * An output feed. `url` is its own address, `homeUrl` that of the page with the same posts. If the posts are too large
+ * for one answer, the last ones come without content and files.
  */
 export type OutputFeed = {
   id: string;
@@ -47,7 +47,7 @@ export type OutputFeed = {
   posts: WholePost[];
 };
 
-/** Atom 1.0 (RFC 4287). Without posts it says that it was updated at the epoch: it has to say something. */
+/** Atom 1.0 (RFC 4287). An empty feed was updated at the epoch, because `updated` is required. */
 export function atomFeed(hub: LinkHub, { id, title, url, homeUrl, posts }: OutputFeed): string {
   const updated = isoTime(Math.max(0, ...posts.map((post) => post.updatedAt)));
   return `<?xml version="1.0" encoding="utf-8"?>
@@ -132,20 +132,19 @@ function jsonAttachment(hub: LinkHub, file: Attachment) {
   };
 }
 
-/** Escaped, and without the control characters that XML 1.0 cannot hold at all. */
+/** Escaped text, without the control characters that XML 1.0 forbids. */
 function xml(text: string): string {
   return escapeHtml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ''));
 }
 
-/** The same when a post was lost with a restore and is fetched once more: readers have it already. */
-export function postFeedId({ sourceIdSeed, firstGuid }: Pick<Post, 'sourceIdSeed' | 'firstGuid'>): string {
+/** A post's id in output feeds. It stays the same if a restore loses the post and a synchronisation brings it back. */
+function postFeedId({ sourceIdSeed, firstGuid }: Pick<Post, 'sourceIdSeed' | 'firstGuid'>): string {
   return urnOf(sourceIdSeed, `post ${firstGuid}`);
 }
 
 /**
- * The ids in Atom and JSON feeds: UUIDs of version 8 (RFC 9562), made of the SHA-256 of both. They hold no address, so
- * that a change of BASE_URL makes nothing new, and are derived from something random that lives as long as the hub or
- * the source: no other one can ever have the same.
+ * An id for Atom and JSON feeds: a UUID of version 8 (RFC 9562) from the SHA-256 of seed and name. It holds no address,
+ * so a change of BASE_URL makes no post new. The seed is random and lives as long as the hub or source: ids are unique.
  */
 function urnOf(seed: string, name: string): string {
   const bytes = createHash('sha256').update(`${seed}\n${name}`).digest().subarray(0, 16);

@@ -7,29 +7,29 @@ import { searchIndex, type Indexable } from './search-index-store.ts';
 /** A file that a publisher names beside a post; `url` is absolute http(s). */
 export type IncomingFile = Omit<RemoteFile, 'filename' | 'isInline'>;
 
-/** A post as a feed or an event has it: read, but nothing of it trusted yet. Times in unix ms. */
+/** A post parsed from a feed or an event, not yet checked. Times in unix ms. */
 export type IncomingPost = {
-  /** The publisher's id where there is one; never empty, unique within its source. */
+  /** The publisher's id if it has one. Never empty, unique within its source. */
   guid: string;
-  /** Plain text on one line; empty where there is none. */
+  /** Plain text on one line; empty if there is none. */
   title: string;
   url: string | null;
   author: string | null;
-  /** As in BCP 47; null where nobody says it. */
+  /** A BCP 47 tag; null if unknown. */
   language: string | null;
   /** Not sanitised. */
   contentHtml: string;
-  /** What relative links in `contentHtml` resolve against. */
+  /** Base address for relative links in `contentHtml`. */
   baseUrl: string;
-  /** Not sanitised; only where there is content besides it. */
+  /** Not sanitised; null unless there is content besides it. */
   summary: string | null;
-  /** The time of the last change where no other is given. */
+  /** The time of the last change if the publisher gives no other. */
   publishedAt: number | null;
   updatedAt: number | null;
   attachments: IncomingFile[];
 };
 
-/** What search finds a post by, as `searchTerms` makes it. */
+/** The searchable words of a post, made by `searchTerms`. */
 export type SearchTerms = { searchTitle: string; searchText: string };
 
 /** A post ready to be stored: sanitised, with its searchable text. */
@@ -44,7 +44,7 @@ const CONTENT_COLUMNS = {
   title: 'title', url: 'url', author: 'author', language: 'language', contentHtml: 'content_html', summary: 'summary',
 } satisfies Partial<Record<keyof PreparedPost, string>>;
 
-/** A post as it is listed, with what its source is called and who may see it. Times in unix ms. */
+/** A post in a list, with its source's title and visibility. Times in unix ms. */
 export type Post = Omit<Pick<PreparedPost, 'guid' | keyof typeof CONTENT_COLUMNS>, 'contentHtml'> & {
   id: number;
   firstGuid: string;
@@ -60,10 +60,10 @@ export type Post = Omit<Pick<PreparedPost, 'guid' | keyof typeof CONTENT_COLUMNS
   contentBytes: number;
 };
 
-/** Where a page of the timeline begins: after this post, newest first. */
+/** A place in a list, newest first: just after this post. */
 export type Position = { publishedAt: number; id: number };
 
-/** A post with what lists leave out. */
+/** A post with its content and attachments. */
 export type WholePost = Post & { contentHtml: string; attachments: Attachment[] };
 
 /** What decides who may see a post and its files. */
@@ -76,7 +76,7 @@ export type PostQuery = {
   limit: number;
 };
 
-/** A post with whom lists and search take for its readers, beside what its source says. */
+/** A post whose own copies of its source's visibility and owner (`wasPublic`, `wasOwnerId`) may be out of date. */
 export type PostToMove = Post & { contentHash: string; wasPublic: number; wasOwnerId: number };
 
 type UpsertRow = Omit<PreparedPost, 'baseUrl' | keyof SearchTerms | 'attachments'> & {
@@ -84,26 +84,30 @@ type UpsertRow = Omit<PreparedPost, 'baseUrl' | keyof SearchTerms | 'attachments
 };
 type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
+/** The tables, for reading lists that join them. Only this folder writes to them. */
+export const POSTS = 'posts';
+export const POSTS_SEARCH = 'posts_search';
+
 const content = Object.entries(CONTENT_COLUMNS);
 
 const listed = content.filter(([name]) => name !== 'contentHtml').map(([name, column]) => `p.${column} AS ${name}`);
 
-/** Who may see a post is what its source says: the copies in posts only lead there, and may be behind. */
+/** The source decides who may see a post. The copies in `posts` serve indexes and may be out of date. */
 const ACCESS = `p.id, p.source_id AS sourceId, s.owner_id AS ownerId, s.visibility = 'public' AS isPublic`;
 
-// SQLite knows how long a content is without reading it, also where it fills pages of its own.
+// SQLite knows the length of a content without reading it.
 export const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind, s.id_seed AS sourceIdSeed,
   p.guid, COALESCE(p.first_guid, p.guid) AS firstGuid, ${listed.join(', ')},
   p.published_at AS publishedAt, p.updated_at AS updatedAt, p.search_key AS searchKey,
   octet_length(p.content_html) AS contentBytes`;
 
-/** Posts as they are listed, without those of sources that are being removed. */
+/** Posts for lists, without posts of sources that are being removed. */
 const SELECT_POSTS = `SELECT ${COLUMNS} FROM posts p ${joinSource('p.source_id')}`;
 
-/** SQL: whether a post's copies of what its source says are true, as far as lists go by them. */
-export const IN_ITS_LIST = `p.is_public = (s.visibility = 'public') AND (p.is_public = 1 OR p.owner_id = s.owner_id)`;
+/** SQL: whether the post's copies of its source's visibility and owner are still true. */
+const IN_ITS_LIST = `p.is_public = (s.visibility = 'public') AND (p.is_public = 1 OR p.owner_id = s.owner_id)`;
 
-export const AFTER = '(p.published_at, p.id) < (?, ?)';
+const AFTER = '(p.published_at, p.id) < (?, ?)';
 const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
 
 const STORED = 'id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic, owner_id AS ownerId';
@@ -112,7 +116,7 @@ const SELECT_TO_MOVE = `
   SELECT ${COLUMNS}, p.content_hash AS contentHash, p.is_public AS wasPublic, p.owner_id AS wasOwnerId
     FROM posts p ${joinSource('p.source_id')} WHERE p.source_id = ? AND ${AFTER}`;
 
-/** Stores a post of a source that is not being removed, unless it was deleted here or is stored as it is. */
+/** Stores a post, unless its source is being removed, it has a tombstone, or it is unchanged. */
 const UPSERT = `
   INSERT INTO posts (source_id, is_public, owner_id, guid, ${content.map(([, column]) => column).join(', ')},
                      content_hash, published_at, updated_at, created_at)
@@ -128,12 +132,12 @@ const UPSERT = `
 
 export const FROM_THE_TOP: Position = { publishedAt: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 
-/** For sorting as NEWEST_FIRST does. */
+/** Compares like NEWEST_FIRST. */
 export function newestFirst(a: Position, b: Position): number {
   return b.publishedAt - a.publishedAt || b.id - a.id;
 }
 
-/** Posts. Keyset paging by (published_at, id), each page by an index. */
+/** Posts. Keyset paging by (published_at, id); an index serves each page. */
 export const posts = store((hub) => {
   const { db, clock } = hub;
   const [index, files] = [searchIndex(hub), attachments(hub)];
@@ -161,40 +165,40 @@ export const posts = store((hub) => {
     /** The posts, the first `contents` of them with their contents and attachments. */
     whole,
 
-    /** Whoever may not see the post must be kept from it by the caller. */
+    /** The caller checks that the viewer may see it. */
     find(id: number): WholePost | undefined {
       const post = reading.one.get(id);
       return post && whole([post])[0];
     },
 
-    /** Those of the posts that are there, in this order. */
+    /** The posts with these ids, in this order; missing ones are left out. */
     listed(ids: number[]): Post[] {
       const byId = new Map(reading.among.all(JSON.stringify(ids)).map((post) => [post.id, post]));
       return ids.flatMap((id) => byId.get(id) ?? []);
     },
 
-    /** The id of the post that arrived last; 0 where there is none. */
+    /** The id of the newest arrival; 0 if there are no posts. */
     lastId: (): number => reading.last.get()?.id ?? 0,
-    /** The id of the post of a source after which `n` more arrived; 0 where it has no more than that. */
+    /** The id of the source's post after which `n` more arrived; 0 if it has at most `n` posts. */
     nthLast: (sourceId: number, n: number): number => reading.nthLast.get(sourceId, n)?.id ?? 0,
-    /** Whether there is such a post, whoever may see it. */
+    /** Whether the post exists, visible to the viewer or not. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
-    /** Public posts and the viewer's own. With `sourceId` all of that source: the caller checks who may see it. */
+    /** Public posts and the viewer's own. With `sourceId` all of that source: the caller checks that it is visible. */
     newest,
-    /** Bytes of the files of a source's posts. */
+    /** Bytes of all files of a source's posts. */
     fileBytes: (source: { id: number; ownerId: number }): number =>
       reading.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,
 
-    /** Whether the post is stored with this content already, or was deleted here. */
+    /** Whether nothing is to be stored: the post is unchanged or has a tombstone. */
     isSettled(sourceId: number, guid: string, contentHash: string): boolean {
       const isThere = writing.hash.get(sourceId, guid)?.hash === contentHash;
       return isThere || writing.tombstone.get(sourceId, guid) !== undefined;
     },
 
     /**
-     * Stores one post, in the caller's transaction. A publisher's date in the future counts as now. Undefined where
-     * nothing is stored: it is there with this content already, was deleted here, or its source is gone.
+     * Stores one post, in the caller's transaction. A date in the future counts as now. Undefined if nothing is stored:
+     * the post is unchanged, has a tombstone, or its source is being removed.
      */
     put(sourceId: number, post: PreparedPost, firstSeenAt: number): { id: number; isNew: boolean } | undefined {
       const now = clock();
@@ -208,26 +212,27 @@ export const posts = store((hub) => {
     },
 
     contentOf: (id: number): string => reading.content.get(id)?.contentHtml ?? '',
-    /** The first characters of its content, which may end within a tag. */
+    /** The first characters of a content; may end within a tag. */
     beginningOf: (id: number, characters: number): string =>
       reading.beginning.get(characters, id)?.contentHtml ?? '',
 
-    /** Posts of a source, newest first; only those whose copies of its visibility and owner are not true any more. */
+    /** Posts of a source whose copies of its visibility and owner are out of date, newest first. */
     outdated: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       reading.outdated.all(sourceId, publishedAt, id, limit),
+    /** All posts of a source, newest first. */
     toMove: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       reading.toMove.all(sourceId, publishedAt, id, limit),
 
-    /** Copies from the source who may read the post, unless its content has changed. In the caller's transaction. */
+    /** Copies the source's visibility and owner into the post, unless its content has changed meanwhile. */
     move({ id, sourceId, contentHash }: PostToMove, terms: SearchTerms | null): void {
       const row = writing.move.get(id, contentHash);
       if (row && terms) index.put({ ...row, ...terms, sourceId });
     },
 
-    /** Whether any post still counts as this account's, if only until its source's new owner has it. */
+    /** Whether any post still names this account as owner, even if its source already has a new one. */
     ownsAny: (accountId: number): boolean => reading.anyOwned.get(accountId) !== undefined,
 
-    /** The post goes, and its tombstone keeps it from coming back. In the caller's transaction. */
+    /** Deletes the post and leaves a tombstone, so that it cannot come back. In the caller's transaction. */
     remove(sourceId: number, guid: string): void {
       writing.leaveTombstone.run(sourceId, guid, clock());
       writing.remove.run(sourceId, guid);
@@ -262,7 +267,7 @@ function prepareReading(db: Db) {
       ${SELECT_TO_MOVE} AND (p.is_public, p.owner_id) IS NOT (s.visibility = 'public', s.owner_id) ${NEWEST_FIRST}`),
     anyOwned: db.prepare<[number], { id: number }>('any post of account',
       'SELECT id FROM posts WHERE owner_id = ? LIMIT 1'),
-    // By the files of the owner, which are fewer than the posts of a large source.
+    // Reads the owner's files, which are fewer than the posts of a large source.
     fileBytes: db.prepare<[number, number], { bytes: number }>('bytes of source', `
       SELECT COALESCE(SUM(f.bytes), 0) AS bytes FROM (${FILES_OF_OWNER}) f CROSS JOIN posts p ON p.id = f.postId
        WHERE p.source_id = ?`),

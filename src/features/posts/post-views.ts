@@ -1,5 +1,4 @@
 import { html, type Html } from '../../platform/http/html.ts';
-import type { Page } from '../../platform/http/reply.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { EVERYBODY, showTime, type Times } from '../../platform/http/times.ts';
 import { plainText } from '../../platform/markup/plain-text.ts';
@@ -18,33 +17,33 @@ import type { Post, WholePost } from './post-store.ts';
 /** Attributes of links that lead away from the hub. */
 export const AWAY = html`rel="noopener noreferrer" referrerpolicy="no-referrer"`;
 
-/** Output feeds of everything that everybody may read. */
+/** Output feeds of all public posts. */
 export const ALTERNATES = [
   { type: 'application/atom+xml', href: '/posts.atom', title: 'Posts (Atom)' },
   { type: 'application/feed+json', href: '/posts.json', title: 'Posts (JSON Feed)' },
 ];
 
-/** Characters of a title that is made of a post's first words. */
+/** Maximum length of a title made from a post's first words. */
 const TITLE_LENGTH = 90;
 
-/** Characters that most people read in a minute. */
+/** Characters read in a minute. */
 const READ_IN_A_MINUTE = 1_200;
 
 type Named = Pick<Post, 'title' | 'summary'>;
 
-/** What a post is called, by its first words where it has no title, and what of its summary that leaves. */
+/** A post's title, or its first words if it has none, and the part of the summary that the title does not repeat. */
 export function titleOf({ title, summary }: Named, length = 300): { title: string; rest: string } {
   const words = summary ?? '';
   if (title) return { title, rest: excerpt(afterTitle(title, words), length) };
   return { title: excerpt(words, TITLE_LENGTH) || 'Untitled', rest: '' };
 }
 
-/** Characters of a title that does not begin a text by chance. */
+/** A title of this length is no coincidence at the beginning of a text. */
 const LONG_TITLE = 20;
 
-/** What follows in a summary that begins with the title, as it does where a post is called by its first words. */
+/** The summary without the title at its beginning, which a title made from the first words would repeat. */
 function afterTitle(title: string, summary: string): string {
-  if (title[0] !== summary[0]) return summary; // as most do; for a page of posts the rest leaves 100 kB of garbage
+  if (title[0] !== summary[0]) return summary; // the usual case: saves 100 kB of garbage a page
   const [whole, words] = [title, summary].map((text) => text.replace(/\s+/g, ' ')) as [string, string];
   const first = whole.replace(/…$/, '');
   const rest = words.slice(first.length);
@@ -53,12 +52,12 @@ function afterTitle(title: string, summary: string): string {
   return rest.replace(/^[\s.:,;!?…–—-]{1,20}/, '');
 }
 
-/** The attribute `lang` for what a publisher wrote; empty, which in HTML means unknown, where nobody says it. */
+/** The `lang` attribute for a publisher's text. If unknown it is empty, which HTML defines as unknown. */
 export function languageOf({ language }: Pick<Post, 'language'>): Html {
   return html`lang="${language ?? ''}"`;
 }
 
-/** The list in which posts stand on the page of a source for visitors; `older` leads on. */
+/** A source's posts on its page for visitors; `older` is the address of the next page. */
 export function postList(posts: Post[], older: string | null, empty: string): Html {
   if (posts.length === 0) return html`<p class="empty">${empty}</p>`;
   return html`<ol class="posts">${posts.map(postItem)}</ol>
@@ -77,10 +76,10 @@ function postItem(post: Post): Html {
 
 const PRIVATE = html`<span class="tag">private</span>`;
 
-/** Stands beside a file that is kept away from readers. */
+/** Shown beside a quarantined file. */
 export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
-/** A post, whole; `after` stands below it. */
+/** A whole post; `after` is shown below it. */
 export function postArticle(
   hub: Hub, post: WholePost, times: Times, may: { change: boolean }, after?: Html | false,
 ): Html {
@@ -109,18 +108,18 @@ ${after}
 </article>`;
 }
 
-/** Characters of markup in which the words of a title or summary are looked for; a summary is made of as many. */
+/** Characters of markup compared with a title or summary. Summaries are made from as many. */
 const BEGINNING = 20_000;
 
-/** Whether a post is called by the first words of its text, which are read just below. */
+/** Whether the title only repeats the first words of the content below it. */
 function isFirstWords({ title, contentHtml }: WholePost): boolean {
   return title !== '' && title === excerpt(plainText(contentHtml.slice(0, BEGINNING)), FIRST_WORDS);
 }
 
-/** A summary is a deck unless this many characters, its first, stand in the beginning of the content. */
+/** If this many characters of a summary stand at the beginning of the content, the summary is no deck. */
 const ALIKE = 50;
 
-/** What the publisher says of a post besides its content: nothing where that begins with the same words. */
+/** The deck below a title: the summary, unless the content begins with the same words. */
 function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   const bare = (text: string): string => text.replace(/[\s…]+/g, '');
   const said = bare(summary).slice(0, ALIKE);
@@ -128,34 +127,18 @@ function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   return title !== '' && said !== '' && !beginning.includes(said) && !bare(title).startsWith(said) && summary;
 }
 
-/** Approximate: a reference such as `&amp;` counts as it is written. */
+/** Characters of text, approximately: a reference such as `&amp;` counts as five. */
 function textLength(markup: string): number {
   return markup.replace(/<[^<>]*>/g, '').length;
 }
 
-/** Asks before a post is deleted. */
-export function confirmDeletePage(post: Post): Page {
-  const main = html`
-<section class="narrow">
-  <h1>Delete this post?</h1>
-  <p class="lead">“${post.title || 'Untitled'}” will be deleted for everyone${
-    post.sourceKind === 'native' ? '. This cannot be undone.'
-      : ' and will not come back with the next synchronisation.'}</p>
-  <form method="post" class="actions">
-    <button class="danger">Delete post</button>
-    <a class="quiet" href="/posts/${post.id}">Keep it</a>
-  </form>
-</section>`;
-  return { title: 'Delete this post?', main };
-}
-
-/** Publishers often name the image of the content once more beside it. */
+/** Files without those that the content shows already: publishers often list an image twice. */
 function picturesBeside({ contentHtml }: WholePost, files: Attachment[]): Attachment[] {
   const within = new Set(imageAddresses(contentHtml));
   return files.filter(({ remoteUrl }) => remoteUrl === null || !within.has(remoteUrl));
 }
 
-/** An image of the post's own, or nothing for any other file and for one that could not be had lately. */
+/** An attached image; undefined for other files and for images that could not be fetched lately. */
 function picture(hub: Hub, file: Attachment): Html | undefined {
   const path = attachmentPath(hub, file);
   if (path === null || !file.mediaType?.startsWith('image/')) return undefined;
@@ -181,7 +164,7 @@ function fileItem(hub: LinkHub, file: Attachment): Html {
   invitationTo(mediaType)}${title ?? filename}</a><span class="size">${facts.join(' · ')}</span></li>`;
 }
 
-/** The hub plays nothing: a program of the reader's does. */
+/** The hub has no player: the link opens the reader's own program. */
 function invitationTo(mediaType: string | null): string {
   return mediaType?.startsWith('audio/') ? 'Listen: ' : mediaType?.startsWith('video/') ? 'Watch: ' : '';
 }

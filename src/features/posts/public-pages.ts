@@ -4,19 +4,18 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { largePictures } from '../attachments/post-pictures.ts';
 import type { Hub } from '../hub/hub.ts';
-import { foundTexts } from './found-texts.ts';
-import { markFound, readFound, type Found } from './mark-found.ts';
+import { foundTexts, markFound, readFound, type Found } from './mark-found.ts';
 import type { Post } from './post-store.ts';
 import { ALTERNATES, languageOf, titleOf } from './post-views.ts';
 import { queryPosts } from './query-posts.ts';
 
-/** Posts that stand beside the large first one; all others follow below, in columns. */
+/** Posts beside the large first one; the others follow below in columns. */
 const BESIDE = 3;
 
-/** Characters below the titles of all others. */
+/** Characters of a summary, except the first post's. */
 const SUMMARY_LENGTH = 140;
 
-/** What everybody may read, newest first: what visitors see at `/`. */
+/** Public posts, newest first: what visitors see at `/`. */
 export function showPublic(hub: Hub, req: HubRequest): Reply {
   const { items, next } = queryPosts(hub, { ...req, viewer: null });
   const [isFirstPage, typed] = [!req.query.get('cursor'), req.query.get('q')];
@@ -26,14 +25,14 @@ export function showPublic(hub: Hub, req: HubRequest): Reply {
   return page(publicPage({ items, next, isFirstPage, typed, found, pictures }, timesOf(hub, req.viewer)));
 }
 
-/** `typed`: what was searched for; null where nothing is. */
+/** `typed`: the search; null if there is none. */
 type Shown = {
   items: Post[];
   next: string | null;
   isFirstPage: boolean;
   typed: string | null;
   found: { words: Found; texts: Map<number, string> };
-  /** Of the first posts, by their ids. */
+  /** Pictures of the first posts, by post id. */
   pictures: Map<number, Html>;
 };
 
@@ -50,16 +49,16 @@ ${typed !== null && searchForm(typed)}
 ${first && html`${story(first, shown, times, 'first')}
 <div class="second">${beside.map((post) => story(post, shown, times))}</div>`}
 ${river.length > 0 && html`
-<section class="river" aria-labelledby="river"><h2 id="river">${headOfRiver(shown)}</h2>
+<section class="river" aria-labelledby="river"><h2 id="river">${headingOfRiver(shown)}</h2>
 ${river.map((post) => story(post, shown, times))}</section>`}
-${items.length === 0 && html`<p class="empty">${nothing(shown)}</p>`}
+${items.length === 0 && html`<p class="empty">${emptyText(shown)}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/public?${older.toString()}">Older posts</a></p>`}`;
   const title = typed ? `${typed} – search` : 'Newest posts';
   return { title, main, shape: 'front', section: 'posts', alternates: ALTERNATES };
 }
 
-function headOfRiver({ isFirstPage, typed }: Shown): string {
-  if (typed) return 'What was found';
+function headingOfRiver({ isFirstPage, typed }: Shown): string {
+  if (typed) return 'Search results';
   return isFirstPage ? 'Newest' : 'Older posts';
 }
 
@@ -69,8 +68,8 @@ function searchForm(typed: string): Html {
   placeholder="Search posts" aria-label="Search posts" maxlength="200"><button>Search</button></form>`;
 }
 
-function nothing({ isFirstPage, typed }: Shown): Html {
-  if (typed) return html`No post contains all of these words. <a href="/public">All posts</a>`;
+function emptyText({ isFirstPage, typed }: Shown): Html {
+  if (typed) return html`No post contains all these words. <a href="/public">All posts</a>`;
   return isFirstPage ? html`There are no posts yet.`
     : html`There are no older posts. <a href="/public">Newest posts</a>`;
 }

@@ -1,19 +1,22 @@
+import { isoTime } from '../../platform/clock.ts';
 import { cursorOf, pageOf, readAfter, readCursor, readLimit } from '../../platform/http/input.ts';
 import { notFound } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
+import { attachmentJson, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { attachments } from '../attachments/attachment-store.ts';
+import { contentWithImages } from '../attachments/serve-file.ts';
 import type { Hub, StoreHub } from '../hub/hub.ts';
 import { maySeeSource } from '../sources/source-store.ts';
-import { findPosts } from './find-posts.ts';
-import { posts, type Position, type Post } from './post-store.ts';
+import { findPosts } from './find-posts-store.ts';
+import { posts, type Position, type Post, type WholePost } from './post-store.ts';
 
-/** Bytes of contents and files in one answer, which with very long posts ends early. */
+/** Bytes of contents and files in one answer. A page of very long posts ends early. */
 const ANSWER_BYTES = 512 * 1024;
 
-/** What a file beside a post adds to an answer, about. */
+/** Bytes that a file of a post adds to an answer, estimated. */
 const FILE_BYTES = 512;
 
-/** How many of these posts may give their contents and files to one answer: at least one. */
+/** How many of the first posts can give their contents and files to one answer: at least one. */
 export function fittingContents(hub: StoreHub, posts: Post[]): number {
   const files = attachments(hub).countsOfPosts(posts.map(({ id }) => id));
   let bytes = 0;
@@ -22,17 +25,17 @@ export function fittingContents(hub: StoreHub, posts: Post[]): number {
   return fitting < 0 ? posts.length : Math.max(1, fitting);
 }
 
-type PostList = { items: Post[]; next: string | null };
+type PostPage = { items: Post[]; next: string | null };
 
-/** `withContents`: the page holds no more posts than fit into one answer with their contents. */
+/** `withContents`: the page ends early if the contents do not fit into one answer. */
 type Wanted = { sourceId?: number | undefined; withContents?: boolean };
 
-/** One page of posts, of all or of one source, as `?q=&cursor=&limit=` ask for it. 400, or 404 for a hidden source. */
-export function queryPosts(hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents }: Wanted = {}): PostList {
+/** A page of all posts or of one source's, by `?q=&cursor=&limit=`. 400; 404 if the viewer may not see the source. */
+export function queryPosts(hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents }: Wanted = {}): PostPage {
   if (sourceId !== undefined && !maySeeSource(hub, sourceId, viewer)) throw notFound('source');
   const limit = readLimit(query);
   const wanted = { viewerId: viewer?.id ?? null, limit: limit + 1, sourceId };
-  const paged = (rows: Post[], cursor: (last: Post) => string): PostList =>
+  const paged = (rows: Post[], cursor: (last: Post) => string): PostPage =>
     pageOf(rows, withContents ? Math.min(limit, fittingContents(hub, rows)) : limit, cursor);
   const typed = query.get('q') ?? '';
   if (!typed.trim()) {
@@ -40,11 +43,27 @@ export function queryPosts(hub: Hub, { query, viewer }: HubRequest, { sourceId, 
     return paged(posts(hub).newest({ ...wanted, ...(after && { after }) }), positionCursor);
   }
   const [after] = readCursor(query, 1) ?? [];
-  const found = findPosts(hub, { ...wanted, typed, after });
-  return paged(found, (last) => cursorOf(last.searchKey));
+  return paged(findPosts(hub, { ...wanted, typed, after }), (last) => cursorOf(last.searchKey));
 }
 
-/** The cursor after a post of a list that is in the order of publishing. */
+/** The cursor after a post, for lists in the order of publishing. */
 export function positionCursor({ publishedAt, id }: Position): string {
   return cursorOf(publishedAt, id);
+}
+
+/** A post as the API shows it. */
+export function postJson(hub: LinkHub, post: WholePost) {
+  return {
+    id: post.id,
+    source: { id: post.sourceId, title: post.sourceTitle, kind: post.sourceKind },
+    title: post.title,
+    url: post.url,
+    author: post.author,
+    contentHtml: contentWithImages(hub, post, hub.config.baseUrl),
+    summary: post.summary,
+    publishedAt: isoTime(post.publishedAt),
+    updatedAt: isoTime(post.updatedAt),
+    visibility: post.isPublic === 1 ? 'public' : 'private',
+    attachments: listedAttachments(post.attachments).map((attachment) => attachmentJson(hub, attachment)),
+  };
 }

@@ -1,18 +1,34 @@
 import type { Db } from '../../platform/db/open-database.ts';
 
-/** A row as it is, of whatever version the schema is. */
+// Statements for the databases of backups, which no running hub has open.
+
+/** A row as stored, whatever the version of the schema. */
 type SavedRow = Record<string, string | number | null>;
 
-/** All that the database of a backup holds of a post. */
+/** Everything that a backup's database holds about a post. */
 export function findSavedPost(db: Db, id: number): SavedRow | undefined {
   return db.prepare<[number], SavedRow>('saved post', 'SELECT * FROM posts WHERE id = ?').get(id);
 }
 
 type FoundPost = { id: number; publishedAt: number; title: string };
 
-/** Posts of a backup with that text in their title, whatever the case; the newest first. */
+/** Posts of a backup whose title contains the text, ignoring case, newest first. */
 export function searchSavedPosts(db: Db, text: string, limit: number): FoundPost[] {
   return db.prepare<[string, number], FoundPost>('search saved posts', `
     SELECT id, published_at AS publishedAt, title FROM posts WHERE instr(lower(title), lower(?)) > 0
      ORDER BY id DESC LIMIT ?`).all(text, limit);
+}
+
+export function countPosts({ db }: { db: Db }): number {
+  return db.prepare<[], { n: number }>('count posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? 0;
+}
+
+/** How many posts search cannot find, and how many rows of the search index belong to no post. */
+export function searchDrift({ db }: { db: Db }): { unindexed: number; stray: number } {
+  return db.prepare<[], { unindexed: number; stray: number }>('search drift', `
+    SELECT (SELECT COUNT(*) FROM posts
+             WHERE search_key IS NULL OR search_key NOT IN (SELECT id FROM posts_search_docsize)) AS unindexed,
+           (SELECT COUNT(*) FROM posts_search_docsize
+             WHERE id NOT IN (SELECT search_key FROM posts WHERE search_key IS NOT NULL)) AS stray`).get()
+    ?? { unindexed: 0, stray: 0 };
 }

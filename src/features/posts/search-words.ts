@@ -1,34 +1,33 @@
 import type { Reading } from '../../platform/markup/in-steps.ts';
-import { ownersTerms } from './owners-terms.ts';
 
-/** Before an emoji's number: SQLite takes no sign for a word, and knows none that is younger than itself. */
+/** Stands before an emoji's code point in the index: SQLite's tokenizer drops emoji and misses newer ones. */
 const EMOJI_MARK = '\ue001';
 export const EMOJI = /\p{RI}{1,2}|\p{Extended_Pictographic}/gu;
 
-/** Vowel signs of Arabic and Hebrew, which most people leave out, and what only changes how an emoji looks. */
+/** Vowel signs of Arabic and Hebrew, which most people do not type, and modifiers of emoji. */
 const OPTIONAL_MARKS =
   /[\u0640\u064b-\u065f\u0670\u0591-\u05bd\u05bf\u05c1\u05c2\ufe0e\ufe0f]|\p{Emoji_Modifier}/gu;
 
 export const IS_ASCII = /^[\0-\x7f]*$/;
 
-/** Signs that stand without spaces between words; the long vowel mark belongs to no script. */
+/** Scripts written without spaces between words; the long vowel mark ー belongs to no script. */
 export const SPACELESS = ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar']
   .map((script) => `\\p{Script=${script}}`).join('') + 'ー';
 const SPACELESS_RUNS = new RegExp(`[${SPACELESS}]+`, 'gu');
 const SPACELESS_SIGN = new RegExp(`[${SPACELESS}]`, 'u');
 const SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{RI}]/u;
 
-/** Two Latin letters begin too many words: looking them all up takes 40 ms with 100,000 short posts, one far more. */
+/** A prefix search needs three Latin letters: with two it takes 40 ms among 100,000 short posts, with one far more. */
 const MAY_GO_ON = /[\p{L}\p{N}]{3}$|[^\p{Script=Latin}\p{N}\P{L}]$/u;
 
-/** Of one post, in characters as they are indexed: what SQLite needs about 20 ms for while everybody's writes wait. */
+/** Characters of one post that are indexed. SQLite takes about 20 ms for them, while all other writes wait. */
 const MAX_TERMS = 200_000;
 
-/** Where a long text is parted, so that no word and no run of signs is cut; what has none for so long is no text. */
+/** A long text is split here, so that no word is cut. A run of LONGEST_RUN characters without one is no real text. */
 const BETWEEN_WORDS = /[\s\p{P}]/u;
 const LONGEST_RUN = 1_000;
 
-/** A long text, indexed in steps up to `MAX_TERMS`: one sign may become eighteen letters. */
+/** Makes the terms of a long text in steps, up to MAX_TERMS: one character may become eighteen. */
 export function readingTerms(text: string): Reading<string> {
   let at = 0;
   let terms = '';
@@ -46,17 +45,17 @@ export function readingTerms(text: string): Reading<string> {
 }
 
 /**
- * A text as it is indexed: compatible forms of a letter are one, Greek loses its accents (SQLite removes only Latin
- * ones), an emoji is a word, and of signs without spaces there are all pairs and the last one, so that any part of a
- * run can be found.
+ * The text as it is indexed. Compatible forms of a letter become one, and Greek loses its accents (SQLite removes only
+ * Latin ones). An emoji becomes a word. Scripts without spaces are split into overlapping pairs (bigrams) plus the last
+ * character, so that any part of a run can be found.
  */
 export function searchTerms(text: string): string {
   return inTerms(folded(text));
 }
 
 /**
- * What a person typed, as an FTS5 expression about public posts, or about the private ones of `ownerId`. Undefined when
- * there is nothing to search for. Operators of FTS5 have no meaning.
+ * The typed words as an FTS5 expression for public posts or, with `ownerId`, for that owner's private posts. Undefined
+ * if there is no word to search for. Typed FTS5 operators have no effect.
  */
 export function searchWords(typed: string, ownerId?: number): string | undefined {
   const phrases = readPhrases(typed);
@@ -67,12 +66,12 @@ export function searchWords(typed: string, ownerId?: number): string | undefined
   return excluded === '' ? wanted : `(${wanted}) NOT (${excluded})`;
 }
 
-/** Words that stand together. `mayGoOn`: they may be the beginning of more. */
+/** Words that stand together. `mayGoOn`: the last one may be the beginning of a longer word. */
 type Phrase = { text: string; isExcluded: boolean; mayGoOn: boolean };
 
 /**
- * The syntax of search: every word must occur, "quoted words" stand together, -words must not occur, and a word with a
- * star may be the beginning of one, as the last one always may.
+ * The syntax of search: every word must occur, "quoted words" stand together, and -words must not occur. A word with a
+ * star is a prefix; the last word always is.
  */
 export function readPhrases(typed: string): Phrase[] {
   const all = folded(typed.slice(0, 500).replace(/[“”„‟«»]/g, '"'));
@@ -88,14 +87,14 @@ export function readPhrases(typed: string): Phrase[] {
 
 function expression({ text, mayGoOn }: Phrase, ownerId?: number): string {
   const { before, run } = partsOf(text);
-  // The last sign stands alone only at the end of a run, and here the run may go on.
+  // Only the end of a run is indexed as a single character, and the typed run may be part of a longer one.
   const signs = pairsOf(run).slice(0, Math.max(1, run.length - 1));
   const terms = [inTerms(before), ...signs].join(' ').trim();
   const isBeginning = run.length === 0 ? mayGoOn : run.length === 1;
   return `"${ownerId === undefined ? terms : ownersTerms(terms, ownerId)}"${isBeginning ? '*' : ''}`;
 }
 
-/** A phrase, and the signs without spaces in which it ends. */
+/** Splits a phrase before its final run of characters without spaces. */
 function partsOf(phrase: string): { before: string; run: string[] } {
   const signs = [...phrase.trim()];
   const last = signs.findLastIndex((sign) => !SPACELESS_SIGN.test(sign));
@@ -111,16 +110,25 @@ function numberOf(sign: string): string {
   return sign.codePointAt(0)?.toString(36) ?? '';
 }
 
-/** Each sign with the next one; the last one alone. */
+/** Overlapping pairs (bigrams); the last character stands alone. */
 function pairsOf(signs: string[]): string[] {
   return signs.map((sign, index) => sign + (signs[index + 1] ?? ''));
 }
 
-/** The text with one form of each letter. What SQLite does not tell apart, such as é and E, stays as it is. */
+/** The text with one form of each letter. Differences that SQLite ignores, such as é and E, stay. */
 export function folded(text: string): string {
   if (IS_ASCII.test(text)) return text.replaceAll('\0', ' ');
   return text.replace(/[\0\ue000\ue001]/g, ' ').normalize('NFKC')
     .replace(/[ßẞ]/g, 'ss')
     .replace(/\p{Script=Greek}+/gu, (greek) => greek.normalize('NFKD').replace(/[\u0300-\u036f]/g, ''))
     .replace(OPTIONAL_MARKS, '');
+}
+
+/** Stands before and behind the owner's number in each term of a private post; `folded` removes it from any text. */
+const OWNER_MARK = '\ue000';
+const WORDS = /[\p{L}\p{N}\p{Co}\p{Mn}\p{Mc}]+/gu;
+
+/** The terms of a private post, each with its owner's number: nobody else's search matches them. */
+export function ownersTerms(terms: string, ownerId: number): string {
+  return terms.replace(WORDS, `${OWNER_MARK}${ownerId.toString(36)}${OWNER_MARK}$&`);
 }

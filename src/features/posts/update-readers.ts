@@ -6,18 +6,18 @@ import { inTurn, searchableText } from './ingest-posts.ts';
 import { fittingContents } from './query-posts.ts';
 import { FROM_THE_TOP, posts, type PostToMove, type SearchTerms } from './post-store.ts';
 
-/** Posts that are brought up to date in one transaction: with an ordinary source all of them. */
+/** Posts brought up to date in one transaction: all posts of an ordinary source. */
 const STEP = 50;
 
-/** `terms` is null where search knows the same of the post before and after. */
-type Step = { post: PostToMove; terms: SearchTerms | null }[];
+/** `terms` is null if the post's words in the search index stay the same. */
+type Batch = { post: PostToMove; terms: SearchTerms | null }[];
 
-/** What is changed, and for whom: an account reads long posts when it has its turn. */
+/** The account takes turns with others when long posts are read. */
 type Changing = { name: string; sourceId: number; accountId: number };
 
 /**
- * Runs `change`, which changes who may read a source's posts, in a transaction. It counts at once; lists and search,
- * which go by what stands in each post, may follow later: until then they lack some of the posts.
+ * Runs `change`, which changes who may read a source's posts, in a transaction. The new rule holds at once. Lists and
+ * search use copies in each post: until a job has updated these, lists and search miss some of the posts.
  */
 export async function changingReaders<Result>(
   hub: Hub, { name, sourceId, accountId }: Changing, change: () => Result,
@@ -33,7 +33,7 @@ export async function changingReaders<Result>(
   });
 }
 
-/** Brings posts up to date with who may read them. Safe to repeat: it goes on where it was. */
+/** Copies a source's visibility and owner into its posts. Safe to repeat: it goes on with the posts that are left. */
 export const updateReaders: JobKind<{ sourceId: number }> = {
   name: 'update-readers',
   key: ({ sourceId }) => String(sourceId),
@@ -51,7 +51,7 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
       await throttled(hub)('update readers, a step', (limit) => {
         storeStep(hub, step);
         jobs(hub).noteProgress(job.id, done += step.length, null);
-        return Math.min(step.length, limit - 1); // all of it; after no rows there would be no pause for others
+        return Math.min(step.length, limit - 1); // a step that counts no rows would make no pause for others
       }, () => signal.aborted);
       signal.throwIfAborted();
       after = step.at(-1)?.post ?? FROM_THE_TOP;
@@ -59,14 +59,14 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
   },
 };
 
-/** Fails where the source was changed after its last posts were looked for: then they are looked for once more. */
+/** Throws if the source was changed after the last look for outdated posts, so that the job looks once more. */
 function requireUnchanged(hub: Hub, sourceId: number, updatedAt: number | undefined): void {
-  if (sources(hub).find(sourceId)?.updatedAt !== updatedAt) throw new Error('the source was changed meanwhile');
+  if (sources(hub).find(sourceId)?.updatedAt !== updatedAt) throw new Error('the source changed during the update');
 }
 
-/** Reads the texts, before the transaction, with pauses for others. */
-async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Step> {
-  const step: Step = [];
+/** Reads the texts before the transaction, with pauses for other work. */
+async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Batch> {
+  const step: Batch = [];
   let sincePause = 0;
   for (const post of wanted.slice(0, fittingContents(hub, wanted))) {
     const isFoundAsBefore = post.wasPublic === 1 && post.isPublic === 1 && post.ownerId !== post.wasOwnerId;
@@ -78,6 +78,6 @@ async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Step> {
   return step;
 }
 
-function storeStep(hub: Hub, step: Step): void {
+function storeStep(hub: Hub, step: Batch): void {
   for (const { post, terms } of step) posts(hub).move(post, terms);
 }

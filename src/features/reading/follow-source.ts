@@ -5,15 +5,15 @@ import { metLimit, type Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { maySeeSource, sources } from '../sources/source-store.ts';
 
-/** Who follows; rights to see a source go by id and role. */
+/** The account that follows: its id and role decide which sources it may see. */
 export type Follower = Pick<Viewer, 'id' | 'role'>;
 
-/** Of a source that was there before, so many posts are unread at first: those that arrived last. */
+/** A new follower of an existing source has this many of its newest posts unread. */
 const UNREAD_AT_FIRST = 30;
 
 /**
- * Puts a source into the viewer's reading list, or changes its folder or bell there; what is undefined stays. A
- * follower can do so with one that is hidden by now; 404 otherwise for a hidden source, 422 where the list is full.
+ * Follows a source, or changes the follow's folder or notifications; undefined members stay. 404 for a hidden source,
+ * unless the viewer follows it already; 422 if the reading list is full.
  */
 export function followSource(hub: Hub, viewer: Follower, sourceId: number, change: FollowChange = {}): void {
   hub.db.write('follow source', () => {
@@ -26,7 +26,7 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
   });
 }
 
-/** Whether as many sources of others are followed as may be; of one's own there are only so many. */
+/** Whether the account may follow no more sources of others. Its own sources have a limit of their own. */
 export function isFull(hub: Hub, { id }: Follower, sourceId: number): boolean {
   return follows(hub).countForeign(id) >= hub.config.sourcesMax && sources(hub).find(sourceId)?.ownerId !== id;
 }
@@ -36,13 +36,13 @@ function tooManyFollows(hub: Hub): HttpError {
   return metLimit(hub, 'follows-max', 0, reason);
 }
 
-/** Takes a source out of the viewer's reading list; may be repeated. 404 for a hidden one that is not in it. */
+/** Unfollows a source; may be repeated. 404 for a hidden source that the viewer does not follow. */
 export function unfollowSource(hub: Hub, viewer: Follower, sourceId: number): void {
   requireKnown(hub, viewer, sourceId);
   follows(hub).unfollow(viewer.id, sourceId);
 }
 
-/** A follower can let go of what is hidden by now. */
+/** A follower may still change or end the follow of a source that became hidden. */
 function requireKnown(hub: Hub, viewer: Follower, sourceId: number): void {
   const isKnown = maySeeSource(hub, sourceId, viewer) || follows(hub).isFollowed(viewer.id, sourceId);
   if (!isKnown) throw notFound('source');

@@ -1,65 +1,28 @@
 import { setImmediate } from 'node:timers/promises';
 import { isoTime } from '../../platform/clock.ts';
-import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, pathId, readPage } from '../../platform/http/input.ts';
 import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
+import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
-import { errorFields } from '../../platform/log.ts';
 import type { Hub } from '../hub/hub.ts';
-import { mayRecord } from '../hub/may-record.ts';
 import { readingHistory, type ReadPost } from './reading-history-store.ts';
-import { setRead, setSeen } from './reading-list.ts';
 
 /** Entries removed in one transaction. */
 const BATCH = 500;
-
-/** API: for a post that was read elsewhere, such as in an app. */
-export function markPostRead(hub: Hub, { params, viewer }: MemberRequest): Reply {
-  noteRead(hub, viewer, pathId(params));
-  return noContent();
-}
-
-export function markPostUnread(hub: Hub, { params, viewer }: MemberRequest): Reply {
-  const id = pathId(params);
-  setRead(hub, viewer, id, false);
-  readingHistory(hub).forget(viewer.id, id);
-  return noContent();
-}
-
-/**
- * Notes that its reader has opened a post, which is read then, unless they mark posts themselves or have too many
- * marks. A disk that cannot be written keeps nobody from it.
- */
-export function noteOpened(hub: Hub, viewer: Viewer, postId: number): void {
-  if (!mayRecord(hub)) return;
-  try {
-    readingHistory(hub).note(viewer.id, postId);
-    if (viewer.preferences.marksOpened) setSeen(hub, viewer, postId);
-  } catch (error) {
-    if (!isStorageTrouble(error)) throw error;
-    hub.log.warn('reading not recorded', errorFields(error));
-  }
-}
-
-function noteRead(hub: Hub, viewer: Viewer, postId: number): void {
-  if (viewer.preferences.marksOpened) setRead(hub, viewer, postId, true);
-  readingHistory(hub).note(viewer.id, postId);
-}
 
 export function listHistory(hub: Hub, req: MemberRequest): Reply {
   const { items, next } = readHistoryPage(hub, req);
   return json({ items: items.map(historyJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
-/** In small transactions, so that nobody waits for a long one. */
+/** Clears the viewer's history in small transactions, between which others can write. */
 export async function clearHistory(hub: Hub, { viewer }: MemberRequest): Promise<Reply> {
   while (readingHistory(hub).removeOf(viewer.id, BATCH) === BATCH) await setImmediate();
   return noContent();
 }
 
-/** One page of the viewer's history, as `?cursor=&limit=` ask for it. */
+/** A page of the viewer's history, by `?cursor=&limit=`. */
 function readHistoryPage(hub: Hub, { query, viewer }: MemberRequest) {
   return readPage<ReadPost, 'readAt' | 'postId'>(query, ['readAt', 'postId'], (after, limit) =>
     readingHistory(hub).list(viewer.id, after, limit));
@@ -75,7 +38,7 @@ export function showHistory(hub: Hub, req: MemberRequest): Reply {
   return page(historyPage(shown, timesOf(hub, req.viewer)));
 }
 
-/** Works also for a post that the reader may no longer see. */
+/** Also forgets a post that the viewer may no longer see. */
 export function submitForget(hub: Hub, { params, viewer }: MemberRequest): Reply {
   readingHistory(hub).forget(viewer.id, pathId(params));
   return seeOther('/history');

@@ -2,22 +2,22 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import type { View } from './reading-list.ts';
 
-/** A list as an address names it; `cursor` and `newest` of a page that is not its first. */
+/** A list as its address names it; `cursor` and `newest` on pages after the first. */
 type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
 
-/** Which list the path and query of a request name. */
+/** Reads the list from the path and query of a request. */
 export function readListAddress({ path, params, query }: Pick<HubRequest, 'path' | 'params' | 'query'>): ListAddress {
   const since = parseId(query.get('since') ?? '');
   const q = query.get('q')?.trim().slice(0, 200);
   const about = { ...(since !== undefined && { since }), ...(q !== undefined && { q }) };
   return {
-    view: { ...placeOf(path, params, query.get('show')), ...about },
+    view: { ...viewAt(path, params, query.get('show')), ...about },
     cursor: query.get('cursor') || null,
     newest: parseId(query.get('newest') ?? ''),
   };
 }
 
-function placeOf(path: string, params: Record<string, string>, show: string | null): View {
+function viewAt(path: string, params: Record<string, string>, show: string | null): View {
   const [, first] = path.split('/', 2);
   if (first === 'all') return { kind: 'all' };
   if (first === 'starred') return { kind: 'starred' };
@@ -28,31 +28,31 @@ function placeOf(path: string, params: Record<string, string>, show: string | nu
   return { kind: 'unread' };
 }
 
-/** A page of a list as it was when it was opened. */
-type Opened = { since?: number; cursor?: string | null; newest?: number };
+/** Query values that keep a list as it was when it was opened. */
+export type Opened = { since?: number; cursor?: string | null; newest?: number };
 
-/** The list's own address. */
+/** The address of a list. */
 export function listPath(view: View, page: Opened = {}): string {
   return withQuery(pathOf(view) || '/', { ...queryOf(view), ...page });
 }
 
-/** A post's address within a list. */
+/** The address of a post within a list. */
 export function postPath(view: View, postId: number, page: Opened): string {
   return postPaths(view, page)(postId);
 }
 
-/** The same for all posts of a page. */
+/** Returns a function for the addresses of all posts of a page. */
 export function postPaths(view: View, { since, cursor }: Opened): (postId: number) => string {
   const [path, query] = [pathOf(view) || '/unread', withQuery('', { ...queryOf(view), since, cursor })];
   return (postId) => `${path}/posts/${postId}${query}`;
 }
 
-/** The list that is searched. */
+/** The list without the search. */
 export function withoutSearch({ q, ...view }: View): View {
   return view;
 }
 
-/** The name of the list in the navigation (`section`) and of its count (`data-count`). */
+/** The list's name in the navigation (`section`) and in its count (`data-count`). */
 export function sectionOf({ kind, folder, sourceId }: View): string {
   if (folder !== undefined) return `folder:${folder}`;
   return sourceId === undefined ? kind : `source:${sourceId}`;
@@ -64,7 +64,7 @@ function pathOf({ kind, folder, sourceId }: View): string {
   return kind === 'unread' ? '' : `/${kind}`;
 }
 
-/** `show` is left out where it is the default: unread posts of a folder, all posts of a source. */
+/** Leaves out `show` if it is the default: unread posts of a folder, all posts of a source. */
 function queryOf({ kind, folder, sourceId, q }: View): Record<string, string | undefined> {
   const usual = sourceId === undefined ? 'unread' : 'all';
   const show = (folder !== undefined || sourceId !== undefined) && kind !== usual ? kind : undefined;

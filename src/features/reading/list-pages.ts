@@ -7,22 +7,21 @@ import { iconsOfSources } from '../attachments/icon-views.ts';
 import { thumbnails } from '../attachments/post-pictures.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { foundTexts } from '../posts/found-texts.ts';
-import { readFound } from '../posts/mark-found.ts';
+import { foundTexts, readFound } from '../posts/mark-found.ts';
 import { posts } from '../posts/post-store.ts';
 import { postList } from '../posts/post-views.ts';
 import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { readListAddress, sectionOf } from './list-address.ts';
 import { listBar, listMain, listTitle, type ListPage } from './list-views.ts';
-import { countsForPage, wholePage, type ListedPost, type View } from './reading-list.ts';
-import { countText } from './reading-now.ts';
+import { countsForPage, countText } from './reading-counts.ts';
+import { wholePage, type ListedPost, type View } from './reading-list.ts';
 import { readMarks } from './reading-store.ts';
 
-/** Posts on a page: more than two screens hold, few enough to come at once: with all around them 12 kB compressed. */
+/** Posts on a page: more than two screens; the page is 12 kB compressed. */
 const PAGE = 30;
 
-/** The list that the address names; `above`: what stands on its page before the posts. */
+/** The page of the list in the address; `above` is shown before the posts. */
 export async function showList(hub: Hub, req: MemberRequest, above: Html | false = false): Promise<Reply> {
   return page(listPage(await readList(hub, req), above));
 }
@@ -32,8 +31,8 @@ function listPage(list: ListPage, above: Html | false): Page {
   return { title, bar: listBar(list), main: html`${above}${listMain(list)}`, shape: 'list', section };
 }
 
-/** The posts of a source as its page shows them: to a member as a list to read, with a bar of its own. */
-export async function sourcePosts(
+/** A source's posts for its page; members get a reading list with a bar and title of its own. */
+export async function postsOnSourcePage(
   hub: Hub, req: HubRequest, sourceId: number, empty: string,
 ): Promise<{ title?: string; bar?: Html; posts: Html }> {
   const { viewer } = req;
@@ -72,7 +71,7 @@ function iconsOf(hub: Hub, items: ListedPost[]): Map<number, Html> {
   return iconsOfSources(hub, [...titles].map(([id, title]) => ({ id, title })));
 }
 
-/** What a list is called. 404 for a folder or a source that is not there. */
+/** The name of a list. 404 for an unknown folder or a hidden source. */
 export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: View): string {
   if (folder !== undefined) {
     if (!follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
@@ -82,15 +81,15 @@ export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vie
   return { unread: 'Unread', all: 'All posts', starred: 'Starred' }[kind];
 }
 
-/** How many posts of a list are unread, or have a star; empty for none. */
+/** How many posts of a list are unread or, in the starred list, starred, as text; empty for none. */
 export function countOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: View): string {
   const { unread, starred, folders } = countsForPage(hub, viewer);
-  if (folder !== undefined) return shown(folders.find(({ name }) => name === folder)?.unread);
+  if (folder !== undefined) return textOf(folders.find(({ name }) => name === folder)?.unread);
   const ofSource = folders.flatMap(({ sources }) => sources).find(({ id }) => id === sourceId);
-  if (sourceId !== undefined) return shown(ofSource?.unread);
-  return shown(kind === 'starred' ? starred : unread);
+  if (sourceId !== undefined) return textOf(ofSource?.unread);
+  return textOf(kind === 'starred' ? starred : unread);
 }
 
-function shown(count = 0): string {
+function textOf(count = 0): string {
   return count > 0 ? countText(count) : '';
 }

@@ -1,188 +1,228 @@
-import type { Db, Statement } from '../../platform/db/open-database.ts';
+import type { Db } from '../../platform/db/open-database.ts';
 import {
-  FOLLOW, IN_FOLDER, joinFollow, MAY_SEE, READING_LIST, type Asking, type ListedFollow,
+  FOLLOW, FOLLOWS, IN_FOLDER, MAY_SEE, READING_LIST, type Asking, type ListedFollow,
 } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
-import {
-  ARRIVED, FOUND_PLACES, FOUND_POSTS, FROM_POSTS, JOIN_FOUND, joinArrivals, joinArrived, joinPost, KEYS_OF_POSTS,
-  lastOfSource, NEWEST_POSTS,
-} from '../posts/posts-in-lists.ts';
-import type { Position } from '../posts/post-store.ts';
+import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** A followed source: up to which post all of it is read, and which one arrived last. */
-export type Scope = { sourceId: number; readUpTo: number; lastId: number | null };
+/** Counts stop here, and pages say "999+". */
+export const COUNT_MAX = 1_000;
 
-/** A followed source, and how much of it may be unread: what arrived after its mark, but for marks of posts. */
-type UnreadRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'readUpTo' | 'title' | 'state'> & {
+/** Posts above a high-water mark that are counted at first: hardly any reader has more. */
+export const LATER_MAX = 4_000;
+
+/** A followed source: its high-water mark and its newest arrival, null if it has no posts. */
+export type FollowedSource = { sourceId: number; readUpTo: number; lastId: number | null };
+
+/**
+ * A followed source with the parts of its unread count: `later` posts above the high-water mark, `readAfter` of them
+ * marked as read, and `unreadBefore` posts below it marked as unread.
+ */
+type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'readUpTo' | 'title' | 'state'> & {
   later: number; readAfter: number; unreadBefore: number;
 };
 
-/** Posts next to a position, of a folder or of all. `since` (unix ms): unread are also those that were read after. */
-export type Rows = Asking & Position & { folder: string | null; since: number; limit: number };
+/** `since` (unix ms): an unread list also holds what was read after that. `folder` null: all that is followed. */
+type ListParams = Asking & { folder: string | null; since: number };
+/** Keyset paging: `limit` posts next to this position. */
+export type PageParams = ListParams & Position & { limit: number };
 /** Posts beyond this position are not wanted. */
 type Bound = { boundAt: number; boundId: number };
-type RowsOfSource = Omit<Rows, 'folder' | 'isAdmin'> & Bound & { sourceId: number; readUpTo: number };
-type Arrived = { newest: number; folder: string | null; looks: number };
-type Walk = Rows & { looks: number };
-type Members = Omit<Rows, keyof Position> & { sourceId: number };
-type AmongRows = { expression: string; key: number; ids: string; limit: number };
-type FoundRows = Walk & { expression: string; key: number; isUnread: number; isStarred: number; sourceId: number };
+type SourceParams = Omit<PageParams, 'folder' | 'isAdmin'> & Bound & { sourceId: number; readUpTo: number };
+/** `scanned`: how many posts are looked through. */
+type ScanParams = PageParams & { scanned: number };
+type SearchParams = ScanParams & {
+  expression: string; key: number; isUnread: number; isStarred: number; sourceId: number;
+};
+type ArrivedParams = Asking & { newest: number; folder: string | null; scanned: number };
+type MemberParams = ListParams & { limit: number };
 
-/** How many posts that arrived after the mark of a source are counted: hardly any reader has more. */
-export const LATER_MAX = 4_000;
-
-const POSITION = 'p.id, p.published_at AS publishedAt';
-
-const JOIN_MARK = `LEFT JOIN read_marks m
-  ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id`;
-
-/** SQL: whether the post `p` with its mark `m` is in a list of unread posts. */
-function isListed(readUpTo: string): string {
+/** SQL, the one rule of what is unread: whether the post `p` with its exception `m` is in an unread list. */
+function isUnread(readUpTo: string): string {
   return `CASE WHEN m.is_read IS NULL THEN p.id > ${readUpTo} ELSE m.is_read = 0 OR m.marked_at >= @since END`;
 }
 
-const OF_FOLLOW = 'FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id';
-
-/** SQL: posts that their reader has marked as unread, or read since. */
-const MARKED = `
+/** SQL: the viewer's exceptions that belong into an unread list: marked as unread, or read since. */
+const EXCEPTIONS = `
   SELECT source_id, post_id FROM read_marks WHERE account_id = @viewerId AND is_read = 0
   UNION SELECT source_id, post_id FROM read_marks INDEXED BY read_marks_marked
    WHERE account_id = @viewerId AND marked_at >= @since`;
 
-const STARRED = `
-  SELECT t.post_id AS id, t.published_at AS publishedAt FROM stars t ${joinSource('t.source_id')}
-    LEFT ${joinFollow('t.account_id', 't.source_id')}
-   WHERE t.account_id = @viewerId AND ${MAY_SEE} AND (@sourceId = 0 OR t.source_id = @sourceId) AND ${IN_FOLDER}`;
-
-const OF_LIST = `CROSS ${joinSource('p.source_id')}
-    LEFT ${joinFollow('@viewerId', 'p.source_id')} ${JOIN_MARK}
-    LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
-   WHERE ${MAY_SEE} AND ${IN_FOLDER}
-     AND (NOT @isStarred OR t.post_id IS NOT NULL)
-     AND (@isStarred OR @sourceId = p.source_id OR f.source_id IS NOT NULL)
-     AND (@sourceId = 0 OR @sourceId = p.source_id)
-     AND (NOT @isUnread OR ${isListed('COALESCE(f.read_up_to, 0)')})`;
-
-/** SQL: all posts of what is followed, in no order. */
-const ALL_FOLLOWED = `SELECT p.id FROM (SELECT f.source_id ${READING_LIST}) f CROSS ${joinArrivals('f.source_id')}`;
-
-/** SQL: those of them that are unread. */
-const ALL_UNREAD = `
-    SELECT p.id FROM (SELECT f.source_id, f.read_up_to ${READING_LIST}) f
-      CROSS ${joinArrivals('f.source_id')} AND p.id > f.read_up_to ${JOIN_MARK} WHERE ${isListed('f.read_up_to')}
-    UNION ALL SELECT m.post_id FROM (${MARKED}) m CROSS JOIN (SELECT f.source_id, f.read_up_to ${READING_LIST}) f
-      ON f.source_id = m.source_id AND m.post_id <= f.read_up_to`;
-
-/** What a person follows, has not read, or keeps, in the order of lists. */
+/**
+ * Reading lists. `p` is a post, `f` the viewer's follow of its source, `s` that source, `m` the viewer's exception for
+ * the post (read_marks), `t` the viewer's star.
+ */
 export const lists = store(({ db }) => {
-  const after = db.prepare<[number, number, number], { n: number }>('count later posts of source',
-    `SELECT COUNT(*) AS n FROM (SELECT 1 ${FROM_POSTS} WHERE p.source_id = ? AND p.id > ? LIMIT ?)`);
-  const arrived = db.prepare<[Asking & Arrived], { n: number }>('count posts that arrived', `
-    SELECT COUNT(*) AS n FROM (${ARRIVED}) p
-      CROSS ${joinFollow('@viewerId', 'p.source_id')} CROSS ${joinSource('p.source_id')}
+  const selectAfter = db.prepare<[{ sourceId: number; postId: number; limit: number }], { n: number }>(
+    'count later posts of source', `
+    SELECT COUNT(*) AS n
+      FROM (SELECT 1 FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @postId LIMIT @limit)`);
+  const selectArrived = db.prepare<[ArrivedParams], { n: number }>('count posts that arrived', `
+    SELECT COUNT(*) AS n FROM (SELECT id, source_id FROM ${POSTS} WHERE id > @newest ORDER BY id LIMIT @scanned) p
+      CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
+      CROSS ${joinSource('p.source_id')}
      WHERE ${IN_FOLDER} AND ${MAY_SEE}`);
-  const stars = db.prepare<[Asking & { limit: number }], { n: number }>('count stars', `
+  const selectStars = db.prepare<[Asking & { limit: number }], { n: number }>('count stars', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM stars t ${joinSource('t.source_id')}
      WHERE t.account_id = @viewerId AND ${MAY_SEE} LIMIT @limit)`);
   return {
-    older: prepareWay(db, '<', '>', 'DESC'),
-    newer: prepareWay(db, '>', '<', 'ASC'),
+    older: { ...prepareScan(db, '<', 'DESC'), ...prepareList(db, '<', '>', 'DESC'), ...prepareSearch(db, '<', 'DESC') },
+    newer: { ...prepareScan(db, '>', 'ASC'), ...prepareList(db, '>', '<', 'ASC'), ...prepareSearch(db, '>', 'ASC') },
+    members: prepareMembers(db),
 
-    scope: db.prepare<[Rows], Scope>('sources of a reading list', `
-      SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo, ${lastOfSource('f.source_id')} AS lastId
+    sources: db.prepare<[ListParams], FollowedSource>('sources of a reading list', `
+      SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo,
+             (SELECT MAX(id) FROM ${POSTS} WHERE source_id = f.source_id) AS lastId
       ${READING_LIST}`),
-    marked: db.prepare<[Rows], { id: number }>('sources with marks to look at', `
+    exceptionSources: db.prepare<[ListParams], { id: number }>('sources with exceptions', `
       SELECT DISTINCT m.source_id AS id FROM read_marks m WHERE m.account_id = @viewerId AND m.is_read = 0
       UNION SELECT m.source_id FROM read_marks m INDEXED BY read_marks_marked
        WHERE m.account_id = @viewerId AND m.marked_at >= @since`),
     starredSources: db.prepare<[number], { id: number }>('sources of starred posts',
       'SELECT DISTINCT source_id AS id FROM stars WHERE account_id = ?'),
-    /** Posts of a list, in no order: `limit` at most. */
-    members: {
-      all: db.prepare<[Members], { id: number }>('all posts of what is followed', `${ALL_FOLLOWED} LIMIT @limit`),
-      unread: db.prepare<[Members], { id: number }>('all unread posts', `${ALL_UNREAD} LIMIT @limit`),
-      starred: db.prepare<[Members], { id: number }>('all starred posts', `${STARRED} LIMIT @limit`),
-    },
-    unread: db.prepare<[Asking & { folder: null }], UnreadRow>('what may be unread', `
+    counts: db.prepare<[Asking & { folder: null }], CountRow>('unread counts', `
       SELECT ${FOLLOW}, s.title, s.state,
-             (SELECT COUNT(*) FROM (SELECT 1 ${FROM_POSTS}
+             (SELECT COUNT(*) FROM (SELECT 1 FROM ${POSTS} p
                WHERE p.source_id = f.source_id AND p.id > f.read_up_to LIMIT ${LATER_MAX})) AS later,
-             -- As a difference both are counted by indexes alone.
-             (SELECT COUNT(*) ${OF_FOLLOW} AND m.post_id > f.read_up_to)
-               - (SELECT COUNT(*) ${OF_FOLLOW} AND m.post_id > f.read_up_to AND m.is_read = 0) AS readAfter,
-             (SELECT COUNT(*) ${OF_FOLLOW} AND m.post_id <= f.read_up_to AND m.is_read = 0) AS unreadBefore
+             -- All marks less those as unread: indexes alone answer both.
+             (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
+                 AND m.post_id > f.read_up_to)
+             - (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
+                   AND m.post_id > f.read_up_to AND m.is_read = 0) AS readAfter,
+             (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
+                 AND m.post_id <= f.read_up_to AND m.is_read = 0) AS unreadBefore
       ${READING_LIST}`),
-    /** How many posts of a source arrived after one, at most `limit`. */
+    /** How many posts of a source arrived after one; counting stops at `limit`. */
     countAfter: (sourceId: number, postId: number, limit: number): number =>
-      after.get(sourceId, postId, limit)?.n ?? 0,
-    /** How many posts that are followed are among the `looks` that arrived after one. */
-    countArrived: (list: Asking & Arrived): number => arrived.get(list)?.n ?? 0,
-    /** How many posts have a star, at most `limit`. */
-    countStars: (who: Asking, limit: number): number => stars.get({ ...who, limit })?.n ?? 0,
+      selectAfter.get({ sourceId, postId, limit })?.n ?? 0,
+    /** How many of the next `scanned` arrivals after a post are in the viewer's list. */
+    countArrived: (list: ArrivedParams): number => selectArrived.get(list)?.n ?? 0,
+    /** How many posts the viewer has starred; counting stops at `limit`. */
+    countStars: (viewer: Asking, limit: number): number => selectStars.get({ ...viewer, limit })?.n ?? 0,
   };
 });
 
-/** What reads lists towards older posts, or towards newer ones, from a position on. */
-type Way = {
-  /** Of the next `looks` posts of all sources, those that are followed. */
-  walkAll: Statement<[Walk], Position>;
-  walkUnread: Statement<[Walk], Position>;
-  /** The last of those posts. */
-  end: Statement<[Walk & { last: number }], Position>;
-  ofSource: Statement<[RowsOfSource], Position>;
-  unreadOfSource: Statement<[RowsOfSource], Position>;
-  /** The same where few have arrived after its mark: of others only those with marks are looked at. */
-  unreadOfFew: Statement<[RowsOfSource], Position>;
-  /** Those with marks that say that they are unread, or that they were read since. */
-  marked: Statement<[Rows & Bound], Position>;
-  starred: Statement<[Rows & { sourceId: number }], Position>;
-  /** Of the next `looks` posts that an expression finds, those in the list. */
-  found: Statement<[FoundRows], Position>;
-  /** The last of those posts. */
-  foundEnd: Statement<[FoundRows & { last: number }], Position>;
-  /** Those that it finds among posts whose ids are given, as JSON. */
-  foundAmong: Statement<[AmongRows], Position>;
-};
-
-function prepareWay(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC'): Way {
-  const next = `(SELECT id, published_at, source_id ${NEWEST_POSTS}
-     WHERE (published_at, id) ${onwards} (@publishedAt, @id)
-     ORDER BY published_at ${order}, id ${order} LIMIT @looks) p`;
-  const followed = `FROM ${next} CROSS ${joinFollow('@viewerId', 'p.source_id')} CROSS ${joinSource('p.source_id')}`;
-  const places = `${FOUND_PLACES} AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order}`;
-  const within = `(p.published_at, p.id) ${onwards} (@publishedAt, @id)
-     AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
-   ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`;
+/** Scans the next posts of all sources, in list order, for those of the viewer's list. */
+function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
   return {
-    walkAll: db.prepare('posts of a reading list',
-      `SELECT ${POSITION} ${followed} WHERE ${IN_FOLDER} AND ${MAY_SEE} LIMIT @limit`),
-    walkUnread: db.prepare('unread posts', `SELECT ${POSITION} ${followed} ${JOIN_MARK}
-       WHERE ${IN_FOLDER} AND ${MAY_SEE} AND ${isListed('f.read_up_to')} LIMIT @limit`),
-    end: db.prepare('end of posts looked at', `SELECT ${POSITION} FROM ${next} LIMIT 1 OFFSET @last`),
-    ofSource: db.prepare('posts of one source',
-      `SELECT ${POSITION} ${FROM_POSTS} WHERE p.source_id = @sourceId AND ${within}`),
-    unreadOfSource: db.prepare('unread posts of source', `SELECT ${POSITION} ${FROM_POSTS} ${JOIN_MARK}
-       WHERE p.source_id = @sourceId AND ${isListed('@readUpTo')} AND ${within}`),
-    unreadOfFew: db.prepare('unread posts of few', `SELECT ${POSITION} FROM (
-      SELECT p.id, p.published_at FROM (SELECT @sourceId AS id) s CROSS ${joinArrivals('s.id')} AND p.id > @readUpTo
-        ${JOIN_MARK} WHERE ${isListed('@readUpTo')}
-      UNION ALL SELECT p.id, p.published_at FROM read_marks m CROSS ${joinPost('m.post_id')}
-       WHERE m.account_id = @viewerId AND m.source_id = @sourceId AND m.post_id <= @readUpTo
-         AND (m.is_read = 0 OR m.marked_at >= @since)) p
-     WHERE ${within}`),
-    marked: db.prepare('posts marked as unread or read since', `
-      SELECT ${POSITION} FROM (${MARKED}) m
-        CROSS ${joinFollow('@viewerId', 'm.source_id')} CROSS ${joinSource('m.source_id')} CROSS ${joinArrived('m')}
-       WHERE ${IN_FOLDER} AND ${MAY_SEE} AND ${within}`),
-    starred: db.prepare('starred posts', `${STARRED} AND (t.published_at, t.post_id) ${onwards} (@publishedAt, @id)
+    scanAll: db.prepare<[ScanParams], Position>('posts of a reading list', `
+      SELECT p.id, p.published_at AS publishedAt
+        FROM (SELECT id, published_at, source_id FROM ${POSTS} INDEXED BY posts_newest
+               WHERE (published_at, id) ${onwards} (@publishedAt, @id)
+               ORDER BY published_at ${order}, id ${order} LIMIT @scanned) p
+        CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
+        CROSS ${joinSource('p.source_id')}
+       WHERE ${IN_FOLDER} AND ${MAY_SEE} LIMIT @limit`),
+    scanUnread: db.prepare<[ScanParams], Position>('unread posts', `
+      SELECT p.id, p.published_at AS publishedAt
+        FROM (SELECT id, published_at, source_id FROM ${POSTS} INDEXED BY posts_newest
+               WHERE (published_at, id) ${onwards} (@publishedAt, @id)
+               ORDER BY published_at ${order}, id ${order} LIMIT @scanned) p
+        CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
+        CROSS ${joinSource('p.source_id')}
+        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
+       WHERE ${IN_FOLDER} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} LIMIT @limit`),
+    /** The last post of a scan. */
+    scanEnd: db.prepare<[Position & { last: number }], Position>('end of posts scanned', `
+      SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
+       WHERE (published_at, id) ${onwards} (@publishedAt, @id)
+       ORDER BY published_at ${order}, id ${order} LIMIT 1 OFFSET @last`),
+  };
+}
+
+/** Reads one source, the exceptions, or the stars. */
+function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
+  return {
+    ofSource: db.prepare<[SourceParams], Position>('posts of one source', `
+      SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p WHERE p.source_id = @sourceId
+         AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
+         AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
+       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
+    unreadOfSource: db.prepare<[SourceParams], Position>('unread posts of source', `
+      SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p
+        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
+       WHERE p.source_id = @sourceId AND ${isUnread('@readUpTo')}
+         AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
+         AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
+       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
+    /** The same for few posts above the high-water mark: reads those and the exceptions below it. */
+    unreadOfFew: db.prepare<[SourceParams], Position>('unread posts of few', `
+      SELECT p.id, p.published_at AS publishedAt FROM (
+        SELECT p.id, p.published_at FROM ${POSTS} p INDEXED BY posts_arrival
+          LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
+         WHERE p.source_id = @sourceId AND p.id > @readUpTo AND ${isUnread('@readUpTo')}
+        UNION ALL SELECT p.id, p.published_at FROM read_marks m CROSS JOIN ${POSTS} p ON p.id = m.post_id
+         WHERE m.account_id = @viewerId AND m.source_id = @sourceId AND m.post_id <= @readUpTo
+           AND (m.is_read = 0 OR m.marked_at >= @since)) p
+       WHERE (p.published_at, p.id) ${onwards} (@publishedAt, @id)
+         AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
+       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
+    exceptions: db.prepare<[PageParams & Bound], Position>('posts marked as unread or read since', `
+      SELECT p.id, p.published_at AS publishedAt FROM (${EXCEPTIONS}) m
+        CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = m.source_id
+        CROSS ${joinSource('m.source_id')}
+        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = m.source_id AND p.id = m.post_id
+       WHERE ${IN_FOLDER} AND ${MAY_SEE}
+         AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
+         AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
+       ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
+    starred: db.prepare<[PageParams & { sourceId: number }], Position>('starred posts', `
+      SELECT t.post_id AS id, t.published_at AS publishedAt FROM stars t ${joinSource('t.source_id')}
+        LEFT JOIN ${FOLLOWS} f ON f.account_id = t.account_id AND f.source_id = t.source_id
+       WHERE t.account_id = @viewerId AND ${MAY_SEE} AND (@sourceId = 0 OR t.source_id = @sourceId) AND ${IN_FOLDER}
+         AND (t.published_at, t.post_id) ${onwards} (@publishedAt, @id)
        ORDER BY t.published_at ${order}, t.post_id ${order} LIMIT @limit`),
-    found: db.prepare('found posts',
-      `SELECT ${POSITION} FROM (${places} LIMIT @looks) n ${JOIN_FOUND} ${OF_LIST} LIMIT @limit`),
-    foundEnd: db.prepare('end of found posts looked at',
-      `SELECT ${POSITION} FROM (${places} LIMIT 1 OFFSET @last) n ${JOIN_FOUND}`),
-    foundAmong: db.prepare('found posts of few', `SELECT ${POSITION} ${FOUND_POSTS}
-       WHERE posts_search MATCH @expression AND +posts_search.rowid IN (${KEYS_OF_POSTS})
-         AND posts_search.rowid ${onwards} CAST(@key AS INTEGER) ORDER BY posts_search.rowid ${order} LIMIT @limit`),
+  };
+}
+
+/** Searches a list by the full-text index, whose row numbers (`key`) follow the order of lists. */
+function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
+  return {
+    /** The posts of the list among the next matches. */
+    found: db.prepare<[SearchParams], Position>('found posts', `
+      SELECT p.id, p.published_at AS publishedAt
+        FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
+                 AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order} LIMIT @scanned) n
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place CROSS ${joinSource('p.source_id')}
+        LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
+        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
+        LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
+       WHERE ${MAY_SEE} AND ${IN_FOLDER}
+         AND (NOT @isStarred OR t.post_id IS NOT NULL)
+         AND (@isStarred OR @sourceId = p.source_id OR f.source_id IS NOT NULL)
+         AND (@sourceId = 0 OR @sourceId = p.source_id)
+         AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')}) LIMIT @limit`),
+    /** The last of the matches that were looked through. */
+    foundEnd: db.prepare<[SearchParams & { last: number }], Position>('end of matches scanned', `
+      SELECT p.id, p.published_at AS publishedAt
+        FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
+                 AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order} LIMIT 1 OFFSET @last) n
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
+    /** The matches among posts whose ids are given as JSON. */
+    foundAmong: db.prepare<[{ expression: string; key: number; ids: string; limit: number }], Position>(
+      'found posts of few', `
+      SELECT p.id, p.published_at AS publishedAt
+        FROM ${POSTS_SEARCH} CROSS JOIN ${POSTS} p ON p.search_key = +posts_search.rowid
+       WHERE posts_search MATCH @expression AND posts_search.rowid ${onwards} CAST(@key AS INTEGER)
+         AND +posts_search.rowid IN
+             (SELECT search_key FROM ${POSTS} WHERE id IN (SELECT value FROM json_each(@ids)))
+       ORDER BY posts_search.rowid ${order} LIMIT @limit`),
+  };
+}
+
+/** Ids of a list's posts, in no order, at most `@limit`. */
+function prepareMembers(db: Db) {
+  return {
+    all: db.prepare<[MemberParams], { id: number }>('all posts of what is followed', `
+      SELECT p.id FROM (SELECT f.source_id ${READING_LIST}) f
+        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id LIMIT @limit`),
+    unread: db.prepare<[MemberParams], { id: number }>('all unread posts', `
+      SELECT p.id FROM (SELECT f.source_id, f.read_up_to ${READING_LIST}) f
+        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id AND p.id > f.read_up_to
+        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
+       WHERE ${isUnread('f.read_up_to')}
+      UNION ALL SELECT m.post_id FROM (${EXCEPTIONS}) m CROSS JOIN (SELECT f.source_id, f.read_up_to ${READING_LIST}) f
+        ON f.source_id = m.source_id AND m.post_id <= f.read_up_to LIMIT @limit`),
   };
 }

@@ -2,46 +2,44 @@ import { DAY, isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { dayName, dayNumber, showTime, type Times } from '../../platform/http/times.ts';
-import { markFound, type Found } from '../posts/mark-found.ts';
+import { markFound, readFound, type Found } from '../posts/mark-found.ts';
 import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
 import { listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
 import type { ListedPost, View } from './reading-list.ts';
-import { nothingFound, searchSyntax } from './search-views.ts';
-import { stateButton, stateForm } from './state-buttons.ts';
 
-/** A page of a list, and what there is to know of the list. */
+/** A page of a list. */
 export type ListPage = {
   view: View;
-  /** What the list is called: "Unread", or a folder or a source. */
+  /** The list's name: "Unread", a folder or a source. */
   name: string;
   items: ListedPost[];
-  /** Of their sources, by id. */
+  /** Icons of the posts' sources, by source id. */
   icons: Map<number, Html>;
-  /** Addresses of small pictures of posts, by the post. */
+  /** Addresses of thumbnails, by post id. */
   pictures: Map<number, string>;
   cursor: string | null;
   next: string | null;
-  /** How much is in it, as far as that is counted; empty for nothing. */
+  /** How many posts are unread (or starred), as text; empty for none. */
   count: string;
   times: Times & { now: number };
-  /** The last mark that was set before the page was made, and a millisecond. */
+  /** A millisecond after the viewer's last mark: what is read from now on stays in the list. */
   since: number;
-  /** The post that had arrived last when the first page of the list was made. */
+  /** The newest arrival when the first page of the list was made. */
   newest: number;
-  /** Whether all of the list can be marked as read: not where it is of a source that one does not follow. */
+  /** Whether the whole list can be marked as read: not for a source that the viewer does not follow. */
   isMarkable: boolean;
-  /** Of a search: what it looks for, and the part of each post's text in which that was found. */
+  /** The search, and for each post the part of its text with a match. */
   found: { found: Found; texts: Map<number, string> };
-  /** Whether its reader follows any source. */
+  /** Whether the viewer follows any source. */
   isFollowing: boolean;
-  /** What is said of a list without posts, in place of the usual. */
+  /** Text for a list without posts, in place of the usual one. */
   empty?: string | undefined;
 };
 
-/** Summaries are shown on one line, which holds some 100 characters at the most. */
+/** Characters of a summary: one line shows at most about 100. */
 const SUMMARY_LENGTH = 140;
 
-/** What the list is called, and what one does with it. */
+/** The bar of a list: its name, its count, search, and marking as read. */
 export function listBar(list: ListPage): Html {
   const { view, name } = list;
   const isSearch = view.q !== undefined;
@@ -55,30 +53,30 @@ ${!isSearch && html`${searchForm(view, 'find only-wide')}
 ${canMark(list) && markMenu(list)}`;
 }
 
-/** The window's title: what is searched for, else the count as it stands in the heading. */
+/** The window's title: the search, or else the list's name and count. */
 export function listTitle({ view: { q }, name, count }: ListPage): string {
   return q === undefined ? `${name}${count && ` (${count})`}` : `${q || 'Search'} – ${name}`;
 }
 
-/** How much is in the list. The script keeps it true, and the window's title with it. */
-function countMark({ view, count }: ListPage, what: Html | false = false): Html {
+/** The list's count. The script keeps it up to date, in the window's title too. */
+function countMark({ view, count }: ListPage, unit: Html | false = false): Html {
   return html`<span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}${
-    what}</span>`;
+    unit}</span>`;
 }
 
 /** A box that searches the list. */
 function searchForm(view: View, kind: 'find only-wide' | 'search'): Html {
   const [path, query = ''] = listPath(withoutSearch(view)).split('?');
-  const what = `Search ${whatOf(view)}`;
+  const label = `Search ${scopeText(view)}`;
   const kept = [...new URLSearchParams(query)];
   return html`<form class="${kind}" role="search" action="${path}">${kept.map(([name, value]) => html`
 <input type="hidden" name="${name}" value="${value}">`)}
-<input type="search" name="q" value="${view.q}" placeholder="${what}" aria-label="${what}" maxlength="200" ${
+<input type="search" name="q" value="${view.q}" placeholder="${label}" aria-label="${label}" maxlength="200" ${
   view.q === '' && html`autofocus`}>${kind === 'search' ? html`<button>Search</button>`
     : html`<button class="plain iconic" aria-label="Search">${icon('search')}</button>`}</form>`;
 }
 
-function whatOf({ kind, folder, sourceId }: View): string {
+function scopeText({ kind, folder, sourceId }: View): string {
   if (folder !== undefined) return kind === 'unread' ? 'unread here' : 'this folder';
   if (sourceId !== undefined) return kind === 'unread' ? 'unread here' : 'this source';
   return { unread: 'unread', all: 'all posts', starred: 'starred' }[kind];
@@ -88,7 +86,7 @@ function canMark({ view, items }: ListPage): boolean {
   return view.kind !== 'starred' && items.some(({ read }) => !read);
 }
 
-/** The form that marks several posts as read. Buttons in the menus of rows belong to it too (`form="mark"`). */
+/** The form that marks several posts as read. Buttons in the menus of rows use it too (`form="mark"`). */
 function markMenu(list: ListPage): Html {
   const { view, items, times } = list;
   const ofPage = items.filter(({ read }) => !read).map(({ id }) => id);
@@ -109,14 +107,14 @@ function marksWhole({ view, isMarkable }: ListPage): boolean {
   return isMarkable && view.q === undefined && view.kind !== 'starred';
 }
 
-/** The hidden field by which a form says which list it is about. */
+/** The hidden field that names a form's list. */
 export function scopeField({ folder, sourceId }: View): Html {
   if (folder !== undefined) return html`<input type="hidden" name="folder" value="${folder}">`;
   if (sourceId !== undefined) return html`<input type="hidden" name="source" value="${sourceId}">`;
   return html`<input type="hidden" name="all" value="1">`;
 }
 
-/** The posts under the days on which they were published, with what leads to more. */
+/** The posts, grouped by the day of publishing, with a link to older ones. */
 export function listMain(list: ListPage): Html {
   const { view, items, cursor, next, since, newest } = list;
   const { q } = view;
@@ -129,7 +127,7 @@ export function listMain(list: ListPage): Html {
 ${isLive && freshLine(view)}
 ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
 <div id="list" ${live}>${days.map((posts, index) => daySection(list, postAt, posts, index))}</div>
-${items.length === 0 && q !== '' && nothingHere(list)}
+${items.length === 0 && q !== '' && emptyList(list)}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
   href="${listPath(view, { since, cursor: next, newest })}">Older posts</a></nav>`}`;
 }
@@ -139,7 +137,7 @@ function scopeQuery({ folder, sourceId }: View): string {
   return sourceId === undefined ? '' : `source=${sourceId}`;
 }
 
-/** The script shows it once something has arrived. */
+/** The script shows this line when new posts have arrived. */
 function freshLine(view: View): Html {
   return html`<a class="fresh" href="${listPath(view)}" hidden><span data-n="1">One new post.</span><span
   data-n="n"><span data-number></span> new posts.</span> <b>Show</b></a>`;
@@ -155,6 +153,24 @@ function daySection(list: ListPage, postAt: PostAt, posts: ListedPost[], index: 
 `;
 }
 
+type State = Pick<ListedPost, 'id' | 'read' | 'starred'>;
+
+/** The form of a page's state buttons. Without the script they return to `from`; `#post-` gets the row's id added. */
+export function stateForm(from: string): Html {
+  return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
+}
+
+/** Returns a function for buttons that toggle a post's read state or star. The script sends them without a new page. */
+export function stateButton(
+  kind: 'read' | 'star', look: string, drawn: Html, more: (id: number) => Html | false = () => false,
+): (post: State) => Html {
+  const [kindClass, label] = kind === 'read' ? ['seen', 'Read'] : ['star', 'Star'];
+  const [off, on] = [false, true].map((isOn) => html`class="${kindClass} ${look}" name="${kind}"
+ value="${isOn ? 0 : 1}" aria-pressed="${String(isOn)}" aria-label="${label}" title="${label}" form="state"`);
+  return ({ id, read, starred }) => html`<button ${(kind === 'read' ? read : starred) ? on : off}
+ formaction="/posts/${id}/${kind}" ${more(id)}>${drawn}</button>`;
+}
+
 const ofPost = (id: number): Html => html`aria-describedby="t${id}"`;
 const readButton = stateButton('read', 'toggle', html`<span class="dot"></span>`, ofPost);
 const starButton = stateButton('star', 'toggle', icon('star'), ofPost);
@@ -162,7 +178,7 @@ const starButton = stateButton('star', 'toggle', icon('star'), ofPost);
 function row(list: ListPage, postAt: PostAt, post: ListedPost): Html {
   const { view, times } = list;
   const { id, read, starred, sourceId, sourceTitle } = post;
-  const { title, rest } = wordsOf(list, post);
+  const { title, rest } = textsOf(list, post);
   return html`<li class="row${read && ' read'}${starred && ' starred'}" id="post-${id}">
 ${readButton(post)}${list.icons.get(sourceId)}
 <div class="text" ${languageOf(post)}>
@@ -174,8 +190,8 @@ ${showTime(times, post.publishedAt, 'row')}${thumbnail(list.pictures.get(id))}${
 `;
 }
 
-/** Title and first words of a post; of one that was found, those around the place. */
-function wordsOf({ view: { q }, found: { found, texts } }: ListPage, post: ListedPost) {
+/** A post's title and summary; in a search, with the matches marked and the text around the first one. */
+function textsOf({ view: { q }, found: { found, texts } }: ListPage, post: ListedPost) {
   const { title, rest } = titleOf(post, SUMMARY_LENGTH);
   if (q === undefined) return { title, rest };
   return { title: markFound(title, found), rest: markFound(texts.get(post.id) ?? rest, found) };
@@ -195,13 +211,13 @@ function rowMenu(list: ListPage, { id, url }: ListedPost): Html | false {
  read</button>`}</div></details>`;
 }
 
-function nothingHere({ view, cursor, empty, name, isFollowing }: ListPage): Html {
+function emptyList({ view, cursor, empty, name, isFollowing }: ListPage): Html {
   const { kind, folder, sourceId, q } = view;
-  if (q !== undefined) return nothingFound(view, name);
+  if (q !== undefined) return emptySearch(view, name);
   if (cursor !== null) {
     return html`<p class="empty">There are no older posts. <a href="${listPath(view)}">To the newest</a></p>`;
   }
-  if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. A star keeps a post here for good.</p>`;
+  if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. A star keeps a post for good.</p>`;
   if (kind === 'unread' && isFollowing) {
     const all = listPath({ ...view, kind: 'all' });
     return html`<p class="empty">You have read everything${(folder ?? sourceId) !== undefined && ' here'}.
@@ -210,4 +226,37 @@ function nothingHere({ view, cursor, empty, name, isFollowing }: ListPage): Html
   if (empty) return html`<p class="empty">${empty}</p>`;
   return html`<p class="empty">There is nothing here yet. <a href="/sources">Follow a source</a>, and its posts arrive
 here.</p>`;
+}
+
+/** The rules of search, in a box that opens. */
+function searchSyntax(isOpen: boolean): Html {
+  return html`<details class="syntax" ${isOpen && html`open`}><summary>How to search</summary><ul>
+<li><kbd>low water</kbd> finds posts with both words. The last one may be the
+beginning of a word, if it has three letters or more.</li>
+<li><kbd>"low water"</kbd> finds the words side by side.</li>
+<li><kbd>low -ferry</kbd> leaves out posts with “ferry”.</li>
+<li><kbd>harb* map</kbd> finds words that begin with “harb”: harbour, harbours.</li>
+<li>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji is a word.</li></ul>
+</details>`;
+}
+
+/** Says that a search found nothing, and offers wider lists to search. */
+function emptySearch(view: View, name: string): Html {
+  const { kind, folder, sourceId, q = '' } = view;
+  if (readFound(q).wanted.length === 0) {
+    return html`<p class="empty">There is no word to search for. Type one without a minus sign.</p>`;
+  }
+  const post = { unread: 'unread post', all: 'post', starred: 'starred post' }[kind];
+  const isPart = folder !== undefined || sourceId !== undefined;
+  const place = isPart ? html` in <span dir="auto">${name}</span>` : kind === 'all' ? ' of your sources' : '';
+  const wider = [
+    ...(kind === 'unread' ? [widen({ ...view, kind: 'all' }, isPart ? 'Include read posts' : 'All posts')] : []),
+    ...(isPart || kind === 'starred' ? [widen({ kind: 'all', q }, 'All of your sources')] : []),
+  ];
+  return html`<p class="empty">No ${post}${place} matches “<span dir="auto">${q}</span>”. ${wider.length > 0 && html`
+Search elsewhere: ${wider}`}</p>`;
+}
+
+function widen(view: View, label: string): Html {
+  return html`<a class="button plain" href="${listPath(view)}">${label}</a> `;
 }

@@ -4,8 +4,7 @@ import { HttpError, json, noContent, seeOther, type Reply } from '../../platform
 import type { MemberRequest } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
-import { markRead, undoMark } from './mark-read.ts';
-import { setRead, setStar } from './reading-list.ts';
+import { markRead, setRead, setStar, undoMark } from './mark-read.ts';
 import { readMarking } from './reading-routes.ts';
 
 export async function submitRead(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -22,19 +21,19 @@ export async function submitStar(hub: Hub, req: MemberRequest): Promise<Reply> {
   return done(req, atPost(values['from'], req), isStarred ? 'post-starred' : 'post-unstarred');
 }
 
-/** Where one came from. The form of a list is for all of its rows and leaves the id of the post to be added. */
+/** The page to return to. A list's form serves all its rows: `#post-` gets the post's id added. */
 function atPost(from: string | undefined, { params }: MemberRequest): string | undefined {
   return from?.endsWith('#post-') ? from + pathId(params) : from;
 }
 
-/** A button may name posts, in place of the list that its form is about. */
+/** POST /reading/mark-read. A button that names posts overrides the form's list. */
 export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { from, posts: ids, all, folder, source, ...limits } = await readForm(req);
-  // What is no id, or no 1, goes on as it is, for readMarking to refuse.
-  const what = ids !== undefined ? { posts: ids.split(/[ ,]+/).map((id) => parseId(id) ?? id) }
+  // Invalid values are passed on for readMarking to refuse.
+  const target = ids !== undefined ? { posts: ids.split(/[ ,]+/).map((id) => parseId(id) ?? id) }
     : { ...(all && { all: all === '1' || all }), ...(folder && { folder }), ...(source && { source }) };
   const given = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== ''));
-  const { marked, undo } = await markRead(hub, req.viewer, ...readMarking(hub, req.viewer, { ...given, ...what }));
+  const { marked, undo } = await markRead(hub, req.viewer, ...readMarking(hub, req.viewer, { ...given, ...target }));
   if (isForScript(req)) return json({ marked, undo });
   return seeOther(saying(localPath(from), 'posts-marked', { count: marked, undo }));
 }

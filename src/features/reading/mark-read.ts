@@ -3,171 +3,174 @@ import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
-import { maySeePost } from '../posts/post-access.ts';
+import { maySeePost, requireVisible } from '../posts/post-access.ts';
 import { FROM_THE_TOP, newestFirst, posts, type Position } from '../posts/post-store.ts';
 import { maySeeSource } from '../sources/source-store.ts';
-import { unreadScope } from './find-in-lists.ts';
-import { OLDEST, readMarks, readUndo, type Cover, type ReadChanges } from './reading-store.ts';
+import { unreadSources } from './find-in-lists.ts';
+import {
+  OLDEST, readMarks, readUndo, stars, type ArrivalRange, type ReadChanges, type Selection,
+} from './reading-store.ts';
 
-/** What is marked as read: all that one follows, a folder, a source, or posts. */
-export type Marking = { all: true } | { folder: string } | { sourceId: number } | { posts: number[] };
+// Read state is a high-water mark per follow (follows.read_up_to) plus exceptions (read_marks). Post ids grow in the
+// order of arrival: posts up to the mark are read, later ones unread, unless an exception says otherwise.
+
+/** What to mark as read: all followed sources, a folder, a source, or single posts. */
+export type MarkTarget = { all: true } | { folder: string } | { sourceId: number } | { posts: number[] };
 
 /**
- * Of that only posts which were published before a time (unix ms), which arrived no later than the post `upTo`, or
- * which stand below or above another one in a list. Posts that are named are marked whatever these say.
+ * Narrows the posts of sources to those published before a time (unix ms), arrived no later than the post `upTo`, or
+ * listed below or above another post. Single posts are marked whatever the limits.
  */
 export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
 };
 
-/** Posts that one marking marks singly, in about 10 ms under the write lock; for more, people ask again. */
-const SINGLE_MAX = 1_000;
+/** Exceptions written by one marking: about 10 ms under the write lock. For more, the reader asks again. */
+const EXCEPTIONS_MAX = 1_000;
 
-/** Sources of which one step deals with the marks, in about as long. */
+/** Sources marked in one transaction, in about the same time. */
 const SOURCES_AT_ONCE = 50;
 
-/** One marking, what it has changed so far, and how many posts it may mark one by one. */
-type Run = { accountId: number; now: number; changes: ReadChanges; room: number };
+/** A marking under way: its changes so far, and how many exceptions it may write in all. */
+type Marking = { accountId: number; now: number; changes: ReadChanges; maxExceptions: number };
 
-/** `hasMarks`: whether posts of it may be marked as unread. */
-type Scope = Pick<Follow, 'sourceId'> & { hasMarks: boolean };
+/** `hasExceptions`: some posts may be marked as unread. */
+type UnreadSource = Pick<Follow, 'sourceId'> & { hasExceptions: boolean };
+
+/** The limits as a selection of posts. `isPartial`: some posts below `upTo` may stay unread. */
+type Limits = Omit<Selection, 'accountId' | 'sourceId' | 'after'> & { isPartial: boolean };
 
 /**
- * Marks posts as read, of many sources in steps between which others have their turn. `marked`: how many were unread
- * before. `undo`: for undoMark, within a minute. Of a source one row is written where all of it is read then; of others
- * at most SINGLE_MAX posts are marked, the rest when asked again. 404 for what is not there, or a source that one does
- * not follow; 422 where no more posts can be marked one by one.
+ * Marks posts as read; many sources in several transactions, between which other requests run. Returns how many posts
+ * were unread, and an id for `undoMark`. A source that is read completely needs only a new high-water mark. Others need
+ * exceptions, at most EXCEPTIONS_MAX a call. 404 for an unknown folder or a source that is not followed, 422 at the
+ * account's limit of exceptions.
  */
 export async function markRead(
-  hub: Hub, viewer: Viewer, what: Marking, limits: MarkLimits = {},
+  hub: Hub, viewer: Viewer, target: MarkTarget, limits: MarkLimits = {},
 ): Promise<{ marked: number; undo: number }> {
-  const steps = 'posts' in what ? [(run: Run) => markPosts(hub, viewer, what.posts, run)]
-    : markSources(hub, scopeOf(hub, viewer, what), limits);
-  const run: Run = {
+  const steps = 'posts' in target ? [(marking: Marking) => markPosts(hub, viewer, target.posts, marking)]
+    : markSources(hub, sourcesOf(hub, viewer, target), selectionOf(hub, limits));
+  const marking: Marking = {
     accountId: viewer.id, now: hub.clock(), changes: { moved: [], marked: [] },
-    room: Math.min(SINGLE_MAX, readMarks(hub).left(viewer.id)),
+    maxExceptions: Math.min(EXCEPTIONS_MAX, readMarks(hub).left(viewer.id)),
   };
   let [marked, undo] = [0, 0];
   for (const step of steps) {
     if (undo !== 0) await nextTurn();
     hub.db.write('mark posts read', () => {
-      marked += step(run);
-      undo = readUndo(hub).keep(undo, viewer.id, run.now, run.changes);
+      marked += step(marking);
+      undo = readUndo(hub).keep(undo, viewer.id, marking.now, marking.changes);
     });
   }
   return { marked, undo };
 }
 
-/** 422: an account has as many marks of single posts as it may have. */
-export function tooManyMarks(hub: Hub): HttpError {
+function tooManyMarks(hub: Hub): HttpError {
   return metLimit(hub, 'read-marks', 0,
     'You have marked too many posts one by one. Mark whole sources as read, or try again in a day.');
 }
 
-function scopeOf(hub: Hub, viewer: Viewer, what: Exclude<Marking, { posts: number[] }>): Scope[] {
-  if ('all' in what) return unreadScope(hub, viewer);
-  if ('folder' in what) {
-    if (!follows(hub).hasFolder(viewer.id, what.folder)) throw notFound('folder');
-    return unreadScope(hub, viewer, what.folder);
+function sourcesOf(hub: Hub, viewer: Viewer, target: Exclude<MarkTarget, { posts: number[] }>): UnreadSource[] {
+  if ('all' in target) return unreadSources(hub, viewer);
+  if ('folder' in target) {
+    if (!follows(hub).hasFolder(viewer.id, target.folder)) throw notFound('folder');
+    return unreadSources(hub, viewer, target.folder);
   }
-  // How many posts were unread is told: nobody learns it of a source that was hidden since.
-  const isListed = follows(hub).isFollowed(viewer.id, what.sourceId) && maySeeSource(hub, what.sourceId, viewer);
+  const { sourceId } = target;
+  // The answer tells how many posts were unread, so the viewer must still be allowed to see the source.
+  const isListed = follows(hub).isFollowed(viewer.id, sourceId) && maySeeSource(hub, sourceId, viewer);
   if (!isListed) throw new HttpError(404, 'You do not follow this source.');
-  return [{ sourceId: what.sourceId, hasMarks: true }];
+  return [{ sourceId, hasExceptions: true }];
 }
 
-/** Those that the viewer may see. */
-function markPosts(hub: Hub, viewer: Viewer, wanted: number[], run: Run): number {
+/** Arrivals after this moment stay unread: `upTo` is at most the newest post. */
+function selectionOf(hub: Hub, { before, upTo, below, above = OLDEST }: MarkLimits): Limits {
+  const ends = [below, before === undefined ? undefined : { publishedAt: before, id: 0 }].filter((end) => !!end);
+  const end = ends.sort(newestFirst).at(-1) ?? FROM_THE_TOP;
+  return {
+    upTo: Math.min(upTo ?? Infinity, posts(hub).lastId()),
+    belowAt: end.publishedAt, belowId: end.id, aboveAt: above.publishedAt, aboveId: above.id,
+    isPartial: ends.length > 0 || above !== OLDEST,
+  };
+}
+
+/** Marks those of the posts that the viewer may see. */
+function markPosts(hub: Hub, viewer: Viewer, wanted: number[], marking: Marking): number {
   const states = readMarks(hub).statesOf(viewer, [...new Set(wanted)]);
   const unread = states.filter(({ isRead }) => isRead === 0).flatMap(({ id }) => posts(hub).accessOf(id) ?? []);
   const visible = unread.filter((post) => maySeePost(hub, post, viewer));
-  if (visible.length > run.room) throw tooManyMarks(hub);
-  for (const { id, sourceId } of visible) mark(hub, sourceId, id, run);
+  if (visible.length > marking.maxExceptions) throw tooManyMarks(hub);
+  for (const { id, sourceId } of visible) addException(hub, sourceId, id, marking);
   return visible.length;
 }
 
-function mark(hub: Hub, sourceId: number, postId: number, { accountId, now, changes }: Run): void {
+function addException(hub: Hub, sourceId: number, postId: number, { accountId, now, changes }: Marking): void {
   const isMarked = readMarks(hub).find(accountId, sourceId, postId) !== undefined;
   changes.marked.push([sourceId, postId, isMarked ? 0 : null]);
   readMarks(hub).put({ accountId, sourceId, postId, isRead: 1, now });
 }
 
-/** Steps that mark so many sources each, all up to the post that is last now. */
-function markSources(hub: Hub, scope: Scope[], limits: MarkLimits): ((run: Run) => number)[] {
-  const part = coverOf(hub, limits);
-  const isPart = limits.before !== undefined || limits.below !== undefined || limits.above !== undefined;
-  const starts = Array.from({ length: Math.max(1, Math.ceil(scope.length / SOURCES_AT_ONCE)) }, (_, n) => n);
-  return starts.map((n) => (run) => {
-    if (isPart && run.room === 0) throw tooManyMarks(hub);
-    return scope.slice(n * SOURCES_AT_ONCE, (n + 1) * SOURCES_AT_ONCE)
-      .reduce((sum, one) => sum + markSource(hub, one, part, isPart, run), 0);
+/** The transactions that mark all sources, SOURCES_AT_ONCE in each. */
+function markSources(hub: Hub, sources: UnreadSource[], limits: Limits): ((marking: Marking) => number)[] {
+  const starts = Array.from({ length: Math.max(1, Math.ceil(sources.length / SOURCES_AT_ONCE)) }, (_, n) => n);
+  return starts.map((n) => (marking) => {
+    if (limits.isPartial && marking.maxExceptions === 0) throw tooManyMarks(hub);
+    return sources.slice(n * SOURCES_AT_ONCE, (n + 1) * SOURCES_AT_ONCE)
+      .reduce((sum, source) => sum + markSource(hub, source, limits, marking), 0);
   });
 }
 
 /**
- * Moves the source's mark as far as it passes nothing unread that stays so, and marks single posts beyond it. Returns
- * how many posts were unread.
+ * Raises read_up_to to just below the first post that stays unread, and adds exceptions for selected posts above it.
+ * Returns how many posts were unread.
  */
-function markSource(hub: Hub, { sourceId, hasMarks }: Scope, part: Part, isPart: boolean, run: Run): number {
-  const follow = follows(hub).find(run.accountId, sourceId);
-  if (!follow) return 0; // since the step before
+function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits: Limits, marking: Marking): number {
+  const { accountId, changes, maxExceptions } = marking;
+  const follow = follows(hub).find(accountId, sourceId);
+  if (!follow) return 0; // unfollowed since the last transaction
   const { readUpTo } = follow;
-  const cover = { accountId: run.accountId, sourceId, after: readUpTo, ...part };
-  const stays = isPart ? readMarks(hub).firstUncovered(cover) : Infinity;
-  const upTo = Math.max(readUpTo, Math.min(stays - 1, cover.upTo));
-  const passed = readMarks(hub).countUnread({ ...cover, upTo });
-  const left = run.room - run.changes.marked.length;
-  const inPassed = { ...cover, upTo: Math.min(upTo, cover.upTo), limit: left };
-  const markedUnread = hasMarks ? readMarks(hub).markedUnread(inPassed) : [];
+  const selection = { accountId, sourceId, after: readUpTo, ...limits };
+  const firstUnread = limits.isPartial ? readMarks(hub).firstNotSelected(selection) : Infinity;
+  const raisedTo = Math.max(readUpTo, Math.min(firstUnread - 1, limits.upTo));
+  const passed = readMarks(hub).countUnread({ ...selection, upTo: raisedTo });
+  const left = maxExceptions - changes.marked.length;
+  const upTo = Math.min(raisedTo, limits.upTo);
+  const markedUnread = hasExceptions ? readMarks(hub).markedUnread({ ...selection, upTo, limit: left }) : [];
   const limit = left - markedUnread.length;
-  const beyond = stays < Infinity ? readMarks(hub).covered({ ...cover, after: upTo, limit }) : [];
-  for (const postId of [...markedUnread, ...beyond]) mark(hub, sourceId, postId, run);
+  const beyond = firstUnread < Infinity ? readMarks(hub).selected({ ...selection, after: raisedTo, limit }) : [];
+  for (const postId of [...markedUnread, ...beyond]) addException(hub, sourceId, postId, marking);
   if (passed > 0) {
-    follows(hub).setReadUpTo(run.accountId, sourceId, upTo);
-    run.changes.moved.push([sourceId, readUpTo, upTo]);
+    follows(hub).setReadUpTo(accountId, sourceId, raisedTo);
+    changes.moved.push([sourceId, readUpTo, raisedTo]);
   }
   return passed + markedUnread.filter((id) => id <= readUpTo).length + beyond.length;
 }
 
-/** Which posts of each source are meant. */
-type Part = Omit<Cover, 'accountId' | 'sourceId' | 'after'>;
-
-/** No mark passes the last post that is there: whatever comes is unread. */
-function coverOf(hub: Hub, { before, upTo, below, above }: MarkLimits): Part {
-  const ends = [below, before === undefined ? undefined : { publishedAt: before, id: 0 }].filter((one) => !!one);
-  const [belowAt, belowId] = placeOf(ends.sort(newestFirst).at(-1) ?? FROM_THE_TOP);
-  const [aboveAt, aboveId] = placeOf(above ?? OLDEST);
-  return { upTo: Math.min(upTo ?? Infinity, posts(hub).lastId()), belowAt, belowId, aboveAt, aboveId };
-}
-
-function placeOf({ publishedAt, id }: Position): [number, number] {
-  return [publishedAt, id];
-}
-
 /**
- * Makes unread what a marking has changed, unless something else has changed it since; in steps, of which each forgets
- * what it has undone. 410 when that is more than a minute ago, or is undone already.
+ * Undoes a marking within a minute, in several transactions; what has changed again since stays. 410 if it is too late,
+ * or undone already.
  */
 export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<void> {
   if (!readUndo(hub).find(viewer.id, undo)?.isLive) throw new HttpError(410, 'It is too late to undo this.');
-  while (hub.db.write('undo marking', () => undoSome(hub, viewer.id, undo))) await nextTurn();
+  while (hub.db.write('undo marking', () => undoStep(hub, viewer.id, undo))) await nextTurn();
 }
 
-/** Whether there is more to undo. */
-function undoSome(hub: Hub, accountId: number, undo: number): boolean {
+/** Undoes a part and stores what is left. Returns whether anything is left. */
+function undoStep(hub: Hub, accountId: number, undo: number): boolean {
   const found = readUndo(hub).find(accountId, undo);
   if (!found) return false;
   const { madeAt, changes: { moved, marked } } = found;
-  const isMoving = moved.length > 0;
+  const exceptions = moved.length > 0 ? [] : marked.splice(0, EXCEPTIONS_MAX);
   const left = readMarks(hub).left(accountId);
-  let rows = 0;
+  let written = 0;
   for (const [sourceId, from, to] of moved.splice(0, SOURCES_AT_ONCE)) {
-    const room = Math.min(SINGLE_MAX, left - rows);
-    if (rows < SINGLE_MAX) rows += moveBack(hub, { accountId, sourceId }, [from, to, madeAt], room);
+    const raised = { accountId, sourceId, after: from, upTo: to };
+    if (written < EXCEPTIONS_MAX) written += lowerMark(hub, raised, madeAt, Math.min(EXCEPTIONS_MAX, left - written));
     else moved.push([sourceId, from, to]);
   }
-  for (const [sourceId, postId, before] of isMoving ? [] : marked.splice(0, SINGLE_MAX)) {
-    unmark(hub, accountId, { sourceId, postId }, before, madeAt);
+  for (const [sourceId, postId, before] of exceptions) {
+    undoException(hub, { accountId, sourceId, postId, before, madeAt });
   }
   if (moved.length + marked.length === 0) readUndo(hub).remove(accountId, undo);
   else readUndo(hub).keep(undo, accountId, madeAt, { moved, marked });
@@ -175,28 +178,57 @@ function undoSome(hub: Hub, accountId: number, undo: number): boolean {
 }
 
 /**
- * Where the mark has gone on since, what came later stays read: that is marked, or else what becomes unread, whichever
- * there is room for; where there is none, nothing changes. Returns how many posts it has marked.
+ * Lowers read_up_to to where it was. If it has been raised further since, those later posts stay read: they get
+ * exceptions, or else the undone posts do. Takes the first for which `room` exceptions suffice, or does nothing.
+ * Returns how many exceptions it wrote.
  */
-function moveBack(
-  hub: Hub, key: { accountId: number; sourceId: number }, [from, to, madeAt]: [number, number, number], room: number,
-): number {
-  const follow = follows(hub).find(key.accountId, key.sourceId);
-  if (!follow || follow.createdAt > madeAt || follow.readUpTo <= from) return 0; // let go, followed anew, or back
-  const later = { ...key, after: to, upTo: follow.readUpTo, isRead: 1 } as const;
-  const own = { ...key, after: from, upTo: to, isRead: 0 } as const;
-  const change = [later, own].find((range) => readMarks(hub).count(range, room + 1) <= room);
-  if (change !== undefined && change !== own) follows(hub).setReadUpTo(key.accountId, key.sourceId, from);
+function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number): number {
+  const { accountId, sourceId, after, upTo } = raised;
+  const follow = follows(hub).find(accountId, sourceId);
+  if (!follow || follow.createdAt > madeAt || follow.readUpTo <= after) return 0; // unfollowed, followed anew, lowered
+  const laterAsRead = { accountId, sourceId, after: upTo, upTo: follow.readUpTo, isRead: 1 } as const;
+  const undoneAsUnread = { ...raised, isRead: 0 } as const;
+  const change = [laterAsRead, undoneAsUnread].find((range) => readMarks(hub).count(range, room + 1) <= room);
+  if (change === laterAsRead) follows(hub).setReadUpTo(accountId, sourceId, after);
   return change === undefined ? 0 : readMarks(hub).putRange(change);
 }
 
-function unmark(
-  hub: Hub, accountId: number, { sourceId, postId }: { sourceId: number; postId: number }, before: 0 | null,
-  madeAt: number,
-): void {
+/** `before`: the post's exception before the marking: 0 for unread, null for none. */
+type UndoneException = { accountId: number; sourceId: number; postId: number; before: 0 | null; madeAt: number };
+
+function undoException(hub: Hub, { accountId, sourceId, postId, before, madeAt }: UndoneException): void {
   const now = readMarks(hub).find(accountId, sourceId, postId);
-  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // it was marked again since
+  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // marked again since
   const isLater = postId > (follows(hub).find(accountId, sourceId)?.readUpTo ?? 0);
   if (before === null && isLater) readMarks(hub).remove(accountId, sourceId, postId);
   else readMarks(hub).put({ accountId, sourceId, postId, isRead: 0, now: hub.clock() });
+}
+
+/** Marks one post as read or unread; writes nothing if it is so already. 404 for a hidden post, 422 at the limit. */
+export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean): void {
+  const { sourceId } = requireVisible(hub, postId, viewer);
+  const isRead = (): boolean => readMarks(hub).statesOf(viewer, [postId])[0]?.isRead === 1;
+  if (isRead() === read) return;
+  hub.db.write('mark post', () => {
+    if (isRead() === read) return;
+    // A post above the high-water mark is unread without an exception.
+    const isLater = postId > (follows(hub).find(viewer.id, sourceId)?.readUpTo ?? Infinity);
+    const isNew = readMarks(hub).find(viewer.id, sourceId, postId) === undefined;
+    if (isNew && readMarks(hub).left(viewer.id) === 0) throw tooManyMarks(hub);
+    const mark = { accountId: viewer.id, sourceId, postId, isRead: read ? 1 : 0, now: hub.clock() } as const;
+    if (read || !isLater) readMarks(hub).put(mark);
+    else readMarks(hub).remove(viewer.id, sourceId, postId);
+  });
+}
+
+/** Marks a post that its reader has opened or written as read; at the limit of exceptions it stays as it is. */
+export function setSeen(hub: Hub, viewer: Viewer, postId: number): void {
+  if (readMarks(hub).left(viewer.id) > 0) setRead(hub, viewer, postId, true);
+}
+
+/** Stars a post, which keeps it from removal, or takes the star away. 404 for a hidden post. */
+export function setStar(hub: Hub, viewer: Viewer, postId: number, starred: boolean): void {
+  requireVisible(hub, postId, viewer);
+  if (starred) stars(hub).add(viewer.id, postId);
+  else stars(hub).remove(viewer.id, postId);
 }

@@ -1,43 +1,44 @@
-import { followersOf } from '../follows/follow-store.ts';
+import { FOLLOWS } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import { feedPosts } from '../posts/feed-posts-store.ts';
-import { FROM_LEFT_POSTS } from '../posts/posts-in-lists.ts';
-import { posts } from '../posts/post-store.ts';
+import { posts, POSTS } from '../posts/post-store.ts';
 
 type OldPost = { id: number; sourceId: number; guid: string; createdAt: number; bytes: number; isKept: number };
 
-/** Deleting one, with its words in the index and its files, takes about half a millisecond. */
+/** Posts removed in one transaction. Each takes about half a millisecond, with its index entries and files. */
 const REMOVED_AT_ONCE = 10;
 
-/** Bytes of contents after which a step removes no further post: what is deleted goes through the database's log. */
+/** A step removes no further post after this many bytes of contents, because deleted pages go through the log. */
 const REMOVED_BYTES = 512 * 1024;
 
 const FIRST = { createdAt: -1, id: 0 };
 
-/** SQL: whether anybody has starred the post `p` or has yet to read it. */
+/** SQL: whether anybody has starred the post `p` or has it unread. */
 const IS_KEPT = `(
   EXISTS (SELECT 1 FROM stars t WHERE t.post_id = p.id)
   OR EXISTS (SELECT 1 FROM read_marks m WHERE m.post_id = p.id AND m.is_read = 0)
-  OR EXISTS (SELECT 1 ${followersOf('p.source_id')} AND f.read_up_to < p.id
+  OR EXISTS (SELECT 1 FROM ${FOLLOWS} f WHERE f.source_id = p.source_id AND f.read_up_to < p.id
                 AND NOT EXISTS (SELECT 1 FROM read_marks m WHERE m.account_id = f.account_id
                                    AND m.source_id = p.source_id AND m.post_id = p.id AND m.is_read = 1)))`;
 
-/** Posts that their feed no longer has, by the time of their arrival. */
+/** Posts that their feed no longer has, in the order of arrival. */
 export const oldPosts = store((hub) => {
   const { db } = hub;
   const select = db.prepare<[number, number, number, number], OldPost>('old posts', `
     SELECT p.id, p.source_id AS sourceId, p.guid, p.created_at AS createdAt,
            octet_length(p.content_html) AS bytes, ${IS_KEPT} AS isKept
-      ${FROM_LEFT_POSTS} AND p.created_at < ? AND (p.created_at, p.id) > (?, ?)
+      FROM ${POSTS} p INDEXED BY posts_left
+     WHERE p.left_at IS NOT NULL AND p.created_at < ? AND (p.created_at, p.id) > (?, ?)
      ORDER BY p.created_at, p.id LIMIT ?`);
   const count = db.prepare<[number], { n: number }>('count old posts',
-    `SELECT COUNT(*) AS n ${FROM_LEFT_POSTS} AND p.created_at < ? AND NOT ${IS_KEPT}`);
+    `SELECT COUNT(*) AS n FROM ${POSTS} p INDEXED BY posts_left
+      WHERE p.left_at IS NOT NULL AND p.created_at < ? AND NOT ${IS_KEPT}`);
   let reached = FIRST;
 
   return {
     /**
-     * Removes those that nobody keeps among the next ones that arrived before then (unix ms); no sync brings them back.
-     * `looked` is `limit` where there is more to do, and then the next call goes on.
+     * Looks at the next `limit` posts that arrived before a time (unix ms), and removes those that nobody keeps, with
+     * tombstones. `looked` is `limit` if there is more to do; the next call goes on from there.
      */
     removeBefore(before: number, limit: number): { removed: number; looked: number } {
       const next = select.all(before, reached.createdAt, reached.id, limit);

@@ -3,21 +3,21 @@ import { once, throttled, type Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { readMarks, readUndo } from './reading-store.ts';
 
-/** Where so many posts are marked as read for each unread one, the source's mark passes all and these are marked. */
+/** With this many exceptions as read for each unread post, it is cheaper to raise the mark and except the unread. */
 const READ_PER_UNREAD = 16;
 
-/** Where the round over all follows is in this process. */
+/** The follow at which this process is in its round over all follows. */
 const place = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
 
 /**
- * Goes once over all follows: what is read without a gap is said by the mark of its source, and marks of posts that say
- * the same go. Those of the last day stay, since lists that are open keep what was read since.
+ * Goes once over all follows: raises each high-water mark (read_up_to) past posts that are read without a gap, and
+ * removes exceptions that it makes needless. Those of the last day stay, because open lists go by them.
  */
 export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void> {
   await throttled(hub)('raise marks of follows', (limit) => raiseSome(hub, limit), () => stopping?.aborted ?? false);
 }
 
-/** Returns how many follows and marks it has dealt with; fewer than `limit` at the end of the round. */
+/** Returns how many follows and exceptions it has handled; fewer than `limit` at the end of the round. */
 function raiseSome(hub: Hub, limit: number): number {
   const at = place(hub);
   for (let done = 0; done < limit; ) {
@@ -33,7 +33,7 @@ function raiseSome(hub: Hub, limit: number): number {
   return limit;
 }
 
-/** Returns how many marks it has removed, `limit` at most. What can be undone stays as it is. */
+/** Returns how many exceptions it has removed, `limit` at most. Does nothing while a marking can be undone. */
 function raise(
   hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }, limit: number,
 ): number {

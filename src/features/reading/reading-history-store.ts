@@ -1,28 +1,28 @@
 import { store } from '../hub/hub.ts';
-import { joinPost } from '../posts/posts-in-lists.ts';
+import { POSTS } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** A post that somebody has opened and may still see. */
+/** A post that its reader has opened and may still see. */
 export type ReadPost = { postId: number; title: string; sourceId: number; sourceTitle: string; readAt: number };
 
-/** Where a page of the history begins: after this entry, last read first. */
+/** A place in the history, last read first: just after this entry. */
 type HistoryPosition = { readAt: number; postId: number };
 
 type OldEntries = { id: number; before: number; limit: number };
 
 const FROM_LAST_READ: HistoryPosition = { readAt: Number.MAX_SAFE_INTEGER, postId: Number.MAX_SAFE_INTEGER };
 
-/** Old entries of one reader that are removed before it is the next reader's turn. */
+/** Old entries of one reader removed before the next reader's turn. */
 const SHARE = 50;
 
-/** Readers after one of them. Each is found by one step in the index: there are few readers and many entries. */
+/** SQL: readers after a given one, each found by one step in the index: there are few readers and many entries. */
 const READERS = `
   WITH RECURSIVE readers (id) AS (
     SELECT MIN(account_id) FROM reading_history WHERE account_id > ?
     UNION ALL SELECT (SELECT MIN(account_id) FROM reading_history WHERE account_id > readers.id) FROM readers
      WHERE id IS NOT NULL)`;
 
-/** Which posts each person has opened. A post is noted once however often that is; asking never writes. */
+/** Which posts each person has opened. Only the first opening of a post is recorded. */
 export const readingHistory = store(({ db, clock }) => {
   const select = db.prepare<[number, number], { at: number }>('whether post was opened',
     'SELECT read_at AS at FROM reading_history WHERE account_id = ? AND post_id = ?');
@@ -32,7 +32,7 @@ export const readingHistory = store(({ db, clock }) => {
     'DELETE FROM reading_history WHERE account_id = ? AND post_id = ?');
   const selectPage = db.prepare<[number, number, number, number, number], ReadPost>('reading history', `
     SELECT h.post_id AS postId, p.title, p.source_id AS sourceId, s.title AS sourceTitle, h.read_at AS readAt
-      FROM reading_history h ${joinPost('h.post_id')} ${joinSource('p.source_id')}
+      FROM reading_history h JOIN ${POSTS} p ON p.id = h.post_id ${joinSource('p.source_id')}
      WHERE h.account_id = ? AND (h.read_at, h.post_id) < (?, ?) AND (s.visibility = 'public' OR s.owner_id = ?)
      ORDER BY h.read_at DESC, h.post_id DESC LIMIT ?`);
   const removeOf = db.prepare<[number, number]>('remove reading history of account', `
@@ -66,13 +66,12 @@ export const readingHistory = store(({ db, clock }) => {
     /** Last read first. */
     list: (accountId: number, { readAt, postId }: HistoryPosition = FROM_LAST_READ, limit: number): ReadPost[] =>
       selectPage.all(accountId, readAt, postId, accountId, limit),
-    /** Up to `limit` entries of an account; returns how many. */
+    /** Removes up to `limit` entries of an account; returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
 
     /**
-     * Up to `limit` entries older than that (unix ms), fewer only where no more are there; returns how many. Readers
-     * take turns: a reader's oldest entries are neighbours in the index by reader, those of many readers in the index
-     * by post, so that taking some of each changes few pages of either.
+     * Removes up to `limit` entries older than a time (unix ms); returns how many. Readers take turns, so that few
+     * index pages change: one reader's entries are neighbours in one index, entries of many readers in the other.
      */
     removeBefore(before: number, limit: number): number {
       for (let removed = 0; ; ) {

@@ -1,21 +1,26 @@
 import { readJson } from '../../platform/http/body.ts';
-import { createInput, pathId } from '../../platform/http/input.ts';
-import { json, noContent, type Reply } from '../../platform/http/reply.ts';
+import { createInput, parseId, pathId } from '../../platform/http/input.ts';
+import { HttpError, json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { FOLDER_MAX, type FollowChange } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { requireVisible } from '../posts/post-access.ts';
 import { posts, type Position } from '../posts/post-store.ts';
+import { visibleSource } from '../sources/source-store.ts';
 import { followSource, unfollowSource } from './follow-source.ts';
-import { markRead, undoMark, type Marking, type MarkLimits } from './mark-read.ts';
-import { byTitle, readingCounts, setStar } from './reading-list.ts';
+import { markRead, undoMark, type MarkLimits, type MarkTarget } from './mark-read.ts';
+import { byTitle, countArrived, countText, readingCounts, type ReadingCounts } from './reading-counts.ts';
+import { readMarks } from './reading-store.ts';
 
-/** Posts that are marked by name at once. */
-const POSTS_MAX = 1_000;
+/** Posts in one request that marks single posts. */
+const MARKED_MAX = 1_000;
+
+/** Posts in one request for their states. */
+const SHOWN_MAX = 200;
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 
-/** API; may be repeated. */
+/** PUT /api/sources/:id/follow; may be repeated. */
 export async function follow(hub: Hub, req: MemberRequest): Promise<Reply> {
   followSource(hub, req.viewer, pathId(req.params), readFollow(await readJson(req)));
   return noContent();
@@ -26,7 +31,7 @@ export function unfollow(hub: Hub, { params, viewer }: MemberRequest): Reply {
   return noContent();
 }
 
-/** What is to be changed of a follow, out of a JSON object or a form; 422 with all that is wrong. */
+/** Reads changes of a follow from a JSON object or a form; 422 lists all errors. */
 export function readFollow(values: Record<string, unknown>): FollowChange {
   const input = createInput(values);
   const folder = values['folder'] === null ? null : input.optionalText('folder', { max: FOLDER_MAX });
@@ -44,16 +49,6 @@ export function showReading(hub: Hub, { viewer }: MemberRequest): Reply {
   return json({ unread, starred, folders: shown });
 }
 
-export function star(hub: Hub, { params, viewer }: MemberRequest): Reply {
-  setStar(hub, viewer, pathId(params), true);
-  return noContent();
-}
-
-export function unstar(hub: Hub, { params, viewer }: MemberRequest): Reply {
-  setStar(hub, viewer, pathId(params), false);
-  return noContent();
-}
-
 export async function markReadJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req);
   return json(await markRead(hub, req.viewer, ...readMarking(hub, req.viewer, values)));
@@ -67,8 +62,8 @@ export async function undoJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   return noContent();
 }
 
-/** What is to be marked, out of a JSON object or a form; 422 with all that is wrong. */
-export function readMarking(hub: Hub, viewer: Viewer, values: Record<string, unknown>): [Marking, MarkLimits] {
+/** Reads a marking from a JSON object or a form; 422 lists all errors. */
+export function readMarking(hub: Hub, viewer: Viewer, values: Record<string, unknown>): [MarkTarget, MarkLimits] {
   const input = createInput(values);
   const named = ['all', 'folder', 'source', 'posts'].filter((name) => input.has(name));
   if (named.length !== 1) input.refuse('all', 'is required, or folder, source or posts: one of them.');
@@ -77,25 +72,54 @@ export function readMarking(hub: Hub, viewer: Viewer, values: Record<string, unk
   const isAll = input.optionalFlag('all');
   if (isAll === false) input.refuse('all', 'must be true.');
   const ids = input.value('posts');
-  if (ids !== undefined && !isListOfIds(ids)) input.refuse('posts', `must be a list of at most ${POSTS_MAX} ids.`);
+  if (ids !== undefined && !isListOfIds(ids)) input.refuse('posts', `must be a list of at most ${MARKED_MAX} ids.`);
   const [before, upTo] = [input.time('before'), input.optionalInteger('upTo', 0, MAX_ID)];
   const [below, above] = ['below', 'above'].map((name) => input.optionalInteger(name, 1, MAX_ID));
   input.done();
-  const what: Marking = isListOfIds(ids) ? { posts: ids }
+  const target: MarkTarget = isListOfIds(ids) ? { posts: ids }
     : folder !== undefined ? { folder } : source !== undefined ? { sourceId: source } : { all: true };
-  const place = (id: number | undefined): Position | undefined =>
-    id === undefined ? undefined : placeOf(hub, viewer, id);
-  return [what, { before, upTo, below: place(below), above: place(above) }];
+  const at = (id: number | undefined): Position | undefined =>
+    id === undefined ? undefined : positionOf(hub, viewer, id);
+  return [target, { before, upTo, below: at(below), above: at(above) }];
 }
 
 function isListOfIds(value: unknown): value is number[] {
-  const isId = (one: unknown): boolean => typeof one === 'number' && Number.isSafeInteger(one) && one > 0;
-  return Array.isArray(value) && value.length <= POSTS_MAX && value.every(isId);
+  const isId = (id: unknown): boolean => typeof id === 'number' && Number.isSafeInteger(id) && id > 0;
+  return Array.isArray(value) && value.length <= MARKED_MAX && value.every(isId);
 }
 
-/** Where a post stands in lists; 404 for a hidden one. */
-function placeOf(hub: Hub, viewer: Viewer, id: number): Position {
+/** The position of a post in lists; 404 for a hidden post. */
+function positionOf(hub: Hub, viewer: Viewer, id: number): Position {
   requireVisible(hub, id, viewer);
   const [post] = posts(hub).listed([id]);
   return post ?? { publishedAt: 0, id };
+}
+
+/** GET /reading/now, for the script: which posts of a page are read and starred now, and all counts. */
+export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
+  const ids = (query.get('posts') ?? '').split(',', SHOWN_MAX).flatMap((id) => parseId(id) ?? []);
+  const states = readMarks(hub).statesOf(viewer, ids);
+  const read = states.filter(({ isRead }) => isRead === 1).map(({ id }) => id);
+  const starred = states.filter(({ isStarred }) => isStarred === 1).map(({ id }) => id);
+  return json({ read, starred, counts: namedCounts(readingCounts(hub, viewer)) });
+}
+
+/** Counts as texts, by their names on pages (`data-count`). Zeros are left out. */
+function namedCounts({ unread, starred, folders }: ReadingCounts): Record<string, string> {
+  const counts: [name: string, count: number][] = [['unread', unread], ['all', unread], ['starred', starred]];
+  for (const { name, unread: inFolder, sources } of folders) {
+    if (name !== null) counts.push([`folder:${name}`, inFolder]);
+    for (const { id, unread: ofSource } of sources) counts.push([`source:${id}`, ofSource]);
+  }
+  return Object.fromEntries(counts.filter(([, count]) => count > 0).map(([name, count]) => [name, countText(count)]));
+}
+
+/** GET /reading/fresh, for the script: how many posts of a list arrived after `newest`. */
+export function showFresh(hub: Hub, { query, viewer }: MemberRequest): Reply {
+  const after = query.get('newest') ?? '';
+  const newest = after === '0' ? 0 : parseId(after);
+  if (newest === undefined) throw new HttpError(400, 'newest must be the id of a post.');
+  const sourceId = parseId(query.get('source') ?? '');
+  if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);
+  return json({ fresh: countArrived(hub, viewer, newest, { sourceId, folder: query.get('folder') }) });
 }

@@ -9,12 +9,12 @@ import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import { attachFiles, keepFiles, type ReceivedFile } from '../attachments/receive-upload.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { audit, type By } from '../audit/audit.ts';
-import { notifyFollowers } from '../follows/notify-followers.ts';
+import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 import { inTurn, preparePost } from '../posts/ingest-posts.ts';
 import { changeablePost, mayManagePost, visibleFile, writableSource } from '../posts/post-access.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
-import { setSeen } from '../reading/reading-list.ts';
+import { setSeen } from '../reading/mark-read.ts';
 
 export const MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
 

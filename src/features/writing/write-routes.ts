@@ -6,7 +6,7 @@ import { attachmentJson } from '../attachments/attachment-links.ts';
 import { firstValues, isMultipart, receiveUpload } from '../attachments/receive-upload.ts';
 import type { Hub } from '../hub/hub.ts';
 import { changeablePost } from '../posts/post-access.ts';
-import { postJson } from '../posts/post-routes.ts';
+import { postJson } from '../posts/query-posts.ts';
 import { addFilesToPost, removeFile, rewritePost, writePost } from './write-post.ts';
 
 /** Bytes. 400,000 characters of a post, each written as \u…, and its other members. */

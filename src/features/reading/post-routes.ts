@@ -1,16 +1,18 @@
 import { nextLink, parseId, pathId, readAfter, readLimit } from '../../platform/http/input.ts';
-import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
-import type { HubRequest, Viewer } from '../../platform/http/router.ts';
+import { HttpError, json, noContent, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visiblePost } from '../posts/post-access.ts';
-import { postJson } from '../posts/post-routes.ts';
-import { fittingContents, positionCursor, queryPosts } from '../posts/query-posts.ts';
+import { fittingContents, positionCursor, postJson, queryPosts } from '../posts/query-posts.ts';
 import { posts, type WholePost } from '../posts/post-store.ts';
+import { setRead, setStar } from './mark-read.ts';
+import { readingHistory } from './reading-history-store.ts';
 import { wholePage, withReadState, type View } from './reading-list.ts';
 
-/** `?view=` of the API, by what it lists; `public` is what visitors see. */
+/** Values of `?view=` in the API, except `public`, the list that visitors see. */
 const VIEWS = { unread: 'unread', list: 'all', starred: 'starred' } as const;
 
+/** GET /api/posts */
 export async function listPosts(hub: Hub, req: HubRequest): Promise<Reply> {
   const { query, viewer } = req;
   const view = readView(query);
@@ -24,17 +26,18 @@ export async function listPosts(hub: Hub, req: HubRequest): Promise<Reply> {
   return json({ items: shown, next }, 200, nextLink(req.path, query, next));
 }
 
+/** GET /api/posts/:id */
 export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
   return json(asJson(hub, [visiblePost(hub, pathId(params), viewer)], viewer)[0]);
 }
 
-/** Posts as the API shows them; to a member also whether they are read and starred. */
+/** Posts as the API shows them; for members with `read` and `starred`. */
 function asJson(hub: Hub, whole: WholePost[], viewer: Viewer | null) {
   const shown = whole.map((post) => postJson(hub, post));
   return viewer ? withReadState(hub, viewer, shown) : shown;
 }
 
-/** One page of a reading list, as `?cursor=&limit=` ask for it; no longer than its contents fit into an answer. */
+/** A page of a reading list, by `?cursor=&limit=`. It ends early if the contents do not fit into one answer. */
 async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
   const after = readAfter(query, ['publishedAt', 'id']);
   const { items, next } = await wholePage(hub, viewer, view, { limit: readLimit(query), after });
@@ -44,7 +47,7 @@ async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearc
   return { items: items.slice(0, fitting), next: end && positionCursor(end) };
 }
 
-/** What `?view=&folder=&source=&q=` ask for; null where they name no list. */
+/** The list of `?view=&folder=&source=&q=`; null without `view`. */
 function readView(query: URLSearchParams): View | 'public' | null {
   const name = query.get('view');
   const isList = name !== null && name !== '' && name !== 'public';
@@ -62,4 +65,29 @@ function readSourceId(query: URLSearchParams): number | undefined {
   const id = parseId(value);
   if (id === undefined) throw new HttpError(400, 'source must be the id of a source.');
   return id;
+}
+
+/** PUT /api/posts/:id/read: the post was read elsewhere, for example in an app. */
+export function markPostRead(hub: Hub, { params, viewer }: MemberRequest): Reply {
+  const id = pathId(params);
+  if (viewer.preferences.marksOpened) setRead(hub, viewer, id, true);
+  readingHistory(hub).note(viewer.id, id);
+  return noContent();
+}
+
+export function markPostUnread(hub: Hub, { params, viewer }: MemberRequest): Reply {
+  const id = pathId(params);
+  setRead(hub, viewer, id, false);
+  readingHistory(hub).forget(viewer.id, id);
+  return noContent();
+}
+
+export function star(hub: Hub, { params, viewer }: MemberRequest): Reply {
+  setStar(hub, viewer, pathId(params), true);
+  return noContent();
+}
+
+export function unstar(hub: Hub, { params, viewer }: MemberRequest): Reply {
+  setStar(hub, viewer, pathId(params), false);
+  return noContent();
 }

@@ -1,0 +1,46 @@
+import { pathId } from '../../platform/http/input.ts';
+import { HttpError, notFound, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest } from '../../platform/http/router.ts';
+import { attachments, type Attachment } from '../attachments/attachment-store.ts';
+import { KEPT_ONLY } from '../attachments/post-pictures.ts';
+import { openKeptFile, openRemoteFile } from '../attachments/remote-cache.ts';
+import { serveFile, type ServedFile } from '../attachments/serve-file.ts';
+import { uploadFiles } from '../attachments/upload-files.ts';
+import type { Hub } from '../hub/hub.ts';
+import { visibleFile } from './post-access.ts';
+import type { PostAccess } from './post-store.ts';
+
+/** GET /attachments/:key/:filename: an uploaded file, or the hub's copy of a publisher's file. 404, 410. */
+export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> {
+  const { attachment, post } = visibleFile(hub, attachmentAt(hub, req), req.viewer);
+  const isPublic = post.isPublic === 1;
+  const { remoteUrl, sha256, mediaType, bytes, filename, scan } = attachment;
+  const about = { filename, isPublic };
+  if (remoteUrl !== null && req.query.has(KEPT_ONLY)) {
+    return serveFile({ ...await openKeptFile(hub, remoteUrl), ...about }, req);
+  }
+  if (remoteUrl !== null) return serveRemote(hub, { url: remoteUrl, post, about }, req);
+  if (scan === 'infected') throw new HttpError(410, 'This file is infected and has been quarantined.');
+  if (sha256 === null || mediaType === null || bytes === null) throw notFound('file');
+  return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, ...about }, req);
+}
+
+/** The file of an address such as /attachments/7-0123456789abcdef/owl.png; undefined if its random part is wrong. */
+function attachmentAt(hub: Hub, { params }: HubRequest): Attachment | undefined {
+  const [, id = '', urlKey = ''] = /^(\d+)-([0-9a-f]+)$/.exec(params['key'] ?? '') ?? [];
+  const found = attachments(hub).find(pathId({ id }));
+  return found?.urlKey === urlKey ? found : undefined;
+}
+
+type RemoteFile = { url: string; post: PostAccess; about: Pick<ServedFile, 'filename' | 'isPublic'> };
+
+/** Serves the hub's copy of a remote file. If the copy is evicted just before it is opened, fetches it once more. */
+async function serveRemote(
+  hub: Hub, { url, post, about }: RemoteFile, req: HubRequest,
+): Promise<Reply> {
+  const content = await openRemoteFile(hub, url, post);
+  return serveFile({ ...content, ...about }, req).catch(async (error: unknown) => {
+    if (!(error instanceof HttpError && error.status === 404)) throw error;
+    return serveFile({ ...await openRemoteFile(hub, url, post), ...about }, req);
+  });
+}

@@ -1,0 +1,163 @@
+import { isStorageTrouble } from '../../platform/db/open-database.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import { icon } from '../../platform/http/icons.ts';
+import { pathId } from '../../platform/http/input.ts';
+import { page, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
+import { EVERYBODY, showTime, timesOf, type Times } from '../../platform/http/times.ts';
+import { errorFields } from '../../platform/log.ts';
+import type { Hub } from '../hub/hub.ts';
+import { mayRecord } from '../hub/may-record.ts';
+import { mayManagePost, visiblePost } from '../posts/post-access.ts';
+import { posts, type Post, type WholePost } from '../posts/post-store.ts';
+import { AWAY, languageOf, postArticle, titleOf } from '../posts/post-views.ts';
+import { listPath, postPath, readListAddress, sectionOf, type Opened } from './list-address.ts';
+import { countOf, nameOf } from './list-pages.ts';
+import { scopeField, stateButton, stateForm } from './list-views.ts';
+import { setSeen } from './mark-read.ts';
+import { readingHistory } from './reading-history-store.ts';
+import { neighbours, withReadState, type ListedPost, type Neighbours, type View } from './reading-list.ts';
+
+/** A post as shown within a list. */
+type PostInList = {
+  post: WholePost & Pick<ListedPost, 'read' | 'starred'>;
+  view: View;
+  /** The name of the list. */
+  name: string;
+  /** How many posts are left in it, as text; empty for none. */
+  count: string;
+  cursor: string | null;
+  /** The newest arrival when the page was made. */
+  newest: number;
+  around: Neighbours;
+  times: Times;
+  may: { delete: boolean; change: boolean };
+};
+
+/** A post at its own address; members see it within the list of its source. */
+export function showPost(hub: Hub, req: HubRequest): Reply {
+  const { params, viewer } = req;
+  const post = visiblePost(hub, pathId(params), viewer);
+  if (viewer) return shownInList(hub, { ...req, viewer }, post, { kind: 'all', sourceId: post.sourceId }, null);
+  const article = postArticle(hub, post, EVERYBODY, { change: false });
+  return page({ title: titleOf(post).title, main: article, bar: barForVisitors(post), shape: 'post' });
+}
+
+function barForVisitors({ url }: WholePost): Html {
+  return html`<div><a class="button plain" rel="up" href="/">${icon('back')}<span>All posts</span></a></div><div></div>
+<div>${url && html`<a class="button plain" href="${url}" ${AWAY} aria-label="Original">${icon('away')}<span
+  class="only-wide">Original</span></a>`}</div>`;
+}
+
+/** A post within the list of its address. */
+export function showPostInList(hub: Hub, req: MemberRequest): Reply {
+  const { view, cursor } = readListAddress(req);
+  return shownInList(hub, req, visiblePost(hub, pathId(req.params), req.viewer), view, cursor);
+}
+
+function shownInList(hub: Hub, req: MemberRequest, post: WholePost, view: View, cursor: string | null): Reply {
+  const { viewer } = req;
+  const name = nameOf(hub, viewer, view); // first, as an unknown list is 404 and records nothing
+  if (viewer.scope !== 'read' && isOpening(req)) recordOpened(hub, viewer, post.id);
+  const may = mayManagePost(post, viewer);
+  const [state] = withReadState(hub, viewer, [post]);
+  if (!state) throw new Error('no state of a post');
+  const shown: PostInList = {
+    post: state, view, cursor, newest: posts(hub).lastId(),
+    name, count: countOf(hub, viewer, view),
+    around: neighbours(hub, viewer, view, post),
+    times: timesOf(hub, viewer),
+    may: { delete: may, change: may && post.sourceKind === 'native' },
+  };
+  const article = postArticle(hub, post, shown.times, shown.may, turnAtEnd(shown));
+  return page({
+    title: titleOf(post).title, main: html`${article}${nextInList(shown)}`, bar: postBar(shown), shape: 'post',
+  });
+}
+
+/** False if a browser only prefetches, or if the page is shown again after an action on it (`said`). */
+function isOpening({ method, headers, query }: HubRequest): boolean {
+  return method === 'GET' && !String(headers['sec-purpose'] ?? '').includes('prefetch') && !query.has('said');
+}
+
+/**
+ * Records that the viewer has opened a post: in the reading history and, unless they chose to mark posts themselves, as
+ * read. On a disk that cannot be written the post is shown all the same.
+ */
+function recordOpened(hub: Hub, viewer: Viewer, postId: number): void {
+  if (!mayRecord(hub)) return;
+  try {
+    readingHistory(hub).note(viewer.id, postId);
+    if (viewer.preferences.marksOpened) setSeen(hub, viewer, postId);
+  } catch (error) {
+    if (!isStorageTrouble(error)) throw error;
+    hub.log.warn('reading not recorded', errorFields(error));
+  }
+}
+
+const starButton = stateButton('star', 'plain iconic', icon('star'));
+const readButton = stateButton('read', 'plain iconic', icon('ring'));
+
+/** The bar of a post: back to its list, to its neighbours, and actions on the post. */
+function postBar(shown: PostInList): Html {
+  const { post, view, name, count, around } = shown;
+  const up = `${listPath(view, openedPage(shown))}#post-${post.id}`;
+  return html`<div><a class="button plain" rel="up" href="${up}"
+  aria-label="Back to ${name}${count && `, ${count} left`}">${icon('back')}<span class="word" dir="auto">${name}</span>
+  <span class="soft number" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}</span></a></div>
+<div>${turn(shown, around.previous, 'prev')}${turn(shown, around.next, 'next')}</div>
+<div>${stateForm(addressOf(shown, post.id))}${starButton(post)}${readButton(post)}${post.url && html`
+<a class="button plain" data-original href="${post.url}" ${AWAY} aria-label="Original">${icon('away')}<span
+  class="only-wide">Original</span></a>`}${moreMenu(shown)}</div>`;
+}
+
+function openedPage({ view: { since }, cursor }: PostInList): Opened {
+  return { ...(since !== undefined && { since }), cursor };
+}
+
+function turn(shown: PostInList, to: Post | null, rel: 'prev' | 'next'): Html {
+  const [label, drawn] = rel === 'prev' ? ['Previous', icon('up')] : ['Next', icon('down')];
+  if (!to) return html`<span class="button plain iconic nothing" aria-hidden="true">${drawn}</span>`;
+  return html`<a class="button plain iconic" rel="${rel}" href="${addressOf(shown, to.id)}"
+  aria-label="${label}: ${titleOf(to).title}" title="${label}">${drawn}</a>`;
+}
+
+function addressOf(shown: PostInList, postId: number): string {
+  return postPath(shown.view, postId, openedPage(shown));
+}
+
+function moreMenu(shown: PostInList): Html {
+  const { post, view, may } = shown;
+  const marks = view.kind !== 'starred' && view.q === undefined;
+  return html`<details class="drop"><summary class="button plain iconic" aria-label="More" title="More">${
+  icon('more')}</summary><div class="sheet">${marks && html`
+<form id="mark" method="post" action="/reading/mark-read"><input type="hidden" name="from"
+  value="${addressOf(shown, post.id)}">${scopeField(view)}<input type="hidden" name="upTo"
+  value="${shown.newest}"><button name="above" value="${post.id}">Mark all above as
+  read</button><button name="below" value="${post.id}">Mark all below as read</button></form>`}
+<a class="button" href="/posts/${post.id}">Address of this post</a>
+${may.change && html`<a class="button" href="/posts/${post.id}/edit">Edit</a>`}
+${may.delete && html`<a class="button" href="/posts/${post.id}/delete">Delete</a>`}
+<a class="button" href="/write">Write a post</a></div></details>`;
+}
+
+/** At the end of a post: links to its neighbours. */
+function turnAtEnd(shown: PostInList): Html | false {
+  const { previous, next, nextUnread } = shown.around;
+  const onwards = nextUnread ?? next;
+  return (previous !== null || onwards !== null) && html`
+<nav class="turn" aria-label="Neighbours">${previous ? html`<a class="button"
+  href="${addressOf(shown, previous.id)}">${icon('up')}Previous</a>` : html`<span></span>`}${onwards && html`<a
+  class="button primary" ${onwards === nextUnread && html`data-next-unread`} href="${addressOf(shown, onwards.id)}">${
+  onwards === nextUnread ? 'Next unread' : 'Next'}${icon('down')}</a>`}</nav>`;
+}
+
+/** Beside a post on wide windows: the next posts of its list. */
+function nextInList(shown: PostInList): Html | false {
+  const { around: { following }, name, times } = shown;
+  return following.length > 0 && html`
+<aside class="beside" aria-labelledby="then"><h2 id="then">Next in ${name}</h2><ol>${following.map((post) => html`
+<li><a href="${addressOf(shown, post.id)}" dir="auto" ${languageOf(post)}>${
+  titleOf(post).title}<span dir="auto">${post.sourceTitle},
+  ${showTime(times, post.publishedAt)}</span></a></li>`)}</ol></aside>`;
+}
