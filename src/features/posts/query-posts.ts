@@ -28,10 +28,12 @@ export function fittingContents(hub: StoreHub, posts: Post[]): number {
 type PostPage = { items: Post[]; next: string | null };
 
 /** `withContents`: the page ends early if the contents do not fit into one answer. */
-type Wanted = { sourceId?: number | undefined; withContents?: boolean };
+type PostFilter = { sourceId?: number | undefined; withContents?: boolean };
 
 /** A page of all posts or of one source's, by `?q=&cursor=&limit=`. 400; 404 if the viewer may not see the source. */
-export function queryPosts(hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents }: Wanted = {}): PostPage {
+export function queryPosts(
+  hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents }: PostFilter = {},
+): PostPage {
   if (sourceId !== undefined && !maySeeSource(hub, sourceId, viewer)) throw notFound('source');
   const limit = readLimit(query);
   const wanted = { viewerId: viewer?.id ?? null, limit: limit + 1, sourceId };

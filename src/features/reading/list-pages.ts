@@ -13,7 +13,7 @@ import { postList } from '../posts/post-views.ts';
 import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { readListAddress, sectionOf } from './list-address.ts';
-import { listBar, listMain, listTitle, type ListPage } from './list-views.ts';
+import { listBar, listMain, listTitle, type ShownList } from './list-views.ts';
 import { countsForPage, countText } from './reading-counts.ts';
 import { wholePage, type ListedPost, type View } from './reading-list.ts';
 import { readMarks } from './reading-store.ts';
@@ -26,7 +26,7 @@ export async function showList(hub: Hub, req: MemberRequest, above: Html | false
   return page(listPage(await readList(hub, req), above));
 }
 
-function listPage(list: ListPage, above: Html | false): Page {
+function listPage(list: ShownList, above: Html | false): Page {
   const [title, section] = [listTitle(list), sectionOf(list.view)];
   return { title, bar: listBar(list), main: html`${above}${listMain(list)}`, shape: 'list', section };
 }
@@ -44,7 +44,7 @@ export async function postsOnSourcePage(
   return { posts: postList(items, next && `/sources/${sourceId}?cursor=${next}`, empty) };
 }
 
-async function readList(hub: Hub, req: MemberRequest): Promise<ListPage> {
+async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   const { viewer, query } = req;
   const { view, cursor, newest } = readListAddress(req);
   const after = readAfter(query, ['publishedAt', 'id']);

@@ -8,7 +8,7 @@ import { listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts
 import type { ListedPost, View } from './reading-list.ts';
 
 /** A page of a list. */
-export type ListPage = {
+export type ShownList = {
   view: View;
   /** The list's name: "Unread", a folder or a source. */
   name: string;
@@ -40,7 +40,7 @@ export type ListPage = {
 const SUMMARY_LENGTH = 140;
 
 /** The bar of a list: its name, its count, search, and marking as read. */
-export function listBar(list: ListPage): Html {
+export function listBar(list: ShownList): Html {
   const { view, name } = list;
   const isSearch = view.q !== undefined;
   return html`${isSearch && html`<a class="button plain iconic" rel="up" href="${listPath(withoutSearch(view))}"
@@ -54,12 +54,12 @@ ${canMark(list) && markMenu(list)}`;
 }
 
 /** The window's title: the search, or else the list's name and count. */
-export function listTitle({ view: { q }, name, count }: ListPage): string {
+export function listTitle({ view: { q }, name, count }: ShownList): string {
   return q === undefined ? `${name}${count && ` (${count})`}` : `${q || 'Search'} – ${name}`;
 }
 
 /** The list's count. The script keeps it up to date, in the window's title too. */
-function countMark({ view, count }: ListPage, unit: Html | false = false): Html {
+function countMark({ view, count }: ShownList, unit: Html | false = false): Html {
   return html`<span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}${
     unit}</span>`;
 }
@@ -82,12 +82,12 @@ function scopeText({ kind, folder, sourceId }: View): string {
   return { unread: 'unread', all: 'all posts', starred: 'starred' }[kind];
 }
 
-function canMark({ view, items }: ListPage): boolean {
+function canMark({ view, items }: ShownList): boolean {
   return view.kind !== 'starred' && items.some(({ read }) => !read);
 }
 
 /** The form that marks several posts as read. Buttons in the menus of rows use it too (`form="mark"`). */
-function markMenu(list: ListPage): Html {
+function markMenu(list: ShownList): Html {
   const { view, items, times } = list;
   const ofPage = items.filter(({ read }) => !read).map(({ id }) => id);
   const older = (days: number, label: string): Html => html`
@@ -103,7 +103,7 @@ ${older(1, 'Older than a day')}${older(7, 'Older than a week')}`}
 </form></details>`;
 }
 
-function marksWhole({ view, isMarkable }: ListPage): boolean {
+function marksWhole({ view, isMarkable }: ShownList): boolean {
   return isMarkable && view.q === undefined && view.kind !== 'starred';
 }
 
@@ -115,7 +115,7 @@ export function scopeField({ folder, sourceId }: View): Html {
 }
 
 /** The posts, grouped by the day of publishing, with a link to older ones. */
-export function listMain(list: ListPage): Html {
+export function listMain(list: ShownList): Html {
   const { view, items, cursor, next, since, newest } = list;
   const { q } = view;
   const days = [...Map.groupBy(items, ({ publishedAt }) => dayNumber(list.times, publishedAt)).values()];
@@ -146,7 +146,7 @@ function freshLine(view: View): Html {
 /** The address of a post on the page. */
 type PostAt = (postId: number) => string;
 
-function daySection(list: ListPage, postAt: PostAt, posts: ListedPost[], index: number): Html {
+function daySection(list: ShownList, postAt: PostAt, posts: ListedPost[], index: number): Html {
   const name = dayName(list.times, posts[0]?.publishedAt ?? 0);
   return html`<section aria-labelledby="day${index}"><h2 class="day" id="day${index}">${name}</h2>
 <ol class="rows">${posts.map((post) => row(list, postAt, post))}</ol></section>
@@ -175,7 +175,7 @@ const ofPost = (id: number): Html => html`aria-describedby="t${id}"`;
 const readButton = stateButton('read', 'toggle', html`<span class="dot"></span>`, ofPost);
 const starButton = stateButton('star', 'toggle', icon('star'), ofPost);
 
-function row(list: ListPage, postAt: PostAt, post: ListedPost): Html {
+function row(list: ShownList, postAt: PostAt, post: ListedPost): Html {
   const { view, times } = list;
   const { id, read, starred, sourceId, sourceTitle } = post;
   const { title, rest } = textsOf(list, post);
@@ -191,7 +191,7 @@ ${showTime(times, post.publishedAt, 'row')}${thumbnail(list.pictures.get(id))}${
 }
 
 /** A post's title and summary; in a search, with the matches marked and the text around the first one. */
-function textsOf({ view: { q }, found: { found, texts } }: ListPage, post: ListedPost) {
+function textsOf({ view: { q }, found: { found, texts } }: ShownList, post: ListedPost) {
   const { title, rest } = titleOf(post, SUMMARY_LENGTH);
   if (q === undefined) return { title, rest };
   return { title: markFound(title, found), rest: markFound(texts.get(post.id) ?? rest, found) };
@@ -202,7 +202,7 @@ function thumbnail(path: string | undefined): Html | undefined {
  loading="lazy">`;
 }
 
-function rowMenu(list: ListPage, { id, url }: ListedPost): Html | false {
+function rowMenu(list: ShownList, { id, url }: ListedPost): Html | false {
   const marks = canMark(list) && marksWhole(list);
   return (marks || url !== null) && html`<details class="drop"><summary class="toggle" aria-label="More" title="More"
  aria-describedby="t${id}">${icon('more')}</summary><div class="sheet">${url !== null && html`<a class="button"
@@ -211,7 +211,7 @@ function rowMenu(list: ListPage, { id, url }: ListedPost): Html | false {
  read</button>`}</div></details>`;
 }
 
-function emptyList({ view, cursor, empty, name, isFollowing }: ListPage): Html {
+function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html {
   const { kind, folder, sourceId, q } = view;
   if (q !== undefined) return emptySearch(view, name);
   if (cursor !== null) {
