@@ -1,5 +1,5 @@
-import { hasPassed, MINUTE, SECOND } from '../platform/clock.ts';
-import { byteSize } from '../platform/sizes.ts';
+import { hasPassed, SECOND } from '../platform/clock.ts';
+import { byteSize, duration } from '../platform/in-words.ts';
 import type { Terminal } from './command.ts';
 
 /** How often a bar is drawn, and a line written where there is no terminal. */
@@ -45,9 +45,8 @@ function bar(share: number): string {
   return `[${'#'.repeat(full)}${'.'.repeat(WIDTH - full)}]`;
 }
 
-/** Where it can be told by how it went so far. */
+/** The time left at the pace so far, once that can be estimated. */
 function timeLeft(took: number, share: number): string {
   if (took < 3 * SECOND || share < 0.02) return '';
-  const left = (took / share) * (1 - share);
-  return left < MINUTE ? `, ${Math.ceil(left / SECOND)} s left` : `, ${Math.ceil(left / MINUTE)} min left`;
+  return `, ${duration((took / share) * (1 - share))} left`;
 }

@@ -9,9 +9,9 @@ import { findSavedPost, searchSavedPosts } from '../features/posts/saved-posts-s
 import { isoTime } from '../platform/clock.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { grantedName, writtenPath } from '../platform/files/granted-name.ts';
-import { byteSize } from '../platform/sizes.ts';
+import { byteSize, plural } from '../platform/in-words.ts';
 import { type CommandContext, type ExitCode, UsageError } from './command.ts';
-import { count, listed } from './verify.ts';
+import { listed } from './verify.ts';
 
 const EXPECTED = 'expected show <backup> [text], extract <backup> post <id>, ' +
   'extract <backup> upload <sha256|filename>, or nothing to make a backup';
@@ -46,8 +46,8 @@ async function show(backup: OpenBackup, text: string | undefined, { out }: Comma
   if (facts) {
     const { accounts, sources, posts, attachments, uploads, uploadBytes } = facts.counts;
     out(`  made         ${isoTime(facts.createdAt)} by version ${facts.version}, schema ${facts.schemaVersion}\n`);
-    out(`  content      ${count(accounts, 'account')}, ${count(sources, 'source')}, ${count(posts, 'post')}\n`);
-    out(`  attachments  ${attachments} in ${count(uploads, 'file')}, ${byteSize(uploadBytes, 1)}\n`);
+    out(`  content      ${plural(accounts, 'account')}, ${plural(sources, 'source')}, ${plural(posts, 'post')}\n`);
+    out(`  attachments  ${attachments} in ${plural(uploads, 'file')}, ${byteSize(uploadBytes, 1)}\n`);
     for (const line of listed(facts.absent)) out(`  absent       ${line}\n`);
   }
   if (text === undefined) return 0;

@@ -7,6 +7,7 @@ import { placeOf } from '../features/backups/offsite-status.ts';
 import { readHubSeed } from '../features/hub/hub-seed-store.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
+import { plural } from '../platform/in-words.ts';
 import { type CommandContext, UsageError } from './command.ts';
 import { readList, toSnapshot } from './restic-snapshots.ts';
 
@@ -62,7 +63,7 @@ function readOrigin(databasePath: string): string {
 
 /** "3 backups of hub 0123456789abcdef (newest 20260131-031500)" */
 function describe({ id, backups, newest }: OlderHub): string {
-  return `${backups === 1 ? '1 backup' : `${backups} backups`} of hub ${id} (newest ${newest})`;
+  return `${plural(backups, 'backup')} of hub ${id} (newest ${newest})`;
 }
 
 /** Notes the operator's answer, `adopt` or `leave`, about one older hub or, for an empty id, about all undecided. */

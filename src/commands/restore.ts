@@ -20,10 +20,9 @@ import { isoTime, SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { type Db, isStorageTrouble, openDatabase } from '../platform/db/open-database.ts';
 import { grantedName, writtenPath } from '../platform/files/granted-name.ts';
-import { byteSize } from '../platform/sizes.ts';
+import { byteSize, plural } from '../platform/in-words.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
 import { showProgress } from './progress.ts';
-import { count } from './verify.ts';
 
 type Step = (context: CommandContext, folder: string, called?: string) => Promise<void>;
 
@@ -89,13 +88,13 @@ async function begin(context: CommandContext, folder: string, called?: string): 
   out(`restoring ${verification.name}, made ${createdAt === null ? 'at an unknown time' : isoTime(createdAt)}\n`);
   if (counts) {
     const { accounts, sources, posts, attachments, uploadBytes } = counts;
-    out(`  ${count(accounts, 'account')}, ${count(sources, 'source')}, ${count(posts, 'post')}, ` +
-      `${count(attachments, 'attachment')} (${byteSize(uploadBytes, 1)})\n`);
+    out(`  ${plural(accounts, 'account')}, ${plural(sources, 'source')}, ${plural(posts, 'post')}, ` +
+      `${plural(attachments, 'attachment')} (${byteSize(uploadBytes, 1)})\n`);
   }
-  if (absent.length > 0) out(`  WITHOUT ${count(absent.length, 'file')} that the hub had lost before the backup\n`);
-  if (migrated > 0) out(`  ${count(migrated, 'migration')} applied\n`);
+  if (absent.length > 0) out(`  WITHOUT ${plural(absent.length, 'file')} that the hub had lost before the backup\n`);
+  if (migrated > 0) out(`  ${plural(migrated, 'migration')} applied\n`);
   const { sessions, jobs } = settled;
-  out(`  ${count(sessions, 'session')} ended; ${count(jobs, 'job')} discarded, which may already have run\n`);
+  out(`  ${plural(sessions, 'session')} ended; ${plural(jobs, 'job')} discarded, which may already have run\n`);
   out(`  staged in .restore-${id}\n`);
 }
 

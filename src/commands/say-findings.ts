@@ -1,6 +1,7 @@
 import type { Finding, Level } from '../features/admin/finding.ts';
 import { problemsOf } from '../features/admin/finding.ts';
 import { isoTime } from '../platform/clock.ts';
+import { utcTime } from '../platform/in-words.ts';
 import { singleLine } from '../platform/markup/tidy-text.ts';
 
 const MARKS: Record<Level, string> = { good: 'ok', off: '-', warn: 'WARN', bad: 'BAD' };
@@ -14,9 +15,9 @@ export function verdictOf(all: readonly Finding[]): string {
 
 /** A line for the finding; below it what is wrong, since when, and what to do: words, whatever a program has said. */
 export function linesOf({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
-  const more = [detail, at !== null && timeOf(at)].filter(Boolean).join(', ');
+  const more = [detail, at !== null && utcTime(at)].filter(Boolean).join(', ');
   const line = `${MARKS[level].padEnd(4)} ${singleLine(`${subject}: ${state}${more && ` (${more})`}`)}\n`;
-  const below = [problem, since !== null && `Since ${timeOf(since)}.`, whatToDo].filter(Boolean).join(' ');
+  const below = [problem, since !== null && `Since ${utcTime(since)}.`, whatToDo].filter(Boolean).join(' ');
   return below === '' ? line : `${line}     ${singleLine(below)}\n`;
 }
 
@@ -27,9 +28,4 @@ export function jsonOf(all: readonly Finding[]): string {
     problem, since: since === null ? null : isoTime(since), whatToDo,
   }));
   return `${JSON.stringify({ ok: problemsOf(all).length === 0, findings })}\n`;
-}
-
-/** 2026-11-22 13:05 UTC */
-function timeOf(at: number): string {
-  return `${isoTime(at).slice(0, 16).replace('T', ' ')} UTC`;
 }

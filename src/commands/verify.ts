@@ -8,11 +8,10 @@ import { noteRun, noteVerdict } from '../features/backups/note-run.ts';
 import { type Verification, verifyBackup } from '../features/backups/verify-backup.ts';
 import { lockForVerifying } from '../features/hub/data-locks.ts';
 import { ConfigError, PROJECT_ROOT } from '../features/hub/read-config.ts';
-import { DAY, HOUR, isoTime, MINUTE, SECOND } from '../platform/clock.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { grantedName } from '../platform/files/granted-name.ts';
-import { byteSize } from '../platform/sizes.ts';
+import { byteSize, duration, plural, utcTime } from '../platform/in-words.ts';
 import { type Command, type CommandContext, UsageError } from './command.ts';
 import { showProgress } from './progress.ts';
 
@@ -111,16 +110,16 @@ function formatReport(verification: Verification): string {
 function facts(verification: Verification): [label: string, value: string][] {
   const { createdAt, version, verifiedAt, counts, databaseBytes, archiveBytes, schemaVersion, schema } = verification;
   const lines: [string, string | null][] = [
-    ['made', createdAt === null ? null : `${inUtc(createdAt)}, ${age(verifiedAt - createdAt)} ago` +
+    ['made', createdAt === null ? null : `${utcTime(createdAt)}, ${duration(verifiedAt - createdAt)} ago` +
       (version === null ? '' : `, by version ${version}`)],
     ['database', databaseBytes === null ? null : byteSize(databaseBytes, 1) +
       (schemaVersion === null ? '' : `, schema ${schemaVersion}${SCHEMAS[schema ?? 'same']}`)],
-    ['content', counts && `${count(counts.accounts, 'account')} (${count(counts.admins, 'administrator')}), ` +
-      `${count(counts.sources, 'source')}, ${count(counts.posts, 'post')}`],
+    ['content', counts && `${plural(counts.accounts, 'account')} (${plural(counts.admins, 'administrator')}), ` +
+      `${plural(counts.sources, 'source')}, ${plural(counts.posts, 'post')}`],
     ['attachments', counts && attachments(counts, verification)],
     ['archive', archiveBytes === null ? null : byteSize(archiveBytes, 1)],
     [verification.verdict === 'failed' ? 'examined' : 'verified',
-      databaseBytes === null ? null : `${inUtc(verifiedAt)}, in ${verification.seconds.toFixed(1)} s`],
+      databaseBytes === null ? null : `${utcTime(verifiedAt)}, in ${verification.seconds.toFixed(1)} s`],
   ];
   return lines.filter((line): line is [string, string] => line[1] !== null);
 }
@@ -133,11 +132,11 @@ const SCHEMAS = {
 };
 
 function attachments(counts: Counts, { verdict, absent }: Verification): string {
-  const files = count(counts.uploads, 'file');
-  const about = `${count(counts.attachments, 'attachment')} in ${files}, ${byteSize(counts.uploadBytes, 1)}`;
+  const files = plural(counts.uploads, 'file');
+  const about = `${plural(counts.attachments, 'attachment')} in ${files}, ${byteSize(counts.uploadBytes, 1)}`;
   if (verdict === 'failed') return about;
-  const state = absent.length === 0 ? 'all present, sizes and SHA-256 match' : `${count(absent.length, 'file')} ABSENT`;
-  return `${about}: ${state}`;
+  if (absent.length > 0) return `${about}: ${plural(absent.length, 'file')} ABSENT`;
+  return `${about}: all present, sizes and SHA-256 match`;
 }
 
 function verdictLine({ verdict, problem, schema, absent, defects }: Verification): string {
@@ -148,20 +147,4 @@ function verdictLine({ verdict, problem, schema, absent, defects }: Verification
   }
   const isKnown = schema === 'same' || schema === 'older';
   return isKnown ? 'VERIFIED: this backup can be restored.' : 'VERIFIED, but this program cannot restore it.';
-}
-
-function inUtc(at: number): string {
-  return `${isoTime(at).slice(0, 19).replace('T', ' ')} UTC`;
-}
-
-function age(ms: number): string {
-  for (const [unit, noun] of [[DAY, 'day'], [HOUR, 'hour'], [MINUTE, 'minute']] as const) {
-    if (ms >= 2 * unit) return count(Math.floor(ms / unit), noun);
-  }
-  return count(Math.max(0, Math.floor(ms / SECOND)), 'second');
-}
-
-/** The number with its noun, in the plural unless it is one. */
-export function count(number: number, noun: string): string {
-  return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
 }

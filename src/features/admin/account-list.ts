@@ -5,6 +5,7 @@ import { formProblem, HttpError, json, notFound, page, type Page, type Reply } f
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { isoTime } from '../../platform/clock.ts';
+import { plural } from '../../platform/in-words.ts';
 import { accountJson, accounts, type Account } from '../accounts/account-store.ts';
 import { passwordField } from '../accounts/account-views.ts';
 import { governAccount, linkForPassword } from '../accounts/govern-account.ts';
@@ -120,7 +121,7 @@ function accountPage(account: ListedAccount, sent: Sent, times: Times): Page {
   const main = html`
 <header class="page-head">
   <p class="meta"><span>${displayName}</span> <span>${roleName(role)}</span>
-    <span>${sources} ${sources === 1 ? 'source' : 'sources'}</span>
+    <span>${plural(sources, 'source')}</span>
     <span>joined ${showTime(times, createdAt)}</span></p>
 </header>
 ${sent.url && html`

@@ -1,5 +1,5 @@
 import { HOUR } from '../../platform/clock.ts';
-import { byteSize } from '../../platform/sizes.ts';
+import { byteSize, plural } from '../../platform/in-words.ts';
 import { isStale, OLDEST_BACKUP, readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { readOffsite, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { readOffsiteQuestion, type OffsiteQuestion } from '../backups/offsite-hub.ts';
@@ -68,7 +68,7 @@ function verification({ damaged, lastVerifiedAt, lastVerification, byVerificatio
   const all = byVerification.length;
   const common = {
     subject: 'Verification', at: lastVerifiedAt, href: NIGHTS,
-    detail: all === 0 ? null : all === 1 ? '1 backup here' : `${all} backups here`,
+    detail: all === 0 ? null : `${plural(all, 'backup')} here`,
   };
   if (!damaged) {
     return finding(lastVerifiedAt === null ? { ...common, level: 'off', state: 'none yet' } :

@@ -1,14 +1,13 @@
 import { DAY, hasPassed, HOUR, SECOND } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
-import { byteSize } from '../../platform/sizes.ts';
+import { byteSize, duration, measuredTime, plural } from '../../platform/in-words.ts';
 import { assertInPlace, oldestDueSeconds, readWorker, schemaVersion } from '../health/read-health.ts';
 import { BURST, BURST_TIME, roomInWords } from '../health/watch-troubles.ts';
 import { findSpace, readStorageSizes, spaceTaken } from '../health/storage-space.ts';
 import { certificates } from '../history/certificate-store.ts';
 import { PROCESS_ALIVE } from '../history/changed-settings.ts';
 import { FINE, history } from '../history/history-store.ts';
-import { TIME } from '../history/plot-units.ts';
 import { recentAnswerTime } from '../history/read-history.ts';
 import { isDiskLow, lowSince } from '../hub/disk-reserve.ts';
 import { counts, heartbeats, jobs, type Hub } from '../hub/hub.ts';
@@ -62,7 +61,7 @@ function web(hub: Hub): Finding {
   const startedAt = heartbeats(hub).lastStarted('web');
   if (isThere) {
     const seconds = recentAnswerTime(hub, 0.99);
-    const detail = seconds === undefined ? null : `p99 ${TIME.say(seconds * SECOND)}`;
+    const detail = seconds === undefined ? null : `p99 ${measuredTime(seconds * SECOND)}`;
     return finding({ subject: 'Web', state: upFor(hub, startedAt), detail, href: '/admin#answers' });
   }
   return finding({
@@ -88,8 +87,7 @@ function worker(hub: Hub): Finding {
 
 function upFor({ clock }: Hub, startedAt: number | null): string {
   const ms = startedAt === null ? 0 : Math.max(0, clock() - startedAt);
-  if (ms >= 2 * DAY) return `${Math.floor(ms / DAY)} days up`;
-  return ms >= 2 * HOUR ? `${Math.floor(ms / HOUR)} hours up` : 'running';
+  return ms >= 2 * HOUR ? `${duration(ms)} up` : 'running';
 }
 
 function queue(hub: Hub, kept: CountsReading): Finding {
@@ -99,11 +97,11 @@ function queue(hub: Hub, kept: CountsReading): Finding {
   const failed = inState('failed');
   const common = {
     subject: 'Queue', state: `${inState('queued') + inState('retrying')} waiting`,
-    detail: `oldest due job ${waited(waitedSeconds)}`, href: '/admin/jobs',
+    detail: `oldest due job ${duration(waitedSeconds * SECOND)}`, href: '/admin/jobs',
   };
   if (waitedSeconds * SECOND > LONGEST_WAIT) {
     return finding({
-      ...common, level: 'bad', problem: `A job has waited for ${waited(waitedSeconds)}.`,
+      ...common, level: 'bad', problem: `A job has waited for ${duration(waitedSeconds * SECOND)}.`,
       since: hub.clock() - waitedSeconds * SECOND,
       whatToDo: isDiskLow(hub) ? 'Make room on the disk: jobs that would store something wait for it.' :
         'See whether the worker runs, and which jobs wait; restart the worker if it does nothing.',
@@ -115,12 +113,6 @@ function queue(hub: Hub, kept: CountsReading): Finding {
     problem: failed === 1 ? 'A job has failed for good.' : `${failed} jobs have failed for good.`,
     href: '/admin/jobs?state=failed', whatToDo: 'Read why, then retry or discard them: ./scripts/hubctl jobs list.',
   });
-}
-
-/** Seconds → "3 s", "12 min", "2 h". */
-function waited(seconds: number): string {
-  if (seconds < 60) return `${seconds} s`;
-  return seconds < 3600 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3600)} h`;
 }
 
 function sourcesOf(hub: Hub, kept: CountsReading): Finding {
@@ -217,7 +209,7 @@ function certificate({ config, ...hub }: Hub): Finding[] {
     return [finding({ subject, level: 'off', state: 'not seen', detail, at: seen?.checkedAt ?? null })];
   }
   const days = Math.max(0, Math.floor((seen.expiresAt - hub.clock()) / DAY));
-  const common = { subject, state: days === 1 ? '1 day left' : `${days} days left`, at: seen.expiresAt };
+  const common = { subject, state: `${plural(days, 'day')} left`, at: seen.expiresAt };
   const whatToDo = `Renew it where ${hostname} is served: see the log of Caddy, certbot or whatever does so.`;
   if (seen.expiresAt <= hub.clock()) {
     const problem = 'The certificate has ended: browsers refuse the hub.';

@@ -8,7 +8,7 @@ export function settingsFinding(hub: Hub): Finding[] {
   if (names.length === 0) return [];
   const headline = 'Settings in .env have changed since the hub was started';
   return [finding({
-    subject: 'Settings', level: 'warn', state: names.length === 1 ? '1 changed' : `${names.length} changed`,
+    subject: 'Settings', level: 'warn', state: `${names.length} changed`,
     headline: `${headline}.`, problem: `${headline}; restart to apply: ${names.join(', ')}.`,
     whatToDo: 'Restart the hub (npm start, or systemctl restart content-hub-web content-hub-worker).',
   })];

@@ -1,4 +1,4 @@
-import { isoTime } from '../../platform/clock.ts';
+import { utcTime } from '../../platform/in-words.ts';
 import { excerpt, singleLine, withoutControls } from '../../platform/markup/tidy-text.ts';
 import type { Severity } from './alert-store.ts';
 
@@ -35,13 +35,12 @@ export function messageOf(alert: Alert): Message {
   const event = excerpt(lineOf(alert.event), MAX.event);
   const title = excerpt(lineOf(alert.title), MAX.title) || event || 'Alert';
   const text = withoutControls(tidy(alert.text.slice(0, MAX.text))).trim();
-  const when = `${isoTime(alert.at).slice(0, 16).replace('T', ' ')} UTC`;
   return {
     title,
     text: text || title,
     severity: alert.severity ?? 'warning',
     repeats: repeatsOf(alert.suppressed),
-    origin: [when, event, alert.hubUrl].filter(Boolean).join(' · '),
+    origin: [utcTime(alert.at), event, alert.hubUrl].filter(Boolean).join(' · '),
   };
 }
 

@@ -2,7 +2,7 @@ import { isDiskFull } from '../../platform/error-code.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { MULTIPART_SHAPE, readMultipart, type MultipartLimits } from '../../platform/http/read-multipart.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { byteSize } from '../../platform/sizes.ts';
+import { byteSize } from '../../platform/in-words.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { attachments, uploads, type NewUpload } from './attachment-store.ts';
 import { refusalOf, RefusedFile } from './recognise-images.ts';

@@ -3,7 +3,7 @@ import { lstat, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DAY } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/error-code.ts';
-import { byteSize } from '../../platform/sizes.ts';
+import { byteSize } from '../../platform/in-words.ts';
 import type { FileLock } from '../hub/data-locks.ts';
 import { reserveOf } from '../hub/disk-space.ts';
 import type { Config } from '../hub/read-config.ts';

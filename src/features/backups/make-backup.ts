@@ -9,6 +9,7 @@ import { isStorageTrouble, openDatabase } from '../../platform/db/open-database.
 import { codeOf } from '../../platform/error-code.ts';
 import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
+import { plural } from '../../platform/in-words.ts';
 import { sumUploads } from '../attachments/attachment-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import { backupLock, lockForRemoving, takeFileLock } from '../hub/data-locks.ts';
@@ -117,7 +118,7 @@ async function archive(options: BackupOptions, partial: string, createdAt: numbe
   const { dataDir, signal, version, onStep, onProgress } = options;
   const snapshot = await readSnapshot(join(partial, DATABASE));
   const { counts, schemaVersion, uploads: rows } = snapshot;
-  onStep(`archiving ${counts.uploads} ${counts.uploads === 1 ? 'attachment' : 'attachments'}`);
+  onStep(`archiving ${plural(counts.uploads, 'attachment')}`);
   let done = 0;
   const { absent, sha256 } = await archiveUploads({
     dataDir, rows, createdAt, path: join(partial, ARCHIVE), signal,

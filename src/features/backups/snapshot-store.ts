@@ -2,6 +2,7 @@ import { pendingMigrations, schemaGaps, schemaVersion } from '../../platform/db/
 import { type Migration, SchemaError } from '../../platform/db/migration-files.ts';
 import { isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
+import { plural } from '../../platform/in-words.ts';
 import { countAccounts } from '../accounts/account-store.ts';
 import { countDangling, countUploads, listUploads, type UploadRow } from '../attachments/attachment-store.ts';
 import { countPosts, searchDrift } from '../posts/saved-posts-store.ts';
@@ -137,8 +138,4 @@ function defects(db: Db): string[] {
   const dangling = countDangling({ db });
   if (dangling > 0) found.push(`${plural(dangling, 'attachment')} of a file that the hub does not know`);
   return found;
-}
-
-function plural(count: number, noun: string): string {
-  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }

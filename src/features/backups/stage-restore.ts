@@ -9,6 +9,7 @@ import { type Migration, SchemaError } from '../../platform/db/migration-files.t
 import { type Db, openDatabase } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { sync, syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
+import { plural } from '../../platform/in-words.ts';
 import { settleRestoredJobs } from '../../platform/jobs/job-queue.ts';
 import { endAllSessions } from '../accounts/credential-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
@@ -73,7 +74,7 @@ async function stage(
   const rows = await copyChecked(join(backup, DATABASE), join(staged, DATABASE), hashes.database);
   const missing = new Set(absent.map(({ sha256 }) => sha256));
   const there = rows.length - missing.size;
-  onStep(`unpacking ${there} ${there === 1 ? 'attachment' : 'attachments'}`);
+  onStep(`unpacking ${plural(there, 'attachment')}`);
   const unpacked = counting(await sizeOf(backup, ARCHIVE), onProgress);
   await unpackUploads(join(backup, ARCHIVE), staged, { rows, absent: missing, onBytes: unpacked });
 

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { byteSize } from '../../platform/sizes.ts';
+import { byteSize } from '../../platform/in-words.ts';
 import { LEAST_FREE, reserveIn, spaceNeeded } from '../backups/backup-folder.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 

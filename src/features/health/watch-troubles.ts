@@ -1,6 +1,6 @@
 import { hasPassed, isoTime, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
 import { createWorker, type Worker } from '../../platform/jobs/worker.ts';
-import { byteSize } from '../../platform/sizes.ts';
+import { byteSize } from '../../platform/in-words.ts';
 import { deliverAlert } from '../alerts/deliver-alert.ts';
 import { isTroubleOpen, tellTroubles, watchEach, watchTrouble } from '../alerts/raise-alerts.ts';
 import { askScannerAgain, scannerSilentSince } from '../attachments/scan-file.ts';

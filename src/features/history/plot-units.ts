@@ -1,4 +1,5 @@
-import { byteSize } from '../../platform/sizes.ts';
+import { HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
+import { byteSize, measuredTime } from '../../platform/in-words.ts';
 
 /** How the values of a plot are told, and where its axis ends. */
 export type Unit = {
@@ -47,21 +48,10 @@ export const BYTES: Unit = {
 
 /** Milliseconds, told in larger units where they are many. */
 export const TIME: Unit = {
-  say: sayTime,
+  say: measuredTime,
   top(most) {
-    const [, size] = scaleOf(most);
+    const size = [HOUR, MINUTE, SECOND].find((unit) => most >= unit) ?? 1;
     return roundUp(Math.max(most, size === 1 ? 10 : size) / size) * size;
   },
-  mark: (value) => (value === 0 ? '0' : sayTime(value)),
+  mark: (value) => (value === 0 ? '0' : measuredTime(value)),
 };
-
-const SCALES: [name: string, ms: number][] = [['h', 3_600_000], ['min', 60_000], ['s', 1_000], ['ms', 1]];
-
-function scaleOf(ms: number): [name: string, ms: number] {
-  return SCALES.find(([, size]) => ms >= size) ?? ['ms', 1];
-}
-
-function sayTime(ms: number): string {
-  const [name, size] = scaleOf(ms);
-  return `${NUMBERS.format(ms / size)} ${name}`;
-}

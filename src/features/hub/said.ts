@@ -1,3 +1,4 @@
+import { plural } from '../../platform/in-words.ts';
 /** How many it happened to. */
 type Counted = (count: number) => string;
 
@@ -30,7 +31,7 @@ const SAID = {
   'post-starred': 'Starred.',
   'post-unread': 'Marked as unread.',
   'post-unstarred': 'The star was removed.',
-  'posts-marked': (count) => `${count} ${count === 1 ? 'post' : 'posts'} marked as read.`,
+  'posts-marked': (count) => `${plural(count, 'post')} marked as read.`,
   'preferences-saved': 'Your preferences were saved.',
   'sessions-ended': 'That session has ended.',
   'others-ended': 'You are signed out everywhere else.',
@@ -40,12 +41,12 @@ const SAID = {
   'source-followed': 'This hub already had the feed. You follow it now.',
   'source-handed-over': 'It now belongs to whoever has followed it longest.',
   'source-unfollowed': 'It is no longer in your list.',
-  'sources-deleted': (count) => `${sourcesOf(count)} deleted, with all their posts.`,
-  'sources-followed': (count) => `${sourcesOf(count)} added to your list.`,
-  'sources-moved': (count) => `${sourcesOf(count)} moved.`,
-  'sources-paused': (count) => `${sourcesOf(count)} paused.`,
-  'sources-resumed': (count) => `${sourcesOf(count)} resumed.`,
-  'sources-unfollowed': (count) => `${sourcesOf(count)} removed from your list.`,
+  'sources-deleted': (count) => `${plural(count, 'source')} deleted, with all their posts.`,
+  'sources-followed': (count) => `${plural(count, 'source')} added to your list.`,
+  'sources-moved': (count) => `${plural(count, 'source')} moved.`,
+  'sources-paused': (count) => `${plural(count, 'source')} paused.`,
+  'sources-resumed': (count) => `${plural(count, 'source')} resumed.`,
+  'sources-unfollowed': (count) => `${plural(count, 'source')} removed from your list.`,
   'source-deleted': 'The source was deleted, with its posts.',
   'source-paused': 'Paused: nothing new is fetched until you resume it.',
   'source-resumed': 'Resumed.',
@@ -59,10 +60,6 @@ const SAID = {
 } satisfies Record<string, string | Counted>;
 
 export type SaidCode = keyof typeof SAID;
-
-function sourcesOf(count: number): string {
-  return `${count} ${count === 1 ? 'source' : 'sources'}`;
-}
 
 /** The path of a page that says so. `undo` names what a button beside it takes back, `count` how many it was. */
 export function saying(path: string, code: SaidCode, about: { count?: number; undo?: number } = {}): string {

@@ -1,7 +1,7 @@
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { byteSize } from '../../platform/sizes.ts';
+import { byteSize } from '../../platform/in-words.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { bytesLeft } from '../attachments/receive-upload.ts';
 import { audit, type By } from '../audit/audit.ts';

@@ -1,7 +1,7 @@
 import { DAY } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { dayName, showTime, type Times } from '../../platform/http/times.ts';
-import { byteSize } from '../../platform/sizes.ts';
+import { byteSize, measuredTime, plural } from '../../platform/in-words.ts';
 import { DAYS, RUNS, type Run, type RunDay } from '../sources/run-store.ts';
 import type { Source } from '../sources/source-store.ts';
 
@@ -103,10 +103,6 @@ function sumOf({ kind, days }: Strip): string {
   return `Last ${DAYS} days: ${parts.join(', ') || (isHook ? 'no events' : 'not fetched yet')}.`;
 }
 
-function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
-}
-
 /** The last runs of a source for its owner: when, what came of it, how long it took and how much was sent. */
 export function lastRuns(runs: Run[], { kind, state }: Source, times: Times): Html | false {
   const what = kind === 'webhook' ? 'deliveries' : 'synchronisations';
@@ -121,7 +117,7 @@ export function lastRuns(runs: Run[], { kind, state }: Source, times: Times): Ht
 function runItem(run: Run, times: Times): Html {
   const { endedAt, tookMs, bytes, event, times: often } = run;
   const facts = [
-    often > 1 && `${often.toLocaleString('en')} times`, tookMs !== null && durationText(tookMs),
+    often > 1 && `${often.toLocaleString('en')} times`, tookMs !== null && measuredTime(tookMs),
     bytes !== null && byteSize(bytes),
   ].filter((fact) => fact !== false);
   return html`
@@ -137,8 +133,4 @@ function whatCame({ failed, note, added, changed, event }: Run): Html {
   ].filter((part) => part !== false).join(', ');
   if (note !== null) return said('warn', parts === '' ? note : `${parts}. ${note}`);
   return parts === '' ? said('off', event === null ? 'Nothing new' : 'Nothing to change') : said('good', parts);
-}
-
-function durationText(ms: number): string {
-  return ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }

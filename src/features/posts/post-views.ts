@@ -4,7 +4,7 @@ import { EVERYBODY, showTime, type Times } from '../../platform/http/times.ts';
 import { plainText } from '../../platform/markup/plain-text.ts';
 import { imageAddresses, withoutImages } from '../../platform/markup/remote-media.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
-import { byteSize, duration } from '../../platform/sizes.ts';
+import { byteSize, playingTime, plural } from '../../platform/in-words.ts';
 import { attachmentPath, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { sourceIcon } from '../attachments/icon-views.ts';
 import { boxAttributes, missingAmong, sizesOf } from '../attachments/post-pictures.ts';
@@ -148,9 +148,8 @@ function picture(hub: Hub, file: Attachment): Html | undefined {
 }
 
 function fileList(hub: LinkHub, files: Attachment[]): Html {
-  const heading = files.length === 1 ? '1 attachment' : `${files.length} attachments`;
   return html`
-<section class="files" aria-labelledby="files"><h2 id="files">${heading}</h2>
+<section class="files" aria-labelledby="files"><h2 id="files">${plural(files.length, 'attachment')}</h2>
 <ul>${files.map((file) => fileItem(hub, file))}</ul></section>`;
 }
 
@@ -158,7 +157,7 @@ function fileItem(hub: LinkHub, file: Attachment): Html {
   const { remoteUrl, filename, title, mediaType, bytes, durationSeconds, scan } = file;
   if (scan === 'infected') return html`<li>${icon('file')}<span class="name">${filename}</span>${INFECTED}</li>`;
   const path = attachmentPath(hub, file);
-  const facts = [durationSeconds && duration(durationSeconds), bytes && byteSize(bytes), mediaType].filter(Boolean);
+  const facts = [durationSeconds && playingTime(durationSeconds), bytes && byteSize(bytes), mediaType].filter(Boolean);
   return html`
 <li>${icon('file')}<a class="name" dir="auto" href="${path ?? remoteUrl}" ${path === null && AWAY}>${
   invitationTo(mediaType)}${title ?? filename}</a><span class="size">${facts.join(' · ')}</span></li>`;

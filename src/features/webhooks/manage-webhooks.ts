@@ -1,5 +1,6 @@
 import { DAY, hasPassed, SECOND } from '../../platform/clock.ts';
 import { HttpError } from '../../platform/http/reply.ts';
+import { duration } from '../../platform/in-words.ts';
 import { isSealed, openSecret, PLAIN, sealSecret } from '../../platform/secrets.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -122,7 +123,7 @@ export function findSilentWebhooks(hub: Hub, limit: number): number {
 function tellOf(hub: Hub, { sourceId, state, quietSinceAt }: QuietWebhook, now: number): void {
   const source = sources(hub).find(sourceId);
   if (!source) return;
-  raiseSourceAlert(hub, 'webhook-silent', source, `nothing for ${Math.floor((now - quietSinceAt) / DAY)} days`);
+  raiseSourceAlert(hub, 'webhook-silent', source, `nothing for ${duration(now - quietSinceAt)}`);
   if (state === 'silent') return; // its owner knows
   notifications(hub).add({
     accountId: source.ownerId,

@@ -1,4 +1,5 @@
-import { DAY, HOUR, isoTime, MINUTE, SECOND, type Clock } from '../clock.ts';
+import { DAY, HOUR, isoTime, MINUTE, type Clock } from '../clock.ts';
+import { duration } from '../in-words.ts';
 import { html, type Html } from './html.ts';
 import type { Viewer } from './router.ts';
 
@@ -59,33 +60,21 @@ function words({ now }: Times, at: number, form: TimeForm, format: Formats): str
     return days === 0 ? format.clock(at) : days === 1 ? 'yesterday' : format.dayOfWeek.format(at);
   }
   if (at > now + MINUTE) return comingText(now, days as number, at, format);
-  if (days === 0 || now - at < 3 * HOUR) return sinceWords(now - at);
+  if (days === 0 || now - at < 3 * HOUR) return now - at < MINUTE ? 'just now' : `${duration(now - at)} ago`;
   if (days === 1) return `yesterday, ${format.clock(at)}`;
   return (isOfThisYear(now, at, format) ? format.date : format.wholeDate).format(at);
 }
 
 function rowText(now: number | null, days: number, at: number, format: Formats): string {
   if (now === null || days < 0) return format.date.format(at);
-  return days === 0 && at <= now + MINUTE ? since(at, now) : format.clock(at);
+  if (days > 0 || at > now + MINUTE) return format.clock(at);
+  return now - at < MINUTE ? 'now' : duration(now - at);
 }
 
 function comingText(now: number, days: number, at: number, format: Formats): string {
-  if (at - now < DAY && days === 0) return `in ${span(at - now)}`;
+  if (at - now < DAY && days === 0) return `in ${duration(at - now)}`;
   if (days === -1) return `tomorrow, ${format.clock(at)}`;
   return (isOfThisYear(now, at, format) ? format.date : format.wholeDate).format(at);
-}
-
-function since(at: number, now: number): string {
-  return now - at < MINUTE ? 'now' : span(now - at);
-}
-
-function sinceWords(ms: number): string {
-  return ms < MINUTE ? 'just now' : `${span(ms)} ago`;
-}
-
-function span(ms: number): string {
-  if (ms < MINUTE) return `${Math.max(1, Math.floor(ms / SECOND))} s`;
-  return ms < HOUR ? `${Math.floor(ms / MINUTE)} min` : `${Math.floor(ms / HOUR)} h`;
 }
 
 /** How many days before today's a time was, by the calendar; null where nobody's today is known. */
