@@ -161,11 +161,11 @@ async function listJobs({ state = 'failed', json }: Values, context: CommandCont
   if (!known && state !== 'all') throw new UsageError(`--state must be one of ${JOB_STATES.join(', ')}, all`);
   const { hub } = await context.lookAtHub();
   const found = jobs(hub).list({ limit: LISTED + 1, state: known });
-  return tellNewest(found, json, json ? jobJson : jobLine, known ? `no ${state} jobs` : 'no jobs', context);
+  return tellNewest(found, json, json ? jobRowJson : jobLine, known ? `no ${state} jobs` : 'no jobs', context);
 }
 
 /** The job as the API shows it, and its payload, which only the operator may see. */
-function jobJson({ runAt, leaseExpiresAt, createdAt, finishedAt, ...job }: JobRow) {
+function jobRowJson({ runAt, leaseExpiresAt, createdAt, finishedAt, ...job }: JobRow) {
   return {
     ...job,
     runAt: isoTime(runAt), leaseExpiresAt: isoTime(leaseExpiresAt),

@@ -69,10 +69,27 @@ export function openSecret(stored: string, key: KeyObject | null, context: strin
   return decrypt(bytesOf(stored.slice(SEALED.length)), key, context);
 }
 
-/** Whether a stored secret is encrypted; one that is not may be sealed anew once there is a key. */
-export function isSealed(stored: string): boolean {
+function isSealed(stored: string): boolean {
   return stored.startsWith(SEALED);
 }
+
+/** Seals and opens the stored secrets of one kind of owner. A secret opens only for the owner it was sealed for. */
+export function secretsOf(kind: 'feed' | 'webhook') {
+  const contextOf = (id: number): string => `${kind} ${id}`;
+  const seal = ({ hubSecretKey }: SealingKey, id: number, secret: string): string =>
+    sealSecret(secret, hubSecretKey, contextOf(id));
+  const open = ({ hubSecretKey }: SealingKey, id: number, stored: string): string =>
+    openSecret(stored, hubSecretKey, contextOf(id));
+  return {
+    seal,
+    open,
+    /** Encrypts a secret that was stored before there was a key. */
+    sealAnew: (key: SealingKey, id: number, stored: string): string =>
+      isSealed(stored) ? stored : seal(key, id, open(key, id, stored)),
+  };
+}
+
+type SealingKey = { hubSecretKey: KeyObject | null };
 
 function decrypt(sealed: Buffer, key: KeyObject, context: string): string {
   const ciphertextEnd = sealed.length - TAG_BYTES;

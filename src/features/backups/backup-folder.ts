@@ -1,13 +1,14 @@
-import { statfsSync, statSync } from 'node:fs';
-import { lstat, readdir, rename, rm, statfs } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { lstat, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DAY } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/error-code.ts';
+import { diskUsage } from '../../platform/files/disk-usage.ts';
+import { syncPath } from '../../platform/files/durable-file.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import type { FileLock } from '../hub/data-locks.ts';
 import { reserveOf } from '../hub/disk-space.ts';
 import type { Config } from '../hub/read-config.ts';
-import { syncPath } from '../../platform/files/durable-file.ts';
 import { BackupError, backupName, timeOfBackup } from './backup-name.ts';
 
 /** What a backup consists of, and nothing else. */
@@ -81,19 +82,12 @@ export function spaceNeeded(databaseBytes: number, uploadBytes: number): number 
   return databaseBytes + uploadBytes + MARGIN;
 }
 
-/** Bytes that this user may still write there. */
-export async function freeBytes(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize;
-}
-
 /** Bytes that have to stay free in a folder: the hub's reserve, where DATA_DIR lies on the same disk. */
 export function reserveIn(
   folder: string, config: Pick<Config, 'dataDir' | 'diskReserveBytes'>, searchIndex = 0,
 ): number {
   if (statSync(folder).dev !== statSync(config.dataDir).dev) return 0;
-  const { blocks, bsize } = statfsSync(folder);
-  return reserveOf(config, { total: blocks * bsize, searchIndex });
+  return reserveOf(config, { total: diskUsage(folder).total, searchIndex });
 }
 
 /**
@@ -101,7 +95,7 @@ export function reserveIn(
  * free even then.
  */
 export async function requireSpace(folder: string, needed: number, what = 'a backup', kept = 0): Promise<void> {
-  const free = await freeBytes(folder);
+  const { free } = diskUsage(folder);
   if (free >= needed + kept) return;
   const [wanted, left, reserve] = [needed, free, kept].map((bytes) => byteSize(bytes, 2, 'GiB'));
   const beside = kept > 0 ? ` beside the ${reserve} that the hub keeps free for repairs (DISK_RESERVE_BYTES)` : '';

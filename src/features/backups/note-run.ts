@@ -1,5 +1,4 @@
-import { rename } from 'node:fs/promises';
-import { writeNewFile } from '../../platform/files/durable-file.ts';
+import { replaceFile } from '../../platform/files/durable-file.ts';
 import type { Config } from '../hub/read-config.ts';
 import {
   type BackupPlaces, type Kept, type Kind, listBackups, type OffsiteRun, readKept, readVerdicts, type Run, statusPath,
@@ -12,7 +11,7 @@ import { type Reading, readingPath, textOfReading } from './restic-reading.ts';
 export async function noteRun(dataDir: string, kind: Kind, run: Run | OffsiteRun, pid: number): Promise<void> {
   const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
   const kept: Kept<Run | OffsiteRun> = { last: run, lastGood };
-  await replaceFile(statusPath(dataDir, kind), textOf(kept), pid);
+  await replaceOwn(statusPath(dataDir, kind), textOf(kept), pid);
 }
 
 /** Notes how sending copies to a destination ended. */
@@ -29,18 +28,17 @@ export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run
   const there = new Set(listBackups(backupDir).map(({ name }) => name));
   const { name, at, verdict, problem } = run;
   const known = Object.entries({ ...readVerdicts(dataDir), ...(name && { [name]: { at, verdict, problem } }) });
-  await replaceFile(verdictsPath(dataDir), textOf(Object.fromEntries(known.filter(([one]) => there.has(one)))), pid);
+  await replaceOwn(verdictsPath(dataDir), textOf(Object.fromEntries(known.filter(([one]) => there.has(one)))), pid);
 }
 
 /** Notes what was read of the restic repository with that `placeOf`. */
 export async function noteReading(dataDir: string, place: string, reading: Reading, pid: number): Promise<void> {
-  await replaceFile(readingPath(dataDir, place), textOfReading(reading), pid);
+  await replaceOwn(readingPath(dataDir, place), textOfReading(reading), pid);
 }
 
-async function replaceFile(path: string, content: string, pid: number): Promise<void> {
-  const partial = `${path}.${pid}.partial`;
-  await writeNewFile(partial, content);
-  await rename(partial, path);
+/** A backup and a verification may note at the same time, so each process writes under a name of its own. */
+function replaceOwn(path: string, content: string, pid: number): Promise<void> {
+  return replaceFile(path, content, `${path}.${pid}.partial`);
 }
 
 function textOf(content: object): string {

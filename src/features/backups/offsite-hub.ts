@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
+import { replaceFile, writeNewFile } from '../../platform/files/durable-file.ts';
 import type { Config } from '../hub/read-config.ts';
 import { readKept } from './backup-status.ts';
 import { placeOf } from './offsite-status.ts';
@@ -71,12 +70,7 @@ function isSamePlace(kept: Place, place: Place): boolean {
 
 /** Replaces the file durably. */
 export async function writeOffsiteHub(dataDir: string, hub: OffsiteHub): Promise<OffsiteHub> {
-  const path = join(dataDir, OFFSITE_HUB);
-  const partial = `${path}.partial`;
-  await rm(partial, { force: true });
-  await writeNewFile(partial, textOf(hub));
-  await rename(partial, path);
-  await syncPath(dataDir);
+  await replaceFile(join(dataDir, OFFSITE_HUB), textOf(hub));
   return hub;
 }
 

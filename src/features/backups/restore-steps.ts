@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import { readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SECOND } from '../../platform/clock.ts';
 import { isBusy, isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
-import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
+import { replaceFile, syncPath } from '../../platform/files/durable-file.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
 import { BackupError, backupName } from './backup-name.ts';
 import {
@@ -185,11 +185,7 @@ export async function writeRestoreState(dataDir: string, state: RestoreState): P
   const [path, other] = isOpen
     ? [probationPath(dataDir), statePath(dataDir)]
     : [statePath(dataDir), probationPath(dataDir)];
-  const partial = `${path}.partial`;
-  await rm(partial, { force: true });
-  await writeNewFile(partial, `${JSON.stringify(state)}\n`);
-  await rename(partial, path);
-  await syncPath(dirname(path));
+  await replaceFile(path, `${JSON.stringify(state)}\n`);
   await rm(other, { force: true }); // after the new one is there: at no moment is there none
   await syncPath(dirname(path));
 }

@@ -1,10 +1,12 @@
-import { openSecret, PLAIN, SealedSecretError, sealSecret } from '../../platform/secrets.ts';
+import { PLAIN, SealedSecretError, secretsOf } from '../../platform/secrets.ts';
 import type { Hub } from '../hub/hub.ts';
 import { feedCredentials } from '../sources/feed-credentials-store.ts';
 import { syncState, type SyncState } from '../sources/sync-state-store.ts';
 
 /** What a publisher asks for before it gives out a feed (HTTP Basic, RFC 7617). */
 export type FeedPassword = { username: string; password: string };
+
+const passwords = secretsOf('feed');
 
 /** The value of the Authorization header with that user name and password (HTTP Basic). */
 export function basicAuthorization({ username, password }: FeedPassword): string {
@@ -16,7 +18,7 @@ export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | n
   const url = syncState(hub).find(sourceId)?.url;
   if (url === undefined) return;
   const text = given && JSON.stringify([new URL(url).origin, basicAuthorization(given)]);
-  feedCredentials(hub).keep(sourceId, text && seal(hub, sourceId, text));
+  feedCredentials(hub).keep(sourceId, text && passwords.seal(hub.config, sourceId, text));
 }
 
 /**
@@ -29,7 +31,7 @@ export function authorizationFor(
   const credentials = feedCredentials(hub).find(sourceId);
   if (credentials === null) return undefined;
   try {
-    const text = openSecret(credentials, hub.config.hubSecretKey, contextOf(sourceId));
+    const text = passwords.open(hub.config, sourceId, credentials);
     const [origin, header]: string[] = JSON.parse(text);
     return origin === new URL(url).origin ? header : undefined;
   } catch (error) {
@@ -44,16 +46,7 @@ export function sealFeedPasswords(hub: Hub, limit: number): number {
   if (hub.config.hubSecretKey === null) return 0;
   const plain = feedCredentials(hub).beginningWith(PLAIN, limit);
   for (const { sourceId, credentials } of plain) {
-    const text = openSecret(credentials, hub.config.hubSecretKey, contextOf(sourceId));
-    feedCredentials(hub).keep(sourceId, seal(hub, sourceId, text));
+    feedCredentials(hub).keep(sourceId, passwords.sealAnew(hub.config, sourceId, credentials));
   }
   return plain.length;
-}
-
-function seal({ config }: Hub, sourceId: number, text: string): string {
-  return sealSecret(text, config.hubSecretKey, contextOf(sourceId));
-}
-
-function contextOf(sourceId: number): string {
-  return `feed ${sourceId}`;
 }

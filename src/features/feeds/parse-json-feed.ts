@@ -48,22 +48,35 @@ function readDocument(text: string): JsonObject {
 function readItem(
   item: JsonObject, base: string, given: Pick<IncomingPost, 'author' | 'language'>,
 ): UnidentifiedItem {
-  const url = absoluteUrl(textIn(item, 'url'), base) ?? absoluteUrl(textIn(item, 'external_url'), base);
-  const content = textIn(item, 'content_html').trim() || textToHtml(textIn(item, 'content_text'));
-  const summary = textIn(item, 'summary').trim();
-  const updatedAt = parseDate(textIn(item, 'date_modified'));
-  return {
-    guid: singleLine(textIn(item, 'id')) || null,
+  const members = {
     title: titleText(textIn(item, 'title')),
-    url,
+    url: absoluteUrl(textIn(item, 'url'), base) ?? absoluteUrl(textIn(item, 'external_url'), base),
     author: authorsOf(item) ?? given.author,
     language: languageTag(textIn(item, 'language')) ?? given.language,
-    contentHtml: content === '' ? textToHtml(summary) : content,
-    baseUrl: url ?? base,
-    summary: content === '' || summary === '' ? null : textToHtml(summary),
-    publishedAt: parseDate(textIn(item, 'date_published')) ?? updatedAt,
-    updatedAt,
+    html: textIn(item, 'content_html'),
+    text: textIn(item, 'content_text'),
+    summary: textIn(item, 'summary'),
+    publishedAt: parseDate(textIn(item, 'date_published')),
+    updatedAt: parseDate(textIn(item, 'date_modified')),
     attachments: attachmentsOf(item, base),
+  };
+  return { guid: singleLine(textIn(item, 'id')) || null, ...postOfItem(members, base) };
+}
+
+/** The members of a JSON Feed item, each read and checked; '' for missing text. */
+type ItemMembers = Pick<IncomingPost, 'title' | 'url' | 'author' | 'language' | 'publishedAt' | 'updatedAt' |
+  'attachments'> & { html: string; text: string; summary: string };
+
+/** A JSON Feed item as a post. A summary stands in for missing content; `base` for the item's missing address. */
+export function postOfItem({ html, text, summary, ...members }: ItemMembers, base: string): Omit<IncomingPost, 'guid'> {
+  const content = html.trim() || textToHtml(text);
+  const summaryHtml = textToHtml(summary);
+  return {
+    ...members,
+    contentHtml: content || summaryHtml,
+    baseUrl: members.url ?? base,
+    summary: (content && summaryHtml) || null,
+    publishedAt: members.publishedAt ?? members.updatedAt,
   };
 }
 

@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { diskUsage, fileBytes } from '../../platform/files/disk-usage.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import { LEAST_FREE, reserveIn, spaceNeeded } from '../backups/backup-folder.ts';
 import { counts, type Hub } from '../hub/hub.ts';
@@ -8,8 +9,8 @@ export type StorageSizes = { databaseBytes: number; walBytes: number; freeBytes:
 
 /** Sizes of the database's files, and what its file system has left for the hub. */
 export function readStorageSizes(databasePath: string): StorageSizes {
-  const freeBytes = freeOf(dirname(databasePath));
-  return { databaseBytes: bytesOf(databasePath), walBytes: bytesOf(`${databasePath}-wal`), freeBytes };
+  const { free } = diskUsage(dirname(databasePath));
+  return { databaseBytes: fileBytes(databasePath), walBytes: fileBytes(`${databasePath}-wal`), freeBytes: free };
 }
 
 /**
@@ -21,7 +22,7 @@ export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1)
   const hasBackups = existsSync(config.backupDir);
   const kept = hasBackups ? reserveIn(config.backupDir, config, disk.space().searchIndex) : 0;
   const needed = spaceNeeded(databaseBytes, uploadBytes) + kept;
-  const forBackups = hasBackups ? freeOf(config.backupDir) : Infinity;
+  const forBackups = hasBackups ? diskUsage(config.backupDir).free : Infinity;
   const isLow = freeBytes < LEAST_FREE * times || forBackups < needed * times;
   return { isLow, least: Math.min(freeBytes, forBackups), needed };
 }
@@ -46,18 +47,9 @@ function bytesOfBackups({ config: { dataDir, backupDir } }: Hub): number {
     if (statSync(backupDir).dev !== statSync(dataDir).dev) return 0;
     const folders = readdirSync(backupDir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
     return folders.map(({ name }) => join(backupDir, name))
-      .flatMap((folder) => readdirSync(folder).map((file) => bytesOf(join(folder, file))))
+      .flatMap((folder) => readdirSync(folder).map((file) => fileBytes(join(folder, file))))
       .reduce((sum, bytes) => sum + bytes, 0);
   } catch {
     return 0;
   }
-}
-
-function freeOf(folder: string): number {
-  const { bavail, bsize } = statfsSync(folder);
-  return bavail * bsize;
-}
-
-function bytesOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -1,6 +1,6 @@
-import { statfsSync, statSync } from 'node:fs';
 import { SECOND } from '../../platform/clock.ts';
 import { emptyLog, isStorageTrouble, type Db } from '../../platform/db/open-database.ts';
+import { diskUsage, fileBytes } from '../../platform/files/disk-usage.ts';
 import type { Config } from './read-config.ts';
 
 /** The disk that DATA_DIR lies on, in bytes. */
@@ -114,20 +114,16 @@ type Found = Omit<DiskSpace, 'searchIndex' | 'free'> & {
 };
 
 function lookAtDisk(db: Db, { dataDir, databasePath }: DiskConfig): Found {
-  const { bavail, bfree, blocks, bsize } = statfsSync(dataDir);
+  const { total, used, free } = diskUsage(dataDir);
   const pageBytes = Number(db.pragma('page_size'));
   const databaseBytes = Number(db.pragma('page_count')) * pageBytes;
   const logBytes = fileBytes(`${databasePath}-wal`);
   const toCome = Math.max(0, databaseBytes - fileBytes(databasePath)); // emptying the log makes the file as long
   return {
-    total: blocks * bsize,
-    used: (blocks - bfree) * bsize,
-    onDisk: bavail * bsize,
+    total,
+    used,
+    onDisk: free,
     inLog: logBytes - toCome,
     emptyPages: Number(db.pragma('freelist_count')) * pageBytes,
   };
-}
-
-function fileBytes(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -1,7 +1,7 @@
 import { DAY, hasPassed, SECOND } from '../../platform/clock.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { duration } from '../../platform/in-words.ts';
-import { isSealed, openSecret, PLAIN, sealSecret } from '../../platform/secrets.ts';
+import { PLAIN, secretsOf } from '../../platform/secrets.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { once, type Hub } from '../hub/hub.ts';
@@ -17,6 +17,7 @@ const KEPT_AT_MOST = 1_000;
 /** What a sender needs. The secret is shown this once. */
 export type WebhookAccess = { url: string; secret: string };
 
+const signingSecrets = secretsOf('webhook');
 const keptSecrets = once(() => new Map<number, { secrets: SigningKeys[]; at: number }>());
 
 /** Where the senders of a webhook send to. */
@@ -27,14 +28,14 @@ export function webhookUrl({ config }: Hub, sourceId: number): string {
 /** Makes the webhook of a source, in the caller's transaction, which makes the source. */
 export function createWebhook(hub: Hub, sourceId: number): WebhookAccess {
   const secret = createSecret();
-  webhooks(hub).create(sourceId, seal(hub, sourceId, secret));
+  webhooks(hub).create(sourceId, signingSecrets.seal(hub.config, sourceId, secret));
   return { url: webhookUrl(hub, sourceId), secret };
 }
 
 /** A new secret; the one before it stays valid for a day, and the one before that no longer. 409 for no webhook. */
 export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAccess {
   const secret = createSecret();
-  const sealed = seal(hub, id, secret);
+  const sealed = signingSecrets.seal(hub.config, id, secret);
   hub.db.write('rotate webhook secret', () => {
     const isWebhook = webhooks(hub).rotate(id, sealed, hub.clock() + ROTATION_GRACE);
     if (!isWebhook) throw new HttpError(409, 'This source is not a webhook.');
@@ -65,7 +66,8 @@ function readSecrets(hub: Hub, sourceId: number, now: number): SigningKeys[] | u
   const { secret, previousSecret, previousUntilAt } = stored;
   const left = (previousUntilAt ?? 0) - now;
   const isLive = previousSecret !== null && left > 0 && left <= LONGEST_LEFT;
-  return (isLive ? [secret, previousSecret] : [secret]).map((one) => signingKeys(open(hub, sourceId, one)));
+  const sealed = isLive ? [secret, previousSecret] : [secret];
+  return sealed.map((one) => signingKeys(signingSecrets.open(hub.config, sourceId, one)));
 }
 
 /** Seals up to `limit` secrets from before there was a key, in the caller's transaction. Returns how many. */
@@ -73,8 +75,7 @@ export function sealSecrets(hub: Hub, limit: number): number {
   if (hub.config.hubSecretKey === null) return 0;
   const plain = webhooks(hub).secretsBeginningWith(PLAIN, limit);
   for (const { sourceId, secret, previousSecret } of plain) {
-    const sealAnew = (stored: string): string =>
-      isSealed(stored) ? stored : seal(hub, sourceId, open(hub, sourceId, stored));
+    const sealAnew = (stored: string): string => signingSecrets.sealAnew(hub.config, sourceId, stored);
     webhooks(hub).replaceSecrets({
       sourceId, secret: sealAnew(secret), previousSecret: previousSecret && sealAnew(previousSecret),
     });
@@ -85,19 +86,6 @@ export function sealSecrets(hub: Hub, limit: number): number {
 /** Forgets up to `limit` secrets that are valid no longer, in the caller's transaction. Returns how many. */
 export function removeExpiredSecrets(hub: Hub, limit: number): number {
   return webhooks(hub).removePreviousSecrets(hub.clock(), limit);
-}
-
-function seal({ config }: Hub, sourceId: number, secret: string): string {
-  return sealSecret(secret, config.hubSecretKey, contextOf(sourceId));
-}
-
-function open({ config }: Hub, sourceId: number, stored: string): string {
-  return openSecret(stored, config.hubSecretKey, contextOf(sourceId));
-}
-
-/** Whose secret it is, so that none can be moved to another webhook. */
-function contextOf(sourceId: number): string {
-  return `webhook ${sourceId}`;
 }
 
 /** A webhook that is quiet for longer than this is silent. */

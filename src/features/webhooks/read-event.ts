@@ -1,9 +1,10 @@
 import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
-import { essenceOf } from '../../platform/http/headers.ts';
 import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
-import { languageTag, textToHtml } from '../feeds/feed-values.ts';
+import { mediaTypeOf } from '../feeds/collect-attachments.ts';
+import { languageTag } from '../feeds/feed-values.ts';
+import { postOfItem } from '../feeds/parse-json-feed.ts';
 import type { IncomingFile, IncomingPost } from '../posts/post-store.ts';
 
 /** What an event asks for; `at` is its own time, unix ms. Events of other types only show that the sender lives. */
@@ -23,8 +24,6 @@ const MAX_ERRORS = 20;
 
 /** Characters (UTF-16 units), but for the lists. More is refused and not cut: the sender is there to hear of it. */
 const MAX = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
-
-const MEDIA_TYPE = /^[a-z0-9][\w.+-]*\/[\w.+*-]+$/;
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -75,23 +74,23 @@ function readType({ type }: JsonObject): string {
 
 /** A JSON Feed 1.1 item, `data` of an event. Of no use once the input holds mistakes. */
 function readItem(data: Input, guid: string, baseUrl: string): IncomingPost {
-  const url = data.address('url') ?? data.address('external_url') ?? null;
-  const title = lineIn(data, 'title', MAX.title);
-  const summary = data.prose('summary', MAX.summary)?.trim() || null;
-  const content = contentOf(data);
-  const attachments = data.list('attachments', MAX.attachments).map(readFile);
-  const updatedAt = data.time('date_modified') ?? null;
-  const publishedAt = data.time('date_published') ?? updatedAt;
-  const author = authorsOf(data);
-  const language = languageTag(data.prose('language', 100));
-  if (!title && !content && !summary && attachments.length === 0 && data.errors.length === 0) {
+  const members = {
+    url: data.address('url') ?? data.address('external_url') ?? null,
+    title: lineIn(data, 'title', MAX.title) ?? '',
+    summary: data.prose('summary', MAX.summary) ?? '',
+    html: data.prose('content_html', MAX.content) ?? '',
+    text: data.prose('content_text', MAX.content) ?? '',
+    attachments: data.list('attachments', MAX.attachments).map(readFile),
+    updatedAt: data.time('date_modified') ?? null,
+    publishedAt: data.time('date_published') ?? null,
+    author: authorsOf(data),
+    language: languageTag(data.prose('language', 100)),
+  };
+  const post = postOfItem(members, baseUrl);
+  if (!post.title && !post.contentHtml && post.attachments.length === 0 && data.errors.length === 0) {
     data.refuse('content_html', 'or “content_text” is required where there is no title, summary or attachment.');
   }
-  const summaryHtml = summary && textToHtml(summary);
-  return {
-    guid, title: title ?? '', url, author, language, contentHtml: content || (summaryHtml ?? ''),
-    baseUrl: url ?? baseUrl, summary: content === '' ? null : summaryHtml, publishedAt, updatedAt, attachments,
-  };
+  return { guid, ...post };
 }
 
 /** The item's id, written out where it is a number, without white space at its ends. */
@@ -105,12 +104,6 @@ function readGuid(data: Input): string | undefined {
   return data.refuse('id', `must have 1 to ${MAX.guid} characters and no control characters.`);
 }
 
-function contentOf(data: Input): string {
-  const html = data.prose('content_html', MAX.content)?.trim() ?? '';
-  const text = data.prose('content_text', MAX.content)?.trim() ?? '';
-  return html || textToHtml(text);
-}
-
 /** The names of `authors` (1.1) or `author` (1), joined; an author's address where there is no name. */
 function authorsOf(data: Input): string | null {
   const single = data.object('author');
@@ -121,10 +114,9 @@ function authorsOf(data: Input): string | null {
 }
 
 function readFile(file: Input): IncomingFile {
-  const mediaType = essenceOf(lineIn(file, 'mime_type', MAX.name));
   return {
     url: file.required('url', file.address('url')) ?? '',
-    mediaType: MEDIA_TYPE.test(mediaType) ? mediaType : null,
+    mediaType: mediaTypeOf(lineIn(file, 'mime_type', MAX.name)),
     bytes: file.amount('size_in_bytes') || null,
     title: lineIn(file, 'title', MAX.title),
     durationSeconds: file.amount('duration_in_seconds') ?? null,

@@ -1,5 +1,6 @@
 import { constants, type PathLike } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { codeOf } from '../error-code.ts';
 
 /** Written through to the disk by each write, for where a process may not call fsync. */
@@ -53,6 +54,17 @@ export async function writeNewFile(path: PathLike, content: string | Buffer): Pr
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * Replaces a file in one durable step: after a power cut it has the old content or the new. Give `partial` another name
+ * in the same folder if several processes may replace the file at once.
+ */
+export async function replaceFile(path: string, content: string, partial = `${path}.partial`): Promise<void> {
+  await rm(partial, { force: true });
+  await writeNewFile(partial, content);
+  await rename(partial, path);
+  await syncPath(dirname(path));
 }
 
 /**
