@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dressMarkup } from '../src/platform/markup/dress-markup.ts';
-import { sanitizeHtml } from '../src/platform/markup/sanitize-html.ts';
+import { sanitizeHtml } from './support/sanitized-markup.ts';
 
 const URL = 'https://blog.test/post?a=1&b=2';
 

@@ -4,10 +4,9 @@ import { test } from 'node:test';
 import { preparePost } from '../src/features/posts/ingest-posts.ts';
 import type { IncomingPost } from '../src/features/posts/post-store.ts';
 import { imageAddresses, showImages } from '../src/platform/markup/remote-media.ts';
-import { sanitizeHtml } from '../src/platform/markup/sanitize-html.ts';
 import { HOSTILE_MARKUP } from './support/hostile-markup.ts';
 import { randomMarkup } from './support/random-markup.ts';
-import { assertSanitised } from './support/sanitized-markup.ts';
+import { assertSanitised, sanitizeHtml } from './support/sanitized-markup.ts';
 
 const sanitize = (markup: string): string => sanitizeHtml(markup, { baseUrl: 'https://blog.test/post' });
 

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { readJson } from '../src/platform/http/body.ts';
-import { sanitizeHtml, sanitizingHtml } from '../src/platform/markup/sanitize-html.ts';
+import { sanitizingHtml } from '../src/platform/markup/sanitize-html.ts';
 import { inSteps } from '../src/platform/markup/in-steps.ts';
 import { plainText, readingText } from '../src/platform/markup/plain-text.ts';
 import { takeBeginning } from '../src/features/feeds/parse-beginning.ts';
@@ -18,6 +18,7 @@ import { startHub } from './support/hub.ts';
 import { hubWithOwnPosts } from './support/own-posts.ts';
 import { reply, startOrigin } from './support/origin.ts';
 import { randomMarkup } from './support/random-markup.ts';
+import { sanitizeHtml } from './support/sanitized-markup.ts';
 
 const MIB = 1024 * 1024;
 const LONG = '<p>some <b>bold</b> text</p>'.repeat(400_000 / 28);

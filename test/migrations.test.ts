@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { migrate } from '../src/platform/db/migrate.ts';
-import { readMigrations, unsafeStatements } from '../src/platform/db/migration-files.ts';
+import { readMigrations } from '../src/platform/db/migration-files.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
 import { migratedDatabase } from './support/migrated-database.ts';
 
@@ -28,14 +28,13 @@ function plan(db: Db, table: string, column: string): string {
   return db.prepare<[number], { detail: string }>('plan', sql).get(1)?.detail ?? '';
 }
 
-test('every migration of the hub is safe to apply by itself and consists of what that allows', () => {
+test('every migration of the hub is safe to apply by itself, and is read as such', () => {
   const migrations = readMigrations(FOLDER);
 
   assert.equal(migrations.length, readdirSync(FOLDER).filter((file) => file !== 'README.md').length);
   assert.ok(migrations.length >= 4);
-  for (const { name, safe, sql } of migrations) {
+  for (const { name, safe } of migrations) {
     assert.equal(safe, true, name);
-    assert.deepEqual(unsafeStatements(sql), [], name);
   }
 });
 

@@ -5,7 +5,7 @@ import { IMPORTS, SOURCES } from './support/source-tree.ts';
 
 /** What reads markup, documents or their bytes. */
 const PARSERS = new Set([
-  'sanitizeHtml', 'sanitizingHtml', 'plainText', 'readingText', 'tokenizingHtml', 'inSteps', 'atOnce', 'scanXml',
+  'sanitizingHtml', 'plainText', 'readingText', 'tokenizingHtml', 'inSteps', 'atOnce', 'scanXml',
   'parseXmlTree', 'readXmlTree', 'parseFeed', 'parseBeginning', 'parseRss', 'parseAtom', 'parseJsonFeed', 'decodeText',
   'parseOpml',
   'preparePost', 'preparePosts', 'prepareStep', 'searchableText', 'searchTerms', 'readingTerms',

@@ -1,8 +1,7 @@
 // Protects readers from unsafe and tracking addresses in links, images and frames.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sanitizeHtml } from '../src/platform/markup/sanitize-html.ts';
-import { assertCases, clean, link, TAIL } from './support/sanitized-markup.ts';
+import { assertCases, clean, link, sanitizeHtml, TAIL } from './support/sanitized-markup.ts';
 
 const image = (href: string, text: string) => `<a href="${href}" class="remote-image"${TAIL}>${text}</a>`;
 

@@ -54,7 +54,7 @@ const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 const REPAIRS = { usesReserve: true };
 
 /** Every address of the hub: method and path, who may call it, what it does, and the function that answers. */
-export const ROUTES: ((hub: Hub) => Route)[] = [
+const ROUTES: ((hub: Hub) => Route)[] = [
   // Before the pages: `/sources/:id` fits these addresses too.
   at('GET /posts.atom', 'public', 'Newest posts as Atom', feeds.showAtomFeed, { cached: true }),
   at('GET /posts.json', 'public', 'Newest posts as JSON Feed', feeds.showJsonFeed, { cached: true }),

@@ -10,7 +10,7 @@ const WIDTH = 20;
 const CLEAR = '\r\x1b[K';
 
 /** What a long command says of how far it is. `end` clears the line, before anything else is said. */
-export type Progress = { onStep(what: string): void; onProgress(done: number, total: number): void; end(): void };
+type Progress = { onStep(what: string): void; onProgress(done: number, total: number): void; end(): void };
 
 /** Where there is no terminal: `steps`: a line for each; `all`: and some while one lasts; `nothing`. */
 type Elsewhere = 'all' | 'steps' | 'nothing';

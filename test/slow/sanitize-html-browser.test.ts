@@ -4,11 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { sanitizeHtml } from '../../src/platform/markup/sanitize-html.ts';
 import { openBrowser } from '../support/browser.ts';
 import { hostileCases } from '../support/hostile-markup.ts';
 import { randomMarkup } from '../support/random-markup.ts';
-import { ALLOWED_ELEMENTS, assertSanitised, attributeFault } from '../support/sanitized-markup.ts';
+import { ALLOWED_ELEMENTS, assertSanitised, attributeFault, sanitizeHtml } from '../support/sanitized-markup.ts';
 import { requireTool } from '../support/tools.ts';
 
 const BASE = { baseUrl: 'https://blog.example/posts/1' };

@@ -1,9 +1,8 @@
 // Protects the hub from markup that is deep, endless or repeated: bounded output in linear time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sanitizeHtml } from '../../src/platform/markup/sanitize-html.ts';
 import { growthOf, repeated } from '../support/growth.ts';
-import { assertSanitised } from '../support/sanitized-markup.ts';
+import { assertSanitised, sanitizeHtml } from '../support/sanitized-markup.ts';
 
 const BASE = { baseUrl: 'https://blog.example/posts/1' };
 

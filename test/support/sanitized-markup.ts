@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
-import { sanitizeHtml } from '../../src/platform/markup/sanitize-html.ts';
+import { atOnce } from '../../src/platform/markup/in-steps.ts';
+import { sanitizingHtml } from '../../src/platform/markup/sanitize-html.ts';
 
 /** What every link gets. */
 export const TAIL = ' rel="noopener noreferrer nofollow ugc" referrerpolicy="no-referrer"';
+
+/** Sanitised in one go; the hub does it in steps. */
+export function sanitizeHtml(markup: string, base: { baseUrl: string }): string {
+  return atOnce(sanitizingHtml(markup, base));
+}
 
 /** Sanitised as a post of blog.example. */
 export const clean = (html: string): string => sanitizeHtml(html, { baseUrl: 'https://blog.example/posts/1' });

@@ -12,7 +12,7 @@ import '../stores.ts';
 import { anotherHub, hubOf, openHubDatabase } from './open-hub.ts';
 import { onStopSignals } from './stop-signals.ts';
 
-export type HubProcess = {
+type HubProcess = {
   hub: Hub;
   /**
    * Called once, when everything has started: from now on an error that nobody caught is noted and logged, and the

@@ -40,7 +40,7 @@ function toDo(hub: Hub): Html {
 const UNDER_WAY = ['queued', 'running', 'retrying'];
 
 /** What a job works on, as `subject`; its payload is internal. */
-export function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempts, lastError, ...at }: JobRow) {
+function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempts, lastError, ...at }: JobRow) {
   const { progress: done, progressTotal: total } = at;
   return {
     id, kind, subject: dedupeKey, lane, state, attempts, maxAttempts, lastError,

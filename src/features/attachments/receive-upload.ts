@@ -181,7 +181,7 @@ function dropUnnamed(hub: Hub, sha256: string): void {
 }
 
 /** 422 that tells how much of a quota is left. */
-export function overQuota(left: number): HttpError {
+function overQuota(left: number): HttpError {
   const rest = Math.max(0, left);
   const detail = 'This would exceed the file quota of the account: ' +
     `${rest === 0 ? 'nothing is left' : `${byteSize(rest)} are left`}.`;
@@ -189,6 +189,6 @@ export function overQuota(left: number): HttpError {
 }
 
 /** 422 for a file in which a scanner has found something. */
-export function infected(filename: string): HttpError {
+function infected(filename: string): HttpError {
   return invalid([{ pointer: '/attachments', detail: `The file ${filename} is infected and was rejected.` }]);
 }

@@ -40,7 +40,7 @@ function inodeOfRun(dataDir: string): string {
 }
 
 /** A hub without any backups elsewhere. */
-export function newOffsiteHub(place: Place, isRestored: boolean): OffsiteHub {
+function newOffsiteHub(place: Place, isRestored: boolean): OffsiteHub {
   const id = randomBytes(8).toString('hex');
   return { id, ...place, isRestored, lookedAt: null, older: [], adopted: [], left: [] };
 }

@@ -70,7 +70,7 @@ function asTold(path: string, state: RestoreState): RestoreState {
  * What is on trial, and after how many seconds the hub ends the trial by itself, if the script that began it says so.
  * The hub never ends the trial of a 'rehearsal'.
  */
-export type Trial = { what: 'upgrade' | 'restore' | 'rehearsal'; seconds: number | null };
+type Trial = { what: 'upgrade' | 'restore' | 'rehearsal'; seconds: number | null };
 
 /** What is on trial; null for nothing. */
 export function readTrial(dataDir: string): Trial | null {

@@ -14,7 +14,7 @@ import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
 const WORKER_ALIVE_SECONDS = 30;
 
-export type Health = {
+type Health = {
   ok: true;
   failedJobs: number;
   database: 'ok';

@@ -190,6 +190,6 @@ function noteActivities(hub: Hub, activities: Map<number, Activity>): void {
 }
 
 /** For senders to a webhook that is paused or deleted: they stop then. */
-export function gone(): HttpError {
+function gone(): HttpError {
   return new HttpError(410, 'This webhook is not in use. Stop sending to it.');
 }

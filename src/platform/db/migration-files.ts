@@ -25,9 +25,9 @@ function toMigration(file: string, expected: number, sql: string): Migration {
   const marked = SAFETY.exec(sql)?.[1];
   if (!marked) throw new SchemaError(`migration ${file} must begin with the line "-- safe: yes" or "-- safe: no"`);
   const statements = splitStatements(sql);
-  const refused = marked === 'yes' ? unsafeAmong(statements) : [];
-  if (refused[0]) throw new SchemaError(`migration ${file} is marked safe but not purely additive: ${refused[0]}`);
-  const steering = transactionAmong(statements);
+  const unsafe = marked === 'yes' ? statements.find((statement) => !isSafe(statement))?.slice(0, 80) : undefined;
+  if (unsafe) throw new SchemaError(`migration ${file} is marked safe but not purely additive: ${unsafe}`);
+  const steering = statements.find((statement) => TRANSACTION.test(statement));
   if (steering) throw new SchemaError(`migration ${file} must not control its transaction: ${steering}`);
   const checksum = createHash('sha256').update(sql).digest('hex');
   return { version, name: file.slice(5, -4), sql, safe: marked === 'yes', checksum };
@@ -47,6 +47,7 @@ const ADDING = [
 /** A full-text table takes its commands, such as delete-all, as values of a column that has the table's own name. */
 const FULL_TEXT_COMMAND = /^INSERT INTO (?:\w+ ?\. ?)?(\w+)(?: AS \w+)? ?\((?:[^)]*,)? ?(?:\1|'') ?[,)]/;
 
+/** A migration runs in a transaction that is not its own, and may neither begin nor end one. */
 const TRANSACTION = /^(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b/i;
 
 /** As SQLite reads them: comments (the last may be open), strings, names in any of its quotes, space, the rest. */
@@ -56,27 +57,7 @@ const TOKEN = new RegExp([
   /\s+|[^\s;'"`[/-]+|[^]/,
 ].map(({ source }) => source).join('|'), 'g');
 
-/**
- * The statements of a migration that drop, rename, delete or rewrite (or that are not known to only add),
- * each as its first 80 characters. Empty for a migration that may run by itself.
- */
-export function unsafeStatements(sql: string): string[] {
-  return unsafeAmong(splitStatements(sql));
-}
-
-function unsafeAmong(statements: string[]): string[] {
-  return statements.filter((statement) => !isSafe(statement)).map((statement) => statement.slice(0, 80));
-}
-
-/** The first statement that would begin or end a transaction: each migration runs in one that is not its own. */
-export function transactionStatement(sql: string): string | undefined {
-  return transactionAmong(splitStatements(sql));
-}
-
-function transactionAmong(statements: string[]): string | undefined {
-  return statements.find((statement) => TRANSACTION.test(statement));
-}
-
+/** Whether a statement only adds. One that may drop, rename, delete or rewrite does not, nor one that is unknown. */
 function isSafe(statement: string): boolean {
   const bare = tokens(statement).map(withoutQuotes).join('').toUpperCase();
   return ADDING.some((pattern) => pattern.test(bare)) && !FULL_TEXT_COMMAND.test(bare);

@@ -20,7 +20,7 @@ export type MultipartEvent =
   | { kind: 'part-end' }
   | { kind: 'end' };
 
-export type MultipartParser = {
+type MultipartParser = {
   /** Takes the next piece of the body, after `next` returned null. The piece must not change afterwards. */
   write(piece: Buffer): void;
   /** Says that the body is over. */

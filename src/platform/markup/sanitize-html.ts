@@ -3,7 +3,7 @@ import { withoutControls } from './tidy-text.ts';
 import { closeNamed, closeTo, enterCell, makeRoomFor } from './element-nesting.ts';
 import { escapeHtml } from './escape-html.ts';
 import { FOREIGN_ELEMENTS, VOID_ELEMENTS, tokenizingHtml } from './html-tokenizer.ts';
-import { atOnce, type Reading } from './in-steps.ts';
+import type { Reading } from './in-steps.ts';
 import { createDraft, element, isSilent, open, writeFile, writeSeparator, writeVisible } from './markup-draft.ts';
 import {
   framePage, givenLabel, imageCandidates, isTracker, largestImage, LINK_TAIL, statedSize,
@@ -46,11 +46,6 @@ const START_HANDLERS: Record<ElementKind, (draft: MarkupDraft, tag: StartTag) =>
  * Markup by strangers as markup that is safe in our pages: allowed elements and attributes only, balanced, text and
  * attributes escaped, links absolute, and nothing in it that a browser loads. Sanitising the result changes nothing.
  */
-export function sanitizeHtml(html: string, base: { baseUrl: string }): string {
-  return atOnce(sanitizingHtml(html, base));
-}
-
-/** The same, for long markup that is read in steps. */
 export function sanitizingHtml(html: string, base: { baseUrl: string }): Reading<string> {
   const draft = createDraft(base.baseUrl);
   const read = tokenizingHtml(html.slice(0, MAX_INPUT_LENGTH).toWellFormed(), {

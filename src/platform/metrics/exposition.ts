@@ -23,7 +23,7 @@ type Named =
   | { type: 'counter'; name: `${string}_total` }
   | { type: 'info'; name: `${string}_info` };
 
-export type Format = 'prometheus' | 'openmetrics';
+type Format = 'prometheus' | 'openmetrics';
 
 export const CONTENT_TYPE: Record<Format, string> = {
   prometheus: 'text/plain; version=0.0.4; charset=utf-8',

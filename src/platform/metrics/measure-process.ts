@@ -2,7 +2,7 @@ import { fstatSync, readFileSync } from 'node:fs';
 import { monitorEventLoopDelay, type ELDHistogram } from 'node:perf_hooks';
 import { codeOf } from '../error-code.ts';
 
-export type ProcessMetrics = { read(): ProcessReading; close(): void };
+type ProcessMetrics = { read(): ProcessReading; close(): void };
 
 /** Delays in nanoseconds. */
 export type Delays = Record<'min' | 'max' | 'mean' | 'stddev' | 'p50' | 'p90' | 'p99', number>;
