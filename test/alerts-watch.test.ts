@@ -8,7 +8,7 @@ import { loadConfig } from '../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../src/app/processes/open-hub.ts';
 import { stopDeliveringAlerts, watchWorker } from '../src/features/health/watch-troubles.ts';
 import { backupName } from '../src/features/backups/backup-name.ts';
-import { type Run } from '../src/features/backups/backup-status.ts';
+import { type RunResult } from '../src/features/backups/backup-status.ts';
 import { noteRun, noteVerdict } from '../src/features/backups/note-run.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';
@@ -83,7 +83,7 @@ test('a clock that jumps by hours or days, forward or back, does not make a livi
   await waitUntil('the dead worker is told of', () => receiver.alerts().length === 1);
 });
 
-function backupRun(at: number, changes: Partial<Run> = {}): Run {
+function backupRun(at: number, changes: Partial<RunResult> = {}): RunResult {
   return { name: backupName(at), at, ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null, ...changes };
 }
 
@@ -91,7 +91,7 @@ test('a backup that fails, one that fails its verification and none for 26 hours
   const { hub, receiver } = await hubWithReceiver(t);
   const events = (): string[] => receiver.alerts()
     .filter(({ event }) => event.startsWith('backup')).map(({ event, severity }) => `${event} ${severity}`);
-  const note = async (kind: 'backup' | 'verification', changes: Partial<Run> = {}): Promise<void> => {
+  const note = async (kind: 'backup' | 'verification', changes: Partial<RunResult> = {}): Promise<void> => {
     const run = backupRun(hub.now(), changes);
     if (run.name) mkdirSync(join(hub.dataDir, 'backups', run.name), { recursive: true });
     await noteRun(hub.dataDir, kind, run, 1);

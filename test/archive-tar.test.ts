@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ArchiveError } from '../src/platform/archive/gzip-file.ts';
 import { type PackedMember, packTar, type UnpackedMember, unpackTar } from '../src/platform/archive/tar-file.ts';
-import { BLOCK, encodeHeader } from '../src/platform/archive/tar-header.ts';
+import { BLOCK, encodeTarHeader } from '../src/platform/archive/tar-header.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 
 const AT = Date.UTC(2030, 0, 15, 3, 15);
@@ -41,7 +41,7 @@ async function unpack(archive: Buffer, piece = 100_000): Promise<{ members: Unpa
 
 /** A header block with some bytes changed, and its checksum right again. */
 function forge(change: (block: Buffer) => void, name = 'uploads/a'): Buffer {
-  const block = encodeHeader({ kind: 'file', name, size: 0, modifiedAt: AT });
+  const block = encodeTarHeader({ kind: 'file', name, size: 0, modifiedAt: AT });
   change(block);
   block.fill(' ', 148, 156);
   const sum = block.reduce((total, byte) => total + byte, 0);
@@ -125,7 +125,7 @@ for (const format of ['gnu', 'posix', 'ustar', 'oldgnu', 'pax']) {
 
 test('a size beyond 8 GiB is written and read, by GNU tar too', async (t) => {
   const size = 9 * 1_024 ** 3;
-  const header = encodeHeader({ kind: 'file', name: 'uploads/huge', size, modifiedAt: AT });
+  const header = encodeTarHeader({ kind: 'file', name: 'uploads/huge', size, modifiedAt: AT });
   const refusal = new Error('seen');
   const seen: UnpackedMember[] = [];
   await assert.rejects(unpackTar((async function* () { yield header; })(), (member) => {

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { backupName } from '../src/features/backups/backup-name.ts';
-import { type Kind, readBackupStatus, type Run } from '../src/features/backups/backup-status.ts';
+import { type Kind, readBackupStatus, type RunResult } from '../src/features/backups/backup-status.ts';
 import { noteRun, noteVerdict } from '../src/features/backups/note-run.ts';
 import { watchBackups } from '../src/features/health/watch-troubles.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
@@ -27,7 +27,7 @@ async function told(hub: Hub, ada: Client) {
 }
 
 /** A backup of now, with its folder, that took a minute; or a run that made none. */
-async function run(hub: Hub, verdict: Run['verdict'], problem: string | null): Promise<{ name: string; endedAt: number }> {
+async function run(hub: Hub, verdict: RunResult['verdict'], problem: string | null): Promise<{ name: string; endedAt: number }> {
   const name = backupName(hub.now());
   if (verdict !== 'failed') mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
   hub.passTime(MINUTE);
@@ -35,7 +35,7 @@ async function run(hub: Hub, verdict: Run['verdict'], problem: string | null): P
   return { name, endedAt: hub.now() };
 }
 
-function note(hub: Hub, kind: Kind, name: string | null, verdict: Run['verdict'], problem: string | null): Promise<void> {
+function note(hub: Hub, kind: Kind, name: string | null, verdict: RunResult['verdict'], problem: string | null): Promise<void> {
   const ok = verdict === 'verified';
   return noteRun(hub.dataDir, kind, { name, at: hub.now(), ok, verdict, bytes: 5, seconds: 60, problem }, process.pid);
 }

@@ -9,7 +9,7 @@ import {
   withOlder, writeOffsiteHub, type OffsiteHub,
 } from '../src/features/backups/offsite-hub.ts';
 import { noteOffsite } from '../src/features/backups/note-run.ts';
-import { placeOf } from '../src/features/backups/offsite-status.ts';
+import { destinationKey } from '../src/features/backups/offsite-status.ts';
 import { hubSeed } from '../src/features/hub/hub-seed-store.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { hubctl } from './support/hubctl.ts';
@@ -104,7 +104,7 @@ test('a hub that has sent nothing is asked nothing, and one that goes on after 1
   assert.deepEqual([asked(hub)?.level, asked(hub)?.reason], ['warn', 'restored']);
   const restored = await settle(hub.dataDir);
   assert.equal(restored.id, readOffsiteHub(hub.dataDir)?.id, 'the id that the restore has laid ready');
-  await writeOffsiteHub(hub.dataDir, withOlder(restored, placeOf(config, 'restic') ?? '', []));
+  await writeOffsiteHub(hub.dataDir, withOlder(restored, destinationKey(config, 'restic') ?? '', []));
   assert.equal(asked(hub), null, 'nobody else has backups there');
 
   renameSync(join(hub.dataDir, 'run'), join(hub.dataDir, 'run of the first'));
@@ -117,7 +117,7 @@ test('a hub that has sent nothing is asked nothing, and one that goes on after 1
 test('both answers end the question, and an answer may be changed; hubs decided about are not asked about again', async (t) => {
   const hub = await startHub(t, RESTIC);
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
-  const place = placeOf(hub.handle.config, 'restic') ?? '';
+  const place = destinationKey(hub.handle.config, 'restic') ?? '';
   const other = { ...OLDER, id: 'fedcba9876543210' };
   const looked = await writeOffsiteHub(hub.dataDir, withOlder(await settle(hub.dataDir), place, [OLDER, other]));
   assert.match(asked(hub)?.says ?? '', /\(3 of hub 0123456789abcdef, the newest 20260131-031500; 3 of hub f/);

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import {
-  confinedCommand, permissionFlags, verifyingCommand, type Access,
+  confinedCommand, permissionFlags, verifyingCommand, type ProcessAccess,
 } from '../src/app/processes/confined-command.ts';
 import { COMMANDS } from '../src/commands/run-hubctl.ts';
 import { readConfig } from '../src/features/hub/read-config.ts';
@@ -94,7 +94,7 @@ const REFUSED = [
   'becomeProcess', 'startThread', 'inspect', 'bind',
 ];
 
-function access(overrides: Partial<Access> = {}): Access {
+function access(overrides: Partial<ProcessAccess> = {}): ProcessAccess {
   return {
     projectRoot: '/srv/hub', dataDir: '/srv/hub/data', secretFiles: [], cwd: '/srv/hub', hasNetFlag: false,
     hasRootLink: true, mayWriteBackups: false, needsNetwork: true, ...overrides,

@@ -4,10 +4,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { backupName } from '../src/features/backups/backup-name.ts';
-import { placeOf } from '../src/features/backups/offsite-status.ts';
+import { destinationKey } from '../src/features/backups/offsite-status.ts';
 import {
   emptyReading, isPruningDue, loadReading, nextPart, noteDamage, noteRead, readAtOf, readingPath, takeIn, textOfReading,
-  WHOLE, WHOLE_BYTES, type Reading,
+  WHOLE, WHOLE_BYTES, type RepositoryReading,
 } from '../src/features/backups/restic-reading.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { DAY, HOUR } from '../src/platform/clock.ts';
@@ -22,7 +22,7 @@ const idWith = (firstByte: number, name: string): string => firstByte.toString(1
 const packsNamed = (prefix: string, count: number): string[] => Array.from({ length: count }, (_, n) => id(`${prefix} ${n}`));
 
 /** A repository that was found to be large. */
-function large(packs: string[], snapshots: string[], at = START): Reading {
+function large(packs: string[], snapshots: string[], at = START): RepositoryReading {
   const reading = emptyReading();
   takeIn(reading, packs, snapshots, at);
   assert.equal(nextPart(reading, at), WHOLE);
@@ -31,7 +31,7 @@ function large(packs: string[], snapshots: string[], at = START): Reading {
 }
 
 /** A run a day: what is listed is taken in, what is due is read. Returns the parts. */
-function readDay(reading: Reading, packs: string[], snapshots: string[], at: number): string[] {
+function readDay(reading: RepositoryReading, packs: string[], snapshots: string[], at: number): string[] {
   takeIn(reading, packs, snapshots, at);
   const parts: string[] = [];
   for (let part = nextPart(reading, at); part !== null && parts.length < 3; part = nextPart(reading, at, true)) {
@@ -220,7 +220,7 @@ test('nothing is to be removed while anything of it is known to be damaged, alth
   noteRead(reading, '1/10', null, START);
   assert.ok(!isPruningDue(reading, START));
   assert.equal(nextPart(reading, START, true), '2/10', 'the other bad one follows at once');
-  writeFileSync(readingPath(dataDir, placeOf(loadConfig(env), 'restic') ?? ''), textOfReading(reading));
+  writeFileSync(readingPath(dataDir, destinationKey(loadConfig(env), 'restic') ?? ''), textOfReading(reading));
   const { status, stdout, stderr } = await forgettable();
   assert.deepEqual([status, stdout], [1, '']);
   assert.match(stderr, /nothing was removed from the repository: damage was found in it, .*"A damaged restic repository"/);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
-import { PAGE_BYTES } from '../src/platform/http/answer-request.ts';
+import { MAX_PAGE_BYTES } from '../src/platform/http/answer-request.ts';
 import { createBodyMemory, readBody, readForm, readJson } from '../src/platform/http/body.ts';
 import { html, trusted } from '../src/platform/http/html.ts';
 import { HttpError, invalid, json, noContent, page, seeOther, text, tryLater } from '../src/platform/http/reply.ts';
@@ -82,8 +82,8 @@ test('a write that the hub does not take now is refused before its handler, a re
 test('a page that is too large is not sent: it is a fault of the hub’s own', async (t) => {
   const long = (bytes: number) => page({ title: 'Long', main: trusted('x'.repeat(bytes)) });
   const routes = [
-    route('GET /longest', 'public', 'as long as may be', () => long(PAGE_BYTES - 100)),
-    route('GET /too-long', 'public', 'too long', () => long(PAGE_BYTES)),
+    route('GET /longest', 'public', 'as long as may be', () => long(MAX_PAGE_BYTES - 100)),
+    route('GET /too-long', 'public', 'too long', () => long(MAX_PAGE_BYTES)),
   ];
   const { client, faults } = await startServer(t, { routes });
 

@@ -3,7 +3,8 @@
  * Becomes that program, confined by Node's permission model: same process id, signals and standard streams.
  */
 import {
-  bridgeCommand, confinedCommand, FEW_ARENAS, folderToRead, needsDataFolder, nodeFacts, verifyingCommand, type Command,
+  bridgeCommand, confinedCommand, FEW_ARENAS, folderToRead, needsDataFolder, nodeFacts, type StartCommand,
+  verifyingCommand,
 } from '../app/processes/confined-command.ts';
 import { makeDataFolderOrExit } from '../app/processes/data-folder.ts';
 import { configOrExit, loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
@@ -22,7 +23,7 @@ const command = name === 'clamd-bridge' ? bridgeCommand(PROJECT_ROOT, args, node
 if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
 process.execve(command.file, [command.file, ...command.args], { ...FEW_ARENAS, ...process.env });
 
-function hubCommand(): Command {
+function hubCommand(): StartCommand {
   const folder = folderToRead(name, args);
   if (folder !== undefined) return verifyingCommand(process.env, folder, args, node);
   const config = loadConfigOrExit(process.env);

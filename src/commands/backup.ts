@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
-import type { Run } from '../features/backups/backup-status.ts';
+import type { RunResult } from '../features/backups/backup-status.ts';
 import { type MadeBackup, makeBackup } from '../features/backups/make-backup.ts';
 import { noteRun, noteVerdict } from '../features/backups/note-run.ts';
 import type { Config } from '../features/hub/read-config.ts';
@@ -9,7 +9,7 @@ import { codeOf, messageOf } from '../platform/error-code.ts';
 import { writtenPath } from '../platform/files/granted-name.ts';
 import type { Command, CommandContext, ExitCode, Values } from './command.ts';
 import { showProgress } from './progress.ts';
-import { bytesOf, listed, runOf } from './verify.ts';
+import { backupBytes, listed, runOf } from './verify.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
@@ -61,7 +61,7 @@ function optionsOf(config: Config) {
 }
 
 /** Records the run for the hub's health. A failure to record it does not change the result. */
-async function note({ config, err }: CommandContext, run: Run): Promise<void> {
+async function note({ config, err }: CommandContext, run: RunResult): Promise<void> {
   try {
     await noteRun(config.dataDir, 'backup', run, process.pid);
     await noteVerdict(config, run, process.pid);
@@ -79,7 +79,7 @@ function tell(made: MadeBackup, began: number, values: Values, { out, err }: Com
   if (verdict === 'degraded') err(`backup: ${name} is DEGRADED: the hub itself has missing or damaged data\n`);
   for (const defect of defects) err(`backup: ${defect}\n`);
   for (const line of listed(absent)) err(`backup: ${line}\n`);
-  const result = { result: verdict, name, bytes: bytesOf(verification), seconds: secondsSince(began),
+  const result = { result: verdict, name, bytes: backupBytes(verification), seconds: secondsSince(began),
     removed: retention.removed.length, dir: writtenPath(path) };
   out(values['json'] ? `${JSON.stringify({ ...result, absent, defects, ...retention })}\n` : `${inOneLine(result)}\n`);
   return verdict === 'verified' ? 0 : 1;

@@ -8,7 +8,7 @@ import { unknownYet } from '../features/admin/pending-findings.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import type { Command, CommandContext } from './command.ts';
 import { showProgress } from './progress.ts';
-import { jsonOf, linesOf, verdictOf } from './say-findings.ts';
+import { jsonOf, findingLines, verdictOf } from './say-findings.ts';
 
 const NAMED = 10;
 
@@ -24,7 +24,7 @@ export const doctorCommand: Command = {
     const { hub, pending } = await lookAtHub();
     const uploaded = await checkUploads(hub, values['hashes'] === true, context).catch(unknownYet('Uploads', pending));
     const all = [checkDatabase(hub), ...uploaded, ...checkSettings(hub), ...findings(hub, pending)];
-    out(values['json'] ? jsonOf(all) : all.map(linesOf).join('') + verdictOf(all));
+    out(values['json'] ? jsonOf(all) : all.map(findingLines).join('') + verdictOf(all));
     return problemsOf(all).length === 0 ? 0 : 1;
   },
 };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { noteOffsite } from '../features/backups/note-run.ts';
 import type { OffsiteRun } from '../features/backups/backup-status.ts';
-import { DESTINATIONS, placeOf } from '../features/backups/offsite-status.ts';
+import { DESTINATIONS, destinationKey } from '../features/backups/offsite-status.ts';
 import { loadReading } from '../features/backups/restic-reading.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { excerpt } from '../platform/markup/tidy-text.ts';
@@ -33,7 +33,7 @@ export const offsiteNoteCommand: Command = {
 
 /** When the restic repository was last read and found good, and whether it is damaged. */
 function whatWasRead(config: Config): Pick<OffsiteRun, 'checkedAt' | 'isDamaged'> {
-  const { checkedAt, damagedAt } = loadReading(config.dataDir, placeOf(config, 'restic') ?? '', Date.now());
+  const { checkedAt, damagedAt } = loadReading(config.dataDir, destinationKey(config, 'restic') ?? '', Date.now());
   return { checkedAt: checkedAt || null, isDamaged: damagedAt > 0 };
 }
 

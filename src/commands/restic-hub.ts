@@ -3,7 +3,7 @@ import {
   answerAbout, type OffsiteHub, type OlderHub, originOf, placeOfHub, readOffsiteHub, settleOffsiteHub, withOlder,
   writeOffsiteHub,
 } from '../features/backups/offsite-hub.ts';
-import { placeOf } from '../features/backups/offsite-status.ts';
+import { destinationKey } from '../features/backups/offsite-status.ts';
 import { readHubSeed } from '../features/hub/hub-seed-store.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
@@ -22,7 +22,7 @@ export function settleHub({ dataDir }: Config, machineId: string, fileSystem: st
  */
 export async function tellHub({ config, out }: CommandContext, machineId: string, fileSystem: string): Promise<void> {
   const { id, adopted, lookedAt } = await settleHub(config, machineId, fileSystem);
-  out(`${[id, ...adopted].join(' ')}\n${lookedAt === placeOf(config, 'restic') ? 'known' : 'look'}\n`);
+  out(`${[id, ...adopted].join(' ')}\n${lookedAt === destinationKey(config, 'restic') ? 'known' : 'look'}\n`);
 }
 
 /** The ids under which the hub with that id removes snapshots: its own and those that it was told to take over. */
@@ -34,7 +34,7 @@ export function idsOf({ dataDir }: Config, id: string): string[] {
 /** Notes which hubs of the same origin have sent what restic lists on standard input, and asks about them. */
 export async function lookForOlder({ config, err }: CommandContext): Promise<void> {
   const found = olderHubs(readList(0), readOrigin(config.databasePath));
-  const looked = withOlder(requireHub(config), placeOf(config, 'restic') ?? '', found);
+  const looked = withOlder(requireHub(config), destinationKey(config, 'restic') ?? '', found);
   await writeOffsiteHub(config.dataDir, looked);
   for (const older of looked.older) {
     err(`off-site: note: the restic repository has ${describe(older)}, whose data this hub goes on with. They are ` +

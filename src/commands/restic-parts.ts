@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { noteReading } from '../features/backups/note-run.ts';
-import { placeOf } from '../features/backups/offsite-status.ts';
+import { destinationKey } from '../features/backups/offsite-status.ts';
 import {
-  isPruningDue, loadReading, nextPart, noteDamage, noteRead, type Reading, takeIn,
+  isPruningDue, loadReading, nextPart, noteDamage, noteRead, type RepositoryReading, takeIn,
 } from '../features/backups/restic-reading.ts';
 import type { CommandContext } from './command.ts';
 import { readList } from './restic-snapshots.ts';
@@ -41,9 +41,11 @@ export async function notePruned(context: CommandContext): Promise<void> {
   await change(context, (reading, now) => void (reading.prunedAt = now));
 }
 
-/** Changes what is known of the restic repository in the settings. */
-async function change({ config }: CommandContext, work: (reading: Reading, now: number) => void): Promise<void> {
-  const place = placeOf(config, 'restic') ?? '';
+/** Changes and stores what is known of the restic repository in the settings. */
+async function change(
+  { config }: CommandContext, work: (reading: RepositoryReading, now: number) => void,
+): Promise<void> {
+  const place = destinationKey(config, 'restic') ?? '';
   const now = Date.now();
   const reading = loadReading(config.dataDir, place, now);
   work(reading, now);

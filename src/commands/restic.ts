@@ -5,8 +5,8 @@ import { BackupError, backupName, timeOfBackup } from '../features/backups/backu
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { type Manifest, parseManifest } from '../features/backups/manifest.ts';
 import { originOf } from '../features/backups/offsite-hub.ts';
-import { placeOf } from '../features/backups/offsite-status.ts';
-import { loadReading, readAtOf, type Reading } from '../features/backups/restic-reading.ts';
+import { destinationKey } from '../features/backups/offsite-status.ts';
+import { loadReading, readAtOf, type RepositoryReading } from '../features/backups/restic-reading.ts';
 import { readSeed, readSnapshot } from '../features/backups/snapshot-store.ts';
 import type { UploadRow } from '../features/attachments/attachment-store.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';
@@ -17,9 +17,9 @@ import { answerQuestion, idsOf, lookForOlder, settleHub, tellHub } from './resti
 import { noteDamaged, noteGood, notePruned, planPart } from './restic-parts.ts';
 import { readList, type Snapshot, toSnapshot } from './restic-snapshots.ts';
 
-type Step = (context: CommandContext, ...args: string[]) => Promise<void>;
+type ResticStep = (context: CommandContext, ...args: string[]) => Promise<void>;
 
-const STEPS = new Map<string, [operands: number, step: Step]>([
+const STEPS = new Map<string, [operands: number, step: ResticStep]>([
   ['hub', [2, tellHub]], ['look', [0, lookForOlder]], ['answer', [2, answerQuestion]],
   ['staged', [4, describeStaged]], ['snapshots', [0, listSnapshots]], ['settle', [5, settleSnapshot]],
   ['part', [3, planPart]], ['good', [2, noteGood]], ['damaged', [1, noteDamaged]],
@@ -92,11 +92,11 @@ async function listSnapshots({ config, out }: CommandContext): Promise<void> {
   out(lines.sort().join(''));
 }
 
-function readingOf(config: Config): Reading {
-  return loadReading(config.dataDir, placeOf(config, 'restic') ?? '', Date.now());
+function readingOf(config: Config): RepositoryReading {
+  return loadReading(config.dataDir, destinationKey(config, 'restic') ?? '', Date.now());
 }
 
-function stateOf({ id, verified }: Snapshot, reading: Reading): string | null {
+function stateOf({ id, verified }: Snapshot, reading: RepositoryReading): string | null {
   if (reading.damagedAt > 0) return 'damaged';
   if (verified === null) return null;
   const readAt = readAtOf(reading, id);
@@ -107,9 +107,8 @@ function stateOf({ id, verified }: Snapshot, reading: Reading): string | null {
  * Prints the full id of a snapshot that is all it should be, by the listing (`restic ls --json`). It may be started
  * while restic is listing: the listing is read when standard input ends.
  */
-async function settleSnapshot(
-  { out }: CommandContext, folder: string, hub: string, name: string, id: string, listing: string,
-): Promise<void> {
+async function settleSnapshot({ out }: CommandContext, ...operands: string[]): Promise<void> {
+  const [folder = '', hub = '', name = '', id = '', listing = ''] = operands;
   const expected = await laidReady(folder);
   readFileSync(0);
   const pieces = readLines(listing);

@@ -24,9 +24,9 @@ import { byteSize, plural } from '../platform/in-words.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
 import { showProgress } from './progress.ts';
 
-type Step = (context: CommandContext, folder: string, called?: string) => Promise<void>;
+type RestoreStep = (context: CommandContext, folder: string, called?: string) => Promise<void>;
 
-const STEPS = new Map<string, Step>([
+const STEPS = new Map<string, RestoreStep>([
   ['begin', whileLocked(begin)], ['swap', whileLocked(swap)], ['open', whileLocked(open)],
   ['finish', whileLocked(finish)], ['reject', whileLocked(reject)], ['undo', whileLocked(undo)], ['state', state],
 ]);
@@ -55,7 +55,7 @@ export const restoreCommand: Command = {
   },
 };
 
-function whileLocked(work: Step): Step {
+function whileLocked(work: RestoreStep): RestoreStep {
   return (context, ...operands) => locked(context, () => work(context, ...operands));
 }
 

@@ -14,7 +14,7 @@ export function verdictOf(all: readonly Finding[]): string {
 }
 
 /** A line for the finding; below it what is wrong, since when, and what to do: words, whatever a program has said. */
-export function linesOf({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
+export function findingLines({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
   const more = [detail, at !== null && utcTime(at)].filter(Boolean).join(', ');
   const line = `${MARKS[level].padEnd(4)} ${singleLine(`${subject}: ${state}${more && ` (${more})`}`)}\n`;
   const below = [problem, since !== null && `Since ${utcTime(since)}.`, whatToDo].filter(Boolean).join(' ');

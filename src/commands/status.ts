@@ -1,7 +1,7 @@
 import { findings } from '../features/admin/findings.ts';
 import { problemsOf } from '../features/admin/finding.ts';
 import type { Command } from './command.ts';
-import { jsonOf, linesOf, verdictOf } from './say-findings.ts';
+import { jsonOf, findingLines, verdictOf } from './say-findings.ts';
 
 /** Says what the administrators' overview says: first whether all is well, then each thing, what is wrong first. */
 export const statusCommand: Command = {
@@ -13,7 +13,7 @@ export const statusCommand: Command = {
     const all = findings(hub, pending);
     const problems = problemsOf(all);
     const others = all.filter(({ isBad }) => !isBad);
-    context.out(values['json'] ? jsonOf(all) : verdictOf(all) + [...problems, ...others].map(linesOf).join(''));
+    context.out(values['json'] ? jsonOf(all) : verdictOf(all) + [...problems, ...others].map(findingLines).join(''));
     return problems.length === 0 ? 0 : 1;
   },
 };

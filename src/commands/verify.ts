@@ -2,7 +2,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { uploadPath } from '../features/attachments/upload-files.ts';
 import { timeOfBackup } from '../features/backups/backup-name.ts';
-import type { Run } from '../features/backups/backup-status.ts';
+import type { RunResult } from '../features/backups/backup-status.ts';
 import type { AbsentUpload, Counts } from '../features/backups/manifest.ts';
 import { noteRun, noteVerdict } from '../features/backups/note-run.ts';
 import { type Verification, verifyBackup } from '../features/backups/verify-backup.ts';
@@ -47,14 +47,14 @@ async function noteVerification({ config }: CommandContext, verification: Verifi
 }
 
 /** A verification as the hub remembers it. */
-export function runOf(verification: Verification): Run {
+export function runOf(verification: Verification): RunResult {
   const { name, verdict, verifiedAt: at, seconds } = verification;
   const problem = verification.problem ?? whatIsWrong(verification);
-  return { name, at, ok: verdict === 'verified', verdict, bytes: bytesOf(verification), seconds, problem };
+  return { name, at, ok: verdict === 'verified', verdict, bytes: backupBytes(verification), seconds, problem };
 }
 
 /** Bytes of its files. */
-export function bytesOf({ databaseBytes, archiveBytes }: Verification): number | null {
+export function backupBytes({ databaseBytes, archiveBytes }: Verification): number | null {
   return databaseBytes === null || archiveBytes === null ? null : databaseBytes + archiveBytes;
 }
 

@@ -66,7 +66,7 @@ export function openSecret(stored: string, key: KeyObject | null, context: strin
     throw new SealedSecretError('secrets are stored encrypted, and there is no key to decrypt them: '
       + 'set HUB_SECRET_KEY_FILE to the file they were encrypted with');
   }
-  return decrypt(bytesOf(stored.slice(SEALED.length)), key, context);
+  return decrypt(sealedBytes(stored.slice(SEALED.length)), key, context);
 }
 
 function isSealed(stored: string): boolean {
@@ -74,7 +74,7 @@ function isSealed(stored: string): boolean {
 }
 
 /** Seals and opens the stored secrets of one kind of owner. A secret opens only for the owner it was sealed for. */
-export function secretsOf(kind: 'feed' | 'webhook') {
+export function sealedSecrets(kind: 'feed' | 'webhook') {
   const contextOf = (id: number): string => `${kind} ${id}`;
   const seal = ({ hubSecretKey }: SealingKey, id: number, secret: string): string =>
     sealSecret(secret, hubSecretKey, contextOf(id));
@@ -108,7 +108,7 @@ function decrypt(sealed: Buffer, key: KeyObject, context: string): string {
 }
 
 /** Base64url in its one proper spelling, so that no changed character passes. */
-function bytesOf(text: string): Buffer {
+function sealedBytes(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.toString('base64url') === text && bytes.length >= NONCE_BYTES + TAG_BYTES) return bytes;
   throw new SealedSecretError('a stored secret is damaged');

@@ -2325,7 +2325,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'punctuation of windows-1252 within UTF-8 is not lost',
     file: 'src/platform/markup/decode-text.ts',
-    from: 'return withoutControls(decode(bytes, contentType));',
+    from: 'return repairControls(decode(bytes, contentType));',
     to: 'return decode(bytes, contentType);',
     test: 'test/decode-text.test.ts',
     name: 'control characters that stand for punctuation of windows-1252 are read as such in every encoding',
@@ -2485,8 +2485,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'passwords of feeds are sealed',
     file: 'src/features/feeds/feed-passwords.ts',
-    from: 'return sealSecret(text, config.hubSecretKey, contextOf(sourceId));',
-    to: 'return sealSecret(text, null, contextOf(sourceId));',
+    from: 'text && passwords.seal(hub.config, sourceId, text)',
+    to: 'text && passwords.seal({ hubSecretKey: null }, sourceId, text)',
     test: 'test/feed-passwords.test.ts',
     name: 'the password is shown nowhere, logged nowhere and exported nowhere, not even to its owner',
   },
@@ -2941,8 +2941,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'no page has more than 2.5 MiB',
     file: 'src/platform/http/answer-request.ts',
-    from: 'if (bytes.length > PAGE_BYTES) throw',
-    to: 'if (bytes.length > 2 * PAGE_BYTES) throw',
+    from: 'if (bytes.length > MAX_PAGE_BYTES) throw',
+    to: 'if (bytes.length > 2 * MAX_PAGE_BYTES) throw',
     test: 'test/server.test.ts',
     name: 'a page that is too large is not sent: it is a fault of the hub’s own',
   },
@@ -3578,8 +3578,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'copies to a place that was set after the hub started are judged by what the scripts noted',
     file: 'src/features/backups/offsite-status.ts',
-    from: 'const place = newer ?? placeOf(config, name);',
-    to: 'const place = placeOf(config, name) ?? newer ?? null;',
+    from: 'const place = newer ?? destinationKey(config, name);',
+    to: 'const place = destinationKey(config, name) ?? newer ?? null;',
     test: 'test/offsite-shown.test.ts',
     name: 'a run to a place that was set after the hub started is judged by its record, until the hub is started again',
   },

@@ -11,7 +11,7 @@ import { test, type TestContext } from 'node:test';
 import { DAY } from '../../src/platform/clock.ts';
 import { applyRetention, backupFolder, planRetention } from '../../src/features/backups/backup-folder.ts';
 import { backupName, timeOfBackup } from '../../src/features/backups/backup-name.ts';
-import type { Run } from '../../src/features/backups/backup-status.ts';
+import type { RunResult } from '../../src/features/backups/backup-status.ts';
 import { noteVerdict } from '../../src/features/backups/note-run.ts';
 import { isFileLocked, lockForRemoving, lockForVerifying } from '../../src/features/hub/data-locks.ts';
 import { backupHub, verify, type BackupHub } from '../support/backup-hub.ts';
@@ -131,7 +131,7 @@ test('a lost upload does not end retention: it is named, older backups go, and t
 
   const [complete = '', damaged = ''] = madeBefore(50, 40);
   for (const [name, verdict] of [[complete, 'verified'], [damaged, 'failed']] as const) {
-    const run: Run = { name, at: NOW, ok: verdict === 'verified', verdict, bytes: 1, seconds: 1, problem: null };
+    const run: RunResult = { name, at: NOW, ok: verdict === 'verified', verdict, bytes: 1, seconds: 1, problem: null };
     await noteVerdict({ dataDir: hub.dataDir, backupDir: join(hub.dataDir, 'backups') }, run, process.pid);
   }
   const { verification, retention } = await backup(NOW + 60_000);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Run } from '../../src/features/backups/backup-status.ts';
+import type { RunResult } from '../../src/features/backups/backup-status.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
 import { timeOfBackup } from '../../src/features/backups/backup-name.ts';
 import { backupHub, statusOf, type BackupHub } from '../support/backup-hub.ts';
@@ -119,7 +119,7 @@ test('status files that are damaged, or of another kind, are as none', async (t)
 
 test('a run is noted in one step, whatever had been there, or not at all', async (t) => {
   const hub = backupHub(t);
-  const run: Run = { name: null, at: 5, ok: false, verdict: 'failed', bytes: null, seconds: 1, problem: 'p' };
+  const run: RunResult = { name: null, at: 5, ok: false, verdict: 'failed', bytes: null, seconds: 1, problem: 'p' };
   await noteRun(hub.dataDir, 'verification', run, 1);
   await noteRun(hub.dataDir, 'verification', { ...run, ok: true, at: 6 }, 1);
   await noteRun(hub.dataDir, 'verification', { ...run, at: 7 }, 1);

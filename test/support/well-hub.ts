@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { backupName } from '../../src/features/backups/backup-name.ts';
-import type { Run } from '../../src/features/backups/backup-status.ts';
+import type { RunResult } from '../../src/features/backups/backup-status.ts';
 import { noteOffsite, noteRun, noteVerdict } from '../../src/features/backups/note-run.ts';
 import { heartbeats } from '../../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE } from '../../src/platform/clock.ts';
@@ -55,7 +55,7 @@ export async function wellHub(t: TestContext): Promise<{ hub: Hub; ada: Client }
 async function backUp(hub: Hub, at: number): Promise<void> {
   const name = backupName(at);
   for (const folder of ['run', join('backups', name)]) mkdirSync(join(hub.dataDir, folder), { recursive: true });
-  const run: Run = { name, at, ok: true, verdict: 'verified', bytes: BYTES, seconds: 41, problem: null };
+  const run: RunResult = { name, at, ok: true, verdict: 'verified', bytes: BYTES, seconds: 41, problem: null };
   await noteRun(hub.dataDir, 'backup', run, process.pid);
   await noteRun(hub.dataDir, 'verification', { ...run, at: at + MINUTE }, process.pid);
   await noteVerdict(hub.config, { ...run, at: at + MINUTE }, process.pid);

@@ -20,7 +20,7 @@ const MOST_OPEN = 40;
 /** Folders in the rail. If there are more, it shows those with something unread. */
 const MOST_FOLDERS = 60;
 
-type Place = { viewer: Viewer; section: string | undefined };
+type Whereabouts = { viewer: Viewer; section: string | undefined };
 
 /** What leads a member everywhere: beside the page on wide windows, a menu on others. `section`: where they are. */
 export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name: string): Html {
@@ -44,7 +44,7 @@ ${folders.length > 0 && following(hub, folders, section)}
 </nav>`;
 }
 
-function foot(hub: Hub, { viewer, section }: Place): Html {
+function foot(hub: Hub, { viewer, section }: Whereabouts): Html {
   const told = notifications(hub).countUnread(viewer.id, MOST_TOLD);
   const toldCount = countOf(told, 'unread', '', told < MOST_TOLD ? String(told) : `${MOST_TOLD - 1}+`);
   return html`
@@ -80,7 +80,7 @@ function fittingFolders(folders: CountedFolder[], section: string | undefined): 
 }
 
 function isIn({ name, sources }: CountedFolder, section: string | undefined): boolean {
-  return section === `folder:${name}` || sources.some(({ id }) => section === sectionOf(id));
+  return section === `folder:${name}` || sources.some(({ id }) => section === sourceSection(id));
 }
 
 function folderPart(hub: Hub, folder: CountedFolder, section: string | undefined, isShort: boolean): Html {
@@ -101,7 +101,7 @@ function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | und
 }
 
 function fitting(sources: CountedSource[], section: string | undefined): CountedSource[] {
-  const isHere = ({ id }: CountedSource): boolean => section === sectionOf(id);
+  const isHere = ({ id }: CountedSource): boolean => section === sourceSection(id);
   return byTitle(sources.filter((source) => source.unread > 0 || isHere(source)))
     .filter((source, index) => index < MOST_OPEN || isHere(source));
 }
@@ -109,14 +109,14 @@ function fitting(sources: CountedSource[], section: string | undefined): Counted
 function sourceItem(
   { id, title, unread, state }: CountedSource, iconOf: Html | undefined, section: string | undefined,
 ): Html {
-  const count = countOf(unread, 'unread', sectionOf(id));
-  const here = section === sectionOf(id) && html`aria-current="page"`;
+  const count = countOf(unread, 'unread', sourceSection(id));
+  const here = section === sourceSection(id) && html`aria-current="page"`;
   return html`<a class="item" href="/sources/${id}" ${here}>${iconOf}<span
   class="name" dir="auto">${title}</span>${state === 'failing' && FAILING}${count}</a>`;
 }
 
 /** The section of the page of a source. */
-function sectionOf(id: number): string {
+function sourceSection(id: number): string {
   return `source:${id}`;
 }
 

@@ -4,7 +4,7 @@ import { timeOfBackup } from '../../features/backups/backup-name.ts';
 import { ConfigError, loadConfig, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
 import { isInside } from '../../features/hub/settings.ts';
 import { nameBehindLinks } from '../../platform/files/granted-name.ts';
-import { chooseNames, type Place } from './grant-names.ts';
+import { chooseNames, type ReadablePath } from './grant-names.ts';
 
 /**
  * Environment of the hub's processes, for glibc: with an arena of memory for each thread that hashes passwords or reads
@@ -13,7 +13,7 @@ import { chooseNames, type Place } from './grant-names.ts';
 export const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
 
 /** How to start a program. */
-export type Command = { name: string; file: string; args: string[] };
+export type StartCommand = { name: string; file: string; args: string[] };
 
 /** What this Node and this machine can do. */
 export type NodeFacts = {
@@ -29,7 +29,7 @@ export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Proc
   return { execPath, cwd, hasNetFlag, hasRootLink: existsSync(nameBehindLinks('/', 1)) };
 }
 
-export type Access = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<NodeFacts, 'execPath'> & {
+export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<NodeFacts, 'execPath'> & {
   dataDir: string; // Node grants what is below a folder only if it is one when the process starts
   backupDir?: string; // if it is not in DATA_DIR
   mayWriteBackups: boolean;
@@ -75,7 +75,7 @@ export function needsDataFolder(name: string, command = ''): boolean {
 }
 
 /** One program of the hub (src/bin/<name>.ts), confined by Node's permission model. Throws as permissionFlags does. */
-export function confinedCommand(config: Config, name: string, args: readonly string[], node: NodeFacts): Command {
+export function confinedCommand(config: Config, name: string, args: readonly string[], node: NodeFacts): StartCommand {
   const needsNetwork = name !== 'hubctl' || ONLINE_COMMANDS.includes(args[0] ?? '');
   const access = { ...config, ...node, needsNetwork, mayWriteBackups: name === 'hubctl' };
   const flags = [...V8_FLAGS[name] ?? [], ...permissionFlags(access)];
@@ -95,7 +95,7 @@ export function folderToRead(name: string, args: readonly string[]): string | un
 /** hubctl confined to read that folder too. Its reader may be a user who has no right to .env or DATA_DIR. */
 export function verifyingCommand(
   env: Record<string, string | undefined>, folder: string, args: readonly string[], node: NodeFacts,
-): Command {
+): StartCommand {
   const path = realPath(resolve(node.cwd, folder));
   const { dataDir = path, backupDir = dataDir, secretFiles = [] } = configOrNothing(env);
   const places = { projectRoot: PROJECT_ROOT, dataDir, backupDir, secretFiles };
@@ -108,7 +108,7 @@ export function verifyingCommand(
  * The clamd bridge, confined more narrowly than the hub: it reads its own source and .env, writes nothing, starts no
  * other process and has no use for DATA_DIR. Sockets, also Unix ones, need no grant of their path.
  */
-export function bridgeCommand(projectRoot: string, args: readonly string[], node: NodeFacts): Command {
+export function bridgeCommand(projectRoot: string, args: readonly string[], node: NodeFacts): StartCommand {
   const readable = ['src', 'package.json', '.env'].map((path) => join(projectRoot, path));
   const flags = [
     '--max-old-space-size=64', // MiB; it holds chunks, never files
@@ -121,7 +121,7 @@ export function bridgeCommand(projectRoot: string, args: readonly string[], node
 }
 
 /** The same program restarted by tsx whenever one of its files changes; not confined, as tsx compiles and spawns. */
-export function watchedCommand({ projectRoot }: Config, name: string, node: NodeFacts): Command {
+export function watchedCommand({ projectRoot }: Config, name: string, node: NodeFacts): StartCommand {
   const tsx = join(projectRoot, 'node_modules/tsx/dist/cli.mjs');
   return { name, file: node.execPath, args: [tsx, 'watch', '--clear-screen=false', entrypoint(projectRoot, name)] };
 }
@@ -132,7 +132,7 @@ export function watchedCommand({ projectRoot }: Config, name: string, node: Node
  * other process. They bind JavaScript, not SQLite, whose ATTACH opens what the account may: SQL is constant text, and
  * the units bind both. Throws ConfigError if Node cannot grant all of it.
  */
-export function permissionFlags(access: Access): string[] {
+export function permissionFlags(access: ProcessAccess): string[] {
   const { projectRoot, secretFiles, dataDir, backupDir = dataDir, mayWriteBackups, folders = [], ...node } = access;
   const apart = isInside(dataDir, backupDir) ? [] : [backupDir];
   const names = chooseNames([
@@ -158,15 +158,15 @@ export function permissionFlags(access: Access): string[] {
   ];
 }
 
-function foldersAt(...paths: string[]): Place[] {
+function foldersAt(...paths: string[]): ReadablePath[] {
   return paths.map((path) => ({ path, isFolder: true }));
 }
 
-function filesAt(...paths: string[]): Place[] {
+function filesAt(...paths: string[]): ReadablePath[] {
   return paths.map((path) => ({ path, isFolder: false }));
 }
 
-function networkFlags({ hasNetFlag, needsNetwork }: Pick<Access, 'hasNetFlag' | 'needsNetwork'>): string[] {
+function networkFlags({ hasNetFlag, needsNetwork }: Pick<ProcessAccess, 'hasNetFlag' | 'needsNetwork'>): string[] {
   return hasNetFlag ? [...needsNetwork ? ['--allow-net'] : [], '--disable-warning=ExperimentalWarning'] : [];
 }
 

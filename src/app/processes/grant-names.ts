@@ -2,16 +2,16 @@ import { ConfigError } from '../../features/hub/read-config.ts';
 import { MOST_LINKS, nameBehindLinks } from '../../platform/files/granted-name.ts';
 
 /** An absolute path that a process may read. */
-export type Place = { path: string; isFolder: boolean };
+export type ReadablePath = { path: string; isFolder: boolean };
 
-type Named = Place & { name: string };
+type Named = ReadablePath & { name: string };
 
 /**
  * Chooses for each path the name under which Node grants it. Two paths conflict if one's name begins the other's. The
  * first keeps its name; the second is granted behind /proc/self/root, if this machine has that link. Throws ConfigError
  * with both paths if there is no such name.
  */
-export function chooseNames(places: readonly Place[], hasRootLink: boolean): Map<string, string> {
+export function chooseNames(places: readonly ReadablePath[], hasRootLink: boolean): Map<string, string> {
   const chosen = new Map<string, Named>();
   for (const place of places) {
     if (chosen.has(place.path)) continue;
@@ -20,7 +20,7 @@ export function chooseNames(places: readonly Place[], hasRootLink: boolean): Map
   return new Map([...chosen].map(([path, { name }]) => [path, name]));
 }
 
-function freeName(place: Place, chosen: readonly Named[], hasRootLink: boolean): string {
+function freeName(place: ReadablePath, chosen: readonly Named[], hasRootLink: boolean): string {
   const rivalOf = (name: string): Named | undefined => chosen.find((other) => areBeside(other, { ...place, name }));
   for (let links = 0; links <= (hasRootLink ? MOST_LINKS : 0); links++) {
     const name = nameBehindLinks(place.path, links);

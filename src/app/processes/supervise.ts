@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { SECOND } from '../../platform/clock.ts';
-import { FEW_ARENAS, type Command } from './confined-command.ts';
+import { FEW_ARENAS, type StartCommand } from './confined-command.ts';
 
 export type Ending = {
   stopRequested: boolean;
@@ -25,7 +25,7 @@ type SuperviseOptions = {
 };
 
 /** Runs the processes side by side: when one ends by itself, the others are stopped too. */
-export function supervise(commands: readonly Command[], options: SuperviseOptions): Supervision {
+export function supervise(commands: readonly StartCommand[], options: SuperviseOptions): Supervision {
   const { promise: ended, resolve } = Promise.withResolvers<Ending>();
   const running = new Map<ChildProcess, string>();
   const ending: Ending = { stopRequested: false, died: null, killed: [] };
@@ -70,7 +70,7 @@ export function supervise(commands: readonly Command[], options: SuperviseOption
 }
 
 /** In a group of its own, so that Ctrl-C in a terminal reaches the supervisor alone, which then asks once. */
-function spawnChild({ file, args }: Command, { cwd, env }: SuperviseOptions): ChildProcess {
+function spawnChild({ file, args }: StartCommand, { cwd, env }: SuperviseOptions): ChildProcess {
   return spawn(file, args, {
     cwd, env: { ...FEW_ARENAS, ...env }, detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });

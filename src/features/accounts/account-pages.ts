@@ -16,7 +16,7 @@ import { apiTokens, sessions } from './credential-store.ts';
 import { accountOfLink, choosePassword } from './govern-account.ts';
 import { findInvitation, joinHub } from './join-hub.ts';
 import { preferences } from './preferences-store.ts';
-import { settingsPage, type SentForm } from './settings-views.ts';
+import { accountSettingsPage, type SentSettings } from './settings-views.ts';
 import { hasCookie, signInPage } from './sign-in-pages.ts';
 import { signIn, type SignedIn } from './sign-in.ts';
 
@@ -89,12 +89,12 @@ function again(form: Page, { status, headers }: HttpError): Reply {
   return page(form, status, headers);
 }
 
-export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentForm): Reply {
+export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentSettings): Reply {
   const account = ownAccount(hub, viewer);
   const own = { tokens: apiTokens(hub).listOf(viewer.id), sessions: sessions(hub).listOf(viewer.id) };
   const current = viewer.via === 'session' ? viewer.credentialId : 0;
   const who = { account, preferences: viewer.preferences, current };
-  const shown = settingsPage({ ...who, ...own, now: hub.clock(), times: timesOf(hub, viewer), sent });
+  const shown = accountSettingsPage({ ...who, ...own, now: hub.clock(), times: timesOf(hub, viewer), sent });
   return page(shown, sent?.problem?.status, sent?.problem?.headers);
 }
 
@@ -167,7 +167,7 @@ export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> 
 
 /** A refused form comes back on the same page, with what was sent and what is wrong with it. */
 async function answerForm(
-  hub: Hub, req: MemberRequest, form: SentForm['form'], act: (values: Record<string, string>) => Promise<Reply>,
+  hub: Hub, req: MemberRequest, form: SentSettings['form'], act: (values: Record<string, string>) => Promise<Reply>,
 ): Promise<Reply> {
   const values = await readForm(req);
   try {

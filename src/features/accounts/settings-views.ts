@@ -12,7 +12,7 @@ import { PASSWORD_MIN } from './passwords.ts';
 const SHOWN = 100;
 
 /** The form that was sent last, and what is wrong with it or came of it. */
-export type SentForm = {
+export type SentSettings = {
   form: 'preferences' | 'name' | 'password' | 'token' | 'sessions';
   values?: Record<string, string>;
   problem?: HttpError;
@@ -31,16 +31,16 @@ type Settings = {
   current: number;
   now: number;
   times: Times;
-  sent?: SentForm | undefined;
+  sent?: SentSettings | undefined;
 };
 
 const ABOUT_DATA = 'One JSON file with everything the hub keeps about you: sources, posts, drafts, follows, reading ' +
   'history, notifications, preferences, sessions, names of tokens, and your part of the audit log.';
 
 /** Everything about one's own account, and how one wants pages to be. */
-export function settingsPage(settings: Settings): Page {
+export function accountSettingsPage(settings: Settings): Page {
   const { account, tokens, sessions, current, now, times, sent } = settings;
-  const sentAs = (form: SentForm['form']): Refused => (sent?.form === form && sent.problem ? sent : {});
+  const sentAs = (form: SentSettings['form']): Refused => (sent?.form === form && sent.problem ? sent : {});
   const bar = html`<h1>Settings</h1>`;
   const main = html`
 ${sent?.newToken !== undefined && newTokenNote(sent.newToken)}

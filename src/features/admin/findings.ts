@@ -2,7 +2,7 @@ import { DAY, hasPassed, HOUR, SECOND } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { byteSize, duration, measuredTime, plural } from '../../platform/in-words.ts';
-import { assertInPlace, oldestDueSeconds, readWorker, schemaVersion } from '../health/read-health.ts';
+import { assertInPlace, oldestDueSeconds, readWorker, schemaVersionReader } from '../health/read-health.ts';
 import { BURST, BURST_TIME, roomInWords } from '../health/watch-troubles.ts';
 import { findSpace, readStorageSizes, spaceTaken } from '../health/storage-space.ts';
 import { certificates } from '../history/certificate-store.ts';
@@ -226,6 +226,6 @@ function certificate({ config, ...hub }: Hub): Finding[] {
 function version(hub: Hub): Finding {
   return finding({
     subject: 'Version', state: hub.config.version,
-    detail: `schema ${schemaVersion(hub)()}, Node ${process.versions.node}`,
+    detail: `schema ${schemaVersionReader(hub)()}, Node ${process.versions.node}`,
   });
 }

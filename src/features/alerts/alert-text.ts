@@ -31,7 +31,7 @@ const MAX = { title: 150, text: 20_000, event: 100 }; // characters
 const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // they would reorder what stands around them
 
 /** The parts of a message; a title or text that is empty gets words of its own. */
-export function messageOf(alert: Alert): Message {
+export function toMessage(alert: Alert): Message {
   const event = excerpt(lineOf(alert.event), MAX.event);
   const title = excerpt(lineOf(alert.title), MAX.title) || event || 'Alert';
   const text = withoutControls(tidy(alert.text.slice(0, MAX.text))).trim();
@@ -45,7 +45,7 @@ export function messageOf(alert: Alert): Message {
 }
 
 /** Text, repeats and origin below one another; `text` may be another writing of the message's. */
-export function linesOf({ repeats, origin }: Message, text: string): string {
+export function messageLines({ repeats, origin }: Message, text: string): string {
   return [text, repeats, origin].filter(Boolean).join('\n');
 }
 
@@ -133,11 +133,6 @@ export function fitText(
   }
 }
 
-/** For `measure`: bytes in UTF-8. */
-export function bytesOf(text: string): number {
-  return Buffer.byteLength(text);
-}
-
 const WORD_START = '=?UTF-8?B?';
 const WORD_END = '?=';
 const WORD_BYTES = 45; // as 60 characters of base64; an encoded word may have 75 in all (RFC 2047, section 2)
@@ -146,7 +141,7 @@ const WORD_BYTES = 45; // as 60 characters of base64; an encoded word may have 7
  * Text as a header value in ASCII: as it is where it is visible ASCII that does not look encoded, else as encoded words
  * (RFC 2047), none of which holds part of a character.
  */
-export function encodeHeader(text: string): string {
+export function encodeHeaderValue(text: string): string {
   const line = text.toWellFormed().replace(/\s+/g, ' ').trim();
   if (/^[ -~]*$/.test(line) && !line.includes('=?')) return line;
   return chunksOf(line).map((chunk) => WORD_START + Buffer.from(chunk).toString('base64') + WORD_END).join(' ');

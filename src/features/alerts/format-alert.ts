@@ -1,8 +1,8 @@
 import { isoTime } from '../../platform/clock.ts';
 import type { AlertFormat } from '../hub/settings.ts';
 import {
-  bytesOf, encodeHeader, escapeCard, escapeDiscord, escapeGoogleChat, escapeMarkdown, escapeSlack, fitText, linesOf,
-  messageOf, type Alert, type Message,
+  encodeHeaderValue, escapeCard, escapeDiscord, escapeGoogleChat, escapeMarkdown, escapeSlack, fitText, messageLines,
+  toMessage, type Alert, type Message,
 } from './alert-text.ts';
 import type { Severity } from './alert-store.ts';
 
@@ -22,7 +22,7 @@ export function formatAlert(format: AlertFormat, address: string, alert: Alert):
   [url.username, url.password, url.hash] = ['', '', ''];
   // Otherwise Discord does not say whether the message was kept.
   if (format === 'discord' && !url.searchParams.has('wait')) url.searchParams.append('wait', 'true');
-  const message = messageOf(alert);
+  const message = toMessage(alert);
   const { headers, body } = format === 'ntfy'
     ? ntfyContent(message, alert.hubUrl)
     : { headers: { 'Content-Type': JSON_TYPE }, body: JSON.stringify(jsonFor(format, alert, message)) };
@@ -127,7 +127,7 @@ const MAX_CARD_BYTES = 20_000; // of the text in a card, as JSON; the whole may 
 /** `fallback` is what notifications show. Neither text is read as mrkdwn. */
 function slackBody(message: Message): object {
   const title = escapeSlack(message.title);
-  const text = fitText(message.text, MAX.slack, (part) => escapeSlack(linesOf(message, part)));
+  const text = fitText(message.text, MAX.slack, (part) => escapeSlack(messageLines(message, part)));
   const color = `#${LOOKS[message.severity].colour.toString(16).padStart(6, '0')}`;
   return { text: title, mrkdwn: false, attachments: [{ color, fallback: title, text, mrkdwn_in: [] }] };
 }
@@ -135,11 +135,11 @@ function slackBody(message: Message): object {
 /** `strong` stands around bold text. Never a channel: receivers refuse one unless that was allowed them. */
 function markdownText(message: Message, strong: string, limit: number): string {
   const title = `${LOOKS[message.severity].mark} ${strong}${escapeMarkdown(message.title)}${strong}`;
-  return fitText(message.text, limit, (part) => `${title}\n${escapeMarkdown(linesOf(message, part))}`);
+  return fitText(message.text, limit, (part) => `${title}\n${escapeMarkdown(messageLines(message, part))}`);
 }
 
 function discordBody(message: Message): object {
-  const description = fitText(message.text, MAX.discord, (part) => escapeDiscord(linesOf(message, part)));
+  const description = fitText(message.text, MAX.discord, (part) => escapeDiscord(messageLines(message, part)));
   return {
     content: `**${escapeDiscord(message.title)}**`,
     embeds: [{ description, color: LOOKS[message.severity].colour }],
@@ -149,13 +149,13 @@ function discordBody(message: Message): object {
 
 function googleChatBody(message: Message): object {
   const title = `${LOOKS[message.severity].mark} *${escapeGoogleChat(message.title)}*`;
-  const render = (part: string) => `${title}\n${escapeGoogleChat(linesOf(message, part))}`;
+  const render = (part: string) => `${title}\n${escapeGoogleChat(messageLines(message, part))}`;
   return { text: fitText(message.text, MAX.googlechat, render) };
 }
 
 /** An Adaptive Card, as the Workflows app takes it. */
 function teamsBody(message: Message): object {
-  const text = fitText(message.text, MAX_CARD_BYTES, escapeCard, (part) => bytesOf(JSON.stringify(part)));
+  const text = fitText(message.text, MAX_CARD_BYTES, escapeCard, (part) => Buffer.byteLength(JSON.stringify(part)));
   const footer = escapeCard([message.repeats, message.origin].filter(Boolean).join('\n'));
   const color = LOOKS[message.severity].card;
   const content = {
@@ -181,15 +181,15 @@ function ntfyContent(message: Message, hubUrl: string): Pick<AlertRequest, 'head
   const { ntfy, tag } = LOOKS[message.severity];
   const headers = {
     'Content-Type': 'text/plain; charset=utf-8',
-    Title: encodeHeader(message.title), Priority: ntfy, Tags: tag, Click: encodeHeader(hubUrl),
+    Title: encodeHeaderValue(message.title), Priority: ntfy, Tags: tag, Click: encodeHeaderValue(hubUrl),
   };
-  return { headers, body: fitText(message.text, MAX_NTFY_BYTES, (part) => linesOf(message, part), bytesOf) };
+  return { headers, body: fitText(message.text, MAX_NTFY_BYTES, (part) => messageLines(message, part), Buffer.byteLength) };
 }
 
 function gotifyBody(message: Message, hubUrl: string): object {
   return {
     title: message.title,
-    message: fitText(message.text, MAX_GOTIFY, (part) => linesOf(message, part)),
+    message: fitText(message.text, MAX_GOTIFY, (part) => messageLines(message, part)),
     priority: LOOKS[message.severity].gotify,
     extras: { 'client::display': { contentType: 'text/plain' }, 'client::notification': { click: { url: hubUrl } } },
   };

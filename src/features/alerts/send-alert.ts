@@ -11,7 +11,7 @@ import type { Alert } from './alert-text.ts';
 import { decode, formatAlert, guessFormat, type AlertRequest } from './format-alert.ts';
 
 /** `retryAfterMs`: how long the receiver asked to be left alone. `detail` tells nothing of the address but its host. */
-export type SendResult = { outcome: Outcome; status: number | null; retryAfterMs?: number; detail: string };
+export type SendResult = { outcome: DeliveryOutcome; status: number | null; retryAfterMs?: number; detail: string };
 
 /** Where alerts go. `timeoutMs`: milliseconds for one attempt as a whole. */
 export type Receiver = {
@@ -22,7 +22,7 @@ export type Receiver = {
   timeoutMs?: number;
 };
 
-type Received = Answer & { headers: IncomingHttpHeaders };
+type Received = ReceiverAnswer & { headers: IncomingHttpHeaders };
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 
@@ -110,7 +110,7 @@ async function readAnswer(response: IncomingMessage): Promise<Received> {
   return { status, headers, contentType: headers['content-type'] ?? '', body, isWhole };
 }
 
-function describe(host: string, { status, isWhole }: Answer, outcome: Outcome, quoted: string): string {
+function describe(host: string, { status, isWhole }: ReceiverAnswer, outcome: DeliveryOutcome, quoted: string): string {
   const said = `${host} answered ${status}${quoted === '' ? '' : `: ${quoted}`}`;
   if (outcome === 'delivered') return said;
   if (status >= 300 && status < 400) return `${host} answered ${status}, a redirect, which is not followed`;
@@ -125,9 +125,9 @@ function reasonOf(error: unknown, host: string): string {
 }
 
 /** What a receiver answered; `isWhole` is false where the answer broke off, or was longer than is read. */
-export type Answer = { status: number; contentType: string; body: string; isWhole: boolean };
+export type ReceiverAnswer = { status: number; contentType: string; body: string; isWhole: boolean };
 
-export type Outcome = 'delivered' | 'retry' | 'failed';
+export type DeliveryOutcome = 'delivered' | 'retry' | 'failed';
 
 const WORTH_RETRYING = new Set([408, 425, 429]);
 
@@ -136,7 +136,7 @@ const WORTH_RETRYING = new Set([408, 425, 429]);
  * by its status (408, 425, 429, 5xx) and a 2xx that broke off before it could be understood. All else is final, since
  * it would go wrong again, or tell people twice.
  */
-function judgeAnswer(format: AlertFormat, answer: Answer): Outcome {
+function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutcome {
   const { status, isWhole } = answer;
   if (status >= 500 || WORTH_RETRYING.has(status)) return 'retry';
   if (status < 200 || status > 299) return 'failed';
@@ -144,7 +144,7 @@ function judgeAnswer(format: AlertFormat, answer: Answer): Outcome {
   return isWhole ? 'failed' : 'retry';
 }
 
-function isAccepted(format: AlertFormat, { contentType, body }: Answer): boolean {
+function isAccepted(format: AlertFormat, { contentType, body }: ReceiverAnswer): boolean {
   if (format === 'json') return true;
   if (/^text\/html\b/i.test(contentType)) return false; // somebody's sign-in page
   if (format === 'slack') return body.trim() === 'ok';

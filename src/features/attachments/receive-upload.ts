@@ -13,7 +13,7 @@ import { bytesInFlight, NO_SPACE, openShare, type UploadShare } from './upload-s
 
 /** The name of the form's parts that hold files. */
 const FILE_FIELD = 'attachments';
-export const MAX_FILES = 10;
+export const MAX_UPLOADS = 10;
 
 /** Seconds, after which it is worth asking again for a scanner that does not answer. */
 const SCANNER_RETRY = 60;
@@ -67,7 +67,7 @@ export function firstValues(fields: Map<string, string[]>): Record<string, strin
 /** What one form with files may hold. Texts are counted beside the files: these may have to be small, those long. */
 export function formLimits({ config: { uploadMaxBytes } }: Hub): MultipartLimits {
   const bytes = 4 * uploadMaxBytes + MULTIPART_SHAPE.fieldBytes;
-  return { ...MULTIPART_SHAPE, bytes, fileBytes: uploadMaxBytes, files: MAX_FILES };
+  return { ...MULTIPART_SHAPE, bytes, fileBytes: uploadMaxBytes, files: MAX_UPLOADS };
 }
 
 /** Fills `files` as they come, so that those of a form that breaks off are known. */

@@ -13,7 +13,7 @@ export type Verdict = (typeof VERDICTS)[number];
 const VERDICTS = ['verified', 'degraded', 'failed'] as const;
 
 /** How a run of backup or of verification ended. */
-export type Run = {
+export type RunResult = {
   name: string | null; // of the backup; null where none was made
   at: number; // unix ms, when it ended
   ok: boolean;
@@ -27,7 +27,7 @@ export type Run = {
 export const OLDEST_BACKUP = DAY + 2 * HOUR;
 
 /** How sending copies to an off-site destination ended. */
-export type OffsiteRun = Omit<Run, 'verdict'> & {
+export type OffsiteRun = Omit<RunResult, 'verdict'> & {
   place: string; // stands for what the destination was set to
   unsent: string | null; // the oldest backup that is not there
   checkedAt?: number | null; // unix ms, when a part of a restic repository was last read and found good
@@ -36,7 +36,7 @@ export type OffsiteRun = Omit<Run, 'verdict'> & {
 
 export type Kind = 'backup' | 'verification' | `offsite-${string}`;
 
-export type Kept<R = Run> = { last: R | null; lastGood: R | null };
+export type KeptRuns<R = RunResult> = { last: R | null; lastGood: R | null };
 
 type Dated = { name: string; createdAt: number };
 
@@ -44,8 +44,8 @@ type Dated = { name: string; createdAt: number };
 type Judged = { at: number; verdict: Verdict; problem: string | null };
 
 export type BackupStatus = {
-  lastBackup: Run | null;
-  lastVerification: Run | null; // of a backup in BACKUP_DIR
+  lastBackup: RunResult | null;
+  lastVerification: RunResult | null; // of a backup in BACKUP_DIR
   lastSuccessAt: number | null; // unix ms, when a backup last went well
   lastVerifiedAt: number | null; // unix ms, when a backup was last found good, at its making or later
   lastBackupFailed: boolean;
@@ -75,7 +75,7 @@ const AHEAD = 5 * MINUTE;
 export function readBackupStatus({ config, clock }: { config: BackupPlaces; clock: Clock }): BackupStatus {
   const { dataDir, backupDir } = config;
   const [backup, verification] = [readKept(dataDir, 'backup'), readKept(dataDir, 'verification')];
-  const good = [backup.lastGood, verification.lastGood].filter((run): run is Run => run !== null);
+  const good = [backup.lastGood, verification.lastGood].filter((run): run is RunResult => run !== null);
   const there = listBackups(backupDir);
   const verdicts = { ...olderVerdicts(good, verification.last), ...readVerdicts(dataDir) };
   const latest = clock() + AHEAD;
@@ -104,7 +104,7 @@ export function readBackupStatus({ config, clock }: { config: BackupPlaces; cloc
 }
 
 /** What older versions, which kept only the last runs, knew of single backups. */
-function olderVerdicts(good: Run[], lastVerification: Run | null): Record<string, Judged> {
+function olderVerdicts(good: RunResult[], lastVerification: RunResult | null): Record<string, Judged> {
   const runs = lastVerification ? [...good, lastVerification] : good;
   return Object.fromEntries(runs.sort((a, b) => a.at - b.at).map((run) => [run.name ?? '', run]));
 }
@@ -135,7 +135,7 @@ export function statusPath(dataDir: string, kind: Kind): string {
 }
 
 /** What is known of runs of that kind. Nothing where no file can be read. */
-export function readKept<R extends Run | OffsiteRun = Run>(dataDir: string, kind: Kind): Kept<R> {
+export function readKept<R extends RunResult | OffsiteRun = RunResult>(dataDir: string, kind: Kind): KeptRuns<R> {
   try {
     const kept: unknown = JSON.parse(readFileSync(statusPath(dataDir, kind), 'utf8'));
     if (typeof kept !== 'object' || kept === null) return { last: null, lastGood: null };
@@ -149,8 +149,8 @@ export function readKept<R extends Run | OffsiteRun = Run>(dataDir: string, kind
 }
 
 /** Null for what no run has written: the file may be of another version, or damaged. */
-function toRun<R extends Run | OffsiteRun>(value: unknown): R | null {
-  const run = value as Partial<Run> | null;
+function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
+  const run = value as Partial<RunResult> | null;
   const isRun = typeof run === 'object' && run !== null && Number.isFinite(run.at) && typeof run.ok === 'boolean' &&
     (run.name === null || typeof run.name === 'string');
   return isRun ? (run as R) : null;

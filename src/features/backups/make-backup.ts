@@ -22,7 +22,7 @@ import { BackupBusy, BackupError, backupName } from './backup-name.ts';
 import { readBackupStatus } from './backup-status.ts';
 import { formatManifest, hashFile, readManifest } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';
-import { bytesOf, copyTo, readSnapshot, requireHub } from './snapshot-store.ts';
+import { databaseSize, copyTo, readSnapshot, requireHub } from './snapshot-store.ts';
 import { archiveUploads } from './upload-archive.ts';
 import { type Verification, verifyBackup } from './verify-backup.ts';
 
@@ -171,7 +171,7 @@ async function copyDatabase(options: BackupOptions, folder: string): Promise<voi
       const { uploads, uploadBytes } = sumUploads({ db });
       const indexBytes = searchIndex({ db, clock: options.clock }).bytes();
       const kept = reserveIn(options.backupDir, options, indexBytes);
-      return { needed: spaceNeeded(bytesOf(db), uploadBytes + uploads * FRAME), kept };
+      return { needed: spaceNeeded(databaseSize(db), uploadBytes + uploads * FRAME), kept };
     });
     await requireSpace(dirname(folder), needed, 'a backup', kept);
     await mkdir(folder, { mode: 0o700 });

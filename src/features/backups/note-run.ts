@@ -1,38 +1,40 @@
 import { replaceFile } from '../../platform/files/durable-file.ts';
 import type { Config } from '../hub/read-config.ts';
 import {
-  type BackupPlaces, type Kept, type Kind, listBackups, type OffsiteRun, readKept, readVerdicts, type Run, statusPath,
-  verdictsPath,
+  type BackupPlaces, type KeptRuns, type Kind, listBackups, type OffsiteRun, readKept, readVerdicts, type RunResult,
+  statusPath, verdictsPath,
 } from './backup-status.ts';
-import { placeOf, type Destination } from './offsite-status.ts';
-import { type Reading, readingPath, textOfReading } from './restic-reading.ts';
+import { destinationKey, type Destination } from './offsite-status.ts';
+import { type RepositoryReading, readingPath, textOfReading } from './restic-reading.ts';
 
 /** Notes how a run ended. Throws where DATA_DIR/run must not be written. */
-export async function noteRun(dataDir: string, kind: Kind, run: Run | OffsiteRun, pid: number): Promise<void> {
+export async function noteRun(dataDir: string, kind: Kind, run: RunResult | OffsiteRun, pid: number): Promise<void> {
   const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
-  const kept: Kept<Run | OffsiteRun> = { last: run, lastGood };
-  await replaceOwn(statusPath(dataDir, kind), textOf(kept), pid);
+  const kept: KeptRuns<RunResult | OffsiteRun> = { last: run, lastGood };
+  await replaceOwn(statusPath(dataDir, kind), toJsonLine(kept), pid);
 }
 
 /** Notes how sending copies to a destination ended. */
 export async function noteOffsite(
   config: Config, name: Destination, run: Omit<OffsiteRun, 'place'>, pid: number,
 ): Promise<void> {
-  const place = placeOf(config, name);
+  const place = destinationKey(config, name);
   if (place === null) return;
   await noteRun(config.dataDir, `offsite-${name}`, { ...run, place }, pid);
 }
 
 /** Notes what a run found of a backup on this machine, and forgets those that have gone. */
-export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run, pid: number): Promise<void> {
+export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: RunResult, pid: number): Promise<void> {
   const there = new Set(listBackups(backupDir).map(({ name }) => name));
   const { name, at, verdict, problem } = run;
   const known = Object.entries({ ...readVerdicts(dataDir), ...(name && { [name]: { at, verdict, problem } }) });
-  await replaceOwn(verdictsPath(dataDir), textOf(Object.fromEntries(known.filter(([one]) => there.has(one)))), pid);
+  await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(known.filter(([one]) => there.has(one)))), pid);
 }
 
-/** Notes what was read of the restic repository with that `placeOf`. */
-export async function noteReading(dataDir: string, place: string, reading: Reading, pid: number): Promise<void> {
+/** Stores what was read of the restic repository with that `destinationKey`. */
+export async function noteReading(
+  dataDir: string, place: string, reading: RepositoryReading, pid: number,
+): Promise<void> {
   await replaceOwn(readingPath(dataDir, place), textOfReading(reading), pid);
 }
 
@@ -41,6 +43,6 @@ function replaceOwn(path: string, content: string, pid: number): Promise<void> {
   return replaceFile(path, content, `${path}.${pid}.partial`);
 }
 
-function textOf(content: object): string {
+function toJsonLine(content: object): string {
   return `${JSON.stringify(content)}\n`;
 }

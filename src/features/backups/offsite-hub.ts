@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { replaceFile, writeNewFile } from '../../platform/files/durable-file.ts';
 import type { Config } from '../hub/read-config.ts';
 import { readKept } from './backup-status.ts';
-import { placeOf } from './offsite-status.ts';
+import { destinationKey } from './offsite-status.ts';
 
 /** In DATA_DIR, and in no backup. A restore puts it aside with the old data and brings a new one (`swap-data.ts`). */
 export const OFFSITE_HUB = 'offsite-hub.json';
@@ -20,7 +20,7 @@ export type OlderHub = { id: string; backups: number; newest: string };
 export type OffsiteHub = Place & {
   id: string;
   isRestored: boolean; // made by a restore
-  lookedAt: string | null; // the repository (`placeOf`) that was searched for older hubs
+  lookedAt: string | null; // the repository (`destinationKey`) that was searched for older hubs
   older: OlderHub[]; // which nobody has decided about
   adopted: string[]; // ids of hubs whose place this one takes
   left: string[]; // ids of hubs whose backups are left alone
@@ -48,7 +48,7 @@ function newOffsiteHub(place: Place, isRestored: boolean): OffsiteHub {
 /** The one that a restore lays ready for that DATA_DIR; the next run adds what only scripts can find out. */
 export async function stageOffsiteHub(staged: string, dataDir: string): Promise<void> {
   const place = { run: inodeOfRun(dataDir), machine: null, fileSystem: null };
-  await writeNewFile(join(staged, OFFSITE_HUB), textOf(newOffsiteHub(place, true)));
+  await writeNewFile(join(staged, OFFSITE_HUB), toLine(newOffsiteHub(place, true)));
 }
 
 /**
@@ -70,11 +70,11 @@ function isSamePlace(kept: Place, place: Place): boolean {
 
 /** Replaces the file durably. */
 export async function writeOffsiteHub(dataDir: string, hub: OffsiteHub): Promise<OffsiteHub> {
-  await replaceFile(join(dataDir, OFFSITE_HUB), textOf(hub));
+  await replaceFile(join(dataDir, OFFSITE_HUB), toLine(hub));
   return hub;
 }
 
-function textOf(hub: OffsiteHub): string {
+function toLine(hub: OffsiteHub): string {
   return `${JSON.stringify(hub)}\n`;
 }
 
@@ -123,7 +123,7 @@ function knownIds({ older, adopted, left }: OffsiteHub): string[] {
   return [...older.map(({ id }) => id), ...adopted, ...left];
 }
 
-/** Notes which hubs of the same origin have backups in that repository (`placeOf`), apart from those decided about. */
+/** Adds the hubs of the same origin that have backups in that repository, without those decided about. */
 export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): OffsiteHub {
   const decided = [hub.id, ...hub.adopted, ...hub.left];
   return { ...hub, lookedAt: place, older: found.filter(({ id }) => !decided.includes(id)) };
@@ -134,7 +134,7 @@ export type OffsiteQuestion = { reason: 'restored' | 'copied' | 'upgraded' | 'fo
 
 /** What the operator is to decide about backups in the restic repository; null for nothing. Never throws. */
 export function readOffsiteQuestion(config: Config): OffsiteQuestion | null {
-  const place = placeOf(config, 'restic');
+  const place = destinationKey(config, 'restic');
   if (place === null) return null;
   const hub = readOffsiteHub(config.dataDir);
   if (!hub) return readKept(config.dataDir, 'offsite-restic').last ? { reason: 'upgraded', older: [] } : null;

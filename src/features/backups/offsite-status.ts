@@ -26,7 +26,7 @@ export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[]
   return DESTINATIONS.flatMap((name) => {
     const kept = readKept<OffsiteRun>(config.dataDir, `offsite-${name}`);
     const newer = kept.last !== null && kept.last.at > startedAt(hub) ? kept.last.place : undefined;
-    const place = newer ?? placeOf(config, name);
+    const place = newer ?? destinationKey(config, name);
     if (place === null) return [];
     const [last = null, lastGood = null] = [kept.last, kept.lastGood].map((run) => run?.place === place ? run : null);
     const sent = lastGood && { createdAt: lastGood.at };
@@ -35,7 +35,7 @@ export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[]
 }
 
 /** Stands for what the destination is set to: what was sent to another disk is not on this one. */
-export function placeOf(config: Config, name: Destination): string | null {
+export function destinationKey(config: Config, name: Destination): string | null {
   const { backupOffsiteDir: dir, backupRcloneRemote: rclone, backupResticRepository: restic } = config;
   const set = { dir, rclone, restic }[name];
   return set ? createHash('sha256').update(set).digest('hex').slice(0, 16) : null;

@@ -6,7 +6,7 @@ import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
  * Which packs of a restic repository this hub has read, and when: a backup in it is verified once all that it needs has
  * been read since it was sent. Times in unix ms, 0 for never.
  */
-export type Reading = {
+export type RepositoryReading = {
   isLarge: boolean; // more than WHOLE_BYTES when it was last measured: read in parts
   checkedAt: number; // when something was last read and found good
   damagedAt: number; // when damage was found that has not been repaired since
@@ -37,12 +37,12 @@ const LONGEST_UNREAD = 30 * DAY;
 
 const BETWEEN_PRUNINGS = 7 * DAY;
 
-export function emptyReading(): Reading {
+export function emptyReading(): RepositoryReading {
   return { isLarge: false, checkedAt: 0, damagedAt: 0, prunedAt: 0, packs: new Map(), snapshots: new Map() };
 }
 
 /** Takes in what the repository lists now, after `added` bytes were sent. What has gone from it is forgotten. */
-export function takeIn(reading: Reading, packs: string[], snapshots: string[], now: number, added = 0): void {
+export function takeIn(reading: RepositoryReading, packs: string[], snapshots: string[], now: number, added = 0): void {
   const there = new Set(packs);
   const gone = [...reading.packs.keys()].filter((id) => !there.has(id));
   const isMoved = gone.length > 0;
@@ -60,7 +60,7 @@ export function takeIn(reading: Reading, packs: string[], snapshots: string[], n
  * What to read next, as `restic check --read-data-subset` takes it: WHOLE, or a part n/t by the first byte of the
  * packs' ids; null for nothing now. `isNext`: something has just been read, so only what is long overdue follows.
  */
-export function nextPart(reading: Reading, now: number, isNext = false): string | null {
+export function nextPart(reading: RepositoryReading, now: number, isNext = false): string | null {
   const parts = partsOf(reading);
   const [first] = parts.toSorted((a, b) => a.unreadSince - b.unreadSince);
   if (!reading.isLarge) return isNext ? null : WHOLE;
@@ -71,7 +71,7 @@ export function nextPart(reading: Reading, now: number, isNext = false): string 
 }
 
 /** The parts that hold packs. Those that were found bad come first, then those that have waited longest. */
-function partsOf({ packs }: Reading): { name: string; unreadSince: number }[] {
+function partsOf({ packs }: RepositoryReading): { name: string; unreadSince: number }[] {
   const count = Math.min(MAX_PARTS, Math.max(2, Math.ceil(packs.size / PACKS_OF_A_PART)));
   const parts = new Map<string, number>();
   for (const [id, { since, readAt, isBad }] of packs) {
@@ -87,7 +87,7 @@ function partOf(id: string, count: number): string {
 }
 
 /** Notes that this was read and found good. `bytes`: as many as restic says that it read, where all was to be read. */
-export function noteRead(reading: Reading, part: string, bytes: number | null, now: number): void {
+export function noteRead(reading: RepositoryReading, part: string, bytes: number | null, now: number): void {
   reading.isLarge = part !== WHOLE || !(bytes !== null && bytes < WHOLE_BYTES);
   if (part === WHOLE && reading.isLarge) return; // which packs these were is not known
   reading.checkedAt = now;
@@ -101,12 +101,12 @@ export function noteRead(reading: Reading, part: string, bytes: number | null, n
 }
 
 /** Notes that damage was found when this was read. */
-export function noteDamage(reading: Reading, part: string, now: number): void {
+export function noteDamage(reading: RepositoryReading, part: string, now: number): void {
   reading.damagedAt ||= now;
   for (const pack of packsIn(reading, part)) pack.isBad = true;
 }
 
-function packsIn({ packs }: Reading, part: string): Pack[] {
+function packsIn({ packs }: RepositoryReading, part: string): Pack[] {
   const count = Number(part.split('/')[1]);
   return [...packs].filter(([id]) => part === WHOLE || partOf(id, count) === part).map(([, pack]) => pack);
 }
@@ -125,13 +125,13 @@ function readSince(packs: Pack[], time: number, now: number): number | null {
  * Whether space is to be freed: once a week, but not while the repository is damaged. In a large one it is put off
  * until everything was read since the last time, since what restic moves then has to be read again.
  */
-export function isPruningDue(reading: Reading, now: number): boolean {
+export function isPruningDue(reading: RepositoryReading, now: number): boolean {
   const isRead = !reading.isLarge || readSince([...reading.packs.values()], reading.prunedAt, now) !== null;
   return reading.damagedAt === 0 && hasPassed(reading.prunedAt, BETWEEN_PRUNINGS, now) && isRead;
 }
 
 /** When all that the snapshot needs had been read since it was sent; null if that is not so, or not known here. */
-export function readAtOf(reading: Reading, snapshot: string): number | null {
+export function readAtOf(reading: RepositoryReading, snapshot: string): number | null {
   return reading.snapshots.get(snapshot)?.readAt || null;
 }
 
@@ -140,17 +140,17 @@ export function readingPath(dataDir: string, place: string): string {
   return join(dataDir, 'run', `restic-reading.${place}.json`);
 }
 
-type Kept = Omit<Reading, 'packs' | 'snapshots'> & {
+type StoredReading = Omit<RepositoryReading, 'packs' | 'snapshots'> & {
   packs: Record<string, [since: number, readAt: number, isMoved: number, isBad: number]>;
   snapshots: Record<string, [since: number, readAt: number]>;
 };
 
 /** What is kept of that repository. A time that is yet to come counts as never read, and as just listed. */
-export function loadReading(dataDir: string, place: string, now: number): Reading {
+export function loadReading(dataDir: string, place: string, now: number): RepositoryReading {
   const past = (at: number): number => (Number.isFinite(at) && at <= now ? at : 0);
   try {
     const { isLarge, checkedAt, damagedAt, prunedAt, packs, snapshots } =
-      JSON.parse(readFileSync(readingPath(dataDir, place), 'utf8')) as Kept;
+      JSON.parse(readFileSync(readingPath(dataDir, place), 'utf8')) as StoredReading;
     return {
       isLarge, checkedAt: past(checkedAt), damagedAt: Math.min(damagedAt, now), prunedAt: past(prunedAt),
       packs: new Map(Object.entries(packs).map(([id, [since, readAt, isMoved, isBad]]) =>
@@ -164,8 +164,8 @@ export function loadReading(dataDir: string, place: string, now: number): Readin
 }
 
 /** The same as text: some 100 bytes for each pack. */
-export function textOfReading({ packs, snapshots, ...facts }: Reading): string {
-  const kept: Kept = {
+export function textOfReading({ packs, snapshots, ...facts }: RepositoryReading): string {
+  const kept: StoredReading = {
     ...facts,
     packs: Object.fromEntries([...packs].map(([id, { since, readAt, isMoved, isBad }]) =>
       [id, [since, readAt, Number(isMoved), Number(isBad)]])),

@@ -36,7 +36,7 @@ export function copyTo(db: Db, path: string): void {
 }
 
 /** The length of the file. */
-export function bytesOf(db: Db): number {
+export function databaseSize(db: Db): number {
   return Number(db.pragma('page_count')) * Number(db.pragma('page_size'));
 }
 
@@ -66,7 +66,7 @@ function readRows(db: Db): Snapshot {
 /** Checks a finished copy in place, without writing anything anywhere. Throws BackupError when it is no good. */
 export async function checkDatabase(path: string, migrations: Migration[]): Promise<DatabaseFacts> {
   const facts = await withSnapshot(path, (db, fileBytes) => {
-    if (bytesOf(db) !== fileBytes) throw new BackupError('the size of hub.db differs from its header');
+    if (databaseSize(db) !== fileBytes) throw new BackupError('the size of hub.db differs from its header');
     const integrity = String(db.pragma('integrity_check')); // full-text tables included
     if (integrity !== 'ok') throw new BackupError(`hub.db is damaged: ${integrity.split('\n')[0]}`);
     const schema = checkSchema(db, requireHub(db), migrations);

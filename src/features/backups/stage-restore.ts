@@ -80,7 +80,7 @@ async function stage(
 
   onStep('checking the unpacked files');
   const compared = counting(counts?.uploadBytes ?? 0, onProgress);
-  await compareUploads(staged, rows.filter(({ sha256 }) => !missing.has(sha256)), compared);
+  await requireUnchanged(staged, rows.filter(({ sha256 }) => !missing.has(sha256)), compared);
   onStep('applying migrations to the database');
   const prepared = prepareRestored(join(staged, DATABASE), name, options);
   await stageOffsiteHub(staged, dataDir);
@@ -124,7 +124,7 @@ function writingTo(path: string): MemberSink {
 }
 
 /** What will be used is what was verified, although the disk may have lied. */
-async function compareUploads(staged: string, rows: UploadRow[], onBytes: (bytes: number) => void): Promise<void> {
+async function requireUnchanged(staged: string, rows: UploadRow[], onBytes: (bytes: number) => void): Promise<void> {
   for (const { sha256 } of rows) {
     const found = await hashFile(join(staged, uploadPath(sha256)), undefined, onBytes);
     if (found.sha256 !== sha256) throw new BackupError(`${uploadPath(sha256)} changed after it was unpacked`);

@@ -12,7 +12,7 @@ const PICTURES = new Map([
   ['webp', 'image/webp'], ['avif', 'image/avif'],
 ]);
 /** Of one item. */
-export const MAX_FILES = 100;
+export const MAX_ITEM_FILES = 100;
 
 /**
  * The files an item points to, in document order, one per absolute URL and at most MAX_FILES: what a later mention
@@ -32,7 +32,7 @@ export function collectAttachments(item: XmlElement, base: string): IncomingFile
 export function addAttachment(found: Map<string, IncomingFile>, file: IncomingFile): void {
   const known = found.get(file.url);
   if (known === undefined) {
-    if (found.size < MAX_FILES) found.set(file.url, file);
+    if (found.size < MAX_ITEM_FILES) found.set(file.url, file);
     return;
   }
   known.mediaType ??= file.mediaType;
@@ -68,7 +68,7 @@ function collectFrom(parent: XmlElement, base: string, found: Map<string, Incomi
   // FeedBurner replaces the address of an enclosure with one of its own and keeps the real one here.
   const original = lineOf(childOf(parent, 'feedburner:origenclosurelink'));
   for (const child of parent.children) {
-    if (found.size >= MAX_FILES) return;
+    if (found.size >= MAX_ITEM_FILES) return;
     if (FILES.has(child.name)) addFile(child, child.name === 'enclosure' ? original : null, base, found);
     else if (child.name === 'link' || child.name === 'atom:link') addEnclosureLink(child, base, found);
     else if (child.name === 'media:group') collectFrom(child, base, found);

@@ -1,4 +1,4 @@
-import { PLAIN, SealedSecretError, secretsOf } from '../../platform/secrets.ts';
+import { PLAIN, SealedSecretError, sealedSecrets } from '../../platform/secrets.ts';
 import type { Hub } from '../hub/hub.ts';
 import { feedCredentials } from '../sources/feed-credentials-store.ts';
 import { syncState, type SyncState } from '../sources/sync-state-store.ts';
@@ -6,7 +6,7 @@ import { syncState, type SyncState } from '../sources/sync-state-store.ts';
 /** What a publisher asks for before it gives out a feed (HTTP Basic, RFC 7617). */
 export type FeedPassword = { username: string; password: string };
 
-const passwords = secretsOf('feed');
+const passwords = sealedSecrets('feed');
 
 /** The value of the Authorization header with that user name and password (HTTP Basic). */
 export function basicAuthorization({ username, password }: FeedPassword): string {

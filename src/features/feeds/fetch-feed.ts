@@ -8,7 +8,7 @@ import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshn
 import type { Hub } from '../hub/hub.ts';
 import type { Validators } from '../sources/sync-state-store.ts';
 import { leadsHere } from './own-address.ts';
-import { PAGE_BYTES, parseBeginning, takeBeginning } from './parse-beginning.ts';
+import { BEGINNING_BYTES, parseBeginning, takeBeginning } from './parse-beginning.ts';
 import { findFeedLinks, isHtmlPage, parseFeed, type FeedLink } from './parse-feed.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
 
@@ -154,7 +154,7 @@ function usable(validator: string | undefined): string | null {
 }
 
 function advertisedFeeds(body: Buffer, response: OutboundResponse): FeedLink[] {
-  const page = decodeText(body.subarray(0, PAGE_BYTES), contentTypeOf(response));
+  const page = decodeText(body.subarray(0, BEGINNING_BYTES), contentTypeOf(response));
   return isHtmlPage(page) ? findFeedLinks(page, response.url) : [];
 }
 

@@ -14,7 +14,7 @@ import { leadsHere } from './own-address.ts';
 const ICON_BYTES = 100 * 1024;
 
 /** A larger page is not read; of others the beginning, where icons are named. */
-const PAGE_BYTES = 2 * 1024 * 1024;
+const ICON_PAGE_BYTES = 2 * 1024 * 1024;
 const HEAD_BYTES = 256 * 1024;
 
 /** For each request. */
@@ -78,7 +78,7 @@ async function* candidates(hub: Hub, source: Source, ask: Ask): AsyncGenerator<s
   if (named !== null) yield named;
   const site = siteOf(source);
   const first = new URL('/', site);
-  for (const page of new Set([site.href, first.href])) yield* namedByPage(await ask(page, PAGE_BYTES));
+  for (const page of new Set([site.href, first.href])) yield* namedByPage(await ask(page, ICON_PAGE_BYTES));
   yield new URL('/favicon.ico', first).href;
 }
 

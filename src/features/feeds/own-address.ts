@@ -10,7 +10,7 @@ const LOOPBACK = parseCidrs('127.0.0.0/8, ::1');
 /** Whether the URL leads to this hub: by its public host and port, or by an address and port on which it listens. */
 export function leadsHere(config: Config, url: URL, addresses: readonly string[]): boolean {
   const base = new URL(config.baseUrl);
-  if (nameOf(url) === nameOf(base) && portOf(url) === portOf(base)) return true;
+  if (hostOf(url) === hostOf(base) && portOf(url) === portOf(base)) return true;
   return portOf(url) === config.port && addresses.some((address) => listensAt(config.host, address));
 }
 
@@ -20,7 +20,7 @@ export function saysItLeadsHere(config: Config, url: URL): boolean {
   return leadsHere(config, url, name === 'localhost' ? ['127.0.0.1', '::1'] : isIP(name) === 0 ? [] : [name]);
 }
 
-function nameOf({ hostname }: URL): string {
+function hostOf({ hostname }: URL): string {
   return hostname.replace(/\.$/, '');
 }
 

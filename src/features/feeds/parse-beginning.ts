@@ -6,14 +6,14 @@ import { isHtmlPage, parseFeed } from './parse-feed.ts';
 const BEGINNING = 64 * 1024;
 const LARGE = 2 * BEGINNING;
 /** Of a web page, whose feeds are named at its beginning. */
-export const PAGE_BYTES = 512 * 1024;
+export const BEGINNING_BYTES = 512 * 1024;
 
 /** Members without which JSON is no feed, wherever they stand. */
 const MEMBERS = ['"items"', '"version"'];
 const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","items":[]}');
 const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
 
-/** A document as far as it was taken: the whole, unless it is large; then `bytes` are its first PAGE_BYTES or fewer. */
+/** The whole of a small document. `bytes` of a large one are its first BEGINNING_BYTES or fewer. */
 type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };
 
 /**
@@ -28,7 +28,7 @@ export function takeBeginning(): Beginning {
   let kind: 'xml' | 'json' | 'other' | undefined;
 
   function take(piece: Buffer): boolean {
-    if (size < PAGE_BYTES) pieces.push(piece);
+    if (size < BEGINNING_BYTES) pieces.push(piece);
     size += piece.length;
     if (size <= LARGE) return true;
     kind ??= kindOf(Buffer.concat(pieces));

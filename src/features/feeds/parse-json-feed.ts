@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
-import { withoutControls } from '../../platform/markup/decode-text.ts';
+import { repairControls } from '../../platform/markup/decode-text.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
 import type { IncomingFile, IncomingPost } from '../posts/post-store.ts';
-import { addAttachment, MAX_FILES, mediaTypeOf, parseByteCount } from './collect-attachments.ts';
+import { addAttachment, MAX_ITEM_FILES, mediaTypeOf, parseByteCount } from './collect-attachments.ts';
 import {
   absoluteUrl, identifyItems, languageTag, newestItems, NotAFeedError, personNames, textToHtml, titleText,
   undeclaredToLine, type ParsedFeed, type UnidentifiedItem,
@@ -96,7 +96,7 @@ function authorName(author: unknown): string {
 function attachmentsOf(item: JsonObject, base: string): IncomingFile[] {
   const found = new Map<string, IncomingFile>();
   for (const file of listIn(item, 'attachments').filter(isJsonObject)) {
-    if (found.size >= MAX_FILES) break;
+    if (found.size >= MAX_ITEM_FILES) break;
     const url = absoluteUrl(textIn(file, 'url'), base);
     if (url === null) continue;
     const seconds = Number.parseFloat(textIn(file, 'duration_in_seconds'));
@@ -117,7 +117,7 @@ function textIn(holder: JsonObject, name: string): string {
 }
 
 function scalarText(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? withoutControls(String(value)) : '';
+  return typeof value === 'string' || typeof value === 'number' ? repairControls(String(value)) : '';
 }
 
 /** A member that should be an array; a single value counts as an array of one. */

@@ -14,7 +14,7 @@ import { preparePosts, storeMost, storePosts, type PreparedPosts } from '../post
 import { feedPosts } from '../posts/feed-posts-store.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
 import { noteRuns } from '../sources/note-runs.ts';
-import type { Run } from '../sources/run-store.ts';
+import type { SourceRun } from '../sources/run-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState, type FeedFacts, type SyncState } from '../sources/sync-state-store.ts';
 import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
@@ -106,7 +106,7 @@ type FetchedSource = Pick<SyncState, 'url' | 'ttl'> & { sourceId: number | null 
  */
 async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
-): Promise<(sourceId: number) => Partial<Run>> {
+): Promise<(sourceId: number) => Partial<SourceRun>> {
   const { url, validators, askedFor, bytes } = fetched;
   const items = fetched.feed ? lastingItems(fetched.feed) : [];
   const prepared = await preparePosts(hub, source.sourceId, items);
@@ -242,7 +242,7 @@ function requireMayRecord(hub: Hub): void {
 }
 
 /** Counts and notes what came of a run. A job that another worker began has no duration here. */
-function endRun(hub: Hub, sourceId: number, job: Job, run: Partial<Run>): void {
+function endRun(hub: Hub, sourceId: number, job: Job, run: Partial<SourceRun>): void {
   const startedAt = started.get(job);
   const took = startedAt === undefined ? undefined : performance.now() - startedAt;
   const { failed, added = 0, changed = 0 } = run;

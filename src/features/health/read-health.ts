@@ -37,7 +37,7 @@ type Health = {
 type Degraded = 'disk';
 
 /** The number of the newest migration that was applied. */
-export const schemaVersion = store(({ db }) => createSchemaVersion(db));
+export const schemaVersionReader = store(({ db }) => createSchemaVersion(db));
 
 /** Counts and durations of the answers that this process has given, for metrics. */
 export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
@@ -75,7 +75,7 @@ export function readHealth(hub: Hub): Health {
     failedJobs: kept.value('jobs', `${SYNC_SOURCE},failed`),
     database: 'ok',
     worker: readWorker(hub),
-    schemaVersion: schemaVersion(hub)(),
+    schemaVersion: schemaVersionReader(hub)(),
     oldestDueJobSeconds: oldestDueSeconds(hub, kept),
     ...readBackups(hub),
     degraded: isDiskLow(hub) ? ['disk'] : [],

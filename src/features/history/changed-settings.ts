@@ -12,7 +12,7 @@ type Note = { names: string[] };
 export function noteChangedSettings(hub: Hub): void {
   const names = changedSettings(hub.config);
   if (noted(hub, hub.program).join() === names.join()) return;
-  hub.db.write('note changed settings', () => readings(hub).put(nameOf(hub.program), { names } satisfies Note));
+  hub.db.write('note changed settings', () => readings(hub).put(noteName(hub.program), { names } satisfies Note));
 }
 
 /** Names of settings that need a restart of web, worker or this process. */
@@ -27,10 +27,10 @@ function isRunning(hub: Hub, program: string): boolean {
 }
 
 function noted(hub: Hub, program: string): string[] {
-  return readings(hub).find<Note>(nameOf(program))?.reading.names ?? [];
+  return readings(hub).find<Note>(noteName(program))?.reading.names ?? [];
 }
 
 /** Key of the stored note. */
-function nameOf(program: string): string {
+function noteName(program: string): string {
   return `changed settings of ${program}`;
 }

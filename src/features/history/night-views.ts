@@ -1,14 +1,14 @@
 import { DAY } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { shortTime } from '../../platform/http/times.ts';
-import type { Night, Outcome } from './nights.ts';
+import type { Night, NightOutcome } from './nights.ts';
 
-const HERE: Record<Outcome, string> = {
+const HERE: Record<NightOutcome, string> = {
   good: 'made and verified', late: 'made after a failure', degraded: 'made, but something is missing', failed: 'failed',
   none: 'none was made', unknown: 'nothing is known',
 };
 
-const ELSEWHERE: Record<Outcome, string> = {
+const ELSEWHERE: Record<NightOutcome, string> = {
   good: 'arrived', late: 'arrived after a failure', degraded: 'arrived', failed: 'failed', none: 'none was sent',
   unknown: 'nothing is known',
 };
@@ -36,7 +36,7 @@ function nightView({ day, here, elsewhere, problems }: Night, index: number): Ht
 }
 
 /** Well is a thin line; whatever is not is a block with a sign. */
-const DRAWN: Record<Outcome, Html> = {
+const DRAWN: Record<NightOutcome, Html> = {
   good: html`<rect y="6" width="24" height="4" fill="currentColor"/>`,
   late: block('M8 8h8'),
   degraded: block('M12 4v5M12 11v1'),
@@ -49,11 +49,11 @@ function block(sign: string): Html {
   return html`<rect width="24" height="16" fill="currentColor"/><path class="sign" d="${sign}"/>`;
 }
 
-const TONES: Record<Outcome, string> = {
+const TONES: Record<NightOutcome, string> = {
   good: 'good', late: 'warn', degraded: 'bad', failed: 'bad', none: 'bad', unknown: 'none',
 };
 
-function cell(outcome: Outcome): Html {
+function cell(outcome: NightOutcome): Html {
   return html`<svg class="cell ${TONES[outcome]}" viewBox="0 0 24 16" preserveAspectRatio="none"
   aria-hidden="true">${DRAWN[outcome]}</svg>`;
 }

@@ -10,10 +10,10 @@ import { backupRuns, type BackupRun } from './backup-run-store.ts';
  * What came of a night: `late` only after a failure, `none` where no run is known although there were some before,
  * `unknown` before the first that is known, and today while there is none yet.
  */
-export type Outcome = 'good' | 'late' | 'degraded' | 'failed' | 'none' | 'unknown';
+export type NightOutcome = 'good' | 'late' | 'degraded' | 'failed' | 'none' | 'unknown';
 
 /** One day of somebody's calendar, by its number; `elsewhere` is the worst of all destinations, null without any. */
-export type Night = { day: number; here: Outcome; elsewhere: Outcome | null; problems: string[] };
+export type Night = { day: number; here: NightOutcome; elsewhere: NightOutcome | null; problems: string[] };
 
 export const NIGHTS = 35;
 
@@ -58,7 +58,7 @@ function foundHere(hub: Hub): { there: BackupRun[]; damaged: number[] } {
   return { there, damaged: all.filter(({ verdict }) => verdict === 'failed').map(({ at }) => at) };
 }
 
-function outcomesOf(place: string, byDay: Map<number, BackupRun[]>, today: number): Outcome[] {
+function outcomesOf(place: string, byDay: Map<number, BackupRun[]>, today: number): NightOutcome[] {
   const resultsOf = (day: number): BackupRun['result'][] =>
     byDay.get(day)?.filter((run) => run.place === place).map(({ result }) => result) ?? [];
   const first = Math.min(...[...byDay.keys()].filter((day) => resultsOf(day).length > 0));
@@ -71,8 +71,8 @@ function outcomesOf(place: string, byDay: Map<number, BackupRun[]>, today: numbe
   });
 }
 
-const BY_WEIGHT: Outcome[] = ['failed', 'none', 'degraded', 'late', 'unknown', 'good'];
+const BY_WEIGHT: NightOutcome[] = ['failed', 'none', 'degraded', 'late', 'unknown', 'good'];
 
-function worst(outcomes: Outcome[]): Outcome {
+function worst(outcomes: NightOutcome[]): NightOutcome {
   return BY_WEIGHT.find((one) => outcomes.includes(one)) ?? 'unknown';
 }

@@ -3,7 +3,7 @@ import { shortTime, type Times } from '../../platform/http/times.ts';
 import type { Unit } from './plot-units.ts';
 
 /** A span of time, and how it is called where somebody points at it. */
-export type Step = { name: string };
+export type TimeStep = { name: string };
 
 /** `tone` is a class of the stylesheet. Of each step a value, or undefined where nothing is known. */
 export type Series = { name: string; tone: 'c1' | 'c2' | 'c3' | 'c4'; values: (number | undefined)[] };
@@ -20,7 +20,7 @@ export type Plot = {
 };
 
 /** What the axis of time says: five words. */
-type Axis = { steps: Step[]; marks: string[] };
+type Axis = { steps: TimeStep[]; marks: string[] };
 
 /** The steps of that many spans of time, and the words below them. */
 export function axisOf(times: Times, starts: number[], form: 'clock' | 'day', last: string): Axis {

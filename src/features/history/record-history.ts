@@ -1,6 +1,6 @@
 import { hasPassed } from '../../platform/clock.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
-import { readBackupStatus, type OffsiteRun, type Run } from '../backups/backup-status.ts';
+import { readBackupStatus, type OffsiteRun, type RunResult } from '../backups/backup-status.ts';
 import { readOffsite } from '../backups/offsite-status.ts';
 import { oldestDueSeconds } from '../health/read-health.ts';
 import { readStorageSizes } from '../health/storage-space.ts';
@@ -136,7 +136,7 @@ function lastRuns(hub: Hub): BackupRun[] {
   ];
 }
 
-function noted(place: string, run: Run | OffsiteRun): BackupRun {
+function noted(place: string, run: RunResult | OffsiteRun): BackupRun {
   const { at, ok, bytes, seconds, problem } = run;
   const isDegraded = 'verdict' in run && run.verdict === 'degraded';
   return { place, at, result: ok ? 'good' : isDegraded ? 'degraded' : 'failed', bytes, seconds, problem };

@@ -108,12 +108,12 @@ function createLogLook(db: Db): () => boolean {
   };
 }
 
-type Found = Omit<DiskSpace, 'searchIndex' | 'free'> & {
+type MeasuredDisk = Omit<DiskSpace, 'searchIndex' | 'free'> & {
   onDisk: number;
   inLog: number; // what emptying the log gives back
 };
 
-function lookAtDisk(db: Db, { dataDir, databasePath }: DiskConfig): Found {
+function lookAtDisk(db: Db, { dataDir, databasePath }: DiskConfig): MeasuredDisk {
   const { total, used, free } = diskUsage(dataDir);
   const pageBytes = Number(db.pragma('page_size'));
   const databaseBytes = Number(db.pragma('page_count')) * pageBytes;

@@ -128,7 +128,7 @@ export function readSettings<List extends SettingList>(list: List, { env, projec
       if (file !== undefined) return parse(readSecret(file, secret === 'bytes'), projectRoot);
       return text === undefined ? fallback : parse(text, projectRoot);
     } catch (error) {
-      problems.push(`${file === undefined ? name : `${name}_FILE`} ${messageOf(error)}`);
+      problems.push(`${file === undefined ? name : `${name}_FILE`} ${problemText(error)}`);
       return fallback;
     }
   }
@@ -207,7 +207,7 @@ function readable(read: () => string): string {
   }
 }
 
-function messageOf(error: unknown): string {
+function problemText(error: unknown): string {
   return error instanceof Error ? error.message : 'cannot be used';
 }
 

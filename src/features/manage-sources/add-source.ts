@@ -47,7 +47,7 @@ export async function addSource(hub: Hub, values: Record<string, unknown>, by: B
   const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);
   const named = { title: title ?? opened?.title ?? '', titleIsOwn: title !== undefined };
   const source = { ownerId: by.viewer.id, kind, visibility, ...named };
-  return hub.db.write('add source', () => storeSource(hub, source, folder, opened, password, by));
+  return hub.db.write('add source', () => storeSource(hub, { source, folder, opened, password }, by));
 }
 
 /** How many sources an account may still add. */
@@ -76,11 +76,15 @@ export function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<
   return slots(hub)(() => look().catch(refuseUnreadable), accountId);
 }
 
+type SourceToStore = {
+  source: NewSource;
+  folder: string | undefined;
+  opened: OpenedFeed | null; // null: not a feed
+  password: FeedPassword | null;
+};
+
 /** In a transaction. */
-function storeSource(
-  hub: Hub, source: NewSource, folder: string | undefined, opened: OpenedFeed | null, password: FeedPassword | null,
-  by: By,
-): AddedSource {
+function storeSource(hub: Hub, { source, folder, opened, password }: SourceToStore, by: By): AddedSource {
   const known = opened && !password ? followKnown(hub, opened.url, folder, by.viewer) : undefined;
   if (known) return known;
   if (opened) refuseDuplicate(hub, opened.url, source.ownerId);

@@ -3,7 +3,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Visibility } from '../sources/source-store.ts';
-import type { Found } from './look-at-feed.ts';
+import type { FoundFeed } from './look-at-feed.ts';
 
 /** What was typed before and what is wrong with it; empty for a fresh form. */
 export type AddForm = { values?: Record<string, string>; problem?: HttpError };
@@ -100,7 +100,7 @@ export function passwordFields(username: string | undefined, when: string, probl
 }
 
 /** Shows what was found at an address, before it is saved. */
-export function foundPage(found: Found, values: Record<string, string>, times: Times): Page {
+export function foundPage(found: FoundFeed, values: Record<string, string>, times: Times): Page {
   const { url, title, description, items, known } = found;
   const main = html`
 <article class="panel">
@@ -120,7 +120,7 @@ function ownAlready(id: number): Html {
   return html`<p class="said">You already have this feed. <a href="/sources/${id}">Go to it</a></p>`;
 }
 
-function saveForm({ url, known }: Found, values: Record<string, string>): Html {
+function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Html {
   const kept = ['folder', 'title', 'visibility'].filter((name) => values[name] && !(known && name !== 'folder'));
   return html`
 <form method="post" action="/sources" class="stack">
@@ -136,7 +136,7 @@ function saveForm({ url, known }: Found, values: Record<string, string>): Html {
 </form>`;
 }
 
-function otherFeeds({ others }: Found, values: Record<string, string>): Html | false {
+function otherFeeds({ others }: FoundFeed, values: Record<string, string>): Html | false {
   const carried = ['visibility', 'folder'].filter((name) => values[name]);
   return others.length > 0 && html`
 <section><h2>The page has other feeds too</h2>

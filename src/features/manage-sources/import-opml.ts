@@ -9,7 +9,7 @@ import { enqueue, jobs, metLimit, throttled, type Hub, type JobKind } from '../h
 import { followSource, isFull, type Follower } from '../reading/follow-source.ts';
 import { maySee, sources, TITLE_MAX, type Visibility } from '../sources/source-store.ts';
 import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-source.ts';
-import { imports, IMPORTS_KEPT, type NewLine, type Outcome, type Settled } from './import-store.ts';
+import { imports, IMPORTS_KEPT, type NewLine, type ImportOutcome, type Settled } from './import-store.ts';
 import { parseOpml, type Outline } from './opml.ts';
 
 /** Bytes of one document. */
@@ -153,7 +153,7 @@ function idOfOwnFeed(url: string): number | undefined {
   return id === undefined ? undefined : Number(id);
 }
 
-type AnyLine = Pick<NewLine, 'url' | 'title' | 'folder'> & { outcome?: Outcome | null; reason?: string | null };
+type AnyLine = Pick<NewLine, 'url' | 'title' | 'folder'> & { outcome?: ImportOutcome | null; reason?: string | null };
 
 /** In a transaction. */
 function settleLines<Line extends AnyLine>(

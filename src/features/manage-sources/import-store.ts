@@ -6,12 +6,12 @@ import type { Visibility } from '../sources/source-store.ts';
  * no room for it (`left-out`); or it is `refused` for a reason.
  */
 export const OUTCOMES = ['added', 'had', 'followed', 'left-out', 'refused'] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+export type ImportOutcome = (typeof OUTCOMES)[number];
 
-export type Settled = { outcome: Outcome; reason?: string; sourceId?: number };
+export type Settled = { outcome: ImportOutcome; reason?: string; sourceId?: number };
 export type NewLine = { url: string; title: string; folder: string | null } & Partial<Settled>;
 export type ImportLine = Omit<NewLine, keyof Settled> & {
-  line: number; outcome: Outcome | null; reason: string | null; sourceId: number | null;
+  line: number; outcome: ImportOutcome | null; reason: string | null; sourceId: number | null;
 };
 type InsertLine = Omit<ImportLine, 'sourceId'> & { id: number };
 export type Import = { id: number; accountId: number; visibility: Visibility; madeAt: number; doneAt: number | null };
@@ -38,11 +38,11 @@ export const imports = store(({ db, clock }) => {
     SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND outcome IS NULL ORDER BY line LIMIT ?`);
   const selectLines = db.prepare<[number, number, number], ImportLine>('lines of import', `
     SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND line > ? ORDER BY line LIMIT ?`);
-  const settle = db.prepare<[Outcome, string | null, number | null, number, number]>('settle line of import', `
+  const settle = db.prepare<[ImportOutcome, string | null, number | null, number, number]>('settle line of import', `
     UPDATE import_lines SET outcome = ?, reason = ?, source_id = ? WHERE import_id = ? AND line = ?`);
   const selectAdded = db.prepare<[number], { sourceId: number }>('sources of import', `
     SELECT source_id AS sourceId FROM import_lines WHERE import_id = ? AND outcome = 'added'`);
-  const countOutcomes = db.prepare<[number], { outcome: Outcome | null; n: number }>('outcomes of import',
+  const countOutcomes = db.prepare<[number], { outcome: ImportOutcome | null; n: number }>('outcomes of import',
     'SELECT outcome, COUNT(*) AS n FROM import_lines WHERE import_id = ? GROUP BY outcome');
   const finish = db.prepare<[number, number]>('finish import', 'UPDATE imports SET done_at = ? WHERE id = ?');
   const removeOf = db.prepare<[number, number]>('remove imports of account', `
@@ -73,7 +73,7 @@ export const imports = store(({ db, clock }) => {
     settle: (id: number, line: number, { outcome, reason, sourceId }: Settled): void =>
       void settle.run(outcome, reason ?? null, sourceId ?? null, id, line),
     /** How many lines had each outcome; null for those that are to be done. */
-    outcomes: (id: number): Map<Outcome | null, number> =>
+    outcomes: (id: number): Map<ImportOutcome | null, number> =>
       new Map(countOutcomes.all(id).map(({ outcome, n }) => [outcome, n])),
     /** The sources that it added. */
     added: (id: number): number[] => selectAdded.all(id).map(({ sourceId }) => sourceId),

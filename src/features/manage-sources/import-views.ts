@@ -4,7 +4,7 @@ import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import type { Source } from '../sources/source-store.ts';
-import type { Import, ImportLine, Outcome } from './import-store.ts';
+import type { Import, ImportLine, ImportOutcome } from './import-store.ts';
 import { visibilityChoice } from './add-views.ts';
 import { inSentence } from './source-state.ts';
 
@@ -50,7 +50,7 @@ type ShownLine = ImportLine & { source: Source | undefined };
  */
 type Progress = {
   hasStopped: boolean;
-  outcomes: Map<Outcome | null, number>; added: number; untried: number; lines: ShownLine[]; next: number | null;
+  outcomes: Map<ImportOutcome | null, number>; added: number; untried: number; lines: ShownLine[]; next: number | null;
 };
 
 /** What became of a document, or how far its import is: the page reloads itself until all is done. */
@@ -86,12 +86,12 @@ export function importPage(
   };
 }
 
-const SUMMED: [Outcome, string][] = [
+const SUMMED: [ImportOutcome, string][] = [
   ['added', 'added'], ['followed', 'followed (already on this hub)'], ['had', 'you already had'],
   ['left-out', 'left out: your account has reached the maximum number of sources'], ['refused', 'not added'],
 ];
 
-function summary(outcomes: Map<Outcome | null, number>): string {
+function summary(outcomes: Map<ImportOutcome | null, number>): string {
   const said = SUMMED.flatMap(([outcome, words]) =>
     outcomes.has(outcome) ? [`${outcomes.get(outcome)} ${words}`] : []);
   return said.length > 0 ? `${said.join(', ')}.` : 'Nothing has been imported yet.';

@@ -14,7 +14,7 @@ const OTHERS = 20;
 type FoundItem = { title: string; publishedAt: number | null };
 
 /** What is at an address: a feed with its newest posts, other feeds of the page, and whether the hub has it. */
-export type Found = {
+export type FoundFeed = {
   url: string;
   title: string;
   description: string | null;
@@ -24,7 +24,7 @@ export type Found = {
 };
 
 /** Looks at the feed that somebody is about to add; nothing is stored. 422 for what is none, 429 when too often. */
-export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: By): Promise<Found> {
+export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: By): Promise<FoundFeed> {
   const { url, password } = readNewSource({ ...values, kind: 'feed' });
   const authorization = password ? basicAuthorization(password) : undefined;
   const options = { discover: true, recognise: true, authorization };
@@ -32,7 +32,7 @@ export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: 
   return { ...shown(fetched), known: password ? undefined : knownSource(hub, fetched.url, by.viewer.id) };
 }
 
-function shown({ url, feed, advertised = [] }: FetchedFeed): Omit<Found, 'known'> {
+function shown({ url, feed, advertised = [] }: FetchedFeed): Omit<FoundFeed, 'known'> {
   const newest = (feed?.items ?? []).toSorted((a, b) => (b.publishedAt ?? 0) - (a.publishedAt ?? 0)).slice(0, SHOWN);
   return {
     url,
@@ -45,7 +45,7 @@ function shown({ url, feed, advertised = [] }: FetchedFeed): Omit<Found, 'known'
 }
 
 /** One's own source of the feed, or one that is public; somebody else's private one is nobody's business. */
-function knownSource(hub: Hub, url: string, viewerId: number): Found['known'] {
+function knownSource(hub: Hub, url: string, viewerId: number): FoundFeed['known'] {
   const own = sources(hub).idOfFeed(url, viewerId);
   if (own !== undefined) return { id: own, isOwn: true };
   const known = sources(hub).publicFeed(url);

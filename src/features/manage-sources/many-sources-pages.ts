@@ -17,7 +17,7 @@ import { webhooks } from '../webhooks/webhook-store.ts';
 import { changeSource } from './change-source.ts';
 import { deleteSource, removalsOf } from './delete-source.ts';
 import { managedSources, ORDERS, SHOWN, type Managed, type Wanted } from './many-sources.ts';
-import { confirmDeleteSeveral, manySourcesPage, placeOf, type SentForm } from './many-sources-views.ts';
+import { confirmDeleteSeveral, manySourcesPage, sourcesPath, type SentChoice } from './many-sources-views.ts';
 import { stripsOf } from './run-views.ts';
 import { sourcesAfter } from './source-routes.ts';
 import { publicSourcesPage } from './source-views.ts';
@@ -33,7 +33,7 @@ export function showSources(hub: Hub, { viewer, query }: HubRequest): Reply {
   return page(ownSources(hub, viewer, readWanted(query)));
 }
 
-function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentForm): Page {
+function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentChoice): Page {
   const shown = managedSources(hub, viewer, wanted, PER_PAGE);
   const folders = follows(hub).folderNames(viewer.id);
   const hooks = new Map(shown.items.flatMap((source) => webhookOf(hub, source)));
@@ -155,7 +155,7 @@ function askToDelete(hub: Hub, ids: number[], viewer: Viewer, back: string) {
 /** The list of sources as it was asked for before, and no other page. */
 function backTo(back: string): string {
   try {
-    return back.split('?', 1)[0] === '/sources' ? placeOf(wantedAt(back)) : '/sources';
+    return back.split('?', 1)[0] === '/sources' ? sourcesPath(wantedAt(back)) : '/sources';
   } catch {
     return '/sources';
   }
@@ -183,10 +183,10 @@ export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply>
   const to = read === '' ? invalid([{ pointer: '/name', detail: 'A folder needs a name.' }]) : read;
   if (to instanceof HttpError) {
     const sent = { form: 'folder' as const, typed: name, chosen: [], problem: to };
-    return page(ownSources(hub, req.viewer, wantedAt(placeOf({ folder })), sent), 422);
+    return page(ownSources(hub, req.viewer, wantedAt(sourcesPath({ folder })), sent), 422);
   }
   req.recheck();
   hub.db.write('change folder', () => follows(hub).moveFolder(req.viewer.id, folder, to));
   if (to === null) return seeOther(saying('/sources', 'folder-deleted'));
-  return seeOther(saying(placeOf({ folder: to }), 'folder-renamed'));
+  return seeOther(saying(sourcesPath({ folder: to }), 'folder-renamed'));
 }

@@ -17,11 +17,11 @@ type Shown = ManagedPage & {
   icons: Map<number, Html>;
   stripOf: ReturnType<typeof stripsOf>;
   removals: Removal[];
-  sent?: SentForm | undefined;
+  sent?: SentChoice | undefined;
 };
 
 /** The form that was refused: the one about the folder, or about several sources, those that were chosen. */
-export type SentForm = { form: 'folder' | 'several'; typed: string; chosen: number[]; problem: HttpError };
+export type SentChoice = { form: 'folder' | 'several'; typed: string; chosen: number[]; problem: HttpError };
 
 const TABS: [Wanted['show'], string][] = [
   ['all', 'All'], ['failing', 'Failing'], ['paused', 'Paused'], ['mine', 'Mine'], ['others', 'More on this hub'],
@@ -32,7 +32,7 @@ const ORDERS: [Wanted['sort'], string][] = [
 const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'own posts' };
 
 /** The address of the page with these choices; what is as usual is left out. */
-export function placeOf(wanted: Partial<Wanted>): string {
+export function sourcesPath(wanted: Partial<Wanted>): string {
   const { show = 'all', q = '', folder = '', sort = 'failing', after = 0 } = wanted;
   const query = new URLSearchParams({
     ...(show !== 'all' && { show }), ...(q && { q }), ...(folder && { folder }),
@@ -62,7 +62,8 @@ ${pages(shown)}`;
 
 function tabs(counts: ManagedPage['counts'], { show }: Wanted): Html {
   return html`<nav class="tabs" aria-label="Which sources">${TABS.map(([name, label]) => html`
-<a href="${placeOf({ show: name })}" ${name === show && html`aria-current="page"`}>${label}${name !== 'others' && html`
+<a href="${sourcesPath({ show: name })}" ${name === show && html`aria-current="page"`}>${label}${
+  name !== 'others' && html`
   <span class="count">${counts[name]}</span>`}</a>`)}</nav>`;
 }
 
@@ -84,7 +85,7 @@ function filters({ show, q, folder, sort }: Wanted, folders: string[]): Html {
 </form>`;
 }
 
-function folderForms(folder: string, sent: SentForm | undefined): Html {
+function folderForms(folder: string, sent: SentChoice | undefined): Html {
   const { typed = folder, problem } = sent?.form === 'folder' ? sent : {};
   return html`
 <details class="panel" ${problem && html`open`}>
@@ -120,7 +121,7 @@ function pickForm(shown: Shown): Html {
   <button class="danger" name="act" value="delete">Delete…</button>`;
   return html`
 <form class="pick" method="post" action="/sources/several" id="several">
-<input type="hidden" name="back" value="${placeOf(wanted)}">
+<input type="hidden" name="back" value="${sourcesPath(wanted)}">
 ${!isOthers && html`<button class="unseen" name="act" value="move" tabindex="-1" aria-hidden="true">Move</button>`}
 <ul class="sources">
 <li class="head only-wide" aria-hidden="true"><span class="check"></span><span class="favicon"></span><span>Source</span
@@ -170,8 +171,10 @@ function nothing({ show, q, folder }: Wanted, counts: ManagedPage['counts']): st
 function pages({ items, before, total, next, wanted }: Shown): Html | false {
   return (next !== null || before > 0) && html`
 <nav class="actions" aria-label="Pages"><span class="voice soft">Sources ${before + 1}–${before + items.length} of
-  ${total}</span>${before > 0 && html`<a class="button" href="${placeOf({ ...wanted, after: 0 })}">First page</a>`}${
-  next !== null && html`<a class="button" rel="next" href="${placeOf({ ...wanted, after: next })}">More</a>`}</nav>`;
+  ${total}</span>${
+  before > 0 && html`<a class="button" href="${sourcesPath({ ...wanted, after: 0 })}">First page</a>`}${
+  next !== null && html`<a class="button" rel="next" href="${sourcesPath({ ...wanted, after: next })}">More</a>`
+}</nav>`;
 }
 
 type Chosen = { source: Source; followers: number };

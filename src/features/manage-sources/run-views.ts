@@ -2,7 +2,7 @@ import { DAY } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { dayName, showTime, type Times } from '../../platform/http/times.ts';
 import { byteSize, measuredTime, plural } from '../../platform/in-words.ts';
-import { DAYS, RUNS, type Run, type RunDay } from '../sources/run-store.ts';
+import { DAYS, RUNS, type SourceRun, type RunDay } from '../sources/run-store.ts';
 import type { Source } from '../sources/source-store.ts';
 
 /** What a strip shows of a day. `good`: new posts of a feed, or accepted events of a webhook. */
@@ -104,7 +104,7 @@ function sumOf({ kind, days }: Strip): string {
 }
 
 /** The last runs of a source for its owner: when, what came of it, how long it took and how much was sent. */
-export function lastRuns(runs: Run[], { kind, state }: Source, times: Times): Html | false {
+export function lastRuns(runs: SourceRun[], { kind, state }: Source, times: Times): Html | false {
   const what = kind === 'webhook' ? 'deliveries' : 'synchronisations';
   return runs.length > 0 && html`
 <details ${state === 'failing' && html`open`}>
@@ -114,7 +114,7 @@ export function lastRuns(runs: Run[], { kind, state }: Source, times: Times): Ht
 </details>`;
 }
 
-function runItem(run: Run, times: Times): Html {
+function runItem(run: SourceRun, times: Times): Html {
   const { endedAt, tookMs, bytes, event, times: often } = run;
   const facts = [
     often > 1 && `${often.toLocaleString('en')} times`, tookMs !== null && measuredTime(tookMs),
@@ -125,7 +125,7 @@ function runItem(run: Run, times: Times): Html {
     <span class="facts-line">${facts.join(', ')}</span></li>`;
 }
 
-function whatCame({ failed, note, added, changed, event }: Run): Html {
+function whatCame({ failed, note, added, changed, event }: SourceRun): Html {
   const said = (level: string, words: string): Html => html`<span class="state ${level}">${words}</span>`;
   if (failed) return said('bad', note ?? 'Failed');
   const parts = [

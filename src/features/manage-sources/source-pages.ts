@@ -25,7 +25,7 @@ import { deleteSource } from './delete-source.ts';
 import { handOverSource, transferSource } from './give-source.ts';
 import { lastRuns, stripsOf, wholeStrip } from './run-views.ts';
 import {
-  confirmDeletePage, confirmHidePage, settingsPage, transferPage, type SentForm,
+  confirmDeleteSourcePage, confirmHidePage, sourceSettingsPage, transferPage, type SentSourceForm,
 } from './source-settings-views.ts';
 import { sourcePage } from './source-views.ts';
 import { countFollowers } from './tell-followers.ts';
@@ -60,11 +60,11 @@ export function showSettings(hub: Hub, req: MemberRequest): Reply {
   return page(settings(hub, visibleSource(hub, pathId(req.params), req.viewer), req));
 }
 
-function settings(hub: Hub, source: Source, { viewer }: MemberRequest, sent?: SentForm): Page {
+function settings(hub: Hub, source: Source, { viewer }: MemberRequest, sent?: SentSourceForm): Page {
   const mayChange = mayManage(source, viewer);
   const webhook = mayChange && source.kind === 'webhook' ? webhooks(hub).find(source.id) : undefined;
   const times = timesOf(hub, viewer);
-  return settingsPage({
+  return sourceSettingsPage({
     source, mayChange, webhook, sent, iconIs: iconState(hub, source),
     follow: follows(hub).find(viewer.id, source.id) ?? null,
     folders: follows(hub).folderNames(viewer.id),
@@ -98,7 +98,7 @@ export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<
   }
 }
 
-function settingsAgain(hub: Hub, req: MemberRequest, problem: unknown, sent: Omit<SentForm, 'problem'>): Reply {
+function settingsAgain(hub: Hub, req: MemberRequest, problem: unknown, sent: Omit<SentSourceForm, 'problem'>): Reply {
   if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
   const source = visibleSource(hub, pathId(req.params), req.viewer);
   return page(settings(hub, source, req, { ...sent, problem }), problem.status);
@@ -147,7 +147,7 @@ export function submitSync(hub: Hub, req: MemberRequest): Reply {
 
 export function showDeleteSource(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
-  return page(confirmDeletePage(source, countFollowers(hub, source)));
+  return page(confirmDeleteSourcePage(source, countFollowers(hub, source)));
 }
 
 export function submitDelete(hub: Hub, req: MemberRequest): Reply {

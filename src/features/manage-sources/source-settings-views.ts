@@ -14,14 +14,14 @@ import { button } from './source-views.ts';
 type Settings = {
   source: Source; mayChange: boolean; isSyncing: boolean; times: Times; iconIs: 'there' | 'cleared' | 'none';
   follow: Follow | null; folders: string[]; webhook: Webhook | undefined; webhookPanel: Html | null;
-  followers: number; sent?: SentForm | undefined;
+  followers: number; sent?: SentSourceForm | undefined;
 };
 
 /** The form that was refused, with what was typed. */
-export type SentForm = { form: 'list' | 'source'; values: Record<string, string>; problem: HttpError };
+export type SentSourceForm = { form: 'list' | 'source'; values: Record<string, string>; problem: HttpError };
 
 /** What a viewer can set about one source: in their own list and, for who manages it, for everybody. */
-export function settingsPage(settings: Settings): Page {
+export function sourceSettingsPage(settings: Settings): Page {
   const { source, mayChange, isSyncing } = settings;
   const main = html`
 <p><a class="quiet" href="/sources/${source.id}" dir="auto">${source.title}</a></p>
@@ -126,7 +126,7 @@ function handOverForm({ id }: Source): Html {
 }
 
 /** Asks before a source is deleted. */
-export function confirmDeletePage(source: Source, followers: number): Page {
+export function confirmDeleteSourcePage(source: Source, followers: number): Page {
   const main = html`
 <form method="post" class="stack">
   <p class="lead">“${source.title}” will be deleted permanently, with all its posts and

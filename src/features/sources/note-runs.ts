@@ -1,7 +1,7 @@
 import { DAY } from '../../platform/clock.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import type { StoreHub } from '../hub/hub.ts';
-import { RUNS, sourceRuns, type Run, type RunDay } from './run-store.ts';
+import { RUNS, sourceRuns, type SourceRun, type RunDay } from './run-store.ts';
 
 /** Characters. */
 const NOTE_MAX = 300;
@@ -9,14 +9,14 @@ const NOTE_MAX = 300;
 const NOTHING = { times: 1, failed: 0, added: 0, changed: 0, tookMs: null, bytes: null, event: null, note: null };
 
 /** What came of runs that are still to be written: of all of them together, and the last ones. */
-export type Noted = Omit<RunDay, 'day'> & { last: Run[] };
+export type Noted = Omit<RunDay, 'day'> & { last: SourceRun[] };
 
 export function nothingNoted(): Noted {
   return { runs: 0, failed: 0, added: 0, last: [] };
 }
 
 /** Adds a run that has just ended; alike ones that come together are one. */
-export function addRun(hub: StoreHub, noted: Noted, ended: Partial<Run>): void {
+export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): void {
   const run = { ...NOTHING, endedAt: hub.clock(), ...ended };
   noted.runs += run.times;
   noted.failed += run.failed * run.times;
@@ -36,7 +36,7 @@ export function writeRuns(hub: StoreHub, sourceId: number, { last, ...sums }: No
 }
 
 /** Keeps, for the owner of a source, what came of its runs, in the caller's transaction. */
-export function noteRuns(hub: StoreHub, sourceId: number, runs: Partial<Run>[]): void {
+export function noteRuns(hub: StoreHub, sourceId: number, runs: Partial<SourceRun>[]): void {
   const noted = nothingNoted();
   for (const run of runs) addRun(hub, noted, run);
   writeRuns(hub, sourceId, noted);
@@ -50,12 +50,12 @@ export function noteFailures(hub: StoreHub, sourceId: number, note: string, time
   sourceRuns(hub).note(sourceId, { ...NOTHING, endedAt, failed: 1, times, note });
 }
 
-function isAlike(one: Run, other: Run): boolean {
+function isAlike(one: SourceRun, other: SourceRun): boolean {
   return one.event === other.event && one.note === other.note && one.failed === other.failed
     && one.added > 0 === other.added > 0 && one.changed > 0 === other.changed > 0;
 }
 
-function together(one: Run, other: Run): Run {
+function together(one: SourceRun, other: SourceRun): SourceRun {
   return {
     ...other, times: one.times + other.times, added: one.added + other.added, changed: one.changed + other.changed,
     bytes: (one.bytes ?? 0) + (other.bytes ?? 0),

@@ -7,7 +7,7 @@ export const DAYS = 30;
 export const RUNS = 20;
 
 /** A sync of a feed, or an event for a webhook; the columns are explained in the migration. */
-export type Run = {
+export type SourceRun = {
   endedAt: number; times: number; failed: number; added: number; changed: number;
   tookMs: number | null; bytes: number | null; event: string | null; note: string | null;
 };
@@ -26,7 +26,7 @@ export const sourceRuns = store(({ db, clock }) => {
   const dropDays = db.prepare<[{ id: number; until: number }]>('drop days of source', `
     DELETE FROM source_days WHERE source_id = @id AND day IN
       (SELECT day FROM source_days WHERE source_id = @id AND day <= @until ORDER BY day LIMIT 2)`);
-  const insert = db.prepare<[Run & { id: number }], { run: number }>('note run of source', `
+  const insert = db.prepare<[SourceRun & { id: number }], { run: number }>('note run of source', `
     INSERT INTO source_runs (source_id, run, ended_at, times, failed, added, changed, took_ms, bytes, event, note)
     SELECT @id, COALESCE(MAX(run), 0) + 1, @endedAt, @times, @failed, @added, @changed, @tookMs, @bytes, @event, @note
       FROM source_runs WHERE source_id = @id RETURNING run`);
@@ -35,7 +35,7 @@ export const sourceRuns = store(({ db, clock }) => {
   const addFailures = db.prepare<[number, number, number, string, number]>('note failures of source', `
     UPDATE source_runs SET times = times + ?, ended_at = ?
      WHERE source_id = ? AND failed = 1 AND note = ? AND ended_at > ?`);
-  const selectRuns = db.prepare<[number], Run>('runs of source', `
+  const selectRuns = db.prepare<[number], SourceRun>('runs of source', `
     SELECT ended_at AS endedAt, times, failed, added, changed, took_ms AS tookMs, bytes, event, note
       FROM source_runs WHERE source_id = ? ORDER BY ended_at DESC, run DESC`);
   const selectDays = db.prepare<[string, number], DayOf>('days of sources', `
@@ -52,13 +52,13 @@ export const sourceRuns = store(({ db, clock }) => {
       if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // the first of its day
       return runs !== undefined;
     },
-    note: (id: number, run: Run): void =>
+    note: (id: number, run: SourceRun): void =>
       void dropRuns.run(id, (insert.get({ id, ...run })?.run ?? 0) - RUNS),
     /** It failed that often more, as it did within the last day. False where it did not. */
     noteAgain: (id: number, note: string, times: number): boolean =>
       addFailures.run(times, clock(), id, note, clock() - DAY).changes > 0,
     /** The newest first. */
-    last: (id: number): Run[] => selectRuns.all(id),
+    last: (id: number): SourceRun[] => selectRuns.all(id),
     /** Of some sources, without days on which nothing ran. */
     days: (ids: number[]): Map<number, RunDay[]> =>
       Map.groupBy(selectDays.all(JSON.stringify(ids), Math.floor(clock() / DAY) - DAYS), ({ id }) => id),

@@ -1,7 +1,7 @@
 import { DAY, hasPassed, SECOND } from '../../platform/clock.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { duration } from '../../platform/in-words.ts';
-import { PLAIN, secretsOf } from '../../platform/secrets.ts';
+import { PLAIN, sealedSecrets } from '../../platform/secrets.ts';
 import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { once, type Hub } from '../hub/hub.ts';
@@ -17,7 +17,7 @@ const KEPT_AT_MOST = 1_000;
 /** What a sender needs. The secret is shown this once. */
 export type WebhookAccess = { url: string; secret: string };
 
-const signingSecrets = secretsOf('webhook');
+const signingSecrets = sealedSecrets('webhook');
 const keptSecrets = once(() => new Map<number, { secrets: SigningKeys[]; at: number }>());
 
 /** Where the senders of a webhook send to. */

@@ -3,7 +3,7 @@ import type { HttpError } from '../../platform/http/reply.ts';
 import { once, type Hub } from '../hub/hub.ts';
 import { mayRecord } from '../hub/may-record.ts';
 import { addRun, noteFailures, nothingNoted, writeRuns, type Noted } from '../sources/note-runs.ts';
-import type { Run } from '../sources/run-store.ts';
+import type { SourceRun } from '../sources/run-store.ts';
 
 /** What the owner reads of a refusal; of others what the sender was told. */
 const REASONS: Record<number, string> = {
@@ -29,7 +29,7 @@ const refusals = once((_hub: Hub) => new Map<string, Refusal>());
 const deliveries = once((_hub: Hub) => new Map<number, Noted>());
 
 /** Remembers for the owner of a webhook what came of an accepted event. */
-export function countDelivery(hub: Hub, sourceId: number, delivered: Partial<Run>): void {
+export function countDelivery(hub: Hub, sourceId: number, delivered: Partial<SourceRun>): void {
   const noted = deliveries(hub).get(sourceId) ?? nothingNoted();
   deliveries(hub).set(sourceId, noted);
   addRun(hub, noted, delivered);

@@ -7,7 +7,7 @@ import { bufferedCounts, counts, metLimit, once, type Hub } from '../hub/hub.ts'
 import type { NamedLimit } from '../hub/limits.ts';
 import { inTurn, preparePosts, storePosts } from '../posts/ingest-posts.ts';
 import { posts } from '../posts/post-store.ts';
-import type { Run } from '../sources/run-store.ts';
+import type { SourceRun } from '../sources/run-store.ts';
 import { sources } from '../sources/source-store.ts';
 import { liveSecrets } from './manage-webhooks.ts';
 import { countDelivery } from './note-deliveries.ts';
@@ -93,7 +93,7 @@ const OUTDATED = 'A later change of this post had come before.';
 /** Does the slow part, and returns what is to be done in the transaction. */
 async function applying(
   hub: Hub, sourceId: number, event: WebhookEvent, length: number,
-): Promise<(() => Partial<Run>) | null> {
+): Promise<(() => Partial<SourceRun>) | null> {
   if (event.kind === 'other') return null;
   if (event.kind === 'delete') return () => (posts(hub).remove(sourceId, event.guid), {});
   const accountOf = () => sources(hub).find(sourceId)?.ownerId;
@@ -123,7 +123,7 @@ const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND 
  * A verified event. `apply` does what it asks for, in the transaction; null for one that asks for nothing. `delivered`
  * is added to: what came of it.
  */
-type Acceptance = AcceptedEvent & { delivered: Partial<Run>; apply: (() => Partial<Run>) | null };
+type Acceptance = AcceptedEvent & { delivered: Partial<SourceRun>; apply: (() => Partial<SourceRun>) | null };
 
 /** What a batch knows of a webhook: read when its first event comes, written before the commit. */
 type Activity = { arrivesAt: number; accepted: number };

@@ -1,5 +1,5 @@
 import { DAY, MINUTE } from '../../platform/clock.ts';
-import { PAGE_BYTES, toHttpError } from '../../platform/http/answer-request.ts';
+import { MAX_PAGE_BYTES, toHttpError } from '../../platform/http/answer-request.ts';
 import { readForm } from '../../platform/http/body.ts';
 import { contentText } from '../../platform/http/html.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
@@ -35,7 +35,7 @@ import { changePostPage, cutSentences, firstPlacePage, writePage, type PostForm 
 /** How long a form can be sent by somebody whose session has ended: longer than most sessions. */
 const PROOF_LIFETIME = 60 * DAY;
 /** Bytes of a text in its form and of its preview above. The rest is for the navigation, places and files. */
-const TEXT_BYTES = PAGE_BYTES - 512 * 1024;
+const TEXT_BYTES = MAX_PAGE_BYTES - 512 * 1024;
 const LEAST_PREVIEW_BYTES = 16 * 1024;
 /** Of an account, by forms that came after its session ended. */
 const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };

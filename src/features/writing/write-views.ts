@@ -5,7 +5,7 @@ import { formProblem, type HttpError, type Page } from '../../platform/http/repl
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
-import { MAX_FILES } from '../attachments/receive-upload.ts';
+import { MAX_UPLOADS } from '../attachments/receive-upload.ts';
 import { FILE_EXTENSIONS } from '../attachments/recognise-file.ts';
 import { visibilityChoice, type AddForm } from '../manage-sources/add-views.ts';
 import type { WholePost } from '../posts/post-store.ts';
@@ -171,7 +171,7 @@ function fileFields({ problem, fileBytes }: PostForm, files: Attachment[]): Html
   return html`
 <section class="files" aria-labelledby="files"><h2 id="files">Files</h2>
 ${files.length > 0 && html`<ul>${files.map(removableFile)}</ul>`}
-<label class="drop-zone">Add files <span class="optional">up to ${MAX_FILES}: images, PDF, plain text or Markdown,
+<label class="drop-zone">Add files <span class="optional">up to ${MAX_UPLOADS}: images, PDF, plain text or Markdown,
   ${byteSize(fileBytes)} each</span>
   <input type="file" name="attachments" multiple accept="${EXTENSIONS}" ${
     faulty(problem, 'attachments', { whole })}>${faultOf(problem, 'attachments', { whole })}</label>
@@ -212,7 +212,7 @@ function draftState({ savedAt, times }: PostForm): Html {
 function limits({ fileBytes, bytesLeft }: PostForm): Html {
   const rows = [
     ['Title', `${MAX.title} characters`], ['Text', `${MAX.content.toLocaleString('en')} characters`],
-    ['Files', `${MAX_FILES} of ${byteSize(fileBytes)}`], ['Space left', byteSize(Math.max(0, bytesLeft))],
+    ['Files', `${MAX_UPLOADS} of ${byteSize(fileBytes)}`], ['Space left', byteSize(Math.max(0, bytesLeft))],
   ];
   return html`
 <section><h2>Limits</h2><dl class="facts">${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>

@@ -1,6 +1,6 @@
 import { ArchiveError } from './gzip-file.ts';
 import {
-  applyPax, BLOCK, decodeHeader, encodeHeader, paddingOf, type TarHeader, type TarKind, type TarMember,
+  applyPax, BLOCK, decodeHeader, encodeTarHeader, paddingOf, type TarHeader, type TarKind, type TarMember,
 } from './tar-header.ts';
 
 /** A member with its content, which must have exactly `size` bytes; folders have none. */
@@ -26,7 +26,7 @@ export function* packTar(members: Iterable<PackedMember>): Generator<Buffer, voi
 
 function* parts(members: Iterable<PackedMember>): Generator<Buffer, void> {
   for (const member of members) {
-    yield encodeHeader(member);
+    yield encodeTarHeader(member);
     let length = 0;
     for (const chunk of member.content ?? []) {
       length += chunk.length;

@@ -32,7 +32,7 @@ const HARMLESS = new Set(['atime', 'comment', 'ctime', 'gid', 'gname', 'mtime', 
 type Field = readonly [offset: number, length: number];
 
 /** The header block of a member, owned by user 0. Throws a RangeError for a name of more than 100 bytes. */
-export function encodeHeader({ kind, name, size, modifiedAt }: TarMember): Buffer {
+export function encodeTarHeader({ kind, name, size, modifiedAt }: TarMember): Buffer {
   const block = Buffer.alloc(BLOCK);
   const bytes = Buffer.from(kind === 'folder' ? `${name}/` : name);
   if (bytes.length > NAME[1]) throw new RangeError(`the name ${name} is too long for an archive`);

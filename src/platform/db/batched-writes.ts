@@ -27,7 +27,7 @@ type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => 
 type Portion = (limit: number) => number;
 type Write = (batch: number, portion: number) => { since: number; done: number; isAll: boolean };
 
-type Step = { took: number; isAll: boolean };
+type WriteStep = { took: number; isAll: boolean };
 
 /**
  * Changes that are asked for at the same time take turns, so that all of them pause together. While `isTight`, as on a
@@ -48,7 +48,7 @@ export function createThrottledWrites(db: Db, isTight: () => boolean = () => fal
     return { since, done, isAll };
   });
 
-  async function inTurn(write: Write, batch: number): Promise<Step> {
+  async function inTurn(write: Write, batch: number): Promise<WriteStep> {
     const before = turn;
     const { promise, resolve } = Promise.withResolvers<void>();
     turn = promise;

@@ -21,7 +21,9 @@ export function readMigrations(folder: string): Migration[] {
 
 function toMigration(file: string, expected: number, sql: string): Migration {
   const version = Number(FILE_NAME.exec(file)?.[1]);
-  if (version !== expected) throw new SchemaError(`migration ${file} is out of sequence: ${nameOf(expected)} is next`);
+  if (version !== expected) {
+    throw new SchemaError(`migration ${file} is out of sequence: ${expectedName(expected)} is next`);
+  }
   const marked = SAFETY.exec(sql)?.[1];
   if (!marked) throw new SchemaError(`migration ${file} must begin with the line "-- safe: yes" or "-- safe: no"`);
   const statements = splitStatements(sql);
@@ -33,7 +35,7 @@ function toMigration(file: string, expected: number, sql: string): Migration {
   return { version, name: file.slice(5, -4), sql, safe: marked === 'yes', checksum };
 }
 
-function nameOf(version: number): string {
+function expectedName(version: number): string {
   return `${String(version).padStart(4, '0')}_name_in_lower_case.sql`;
 }
 

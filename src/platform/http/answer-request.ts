@@ -35,7 +35,7 @@ export type AnswerOptions = CallHandlerOptions & {
 };
 
 /** Bytes of a page. What pages show is bounded so that they have fewer; a larger one is a fault of the hub's own. */
-export const PAGE_BYTES = 2.5 * 1024 * 1024;
+export const MAX_PAGE_BYTES = 2.5 * 1024 * 1024;
 
 /** Stands for the version of content that is never cached. */
 const NOT_KEPT = -1;
@@ -72,8 +72,10 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     }
   }
 
-  /** Kept at once, so that nobody makes the same answer meanwhile, and then again with its compressed form. */
-  async function sendKeeping({ req, res, id, route }: Kept, reply: RenderedReply, asOf: number): Promise<number> {
+  /** KeptExchange at once, so that nobody makes the same answer meanwhile, and then again with its compressed form. */
+  async function sendKeeping(
+    { req, res, id, route }: KeptExchange, reply: RenderedReply, asOf: number,
+  ): Promise<number> {
     const [key, headers] = [req.url ?? '/', { ...security, ...reply.headers }];
     const plain = toCached(reply.status, headers, reply.body as Buffer);
     cache.put(key, { response: plain, route }, asOf);
@@ -126,9 +128,9 @@ function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedRe
 }
 
 /** An exchange whose answer everybody may be given. */
-type Kept = Exchange & { route: Route };
+type KeptExchange = Exchange & { route: Route };
 
-function mayKeep(exchange: Exchange, reply: RenderedReply): exchange is Kept {
+function mayKeep(exchange: Exchange, reply: RenderedReply): exchange is KeptExchange {
   return exchange.route?.cached === true && isAnonymousRead(exchange.req) && isCacheable(reply);
 }
 
@@ -145,7 +147,7 @@ async function renderReply(
   const policy = viewer && { 'content-security-policy': memberPolicy };
   const asHtml = { 'content-type': 'text/html; charset=utf-8', ...policy, ...headers };
   const { bytes } = await renderPage(body, viewer, exchange.path + exchange.search);
-  if (bytes.length > PAGE_BYTES) throw new Error(`the page has ${bytes.length} bytes, more than any page may have`);
+  if (bytes.length > MAX_PAGE_BYTES) throw new Error(`the page has ${bytes.length} bytes, more than any page may have`);
   return withCaching({ status, headers: asHtml, body: bytes, isText: true }, exchange);
 }
 

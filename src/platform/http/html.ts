@@ -40,7 +40,7 @@ function filled(strings: readonly string[], holes: readonly Hole[]): Html {
   for (let index = 0; index < holes.length; index++) {
     const hole = holes[index];
     const part = Array.isArray(hole) ? filled([], hole) : hole;
-    if (!(part instanceof Html)) last += textOf(part);
+    if (!(part instanceof Html)) last += holeText(part);
     else if (part.before === NONE) last += part.last;
     else [before, last] = [[...before, last, ...part.before], part.last];
     last += strings[index + 1] ?? '';
@@ -59,7 +59,7 @@ export function trusted(markup: string): Html {
   return new Html(markup);
 }
 
-function textOf(part: Exclude<Hole, Html | Html[]>): string {
+function holeText(part: Exclude<Hole, Html | Html[]>): string {
   if (typeof part === 'string') return escapeHtml(part);
   return typeof part === 'number' ? String(part) : '';
 }

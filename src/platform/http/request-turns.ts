@@ -17,7 +17,7 @@ export function isGone({ socket }: IncomingMessage): boolean {
  * calls. Between two of them the loop reads what clients have closed meanwhile. Without turns, a thousand requests that
  * came together would all be answered before the first closed connection is seen.
  */
-export function createTurns(): () => Promise<unknown> {
+export function createRequestTurns(): () => Promise<unknown> {
   let last: Promise<unknown> = Promise.resolve();
   return () => {
     const mine = last;

@@ -15,7 +15,7 @@ import { discardRest } from './discard-rest.ts';
 import http from '../node-http.ts';
 import { statusTitle, type ReplyHeaders } from './reply.ts';
 import { acceptsAnything } from './headers.ts';
-import { CLIENT_GONE, createTurns, isGone } from './request-turns.ts';
+import { CLIENT_GONE, createRequestTurns, isGone } from './request-turns.ts';
 import type { Route } from './router.ts';
 import { sendCached } from './send-reply.ts';
 import { createUntakenAnswers } from './untaken-answers.ts';
@@ -69,7 +69,7 @@ export function createHubServer(options: ServerOptions): Server {
   const answer = createAnswerRequest({ ...options, security, memberPolicy, noteFault, bodyMemory, untaken });
   const isOwnHost = createHostCheck(options.hostNames);
   const nextId = requestIds();
-  const turn = createTurns();
+  const turn = createRequestTurns();
   const urgent = new Set(routes.filter(({ anyHost }) => anyHost).map(({ path }) => path));
   const loggedPath = hidingSecrets(routes);
 

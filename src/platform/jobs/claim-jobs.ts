@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SECOND, type Clock } from '../clock.ts';
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
-import { createTurns, type JobColumns } from './take-turns.ts';
+import { createOwnerTurns, type JobColumns } from './take-turns.ts';
 
 /** A claimed job. The token is the worker's right to finish it. */
 export type Job = Omit<JobColumns, 'payload'> & {
@@ -30,7 +30,7 @@ export type Claim = {
 /** How jobs are claimed by a worker. */
 export function createClaim(db: Db, clock: Clock, lease: number): Claim {
   const sql = prepareClaim(db);
-  const takeTurns = createTurns(db);
+  const takeTurns = createOwnerTurns(db);
   const claimDue = db.transaction('claim jobs', claimInTransaction);
   const deadLetterAbandoned = createDeadLettering(db, clock, lease);
 

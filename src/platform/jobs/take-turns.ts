@@ -28,7 +28,7 @@ type TakeTurns = <Job>(kind: string, limit: number, now: number, take: (row: Job
  * How jobs with an owner are claimed: by rank, and within a rank one of each owner in turn, those first whose jobs hold
  * the fewest places. However many jobs one owner has, another's next one waits for one place only.
  */
-export function createTurns(db: Db): TakeTurns {
+export function createOwnerTurns(db: Db): TakeTurns {
   const sql = prepareTurns(db);
   const last = new Map<string, number>(); // kind → the owner whose turn was last
   let taken = 0;

@@ -16,11 +16,11 @@ const CONTROL = /[\x80-\x9f]/;
  */
 export function decodeText(bytes: Buffer, contentType: string | null): string {
   if (isAscii(bytes) && !bytes.includes(ESCAPE) && !bytes.includes(0)) return bytes.toString('latin1');
-  return withoutControls(decode(bytes, contentType));
+  return repairControls(decode(bytes, contentType));
 }
 
 /** Programs that take windows-1252 for latin1 write `Don\u0092t`. One pass over the code units, whatever they are. */
-export function withoutControls(text: string): string {
+export function repairControls(text: string): string {
   if (!CONTROL.test(text)) return text;
   const units = Buffer.from(text, 'utf16le');
   for (let at = 0; at < units.length; at += 2) {

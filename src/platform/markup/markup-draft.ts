@@ -8,7 +8,7 @@ const INLINE = new Set(['inline', 'ruby-text']);
 const BLOCK = new Set(['block', 'heading']);
 
 /** A link to a file that is not loaded. The label is empty where the author gave none. */
-export type RemoteFile = { url: URL; label: string; isImage: boolean; size?: string | undefined };
+export type FileLink = { url: URL; label: string; isImage: boolean; size?: string | undefined };
 
 /** An element that has begun and not ended. */
 export type OpenElement = {
@@ -26,11 +26,11 @@ export type OpenElement = {
   /** What an anchor without text says; empty when it rather vanishes. */
   fallbackText: string;
   /** Images inside an anchor, whose own links follow it. */
-  files: RemoteFile[];
+  files: FileLink[];
   /** What a picture's sources offer. */
   candidates: ImageCandidate[];
   /** What a film or sound links to when it ends. */
-  source: RemoteFile | undefined;
+  source: FileLink | undefined;
 };
 
 type Position = { chunks: number; length: number; content: number };
@@ -132,7 +132,7 @@ function writeFallbackText(draft: MarkupDraft, anchor: OpenElement): boolean {
 }
 
 /** Writes the link to a file, or keeps it for the end of the anchor it stands in, since anchors do not nest. */
-export function writeFile(draft: MarkupDraft, file: RemoteFile): void {
+export function writeFile(draft: MarkupDraft, file: FileLink): void {
   if (isSilent(draft)) return;
   if (draft.anchor !== undefined) {
     draft.anchor.files.push(file);
@@ -142,7 +142,7 @@ export function writeFile(draft: MarkupDraft, file: RemoteFile): void {
   writeVisible(draft, separator + linkTo(file));
 }
 
-function linkTo({ url, label, isImage, size }: RemoteFile): string {
+function linkTo({ url, label, isImage, size }: FileLink): string {
   if (isImage) return imageLink(url, label || fileNameOr('Image', url), size);
   return mediaLink(url, label || fileNameOr(url.host, url));
 }

@@ -10,7 +10,7 @@ import {
 } from './remote-media.ts';
 import { safeLink, webUrl } from './safe-url.ts';
 import type { Attributes } from './html-tokenizer.ts';
-import type { MarkupDraft, OpenElement, RemoteFile } from './markup-draft.ts';
+import type { MarkupDraft, OpenElement, FileLink } from './markup-draft.ts';
 
 const MAX_INPUT_LENGTH = 4_000_000;
 
@@ -122,13 +122,13 @@ function startAnchor(draft: MarkupDraft, { name, attributes }: StartTag): void {
   const allowed = allowedAttributes('a', attributes, draft.baseUrl);
   const anchor = element(name, 'a', 'anchor', `<a${attribute('href', href)}${allowed}${LINK_TAIL}>`);
   // A link to a place in the text itself without words is the mark beside a heading.
-  if (address?.startsWith('#') !== true) anchor.fallbackText = authorsLabel(attributes) || placeOf(href);
+  if (address?.startsWith('#') !== true) anchor.fallbackText = authorsLabel(attributes) || linkTarget(href);
   enterCell(draft);
   open(draft, anchor);
 }
 
 /** The host of a web address, the address of a mail, the number of a call. */
-function placeOf(href: string): string {
+function linkTarget(href: string): string {
   return /^https?:\/\/([^/]*)/.exec(href)?.[1] ?? /^\w+:([^?]*)/.exec(href)?.[1] ?? '';
 }
 
@@ -167,7 +167,7 @@ function isEmoji(attributes: Attributes, label: string): boolean {
   return label !== '' && label.length <= MAX_EMOJI_LENGTH && EMOJI_CLASS.test(attributes.get('class') ?? '');
 }
 
-function addFile(draft: MarkupDraft, file: RemoteFile): void {
+function addFile(draft: MarkupDraft, file: FileLink): void {
   enterCell(draft);
   writeFile(draft, file);
 }
@@ -201,7 +201,7 @@ function startMedia(draft: MarkupDraft, { name, attributes }: StartTag): void {
   openDropped(draft, media);
 }
 
-function remoteFile(draft: MarkupDraft, address: string | undefined, attributes: Attributes): RemoteFile | undefined {
+function remoteFile(draft: MarkupDraft, address: string | undefined, attributes: Attributes): FileLink | undefined {
   const url = address === undefined || address.trim() === '' ? undefined : webUrl(address, draft.baseUrl);
   return url && { url: framePage(url), label: authorsLabel(attributes), isImage: false };
 }

@@ -8,7 +8,7 @@ import http from '../node-http.ts';
 import { OutboundError, pinnedLookup } from './outbound-target.ts';
 
 /** One request to addresses that were checked. `who` names the host in messages. */
-export type Exchange = {
+export type OutboundRequest = {
   url: URL;
   who: string;
   addresses: LookupAddress[];
@@ -64,7 +64,7 @@ const UNPACKERS = new Map<string, (first: Buffer) => Transform | null>([
  * Sends one GET and reads the answer; the body only of a 2xx, empty otherwise. The connection is closed whatever
  * happens. Throws OutboundError, or the signal's reason once it is aborted.
  */
-export async function exchange(hop: Exchange): Promise<Answer> {
+export async function exchange(hop: OutboundRequest): Promise<Answer> {
   const { url, addresses, headers, signal } = hop;
   const request = openRequest(url, { headers, lookup: pinnedLookup(addresses), signal });
   try {
@@ -79,7 +79,9 @@ export async function exchange(hop: Exchange): Promise<Answer> {
   }
 }
 
-async function waitForHeaders(request: ClientRequest, { url, who, headerMs }: Exchange): Promise<IncomingMessage> {
+async function waitForHeaders(
+  request: ClientRequest, { url, who, headerMs }: OutboundRequest,
+): Promise<IncomingMessage> {
   let describe = connectError;
   request.once('socket', (socket) => {
     socket.once('connect', () => (describe = url.protocol === 'https:' ? tlsError : answerError));
@@ -96,7 +98,7 @@ async function waitForHeaders(request: ClientRequest, { url, who, headerMs }: Ex
   }
 }
 
-async function readBody(response: IncomingMessage, hop: Exchange): Promise<Buffer> {
+async function readBody(response: IncomingMessage, hop: OutboundRequest): Promise<Buffer> {
   const { maxBytes, large } = hop;
   const whole: Buffer[] = [];
   const take = hop.take ?? ((piece) => whole.push(piece) > 0);
@@ -111,7 +113,7 @@ async function readBody(response: IncomingMessage, hop: Exchange): Promise<Buffe
 }
 
 /** The body, unpacked no faster than it is taken. An empty one needs no unpacking. */
-async function* unpack(response: IncomingMessage, hop: Exchange): AsyncGenerator<Buffer> {
+async function* unpack(response: IncomingMessage, hop: OutboundRequest): AsyncGenerator<Buffer> {
   const unpackerFor = UNPACKERS.get(codingOf(response));
   if (!unpackerFor) throw new OutboundError('bad-response', `${hop.who} answered in an encoding the hub cannot decode`);
   const packed = readPacked(response, hop);
@@ -129,7 +131,7 @@ async function* unpack(response: IncomingMessage, hop: Exchange): AsyncGenerator
 }
 
 /** The body as it comes. Only waiting for the other side counts as its being idle. */
-async function* readPacked(response: IncomingMessage, hop: Exchange): AsyncGenerator<Buffer> {
+async function* readPacked(response: IncomingMessage, hop: OutboundRequest): AsyncGenerator<Buffer> {
   if (Number(response.headers['content-length']) > hop.maxBytes) throw tooLargeError(hop);
   const startIdle = () => setTimeout(() => response.destroy(idleError(hop)), hop.idleMs);
   let size = 0;
@@ -169,11 +171,11 @@ function slowError(who: string, limit: number): OutboundError {
   return new OutboundError('timeout', `${who} did not begin to answer within ${limit / 1000} s`);
 }
 
-function idleError({ who, idleMs }: Exchange): OutboundError {
+function idleError({ who, idleMs }: OutboundRequest): OutboundError {
   return new OutboundError('idle', `${who} stopped sending for ${idleMs / 1000} s in the middle of its answer`);
 }
 
-function tooLargeError({ who, maxBytes }: Exchange): OutboundError {
+function tooLargeError({ who, maxBytes }: OutboundRequest): OutboundError {
   return new OutboundError('too-large', `the answer of ${who} is larger than the limit of ${maxBytes} bytes`);
 }
 

@@ -88,7 +88,7 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
     let permanent = true;
     for (;;) {
       seen.add(url.href);
-      const answer = await ask(url, nameOf(url, first), request, signal);
+      const answer = await ask(url, describeHost(url, first), request, signal);
       const next = redirectTarget(answer, url);
       if (!next) return { ...answer, url: url.href, movedPermanentlyTo: seen.size > 1 && permanent ? url.href : null };
       if (seen.has(next.href)) throw new OutboundError('redirects', `${first.host} redirects in a loop`);
@@ -160,6 +160,6 @@ function redirectTarget({ status, headers }: Answer, from: URL): URL | undefined
   return parseTarget(Buffer.from(headers.location, 'latin1').toString('utf8'), from);
 }
 
-function nameOf(url: URL, first: URL): string {
+function describeHost(url: URL, first: URL): string {
   return url.host === first.host ? url.host : `${url.host} (redirected from ${first.host})`;
 }
