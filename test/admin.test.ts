@@ -4,7 +4,7 @@ import { ADMIN_LISTS } from '../src/app/frame/admin-lists.ts';
 import { noteError } from '../src/features/errors/error-store.ts';
 import { audit, type AuditEvent } from '../src/features/audit/audit.ts';
 import { jobs } from '../src/features/hub/hub.ts';
-import { workerQueue } from '../src/features/hub/worker-queue.ts';
+import { workerQueue } from '../src/features/hub/worker-jobs.ts';
 import { test, type TestContext } from 'node:test';
 import { HOUR } from '../src/platform/clock.ts';
 import { addNotes, itemsAt, numberIn } from './support/accounts.ts';

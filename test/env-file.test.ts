@@ -1,7 +1,8 @@
 // Protects the reading of .env: the same rules as documented, mistakes named by line, and no value repeated.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EnvFileError, parseEnvFile, settingsSource } from '../src/features/hub/read-config.ts';
+import { EnvFileError, parseEnvFile } from '../src/features/hub/env-file.ts';
+import { settingsSource } from '../src/features/hub/read-config.ts';
 import { temporaryFolder, writeFiles } from './support/temporary-project.ts';
 
 const CASES: [title: string, text: string, expected: Record<string, string>][] = [

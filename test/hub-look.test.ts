@@ -1,7 +1,7 @@
 // Protects the hub's name, front-page text and accent: set by administrators alone, seen by everybody at once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hubLook } from '../src/features/hub/hub-look-store.ts';
+import { hubLook } from '../src/features/hub/hub-row-store.ts';
 import { readSaid, saying } from '../src/features/hub/said.ts';
 import { itemsAt } from './support/accounts.ts';
 import type { Client } from './support/client.ts';

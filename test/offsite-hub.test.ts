@@ -10,7 +10,7 @@ import {
 } from '../src/features/backups/offsite-hub.ts';
 import { noteOffsite } from '../src/features/backups/note-run.ts';
 import { destinationKey } from '../src/features/backups/offsite-status.ts';
-import { hubSeed } from '../src/features/hub/hub-seed-store.ts';
+import { hubSeed } from '../src/features/hub/hub-row-store.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { hubctl } from './support/hubctl.ts';
 import { temporaryFolder } from './support/temporary-project.ts';

@@ -8,7 +8,7 @@ import { showProgress } from '../src/commands/progress.ts';
 import { verifyBackup } from '../src/features/backups/verify-backup.ts';
 import { accounts } from '../src/features/accounts/account-store.ts';
 import { enqueue, jobs } from '../src/features/hub/hub.ts';
-import { workerQueue } from '../src/features/hub/worker-queue.ts';
+import { workerQueue } from '../src/features/hub/worker-jobs.ts';
 import { removeSource } from '../src/features/manage-sources/delete-source.ts';
 import { notifications } from '../src/features/notifications/notification-store.ts';
 import { sources } from '../src/features/sources/source-store.ts';

@@ -1,7 +1,7 @@
 // Protects synchronisation: posts keep their ids, servers are asked politely, and no source is ever given up silently.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { workerQueue } from '../src/features/hub/worker-queue.ts';
+import { workerQueue } from '../src/features/hub/worker-jobs.ts';
 import { planDueSyncs } from '../src/features/feeds/sync-source.ts';
 import { sources } from '../src/features/sources/source-store.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';

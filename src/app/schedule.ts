@@ -20,7 +20,7 @@ import { watchCertificate } from '../features/history/watch-certificate.ts';
 import { beatOfWeb } from '../features/history/web-reading.ts';
 import { jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
 import { beatOnTrial, isOnTrial, rehearse } from '../features/hub/trial.ts';
-import { workerQueue } from '../features/hub/worker-queue.ts';
+import { workerQueue } from '../features/hub/worker-jobs.ts';
 import { drafts } from '../features/writing/draft-store.ts';
 import { raiseMarks } from '../features/reading/raise-marks.ts';
 import { readUndo } from '../features/reading/reading-store.ts';

@@ -8,7 +8,7 @@ import { unknownYet } from '../features/admin/pending-findings.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import type { Command, CommandContext } from './command.ts';
 import { showProgress } from './progress.ts';
-import { jsonOf, findingLines, verdictOf } from './say-findings.ts';
+import { jsonOf, findingLines, verdictOf } from './status.ts';
 
 const NAMED = 10;
 

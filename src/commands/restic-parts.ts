@@ -5,7 +5,7 @@ import {
   isPruningDue, loadReading, nextPart, noteDamage, noteRead, type RepositoryReading, takeIn,
 } from '../features/backups/restic-reading.ts';
 import type { CommandContext } from './command.ts';
-import { readList } from './restic-snapshots.ts';
+import { readList } from './restic-hub.ts';
 
 /**
  * Updates the reading from two files: restic's snapshots (JSON) and its pack ids. `added`: bytes just sent. Prints the

@@ -1,7 +1,8 @@
 import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { clockTrouble, DATABASE, SUMS } from '../features/backups/backup-folder.ts';
-import { BackupError, backupName, timeOfBackup } from '../features/backups/backup-name.ts';
+import {
+  BackupError, backupName, clockTrouble, DATABASE, SUMS, timeOfBackup,
+} from '../features/backups/backup-folder.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { type Manifest, parseManifest } from '../features/backups/manifest.ts';
 import { originOf } from '../features/backups/offsite-hub.ts';
@@ -13,9 +14,10 @@ import { uploadPath } from '../features/attachments/upload-files.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { grantedName } from '../platform/files/granted-name.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
-import { answerQuestion, idsOf, lookForOlder, settleHub, tellHub } from './restic-hub.ts';
+import {
+  answerQuestion, idsOf, lookForOlder, readList, settleHub, type Snapshot, tellHub, toSnapshot,
+} from './restic-hub.ts';
 import { noteDamaged, noteGood, notePruned, planPart } from './restic-parts.ts';
-import { readList, type Snapshot, toSnapshot } from './restic-snapshots.ts';
 
 type ResticStep = (context: CommandContext, ...args: string[]) => Promise<void>;
 

@@ -29,7 +29,7 @@ export const COMMANDS: ListedCommand[] = [
   {
     name: 'await-writes', usage: 'await-writes [--seconds N] <unix_ms> web|worker…',
     summary: 'Internal step of scripts/upgrade.sh; run that instead.',
-    load: async () => (await import('./await-writes.ts')).awaitWritesCommand,
+    load: async () => (await import('./upgrade.ts')).awaitWritesCommand,
   },
   {
     name: 'backup', usage: 'backup [--json] | backup show <backup> [text] | backup extract <backup> post <id> | ' +
@@ -47,7 +47,7 @@ export const COMMANDS: ListedCommand[] = [
   {
     name: 'config', usage: 'config <VARIABLE>…',
     summary: 'Print the named settings, one per line, empty if not set. Secrets are not printed.',
-    load: async () => (await import('./config.ts')).configCommand,
+    load: async () => (await import('./settings.ts')).configCommand,
   },
   {
     name: 'doctor', usage: 'doctor [--hashes] [--json]',
@@ -70,7 +70,7 @@ export const COMMANDS: ListedCommand[] = [
     name: 'migrate', usage: 'migrate [--allow-unsafe]',
     summary: 'Apply pending migrations. --allow-unsafe includes those that may lose data; it requires a fresh ' +
       'verified backup.',
-    load: async () => (await import('./migrate.ts')).migrateCommand,
+    load: async () => (await import('./upgrade.ts')).migrateCommand,
   },
   {
     name: 'offsite', usage: 'offsite adopt [--no] [<hub>]',
@@ -87,7 +87,7 @@ export const COMMANDS: ListedCommand[] = [
     name: 'recovery-kit', usage: 'recovery-kit [--recipient RECIPIENT]',
     summary: 'Print what must be kept elsewhere to restore the hub on another machine, with keys and settings sealed ' +
       'for an age recipient.',
-    load: async () => (await import('./recovery-kit.ts')).recoveryKitCommand,
+    load: async () => (await import('./settings.ts')).recoveryKitCommand,
   },
   {
     name: 'rehearse', usage: 'rehearse <address>',

@@ -1,7 +1,9 @@
+import { type Finding, type Level, problemsOf } from '../features/admin/finding.ts';
 import { findings } from '../features/admin/findings.ts';
-import { problemsOf } from '../features/admin/finding.ts';
+import { isoTime } from '../platform/clock.ts';
+import { utcTime } from '../platform/in-words.ts';
+import { singleLine } from '../platform/markup/tidy-text.ts';
 import type { Command } from './command.ts';
-import { jsonOf, findingLines, verdictOf } from './say-findings.ts';
 
 /** Says what the administrators' overview says: first whether all is well, then each thing, what is wrong first. */
 export const statusCommand: Command = {
@@ -17,3 +19,29 @@ export const statusCommand: Command = {
     return problems.length === 0 ? 0 : 1;
   },
 };
+
+const MARKS: Record<Level, string> = { good: 'ok', off: '-', warn: 'WARN', bad: 'BAD' };
+
+/** "All is well.", or how much is not. */
+export function verdictOf(all: readonly Finding[]): string {
+  const problems = problemsOf(all);
+  if (problems.length === 0) return 'All is well.\n';
+  return problems.length === 1 ? 'One thing needs attention.\n' : `${problems.length} things need attention.\n`;
+}
+
+/** A line for the finding; below it what is wrong, since when, and what to do: words, whatever a program has said. */
+export function findingLines({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
+  const more = [detail, at !== null && utcTime(at)].filter(Boolean).join(', ');
+  const line = `${MARKS[level].padEnd(4)} ${singleLine(`${subject}: ${state}${more && ` (${more})`}`)}\n`;
+  const below = [problem, since !== null && `Since ${utcTime(since)}.`, whatToDo].filter(Boolean).join(' ');
+  return below === '' ? line : `${line}     ${singleLine(below)}\n`;
+}
+
+/** For programs: times in RFC 3339, null for what is not known. */
+export function jsonOf(all: readonly Finding[]): string {
+  const findings = all.map(({ subject, level, state, detail, at, problem, since, whatToDo }) => ({
+    subject, level, state, detail, at: at === null ? null : isoTime(at),
+    problem, since: since === null ? null : isoTime(since), whatToDo,
+  }));
+  return `${JSON.stringify({ ok: problemsOf(all).length === 0, findings })}\n`;
+}

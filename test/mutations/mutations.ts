@@ -1796,7 +1796,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'an unsafe migration needs a verified backup of the last hour',
-    file: 'src/commands/migrate.ts',
+    file: 'src/commands/upgrade.ts',
     from: 'FRESH = HOUR',
     to: 'FRESH = 2 * HOUR',
     test: 'test/hubctl.test.ts',
@@ -2876,7 +2876,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'nothing migrates under a running hub',
-    file: 'src/commands/migrate.ts',
+    file: 'src/commands/upgrade.ts',
     from: 'assertNobodyRuns(db, migrations, config.dataDir);',
     to: '',
     test: 'test/hubctl.test.ts',
@@ -3012,7 +3012,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'no regular expression takes longer than its text is long',
-    file: 'src/features/hub/read-config.ts',
+    file: 'src/features/hub/env-file.ts',
     from: '/\\s#.*$/',
     to: '/\\s+#.*$/',
     test: 'test/slow/linear-regex.test.ts',
@@ -3585,7 +3585,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'no restart is asked for on account of a setting that the environment gives',
-    file: 'src/features/hub/file-settings.ts',
+    file: 'src/features/hub/env-file.ts',
     from: 'used.filter((setting) => !isGiven(setting))',
     to: 'used',
     test: 'test/changed-settings.test.ts',
@@ -3667,7 +3667,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'below the reserve of the disk jobs that store wait',
-    file: 'src/features/hub/job-handlers.ts',
+    file: 'src/features/hub/worker-jobs.ts',
     from: '...(stores && {',
     to: '...(!stores && {',
     test: 'test/disk-reserve.test.ts',

@@ -5,7 +5,7 @@ import { DAY } from '../../src/platform/clock.ts';
 import { notifications } from '../../src/features/notifications/notification-store.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { jobs } from '../../src/features/hub/hub.ts';
-import { workerQueue } from '../../src/features/hub/worker-queue.ts';
+import { workerQueue } from '../../src/features/hub/worker-jobs.ts';
 import { addNotes, addPost, itemsAt, numberIn, sendJson } from '../support/accounts.ts';
 import { openBrowser, type Browser } from '../support/browser.ts';
 import { createClient } from '../support/client.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hubLook } from '../../features/hub/hub-look-store.ts';
+import { hubLook } from '../../features/hub/hub-row-store.ts';
 import { once, type Hub } from '../../features/hub/hub.ts';
 import { text, type Reply } from '../../platform/http/reply.ts';
 import { route, type Route } from '../../platform/http/router.ts';

@@ -1,4 +1,4 @@
-import { hubLook } from '../../features/hub/hub-look-store.ts';
+import { hubLook } from '../../features/hub/hub-row-store.ts';
 import type { Hub } from '../../features/hub/hub.ts';
 import { text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';

@@ -1,4 +1,4 @@
-import { hubLook, PRODUCT, type HubLook } from '../../features/hub/hub-look-store.ts';
+import { hubLook, PRODUCT, type HubLook } from '../../features/hub/hub-row-store.ts';
 import type { Hub } from '../../features/hub/hub.ts';
 import { readSaid } from '../../features/hub/said.ts';
 import { html, type Html } from '../../platform/http/html.ts';

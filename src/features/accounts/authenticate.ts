@@ -6,7 +6,7 @@ import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { TOKEN_PREFIX } from '../../platform/secrets.ts';
 import type { Hub } from '../hub/hub.ts';
-import { mayRecord } from '../hub/may-record.ts';
+import { mayRecord } from '../hub/disk-reserve.ts';
 import { apiTokens, SESSION_MAX, sessions } from './credential-store.ts';
 
 export const SESSION_COOKIE = 'hub_session';

@@ -1,9 +1,10 @@
 import { HOUR } from '../../platform/clock.ts';
 import { byteSize, plural } from '../../platform/in-words.ts';
-import { isStale, OLDEST_BACKUP, readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
+import {
+  type BackupStatus, isStale, OLDEST_BACKUP, readBackupStatus, recoveryKitPrintedAt,
+} from '../backups/backup-status.ts';
 import { readOffsite, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { readOffsiteQuestion, type OffsiteQuestion } from '../backups/offsite-hub.ts';
-import { recoveryKitPrintedAt } from '../backups/recovery-kit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { finding, type Finding } from './finding.ts';
 

@@ -3,7 +3,7 @@ import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { hubLook } from '../hub/hub-look-store.ts';
+import { hubLook } from '../hub/hub-row-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying } from '../hub/said.ts';
 import { changeLook, FRONT_TEXT_MAX, HUB_NAME_MAX } from './hub-look-routes.ts';

@@ -3,7 +3,7 @@ import { createInput } from '../../platform/http/input.ts';
 import { json, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
-import { hubLook, type HubLook } from '../hub/hub-look-store.ts';
+import { hubLook, type HubLook } from '../hub/hub-row-store.ts';
 import type { Hub } from '../hub/hub.ts';
 
 export const HUB_NAME_MAX = 60;

@@ -7,7 +7,7 @@ import { TEST_BUTTON } from '../alerts/alert-list.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
 import { DELIVERED_KEPT } from '../alerts/deliver-alert.ts';
 import { readBackupStatus } from '../backups/backup-status.ts';
-import { hubLook, PRODUCT } from '../hub/hub-look-store.ts';
+import { hubLook, PRODUCT } from '../hub/hub-row-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
 import { countsForPage } from '../reading/reading-counts.ts';

@@ -183,7 +183,8 @@ function ntfyContent(message: Message, hubUrl: string): Pick<AlertRequest, 'head
     'Content-Type': 'text/plain; charset=utf-8',
     Title: encodeHeaderValue(message.title), Priority: ntfy, Tags: tag, Click: encodeHeaderValue(hubUrl),
   };
-  return { headers, body: fitText(message.text, MAX_NTFY_BYTES, (part) => messageLines(message, part), Buffer.byteLength) };
+  const write = (text: string): string => messageLines(message, text);
+  return { headers, body: fitText(message.text, MAX_NTFY_BYTES, write, Buffer.byteLength) };
 }
 
 function gotifyBody(message: Message, hubUrl: string): object {

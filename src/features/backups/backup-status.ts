@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, DAY, HOUR, MINUTE } from '../../platform/clock.ts';
 import type { Config } from '../hub/read-config.ts';
-import { timeOfBackup } from './backup-name.ts';
+import { timeOfBackup } from './backup-folder.ts';
 
 /**
  * `verified`: complete, unharmed and consistent. `degraded`: unharmed, but the hub itself lacked files or had defects
@@ -164,5 +164,16 @@ export function listBackups(backupDir: string): Dated[] {
       .filter((one): one is Dated => one.createdAt !== undefined).sort((a, b) => a.createdAt - b.createdAt);
   } catch {
     return [];
+  }
+}
+
+/** When scripts/recovery-kit.sh last printed the kit (unix ms), or null if it never has, or nothing usable is noted. */
+export function recoveryKitPrintedAt(dataDir: string): number | null {
+  try {
+    const noted: unknown = JSON.parse(readFileSync(join(dataDir, 'run', 'recovery-kit.json'), 'utf8'));
+    const at = typeof noted === 'object' && noted !== null && 'at' in noted ? noted.at : null;
+    return typeof at === 'number' && Number.isFinite(at) ? at : null;
+  } catch {
+    return null;
   }
 }

@@ -5,10 +5,10 @@ import { codeOf } from '../../platform/error-code.ts';
 import { plural } from '../../platform/in-words.ts';
 import { countAccounts } from '../accounts/account-store.ts';
 import { countDangling, countUploads, listUploads, type UploadRow } from '../attachments/attachment-store.ts';
+import { readHubSeed } from '../hub/hub-row-store.ts';
 import { countPosts, searchDrift } from '../posts/saved-posts-store.ts';
-import { readHubSeed } from '../hub/hub-seed-store.ts';
 import { countSources } from '../sources/source-store.ts';
-import { BackupError } from './backup-name.ts';
+import { BackupError } from './backup-folder.ts';
 import { type Counts, openPlainFile } from './manifest.ts';
 
 /** What the database of a backup says. */

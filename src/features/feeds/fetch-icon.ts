@@ -6,7 +6,7 @@ import { sourceIcons, type Icon } from '../attachments/icon-store.ts';
 import { recogniseIcon } from '../attachments/recognise-icon.ts';
 import { RefusedFile } from '../attachments/recognise-images.ts';
 import { enqueue, jobs, type Hub, type JobKind } from '../hub/hub.ts';
-import { mayRecord } from '../hub/may-record.ts';
+import { mayRecord } from '../hub/disk-reserve.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { findIconLinks } from './find-icons.ts';
 import { leadsHere } from './own-address.ts';

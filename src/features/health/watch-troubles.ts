@@ -9,8 +9,7 @@ import { readOffsite } from '../backups/offsite-status.ts';
 import { noteError } from '../errors/error-store.ts';
 import { isDiskLow, lookAtReserve } from '../hub/disk-reserve.ts';
 import { counts, heartbeats, jobs, once, type Hub } from '../hub/hub.ts';
-import { jobHandlers } from '../hub/job-handlers.ts';
-import { workerQueue } from '../hub/worker-queue.ts';
+import { jobHandlers, workerQueue } from '../hub/worker-jobs.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 import { findSpace, spaceTaken } from './storage-space.ts';
 

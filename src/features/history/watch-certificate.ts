@@ -1,10 +1,11 @@
+import { isIP } from 'node:net';
+import tls from 'node:tls';
 import { DAY, isoTime, SECOND } from '../../platform/clock.ts';
 import { errorFields } from '../../platform/log.ts';
 import { portOf } from '../../platform/net/outbound-target.ts';
-import { readCertificate, type Certificate } from '../../platform/net/read-certificate.ts';
 import { watchTrouble } from '../alerts/raise-alerts.ts';
 import type { Hub } from '../hub/hub.ts';
-import { certificates, type CertificateProblem } from './certificate-store.ts';
+import { type CertificateProblem, certificates } from './certificate-store.ts';
 
 /** Whoever renews certificates does so when a third of their time is left; half of that is late. */
 const LATE = 1 / 6;
@@ -30,4 +31,24 @@ export async function watchCertificate(hub: Hub): Promise<void> {
 function problemOf({ from, until, isForName }: Certificate, now: number): CertificateProblem | null {
   if (until - now < Math.min(MOST_LATE, (until - from) * LATE)) return 'ending';
   return isForName ? null : 'other name';
+}
+
+/** When it begins and ends (unix ms), and whether it is for the name that was asked for. */
+export type Certificate = { from: number; until: number; isForName: boolean };
+
+/** Shakes hands with a server, of whatever address, and tells its certificate. Sends nothing, and believes nothing. */
+export function readCertificate(host: string, port: number, timeoutMs: number): Promise<Certificate> {
+  const { promise, resolve, reject } = Promise.withResolvers<Certificate>();
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  const socket = tls.connect({ host, port, ...name, rejectUnauthorized: false }, () => {
+    const certificate = socket.getPeerCertificate();
+    const isForName = tls.checkServerIdentity(host, certificate) === undefined;
+    resolve({ from: Date.parse(certificate.valid_from), until: Date.parse(certificate.valid_to), isForName });
+  });
+  const timer = setTimeout(() => socket.destroy(new Error('no answer in time')), timeoutMs);
+  socket.on('error', reject);
+  return promise.finally(() => {
+    clearTimeout(timer);
+    socket.destroy();
+  });
 }

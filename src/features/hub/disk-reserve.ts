@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { HttpError } from '../../platform/http/reply.ts';
 import type { Route, Viewer } from '../../platform/http/router.ts';
 import { reserveOf } from './disk-space.ts';
-import { metLimit, type Hub } from './hub.ts';
+import { type Hub, metLimit } from './hub.ts';
+import { isOnTrial } from './trial.ts';
 
 /** The disk counts as full until this much of the reserve is there again, so that the state does not come and go. */
 const HYSTERESIS = 1.1;
@@ -82,4 +83,11 @@ function notePath({ dataDir }: Hub['config']): string {
 
 function noRoom(hub: Hub, message: string): HttpError {
   return metLimit(hub, 'free-space', 0, message);
+}
+
+/**
+ * False on trial and on a full disk: then skip writes that nobody asked for (read marks, last use, caches, syncs).
+ */
+export function mayRecord(hub: Hub): boolean {
+  return !isOnTrial(hub) && !isDiskLow(hub);
 }

@@ -1,6 +1,6 @@
+import { statfsSync, statSync } from 'node:fs';
 import { SECOND } from '../../platform/clock.ts';
-import { emptyLog, isStorageTrouble, type Db } from '../../platform/db/open-database.ts';
-import { diskUsage, fileBytes } from '../../platform/files/disk-usage.ts';
+import { type Db, emptyLog, isStorageTrouble } from '../../platform/db/open-database.ts';
 import type { Config } from './read-config.ts';
 
 /** The disk that DATA_DIR lies on, in bytes. */
@@ -126,4 +126,15 @@ function lookAtDisk(db: Db, { dataDir, databasePath }: DiskConfig): MeasuredDisk
     inLog: logBytes - toCome,
     emptyPages: Number(db.pragma('freelist_count')) * pageBytes,
   };
+}
+
+/** Bytes of the file system that a folder lies on. `free`: what this account may still write. */
+export function diskUsage(folder: string): { total: number; used: number; free: number } {
+  const { bavail, bfree, blocks, bsize } = statfsSync(folder);
+  return { total: blocks * bsize, used: (blocks - bfree) * bsize, free: bavail * bsize };
+}
+
+/** Bytes of a file; 0 if it does not exist. */
+export function fileBytes(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

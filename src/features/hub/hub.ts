@@ -124,7 +124,7 @@ export type JobKind<Payload> = {
    * for what must not be done twice.
    */
   afterRestore: 'run' | 'discard';
-  /** Whether its jobs store what comes from outside. They wait while the hub may record nothing (`may-record.ts`). */
+  /** Whether its jobs store what comes from outside. They wait while the hub may record nothing (`mayRecord`). */
   stores: boolean;
   /**
    * May be called more than once for a job. Throws to fail, and heeds the signal (deadline, shutdown). What it returns

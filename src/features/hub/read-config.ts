@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net';
 import { join, resolve } from 'node:path';
 import { codeOf } from '../../platform/error-code.ts';
 import { grantedName } from '../../platform/files/granted-name.ts';
-import { hashFileSettings, type FileSettings } from './file-settings.ts';
+import { EnvFileError, hashFileSettings, parseEnvFile, type FileSettings } from './env-file.ts';
 import { doubtfulNames, misspeltNames, namesOf } from './nearest-name.ts';
 import {
   problemsTogether, SETTINGS, type Setting, type SettingList, type Settings, type SettingValues,
@@ -215,63 +215,4 @@ function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   Object.values(value).forEach(deepFreeze);
   return Object.freeze(value);
-}
-
-/** The mistakes in an env file: line numbers and kinds of mistake, never the content of a line. */
-export class EnvFileError extends Error {
-  readonly problems: string[];
-
-  constructor(problems: string[]) {
-    super(problems.join('\n'));
-    this.name = 'EnvFileError';
-    this.problems = problems;
-  }
-}
-
-const ASSIGNMENT = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$/;
-const AFTER_QUOTES = /^\s*(?:#.*)?$/;
-
-/**
- * Reads `KEY=value` lines as data: nothing in them is ever run or expanded. A value may be quoted (\" and \\ are
- * escapes inside double quotes), ` #` begins a comment, a later line overrides an earlier one.
- * Throws EnvFileError with every malformed line.
- */
-export function parseEnvFile(text: string): Record<string, string> {
-  const entries = new Map<string, string>();
-  const problems: string[] = [];
-  const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
-
-  for (const [index, line] of lines.entries()) {
-    try {
-      const entry = parseLine(line.trim());
-      if (entry) entries.set(...entry);
-    } catch (error) {
-      problems.push(`line ${index + 1} ${error instanceof Error ? error.message : 'is malformed'}`);
-    }
-  }
-
-  if (problems.length > 0) throw new EnvFileError(problems);
-  return Object.fromEntries(entries);
-}
-
-function parseLine(line: string): [string, string] | undefined {
-  if (line === '' || line.startsWith('#')) return undefined;
-  const [, name, value] = ASSIGNMENT.exec(line) ?? [];
-  if (name === undefined || value === undefined) throw new Error('is not of the form KEY=value');
-  return [name, parseValue(value)];
-}
-
-function parseValue(text: string): string {
-  const trimmed = text.trimStart();
-  if (trimmed.startsWith("'")) return quoted(trimmed, /^'([^']*)'/);
-  if (trimmed.startsWith('"')) return quoted(trimmed, /^"((?:[^"\\]|\\.)*)"/).replace(/\\(["\\])/g, '$1');
-  return text.replace(/\s#.*$/, '').trim();
-}
-
-function quoted(text: string, form: RegExp): string {
-  const match = form.exec(text);
-  if (!match) throw new Error('has an unclosed quotation mark');
-  const rest = text.slice(match[0].length);
-  if (!AFTER_QUOTES.test(rest)) throw new Error('has text after the closing quotation mark');
-  return match[1] ?? '';
 }

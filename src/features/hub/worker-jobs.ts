@@ -1,6 +1,7 @@
 import type { JobHandler, JobHandlers } from '../../platform/jobs/run-job.ts';
-import { configured, type Hub, type JobKind } from './hub.ts';
-import { mayRecord } from './may-record.ts';
+import { createWorkerQueue, LEASE } from '../../platform/jobs/worker-queue.ts';
+import { configured, type Hub, type JobKind, jobs, once } from './hub.ts';
+import { mayRecord } from './disk-reserve.ts';
 
 /** What a worker runs for these kinds. */
 export function jobHandlers(hub: Hub, kinds: JobKind<never>[]): JobHandlers {
@@ -16,3 +17,7 @@ function handlerOf(hub: Hub, kind: JobKind<never>): JobHandler {
     ...(stores && { mustWait: () => !mayRecord(hub) }),
   };
 }
+
+/** The queue for a worker of this process. Web has one only while it delivers alerts, and begins without. */
+export const workerQueue = once((hub: Pick<Hub, 'db' | 'clock' | 'random'>) =>
+  createWorkerQueue(hub.db, hub.clock, hub.random, LEASE, jobs(hub)));

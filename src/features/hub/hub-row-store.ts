@@ -1,4 +1,4 @@
-import { store } from './hub.ts';
+import { store, type StoreHub } from './hub.ts';
 
 /** What a hub is called until somebody names it. */
 export const PRODUCT = 'Content Hub';
@@ -21,4 +21,16 @@ export const hubLook = store(({ db }) => {
 
     change: (look: HubLook): void => void update.run(look),
   };
+});
+
+/** What is random about this hub, wherever it runs and is restored to. Undefined where its database has lost it. */
+export function readHubSeed({ db }: Pick<StoreHub, 'db'>): string | undefined {
+  return db.prepare<[], { seed: string }>('seed of ids', 'SELECT id_seed AS seed FROM hub').get()?.seed;
+}
+
+/** The random text of this hub from which the ids in its feeds are derived. */
+export const hubSeed = store((hub) => {
+  const seed = readHubSeed(hub);
+  if (seed === undefined) throw new Error('the row of the table hub is missing: restore a backup');
+  return seed;
 });
