@@ -14,7 +14,7 @@ const NAMED = 10;
 
 const FROM_BACKUP = 'Get them from a backup: ./scripts/hubctl backup extract <backup> upload <sha256>.';
 
-/** Examines the database and the uploads themselves, then says what the overview says, each with what to do. */
+/** Checks the database and the uploads, then prints the findings of the overview, each with what to do. */
 export const doctorCommand: Command = {
   options: { hashes: { type: 'boolean' }, json: { type: 'boolean' } },
   operands: 0,

@@ -8,11 +8,11 @@ import { codeOf } from '../platform/error-code.ts';
 import { writtenPath } from '../platform/files/granted-name.ts';
 import type { Command, ExitCode } from './command.ts';
 
-const MAX_SUMS = 1_000_000; // bytes; a longer list of lost files is not read for the sake of one number
+const MAX_SUMS = 1_000_000; // bytes; longer files, full of lost uploads, are not parsed for one number
 
 /**
  * Lists the backups on this machine for restore.sh --list: their folder, then a line for each, the oldest first: name,
- * bytes, schema, and when it was verified, or "failed" or "degraded"; "-" for what is not known. Fails if the folder
+ * bytes, schema, and when it was verified, or "failed" or "degraded"; "-" if unknown. Fails if the folder
  * cannot be read.
  */
 export const backupsCommand: Command = {
@@ -37,7 +37,7 @@ export const backupsCommand: Command = {
   },
 };
 
-/** The first backup makes the folder in DATA_DIR, and no other. */
+/** The first backup creates the default folder in DATA_DIR; any other BACKUP_DIR must exist. */
 function isYetToBeMade({ backupDir, dataDir }: Config, error: unknown): boolean {
   return codeOf(error) === 'ENOENT' && backupDir === join(dataDir, 'backups');
 }
@@ -51,7 +51,7 @@ function sizeOf(folder: string): number | undefined {
   return sizes.reduce((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size));
 }
 
-/** What the maker of the backup says. */
+/** The schema version that SHA256SUMS states. */
 function schemaOf(folder: string): number | undefined {
   try {
     const found = lstatSync(join(folder, SUMS));

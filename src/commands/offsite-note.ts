@@ -9,7 +9,7 @@ import { type Command, type ExitCode, UsageError, type Values } from './command.
 
 const LONGEST_PROBLEM = 500; // characters
 
-/** Records how sending copies to a destination ended. The problem comes on standard input. */
+/** Records the result of sending copies to a destination. Reads the problem from standard input. */
 export const offsiteNoteCommand: Command = {
   options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
     unsent: { type: 'string' } },

@@ -2,20 +2,20 @@ import { hasPassed, SECOND } from '../platform/clock.ts';
 import { byteSize, duration } from '../platform/in-words.ts';
 import type { Terminal } from './command.ts';
 
-/** How often a bar is drawn, and a line written where there is no terminal. */
+/** How often the bar is redrawn, and a line is written without a terminal. */
 const DRAWN_MS = 200;
 const TOLD_MS = 15 * SECOND;
 
 const WIDTH = 20;
 const CLEAR = '\r\x1b[K';
 
-/** What a long command says of how far it is. `end` clears the line, before anything else is said. */
+/** Reports a long command's progress. `end` clears the line; call it before other output. */
 type Progress = { onStep(what: string): void; onProgress(done: number, total: number): void; end(): void };
 
-/** Where there is no terminal: `steps`: a line for each; `all`: and some while one lasts; `nothing`. */
+/** Without a terminal: `steps` writes a line per step, `all` also lines during a step, `nothing` none. */
 type Elsewhere = 'all' | 'steps' | 'nothing';
 
-/** Tells, on standard error, how far a command is: on a terminal with a bar that is drawn over again. */
+/** Shows a command's progress on standard error, on a terminal as a bar. */
 export function showProgress(
   { err, isTerminal = false }: Terminal, name: string, elsewhere: Elsewhere, clock: () => number = Date.now,
 ): Progress {

@@ -16,7 +16,7 @@ import { listed } from './verify.ts';
 const EXPECTED = 'expected show <backup> [text], extract <backup> post <id>, ' +
   'extract <backup> upload <sha256|filename>, or nothing to make a backup';
 
-/** What `hubctl backup` does with backups that are there. */
+/** `hubctl backup show|extract|due`: reads existing backups. */
 export async function readBackup(args: string[], context: CommandContext): Promise<ExitCode> {
   const [verb, backup = '', ...rest] = args;
   if (verb === 'due' && args.length === 1) return tellDue(context);
@@ -32,7 +32,7 @@ export async function readBackup(args: string[], context: CommandContext): Promi
   throw new UsageError(EXPECTED);
 }
 
-/** By its name, if it is one of those on this machine, or else by its folder. */
+/** Opens a backup by its name in BACKUP_DIR, or by its folder. */
 function open(backup: string, context: CommandContext): Promise<OpenBackup> {
   const isName = timeOfBackup(backup) !== undefined;
   return openBackup(isName ? join(context.config.backupDir, backup) : grantedName(resolve(backup)));
@@ -62,7 +62,7 @@ function fileLine({ sha256, bytes, filename, postId }: SavedFile): string {
   return `${sha256}  ${byteSize(bytes, 1)}  ${inLine(filename)}  (post ${postId})`;
 }
 
-/** Without what could move the cursor of a terminal. */
+/** On one line, without terminal control characters. */
 function inLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ');
 }
@@ -87,7 +87,7 @@ async function extract(backup: OpenBackup, [kind, which = '']: string[], context
   return 0;
 }
 
-/** Names the backups that are to be verified tonight: the newest, and the one that was not for the longest time. */
+/** Prints the backups to verify tonight: the newest, and the one whose last verification is oldest. */
 function tellDue({ config, out }: CommandContext): ExitCode {
   const { newest, byVerification } = readBackupStatus({ config, clock: Date.now });
   const longest = byVerification.find(({ name }) => name !== newest?.name);

@@ -17,21 +17,21 @@ export function settleHub({ dataDir }: Config, machineId: string, fileSystem: st
 }
 
 /**
- * Prints the ids under which this hub removes snapshots, the one under which it sends first; then `look` if the
- * repository has yet to be searched for hubs whose place it may take, else `known`.
+ * Prints the hub ids whose snapshots this hub removes, its own first. Then prints `look` if the repository was not yet
+ * searched for older hubs, else `known`.
  */
 export async function tellHub({ config, out }: CommandContext, machineId: string, fileSystem: string): Promise<void> {
   const { id, adopted, lookedAt } = await settleHub(config, machineId, fileSystem);
   out(`${[id, ...adopted].join(' ')}\n${lookedAt === destinationKey(config, 'restic') ? 'known' : 'look'}\n`);
 }
 
-/** The ids under which the hub with that id removes snapshots: its own and those that it was told to take over. */
+/** The hub ids whose snapshots this hub removes: its own and those that it adopted. */
 export function idsOf({ dataDir }: Config, id: string): string[] {
   const hub = readOffsiteHub(dataDir);
   return hub?.id === id ? [id, ...hub.adopted] : [id];
 }
 
-/** Notes which hubs of the same origin have sent what restic lists on standard input, and asks about them. */
+/** Reads restic's listing from standard input, stores the hubs of the same origin, and asks the operator about them. */
 export async function lookForOlder({ config, err }: CommandContext): Promise<void> {
   const found = olderHubs(readList(0), readOrigin(config.databasePath));
   const looked = withOlder(requireHub(config), destinationKey(config, 'restic') ?? '', found);
@@ -49,7 +49,7 @@ function olderHubs(list: unknown[], origin: string): OlderHub[] {
     ({ id, backups: its.length, newest: its.map(({ name }) => name).sort().at(-1) ?? '' }));
 }
 
-/** From the hub's own database: it may be in use. */
+/** Reads the hub's own database, which may be in use. */
 function readOrigin(databasePath: string): string {
   const db = openDatabase(databasePath, { readonly: true });
   try {
@@ -66,7 +66,7 @@ function describe({ id, backups, newest }: OlderHub): string {
   return `${plural(backups, 'backup')} of hub ${id} (newest ${newest})`;
 }
 
-/** Notes the operator's answer, `adopt` or `leave`, about one older hub or, for an empty id, about all undecided. */
+/** Stores the operator's answer, `adopt` or `leave`, about one older hub; an empty id means all undecided ones. */
 export async function answerQuestion({ config, out }: CommandContext, answer: string, about: string): Promise<void> {
   if (answer !== 'adopt' && answer !== 'leave') throw new UsageError('expected adopt or leave');
   const hub = requireHub(config);
@@ -80,7 +80,7 @@ export async function answerQuestion({ config, out }: CommandContext, answer: st
   if (!answered) return out('there is nothing to decide: there are no backups of older hubs of the same origin\n');
   await writeOffsiteHub(config.dataDir, answered);
   const undecided = hub.older.filter(({ id }) => about === '' || id === about).map(describe);
-  const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // of which the answer is changed
+  const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // its earlier answer is changed
   out(named.map((one) => `${answer === 'adopt' ? 'taken over' : 'left alone'}: ${one}\n`).join(''));
 }
 
@@ -90,7 +90,7 @@ function requireHub({ dataDir }: Config): OffsiteHub {
   return hub;
 }
 
-/** One of a hub's backups in a repository. What restic's tags do not say is null. */
+/** A backup in a repository. Null: not in restic's tags. */
 export type Snapshot = {
   id: string;
   hub: string;
@@ -119,7 +119,7 @@ export function toSnapshot(value: unknown): Snapshot[] {
 
 const NAME = /^\d{8}-\d{6}$/;
 
-/** The list in a JSON file, or on standard input; empty for anything else. */
+/** The JSON array in a file or on standard input (0); empty for any other JSON. */
 export function readList(from: string | 0): unknown[] {
   const list: unknown = JSON.parse(readFileSync(from, 'utf8'));
   return Array.isArray(list) ? list : [];

@@ -22,7 +22,7 @@ export async function planPart(
   });
 }
 
-/** Notes a part that was read and found good, with the bytes that restic says, if any. Prints what follows at once. */
+/** Records a part that was read without damage, with restic's byte count, if any. Prints the part to read next. */
 export async function noteGood(context: CommandContext, part: string, bytes: string): Promise<void> {
   await change(context, (reading, now) => {
     noteRead(reading, part, bytes === '' ? null : Number(bytes), now);
@@ -31,12 +31,12 @@ export async function noteGood(context: CommandContext, part: string, bytes: str
   });
 }
 
-/** Notes a part in which damage was found. */
+/** Records a damaged part. */
 export async function noteDamaged(context: CommandContext, part: string): Promise<void> {
   await change(context, (reading, now) => noteDamage(reading, part, now));
 }
 
-/** Notes that space was freed. */
+/** Records that space was freed (`restic prune`). */
 export async function notePruned(context: CommandContext): Promise<void> {
   await change(context, (reading, now) => void (reading.prunedAt = now));
 }

@@ -28,7 +28,7 @@ const STEPS = new Map<string, [operands: number, step: ResticStep]>([
   ['forgettable', [3, listForgettable]], ['pruned', [0, notePruned]], ['pack', [2, packFolder]],
 ]);
 
-/** The steps of scripts/off-site-restic.sh and restic-backups.sh that read what restic prints, or a database. */
+/** Steps of scripts/off-site-restic.sh and restic-backups.sh that parse restic's output or read a database. */
 export const resticCommand: Command = {
   options: {},
 
@@ -68,13 +68,13 @@ async function describeStaged(
   context.out(`${tags.join(',')}\n${paths.join('')}`);
 }
 
-/** The uploads that were there when the backup was made. */
+/** The uploads that existed when the backup was made. */
 function present(uploads: UploadRow[], facts: Manifest['facts']): UploadRow[] {
   const absent = new Set(facts?.absent.map(({ sha256 }) => sha256));
   return uploads.filter(({ sha256 }) => !absent.has(sha256));
 }
 
-/** When the backup was last found good, or null. Throws BackupError where it was found bad since. */
+/** When the backup was last verified, or null. Throws BackupError if its last verification failed. */
 function verifiedWhen(config: Config, name: string): number | null {
   const last = readBackupStatus({ config, clock: Date.now }).byVerification.find((one) => one.name === name);
   if (last?.verdict === 'failed') throw new BackupError(`${name} was found damaged: it is not sent`);
@@ -83,8 +83,8 @@ function verifiedWhen(config: Config, name: string): number | null {
 
 /**
  * Prints a line for each backup of a hub among the snapshots that restic lists on standard input, the oldest first:
- * `<name> <hub> <id> <bytes> <schema> <verified>`, a hyphen for what is not known. Verified is when all that it needs
- * had been read since it was sent, or `checking` until then, or `damaged` for all while the repository is.
+ * `<name> <hub> <id> <bytes> <schema> <verified>`, a hyphen if unknown. `verified` is the time at which all of its data
+ * had been read back, `checking` before that, or `damaged` for every backup while the repository is damaged.
  */
 async function listSnapshots({ config, out }: CommandContext): Promise<void> {
   const reading = readingOf(config);
@@ -106,8 +106,8 @@ function stateOf({ id, verified }: Snapshot, reading: RepositoryReading): string
 }
 
 /**
- * Prints the full id of a snapshot that is all it should be, by the listing (`restic ls --json`). It may be started
- * while restic is listing: the listing is read when standard input ends.
+ * Compares a snapshot's listing (`restic ls --json`) with the staged folder and prints its full id. May start while
+ * restic is still listing: it reads the listing once standard input ends.
  */
 async function settleSnapshot({ out }: CommandContext, ...operands: string[]): Promise<void> {
   const [folder = '', hub = '', name = '', id = '', listing = ''] = operands;
@@ -125,7 +125,7 @@ async function settleSnapshot({ out }: CommandContext, ...operands: string[]): P
   out(`${snapshot.id}\n`);
 }
 
-/** What was laid ready in that folder: the length of each upload by its hash, and of the other files by their names. */
+/** The staged files: bytes of each upload by its hash, and of the other files by their names. */
 async function laidReady(folder: string): Promise<Map<string, number>> {
   const { facts } = parseManifest(readFileSync(join(folder, SUMS), 'utf8'));
   const { uploads } = await readSnapshot(join(folder, DATABASE));
@@ -135,7 +135,7 @@ async function laidReady(folder: string): Promise<Map<string, number>> {
   return expected;
 }
 
-/** Compares entries of such a listing with what is expected, and takes them out of that. */
+/** Checks entries of the listing against `expected` and removes those that match. */
 function compareEntries(lines: string[], expected: Map<string, number>): void {
   for (const line of lines) {
     const { type, path, size } = JSON.parse(line) as { type?: unknown; path?: unknown; size?: unknown };
@@ -157,10 +157,10 @@ function refuseLack(expected: Map<string, number>): void {
 }
 
 /**
- * Prints the ids of the snapshots to forget, by restic's plan (`forget --dry-run --json`), after this hub has sent the
- * backup of that name. Only its own, and those of hubs whose place it takes. Always keeps the newest backup that was
- * verified when sent, and the newest of those that was read back. Prints nothing if this backup was not verified, a
- * clock looks wrong, or anything in the repository is known to be damaged.
+ * Prints the snapshots to forget, from restic's plan (`forget --dry-run --json`), after this hub sent the backup
+ * `name`. Covers only this hub's snapshots and those of adopted hubs. Always keeps the newest backup that was verified
+ * when sent, and the newest that was read back. Prints nothing if this backup was not verified. Throws BackupError if a
+ * clock looks wrong or the repository is damaged.
  */
 async function listForgettable(
   { config, out }: CommandContext, hub: string, name: string, plan: string,
@@ -186,18 +186,18 @@ async function listForgettable(
 const STILL_DAMAGED = 'nothing was removed from the repository: damage was found in it, and not all of that has been ' +
   'read again; see "A damaged restic repository" in scripts/README.md';
 
-/** Each once, the oldest first. */
+/** The names of the backups, oldest first, without duplicates. */
 function namesOf(snapshots: Snapshot[]): string[] {
   return [...new Set(snapshots.map(({ name }) => name))].sort();
 }
 
-/** Makes the folder of a backup out of what restic has restored; hub.db itself is moved by the script. */
+/** Makes a backup folder from what restic restored. The script moves hub.db itself. */
 async function packFolder(_context: CommandContext, from: string, into: string): Promise<void> {
-  const { packFetched } = await import('../features/backups/make-backup.ts'); // which the other steps need not load
+  const { packFetched } = await import('../features/backups/make-backup.ts'); // only this step needs it
   await packFetched(from, into);
 }
 
-/** The lines of a file, some hundreds at a time: those of 200,000 uploads are 80 MB. */
+/** The lines of a file, in batches: the listing of 200,000 uploads has 80 MB. */
 async function* readLines(path: string): AsyncGenerator<string[], undefined> {
   let rest = '';
   for await (const piece of createReadStream(path, { encoding: 'utf8', highWaterMark: PIECE })) {

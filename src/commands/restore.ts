@@ -30,7 +30,7 @@ const STEPS = new Map<string, RestoreStep>([
   ['finish', whileLocked(finish)], ['reject', whileLocked(reject)], ['undo', whileLocked(undo)], ['state', state],
 ]);
 
-/** These steps free reserved space first, so that a restore can be ended on a full disk too. */
+/** These steps free reserved space first, so that they work on a full disk. */
 const ENDING = ['finish', 'reject', 'undo'];
 
 /** The steps of scripts/restore.sh, which stops and starts the hub between them. Each can be repeated. */

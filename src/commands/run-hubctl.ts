@@ -184,16 +184,16 @@ function createContext(terminal: Terminal, opened: HubToLookAt[]): CommandContex
 
 async function requireHub({ databasePath, dataDir }: Config): Promise<void> {
   const { isRestoreUnderWay } = await import('../features/backups/restore-state.ts');
-  // Throws for whoever may not look.
+  // Throws if this account may not read it.
   const isThere = (): boolean => statSync(databasePath, { throwIfNoEntry: false }) !== undefined;
-  // In the middle of a restore the database may be away. Below a folder that is missing Node grants nothing.
+  // During a restore the database may be missing. Node grants nothing below a missing folder.
   if (existsSync(dataDir) && (isThere() || isRestoreUnderWay(dataDir))) return;
   const { SchemaError } = await import('../platform/db/migration-files.ts');
   throw new SchemaError(`no hub is in DATA_DIR yet (${writtenPath(databasePath)} is missing): ` +
     'check DATA_DIR, or run npm start');
 }
 
-/** A statement that needs what a pending migration will make says so in words for the operator. */
+/** Explains a statement that failed because a migration is pending. */
 async function explainLack(error: unknown, pending: readonly Migration[]): Promise<unknown> {
   if (pending.length === 0) return error;
   const { isMissingObject } = await import('../platform/db/open-database.ts');

@@ -34,7 +34,7 @@ function shown(name: string, config: Config): string {
   throw new UsageError(`${name} is not a setting that can be printed`);
 }
 
-/** Settings that name a file which a restored hub needs, though its content is no setting. */
+/** Settings that are the path of a file, which a restored hub needs too. */
 const NAMED_FILES: (keyof typeof SETTINGS)[] = ['backupResticPasswordFile', 'backupAgeRecipient'];
 
 /**
@@ -52,7 +52,7 @@ export const recoveryKitCommand: Command = {
   },
 };
 
-/** .env and every file that a setting names, each once. */
+/** The paths of .env and of every file that a setting names, without duplicates. */
 function files({ env, config }: CommandContext): string[] {
   const { env: settings, projectRoot } = settingsSource(env);
   const own = join(projectRoot, '.env');

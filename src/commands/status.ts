@@ -5,7 +5,7 @@ import { utcTime } from '../platform/in-words.ts';
 import { singleLine } from '../platform/markup/tidy-text.ts';
 import type { Command } from './command.ts';
 
-/** Says what the administrators' overview says: first whether all is well, then each thing, what is wrong first. */
+/** Prints what the administrators' overview shows: the verdict, then each finding, problems first. */
 export const statusCommand: Command = {
   options: { json: { type: 'boolean' } },
   operands: 0,
@@ -22,14 +22,14 @@ export const statusCommand: Command = {
 
 const MARKS: Record<Level, string> = { good: 'ok', off: '-', warn: 'WARN', bad: 'BAD' };
 
-/** "All is well.", or how much is not. */
+/** "All is well.", or the number of problems. */
 export function verdictOf(all: readonly Finding[]): string {
   const problems = problemsOf(all);
   if (problems.length === 0) return 'All is well.\n';
   return problems.length === 1 ? 'One thing needs attention.\n' : `${problems.length} things need attention.\n`;
 }
 
-/** A line for the finding; below it what is wrong, since when, and what to do: words, whatever a program has said. */
+/** One line for the finding; a second with the problem, since when, and what to do. Control characters are removed. */
 export function findingLines({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
   const more = [detail, at !== null && utcTime(at)].filter(Boolean).join(', ');
   const line = `${MARKS[level].padEnd(4)} ${singleLine(`${subject}: ${state}${more && ` (${more})`}`)}\n`;
@@ -37,7 +37,7 @@ export function findingLines({ subject, level, state, detail, at, problem, since
   return below === '' ? line : `${line}     ${singleLine(below)}\n`;
 }
 
-/** For programs: times in RFC 3339, null for what is not known. */
+/** The findings as JSON: times in RFC 3339, null if unknown. */
 export function jsonOf(all: readonly Finding[]): string {
   const findings = all.map(({ subject, level, state, detail, at, problem, since, whatToDo }) => ({
     subject, level, state, detail, at: at === null ? null : isoTime(at),

@@ -24,7 +24,7 @@ export const verifyCommand: Command = {
     if (!named) throw new UsageError('the folder of the backup is missing');
     const folder = grantedName(resolve(named));
     const dataDir = dataDirOf(folder, context);
-    // Another user may read, and no more: then it is verified without a lock, and without a note for the hub.
+    // Another account may only read: it verifies without a lock and without a note for the hub.
     const lock = dataDir === null ? undefined : await lockForVerifying(dataDir).catch(() => undefined);
     const migrations = readMigrations(join(PROJECT_ROOT, 'migrations'));
     const progress = showProgress(context, 'verify', 'nothing');
@@ -46,22 +46,22 @@ async function noteVerification({ config }: CommandContext, verification: Verifi
   await noteVerdict(config, run, process.pid);
 }
 
-/** A verification as the hub remembers it. */
+/** A verification in the form in which it is stored. */
 export function runOf(verification: Verification): RunResult {
   const { name, verdict, verifiedAt: at, seconds } = verification;
   const problem = verification.problem ?? whatIsWrong(verification);
   return { name, at, ok: verdict === 'verified', verdict, bytes: backupBytes(verification), seconds, problem };
 }
 
-/** Bytes of its files. */
+/** Bytes of a backup's files; null if unknown. */
 export function backupBytes({ databaseBytes, archiveBytes }: Verification): number | null {
   return databaseBytes === null || archiveBytes === null ? null : databaseBytes + archiveBytes;
 }
 
-/** So many lost files are named in health and alerts. */
+/** Lost files that health and alerts name at most. */
 const NAMED = 2;
 
-/** In one line, for health and alerts. */
+/** What is wrong, in one line for health and alerts; null for nothing. */
 function whatIsWrong({ absent, defects }: Verification): string | null {
   const named = absent.slice(0, NAMED).map(({ sha256 }) => uploadPath(sha256)).join(', ');
   const more = absent.length > NAMED ? ', …' : '';
@@ -70,8 +70,8 @@ function whatIsWrong({ absent, defects }: Verification): string | null {
 }
 
 /**
- * DATA_DIR if the folder is one of its backups, whose verification the hub records; else null. Also null for another
- * account: a file that root wrote there would be inaccessible to the hub.
+ * DATA_DIR if the folder is one of its backups, so that the verification is recorded there; else null. Null for another
+ * account too: the hub could not read a file that root wrote.
  */
 function dataDirOf(folder: string, context: CommandContext): string | null {
   try {
@@ -88,7 +88,7 @@ function dataDirOf(folder: string, context: CommandContext): string | null {
 
 const LISTED = 20;
 
-/** One line for each of the first files that are missing from the backup. */
+/** One line for each of the first missing files. */
 export function listed(absent: AbsentUpload[]): string[] {
   const lines = absent.slice(0, LISTED).map(({ sha256, why }) => `${uploadPath(sha256)} is ${why}`);
   return absent.length > LISTED ? [...lines, `… and ${absent.length - LISTED} more`] : lines;

@@ -10,8 +10,8 @@ export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
 /**
- * Whether so long has passed since a time (unix ms). Also where that time is yet to come: the clock was ahead when it
- * was stored, and nobody is to wait until it is there again.
+ * Whether a duration has passed since a time (unix ms). True too for a time in the future: the clock was ahead when it
+ * was stored, and nothing may wait for that time to come.
  */
 export function hasPassed(since: number, duration: number, now: number): boolean {
   return now - since >= duration || since > now;
@@ -20,14 +20,14 @@ export function hasPassed(since: number, duration: number, now: number): boolean
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 const MIN_YEAR = 1900;
 
-/** Unix ms as RFC 3339 in UTC, as the API shows times; null for what has not happened. */
+/** Unix ms as RFC 3339 in UTC, as the API shows times; null stays null. */
 export function isoTime(at: number): string;
 export function isoTime(at: number | null): string | null;
 export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }
 
-/** Unix ms of an RFC 3339 date-time, from 1900 on; null for anything else, also for a day that no calendar has. */
+/** Unix ms of an RFC 3339 date-time, from 1900 on; null for anything else, such as 31 February. */
 export function parseIsoTime(text: string): number | null {
   const parts = RFC_3339.exec(text);
   if (parts === null) return null;

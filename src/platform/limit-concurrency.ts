@@ -1,8 +1,8 @@
 type Slots = <T>(work: () => Promise<T>, who?: string | number) => Promise<T>;
 
 /**
- * A semaphore: runs at most `atOnce` works at a time, lets `waiting` more queue, and refuses others with `busy()`. Half
- * of those who wait may be one `who`, so that nobody alone keeps all others out.
+ * A semaphore: runs at most `atOnce` works at a time, queues up to `waiting` more, and refuses others with `busy()`.
+ * One `who` may fill at most half of the queue.
  */
 export function createSlots(atOnce: number, waiting: number, busy: () => Error): Slots {
   let taken = 0;
@@ -28,12 +28,12 @@ export function createSlots(atOnce: number, waiting: number, busy: () => Error):
   };
 }
 
-/** Runs work under a key, such as a host, once there is room for it there. */
+/** Runs work under a key, such as a host, once the key has a free place. */
 type Lanes = <T>(key: string | number, signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
 
 /**
- * Runs at most `atOnce` pieces of work per key at a time, in the order of the calls. Throws the signal's reason when
- * that is aborted before the work's turn has come. Web and worker each have lanes of their own.
+ * Runs at most `atOnce` pieces of work per key at a time, in the order of the calls. Throws the signal's reason
+ * if it is aborted before the work begins. Web and worker each have lanes of their own.
  */
 export function createLanes(atOnce = 1): Lanes {
   const lanes = new Map<string | number, { taken: number; waiting: Set<() => void> }>(); // who waits, in order

@@ -6,10 +6,10 @@ export type LogFields = Record<string, string | number | boolean | null | undefi
 
 export type Log = Record<LogLevel, (event: string, fields?: LogFields) => void> & { flush(): void };
 
-/** What every line of the log carries: the id of the request or job that it belongs to. */
+/** Every log line carries the id of its request or job. */
 type LogContext = { requestId: string } | { jobId: number };
 
-/** Characters that may wait. V8's garbage collector copies what waits for longer, which costs more than to write it. */
+/** Characters buffered at most. V8 would promote a longer buffer, which costs more than writing it. */
 const MOST_WAITING = 16 * 1024;
 
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
@@ -22,7 +22,7 @@ export function withLogContext<T>(ids: LogContext, work: () => T): T {
 
 /**
  * A structured log: one JSON line per event. Lines up to `info` are collected and written together after 100 ms, or
- * once they are many, so that a busy server does not pay one system call a request; warnings go out at once.
+ * at `MOST_WAITING` characters, so that a busy server needs no system call per request. Warnings are written at once.
  */
 export function createLog(program: string, level: LogLevel, clock: Clock, write: (text: string) => void): Log {
   let waiting = '';
@@ -50,13 +50,13 @@ export function createLog(program: string, level: LogLevel, clock: Clock, write:
   return { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error'), flush };
 }
 
-/** As members of a JSON object that has others, with a comma before them. */
+/** The fields as JSON members with a comma in front, to be appended to others. */
 function members(more: LogFields = {}): string {
   const text = JSON.stringify(more).slice(1, -1);
   return text && `,${text}`;
 }
 
-/** An error as fields of a log line: the message, and the stack for whoever has to find the place. */
+/** An error as fields of a log line: the message, and the stack to find its place. */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: String(error) };
   const cause = error.cause instanceof Error ? error.cause.message : undefined;

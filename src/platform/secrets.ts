@@ -2,7 +2,7 @@ import {
   createCipheriv, createDecipheriv, createHash, createHmac, createSecretKey, hkdfSync, randomBytes, type KeyObject,
 } from 'node:crypto';
 
-/** Every API token begins with this, so that one that leaked into a text can be found and revoked. */
+/** Prefix of every API token: secret scanners find a leaked one by it. */
 export const TOKEN_PREFIX = 'hub_';
 
 /** A new secret for a link, cookie or token: 256 random bits. Only its hash is stored. */
@@ -10,12 +10,12 @@ export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** SHA-256, hex: enough for secrets that are random themselves. */
+/** SHA-256 in hex. Random secrets need no slow hash. */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-/** Proof that the hub itself has written a text, for as long as `seed` is kept to it: an HMAC with SHA-256. */
+/** HMAC-SHA-256 of a text: proves that the hub wrote it, as long as `seed` stays secret. */
 export function signText(text: string, seed: string): string {
   return createHmac('sha256', seed).update(text).digest('base64url');
 }
@@ -23,7 +23,7 @@ export function signText(text: string, seed: string): string {
 /** A stored secret that cannot be read, or a key file that cannot be used; the message is for the operator. */
 export class SealedSecretError extends Error {}
 
-/** What a secret that is stored as it is begins with. */
+/** Prefix of a secret that is stored unencrypted. */
 export const PLAIN = 'plain:';
 const SEALED = 'aes-256-gcm-v1:';
 
@@ -34,8 +34,8 @@ const TAG_BYTES = 16;
 const PURPOSE = 'content hub: webhook secrets, version 1';
 
 /**
- * The key for sealing out of the bytes of the key file, all of them as they are, a line end too (HKDF, RFC 5869, with
- * SHA-256). Throws SealedSecretError for fewer than 32 bytes or more than 4,096.
+ * Derives the sealing key from all bytes of the key file, a line end included (HKDF with SHA-256, RFC 5869). Throws
+ * SealedSecretError for fewer than 32 bytes or more than 4,096.
  */
 export function deriveSealingKey(fileBytes: Buffer): KeyObject {
   const { min, max } = KEY_FILE_BYTES;
@@ -46,8 +46,8 @@ export function deriveSealingKey(fileBytes: Buffer): KeyObject {
 }
 
 /**
- * A secret as it is stored: `aes-256-gcm-v1:` and base64url of nonce, ciphertext and tag; without a key `plain:` and
- * the secret itself. A sealed one opens only in the same `context` (whose secret it is), so that it cannot be moved.
+ * The stored form of a secret: `aes-256-gcm-v1:` and base64url of nonce, ciphertext and tag, or without a key `plain:`
+ * and the secret itself. `context` names its owner and is authenticated: the stored form opens for no other owner.
  */
 export function sealSecret(secret: string, key: KeyObject | null, context: string): string {
   if (key === null) return PLAIN + secret;
@@ -58,7 +58,7 @@ export function sealSecret(secret: string, key: KeyObject | null, context: strin
   return SEALED + sealed.toString('base64url');
 }
 
-/** The secret; also one stored without a key while there is one now. Throws SealedSecretError. */
+/** Reads a stored secret, sealed or plain. Throws SealedSecretError. */
 export function openSecret(stored: string, key: KeyObject | null, context: string): string {
   if (stored.startsWith(PLAIN)) return stored.slice(PLAIN.length);
   if (!stored.startsWith(SEALED)) throw new SealedSecretError('a stored secret has an unknown format');
@@ -107,7 +107,7 @@ function decrypt(sealed: Buffer, key: KeyObject, context: string): string {
   return opened.toString('utf8');
 }
 
-/** Base64url in its one proper spelling, so that no changed character passes. */
+/** Decodes canonical base64url only, so that no changed character passes. */
 function sealedBytes(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.toString('base64url') === text && bytes.length >= NONCE_BYTES + TAG_BYTES) return bytes;

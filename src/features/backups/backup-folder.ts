@@ -9,10 +9,10 @@ import type { FileLock } from '../hub/data-locks.ts';
 import { diskUsage, reserveOf } from '../hub/disk-space.ts';
 import type { Config } from '../hub/read-config.ts';
 
-/** What keeps a backup from being made or trusted; the message is a sentence for the operator. */
+/** Why a backup cannot be made or trusted; the message is for the operator. */
 export class BackupError extends Error {}
 
-/** Another backup is being made, verified for deletion or restored: the same may work later. */
+/** Another backup or restore holds the lock: try again later. */
 export class BackupBusy extends Error {}
 
 const NAME = /^(\d{4})(\d{2})(\d{2})-(\d{2})(\d{2})(\d{2})$/;
@@ -23,19 +23,19 @@ export function backupName(at: number): string {
   return `${date.replaceAll('-', '')}-${time.replaceAll(':', '')}`;
 }
 
-/** Unix ms, or undefined for what is no name of a backup, such as one of the 31st of February. */
+/** Unix ms, or undefined if this is not a backup's name. */
 export function timeOfBackup(name: string): number | undefined {
   if (!NAME.test(name)) return undefined;
   const at = Date.parse(name.replace(NAME, '$1-$2-$3T$4:$5:$6Z'));
   return !Number.isNaN(at) && backupName(at) === name ? at : undefined;
 }
 
-/** What a backup consists of, and nothing else. */
+/** The only files of a backup. */
 export const DATABASE = 'hub.db';
 export const ARCHIVE = 'uploads.tar.gz';
 export const SUMS = 'SHA256SUMS';
 
-/** Of runs that died: half-made backups, and old ones that were being removed. */
+/** Left by killed runs: unfinished backups and half-removed ones. */
 const LEFTOVER = /^\.tmp-\d{8}-\d{6}-\d+$|^\.del-\d{8}-\d{6}$/;
 
 const NAMES_TO_TRY = 60;
@@ -45,13 +45,13 @@ export type BackupFolder = {
   root: string;
   pathOf(name: string): string;
   partialPath(name: string, pid: number): string;
-  /** Names of the finished backups, oldest first: real folders of exactly that form, no links. */
+  /** Names of the finished backups, oldest first. Ignores symbolic links. */
   list(): Promise<string[]>;
-  /** Removes what dead runs left. Only for the holder of the lock. */
+  /** Removes what killed runs left. The caller holds the lock. */
   removeLeftovers(): Promise<string[]>;
-  /** Gives a complete backup its final name, of `at` or the first free second after it. Never over another. */
+  /** Renames a complete backup to its final name: `at`, or the first free second after it. Never replaces one. */
   publish(partial: string, at: number): Promise<string>;
-  /** Takes the final name away first, so that what is half removed is never taken for a backup. */
+  /** Renames it first, so that a half-removed folder never looks like a backup. */
   withdraw(name: string): Promise<void>;
   removeWithdrawn(name: string): Promise<void>;
 };
@@ -96,12 +96,12 @@ const MARGIN = 64 * 1_024 * 1_024; // bytes: what the running hub may write mean
 
 export const LEAST_FREE = 1_024 ** 3; // bytes
 
-/** Bytes that a backup may take at the most: neither copy nor archive is larger than what goes into it. */
+/** Upper bound of a backup's bytes: neither copy nor archive is larger than its source. */
 export function spaceNeeded(databaseBytes: number, uploadBytes: number): number {
   return databaseBytes + uploadBytes + MARGIN;
 }
 
-/** Bytes that have to stay free in a folder: the hub's reserve, where DATA_DIR lies on the same disk. */
+/** Bytes that must stay free in a folder: the hub's reserve if DATA_DIR is on the same disk, else 0. */
 export function reserveIn(
   folder: string, config: Pick<Config, 'dataDir' | 'diskReserveBytes'>, searchIndex = 0,
 ): number {
@@ -110,8 +110,8 @@ export function reserveIn(
 }
 
 /**
- * Refuses before anything is written, so that nothing fills the disk that the hub needs. `kept`: bytes that have to be
- * free even then.
+ * Throws BackupError if a folder's disk lacks room, before anything is written. `kept`: bytes that must stay free
+ * besides.
  */
 export async function requireSpace(folder: string, needed: number, what = 'a backup', kept = 0): Promise<void> {
   const { free } = diskUsage(folder);
@@ -124,8 +124,8 @@ export async function requireSpace(folder: string, needed: number, what = 'a bac
 export type RetentionResult = { removed: string[]; problems: string[] };
 
 /**
- * Removes old backups, each under the lock that keeps verifications away. A failure is reported and does not stop the
- * others: the new backup stands whatever happens here.
+ * Removes old backups, each under the lock against verifications. Reports failures instead of throwing: the new backup
+ * is complete either way.
  */
 export async function applyRetention(
   folder: BackupFolder, facts: Omit<RetentionFacts, 'names'>, takeLock: () => FileLock | undefined,
@@ -157,26 +157,26 @@ async function removeOne(
 
 type RetentionPlan = {
   remove: string[]; // oldest first
-  /** Why nothing is removed although something would be due, for the operator. */
+  /** Why nothing is removed although backups are due, for the operator. */
   refusal: string | null;
 };
 
 type RetentionFacts = {
-  names: string[]; // of all backups, this run's too
-  made: string; // this run's: whole, whatever the hub itself has lost
-  complete: string | null; // the newest that lacks nothing; null where none is known
+  names: string[]; // all backups, this run's included
+  made: string; // this run's backup
+  complete: string | null; // the newest complete one; null: none known
   days: number; // how long backups are kept
   now: number; // unix ms
 };
 
 const KEPT = 3;
 
-/** Nobody pauses backups for longer; a clock that has jumped ahead makes everything old at once. */
+/** A longer gap between two backups means that the clock jumped ahead, which would make every backup old. */
 const LONGEST_PAUSE = 35 * DAY;
 
 /**
- * What is older than its days, by its name; never one of the newest three or the newest that lacks nothing, and nothing
- * while clocks look wrong or none is known to lack nothing.
+ * Plans to remove backups that are older than `days` by their names. Keeps the newest three and the newest complete
+ * one. Removes nothing if the clock looks wrong or no complete backup is known.
  */
 export function planRetention({ names, made, complete, days, now }: RetentionFacts): RetentionPlan {
   const dated = names
@@ -190,7 +190,7 @@ export function planRetention({ names, made, complete, days, now }: RetentionFac
   return refusal === null ? { remove, refusal } : { remove: [], refusal };
 }
 
-/** Why the clock may be wrong, judging by the names of all backups, the oldest first; null where nothing is odd. */
+/** Why the clock may be wrong, judged by the backups' names, oldest first; null if nothing is odd. */
 export function clockTrouble(dated: { name: string; at: number }[], made: string, now: number): string | null {
   const newest = dated.at(-1);
   if (newest && newest.name !== made) return `${newest.name} is newer than this backup: the clock may be wrong`;

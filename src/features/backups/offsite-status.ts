@@ -3,7 +3,7 @@ import { startedAt, type Hub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
 import { isStale, readKept, type OffsiteRun } from './backup-status.ts';
 
-/** Where copies may go. The scripts know each by this name. */
+/** Destinations of copies, by the names that the scripts use. */
 export const DESTINATIONS = ['dir', 'rclone', 'restic'] as const;
 
 export type Destination = (typeof DESTINATIONS)[number];
@@ -34,7 +34,7 @@ export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[]
   });
 }
 
-/** Stands for what the destination is set to: what was sent to another disk is not on this one. */
+/** Identifies the configured destination by a hash, so that copies on another disk do not count; null if not set. */
 export function destinationKey(config: Config, name: Destination): string | null {
   const { backupOffsiteDir: dir, backupRcloneRemote: rclone, backupResticRepository: restic } = config;
   const set = { dir, rclone, restic }[name];

@@ -9,7 +9,7 @@ import { requireFiles } from './verify-backup.ts';
 
 export type OpenBackup = Manifest & { folder: string };
 
-/** A backup to read from, whose files are plain and whose database is what its hash says. Throws BackupError. */
+/** Opens a backup for reading after checking its files and the database's hash. Throws BackupError. */
 export async function openBackup(path: string): Promise<OpenBackup> {
   const folder = resolve(path);
   await requireFiles(folder);
@@ -19,14 +19,14 @@ export async function openBackup(path: string): Promise<OpenBackup> {
   return { ...manifest, folder };
 }
 
-/** What `read` returns of the backup's database. */
+/** Returns what `read` returns for the backup's database. */
 export function readSaved<T>({ folder }: OpenBackup, read: (db: Db) => T): Promise<T> {
   return withSnapshot(join(folder, DATABASE), read);
 }
 
 /**
- * Hands an upload's bytes to `write`. The archive is read strictly up to that file, and twice: nothing is handed on
- * before its hash was found right. Throws BackupError.
+ * Passes an upload's bytes to `write`. Reads the archive twice, so that nothing is passed on before the hash is
+ * verified. Throws BackupError.
  */
 export async function extractUpload(
   { folder, facts }: OpenBackup, sha256: string, write: (chunk: Buffer) => void,

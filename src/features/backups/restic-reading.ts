@@ -21,7 +21,7 @@ type Pack = { since: number; readAt: number; isMoved: boolean; isBad: boolean };
 /** `since`: when it was first listed. `readAt`: by when all that it needs had been read since then. */
 type ReadSnapshot = { since: number; readAt: number };
 
-/** A repository of fewer bytes is read whole. restic reads this much of a larger one, chosen at random. */
+/** A smaller repository is read completely. */
 export const WHOLE_BYTES = 1_024 ** 3;
 export const WHOLE = '1G';
 
@@ -29,10 +29,10 @@ export const WHOLE = '1G';
 const PACKS_OF_A_PART = 40;
 const MAX_PARTS = 30;
 
-/** A large repository has its next part read when the last reading is so old: once a day, whenever that is. */
+/** Minimum age of the last reading before the next part of a large repository is read: about once a day. */
 const BETWEEN_PARTS = 20 * HOUR;
 
-/** More than one part is read where a pack has not been read for so long. */
+/** More than one part is read if a pack was not read for this long. */
 const LONGEST_UNREAD = 30 * DAY;
 
 const BETWEEN_PRUNINGS = 7 * DAY;
@@ -41,7 +41,7 @@ export function emptyReading(): RepositoryReading {
   return { isLarge: false, checkedAt: 0, damagedAt: 0, prunedAt: 0, packs: new Map(), snapshots: new Map() };
 }
 
-/** Takes in what the repository lists now, after `added` bytes were sent. What has gone from it is forgotten. */
+/** Updates the reading to the repository's current lists, after `added` bytes were sent. */
 export function takeIn(reading: RepositoryReading, packs: string[], snapshots: string[], now: number, added = 0): void {
   const there = new Set(packs);
   const gone = [...reading.packs.keys()].filter((id) => !there.has(id));
@@ -70,7 +70,7 @@ export function nextPart(reading: RepositoryReading, now: number, isNext = false
   return isDue ? first.name : null;
 }
 
-/** The parts that hold packs. Those that were found bad come first, then those that have waited longest. */
+/** The parts that hold packs: damaged ones first, then those unread for longest. */
 function partsOf({ packs }: RepositoryReading): { name: string; unreadSince: number }[] {
   const count = Math.min(MAX_PARTS, Math.max(2, Math.ceil(packs.size / PACKS_OF_A_PART)));
   const parts = new Map<string, number>();
@@ -89,7 +89,7 @@ function partOf(id: string, count: number): string {
 /** Notes that this was read and found good. `bytes`: as many as restic says that it read, where all was to be read. */
 export function noteRead(reading: RepositoryReading, part: string, bytes: number | null, now: number): void {
   reading.isLarge = part !== WHOLE || !(bytes !== null && bytes < WHOLE_BYTES);
-  if (part === WHOLE && reading.isLarge) return; // which packs these were is not known
+  if (part === WHOLE && reading.isLarge) return; // restic does not say which packs it read
   reading.checkedAt = now;
   for (const pack of packsIn(reading, part)) Object.assign(pack, { readAt: now, isBad: false });
   const packs = [...reading.packs.values()];
@@ -100,7 +100,7 @@ export function noteRead(reading: RepositoryReading, part: string, bytes: number
   }
 }
 
-/** Notes that damage was found when this was read. */
+/** Records that this part is damaged. */
 export function noteDamage(reading: RepositoryReading, part: string, now: number): void {
   reading.damagedAt ||= now;
   for (const pack of packsIn(reading, part)) pack.isBad = true;
@@ -112,8 +112,8 @@ function packsIn({ packs }: RepositoryReading, part: string): Pack[] {
 }
 
 /**
- * When the packs that a snapshot of `time` may need were last read: the earliest of those times. Null while one of them
- * has not been read since.
+ * When the packs that a snapshot of `time` may need were last read: the earliest of those times. Null if one was not
+ * read since.
  */
 function readSince(packs: Pack[], time: number, now: number): number | null {
   const needed = packs.filter(({ since, isMoved }) => since <= time || isMoved);
@@ -130,12 +130,12 @@ export function isPruningDue(reading: RepositoryReading, now: number): boolean {
   return reading.damagedAt === 0 && hasPassed(reading.prunedAt, BETWEEN_PRUNINGS, now) && isRead;
 }
 
-/** When all that the snapshot needs had been read since it was sent; null if that is not so, or not known here. */
+/** When all data of the snapshot had been read back since it was sent; null if not yet, or unknown. */
 export function readAtOf(reading: RepositoryReading, snapshot: string): number | null {
   return reading.snapshots.get(snapshot)?.readAt || null;
 }
 
-/** The file that keeps the reading of this repository. `place`: its `placeOf`. */
+/** The file of a repository's reading. `place`: its `destinationKey`. */
 export function readingPath(dataDir: string, place: string): string {
   return join(dataDir, 'run', `restic-reading.${place}.json`);
 }
@@ -145,7 +145,7 @@ type StoredReading = Omit<RepositoryReading, 'packs' | 'snapshots'> & {
   snapshots: Record<string, [since: number, readAt: number]>;
 };
 
-/** What is kept of that repository. A time that is yet to come counts as never read, and as just listed. */
+/** Loads the stored reading. A time in the future counts as never read, and as just listed. */
 export function loadReading(dataDir: string, place: string, now: number): RepositoryReading {
   const past = (at: number): number => (Number.isFinite(at) && at <= now ? at : 0);
   try {
@@ -163,7 +163,7 @@ export function loadReading(dataDir: string, place: string, now: number): Reposi
   }
 }
 
-/** The same as text: some 100 bytes for each pack. */
+/** The reading as JSON: about 100 bytes for each pack. */
 export function textOfReading({ packs, snapshots, ...facts }: RepositoryReading): string {
   const kept: StoredReading = {
     ...facts,

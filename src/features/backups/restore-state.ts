@@ -17,12 +17,12 @@ export type Phase = (typeof PHASES)[number];
 
 export type RestoreState = {
   phase: Phase;
-  /** Of this restore; in the names of its folders. */
+  /** The restore's id, part of its folders' names. */
   id: string;
-  /** The backup as it was given: its folder or file, or its place on a remote. */
+  /** The backup as the operator named it: folder, file or address on a remote. */
   backup: string;
   startedAt: number; // unix ms
-  /** What there was in DATA_DIR before, by name; known from `swapping` on. */
+  /** Names of the items that DATA_DIR had before; set from `swapping` on. */
   old: string[];
 };
 
@@ -31,27 +31,27 @@ export function statePath(dataDir: string): string {
   return join(dataDir, 'run', 'restore-state.json');
 }
 
-/** Where the state is during probation, when web and worker may start. */
+/** The state file during probation, when web and worker may start. */
 export function probationPath(dataDir: string): string {
   return join(dataDir, 'run', 'restore-probation.json');
 }
 
-/** Whether the data must not be used by anybody but a restore. */
+/** Whether only the restore may use the data. */
 export function isRestoreUnderWay(dataDir: string): boolean {
   return existsSync(statePath(dataDir));
 }
 
-/** Whether one was begun and is not over, be it on probation: what is there now may not be there tomorrow. */
+/** Whether a restore has begun and is not over, probation included. */
 export function isRestoreOpen(dataDir: string): boolean {
   return whereaboutsOf(dataDir).some((path) => existsSync(path));
 }
 
-/** Where a state may be, in the order to look: it may pass from one file to the other, either way, meanwhile. */
+/** The possible state files in reading order. The first is repeated: a rename may move the state meanwhile. */
 function whereaboutsOf(dataDir: string): string[] {
   return [statePath(dataDir), probationPath(dataDir), statePath(dataDir)];
 }
 
-/** The restore that was begun and is not over, or undefined. Throws BackupError for a file that says nothing usable. */
+/** The restore in progress, or undefined. Throws BackupError for an unreadable state file. */
 export function readRestoreState(dataDir: string): RestoreState | undefined {
   for (const path of whereaboutsOf(dataDir)) {
     const text = readIfThere(path);
@@ -82,14 +82,14 @@ export function readTrial(dataDir: string): Trial | null {
 }
 
 /**
- * Ends the trial for good: what was on trial stays. Durable when it resolves. False if the script that began the trial
- * has ended it: of this and `rejectTrial` only one can succeed, since both take away the same file.
+ * Accepts what is on trial, durably. False if the script that began the trial has ended it: only one of this and
+ * `rejectTrial` can succeed, because both remove the same file.
  */
 export async function acceptTrial(dataDir: string): Promise<boolean> {
   return endTrialBy(dataDir, (path) => unlink(path));
 }
 
-/** Keeps the hub from starting again, so that what was there before can come back. False if the hub has accepted. */
+/** Stops the hub from starting again, so that the old data can come back. False if the hub has accepted. */
 export async function rejectTrial(dataDir: string): Promise<boolean> {
   return endTrialBy(dataDir, (path) => rename(path, statePath(dataDir)));
 }

@@ -13,14 +13,14 @@ import {
 import { raiseIdsAbove, releaseReserve, type Staged, type StageOptions, stageRestore } from './stage-restore.ts';
 import { isStagingName, itemsIn, placesOf, swapBack, swapIn } from './swap-data.ts';
 
-/** A hub that was told to stop has so long to let go of its database. */
+/** How long a stopping hub may take to close its database. */
 const LET_GO_MS = 20 * SECOND;
 const POLL_MS = 250;
 
-/** `called`: what the operator named, where the folder is a copy of it. */
+/** `called`: the operator's name for the backup, if the folder is a copy of it. */
 type BeginOptions = Omit<StageOptions, 'staged'> & { called?: string | undefined };
 
-/** Lays a backup ready; from now on the hub does not start. Refuses while another restore is not over. */
+/** Stages a backup; from now on the hub does not start. Throws BackupError while another restore is in progress. */
 export async function beginRestore(options: BeginOptions): Promise<Staged & { state: RestoreState }> {
   const { dataDir, backup, clock, called = writtenPath(resolve(backup)) } = options;
   if (readRestoreState(dataDir)) throw new BackupError('a restore was interrupted: run restore.sh --recover first');
@@ -44,7 +44,7 @@ export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promis
   const places = placesOf(dataDir, state.id);
   if (state.phase === 'staged') {
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
-    // Here, and not when it was staged: until the database was closed the hub went on giving ids.
+    // Not earlier: the hub assigned ids until it closed the database.
     raiseIdsAbove(join(places.staged, 'hub.db'), join(dataDir, 'hub.db'));
     state = await advance(dataDir, { ...state, phase: 'swapping', old: itemsIn(dataDir) });
   }
@@ -55,12 +55,12 @@ export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promis
   return state;
 }
 
-/** Lets the hub start on the new data, to prove that it can. */
+/** Begins probation: the hub may start on the new data. */
 export async function openRestored(dataDir: string): Promise<RestoreState> {
   return advance(dataDir, { ...requireState(dataDir, ['swapped', 'probation']), phase: 'probation' });
 }
 
-/** The new data has proved itself. Resolves to the folder in which the old data lies, or null where there was none. */
+/** Ends the restore. Resolves to the folder of the old data, or null if there was none. */
 export async function finishRestore(dataDir: string): Promise<{ state: RestoreState; kept: string | null }> {
   const state = requireState(dataDir, ['probation']);
   const { staged, kept } = placesOf(dataDir, state.id);
@@ -78,7 +78,7 @@ export async function rejectRestored(dataDir: string): Promise<void> {
   if (phase === 'probation' && !(await rejectTrial(dataDir))) requireState(dataDir, PHASES);
 }
 
-/** Brings back what was there before, from any phase; the backup itself is not touched. */
+/** Brings the old data back, from any phase. Never touches the backup. */
 export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise<RestoreState> {
   await rejectRestored(dataDir);
   let state = requireState(dataDir, PHASES);
@@ -109,7 +109,7 @@ export async function makeRoom(dataDir: string): Promise<void> {
   if (state) await releaseReserve(placesOf(dataDir, state.id));
 }
 
-/** Removes what stagings left that were cut off before they were complete. Only while no restore is in progress. */
+/** Removes unfinished stagings. Only while no restore is in progress. */
 export async function removeStaged(dataDir: string): Promise<number> {
   const left = (await readdir(dataDir)).filter(isStagingName);
   for (const name of left) await rm(join(dataDir, name), { recursive: true, force: true });
@@ -145,8 +145,8 @@ async function freeId(dataDir: string, now: number): Promise<string> {
 }
 
 /**
- * Proves that nobody has the database open: leaving write-ahead mode succeeds for the only one who has. It also folds
- * the log into the file, so that the kept copy is whole by itself. A damaged or missing database is left as it is.
+ * Proves that no process has the database open: only a sole user can leave write-ahead mode. This also checkpoints the
+ * log, so that the kept file is complete. Ignores a damaged or missing database.
  */
 async function closeDatabase(path: string, letGoMs: number): Promise<void> {
   if (!existsSync(path)) return;
@@ -179,18 +179,18 @@ async function removeIfEmpty(folder: string): Promise<boolean> {
   return rmdir(folder).then(() => true, () => !existsSync(folder));
 }
 
-/** Remembers how far the restore is, so that it survives a power cut. */
+/** Stores the restore's phase durably. */
 export async function writeRestoreState(dataDir: string, state: RestoreState): Promise<void> {
   const isOpen = state.phase === 'probation';
   const [path, other] = isOpen
     ? [probationPath(dataDir), statePath(dataDir)]
     : [statePath(dataDir), probationPath(dataDir)];
   await replaceFile(path, `${JSON.stringify(state)}\n`);
-  await rm(other, { force: true }); // after the new one is there: at no moment is there none
+  await rm(other, { force: true }); // only now: one of the two must always exist
   await syncPath(dirname(path));
 }
 
-/** The restore is over: the hub may run. */
+/** Removes the state: the hub may run. */
 async function clearRestoreState(dataDir: string): Promise<void> {
   for (const path of [probationPath(dataDir), statePath(dataDir)]) {
     await rm(`${path}.partial`, { force: true });

@@ -11,13 +11,13 @@ import { countSources } from '../sources/source-store.ts';
 import { BackupError } from './backup-folder.ts';
 import { type Counts, openPlainFile } from './manifest.ts';
 
-/** What the database of a backup says. */
+/** What was read from a backup's database. */
 type Snapshot = { schemaVersion: number; counts: Counts; uploads: UploadRow[] };
 
 export type DatabaseFacts = Snapshot & {
-  /** Whether this program could run on it: `newer` and `foreign` it could not. */
+  /** The schema compared with this program's. It cannot run on `newer` and `foreign`. */
   schema: 'same' | 'older' | 'newer' | 'foreign';
-  /** What is wrong with the content although the file is sound: it was so in the hub itself. */
+  /** Defects of the content in a sound file: the hub itself had them. */
   defects: string[];
 };
 
@@ -27,15 +27,15 @@ const MAGIC = 'SQLite format 3\0';
 const VERSIONS_AT = 18;
 const HEADER = 100; // bytes
 
-/** So many of the things that a schema lacks are named. */
+/** Missing schema objects named at most. */
 const GAPS_SHOWN = 5;
 
-/** Writes a consistent copy to a path where nothing is, while others write; waits for nobody. */
+/** Writes a consistent copy to a new path, while other processes write. */
 export function copyTo(db: Db, path: string): void {
   db.prepare<[string]>('snapshot', 'VACUUM INTO ?').run(path);
 }
 
-/** The length of the file. */
+/** The database's size in bytes. */
 export function databaseSize(db: Db): number {
   return Number(db.pragma('page_count')) * Number(db.pragma('page_size'));
 }
@@ -47,12 +47,12 @@ export function requireHub(db: Db): number {
   return version;
 }
 
-/** The database of a backup, without checks, for whoever needs only its rows. */
+/** Reads rows of a backup's database without checking it. */
 export async function readSnapshot(path: string): Promise<Snapshot> {
   return withSnapshot(path, readRows);
 }
 
-/** What is random about the hub whose database this is. */
+/** The seed of the hub that made the backup. */
 export function readSeed(path: string): Promise<string | undefined> {
   return withSnapshot(path, (db) => readHubSeed({ db }));
 }
@@ -63,7 +63,7 @@ function readRows(db: Db): Snapshot {
   return { schemaVersion: requireHub(db), counts, uploads: listUploads(hub) };
 }
 
-/** Checks a finished copy in place, without writing anything anywhere. Throws BackupError when it is no good. */
+/** Checks a finished copy in place without writing. Throws BackupError if it cannot be used. */
 export async function checkDatabase(path: string, migrations: Migration[]): Promise<DatabaseFacts> {
   const facts = await withSnapshot(path, (db, fileBytes) => {
     if (databaseSize(db) !== fileBytes) throw new BackupError('the size of hub.db differs from its header');
@@ -77,7 +77,7 @@ export async function checkDatabase(path: string, migrations: Migration[]): Prom
   return facts;
 }
 
-/** What `work` returns of the database of a backup, read in place. Throws BackupError where it is damaged. */
+/** Returns what `work` returns for a backup's database, read in place. Throws BackupError if it is damaged. */
 export async function withSnapshot<T>(path: string, work: (db: Db, fileBytes: number) => T): Promise<T> {
   const fileBytes = await checkHeader(path);
   let db: Db | undefined;
@@ -93,7 +93,9 @@ export async function withSnapshot<T>(path: string, work: (db: Db, fileBytes: nu
   }
 }
 
-/** Before SQLite sees the file: in write-ahead mode it would put two more files beside it. Returns its length. */
+/**
+ * Checks the header before SQLite opens the file, which in write-ahead mode would create two more. Returns its bytes.
+ */
 async function checkHeader(path: string): Promise<number> {
   const file = await openPlainFile(path);
   try {
@@ -107,7 +109,7 @@ async function checkHeader(path: string): Promise<number> {
   }
 }
 
-/** Throws BackupError where the migrations say what there has to be, and something of it is not there. */
+/** Throws BackupError if the schema lacks an object that the migrations create. */
 function checkSchema(db: Db, version: number, migrations: Migration[]): DatabaseFacts['schema'] {
   const schema = compareHistory(db, version, migrations);
   if (schema === 'newer' || schema === 'foreign') return schema;

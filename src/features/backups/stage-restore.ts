@@ -24,8 +24,8 @@ import { checkArchive, type CheckOptions } from './upload-archive.ts';
 import { counting, sizeOf, verifyBackup, type Verification } from './verify-backup.ts';
 
 /**
- * A folder that lies beside the staged data until the restore ends or goes back: the room to do so on a disk that has
- * filled up, in bytes and in files, of which a file system may have only so many.
+ * A folder of filler files beside the staged data. A step that ends or undoes the restore removes it first, so that it
+ * has room on a full disk, in bytes and in inodes.
  */
 const RESERVE = 'reserve';
 const RESERVE_FILES = 8;
@@ -43,8 +43,8 @@ export type StageOptions = RestoreTarget & {
 export type Staged = { verification: Verification; settled: Settled; migrated: number };
 
 /**
- * Verifies the backup and lays its data ready beside the hub's, in the form in which it will run. Touches nothing else;
- * whatever goes wrong, the staged folder is removed again. Throws BackupError.
+ * Verifies the backup and stages its data, migrated and ready to run, in a new folder. On failure, removes that folder
+ * again and throws BackupError.
  */
 export async function stageRestore(options: StageOptions): Promise<Staged> {
   const { dataDir, backup, migrations, clock, onStep, onProgress } = options;
@@ -95,7 +95,7 @@ function requireRestorable({ verdict, problem, schema }: Verification): void {
     'the version that made it');
 }
 
-/** The rows of the copy that was checked, not of what the backup may have become since. */
+/** The rows of the checked copy: the backup itself may have changed since. */
 async function copyChecked(from: string, to: string, sha256: string): Promise<UploadRow[]> {
   await copyFile(from, to);
   await chmod(to, 0o600);
@@ -122,7 +122,7 @@ function writingTo(path: string): MemberSink {
   };
 }
 
-/** What will be used is what was verified, although the disk may have lied. */
+/** Hashes the unpacked files once more, in case the disk stored something else. */
 async function requireUnchanged(staged: string, rows: UploadRow[], onBytes: (bytes: number) => void): Promise<void> {
   for (const { sha256 } of rows) {
     const found = await hashFile(join(staged, uploadPath(sha256)), undefined, onBytes);
@@ -130,7 +130,7 @@ async function requireUnchanged(staged: string, rows: UploadRow[], onBytes: (byt
   }
 }
 
-/** Of random bytes, as a file system may not store others at their full length. */
+/** Filled with random bytes, because some file systems compress others. */
 async function writeReserve(folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o700 });
   for (let n = 0; n < RESERVE_FILES; n++) {
@@ -138,7 +138,7 @@ async function writeReserve(folder: string): Promise<void> {
   }
 }
 
-/** Makes room, before anything else of a step that ends a restore or goes back. */
+/** Removes the reserve. Steps that end or undo a restore call it first. */
 export async function releaseReserve({ staged }: Places): Promise<void> {
   await rm(join(staged, RESERVE), { recursive: true, force: true });
 }
@@ -156,22 +156,21 @@ function foldersOf(rows: UploadRow[]): string[] {
   return [...new Set(rows.map(({ sha256 }) => dirname(uploadPath(sha256))))];
 }
 
-/** What was ended in a restored database: sessions, and jobs that may have been done since the backup. */
+/** Numbers of ended sessions and of discarded jobs that may have run since the backup. */
 type Settled = { sessions: number; jobs: number };
 
-/** What a restored database is prepared for. */
+/** How to prepare a restored database. */
 type RestoreTarget = {
   migrations: Migration[];
   clock: Clock;
-  /** Kinds of jobs that may run again. The others had their chance after the backup was made. */
+  /** Kinds of jobs that may run again; other waiting jobs are discarded. */
   runAgain: readonly string[];
 };
 
 const START_OF_2026 = Date.UTC(2026, 0);
 
 /**
- * Prepares the staged copy of a backup's database to be run: migrations, ids, sessions and jobs. Throws BackupError
- * where it cannot be brought up to date.
+ * Prepares the staged database to run: migrations, ids, sessions and jobs. Throws BackupError if it cannot be migrated.
  */
 function prepareRestored(path: string, backup: string, target: RestoreTarget) {
   return changeStaged(path, (db) => {
@@ -181,12 +180,12 @@ function prepareRestored(path: string, backup: string, target: RestoreTarget) {
   });
 }
 
-/** Lets the staged database give only ids above those of the one that it replaces, as far as that can be read. */
+/** Raises the staged database's next ids above those of the database that it replaces, if that is readable. */
 export function raiseIdsAbove(path: string, replaced: string): void {
   changeStaged(path, (db) => raiseIds(db, idsGivenBy(replaced, numberedTables(db))));
 }
 
-/** Changes the database and leaves it in one file, with no write-ahead log beside it. */
+/** Changes the database and leaves it as one file without a write-ahead log. */
 function changeStaged<T>(path: string, work: (db: Db) => T): T {
   const db = openDatabase(path);
   try {
@@ -230,7 +229,7 @@ function raiseIdsByTime(db: Db, now: number): void {
   raiseIds(db, new Map(numberedTables(db).map((table) => [table, floor])));
 }
 
-/** Empty where the database is missing, damaged, or that of another program. */
+/** Empty if the database is missing, damaged, or not a hub's. */
 function idsGivenBy(path: string, tables: string[]): GivenIds {
   if (!existsSync(path)) return new Map();
   let db: Db | undefined;

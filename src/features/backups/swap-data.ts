@@ -23,12 +23,12 @@ export function placesOf(dataDir: string, id: string): Places {
   return { live: dataDir, staged: join(dataDir, `.restore-${id}`), kept: join(dataDir, `pre-restore-${id}`) };
 }
 
-/** Whether a name in DATA_DIR is what an interrupted staging left. */
+/** Whether an interrupted staging left this name in DATA_DIR. */
 export function isStagingName(name: string): boolean {
   return /^\.restore-\d{8}-\d{6}$/.test(name);
 }
 
-/** Moves one file or folder; given so that tests can stop at any move. */
+/** Moves one file or folder. A parameter, so that tests can stop at any move. */
 export type Move = (from: string, to: string) => Promise<void>;
 
 const moveByRename: Move = (from, to) => rename(from, to);
@@ -56,7 +56,7 @@ export async function swapIn({ live, staged, kept }: Places, old: string[], move
   await syncPath(live);
 }
 
-/** Brings the old items back, after any part of `swapIn` or of itself; what was new goes back to the staged. */
+/** Brings the old items back and the new ones to `staged`, after any part of `swapIn` or of itself. */
 export async function swapBack({ live, staged, kept }: Places, old: string[], move = moveByRename): Promise<void> {
   await mkdir(staged, { recursive: true, mode: 0o700 });
   for (const item of DATA_ITEMS) {
@@ -68,7 +68,7 @@ export async function swapBack({ live, staged, kept }: Places, old: string[], mo
   await syncPath(live);
 }
 
-/** A rename cannot take along what is mounted there, and behind a link the data would stay where it is. */
+/** Refuses mount points and links: a rename would not move the data behind them. */
 export async function requireMovable(dataDir: string): Promise<void> {
   const { dev } = await stat(dataDir);
   for (const item of DATA_ITEMS) {
@@ -80,7 +80,7 @@ export async function requireMovable(dataDir: string): Promise<void> {
   }
 }
 
-/** Whether a file system, or a part of one, is mounted at that path. False where the system does not tell (proc(5)). */
+/** Whether something is mounted at that path; false if /proc does not tell (proc(5)). */
 function isMountPoint(path: string): boolean {
   try {
     return mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).includes(realpathSync.native(path));

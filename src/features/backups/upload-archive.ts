@@ -25,7 +25,7 @@ type ArchiveOptions = {
 
 type WrittenArchive = WrittenFile & { absent: AbsentUpload[] };
 
-/** That a file is damaged shows only after it was written; then the archive is made again without it. */
+/** A damaged file shows only after it was written. Then the archive is made again without it. */
 const ATTEMPTS = 3;
 
 /** Archives exactly the files that the rows name, except those that are gone or changed, which it lists. */
@@ -74,9 +74,9 @@ function* members(
 const PIECE = 256 * 1_024; // bytes
 
 type OpenUpload = {
-  /** Exactly as many bytes as the row says, with zeros for those that cannot be read. */
+  /** Exactly as many bytes as the row states; unreadable ones are zeros. */
   content(): Generator<Buffer, void>;
-  /** Whether the content, now that it was read, is what had been uploaded. */
+  /** Whether the content that was read has the uploaded file's hash. */
   isSound(): boolean;
   close(): void;
 };
@@ -116,7 +116,7 @@ function openOrMissing(path: string): number | undefined {
   }
 }
 
-/** Zeros where the file has become shorter or the disk cannot read it: the hash will tell. */
+/** Zeros if the file became shorter or cannot be read: then the hash differs. */
 function readChunk(fd: number, length: number): Buffer {
   const chunk = Buffer.allocUnsafe(length);
   const filled = readOrNothing(fd, chunk);
@@ -132,12 +132,12 @@ function readOrNothing(fd: number, chunk: Buffer): number {
   }
 }
 
-/** Where the bytes of a file of the archive go besides being hashed. */
+/** Receives the bytes of a file in the archive, besides hashing. */
 type Destination = (name: string) => MemberSink | undefined;
 
 export type CheckOptions = {
   rows: UploadRow[];
-  /** SHA-256 of files that rows name and the archive must not have. */
+  /** SHA-256 of files that the archive must lack although rows name them. */
   absent: ReadonlySet<string>;
   signal?: AbortSignal | undefined;
   destination?: Destination;

@@ -40,8 +40,8 @@ type VerifyOptions = {
 const FILES = [SUMS, DATABASE, ARCHIVE];
 
 /**
- * Reads every byte of the backup and believes none of it: the hashes, the database, each file against its row, and the
- * counts that were recorded. Writes nothing, takes no lock, needs no hub. Rejects only when aborted.
+ * Verifies every byte of the backup: hashes, database, each file against its row, and the recorded counts. Writes
+ * nothing, takes no lock, needs no hub. Rejects only if aborted.
  */
 export async function verifyBackup(folder: string, options: VerifyOptions): Promise<Verification> {
   const began = options.clock();
@@ -96,7 +96,7 @@ async function examine(folder: string, options: VerifyOptions, found: Partial<Ve
 const SEE_LIST = ' (restore.sh --list shows what there is)';
 const SEALED = 'backup.tar.gz.age'; // an encrypted copy, which only the scripts open
 
-/** Told of so many bytes, adds them up for whoever wants to know how far it is. */
+/** Adds up bytes and reports the sum as progress. */
 export function counting(total: number, onProgress: VerifyOptions['onProgress']) {
   let done = 0;
   return (bytes: number): void => onProgress?.(done += bytes, total);
@@ -106,7 +106,7 @@ export async function sizeOf(folder: string, name: string): Promise<number> {
   return (await lstat(join(folder, name))).size;
 }
 
-/** Exactly the three, each a plain file: a write-ahead log beside the database would change what it says. */
+/** Requires exactly three plain files: a write-ahead log would change the database's content. */
 export async function requireFiles(folder: string): Promise<void> {
   const found = await readdir(folder).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') throw new BackupError(`there is no folder ${writtenPath(folder)}${SEE_LIST}`);
@@ -166,7 +166,7 @@ function compareHash(name: string, actual: string, recorded: string): void {
   if (actual !== recorded) throw new BackupError(`${name} does not match SHA256SUMS: its hash is ${actual}`);
 }
 
-/** Every failure is a finding; system errors name the file themselves. */
+/** Words for any failure; system errors name the file themselves. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = codeOf(error);

@@ -7,26 +7,26 @@ import { timesOf, type Times } from '../../platform/http/times.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
 
-/** Whether a list is asked for as a page or from the API. */
+/** Whether the request wants the page or the API. */
 type Dress = 'page' | 'api';
 
-/** Narrows a list down by the query of its address. */
+/** A filter of a list, read from the query. */
 type ListFilter<Filter> = {
-  /** Throws 400 for a query that makes no sense. Without one, the page may show less than the API. */
+  /** Throws 400 for an invalid query. Without a query, the page may show less than the API. */
   read(query: URLSearchParams, dress: Dress): Filter;
-  /** Links or a form to choose it by, below the title; `problem`: what is wrong with one of its fields. */
+  /** Links or a form below the title to choose the filter. `problem`: the error of one of its fields. */
   controls(hub: Hub, query: URLSearchParams, filter: Filter | undefined, problem?: HttpError): Html;
-  /** What the API is asked for what the page shows, where that is not the page's own query. */
+  /** The API query that matches the page, if it differs from the page's own. */
   apiQuery?(filter: Filter): Record<string, string>;
 };
 
-/** What a list for administrators is made of. `Key` names the numbers that it is sorted by. */
+/** Describes a list for administrators. `Key`: the numbers that it is sorted by, for keyset paging. */
 type Definition<Item, Key extends keyof Item, Filter> = {
   name: string; // the page is /admin/NAME
   api?: `/api/${string}`; // /api/admin/NAME when absent
   title: string;
   key: readonly Key[];
-  /** Up to so many items, after the one with that key. */
+  /** Reads up to `limit` items after the given key. */
   select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
   filter?: ListFilter<Filter>; // required where there is a type `Filter`
   toJson(item: Item): object;
@@ -34,13 +34,13 @@ type Definition<Item, Key extends keyof Item, Filter> = {
   csv?: CsvColumns<Item>;
   lead?(hub: Hub): Html; // below the title
   above?(hub: Hub): Html | false; // above the items, such as a form for a new one
-  refreshSeconds?(items: Item[]): number | undefined; // while something among them is under way
+  refreshSeconds?(items: Item[]): number | undefined; // while an item is in progress
   view(items: Item[], times: Times): Html;
-  empty: string; // where there are no items
+  empty: string; // shown if there are no items
   more?: string; // on the link to the next page, 'Older' when absent
 };
 
-/** What a form of the page answers with: the same page with something else above the items. */
+/** Answers a form of the page: the same page with a message above the items. */
 type FormAnswer = { above: Html; status?: number };
 
 /** One list for administrators. `app/frame/admin-lists.ts` names all of them. */
@@ -115,7 +115,7 @@ function downloads(api: string, query: URLSearchParams, formats: (keyof typeof F
   <a href="${api}?${withChange(query, 'format', format)}">${FORMATS[format]}</a>`)}</p>`;
 }
 
-/** The query from the first page on, without what is empty and with that parameter. */
+/** The query of the first page with that parameter and without empty ones. */
 function withChange(query: URLSearchParams, name: string, value: string): string {
   const kept = [...query].filter(([one, content]) => one !== 'cursor' && one !== name && content);
   return new URLSearchParams([...kept, [name, value]]).toString();
@@ -125,7 +125,7 @@ function readFilter<Filter>(list: { filter?: ListFilter<Filter> }, query: URLSea
   return list.filter?.read(query, dress) as Filter;
 }
 
-/** Or what is wrong with a field of the form that narrows the list. */
+/** Answers an invalid filter with the page and the error. */
 function filterOfForm<Filter>(
   list: { filter?: ListFilter<Filter> }, query: URLSearchParams,
 ): { filter?: Filter; problem?: HttpError } {
@@ -170,7 +170,7 @@ const BATCH = 500;
 /** The columns of a table of items, by name. */
 type CsvColumns<Item> = Record<string, (item: Item) => string | number | null>;
 
-/** Up to so many items of a list, after that one. */
+/** Reads up to `limit` items after the given one. */
 type Batch<Item> = (after: Item | undefined, limit: number) => Item[];
 
 /** A whole list, one JSON object a line. */

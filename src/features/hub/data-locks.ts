@@ -5,20 +5,19 @@ import { type Db, isBusy, openDatabase } from '../../platform/db/open-database.t
 
 export type FileLock = { release(): void };
 
-/** Long enough that a glance by isFileLocked, which takes the lock for a moment, does not turn a taker away. */
+/** Longer than `isFileLocked` holds the lock, so that its check does not refuse another process. */
 const PATIENCE_MS = 250;
 
 /**
- * Takes the lock between processes that this file stands for, or returns undefined when another has it. The lock is
- * SQLite's write lock on it, so the system frees it when its holder dies; the file itself says nothing and is
- * never deleted.
+ * Takes a lock between processes; undefined if another process holds it. The lock is SQLite's write lock on the file,
+ * so the system releases it when the holder dies. The file stays empty and is never deleted.
  */
 export function takeFileLock(path: string): FileLock | undefined {
   const db = takeWriteLock(path, PATIENCE_MS);
   return db && { release: () => db.close() };
 }
 
-/** Whether a process, this one included, holds the lock. Makes no file where there is none. */
+/** Whether any process, this one included, holds the lock. Never creates the file. */
 export function isFileLocked(path: string): boolean {
   if (!existsSync(path)) return false;
   const db = takeWriteLock(path, 0);
@@ -42,17 +41,17 @@ function takeWriteLock(path: string, patienceMs: number): Db | undefined {
 
 const POLL_MS = 50;
 
-/** Held while a backup is made, old ones are removed or one is restored. Nothing that backups need is deleted then. */
+/** Held while a backup is made, removed or restored: meanwhile nothing that backups need is deleted. */
 export function backupLock(dataDir: string): string {
   return join(dataDir, 'run', 'backup-lock.db');
 }
 
-/** Held for a moment by whoever begins to verify a backup in DATA_DIR, and while one is taken away. */
+/** Held briefly when a verification in DATA_DIR begins, and while a backup is removed. */
 function gatePath(dataDir: string): string {
   return join(dataDir, 'run', 'verify-lock.db');
 }
 
-/** The lock file of one of several verifications or workers that run at once; they are numbered from 1. */
+/** The lock file of one of several concurrent verifications or workers, numbered from 1. */
 function placePath(dataDir: string, who: 'verify' | 'worker', place: number): string {
   return join(dataDir, 'run', `${who}-lock-${place}.db`);
 }
@@ -77,19 +76,19 @@ function webLock(dataDir: string): string {
 }
 
 /**
- * Held by web and worker for as long as they run. Undefined for a second web: a hub has one, and so a second hub on the
- * data is refused. Workers may be several, since they share the queue.
+ * Held by web and worker while they run. Undefined for a second web process, so that no second hub starts on the data.
+ * Several workers are allowed, because they share the queue.
  */
 export function lockForRunning(dataDir: string, program: 'web' | 'worker'): FileLock | undefined {
   return program === 'web' ? takeFileLock(webLock(dataDir)) : takePlace(dataDir, 'worker');
 }
 
-/** Whether a web or a worker has opened the data and still runs, on this machine or in a container of it. */
+/** Whether a web or worker process of this data runs, on this machine or in one of its containers. */
 export function isHubRunning(dataDir: string): boolean {
   return isFileLocked(webLock(dataDir)) || isAnyPlaceTaken(dataDir, 'worker');
 }
 
-/** Shared by all who verify a backup in DATA_DIR: until the last of them lets go, retention takes none away. */
+/** Shared by all verifications in DATA_DIR: retention removes no backup until the last one ends. */
 export async function lockForVerifying(dataDir: string): Promise<FileLock> {
   const gate = await takeGate(dataDir);
   try {
@@ -99,7 +98,7 @@ export async function lockForVerifying(dataDir: string): Promise<FileLock> {
   }
 }
 
-/** Keeps verifications from beginning, for the moment in which a backup is taken away; undefined while one runs. */
+/** Blocks new verifications while a backup is removed; undefined while one is running. */
 export function lockForRemoving(dataDir: string): FileLock | undefined {
   const gate = takeFileLock(gatePath(dataDir));
   let isFree = false;

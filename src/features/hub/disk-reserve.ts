@@ -6,40 +6,42 @@ import { reserveOf } from './disk-space.ts';
 import { type Hub, metLimit } from './hub.ts';
 import { isOnTrial } from './trial.ts';
 
-/** The disk counts as full until this much of the reserve is there again, so that the state does not come and go. */
+/** Hysteresis: the disk counts as full until this multiple of the reserve is free again. */
 const HYSTERESIS = 1.1;
 
 /** Administrators write until this part of the reserve is left. That is for signing in, deleting and administering. */
 const FOR_REPAIRS = 2 / 3;
 
-/** Empty pages in the database are room while this part of the reserve is free: each write goes to the log first. */
+/**
+ * Empty database pages count as room only while this share of the reserve is free, because writes go to the log first.
+ */
 const FOR_THE_LOG = 1 / 3;
 
 const NO_ROOM = 'The hub’s disk is full: nothing was stored. Reading and deleting go on. ' +
   'An administrator has to make room.';
 
 /**
- * Throws 507 where the disk is down to its reserve and the request may not use that. Routes that do may: they sign
- * somebody in, delete or administer. Administrators may use a third of it for anything.
+ * Throws 507 if the disk is down to its reserve. Routes marked `usesReserve` (signing in, deleting, administering) may
+ * still write. Administrators may use a third of the reserve for anything.
  */
 export function requireRoom(hub: Hub, route: Pick<Route, 'usesReserve'>, viewer: Viewer | null): void {
   if (!route.usesReserve) requireRoomOf(hub, viewer);
 }
 
-/** The same, without looking at the route: for forms where only some choices may use the reserve. */
+/** As `requireRoom`, without a route: for forms where only some choices may use the reserve. */
 export function requireRoomOf(hub: Hub, viewer: Viewer | null): void {
   if (viewer?.role === 'admin' ? isOnlyForRepairs(hub) : isDiskLow(hub)) throw noRoom(hub, NO_ROOM);
 }
 
-/** Throws 507 where a file of that size would take from the reserve, whoever sends it. */
+/** Throws 507 if a file of that size would use the reserve; also for administrators. */
 export function requireRoomForFile(hub: Hub, bytes: number, message: string): void {
   const { free, reserve } = lookAtReserve(hub);
   if (free - bytes < reserve) throw noRoom(hub, message);
 }
 
 /**
- * Whether the disk is down to its reserve. All processes of a hub agree: a file in DATA_DIR/run says that it is, until
- * there is somewhat more room than that.
+ * Whether the disk is down to its reserve. A file in DATA_DIR/run shares this state between the hub's processes, until
+ * clearly more than the reserve is free.
  */
 export function isDiskLow(hub: Hub): boolean {
   const wasLow = lowSince(hub) !== null;
@@ -49,7 +51,7 @@ export function isDiskLow(hub: Hub): boolean {
   return isLow;
 }
 
-/** Since when the disk has been down to its reserve, in unix ms; null where it was not when last looked at. */
+/** Since when the disk has been down to its reserve (unix ms); null if it was not at the last check. */
 export function lowSince({ config }: Hub): number | null {
   return statSync(notePath(config), { throwIfNoEntry: false })?.mtimeMs ?? null;
 }
@@ -67,13 +69,13 @@ function isOnlyForRepairs(hub: Hub): boolean {
   return room < reserve * FOR_REPAIRS;
 }
 
-/** A disk may be too full for the note. Then it counts as low for as long as there is no room. */
+/** The disk may be too full for the file. Then only the measurement counts. */
 function noteLow({ config }: Hub, isLow: boolean): void {
   try {
     if (isLow) writeFileSync(notePath(config), '');
     else rmSync(notePath(config), { force: true });
   } catch {
-    // the next look tries again
+    // the next check tries again
   }
 }
 

@@ -3,15 +3,15 @@ import { SECOND } from '../../platform/clock.ts';
 import { type Db, emptyLog, isStorageTrouble } from '../../platform/db/open-database.ts';
 import type { Config } from './read-config.ts';
 
-/** The disk that DATA_DIR lies on, in bytes. */
+/** The disk of DATA_DIR, in bytes. */
 export type DiskSpace = {
   total: number;
   used: number;
-  /** What the hub could still write if the log of its database were emptied first. */
+  /** What the hub can write after a checkpoint of the write-ahead log. */
   free: number;
   /** Empty pages within hub.db. SQLite fills them before the file grows, and never gives them back to the disk. */
   emptyPages: number;
-  /** What the search index takes of the database. */
+  /** Size of the search index within the database. */
   searchIndex: number;
 };
 
@@ -24,13 +24,13 @@ const MiB = 1024 * 1024;
 const RESERVE = 64 * MiB;
 const RESERVE_SHARE = 0.05;
 
-/** At least this, or that part of a tiny disk: a step of removing may add 6 MiB to the log of the database. */
+/** Minimum, or that share of a tiny disk: one deleting step may add 6 MiB to the write-ahead log. */
 const LEAST_RESERVE = 16 * MiB;
 const LEAST_SHARE = 0.25;
 
 /**
- * After most posts of the hub were removed, one step may merge the whole search index, whose old pages are overwritten:
- * up to 0.9 times its size goes to the log (measured). Two thirds of the reserve are there for that.
+ * After most posts were deleted, one step may merge the whole search index and write up to 0.9 times its size to the
+ * log (measured). Two thirds of the reserve are for that.
  */
 const INDEX_SHARE = 2;
 
@@ -49,7 +49,7 @@ type DiskConfig = Pick<Config, 'dataDir' | 'databasePath' | 'diskReserveBytes'>;
 
 type Measured = Pick<DiskSpace, 'total' | 'searchIndex'>;
 
-/** Bytes that stay free on a disk: what the setting says, or what suits the disk and the largest source. */
+/** Bytes that stay free on a disk: the setting, or a default for the disk and the search index. */
 export function reserveOf({ diskReserveBytes }: Pick<Config, 'diskReserveBytes'>, measured: Measured): number {
   return diskReserveBytes ?? usualReserve(measured);
 }
@@ -63,15 +63,15 @@ function usualReserve({ total, searchIndex }: Measured): number {
 }
 
 /**
- * Whether so little is free on the disk itself, whatever is empty within hub.db, that large changes go in small steps.
- * A change takes room in the log first, also one that deletes.
+ * Whether large changes must go in small steps because the disk is nearly full. Empty pages in hub.db do not help:
+ * every change, even a deletion, goes to the log first.
  */
 export function isTight({ space }: Disk): boolean {
   const now = space();
   return now.free < usualReserve(now) * TIGHT;
 }
 
-/** The disk of a hub. A look is kept for a second while plenty is free; nearer to the reserve each one is new. */
+/** Measures the disk of a hub. A result is reused for a second, but near the reserve each call measures. */
 export function createDisk(db: Db, config: DiskConfig, searchIndex: () => number): Disk {
   let kept: DiskSpace | undefined;
   let keptUntil = 0;
@@ -91,8 +91,8 @@ export function createDisk(db: Db, config: DiskConfig, searchIndex: () => number
 }
 
 /**
- * Whether the log of the database can be emptied now, and so counts as free: not while somebody reads an older state,
- * as a backup does. Tries it once a second at most.
+ * Whether a checkpoint can empty the log now, so that its space counts as free. A long reader, such as a backup,
+ * prevents it. Tries at most once a second.
  */
 function createLogLook(db: Db): () => boolean {
   let [canEmpty, triedAt] = [true, -Infinity];
@@ -102,7 +102,7 @@ function createLogLook(db: Db): () => boolean {
     try {
       canEmpty = emptyLog(db);
     } catch (error) {
-      if (!isStorageTrouble(error)) throw error; // a look that may not write
+      if (!isStorageTrouble(error)) throw error; // opened read-only
     }
     return canEmpty;
   };
@@ -118,7 +118,7 @@ function lookAtDisk(db: Db, { dataDir, databasePath }: DiskConfig): MeasuredDisk
   const pageBytes = Number(db.pragma('page_size'));
   const databaseBytes = Number(db.pragma('page_count')) * pageBytes;
   const logBytes = fileBytes(`${databasePath}-wal`);
-  const toCome = Math.max(0, databaseBytes - fileBytes(databasePath)); // emptying the log makes the file as long
+  const toCome = Math.max(0, databaseBytes - fileBytes(databasePath)); // a checkpoint extends the file to this length
   return {
     total,
     used,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { SETTINGS, type Setting } from './settings.ts';
 
-/** What .env says of settings, by their names: as hashes, which can be compared and tell no secret. */
+/** Hashes of the settings' values in .env, by name: comparable, without revealing secrets. */
 export type FileSettings = Readonly<Record<string, string>>;
 
 /**
@@ -18,13 +18,13 @@ export function hashFileSettings(
     .map((setting) => [setting.name, hashOf(setting, entries)]));
 }
 
-/** A setting that is missing is the same as its default. Of a file that holds a secret, its path counts. */
+/** A missing setting hashes as its default. For a secret's file, the path is hashed. */
 function hashOf({ name, secret, default: standard }: Setting<unknown>, entries: Record<string, string>): string {
   const said = [entries[name] ?? standard, secret === undefined ? null : entries[`${name}_FILE`] ?? null];
   return createHash('sha256').update(JSON.stringify(said)).digest('base64url');
 }
 
-/** The mistakes in an env file: line numbers and kinds of mistake, never the content of a line. */
+/** The mistakes in an .env file: line numbers and kinds, never the content of a line. */
 export class EnvFileError extends Error {
   readonly problems: string[];
 

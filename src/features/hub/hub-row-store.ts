@@ -1,12 +1,12 @@
 import { store, type StoreHub } from './hub.ts';
 
-/** What a hub is called until somebody names it. */
+/** The hub's name until an administrator changes it. */
 export const PRODUCT = 'Content Hub';
 
-/** What an administrator chose: its name, the text of its public page, and the hue of its accent (0–359, OKLCH). */
+/** Chosen by an administrator: name, text of the public page, hue of the accent colour (0–359, OKLCH). */
 export type HubLook = { name: string; text: string; hue: number };
 
-/** How this hub looks and what it says of itself. Read for every page: another process may have changed it. */
+/** Name, text and hue of this hub. Read for every page, because another process may have changed them. */
 export const hubLook = store(({ db }) => {
   const select = db.prepare<[], HubLook>('look of the hub', 'SELECT name, front_text AS text, hue FROM hub');
   const update = db.prepare<[HubLook]>('change look of the hub',
@@ -23,12 +23,12 @@ export const hubLook = store(({ db }) => {
   };
 });
 
-/** What is random about this hub, wherever it runs and is restored to. Undefined where its database has lost it. */
+/** The random seed of this hub, which a restore keeps. Undefined if the database has lost its row. */
 export function readHubSeed({ db }: Pick<StoreHub, 'db'>): string | undefined {
   return db.prepare<[], { seed: string }>('seed of ids', 'SELECT id_seed AS seed FROM hub').get()?.seed;
 }
 
-/** The random text of this hub from which the ids in its feeds are derived. */
+/** The seed of this hub, from which the ids in its feeds are derived. */
 export const hubSeed = store((hub) => {
   const seed = readHubSeed(hub);
   if (seed === undefined) throw new Error('the row of the table hub is missing: restore a backup');

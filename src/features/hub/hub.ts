@@ -14,7 +14,7 @@ import { isTight, type Disk } from './disk-space.ts';
 import { LIMITS, type LimitName, type NamedLimit } from './limits.ts';
 import type { Config } from './read-config.ts';
 
-/** The handle that every act takes first: what differs between a process and a test. Made once per process. */
+/** The first parameter of every action: everything that differs between a process and a test. One per process. */
 export type Hub = {
   db: Db;
   config: Config;
@@ -26,12 +26,12 @@ export type Hub = {
   program: 'web' | 'worker' | 'hubctl';
 };
 
-/** What a store needs. A database that is no running hub's, such as a restored one, can be given alone. */
+/** What a store needs. The database may belong to no running hub, such as a restored one. */
 export type StoreHub = Pick<Hub, 'db' | 'clock'>;
 
 const stores: ((hub: Hub) => unknown)[] = [];
 
-/** Makes a value at the first call for a hub and gives the same one at every later call. */
+/** Memoizes `make` per hub. */
 export function once<Needs extends object, Value>(make: (hub: Needs) => Value): (hub: Needs) => Value {
   const made = new WeakMap<object, { value: Value }>();
   return (hub) => {
@@ -43,14 +43,14 @@ export function once<Needs extends object, Value>(make: (hub: Needs) => Value): 
   };
 }
 
-/** As `once`, for what holds prepared statements: `openStores` makes it before the process listens. */
+/** As `once`, for values with prepared statements: `openStores` creates them before the process listens. */
 export function store<Value>(make: (hub: StoreHub) => Value): (hub: StoreHub) => Value {
   const find = once(make);
   stores.push(find);
   return find;
 }
 
-/** Prepares every statement of the features that are loaded, so that a mistake in one stops the start. */
+/** Prepares every statement of the loaded features, so that a mistake in one stops the start. */
 export function openStores(hub: Hub): void {
   jobs(hub);
   for (const find of stores) find(hub);
@@ -59,13 +59,13 @@ export function openStores(hub: Hub): void {
 /** When this process began (unix ms). Call it once at start: the first call sets the time. */
 export const startedAt = once(({ clock }: Pick<Hub, 'clock'>) => clock());
 
-/** Numbers of the table `counts`, for metrics. */
+/** Counters in the table `counts`, for metrics. */
 export const counts = store(({ db }) => createCounters(db));
 
-/** For what is counted too often to be written each time; a scrape and the end of the process write it. */
+/** Counters kept in memory, written at a scrape and when the process ends: for frequent events. */
 export const bufferedCounts = once((hub: StoreHub) => createBufferedCounters(counts(hub)));
 
-/** The durable queue. Enqueue through `enqueue`, which knows what each kind of job requires. */
+/** The durable queue. Use `enqueue` to add jobs: it knows what each kind requires. */
 export const jobs = once(({ db, clock }: Pick<Hub, 'db' | 'clock'>) => createJobQueue(db, clock));
 
 /** When web and worker were last seen. */
@@ -79,7 +79,7 @@ export function takeTurn(hub: StoreHub, limit: NamedLimit, who: string): void {
   takeTurns(hub, [[limit, who]]);
 }
 
-/** Counts one try against each of these limits and returns what gives it back; throws 429, and then none is counted. */
+/** Counts one try against each limit and returns a refund function. Throws 429 and then counts none. */
 export function takeTurns(hub: StoreHub, wanted: (readonly [NamedLimit, who: string])[]): () => void {
   const taken: typeof wanted = [];
   const giveBack = (): void => taken.forEach(([limit, who]) => limits(hub).refund(limit, who));
@@ -102,15 +102,15 @@ export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reaso
 }
 
 /**
- * Large changes in transactions so short that others hardly wait; what is asked for at once takes turns. On a disk that
- * is nearly full they are smaller, and the log of the database is emptied between them.
+ * Splits large changes into short transactions, so that other writers hardly wait; concurrent changes take turns. On a
+ * nearly full disk the steps are smaller, with a checkpoint after each.
  */
 export const throttled = once(({ db, disk }: Hub) => createThrottledWrites(db, () => isTight(disk)));
 
-/** A number, or the setting that it comes from. */
+/** A number, or how to read it from the settings. */
 type Configurable = number | ((config: Config) => number);
 
-/** One kind of job: everything that queue, worker and restore must know of it. `app/job-kinds.ts` lists all kinds. */
+/** One kind of job, for queue, worker and restore. `app/job-kinds.ts` lists all kinds. */
 export type JobKind<Payload> = {
   name: string;
   /** At most one live job per kind and key; blocks also while that job runs. */
@@ -120,28 +120,28 @@ export type JobKind<Payload> = {
   /** How many a worker runs at once. */
   concurrency: Configurable;
   /**
-   * Whether a job that a restored backup holds is run: it may have been done since the backup was made. 'discard' is
-   * for what must not be done twice.
+   * Whether a restore keeps waiting jobs of this kind. They may have run after the backup was made: use 'discard' for
+   * what must not run twice.
    */
   afterRestore: 'run' | 'discard';
-  /** Whether its jobs store what comes from outside. They wait while the hub may record nothing (`mayRecord`). */
+  /** Whether its jobs store outside content. Such jobs wait while `mayRecord` is false. */
   stores: boolean;
   /**
-   * May be called more than once for a job. Throws to fail, and heeds the signal (deadline, shutdown). What it returns
-   * is run in the transaction that completes the job: only SQL in there.
+   * Runs the job; may be called more than once for it. Throw to fail, and stop on the signal (deadline, shutdown). The
+   * returned function runs in the transaction that completes the job: SQL only.
    */
   run(hub: Hub, payload: Payload, signal: AbortSignal, job: Job): Promise<void | Effects>;
-  /** In the transaction that records a failure; also for a job that is dead-lettered because its worker died. */
+  /** Called in the transaction that records a failure, including a dead-lettered job whose worker died. */
   failed?(hub: Hub, payload: Payload, error: Error, fate: Fate, job: Job): void;
 };
 
 /**
- * `lane`: at most one job runs per lane, such as a host. `owner`: accounts take turns, and of each those of a lower
- * rank come first. `runAt`: unix ms, now when absent.
+ * `lane`: at most one job runs per lane, such as a host. `owner`: accounts take turns. `rank`: lower ranks of one owner
+ * come first. `runAt`: unix ms, by default now.
  */
 type EnqueueOptions = { lane?: string; owner?: number; rank?: Rank; runAt?: number };
 
-/** False where a live job of that kind and key exists. Within a transaction the job is part of that. */
+/** Enqueues a job, in the caller's transaction if there is one. False if a live job has the same kind and key. */
 export function enqueue<Payload>(
   hub: Hub, kind: JobKind<Payload>, payload: Payload, options: EnqueueOptions = {},
 ): boolean {
@@ -149,7 +149,7 @@ export function enqueue<Payload>(
   return jobs(hub).enqueue({ kind: kind.name, payload, dedupeKey: kind.key(payload), maxAttempts, ...options });
 }
 
-/** A number of a job kind, out of the configuration where it comes from there. */
+/** Resolves a number of a job kind, from the settings if it is configurable. */
 export function configured({ config }: Hub, number: Configurable): number {
   return typeof number === 'number' ? number : number(config);
 }

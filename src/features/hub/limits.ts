@@ -1,8 +1,8 @@
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 
 /**
- * Every limit that a client can meet, by its label in `service_limits_refused_total`: the status of a refusal (413,
- * 422 and 507 where waiting is no help), and what is bounded. The handbook's table is held against this list.
+ * Every limit that a client can hit, by its label in `service_limits_refused_total`: the status of a refusal (413, 422
+ * and 507 if waiting does not help) and what is limited. A test compares the handbook's table with this list.
  */
 export const LIMITS = {
   'sign-in': [429, 'Wrong passwords from one address: 10 at once, then one a minute; from an IPv6 /56 twice as many.'],
@@ -35,5 +35,5 @@ export const LIMITS = {
 
 export type LimitName = keyof typeof LIMITS;
 
-/** A rate limit that is counted when somebody meets it. */
+/** A rate limit whose refusals are counted. */
 export type NamedLimit = Limit & { name: LimitName };

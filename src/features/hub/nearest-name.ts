@@ -1,18 +1,18 @@
 import type { SettingList } from './settings.ts';
 
-/** Of the environment, which other programs share, names so long that a likeness is hardly an accident. */
+/** Other programs share the environment, so only names at least this long are compared. */
 const LONG = 10;
 const SLIPS = 2;
 
-/** Every name under which these settings are read. */
+/** All variable names of these settings, `…_FILE` included. */
 export function namesOf(list: SettingList): string[] {
   return Object.values(list).flatMap(({ name, secret }) =>
     secret === 'bytes' ? [`${name}_FILE`] : secret === 'text' ? [name, `${name}_FILE`] : [name]);
 }
 
 /**
- * What is wrong with names in .env that look like ours. The file is the hub's own, so these are mistakes: the
- * default that would hold instead may remove what was to be kept.
+ * Errors for misspelt setting names in .env. The file is the hub's own, so a near miss is a mistake: the default that
+ * would apply instead could delete data.
  */
 export function misspeltNames(names: readonly string[], known: readonly string[]): string[] {
   return names.flatMap((name) => {
@@ -21,7 +21,7 @@ export function misspeltNames(names: readonly string[], known: readonly string[]
   });
 }
 
-/** What is wrong with names in the environment. They may be another program's: worth a warning only. */
+/** Warnings for names in the environment, which may be another program's. */
 export function doubtfulNames(names: readonly string[], known: readonly string[]): string[] {
   return names.filter((name) => name.length >= LONG || name.startsWith('HUB_')).flatMap((name) => {
     const near = nearestName(name, known, SLIPS);
@@ -29,7 +29,7 @@ export function doubtfulNames(names: readonly string[], known: readonly string[]
   });
 }
 
-/** The known name that this one most likely stands for; undefined for a known one and for one that is like none. */
+/** The closest known name; undefined if the name is known or close to none. */
 function nearestName(name: string, known: readonly string[], slips: number): string | undefined {
   if (known.includes(name)) return undefined;
   const asFile = known.find((one) => one === `${name}_FILE` || `${one}_FILE` === name);
@@ -42,21 +42,21 @@ function nearestName(name: string, known: readonly string[], slips: number): str
   return near && near.distance <= slips ? near.one : undefined;
 }
 
-/** One bit for each letter or digit that occurs. */
+/** A bit set of the letters and digits in a name. */
 function signsOf(name: string): number {
   let bits = 0;
   for (let at = 0; at < name.length; at++) bits |= 1 << (name.charCodeAt(at) & 31);
   return bits;
 }
 
-/** How many bits differ. A slip changes two at most: most names need no closer look, which takes ten times as long. */
+/** The number of differing bits. One slip changes at most two, so this cheap test excludes most names. */
 function differing(a: number, b: number): number {
   let count = 0;
   for (let bits = a ^ b; bits !== 0; bits &= bits - 1) count++;
   return count;
 }
 
-/** Signs that are missing, too many, other ones or swapped with their neighbour (optimal string alignment). */
+/** Edit distance with transpositions (optimal string alignment). */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);

@@ -19,13 +19,13 @@ export type Config = Omit<Settings, 'backupDir' | 'baseUrl'> & {
   readonly baseUrl: string; // an origin, no trailing slash
   readonly backupDir: string; // of the backups on this machine
   readonly secure: boolean; // the public address is https
-  readonly hostNames: readonly string[] | null; // that the hub answers to besides localhost and IP addresses; null: any
+  readonly hostNames: readonly string[] | null; // accepted besides localhost and IP addresses; null: any
   readonly projectRoot: string;
   readonly databasePath: string;
   readonly migrationsDir: string;
   readonly version: string;
-  readonly doubtfulNames: readonly string[]; // names in the environment that look like settings, and what is meant
-  readonly fileSettings: FileSettings; // what .env said when this was read
+  readonly doubtfulNames: readonly string[]; // warnings about names in the environment that look like settings
+  readonly fileSettings: FileSettings; // hashes of .env when this was read
   readonly secretFiles: readonly string[]; // that settings were read from
 };
 
@@ -47,7 +47,7 @@ export type SettingsSource = {
   projectRoot: string;
   /** Each byte becomes a character with 'latin1'; UTF-8 otherwise. */
   readFile: (path: string, encoding?: 'latin1') => string;
-  nameOf?: (path: string) => string; // the name under which this process may use a path, if that is another
+  nameOf?: (path: string) => string; // maps a path to the name that this process was granted
 };
 
 /** Reads the configuration from the environment and the project's .env. Throws ConfigError with every mistake. */
@@ -101,7 +101,7 @@ export function readConfig(
   });
 }
 
-/** Who listens on this machine alone is reached by no other name: one that leads here is an attack (DNS rebinding). */
+/** A hub that listens only on this machine accepts no other host name, against DNS rebinding. */
 function hostNames({ baseUrl, host }: Pick<Settings, 'baseUrl' | 'host'>): string[] | null {
   if (baseUrl !== null) return [new URL(baseUrl).hostname];
   return /^(?:localhost|127\.[\d.]+|::1)$/i.test(host) ? [] : null;
@@ -153,8 +153,8 @@ export function settingsSource(
 }
 
 /**
- * Names of settings whose value in .env has changed since this process read it. None where .env can no longer be read,
- * or holds no settings.
+ * Names of settings whose value in .env has changed since this process read it. None if .env cannot be read or is
+ * malformed.
  */
 export function changedSettings({ projectRoot, fileSettings: before }: Config): string[] {
   try {
@@ -166,7 +166,7 @@ export function changedSettings({ projectRoot, fileSettings: before }: Config): 
   }
 }
 
-/** What .env sets; nothing where there is none. Throws ConfigError for one that is malformed or cannot be read. */
+/** The entries of .env, none if it is missing. Throws ConfigError if it is malformed or cannot be read. */
 function readEnvFile(projectRoot: string): Record<string, string> {
   try {
     return parseEnvFile(readFileSync(grantedName(join(projectRoot, '.env')), 'utf8'));

@@ -131,13 +131,13 @@ export function negotiateFormat(accept: string | undefined): Format {
   return wanted && openMetrics.quality >= prometheus.quality ? 'openmetrics' : 'prometheus';
 }
 
-/** What is malformed names no type, and fits nothing. */
+/** A malformed range matches nothing. */
 function parseRange(text: string): Range {
   const { value: type, parameters } = readParameters(text.trim()) ?? NO_RANGE;
   return { type, version: parameters.get('version'), quality: parseQuality(parameters.get('q') ?? '1') };
 }
 
-/** A weight that is none counts as 0, as if the range had not been sent. */
+/** An unreadable weight counts as 0. */
 function parseQuality(text: string): number {
   return /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(text) ? Number(text) : 0;
 }
@@ -162,11 +162,11 @@ function specificityOf({ type, version }: Range, offered: { type: string; versio
   return type === '*/*' ? 0 : -1;
 }
 
-/** A number for each combination of label values that are all known beforehand. */
+/** One series for each combination of label values; all values are known in advance. */
 type Known<Reading> = Named & {
   /** Every value of each label. */
   labels?: Readonly<Record<string, readonly string[]>>;
-  /** Undefined where it cannot be told: then the series is left out, as no value is better than a wrong one. */
+  /** Undefined if unknown: the series is left out, because no value is better than a wrong one. */
   value(reading: Reading, ...labelValues: string[]): number | undefined;
 };
 
@@ -174,18 +174,18 @@ type Histogram<Reading> = Omit<HistogramFamily, 'help' | 'samples'> & {
   samples(reading: Reading): readonly HistogramSample[];
 };
 
-/** Series whose label values come up while the hub runs. */
+/** Series whose label values appear while the hub runs. */
 type Open<Reading> = (Histogram<Reading> | Named & { samples(reading: Reading): readonly Sample[] }) & {
-  /** What the value of each label is, in words. */
+  /** The meaning of each label, for the handbook. */
   labels?: Readonly<Record<string, string>>;
 };
 
-/** All that is said of one metric, and where its value stands in what a scrape has read. */
+/** One metric: name, type, help, labels, and how to read its value from a scrape's reading. */
 export type Metric<Reading> = { help: string } & (Known<Reading> | Open<Reading>);
 
 /**
- * The families of a scrape, made from a list of metrics. A series stands for each known label value, with 0 where
- * nothing was counted, so that an alert on it does not wait for its first appearance.
+ * The families of a scrape, from a list of metrics. Every known label value has a series, 0 if nothing was counted:
+ * an alert need not wait for its first appearance.
  */
 export function familiesFrom<Reading>(metrics: readonly Metric<Reading>[]): (reading: Reading) => Family[] {
   const makers = metrics.map(familyMaker);

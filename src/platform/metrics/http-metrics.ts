@@ -11,7 +11,7 @@ type Series = { labels: Labels; counts: number[]; sum: number };
 type ByMethodAndCode = Map<string, Map<number, Series>>;
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-const OTHER_METHOD = '_OTHER'; // the name OpenTelemetry gives to what a client made up
+const OTHER_METHOD = '_OTHER'; // OpenTelemetry's name for an unknown method
 const NO_ROUTE = 'unmatched';
 
 /** Seconds. Most answers of the hub take about one millisecond; an upload over a slow line takes many seconds. */
@@ -23,7 +23,7 @@ const LABELS = {
   code: 'status',
 };
 
-/** Of what `read` gives. */
+/** Indices into what `read` returns. */
 export const HTTP_METRICS: readonly Metric<{ http: readonly HistogramSample[] }>[] = [
   {
     type: 'counter',

@@ -20,7 +20,7 @@ export type ProcessReading = {
 
 export const LAG_RESOLUTION_MS = 10;
 
-/** Starts to watch the event loop. `close` ends that. */
+/** Starts to measure event loop delays. `close` stops it. */
 export function createProcessMetrics({ startedAtSeconds }: { startedAtSeconds: number }): ProcessMetrics {
   const delay = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
   delay.enable();
@@ -50,15 +50,15 @@ function readProc(path: string): string {
 }
 
 /**
- * Asks the kernel about each descriptor up to the size of their table (FDSize); undefined if that cannot be read. To
- * list /proc/self/fd, Node would have to grant a folder that leads out of everything else that is granted. This takes
- * 2 µs for each place of the table: 256 at first, and never more than twice as many as were open at once.
+ * Counts open descriptors by asking the kernel about each, up to the table's size (FDSize); undefined if that cannot be
+ * read. Listing /proc/self/fd would need a grant that leads to the whole disk. Takes 2 µs per entry of the table, which
+ * has 256 at first and grows to at most twice the descriptors ever open at once.
  */
 function countDescriptors(): number | undefined {
   const places = /^FDSize:\s+(\d+)$/m.exec(readProc('/proc/self/status'))?.[1];
   if (places === undefined) return undefined;
   const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0; // a stack for each closed descriptor would take twice the time of the question
+  Error.stackTraceLimit = 0; // building a stack for each closed descriptor would double the time
   try {
     return Array.from({ length: Number(places) }, (_, descriptor) => descriptor).filter(isOpen).length;
   } catch {
@@ -78,7 +78,7 @@ function isOpen(descriptor: number): boolean {
   }
 }
 
-/** Each reading starts the measurement that the next one reports, since it cannot wait for its own. */
+/** Each reading starts the lag measurement that the next one reports. */
 function createLagProbe(): () => number {
   let lag = 0; // milliseconds
   return () => {

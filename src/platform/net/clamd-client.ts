@@ -5,16 +5,16 @@ import { codeOf } from '../error-code.ts';
 export type ClamdAddress = { path: string } | { host: string; port: number };
 type ClamdVerdict = { clean: true } | { clean: false; signature: string };
 
-/** Why there is no verdict, as a sentence for the operator. */
+/** Why clamd gave no verdict, as a sentence for the operator. */
 export class ClamdError extends Error {}
 
 /** Milliseconds: `idleMs` to connect and to take bytes, `answerMs` from the last byte to the verdict. */
 export type ClamdOptions = { address: ClamdAddress; maxBytes: number; idleMs?: number; answerMs?: number };
 
-/** Asks one question a connection. Both reject with ClamdError without a plain answer, or the signal's AbortError. */
+/** Uses one connection per question. Both methods reject with ClamdError, or with the signal's AbortError. */
 export type ClamdClient = {
   /**
-   * Passes the bytes on as they come, no faster than clamd takes them. More than `maxBytes` are not scanned: clamd
+   * Streams the bytes with back-pressure. A file of more than `maxBytes` is not scanned: clamd
    * calls files above its MaxFileSize clean without having looked at them. An error of `bytes` is thrown as it is.
    */
   scan(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<ClamdVerdict>;
@@ -25,7 +25,7 @@ export type ClamdClient = {
 type Conversation = {
   /** Resolves when there is room for more. Throws once clamd has answered or gone. */
   send(...parts: Buffer[]): Promise<void>;
-  /** What clamd says, without the NUL that ends it. */
+  /** Clamd's answer without the final NUL. */
   answer(limitMs: number): Promise<string>;
   close(): void;
 };
@@ -34,7 +34,7 @@ const MAX_ANSWER_LENGTH = 4 * 1024;
 const MAX_QUOTED = 200;
 const END_OF_STREAM = Buffer.alloc(4);
 
-// With AlertExceedsMax, clamd reports what it did not look through as if it were a find.
+// With AlertExceedsMax, clamd reports a file that it did not scan as a find.
 const NOT_LOOKED_THROUGH = /^Heuristics\.Limits\.Exceeded/;
 
 /** Asks clamd (clamd(8)): INSTREAM over TCP or a Unix socket. */
@@ -72,7 +72,7 @@ export function createClamdClient(options: ClamdOptions): ClamdClient {
   return { scan, ping };
 }
 
-/** In the form that makes clamd end its answer with NUL instead of a line end. */
+/** The `z` form of a command: clamd ends its answer with NUL instead of a line end. */
 function command(name: string): Buffer {
   return Buffer.from(`z${name}\0`);
 }

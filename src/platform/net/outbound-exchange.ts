@@ -21,7 +21,7 @@ export type OutboundRequest = {
   take?: TakeBody;
 };
 
-/** `turn` is waited for, and nothing is read, once more than so many bytes are unpacked. */
+/** After this many unpacked bytes, reading pauses until `turn` resolves. */
 export type LargeBody = { bytes: number; turn(): Promise<void> };
 
 /**
@@ -51,7 +51,7 @@ const ZSTD_WINDOW = { [zlib.constants.ZSTD_d_windowLogMax]: 23 };
 /** Larger pieces than Node's, of which others have a turn after each: 160 of the largest body. */
 const PIECE = { chunkSize: 64 * 1024 };
 
-// None of them limits what comes out: `readBody` does, piece by piece.
+// The decoders do not limit their output: `readBody` does, piece by piece.
 const UNPACKERS = new Map<string, (first: Buffer) => Transform | null>([
   ['identity', () => null],
   ['gzip', () => zlib.createGunzip(PIECE)],
@@ -112,7 +112,7 @@ async function readBody(response: IncomingMessage, hop: OutboundRequest): Promis
   return Buffer.concat(whole);
 }
 
-/** The body, unpacked no faster than it is taken. An empty one needs no unpacking. */
+/** The unpacked body, with back-pressure. An empty body is not unpacked. */
 async function* unpack(response: IncomingMessage, hop: OutboundRequest): AsyncGenerator<Buffer> {
   const unpackerFor = UNPACKERS.get(codingOf(response));
   if (!unpackerFor) throw new OutboundError('bad-response', `${hop.who} answered in an encoding the hub cannot decode`);
@@ -130,7 +130,7 @@ async function* unpack(response: IncomingMessage, hop: OutboundRequest): AsyncGe
   }
 }
 
-/** The body as it comes. Only waiting for the other side counts as its being idle. */
+/** The body as received. Only time spent waiting for the other side counts as idle. */
 async function* readPacked(response: IncomingMessage, hop: OutboundRequest): AsyncGenerator<Buffer> {
   if (Number(response.headers['content-length']) > hop.maxBytes) throw tooLargeError(hop);
   const startIdle = () => setTimeout(() => response.destroy(idleError(hop)), hop.idleMs);
@@ -179,7 +179,7 @@ function tooLargeError({ who, maxBytes }: OutboundRequest): OutboundError {
   return new OutboundError('too-large', `the answer of ${who} is larger than the limit of ${maxBytes} bytes`);
 }
 
-/** A coding that is not known, or a stack of several, is none that can be unpacked: each would multiply a bomb. */
+/** Refuses unknown codings and stacks of several: each level would multiply a decompression bomb. */
 function codingOf({ headers }: IncomingMessage): string {
   return (headers['content-encoding'] ?? '').trim().toLowerCase().replace(/^x-gzip$/, 'gzip') || 'identity';
 }
@@ -201,8 +201,8 @@ type RequestOptions = {
 const MAX_HEADER_BYTES = 32 * 1024;
 
 /**
- * Begins a request to an http or https address, not yet sent: every request that leaves the hub begins here. A user
- * name and password in the address are sent (RFC 7617). Which addresses may be reached is for the caller to decide.
+ * Creates a request to an http or https address and does not send it yet. Every outgoing request of the hub begins
+ * here. User name and password in the address are sent (RFC 7617). The caller decides which addresses are allowed.
  */
 export function openRequest(url: URL, { method = 'GET', headers, lookup, signal }: RequestOptions): ClientRequest {
   const open = url.protocol === 'https:' ? https.request : http.request;
@@ -218,7 +218,7 @@ export function openRequest(url: URL, { method = 'GET', headers, lookup, signal 
   });
 }
 
-/** The head of the answer. `failure` makes the error to throw; it is given none where the connection just closed. */
+/** The head of the answer. `failure` makes the error; its cause is undefined if the connection just closed. */
 export function responseTo(
   request: ClientRequest, failure: (cause?: NodeJS.ErrnoException) => Error,
 ): Promise<IncomingMessage> {

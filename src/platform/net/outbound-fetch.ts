@@ -11,9 +11,9 @@ export { OutboundError };
 /**
  * Of the headers only Accept, Accept-Language, If-None-Match and If-Modified-Since are sent, along all redirects
  * (validators belong to the answer at their end); Cookie never is, and `authorization` to the origin of `url` alone.
- * `maxBytes` limits the body both as it comes and unpacked. `refuse` may say why a URL is not to be fetched, also one
- * that a redirect leads to: asked before its name is looked up (then without addresses), and again after. `totalMs`
- * can only make the usual time shorter; waiting for the turn of a large body does not count.
+ * `maxBytes` limits the body both as it comes and unpacked. `refuse` may return why a URL must not be fetched. It is
+ * asked before the DNS lookup (without addresses) and after it, for redirects too. `totalMs` can only make the usual
+ * time shorter; waiting for the turn of a large body does not count.
  */
 type OutboundRequest = {
   url: string;
@@ -39,7 +39,7 @@ export type OutboundResponse = {
   body: Buffer;
 };
 
-/** Rejects with OutboundError when there is no answer to give back. */
+/** Rejects with OutboundError if no answer came. */
 export type OutboundFetch = (request: OutboundRequest) => Promise<OutboundResponse>;
 
 /** Limits in milliseconds: `totalMs` over all redirects, `headerMs` from connecting to the end of the headers. */
@@ -130,7 +130,7 @@ function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined
   if (outer?.aborted) onAbort();
   return {
     signal: controller.signal,
-    /** Waits for something of the hub's own, which does not count. */
+    /** Waits for the hub itself: this time does not count. */
     async without(wait: () => Promise<void>): Promise<void> {
       const since = performance.now();
       clearTimeout(timer);
@@ -152,7 +152,7 @@ function headersFor(url: URL, request: OutboundRequest, userAgent: string): Reco
   return told === undefined ? headers : { ...headers, Authorization: told };
 }
 
-/** Where a redirect leads, or undefined when the answer is not one. */
+/** The target of a redirect; undefined for any other answer. */
 function redirectTarget({ status, headers }: Answer, from: URL): URL | undefined {
   if (!REDIRECTS.has(status)) return undefined;
   if (!headers.location) throw new OutboundError('redirects', `${from.host} redirects (${status}) without a Location`);

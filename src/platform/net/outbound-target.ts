@@ -50,15 +50,15 @@ export function parseTarget(text: string, redirectedFrom?: URL): URL {
   return url;
 }
 
-/** The port a connection goes to, the scheme's own where none is named. */
+/** The port of the URL, by default that of its scheme. */
 export function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);
   return url.protocol === 'https:' ? 443 : 80;
 }
 
 /**
- * The addresses this URL may be fetched from, every one of them checked. Asks for the name once; a literal is not
- * looked up. Throws `dns` or `blocked` (one bad address among good ones is enough), or the signal's reason.
+ * Resolves the host once and checks every address; an address literal is not looked up. Throws `dns`, `blocked` (one
+ * refused address is enough), or the signal's reason.
  */
 export async function resolveTarget(
   url: URL, who: string, guard: Guard, signal: AbortSignal,
@@ -77,7 +77,7 @@ export async function resolveTarget(
   return addresses;
 }
 
-/** A lookup for one connection that answers with the checked addresses, whatever DNS would say by now. */
+/** Pins a connection to the checked addresses, against DNS rebinding. */
 export function pinnedLookup(addresses: LookupAddress[]): LookupFunction {
   return (_hostname, options, callback) => {
     const [first] = addresses;

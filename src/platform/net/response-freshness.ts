@@ -38,7 +38,7 @@ function lifetimeMs(maxAge: string | undefined, headers: IncomingHttpHeaders, no
   if (maxAge !== undefined) return (parseDeltaSeconds(maxAge) ?? 0) * SECOND;
   if (headers.expires === undefined) return null;
   const expires = parseHttpDate(headers.expires, now);
-  // Against the server's own clock, so that one set wrongly does not matter.
+  // Relative to the server's own Date, because its clock may be wrong.
   const sent = parseHttpDate(headers.date ?? '', now) ?? now;
   return expires === null ? 0 : expires - sent;
 }
@@ -76,7 +76,7 @@ function instantOf(parts: Record<string, string>, now: number): number | null {
   return exists ? date.getTime() : null;
 }
 
-/** A two-digit year more than 50 years ahead is the last one that ended in those digits. */
+/** RFC 9110: a two-digit year more than 50 years ahead means the past century. */
 function fullYear(text: string, now: number): number {
   if (text.length === 4) return Number(text);
   const thisYear = new Date(now).getUTCFullYear();
