@@ -5,8 +5,8 @@ import type { Config } from '../hub/read-config.ts';
 import { timeOfBackup } from './backup-folder.ts';
 
 /**
- * `verified`: complete, unharmed and consistent. `degraded`: unharmed, but the hub itself lacked files or had defects
- * when it was made. `failed`: not to be restored; `problem` says why, and the other fields what was known until then.
+ * `verified`: complete, intact and consistent. `degraded`: intact, but the hub itself lacked files or had defects when
+ * the backup was made. `failed`: must not be restored; `problem` says why.
  */
 export type Verdict = (typeof VERDICTS)[number];
 
@@ -14,7 +14,7 @@ const VERDICTS = ['verified', 'degraded', 'failed'] as const;
 
 /** How a run of backup or of verification ended. */
 export type RunResult = {
-  name: string | null; // of the backup; null where none was made
+  name: string | null; // the backup's name; null: none was made
   at: number; // unix ms, when it ended
   ok: boolean;
   verdict: Verdict;
@@ -28,8 +28,8 @@ export const OLDEST_BACKUP = DAY + 2 * HOUR;
 
 /** How sending copies to an off-site destination ended. */
 export type OffsiteRun = Omit<RunResult, 'verdict'> & {
-  place: string; // stands for what the destination was set to
-  unsent: string | null; // the oldest backup that is not there
+  place: string; // the destination's `destinationKey`
+  unsent: string | null; // the oldest backup that the destination lacks
   checkedAt?: number | null; // unix ms, when a part of a restic repository was last read and found good
   isDamaged?: boolean; // a restic repository was found damaged and has not been repaired
 };
@@ -40,7 +40,7 @@ export type KeptRuns<R = RunResult> = { last: R | null; lastGood: R | null };
 
 type Dated = { name: string; createdAt: number };
 
-/** What is known of one backup: how it was when it was made or last verified. */
+/** The last result of one backup, from making or verifying it. */
 type Judged = { at: number; verdict: Verdict; problem: string | null };
 
 export type BackupStatus = {
@@ -49,26 +49,26 @@ export type BackupStatus = {
   lastSuccessAt: number | null; // unix ms, when a backup last went well
   lastVerifiedAt: number | null; // unix ms, when a backup was last found good, at its making or later
   lastBackupFailed: boolean;
-  /** The newest of those that are there and were found damaged. */
+  /** The newest existing backup that was found damaged. */
   damaged: { name: string; problem: string | null } | null;
-  /** The newest that is there, whatever became of it; none whose name lies in the future. */
+  /** The newest existing backup, verified or not; ignores names in the future. */
   newest: (Dated & { verified: boolean }) | null;
   newestVerified: Dated | null;
-  /** Those whose names lie in the future, and so say nothing of their age. */
+  /** Backups whose names lie in the future: their age is unknown. */
   ahead: string[];
-  /** The newest that is complete and not known to be damaged, of whatever time. */
+  /** The newest complete backup that is not known to be damaged, of any age. */
   newestComplete: string | null;
   /**
-   * All that are there, the one first whose last verification is the longest ago; each was verified when made. A time
-   * in the future counts as 0, lest a clock that was ahead put off the next verification by as much.
+   * All existing backups, least recently verified first; each was verified when made. A time in the future counts as 0,
+   * so that a clock that was ahead does not delay the next verification.
    */
   byVerification: { name: string; at: number; verdict: Verdict | null }[];
 };
 
-/** Where a hub's backups lie, and what it notes of them. */
+/** The folders of backups and of their records. */
 export type BackupPlaces = Pick<Config, 'dataDir' | 'backupDir'>;
 
-/** Clocks of one machine are corrected by less. */
+/** Corrections of a machine's clock are smaller. */
 const AHEAD = 5 * MINUTE;
 
 /** What the hub knows of its backups: three small files and one list of a folder. Never throws. */
@@ -103,7 +103,7 @@ export function readBackupStatus({ config, clock }: { config: BackupPlaces; cloc
   };
 }
 
-/** What older versions, which kept only the last runs, knew of single backups. */
+/** The verdicts that older versions recorded, which stored only the last runs. */
 function olderVerdicts(good: RunResult[], lastVerification: RunResult | null): Record<string, Judged> {
   const runs = lastVerification ? [...good, lastVerification] : good;
   return Object.fromEntries(runs.sort((a, b) => a.at - b.at).map((run) => [run.name ?? '', run]));
@@ -114,12 +114,12 @@ export function isStale(newestVerified: { createdAt: number } | null, now: numbe
   return newestVerified === null || Math.abs(now - newestVerified.createdAt) > OLDEST_BACKUP;
 }
 
-/** The file that keeps what is known of each backup. */
+/** The file with the last result of each backup. */
 export function verdictsPath(dataDir: string): string {
   return join(dataDir, 'run', 'backup-verdicts.json');
 }
 
-/** What is known of each backup, by its name. */
+/** The last result of each backup, by name. */
 export function readVerdicts(dataDir: string): Record<string, Judged> {
   try {
     const kept = Object.entries(JSON.parse(readFileSync(verdictsPath(dataDir), 'utf8')) as Record<string, Judged>);
@@ -129,12 +129,12 @@ export function readVerdicts(dataDir: string): Record<string, Judged> {
   }
 }
 
-/** The file that keeps the last runs of that kind. */
+/** The file with the last runs of that kind. */
 export function statusPath(dataDir: string, kind: Kind): string {
   return join(dataDir, 'run', `last-${kind}.json`);
 }
 
-/** What is known of runs of that kind. Nothing where no file can be read. */
+/** The last runs of that kind; nulls if the file cannot be read. */
 export function readKept<R extends RunResult | OffsiteRun = RunResult>(dataDir: string, kind: Kind): KeptRuns<R> {
   try {
     const kept: unknown = JSON.parse(readFileSync(statusPath(dataDir, kind), 'utf8'));
@@ -148,7 +148,7 @@ export function readKept<R extends RunResult | OffsiteRun = RunResult>(dataDir: 
   }
 }
 
-/** Null for what no run has written: the file may be of another version, or damaged. */
+/** Null for anything else: the file may be damaged or of another version. */
 function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   const run = value as Partial<RunResult> | null;
   const isRun = typeof run === 'object' && run !== null && Number.isFinite(run.at) && typeof run.ok === 'boolean' &&
@@ -156,7 +156,7 @@ function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   return isRun ? (run as R) : null;
 }
 
-/** Real folders of that form, the oldest first; none where the folder cannot be read. */
+/** Backups in the folder, oldest first, without symbolic links; none if it cannot be read. */
 export function listBackups(backupDir: string): Dated[] {
   try {
     return readdirSync(backupDir, { withFileTypes: true }).filter((entry) => entry.isDirectory())
@@ -167,7 +167,7 @@ export function listBackups(backupDir: string): Dated[] {
   }
 }
 
-/** When scripts/recovery-kit.sh last printed the kit (unix ms), or null if it never has, or nothing usable is noted. */
+/** When scripts/recovery-kit.sh last printed the kit (unix ms), or null if unknown. */
 export function recoveryKitPrintedAt(dataDir: string): number | null {
   try {
     const noted: unknown = JSON.parse(readFileSync(join(dataDir, 'run', 'recovery-kit.json'), 'utf8'));

@@ -62,7 +62,7 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   }
 }
 
-/** One that lies elsewhere has to be there: where its disk is missing, backups would fill the disk of the hub. */
+/** A BACKUP_DIR outside DATA_DIR must exist: without its disk, backups would fill the hub's disk. */
 async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
   if (backupDir === join(dataDir, 'backups')) await mkdir(backupDir, { recursive: true, mode: 0o700 });
   else if (!existsSync(backupDir)) {
@@ -70,7 +70,7 @@ async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
   }
 }
 
-/** Between its steps, a restore does not hold the lock. What it has put in place may yet be taken away. */
+/** Refuses while a restore is in progress: it releases the lock between steps, and may still undo them. */
 const RESTORING = 'a restore or an upgrade is in progress or was interrupted: see ./scripts/restore.sh --recover';
 
 async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise<MadeBackup> {
@@ -84,7 +84,7 @@ async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise
   };
   const { name, verification } = await makeAndPublish().catch(async (error: unknown) => {
     await rm(partial, { recursive: true, force: true });
-    options.signal.throwIfAborted(); // the reason itself, not what it became on its way through a stream
+    options.signal.throwIfAborted(); // the signal's reason, not a stream's error
     throw error;
   });
   const path = folder.pathOf(name);
@@ -97,7 +97,7 @@ async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise
   return { ...made, retention };
 }
 
-/** A whole backup under a name that nobody takes for one, written through to the disk. */
+/** Writes a complete backup durably under a temporary name. */
 async function makePartial(options: BackupOptions, partial: string, createdAt: number): Promise<Verification> {
   const { migrations, clock, signal, onStep, onProgress } = options;
   onStep('copying the database');
@@ -130,8 +130,8 @@ async function archive(options: BackupOptions, partial: string, createdAt: numbe
 }
 
 /**
- * Makes the archive and SHA256SUMS of a backup in a new folder, out of its database, uploads and SHA256SUMS, as they
- * lay when it was sent. Throws BackupError where something is not as that says.
+ * Makes a backup's archive and SHA256SUMS in a new folder, from the database, uploads and SHA256SUMS that were sent
+ * off-site. Throws BackupError if anything differs from SHA256SUMS.
  */
 export async function packFetched(from: string, into: string): Promise<void> {
   const { facts, hashes } = await readManifest(from);
@@ -154,13 +154,12 @@ async function syncAll(folder: string): Promise<void> {
   await syncPath(folder);
 }
 
-/** Bytes that an archive has at the most around one file: a header, and what fills up its last block. */
+/** Maximum bytes of an archive besides a file's content: its header and the padding of its last block. */
 const FRAME = 2 * BLOCK;
 
 /**
- * A consistent copy of the hub's database, of one moment, in a new folder; others may write meanwhile. Throws
- * BackupError when there is too little space for it and the attachments beside the reserve, or the source cannot be
- * read.
+ * Copies the hub's database consistently into a new folder, while other processes write. Throws BackupError if database
+ * and attachments would use the disk's reserve, or the database cannot be read.
  */
 async function copyDatabase(options: BackupOptions, folder: string): Promise<void> {
   const db = explained(() => openDatabase(options.databasePath, { readonly: true }));
@@ -179,7 +178,7 @@ async function copyDatabase(options: BackupOptions, folder: string): Promise<voi
     db.close();
   }
   await chmod(join(folder, DATABASE), 0o600);
-  await nextTurn(); // lets signals that came during synchronous work be seen
+  await nextTurn(); // handles signals that came during synchronous work
 }
 
 const OWN_DAMAGE = 'the hub\'s own database is damaged or cannot be read';
@@ -188,7 +187,7 @@ const WHY: [code: RegExp, reason: string][] = [
   [/^SQLITE_(FULL|IOERR_(WRITE|FSYNC|TRUNCATE))/, 'the copy could not be written'],
 ];
 
-/** That the database of the hub itself cannot be read is what the operator has to know before all else. */
+/** Says first that the hub's own database cannot be read. */
 function explained<T>(work: () => T): T {
   try {
     return work();

@@ -11,10 +11,10 @@ export type Counts = { accounts: number; admins: number; sources: number; posts:
 
 type Hashes = { database: string; archive: string }; // SHA-256, hex
 
-/** A file that the rows name and that could not be saved: it was gone, or was not what had been uploaded. */
+/** An upload that could not be saved: its file was missing or had changed. */
 export type AbsentUpload = { sha256: string; why: 'missing' | 'damaged' };
 
-/** What the maker of a backup says about it. */
+/** What a backup states about itself. */
 type Facts = {
   createdAt: number; // unix ms, of the snapshot
   version: string;
@@ -23,7 +23,7 @@ type Facts = {
   absent: AbsentUpload[];
 };
 
-/** `facts` is null where only sha256sum wrote the file. */
+/** `facts`: null if sha256sum alone wrote the file. */
 export type Manifest = { hashes: Hashes; facts: Facts | null };
 
 const TITLE = '# Content Hub backup';
@@ -31,8 +31,8 @@ const HASH_LINE = /^([0-9a-f]{64})  (.+)$/;
 const COUNTS: (keyof Counts)[] = ['accounts', 'admins', 'sources', 'posts', 'attachments', 'uploads', 'uploadBytes'];
 
 /**
- * The text of SHA256SUMS. The facts stand in comments, which `sha256sum --check --strict` passes over; the last of them
- * is the hash of all other lines.
+ * The text of SHA256SUMS. Facts are comments, which `sha256sum --check --strict` ignores; the last comment is the hash
+ * of all other lines.
  */
 export function formatManifest({ createdAt, version, schemaVersion, counts, absent }: Facts, hashes: Hashes): string {
   const comments = [
@@ -47,7 +47,7 @@ export function formatManifest({ createdAt, version, schemaVersion, counts, abse
   return `${[...comments, `# lines ${hashOf([...comments, ...lines])}`, ...lines].join('\n')}\n`;
 }
 
-/** Throws BackupError unless there is exactly one hash for each of the two files, and all of the facts or none. */
+/** Throws BackupError unless each of the two files has exactly one hash, with all facts or none. */
 export function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');
   const lines = text.slice(0, -1).split('\n');
@@ -120,10 +120,10 @@ function shown(text: string): string {
 
 const PIECE = 1_024 * 1_024; // bytes
 
-/** Flags to open a file for reading that do not follow a link, nor wait for a pipe. */
+/** Opens a file for reading; follows no link and waits for no pipe. */
 export const READ_PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Opens a plain file for reading, and nothing else: neither a link nor a pipe or device. */
+/** Opens a plain file for reading. Refuses links, pipes and devices. */
 export async function openPlainFile(path: string): Promise<FileHandle> {
   const file = await open(path, READ_PLAIN);
   if ((await file.stat()).isFile()) return file;
@@ -133,7 +133,7 @@ export async function openPlainFile(path: string): Promise<FileHandle> {
 
 const MAX_SUMS = 64 * 1_024 * 1_024; // bytes: a line for each of half a million lost files
 
-/** What SHA256SUMS says in that folder. */
+/** Reads and parses SHA256SUMS of that folder. */
 export async function readManifest(folder: string): Promise<Manifest> {
   const file = await openPlainFile(join(folder, SUMS));
   try {

@@ -7,14 +7,14 @@ import {
 import { destinationKey, type Destination } from './offsite-status.ts';
 import { type RepositoryReading, readingPath, textOfReading } from './restic-reading.ts';
 
-/** Notes how a run ended. Throws where DATA_DIR/run must not be written. */
+/** Records the result of a run. Throws if DATA_DIR/run is not writable. */
 export async function noteRun(dataDir: string, kind: Kind, run: RunResult | OffsiteRun, pid: number): Promise<void> {
   const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
   const kept: KeptRuns<RunResult | OffsiteRun> = { last: run, lastGood };
   await replaceOwn(statusPath(dataDir, kind), toJsonLine(kept), pid);
 }
 
-/** Notes how sending copies to a destination ended. */
+/** Records the result of sending copies to a destination. */
 export async function noteOffsite(
   config: Config, name: Destination, run: Omit<OffsiteRun, 'place'>, pid: number,
 ): Promise<void> {
@@ -23,7 +23,7 @@ export async function noteOffsite(
   await noteRun(config.dataDir, `offsite-${name}`, { ...run, place }, pid);
 }
 
-/** Notes what a run found of a backup on this machine, and forgets those that have gone. */
+/** Records the result of a local backup, and drops the records of removed ones. */
 export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: RunResult, pid: number): Promise<void> {
   const there = new Set(listBackups(backupDir).map(({ name }) => name));
   const { name, at, verdict, problem } = run;
@@ -38,7 +38,7 @@ export async function noteReading(
   await replaceOwn(readingPath(dataDir, place), textOfReading(reading), pid);
 }
 
-/** A backup and a verification may note at the same time, so each process writes under a name of its own. */
+/** Several processes may write at the same time, so each uses a temporary name of its own. */
 function replaceOwn(path: string, content: string, pid: number): Promise<void> {
   return replaceFile(path, content, `${path}.${pid}.partial`);
 }

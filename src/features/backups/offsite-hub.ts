@@ -6,30 +6,30 @@ import type { Config } from '../hub/read-config.ts';
 import { readKept } from './backup-status.ts';
 import { destinationKey } from './offsite-status.ts';
 
-/** In DATA_DIR, and in no backup. A restore puts it aside with the old data and brings a new one (`swap-data.ts`). */
+/** In DATA_DIR, never in a backup. A restore replaces it together with the data (`swap-data.ts`). */
 export const OFFSITE_HUB = 'offsite-hub.json';
 
-/** A hub that has backups in the repository which came from the same data. */
+/** Another hub of the same origin that has backups in the repository. */
 export type OlderHub = { id: string; backups: number; newest: string };
 
 /**
- * Who this hub is in a restic repository. Several hubs may come from one backup, so the id is random and belongs to one
- * place: the folder `run` of this DATA_DIR, its file system and this machine. In another place it is worth nothing, and
- * a new id is made. The inode of `run` stays when DATA_DIR is moved on its disk, and no copy has it on that disk.
+ * This hub's identity in a restic repository. Several hubs may come from one backup, so the id is random and bound to a
+ * place: the inode of DATA_DIR/run, its file system and this machine. Elsewhere it is void, and a new id is made. The
+ * inode survives a move of DATA_DIR on its disk; a copy gets another one.
  */
 export type OffsiteHub = Place & {
   id: string;
   isRestored: boolean; // made by a restore
-  lookedAt: string | null; // the repository (`destinationKey`) that was searched for older hubs
-  older: OlderHub[]; // which nobody has decided about
-  adopted: string[]; // ids of hubs whose place this one takes
-  left: string[]; // ids of hubs whose backups are left alone
+  lookedAt: string | null; // repository (`destinationKey`) already searched for older hubs
+  older: OlderHub[]; // not decided yet
+  adopted: string[]; // ids of hubs that this one replaces
+  left: string[]; // ids of hubs whose backups stay
 };
 
 /** Null: unknown, for example the machine id in a container. Unknown values match everything. */
 export type Place = { run: string; machine: string | null; fileSystem: string | null };
 
-/** The place as scripts/off-site-restic.sh tells it: the content of /etc/machine-id, and the file system's id. */
+/** The place, from what scripts/off-site-restic.sh passes: /etc/machine-id and the file system's id. */
 export function placeOfHub(dataDir: string, machineId: string, fileSystem: string): Place {
   const machine = /^[0-9a-f]{32}$/.test(machineId) ? shortHash(`content-hub ${machineId}`) : null; // see machine-id(5)
   return { run: inodeOfRun(dataDir), machine, fileSystem: /^(?!0+$)[0-9a-f]+$/.test(fileSystem) ? fileSystem : null };
@@ -39,13 +39,13 @@ function inodeOfRun(dataDir: string): string {
   return String(statSync(join(dataDir, 'run'), { bigint: true, throwIfNoEntry: false })?.ino ?? '');
 }
 
-/** A hub without any backups elsewhere. */
+/** A new identity, without backups in the repository. */
 function newOffsiteHub(place: Place, isRestored: boolean): OffsiteHub {
   const id = randomBytes(8).toString('hex');
   return { id, ...place, isRestored, lookedAt: null, older: [], adopted: [], left: [] };
 }
 
-/** The one that a restore lays ready for that DATA_DIR; the next run adds what only scripts can find out. */
+/** Stages a new identity for DATA_DIR during a restore; the next off-site run adds machine and file system. */
 export async function stageOffsiteHub(staged: string, dataDir: string): Promise<void> {
   const place = { run: inodeOfRun(dataDir), machine: null, fileSystem: null };
   await writeNewFile(join(staged, OFFSITE_HUB), toLine(newOffsiteHub(place, true)));
@@ -68,7 +68,7 @@ function isSamePlace(kept: Place, place: Place): boolean {
   return kept.run === place.run && agree(kept.machine, place.machine) && agree(kept.fileSystem, place.fileSystem);
 }
 
-/** Replaces the file durably. */
+/** Stores the identity durably. */
 export async function writeOffsiteHub(dataDir: string, hub: OffsiteHub): Promise<OffsiteHub> {
   await replaceFile(join(dataDir, OFFSITE_HUB), toLine(hub));
   return hub;
@@ -78,7 +78,7 @@ function toLine(hub: OffsiteHub): string {
   return `${JSON.stringify(hub)}\n`;
 }
 
-/** What the file says, wherever it was written; null where it says nothing usable. */
+/** The stored identity, even if it belongs to another place; null if unreadable. */
 export function readOffsiteHub(dataDir: string): OffsiteHub | null {
   try {
     const hub = JSON.parse(readFileSync(join(dataDir, OFFSITE_HUB), 'utf8')) as Partial<OffsiteHub> | null;
@@ -94,8 +94,8 @@ export function readOffsiteHub(dataDir: string): OffsiteHub | null {
 export const HUB_ID = /^[0-9a-f]{16}$/;
 
 /**
- * What the backups of all hubs share that came from one backup. Version 1.0.0 sent under this as its id, and so did
- * every hub restored from its backups.
+ * The origin, which all hubs that came from one backup share. Version 1.0.0, and every hub restored from its backups,
+ * used it as hub id.
  */
 export function originOf(seed: string): string {
   return shortHash(`restic ${seed}`);
@@ -106,8 +106,7 @@ function shortHash(text: string): string {
 }
 
 /**
- * This hub after the operator's answer: about that older hub, decided or not, or else about all that are undecided.
- * Null where there is none such.
+ * Applies the operator's answer to one older hub, or to all undecided ones if `about` is null. Null if there is none.
  */
 export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string | null): OffsiteHub | null {
   const ids = about === null ? hub.older.map(({ id }) => id) : knownIds(hub).filter((id) => id === about);
@@ -129,10 +128,10 @@ export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): Of
   return { ...hub, lookedAt: place, older: found.filter(({ id }) => !decided.includes(id)) };
 }
 
-/** Why it is asked whether this hub takes the place of others; `older` is empty until the repository was searched. */
+/** Why the operator is asked about older hubs. `older` is empty until the repository was searched. */
 export type OffsiteQuestion = { reason: 'restored' | 'copied' | 'upgraded' | 'found'; older: OlderHub[] };
 
-/** What the operator is to decide about backups in the restic repository; null for nothing. Never throws. */
+/** The operator's open question about backups in the restic repository; null for none. Never throws. */
 export function readOffsiteQuestion(config: Config): OffsiteQuestion | null {
   const place = destinationKey(config, 'restic');
   if (place === null) return null;

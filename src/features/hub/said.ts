@@ -1,10 +1,10 @@
 import { plural } from '../../platform/in-words.ts';
-/** How many it happened to. */
+/** Words for the number of things it happened to. */
 type Counted = (count: number) => string;
 
 /**
- * What a page says has just happened, by the short code in its address: never the text itself, which anybody could put
- * into a link.
+ * Messages about what just happened, by the code in the page's address. The address never carries the text itself: a
+ * link could then show any text.
  */
 const SAID = {
   'bell-off': 'You will no longer be notified of its new posts.',
@@ -61,7 +61,7 @@ const SAID = {
 
 export type SaidCode = keyof typeof SAID;
 
-/** The path of a page that says so. `undo` names what a button beside it takes back, `count` how many it was. */
+/** The page's path with a message code. `undo`: what its Undo button reverts. `count`: how many things changed. */
 export function saying(path: string, code: SaidCode, about: { count?: number; undo?: number } = {}): string {
   const [beforeHash = '', hash] = path.split('#', 2);
   const [place = '', search = ''] = beforeHash.split('?', 2);
@@ -72,7 +72,7 @@ export function saying(path: string, code: SaidCode, about: { count?: number; un
   return `${place}?${query.toString()}${hash === undefined ? '' : `#${hash}`}`;
 }
 
-/** What the page of an address says, and what takes it back. Undefined for an address that says nothing. */
+/** The message for an address, and what reverts it; undefined if the address has no code. */
 export function readSaid(target: string): { text: string; undo: number | null; page: string } | undefined {
   const [path = '', search = ''] = target.split('?', 2);
   const query = new URLSearchParams(search);

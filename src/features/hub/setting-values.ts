@@ -41,7 +41,7 @@ export function oneOf<Word extends string>(...words: Word[]): Parse<Word> {
 /** The lowest level of the lines that are logged. */
 export const logLevel: Parse<LogLevel> = oneOf('debug', 'info', 'warn', 'error');
 
-/** A host name or an address, IPv6 without brackets. What ends in a number is an address (RFC 1123), or wrong. */
+/** A host name or an address, IPv6 without brackets. A name must not end in a number (RFC 1123). */
 export function host(text: string): string {
   if ((isIP(text) !== 0 && !text.includes('%')) || (HOST_NAME.test(text) && !ENDS_IN_NUMBER.test(text))) return text;
   throw new Error('must be a host name or an IP address (IPv6 without brackets), for example 127.0.0.1');
@@ -57,7 +57,7 @@ export function origin(text: string): string {
   );
 }
 
-/** 1 for yes, 0 for no. */
+/** 1 (yes) or 0 (no). */
 export function zeroOrOne(text: string): boolean {
   if (text === '1' || text === '0') return text === '1';
   throw new Error('must be 1 or 0');
@@ -137,7 +137,7 @@ export function rcloneRemote(text: string): string {
   throw new Error('must be a remote of the rclone configuration and a path, for example box:hub');
 }
 
-/** Where restic keeps its repository: an absolute path, or a backend of restic's and what that needs. */
+/** A restic repository: an absolute path, or a backend with its address. */
 export function resticRepository(text: string): string {
   if (RESTIC_BACKEND.test(text) && !CONTROL.test(text)) return text;
   if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);

@@ -205,7 +205,7 @@ export const SETTINGS = {
 
 export type Settings = SettingValues<typeof SETTINGS>;
 
-/** The mistakes that only show when several settings are compared. */
+/** Mistakes that involve several settings. */
 export function problemsTogether(settings: Settings, projectRoot: string): string[] {
   const { hubStopCommand, hubStartCommand, virusScanRequired, virusScanUrl, dataDir } = settings;
   const { backupDir, backupOffsiteDir, backupAgeRecipient } = settings;
@@ -248,7 +248,7 @@ export function problemsTogether(settings: Settings, projectRoot: string): strin
   return problems.filter(([isWrong]) => isWrong).map(([, problem]) => problem);
 }
 
-/** Whether backups in that folder would be mixed with other files, or `hubctl backup` might write those. */
+/** Whether BACKUP_DIR overlaps other files of the hub or project. */
 function overlaps(backupDir: string, dataDir: string, projectRoot: string): boolean {
   const isUsual = backupDir === join(dataDir, 'backups');
   const isApart = [dataDir, projectRoot].every((other) => !isInside(other, backupDir) && !isInside(backupDir, other));

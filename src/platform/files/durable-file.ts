@@ -3,27 +3,27 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { codeOf } from '../error-code.ts';
 
-/** Written through to the disk by each write, for where a process may not call fsync. */
+/** Each write goes through to the disk: used if the process may not call fsync. */
 const WRITTEN_THROUGH = constants.O_WRONLY | constants.O_DSYNC;
 const MODE = 0o600;
 
-/** Bytes of one write: 64 KiB at a time, as they come from a socket, take twice as long. */
+/** Bytes per write. Writes of 64 KiB, the size of a socket's chunks, take twice as long. */
 const BATCH = 512 * 1024;
 
-/** Bytes after which a sync begins in the background, so that little is left to wait for at the end. */
+/** Bytes after which a background sync begins, so that the last sync is short. */
 const FLUSH = 2 * 1024 * 1024;
 
-/** Files that are written in batches at once. With more, memory counts for more than speed. */
+/** Files written in batches at the same time. More would take too much memory. */
 const PAIRS = 8;
 
 /** Whether this process may call fsync, which Node's permission model refuses from version 25 on; unknown at first. */
 let maySync: boolean | undefined;
 
-/** A new file for writing. Fails when there is one already. */
+/** Creates a file for writing. Rejects if it exists. */
 export async function createFile(path: PathLike): Promise<FileHandle> {
   const handle = await open(path, 'wx', MODE);
   try {
-    if (maySync === undefined) await sync(handle); // an empty file, to find out before anything is written
+    if (maySync === undefined) await sync(handle); // try it on the empty file first
     if (maySync) return handle;
   } catch (error) {
     await handle.close();
@@ -33,7 +33,7 @@ export async function createFile(path: PathLike): Promise<FileHandle> {
   return open(path, WRITTEN_THROUGH);
 }
 
-/** The file's bytes, or a folder's entries, survive a power cut once this resolves. */
+/** Syncs a file's bytes or a folder's entries: they survive a power cut once this resolves. */
 export async function sync(handle: FileHandle): Promise<void> {
   if (maySync === false) return;
   try {
@@ -45,7 +45,7 @@ export async function sync(handle: FileHandle): Promise<void> {
   }
 }
 
-/** Writes a new file, durably. Fails when there is one already. */
+/** Writes a new file durably. Rejects if it exists. */
 export async function writeNewFile(path: PathLike, content: string | Buffer): Promise<void> {
   const handle = await createFile(path);
   try {
@@ -68,8 +68,8 @@ export async function replaceFile(path: string, content: string, partial = `${pa
 }
 
 /**
- * Makes a file, or the renames within a folder, durable. Where fsync is refused, the commit of the row that names the
- * file has to do: a journalling file system writes the rename before it.
+ * Syncs a file, or the renames within a folder. If fsync is refused, the later commit of the row that names the file
+ * must suffice: a journalling file system writes the rename before it.
  */
 export async function syncPath(path: PathLike): Promise<void> {
   const handle = await open(path, 'r');
@@ -80,7 +80,7 @@ export async function syncPath(path: PathLike): Promise<void> {
   }
 }
 
-/** `release` is to be called once the handle is closed, whatever happened. */
+/** Call `release` after closing the handle, also after an error. */
 export type WriteBehind = { write(chunk: Buffer): Promise<void>; end(): Promise<void>; release(): void };
 
 type Writer = { write(chunk: Buffer): Promise<void>; drain(): Promise<void> };
@@ -90,9 +90,9 @@ const idlePairs: Pair[] = [];
 let pairsMade = 0;
 
 /**
- * Writes a new file through two buffers, of which one is written while the other is filled; where many files come at
- * once, chunk by chunk instead. A chunk may be reused once `write` has resolved; `end` resolves when all is on the
- * disk. Either rejects when a write has failed. The caller closes the handle.
+ * Writes a new file through two buffers: one is written while the other is filled. If many files are written at once,
+ * writes chunk by chunk instead. A chunk may be reused once `write` resolves; `end` resolves once all is on the disk.
+ * Both reject after a failed write. The caller closes the handle.
  */
 export function writeBehind(handle: FileHandle): WriteBehind {
   const pair = takePair();
@@ -123,7 +123,7 @@ function inBatches(handle: FileHandle, pair: Pair, wrote: (bytes: number) => voi
   async function startWrite(): Promise<void> {
     await writing;
     writing = writeAll(handle, pair.filling.subarray(0, filled));
-    writing.catch(() => {}); // thrown to whoever waits for it next
+    writing.catch(() => {}); // the next await throws it
     wrote(filled);
     [pair.filling, pair.spare, filled] = [pair.spare, pair.filling, 0];
   }
@@ -154,7 +154,7 @@ function asTheyCome(handle: FileHandle, wrote: (bytes: number) => void): Writer 
   };
 }
 
-/** Syncs now and then in the background. A failure is kept: the system reports it once, and the next sync succeeds. */
+/** Syncs in the background. Keeps a failure for `done`, because the system reports it only once. */
 function flushing(handle: FileHandle): { wrote(bytes: number): void; done(): Promise<void> } {
   let unflushed = 0;
   let isFlushing = false;

@@ -1,19 +1,19 @@
 /**
- * Linux's own link to the root folder. Behind it every path has a second name, which Node's permission model takes for
- * another path. That model denies a folder if its name begins the name of another granted path: /x/data beside
- * /x/data-y. Such a path is granted, and then used, behind the link.
+ * Linux's link to the root folder. It gives every path a second name, which Node's permission model treats as another
+ * path. The model denies a granted folder whose name is a prefix of another granted path (/x/data beside /x/data-y).
+ * Such a path is granted and used through the link.
  */
 const ROOT_LINK = '/proc/self/root';
 
-/** More links than these are never needed: fewer granted folders stand beside one another. */
+/** Links in front of a path at most: fewer granted paths share a prefix. */
 export const MOST_LINKS = 8;
 
-/** The name of an absolute path behind that many links; the path itself behind none. */
+/** An absolute path with that many links in front. */
 export function nameBehindLinks(path: string, links: number): string {
   return ROOT_LINK.repeat(links) + path;
 }
 
-/** The name under which this process was granted an absolute path; the path itself if Node grants no name of it. */
+/** The name under which Node grants this process an absolute path; the path itself if none is granted. */
 export function grantedName(path: string): string {
   const permission = process.permission as typeof process.permission | undefined; // none without --permission
   if (!permission || !path.startsWith('/')) return path;
@@ -21,7 +21,7 @@ export function grantedName(path: string): string {
   return names.find((name) => permission.has('fs.read', name)) ?? path;
 }
 
-/** A path without such links, as the operator wrote it: for messages, scripts and files. */
+/** The path as the operator wrote it, without such links: for messages, scripts and files. */
 export function writtenPath(name: string): string {
   return name.startsWith(`${ROOT_LINK}/`) ? writtenPath(name.slice(ROOT_LINK.length)) : name;
 }

@@ -1,6 +1,6 @@
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
 
-/** The table `counts` at one moment. What has never been counted reads as 0. */
+/** The table `counts` at one moment. A missing number reads as 0. */
 export type CountsReading = {
   value(metric: string, label?: string): number;
   histogram(metric: string): { counts: number[]; sum: number };
@@ -13,7 +13,7 @@ type Counters = {
   add(metric: string, label: string, by: number): void;
   /** Adds a duration to a histogram with the bounds DURATION_BOUNDS. */
   observe(metric: string, seconds: number): void;
-  /** One number; 0 for what has never been counted. */
+  /** One number; 0 if missing. */
   value(metric: string, label?: string): number;
   /** All numbers in one query. The table has one row for each series, so it stays small. */
   read(): CountsReading;
@@ -21,10 +21,10 @@ type Counters = {
 
 type CountRow = { metric: string; label: string; value: number };
 
-/** Seconds, of work in the background, which mostly waits for other machines. */
+/** Bounds in seconds for background work, which mostly waits for other machines. */
 export const DURATION_BOUNDS: readonly number[] = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Counters in the database, which outlive processes and are shared by them. */
+/** Counters in the database, persistent and shared by all processes. */
 export function createCounters(db: Db): Counters {
   const addOne = db.prepare<[string, string, number]>('add to a counter', `
     INSERT INTO counts (metric, label, value) VALUES (?, ?, ?)
@@ -69,8 +69,7 @@ function toReading(rows: readonly CountRow[]): CountsReading {
 type BufferedCounters = { add(metric: string, label: string): void; flush(): void };
 
 /**
- * Counts in memory what happens too often to be written each time; `flush`, before the numbers are read, writes them.
- * A crash loses what was counted since.
+ * Counts frequent events in memory. Call `flush` before reading the numbers. A crash loses what was not flushed.
  */
 export function createBufferedCounters(counts: Counters): BufferedCounters {
   const pending = new Map<string, { metric: string; label: string; by: number }>();
@@ -90,7 +89,7 @@ export function createBufferedCounters(counts: Counters): BufferedCounters {
           pending.delete(key);
         }
       } catch (error) {
-        if (!isStorageTrouble(error)) throw error; // a full disk: they wait
+        if (!isStorageTrouble(error)) throw error; // full disk: keep them for the next flush
       }
     },
   };

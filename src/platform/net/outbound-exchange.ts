@@ -25,8 +25,7 @@ export type OutboundRequest = {
 export type LargeBody = { bytes: number; turn(): Promise<void> };
 
 /**
- * Is given a body piece by piece as it is unpacked, in place of the answer, whose body stays empty. Where it returns
- * false it wants no more: the rest is neither received nor unpacked.
+ * Receives the unpacked body piece by piece; the answer's own body then stays empty. Return false to end the download.
  */
 export type TakeBody = (piece: Buffer) => boolean;
 
