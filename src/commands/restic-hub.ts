@@ -37,8 +37,8 @@ export async function lookForOlder({ config, err }: CommandContext): Promise<voi
   const looked = withOlder(requireHub(config), destinationKey(config, 'restic') ?? '', found);
   await writeOffsiteHub(config.dataDir, looked);
   for (const older of looked.older) {
-    err(`off-site: note: the restic repository has ${describe(older)}, whose data this hub goes on with. They are ` +
-      'not removed. If this machine takes the place of that one, run ./scripts/hubctl offsite adopt; if not, run ' +
+    err(`off-site: note: the restic repository has ${describe(older)}, from whose data this hub comes. They are ` +
+      'not removed. If this hub replaces that one, run ./scripts/hubctl offsite adopt; if not, run ' +
       './scripts/hubctl offsite adopt --no\n');
   }
 }
@@ -86,7 +86,7 @@ export async function answerQuestion({ config, out }: CommandContext, answer: st
 
 function requireHub({ dataDir }: Config): OffsiteHub {
   const hub = readOffsiteHub(dataDir);
-  if (!hub) throw new BackupError('it is not known yet who this hub is in the restic repository');
+  if (!hub) throw new BackupError('this hub has no id in the restic repository yet');
   return hub;
 }
 

@@ -54,7 +54,7 @@ async function describeStaged(
   context: CommandContext, folder: string, name: string, machineId: string, fileSystem: string,
 ): Promise<void> {
   const { facts } = parseManifest(readFileSync(join(folder, SUMS), 'utf8'));
-  if (!facts) throw new BackupError(`${name} was not made by the hub: its SHA256SUMS says nothing of its content`);
+  if (!facts) throw new BackupError(`${name} was not made by the hub: its SHA256SUMS does not describe its content`);
   const { schemaVersion, uploads } = await readSnapshot(join(folder, DATABASE));
   const seed = await readSeed(join(folder, DATABASE));
   if (seed === undefined) throw new BackupError(`hub.db of ${name} has lost the row of the table hub`);

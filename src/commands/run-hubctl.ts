@@ -35,8 +35,8 @@ export const COMMANDS: ListedCommand[] = [
     name: 'backup', usage: 'backup [--json] | backup show <backup> [text] | backup extract <backup> post <id> | ' +
       'backup extract <backup> upload <sha256|filename> | backup due',
     summary: 'Make and verify a backup in BACKUP_DIR, then remove old backups (BACKUP_RETENTION_DAYS), ' +
-      'or look into one (a name in BACKUP_DIR, or a folder): show what it holds and which names contain the text, or ' +
-      'print a post as JSON or an uploaded file. due names those that the nightly run verifies.',
+      'or read one (a name in BACKUP_DIR, or a folder). show: its content, and the names that contain the text. ' +
+      'extract: a post as JSON, or an uploaded file. due: the backups that the nightly run verifies.',
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {
@@ -51,8 +51,8 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'doctor', usage: 'doctor [--hashes] [--json]',
-    summary: 'Check the database and the uploaded files (--hashes: the content of every file too), then say what ' +
-      'needs attention and what to do about it. Exits with 1 if anything does.',
+    summary: 'Check the database and the uploaded files (--hashes: the content of every file too), then print ' +
+      'what needs attention and what to do about it. Exits with 1 if anything does.',
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
@@ -111,7 +111,7 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'status', usage: 'status [--json]',
-    summary: 'Say what the overview says: whether all is well, then each thing. Exits with 1 if one needs attention.',
+    summary: 'Print what the overview shows: the verdict, then each finding. Exits with 1 if anything needs attention.',
     load: async () => (await import('./status.ts')).statusCommand,
   },
   {

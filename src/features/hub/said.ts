@@ -39,7 +39,7 @@ const SAID = {
   'nothing-chosen': 'Choose some sources first; nothing was changed.',
   'source-added': 'Added: it is in your list.',
   'source-followed': 'This hub already had the feed. You follow it now.',
-  'source-handed-over': 'It now belongs to whoever has followed it longest.',
+  'source-handed-over': 'It now belongs to the account that has followed it longest.',
   'source-unfollowed': 'It is no longer in your list.',
   'sources-deleted': (count) => `${plural(count, 'source')} deleted, with all their posts.`,
   'sources-followed': (count) => `${plural(count, 'source')} added to your list.`,

@@ -101,7 +101,7 @@ export const SETTINGS = {
   },
   sourcesMax: {
     name: 'SOURCES_MAX', parse: integer(1, 100_000), default: '1000',
-    meaning: 'sources that one account may have, and of others’ follow (1 to 100000)',
+    meaning: 'sources that an account may own, and others’ sources that it may follow (1 to 100000)',
   },
   outboundAllow: {
     name: 'OUTBOUND_ALLOW', parse: cidrs, default: '',
@@ -118,8 +118,8 @@ export const SETTINGS = {
   },
   postRetentionDays: {
     name: 'POST_RETENTION_DAYS', parse: integer(0, 9_999), default: '0',
-    meaning: 'days after which posts are removed that their feed no longer has, except those that somebody has ' +
-      'starred or not read yet; 0 keeps them for ever',
+    meaning: 'days after which posts are removed that their feed no longer has; posts that somebody has starred or ' +
+      'not read yet stay; 0 keeps them for ever',
   },
   auditRetentionDays: {
     name: 'AUDIT_RETENTION_DAYS', parse: integer(0, 9_999), default: '365',
