@@ -7,7 +7,7 @@ import { backupName } from '../src/features/backups/backup-folder.ts';
 import { type OffsiteRun } from '../src/features/backups/backup-status.ts';
 import { noteOffsite, noteReading, noteRun } from '../src/features/backups/note-run.ts';
 import { destinationKey, readOffsite, type Destination } from '../src/features/backups/offsite-status.ts';
-import { emptyReading, noteDamage, noteRead, takeIn, WHOLE } from '../src/features/backups/restic-reading.ts';
+import { emptyReading, noteDamage, notePartRead, takeIn, WHOLE } from '../src/features/backups/restic-reading.ts';
 import type { Config } from '../src/features/hub/read-config.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -271,7 +271,7 @@ test('when the restic repository was last read is shown, and by hubctl recorded,
 
   const reading = emptyReading();
   takeIn(reading, [sha256('a pack')], [], Date.now());
-  noteRead(reading, WHOLE, 1, 1_700_000_000_000);
+  notePartRead(reading, WHOLE, 1, 1_700_000_000_000);
   const place = destinationKey(hub.handle.config, 'restic') ?? '';
   await noteReading(hub.dataDir, place, reading, process.pid);
   const env = { DATA_DIR: hub.dataDir, ...restic };

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { backupName } from '../src/features/backups/backup-folder.ts';
 import { destinationKey } from '../src/features/backups/offsite-status.ts';
 import {
-  emptyReading, isPruningDue, loadReading, nextPart, noteDamage, noteRead, readAtOf, readingPath, takeIn, textOfReading,
+  emptyReading, isPruningDue, loadReading, nextPart, noteDamage, notePartRead, readAtOf, readingPath, takeIn, textOfReading,
   WHOLE, WHOLE_BYTES, type RepositoryReading,
 } from '../src/features/backups/restic-reading.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
@@ -26,7 +26,7 @@ function large(packs: string[], snapshots: string[], at = START): RepositoryRead
   const reading = emptyReading();
   takeIn(reading, packs, snapshots, at);
   assert.equal(nextPart(reading, at), WHOLE);
-  noteRead(reading, WHOLE, WHOLE_BYTES, at);
+  notePartRead(reading, WHOLE, WHOLE_BYTES, at);
   return reading;
 }
 
@@ -35,7 +35,7 @@ function readDay(reading: RepositoryReading, packs: string[], snapshots: string[
   takeIn(reading, packs, snapshots, at);
   const parts: string[] = [];
   for (let part = nextPart(reading, at); part !== null && parts.length < 3; part = nextPart(reading, at, true)) {
-    noteRead(reading, part, null, at);
+    notePartRead(reading, part, null, at);
     parts.push(part);
   }
   return parts;
@@ -48,7 +48,7 @@ test('a repository of less than a gigabyte is read whole in every run, and so al
   for (const at of [START, START + 1, START + HOUR]) {
     takeIn(reading, packsNamed('a', 3), ['one', 'two'], at);
     assert.equal(nextPart(reading, at), WHOLE);
-    noteRead(reading, WHOLE, WHOLE_BYTES - 1, at);
+    notePartRead(reading, WHOLE, WHOLE_BYTES - 1, at);
     assert.deepEqual([nextPart(reading, at, true), readAtOf(reading, 'one'), readAtOf(reading, 'two')], [null, at, at]);
   }
   assert.equal(readAtOf(reading, 'three'), null);
@@ -58,7 +58,7 @@ test('of what restic read at random of a large one, or where it does not say how
   for (const bytes of [WHOLE_BYTES, null, NaN]) {
     const reading = emptyReading();
     takeIn(reading, packsNamed('a', 100), ['one'], START);
-    noteRead(reading, WHOLE, bytes, START);
+    notePartRead(reading, WHOLE, bytes, START);
     assert.equal(readAtOf(reading, 'one'), null, String(bytes));
     assert.match(nextPart(reading, START + DAY) ?? '', /^\d\/3$/);
   }
@@ -188,15 +188,15 @@ test('damage stays until what was bad has been read and found good, or has gone,
   assert.equal(reading.damagedAt, START + 4 * DAY);
   assert.equal(nextPart(reading, START + 5 * DAY), bad, 'at once, and not only the next day');
   const other = bad === '1/3' ? '2/3' : '1/3';
-  noteRead(reading, other, null, START + 5 * DAY);
+  notePartRead(reading, other, null, START + 5 * DAY);
   assert.equal(reading.damagedAt, START + 4 * DAY, 'another part says nothing of it');
-  noteRead(reading, bad, null, START + 5 * DAY);
+  notePartRead(reading, bad, null, START + 5 * DAY);
   assert.equal(reading.damagedAt, 0);
 
   noteDamage(reading, bad, START + 6 * DAY);
   takeIn(reading, packsNamed('new', 2), [], START + 6 * DAY);
   assert.equal(nextPart(reading, START + 7 * DAY), WHOLE, 'the repository was made anew: it is measured again');
-  noteRead(reading, WHOLE, 1_000, START + 7 * DAY);
+  notePartRead(reading, WHOLE, 1_000, START + 7 * DAY);
   assert.equal(reading.damagedAt, 0);
 });
 
@@ -217,7 +217,7 @@ test('nothing is to be removed while anything of it is known to be damaged, alth
   const packs = packsNamed('a', 400);
   const reading = large(packs, []);
   for (const part of ['1/10', '2/10']) noteDamage(reading, part, START);
-  noteRead(reading, '1/10', null, START);
+  notePartRead(reading, '1/10', null, START);
   assert.ok(!isPruningDue(reading, START));
   assert.equal(nextPart(reading, START, true), '2/10', 'the other bad one follows at once');
   writeFileSync(readingPath(dataDir, destinationKey(loadConfig(env), 'restic') ?? ''), textOfReading(reading));

@@ -33,20 +33,20 @@ export const accountCommand: Command = {
     }
     const hub = await context.openHub();
     const account = accounts(hub).findByName(name);
-    if (!account) return refused(`there is no account ${name}`, context);
+    if (!account) return refuse(`there is no account ${name}`, context);
     try {
       if (act === 'reset-password') return showLink(makePasswordLink(hub, account.id, COMMAND_LINE), json, context);
       const change = act === 'role' ? { role: role as Role } : { disabled: act === 'disable' };
       setState(hub, account.id, change, COMMAND_LINE);
     } catch (error) {
-      if (error instanceof HttpError) return refused(error.message, context);
+      if (error instanceof HttpError) return refuse(error.message, context);
       throw error;
     }
     return 0;
   },
 };
 
-function refused(reason: string, { err }: CommandContext): ExitCode {
+function refuse(reason: string, { err }: CommandContext): ExitCode {
   err(`${reason}\n`);
   return 1;
 }

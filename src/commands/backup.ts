@@ -9,7 +9,7 @@ import { codeOf, messageOf } from '../platform/error-code.ts';
 import { writtenPath } from '../platform/files/granted-name.ts';
 import type { Command, CommandContext, ExitCode, Values } from './command.ts';
 import { showProgress } from './progress.ts';
-import { backupBytes, listed, runOf } from './verify.ts';
+import { backupBytes, absentLines, runOf } from './verify.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
@@ -30,7 +30,7 @@ export const backupCommand: Command = {
       const seconds = secondsSince(began);
       progress.end();
       await note(context, { ...runOf(made.verification), seconds });
-      return tell(made, began, values, context);
+      return printResult(made, began, values, context);
     } catch (error) {
       progress.end();
       return await fail(error, began, values, context);
@@ -71,14 +71,14 @@ async function note({ config, err }: CommandContext, run: RunResult): Promise<vo
   }
 }
 
-function tell(made: MadeBackup, began: number, values: Values, { out, err }: CommandContext): ExitCode {
+function printResult(made: MadeBackup, began: number, values: Values, { out, err }: CommandContext): ExitCode {
   const { name, path, verification, retention } = made;
   const { verdict, absent, defects } = verification;
   for (const problem of retention.problems) err(`backup: ${problem}\n`);
   for (const removed of retention.removed) err(`backup: removed ${removed}\n`);
   if (verdict === 'degraded') err(`backup: ${name} is DEGRADED: the hub itself has missing or damaged data\n`);
   for (const defect of defects) err(`backup: ${defect}\n`);
-  for (const line of listed(absent)) err(`backup: ${line}\n`);
+  for (const line of absentLines(absent)) err(`backup: ${line}\n`);
   const result = { result: verdict, name, bytes: backupBytes(verification), seconds: secondsSince(began),
     removed: retention.removed.length, dir: writtenPath(path) };
   out(values['json'] ? `${JSON.stringify({ ...result, absent, defects, ...retention })}\n` : `${inOneLine(result)}\n`);

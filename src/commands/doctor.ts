@@ -1,14 +1,13 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { sumUploads, uploads } from '../features/attachments/attachment-store.ts';
 import { compareUploads, uploadFiles } from '../features/attachments/upload-files.ts';
 import { finding, problemsOf, type Finding } from '../features/admin/finding.ts';
 import { findings } from '../features/admin/findings.ts';
 import { unknownYet } from '../features/admin/pending-findings.ts';
+import { hashFile } from '../features/backups/manifest.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import type { Command, CommandContext } from './command.ts';
 import { showProgress } from './progress.ts';
-import { jsonOf, findingLines, verdictOf } from './status.ts';
+import { jsonOf, findingLines, overallVerdict } from './status.ts';
 
 const NAMED = 10;
 
@@ -23,13 +22,13 @@ export const doctorCommand: Command = {
     const { out, lookAtHub } = context;
     const { hub, pending } = await lookAtHub();
     const uploaded = await checkUploads(hub, values['hashes'] === true, context).catch(unknownYet('Uploads', pending));
-    const all = [checkDatabase(hub), ...uploaded, ...checkSettings(hub), ...findings(hub, pending)];
-    out(values['json'] ? jsonOf(all) : all.map(findingLines).join('') + verdictOf(all));
+    const all = [databaseFinding(hub), ...uploaded, ...checkSettings(hub), ...findings(hub, pending)];
+    out(values['json'] ? jsonOf(all) : all.map(findingLines).join('') + overallVerdict(all));
     return problemsOf(all).length === 0 ? 0 : 1;
   },
 };
 
-function checkDatabase({ db }: Hub): Finding {
+function databaseFinding({ db }: Hub): Finding {
   const subject = 'Integrity of the database';
   const result = String(db.pragma('quick_check(1)'));
   if (result === 'ok') return finding({ subject, state: 'intact' });
@@ -75,14 +74,8 @@ async function listChanged(hub: Hub, missing: Set<string>, context: CommandConte
 
 /** Whether a file's content differs from its hash or cannot be read; a file that was swept meanwhile is fine. */
 async function isChanged(hub: Hub, sha256: string): Promise<boolean> {
-  const found = await hashOf(uploadFiles(hub).pathOf(sha256)).catch(() => undefined);
-  return found !== sha256 && uploads(hub).scanOf(sha256) !== undefined;
-}
-
-async function hashOf(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
-  return hash.digest('hex');
+  const found = await hashFile(uploadFiles(hub).pathOf(sha256)).catch(() => undefined);
+  return found?.sha256 !== sha256 && uploads(hub).scanOf(sha256) !== undefined;
 }
 
 function about(subject: string, files: string[], what: string, whatToDo: string): Finding {

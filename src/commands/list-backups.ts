@@ -22,7 +22,7 @@ export const backupsCommand: Command = {
   async run(_args, _values, { config, out, err }): Promise<ExitCode> {
     const { root, list, pathOf } = backupFolder(config.backupDir);
     const verdicts = readVerdicts(config.dataDir);
-    const names = await list().catch((error: unknown) => (isYetToBeMade(config, error) ? [] : reasonOf(error)));
+    const names = await list().catch((error: unknown) => (isYetToBeMade(config, error) ? [] : listingProblem(error)));
     if (typeof names === 'string') {
       err(`restore: ${writtenPath(root)} ${names}: is the disk mounted?\n`);
       return 1;
@@ -42,7 +42,7 @@ function isYetToBeMade({ backupDir, dataDir }: Config, error: unknown): boolean 
   return codeOf(error) === 'ENOENT' && backupDir === join(dataDir, 'backups');
 }
 
-function reasonOf(error: unknown): string {
+function listingProblem(error: unknown): string {
   return codeOf(error) === 'ENOENT' ? 'is not there' : `cannot be read (${codeOf(error) ?? String(error)})`;
 }
 

@@ -11,7 +11,7 @@ import { codeOf } from '../platform/error-code.ts';
 import { grantedName, writtenPath } from '../platform/files/granted-name.ts';
 import { byteSize, plural } from '../platform/in-words.ts';
 import { type CommandContext, type ExitCode, UsageError } from './command.ts';
-import { listed } from './verify.ts';
+import { absentLines } from './verify.ts';
 
 const EXPECTED = 'expected show <backup> [text], extract <backup> post <id>, ' +
   'extract <backup> upload <sha256|filename>, or nothing to make a backup';
@@ -22,8 +22,8 @@ export async function readBackup(args: string[], context: CommandContext): Promi
   if (verb === 'due' && args.length === 1) return tellDue(context);
   if (backup === '') throw new UsageError(EXPECTED);
   try {
-    if (verb === 'show' && rest.length <= 1) return await show(await open(backup, context), rest[0], context);
-    if (verb === 'extract' && rest.length === 2) return await extract(await open(backup, context), rest, context);
+    if (verb === 'show' && rest.length <= 1) return await show(await openNamed(backup, context), rest[0], context);
+    if (verb === 'extract' && rest.length === 2) return await extract(await openNamed(backup, context), rest, context);
   } catch (error) {
     if (!(error instanceof BackupError) && codeOf(error) === undefined) throw error;
     context.err(`backup: ${error instanceof Error ? error.message : String(error)}\n`);
@@ -33,7 +33,7 @@ export async function readBackup(args: string[], context: CommandContext): Promi
 }
 
 /** Opens a backup by its name in BACKUP_DIR, or by its folder. */
-function open(backup: string, context: CommandContext): Promise<OpenBackup> {
+function openNamed(backup: string, context: CommandContext): Promise<OpenBackup> {
   const isName = timeOfBackup(backup) !== undefined;
   return openBackup(isName ? join(context.config.backupDir, backup) : grantedName(resolve(backup)));
 }
@@ -48,7 +48,7 @@ async function show(backup: OpenBackup, text: string | undefined, { out }: Comma
     out(`  made         ${isoTime(facts.createdAt)} by version ${facts.version}, schema ${facts.schemaVersion}\n`);
     out(`  content      ${plural(accounts, 'account')}, ${plural(sources, 'source')}, ${plural(posts, 'post')}\n`);
     out(`  attachments  ${attachments} in ${plural(uploads, 'file')}, ${byteSize(uploadBytes, 1)}\n`);
-    for (const line of listed(facts.absent)) out(`  absent       ${line}\n`);
+    for (const line of absentLines(facts.absent)) out(`  absent       ${line}\n`);
   }
   if (text === undefined) return 0;
   const posts = await readSaved(backup, (db) => searchSavedPosts(db, text, SHOWN));

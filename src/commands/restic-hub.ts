@@ -33,11 +33,11 @@ export function idsOf({ dataDir }: Config, id: string): string[] {
 
 /** Reads restic's listing from standard input, stores the hubs of the same origin, and asks the operator about them. */
 export async function lookForOlder({ config, err }: CommandContext): Promise<void> {
-  const found = olderHubs(readList(0), readOrigin(config.databasePath));
-  const looked = withOlder(requireHub(config), destinationKey(config, 'restic') ?? '', found);
+  const found = olderHubs(readJsonList(0), readOrigin(config.databasePath));
+  const looked = withOlder(requireIdentity(config), destinationKey(config, 'restic') ?? '', found);
   await writeOffsiteHub(config.dataDir, looked);
   for (const older of looked.older) {
-    err(`off-site: note: the restic repository has ${describe(older)}, from whose data this hub comes. They are ` +
+    err(`off-site: note: the restic repository has ${describeHub(older)}, from whose data this hub comes. They are ` +
       'not removed. If this hub replaces that one, run ./scripts/hubctl offsite adopt; if not, run ' +
       './scripts/hubctl offsite adopt --no\n');
   }
@@ -62,14 +62,14 @@ function readOrigin(databasePath: string): string {
 }
 
 /** "3 backups of hub 0123456789abcdef (newest 20260131-031500)" */
-function describe({ id, backups, newest }: OlderHub): string {
+function describeHub({ id, backups, newest }: OlderHub): string {
   return `${plural(backups, 'backup')} of hub ${id} (newest ${newest})`;
 }
 
 /** Stores the operator's answer, `adopt` or `leave`, about one older hub; an empty id means all undecided ones. */
 export async function answerQuestion({ config, out }: CommandContext, answer: string, about: string): Promise<void> {
   if (answer !== 'adopt' && answer !== 'leave') throw new UsageError('expected adopt or leave');
-  const hub = requireHub(config);
+  const hub = requireIdentity(config);
   const answered = answerAbout(hub, answer === 'adopt', about === '' ? null : about);
   if (!answered && about !== '') throw new BackupError(`no hub ${about} is known to have the same origin`);
   const others = answer === 'adopt' ? hub.left : hub.adopted;
@@ -79,12 +79,12 @@ export async function answerQuestion({ config, out }: CommandContext, answer: st
   }
   if (!answered) return out('there is nothing to decide: there are no backups of older hubs of the same origin\n');
   await writeOffsiteHub(config.dataDir, answered);
-  const undecided = hub.older.filter(({ id }) => about === '' || id === about).map(describe);
+  const undecided = hub.older.filter(({ id }) => about === '' || id === about).map(describeHub);
   const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // its earlier answer is changed
   out(named.map((one) => `${answer === 'adopt' ? 'taken over' : 'left alone'}: ${one}\n`).join(''));
 }
 
-function requireHub({ dataDir }: Config): OffsiteHub {
+function requireIdentity({ dataDir }: Config): OffsiteHub {
   const hub = readOffsiteHub(dataDir);
   if (!hub) throw new BackupError('this hub has no id in the restic repository yet');
   return hub;
@@ -120,7 +120,7 @@ export function toSnapshot(value: unknown): Snapshot[] {
 const NAME = /^\d{8}-\d{6}$/;
 
 /** The JSON array in a file or on standard input (0); empty for any other JSON. */
-export function readList(from: string | 0): unknown[] {
+export function readJsonList(from: string | 0): unknown[] {
   const list: unknown = JSON.parse(readFileSync(from, 'utf8'));
   return Array.isArray(list) ? list : [];
 }

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { noteReading } from '../features/backups/note-run.ts';
 import { destinationKey } from '../features/backups/offsite-status.ts';
 import {
-  isPruningDue, loadReading, nextPart, noteDamage, noteRead, type RepositoryReading, takeIn,
+  isPruningDue, loadReading, nextPart, noteDamage, notePartRead, type RepositoryReading, takeIn,
 } from '../features/backups/restic-reading.ts';
 import type { CommandContext } from './command.ts';
-import { readList } from './restic-hub.ts';
+import { readJsonList } from './restic-hub.ts';
 
 /**
  * Updates the reading from two files: restic's snapshots (JSON) and its pack ids. `added`: bytes just sent. Prints the
@@ -15,7 +15,7 @@ export async function planPart(
   context: CommandContext, snapshots: string, packs: string, added: string,
 ): Promise<void> {
   const ids = readFileSync(packs, 'utf8').split('\n').filter((line) => /^[0-9a-f]{64}$/.test(line));
-  const listed = readList(snapshots).map((one) => String((one as { id?: unknown } | null)?.id));
+  const listed = readJsonList(snapshots).map((one) => String((one as { id?: unknown } | null)?.id));
   await change(context, (reading, now) => {
     takeIn(reading, ids, listed, now, Number(added));
     context.out(`${nextPart(reading, now) ?? '-'} ${isPruningDue(reading, now) ? 'prune' : 'keep'}\n`);
@@ -25,7 +25,7 @@ export async function planPart(
 /** Records a part that was read without damage, with restic's byte count, if any. Prints the part to read next. */
 export async function noteGood(context: CommandContext, part: string, bytes: string): Promise<void> {
   await change(context, (reading, now) => {
-    noteRead(reading, part, bytes === '' ? null : Number(bytes), now);
+    notePartRead(reading, part, bytes === '' ? null : Number(bytes), now);
     const next = nextPart(reading, now, reading.checkedAt === now);
     if (next !== null) context.out(`${next}\n`);
   });

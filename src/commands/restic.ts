@@ -15,7 +15,7 @@ import type { Config } from '../features/hub/read-config.ts';
 import { grantedName } from '../platform/files/granted-name.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
 import {
-  answerQuestion, idsOf, lookForOlder, readList, settleHub, type Snapshot, tellHub, toSnapshot,
+  answerQuestion, idsOf, lookForOlder, readJsonList, settleHub, type Snapshot, tellHub, toSnapshot,
 } from './restic-hub.ts';
 import { noteDamaged, noteGood, notePruned, planPart } from './restic-parts.ts';
 
@@ -88,7 +88,7 @@ function verifiedWhen(config: Config, name: string): number | null {
  */
 async function listSnapshots({ config, out }: CommandContext): Promise<void> {
   const reading = readingOf(config);
-  const lines = readList(0).flatMap(toSnapshot)
+  const lines = readJsonList(0).flatMap(toSnapshot)
     .map((one) => [one.name, one.hub, one.id, one.bytes, one.schema, stateOf(one, reading)])
     .map((fields) => `${fields.map((field) => field ?? '-').join(' ')}\n`);
   out(lines.sort().join(''));
@@ -165,19 +165,19 @@ function refuseLack(expected: Map<string, number>): void {
 async function listForgettable(
   { config, out }: CommandContext, hub: string, name: string, plan: string,
 ): Promise<void> {
-  const groups = readList(plan) as { keep?: unknown[] | null; remove?: unknown[] | null }[];
+  const groups = readJsonList(plan) as { keep?: unknown[] | null; remove?: unknown[] | null }[];
   const reading = readingOf(config);
   if (reading.damagedAt > 0) throw new BackupError(STILL_DAMAGED);
   const owned = idsOf(config, hub);
   const ours = (list: unknown[]): Snapshot[] => list.flatMap(toSnapshot).filter((one) => owned.includes(one.hub));
   const remove = ours(groups.flatMap((group) => group.remove ?? []));
   const all = [...ours(groups.flatMap((group) => group.keep ?? [])), ...remove];
-  const verified = namesOf(all.filter((one) => one.verified !== null));
-  const read = namesOf(all.filter((one) => one.verified !== null && readAtOf(reading, one.id) !== null));
+  const verified = backupNames(all.filter((one) => one.verified !== null));
+  const read = backupNames(all.filter((one) => one.verified !== null && readAtOf(reading, one.id) !== null));
   const kept = [name, verified.at(-1), read.at(-1)];
   const removable = remove.filter((one) => !kept.includes(one.name));
   if (!verified.includes(name) || removable.length === 0) return;
-  const dated = namesOf(all).map((one) => ({ name: one, at: timeOfBackup(one) ?? NaN }));
+  const dated = backupNames(all).map((one) => ({ name: one, at: timeOfBackup(one) ?? NaN }));
   const trouble = clockTrouble(dated, name, Date.now());
   if (trouble !== null) throw new BackupError(`nothing was removed from the repository: ${trouble}`);
   out(removable.map(({ id }) => `${id}\n`).join(''));
@@ -187,7 +187,7 @@ const STILL_DAMAGED = 'nothing was removed from the repository: damage was found
   'read again; see "A damaged restic repository" in scripts/README.md';
 
 /** The names of the backups, oldest first, without duplicates. */
-function namesOf(snapshots: Snapshot[]): string[] {
+function backupNames(snapshots: Snapshot[]): string[] {
   return [...new Set(snapshots.map(({ name }) => name))].sort();
 }
 

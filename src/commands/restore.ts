@@ -26,7 +26,7 @@ import { showProgress } from './progress.ts';
 type RestoreStep = (context: CommandContext, folder: string, called?: string) => Promise<void>;
 
 const STEPS = new Map<string, RestoreStep>([
-  ['begin', whileLocked(begin)], ['swap', whileLocked(swap)], ['open', whileLocked(open)],
+  ['begin', whileLocked(begin)], ['swap', whileLocked(swap)], ['open', whileLocked(openRestoredData)],
   ['finish', whileLocked(finish)], ['reject', whileLocked(reject)], ['undo', whileLocked(undo)], ['state', state],
 ]);
 
@@ -104,7 +104,7 @@ async function swap({ config, out }: CommandContext): Promise<void> {
   out(`${moved}restored data in place\n`);
 }
 
-async function open({ config }: CommandContext): Promise<void> {
+async function openRestoredData({ config }: CommandContext): Promise<void> {
   await openRestored(config.dataDir);
 }
 

@@ -12,7 +12,7 @@ export const configCommand: Command = {
   run(names, _values, { config, out, err }) {
     for (const problem of config.doubtfulNames) err(`hubctl: ${problem}\n`);
     if (names.length === 0) throw new UsageError('name at least one variable');
-    const values = names.map((name) => shown(name, config));
+    const values = names.map((name) => settingText(name, config));
     const torn = names.find((_, index) => values[index]?.includes('\n'));
     if (torn !== undefined) {
       err(`${torn} contains a line break: scripts cannot use it\n`);
@@ -24,7 +24,7 @@ export const configCommand: Command = {
 };
 
 /** The value of a setting as text. Secrets and lists are refused; no script needs them. */
-function shown(name: string, config: Config): string {
+function settingText(name: string, config: Config): string {
   const [key, setting] = Object.entries<Setting<unknown>>(SETTINGS).find(([, listed]) => listed.name === name) ?? [];
   const value = key === undefined || setting?.secret ? undefined : config[key as keyof typeof SETTINGS];
   if (value === null) return '';

@@ -15,7 +15,8 @@ export const statusCommand: Command = {
     const all = findings(hub, pending);
     const problems = problemsOf(all);
     const others = all.filter(({ isBad }) => !isBad);
-    context.out(values['json'] ? jsonOf(all) : verdictOf(all) + [...problems, ...others].map(findingLines).join(''));
+    const text = (): string => overallVerdict(all) + [...problems, ...others].map(findingLines).join('');
+    context.out(values['json'] ? jsonOf(all) : text());
     return problems.length === 0 ? 0 : 1;
   },
 };
@@ -23,7 +24,7 @@ export const statusCommand: Command = {
 const MARKS: Record<Level, string> = { good: 'ok', off: '-', warn: 'WARN', bad: 'BAD' };
 
 /** "All is well.", or the number of problems. */
-export function verdictOf(all: readonly Finding[]): string {
+export function overallVerdict(all: readonly Finding[]): string {
   const problems = problemsOf(all);
   if (problems.length === 0) return 'All is well.\n';
   return problems.length === 1 ? 'One thing needs attention.\n' : `${problems.length} things need attention.\n`;

@@ -89,7 +89,7 @@ function dataDirOf(folder: string, context: CommandContext): string | null {
 const LISTED = 20;
 
 /** One line for each of the first missing files. */
-export function listed(absent: AbsentUpload[]): string[] {
+export function absentLines(absent: AbsentUpload[]): string[] {
   const lines = absent.slice(0, LISTED).map(({ sha256, why }) => `${uploadPath(sha256)} is ${why}`);
   return absent.length > LISTED ? [...lines, `… and ${absent.length - LISTED} more`] : lines;
 }
@@ -101,7 +101,7 @@ function formatReport(verification: Verification): string {
     `Backup ${name} (${folder})`,
     ...facts(verification).map(([label, value]) => `  ${label.padEnd(13)}${value}`),
     ...notes.map((text) => `  note: ${text}`),
-    ...[...listed(absent), ...defects].map((text) => `  defect: ${text}`),
+    ...[...absentLines(absent), ...defects].map((text) => `  defect: ${text}`),
     verdictLine(verification),
   ];
   return `${lines.join('\n')}\n`;

@@ -2,7 +2,7 @@ import type { ClamdAddress } from '../../platform/net/clamd-client.ts';
 import {
   ConfigError, configOrExit, readSettings, settingsSource, type SettingsSource,
 } from '../../features/hub/read-config.ts';
-import { misspeltNames, namesOf } from '../../features/hub/nearest-name.ts';
+import { misspeltNames, variableNames } from '../../features/hub/nearest-name.ts';
 import { host, integer } from '../../features/hub/setting-values.ts';
 import { SETTINGS, type SettingList, type SettingValues } from '../../features/hub/settings.ts';
 
@@ -30,7 +30,8 @@ type BridgeConfig = SettingValues<typeof BRIDGE_SETTINGS>;
 /** The clamd bridge's part of the configuration. Throws ConfigError with every mistake. */
 export function readBridgeConfig(source: SettingsSource): BridgeConfig {
   const { values, problems } = readSettings(BRIDGE_SETTINGS, source);
-  problems.push(...misspeltNames(source.fileNames ?? [], [...namesOf(BRIDGE_SETTINGS), ...namesOf(SETTINGS)]));
+  const known = [...variableNames(BRIDGE_SETTINGS), ...variableNames(SETTINGS)];
+  problems.push(...misspeltNames(source.fileNames ?? [], known));
   if (problems.length > 0) throw new ConfigError(problems);
   return values;
 }

@@ -21,7 +21,7 @@ import {
 import { readBackupStatus } from './backup-status.ts';
 import { formatManifest, hashFile, readManifest } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';
-import { databaseSize, copyTo, readSnapshot, requireHub } from './snapshot-store.ts';
+import { databaseSize, copyTo, readSnapshot, requireHubSchema } from './snapshot-store.ts';
 import { archiveUploads } from './upload-archive.ts';
 import { type Verification, verifyBackup } from './verify-backup.ts';
 
@@ -165,7 +165,7 @@ async function copyDatabase(options: BackupOptions, folder: string): Promise<voi
   const db = explained(() => openDatabase(options.databasePath, { readonly: true }));
   try {
     const { needed, kept } = explained(() => {
-      requireHub(db);
+      requireHubSchema(db);
       const { uploads, uploadBytes } = sumUploads({ db });
       const indexBytes = searchIndex({ db, clock: options.clock }).bytes();
       const kept = reserveIn(options.backupDir, options, indexBytes);

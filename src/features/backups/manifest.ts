@@ -62,8 +62,8 @@ function parseHashes(lines: string[]): Hashes {
   const hashes = new Map<string, string>();
   for (const line of lines) {
     const [, hash, name] = HASH_LINE.exec(line) ?? [];
-    if (!hash || !name) throw new BackupError(`SHA256SUMS has the line ${shown(line)}, not a hash of a file`);
-    if (name !== DATABASE && name !== ARCHIVE) throw new BackupError(`SHA256SUMS names ${shown(name)}`);
+    if (!hash || !name) throw new BackupError(`SHA256SUMS has the line ${quotedLine(line)}, not a hash of a file`);
+    if (name !== DATABASE && name !== ARCHIVE) throw new BackupError(`SHA256SUMS names ${quotedLine(name)}`);
     if (hashes.has(name)) throw new BackupError(`SHA256SUMS names ${name} twice`);
     hashes.set(name, hash);
   }
@@ -114,7 +114,7 @@ function parseTime(value: string | undefined): number {
   throw new BackupError('SHA256SUMS does not record when the backup was made');
 }
 
-function shown(text: string): string {
+function quotedLine(text: string): string {
   return JSON.stringify(text.length > 120 ? `${text.slice(0, 120)}…` : text);
 }
 

@@ -87,7 +87,7 @@ function partOf(id: string, count: number): string {
 }
 
 /** Notes that this was read and found good. `bytes`: as many as restic says that it read, where all was to be read. */
-export function noteRead(reading: RepositoryReading, part: string, bytes: number | null, now: number): void {
+export function notePartRead(reading: RepositoryReading, part: string, bytes: number | null, now: number): void {
   reading.isLarge = part !== WHOLE || !(bytes !== null && bytes < WHOLE_BYTES);
   if (part === WHOLE && reading.isLarge) return; // restic does not say which packs it read
   reading.checkedAt = now;

@@ -11,7 +11,7 @@ import {
   PHASES, probationPath, readRestoreState, rejectTrial, statePath, type Phase, type RestoreState,
 } from './restore-state.ts';
 import { raiseIdsAbove, releaseReserve, type Staged, type StageOptions, stageRestore } from './stage-restore.ts';
-import { isStagingName, itemsIn, placesOf, swapBack, swapIn } from './swap-data.ts';
+import { isStagingName, itemsIn, restoreFolders, swapBack, swapIn } from './swap-data.ts';
 
 /** How long a stopping hub may take to close its database. */
 const LET_GO_MS = 20 * SECOND;
@@ -26,7 +26,7 @@ export async function beginRestore(options: BeginOptions): Promise<Staged & { st
   if (readRestoreState(dataDir)) throw new BackupError('a restore was interrupted: run restore.sh --recover first');
   await removeStaged(dataDir);
   const id = await freeId(dataDir, clock());
-  const { staged: folder } = placesOf(dataDir, id);
+  const { staged: folder } = restoreFolders(dataDir, id);
   const staged = await stageRestore({ ...options, staged: folder });
   const state: RestoreState = { phase: 'staged', id, backup: called, startedAt: clock(), old: [] };
   try {
@@ -41,7 +41,7 @@ export async function beginRestore(options: BeginOptions): Promise<Staged & { st
 /** Puts the staged data in place of the old. Throws BackupError while any process has the old database open. */
 export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promise<RestoreState> {
   let state = requireState(dataDir, ['staged', 'swapping', 'swapped']);
-  const places = placesOf(dataDir, state.id);
+  const places = restoreFolders(dataDir, state.id);
   if (state.phase === 'staged') {
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
     // Not earlier: the hub assigned ids until it closed the database.
@@ -63,7 +63,7 @@ export async function openRestored(dataDir: string): Promise<RestoreState> {
 /** Ends the restore. Resolves to the folder of the old data, or null if there was none. */
 export async function finishRestore(dataDir: string): Promise<{ state: RestoreState; kept: string | null }> {
   const state = requireState(dataDir, ['probation']);
-  const { staged, kept } = placesOf(dataDir, state.id);
+  const { staged, kept } = restoreFolders(dataDir, state.id);
   await rm(staged, { recursive: true, force: true });
   await clearRestoreState(dataDir);
   return { state, kept: (await removeIfEmpty(kept)) ? null : kept };
@@ -82,7 +82,7 @@ export async function rejectRestored(dataDir: string): Promise<void> {
 export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise<RestoreState> {
   await rejectRestored(dataDir);
   let state = requireState(dataDir, PHASES);
-  const places = placesOf(dataDir, state.id);
+  const places = restoreFolders(dataDir, state.id);
   if (['swapped', 'probation', 'rejected'].includes(state.phase)) {
     state = await advance(dataDir, { ...state, phase: 'rejected' });
     // The hub that could not prove itself has been stopped, and must not write on while its files are moved. Opened
@@ -106,7 +106,7 @@ export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise
  */
 export async function makeRoom(dataDir: string): Promise<void> {
   const state = readRestoreState(dataDir);
-  if (state) await releaseReserve(placesOf(dataDir, state.id));
+  if (state) await releaseReserve(restoreFolders(dataDir, state.id));
 }
 
 /** Removes unfinished stagings. Only while no restore is in progress. */

@@ -41,7 +41,7 @@ export function databaseSize(db: Db): number {
 }
 
 /** The schema version of a hub's database; throws BackupError for any other. */
-export function requireHub(db: Db): number {
+export function requireHubSchema(db: Db): number {
   const version = schemaVersion(db);
   if (version === 0) throw new BackupError('hub.db is not the database of a hub: it has no schema_migrations');
   return version;
@@ -60,7 +60,7 @@ export function readSeed(path: string): Promise<string | undefined> {
 function readRows(db: Db): Snapshot {
   const hub = { db };
   const counts = { ...countAccounts(hub), sources: countSources(hub), posts: countPosts(hub), ...countUploads(hub) };
-  return { schemaVersion: requireHub(db), counts, uploads: listUploads(hub) };
+  return { schemaVersion: requireHubSchema(db), counts, uploads: listUploads(hub) };
 }
 
 /** Checks a finished copy in place without writing. Throws BackupError if it cannot be used. */
@@ -69,7 +69,7 @@ export async function checkDatabase(path: string, migrations: Migration[]): Prom
     if (databaseSize(db) !== fileBytes) throw new BackupError('the size of hub.db differs from its header');
     const integrity = String(db.pragma('integrity_check')); // full-text tables included
     if (integrity !== 'ok') throw new BackupError(`hub.db is damaged: ${integrity.split('\n')[0]}`);
-    const schema = checkSchema(db, requireHub(db), migrations);
+    const schema = checkSchema(db, requireHubSchema(db), migrations);
     return { ...readRows(db), schema, defects: defects(db) };
   });
   const odd = facts.uploads.find(({ sha256, bytes }) => !/^[0-9a-f]{64}$/.test(sha256) || bytes < 0);

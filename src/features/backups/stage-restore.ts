@@ -21,7 +21,7 @@ import { stageOffsiteHub } from './offsite-hub.ts';
 import { readSnapshot } from './snapshot-store.ts';
 import { type Places, requireMovable } from './swap-data.ts';
 import { checkArchive, type CheckOptions } from './upload-archive.ts';
-import { counting, sizeOf, verifyBackup, type Verification } from './verify-backup.ts';
+import { counting, fileSize, verifyBackup, type Verification } from './verify-backup.ts';
 
 /**
  * A folder of filler files beside the staged data. A step that ends or undoes the restore removes it first, so that it
@@ -74,7 +74,7 @@ async function stage(
   const missing = new Set(absent.map(({ sha256 }) => sha256));
   const there = rows.length - missing.size;
   onStep(`unpacking ${plural(there, 'attachment')}`);
-  const unpacked = counting(await sizeOf(backup, ARCHIVE), onProgress);
+  const unpacked = counting(await fileSize(backup, ARCHIVE), onProgress);
   await unpackUploads(join(backup, ARCHIVE), staged, { rows, absent: missing, onBytes: unpacked });
 
   onStep('checking the unpacked files');

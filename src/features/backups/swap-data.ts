@@ -19,7 +19,7 @@ export type Places = {
 };
 
 /** The folders of a restore within DATA_DIR. */
-export function placesOf(dataDir: string, id: string): Places {
+export function restoreFolders(dataDir: string, id: string): Places {
   return { live: dataDir, staged: join(dataDir, `.restore-${id}`), kept: join(dataDir, `pre-restore-${id}`) };
 }
 

@@ -74,7 +74,7 @@ async function examine(folder: string, options: VerifyOptions, found: Partial<Ve
   noteManifest(folder, manifest, found);
 
   onStep('hash of the database');
-  const hashed = counting(await sizeOf(folder, DATABASE), onProgress);
+  const hashed = counting(await fileSize(folder, DATABASE), onProgress);
   const database = await hashFile(join(folder, DATABASE), signal, hashed);
   found.databaseBytes = database.bytes;
   compareHash(DATABASE, database.sha256, manifest.hashes.database);
@@ -87,7 +87,7 @@ async function examine(folder: string, options: VerifyOptions, found: Partial<Ve
 
   onStep('attachments');
   const absent = new Set(found.absent?.map(({ sha256 }) => sha256));
-  const onBytes = counting(await sizeOf(folder, ARCHIVE), onProgress);
+  const onBytes = counting(await fileSize(folder, ARCHIVE), onProgress);
   const archive = await checkArchive(join(folder, ARCHIVE), { rows: facts.uploads, absent, signal, onBytes });
   found.archiveBytes = archive.bytes;
   compareHash(ARCHIVE, archive.sha256, manifest.hashes.archive);
@@ -102,7 +102,7 @@ export function counting(total: number, onProgress: VerifyOptions['onProgress'])
   return (bytes: number): void => onProgress?.(done += bytes, total);
 }
 
-export async function sizeOf(folder: string, name: string): Promise<number> {
+export async function fileSize(folder: string, name: string): Promise<number> {
   return (await lstat(join(folder, name))).size;
 }
 

@@ -15,11 +15,11 @@ export function hashFileSettings(
   const isGiven = ({ name, secret }: Setting<unknown>): boolean =>
     env[name] !== undefined || (secret !== undefined && env[`${name}_FILE`] !== undefined);
   return Object.fromEntries(used.filter((setting) => !isGiven(setting))
-    .map((setting) => [setting.name, hashOf(setting, entries)]));
+    .map((setting) => [setting.name, settingHash(setting, entries)]));
 }
 
 /** A missing setting hashes as its default. For a secret's file, the path is hashed. */
-function hashOf({ name, secret, default: standard }: Setting<unknown>, entries: Record<string, string>): string {
+function settingHash({ name, secret, default: standard }: Setting<unknown>, entries: Record<string, string>): string {
   const said = [entries[name] ?? standard, secret === undefined ? null : entries[`${name}_FILE`] ?? null];
   return createHash('sha256').update(JSON.stringify(said)).digest('base64url');
 }

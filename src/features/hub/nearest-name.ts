@@ -5,7 +5,7 @@ const LONG = 10;
 const SLIPS = 2;
 
 /** All variable names of these settings, `…_FILE` included. */
-export function namesOf(list: SettingList): string[] {
+export function variableNames(list: SettingList): string[] {
   return Object.values(list).flatMap(({ name, secret }) =>
     secret === 'bytes' ? [`${name}_FILE`] : secret === 'text' ? [name, `${name}_FILE`] : [name]);
 }

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { codeOf } from '../../platform/error-code.ts';
 import { grantedName } from '../../platform/files/granted-name.ts';
 import { EnvFileError, hashFileSettings, parseEnvFile, type FileSettings } from './env-file.ts';
-import { doubtfulNames, misspeltNames, namesOf } from './nearest-name.ts';
+import { doubtfulNames, misspeltNames, variableNames } from './nearest-name.ts';
 import {
   problemsTogether, SETTINGS, type Setting, type SettingList, type Settings, type SettingValues,
 } from './settings.ts';
@@ -78,7 +78,7 @@ export function readConfig(
 ): Config {
   const { projectRoot, readFile, fileNames = [], fileSettings = {}, nameOf = (path) => path } = files;
   const { values, problems, secretFiles } = readSettings(SETTINGS, { env, ...files });
-  const known = namesOf(SETTINGS);
+  const known = variableNames(SETTINGS);
   problems.push(...problemsTogether(values, projectRoot), ...misspeltNames(fileNames, known));
   if (problems.length > 0) throw new ConfigError(problems);
   const baseUrl = values.baseUrl ?? httpAddress(values.host, values.port);

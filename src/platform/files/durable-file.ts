@@ -97,7 +97,7 @@ let pairsMade = 0;
 export function writeBehind(handle: FileHandle): WriteBehind {
   const pair = takePair();
   const flusher = flushing(handle);
-  const writer = pair ? inBatches(handle, pair, flusher.wrote) : asTheyCome(handle, flusher.wrote);
+  const writer = pair ? bufferedWriter(handle, pair, flusher.wrote) : asTheyCome(handle, flusher.wrote);
 
   return {
     write: writer.write,
@@ -116,7 +116,7 @@ function takePair(): Pair | undefined {
   return { filling: Buffer.allocUnsafeSlow(BATCH), spare: Buffer.allocUnsafeSlow(BATCH) };
 }
 
-function inBatches(handle: FileHandle, pair: Pair, wrote: (bytes: number) => void): Writer {
+function bufferedWriter(handle: FileHandle, pair: Pair, wrote: (bytes: number) => void): Writer {
   let filled = 0;
   let writing: Promise<void> = Promise.resolve();
 

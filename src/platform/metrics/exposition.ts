@@ -124,7 +124,7 @@ const NAMED = 2;
  * quality. OpenMetrics is sent only to those who rank it highest by name; 0.0.4 is the last resort, never a 406.
  */
 export function negotiateFormat(accept: string | undefined): Format {
-  const ranges = (accept ?? '*/*').toLowerCase().split(',').map(parseRange);
+  const ranges = (accept ?? '*/*').toLowerCase().split(',').map(parseMediaRange);
   const openMetrics = bestMatch(ranges, OFFERED.openmetrics);
   const prometheus = bestMatch(ranges, OFFERED.prometheus);
   const wanted = openMetrics.specificity >= NAMED && openMetrics.quality > 0;
@@ -132,7 +132,7 @@ export function negotiateFormat(accept: string | undefined): Format {
 }
 
 /** A malformed range matches nothing. */
-function parseRange(text: string): Range {
+function parseMediaRange(text: string): Range {
   const { value: type, parameters } = readParameters(text.trim()) ?? NO_RANGE;
   return { type, version: parameters.get('version'), quality: parseQuality(parameters.get('q') ?? '1') };
 }

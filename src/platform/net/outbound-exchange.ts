@@ -50,7 +50,7 @@ const ZSTD_WINDOW = { [zlib.constants.ZSTD_d_windowLogMax]: 23 };
 /** Larger pieces than Node's, of which others have a turn after each: 160 of the largest body. */
 const PIECE = { chunkSize: 64 * 1024 };
 
-// The decoders do not limit their output: `readBody` does, piece by piece.
+// The decoders do not limit their output: `unpackBody` does, piece by piece.
 const UNPACKERS = new Map<string, (first: Buffer) => Transform | null>([
   ['identity', () => null],
   ['gzip', () => zlib.createGunzip(PIECE)],
@@ -69,7 +69,7 @@ export async function exchange(hop: OutboundRequest): Promise<Answer> {
   try {
     const response = await waitForHeaders(request, hop);
     const status = response.statusCode ?? 0;
-    const body = status >= 200 && status < 300 ? await readBody(response, hop) : Buffer.alloc(0);
+    const body = status >= 200 && status < 300 ? await unpackBody(response, hop) : Buffer.alloc(0);
     return { status, headers: response.headers, body };
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
@@ -97,7 +97,7 @@ async function waitForHeaders(
   }
 }
 
-async function readBody(response: IncomingMessage, hop: OutboundRequest): Promise<Buffer> {
+async function unpackBody(response: IncomingMessage, hop: OutboundRequest): Promise<Buffer> {
   const { maxBytes, large } = hop;
   const whole: Buffer[] = [];
   const take = hop.take ?? ((piece) => whole.push(piece) > 0);
