@@ -34,9 +34,9 @@ export const accounts = store(({ db, clock }) => {
     `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE id = ? AND ${PRESENT}`);
   const selectByName = db.prepare<[string], AccountWithHash>('account by name',
     `SELECT ${COLUMNS}, password_hash AS passwordHash FROM accounts WHERE username = ? AND ${PRESENT}`);
-  const insert = db.prepare<[string, string, Role, string, number, number], Account>('create account', `
+  const insert = db.prepare<[NewAccount & { now: number }], Account>('create account', `
     INSERT INTO accounts (username, display_name, role, password_hash, created_at, updated_at)
-    VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`);
+    VALUES (@username, @displayName, @role, @passwordHash, @now, @now) ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`);
   const updateName = db.prepare<[string, number, number]>('rename account',
     'UPDATE accounts SET display_name = ?, updated_at = ? WHERE id = ?');
   const updatePassword = db.prepare<[string, number, number]>('set password',
@@ -62,9 +62,7 @@ export const accounts = store(({ db, clock }) => {
     findByName: (username: string): AccountWithHash | undefined => selectByName.get(username),
 
     /** Undefined when the name is taken. */
-    create({ username, displayName, role, passwordHash }: NewAccount): Account | undefined {
-      return insert.get(username, displayName, role, passwordHash, clock(), clock());
-    },
+    create: (account: NewAccount): Account | undefined => insert.get({ ...account, now: clock() }),
 
     /** By id. */
     list: (after: number, limit: number): Account[] => selectPage.all(after, limit),

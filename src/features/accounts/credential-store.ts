@@ -78,6 +78,8 @@ const SESSION_TIMES: StoredTime[] = [
   { table: 'sessions', column: 'seen_at', furthest: 0, along: 'expires_at' },
 ];
 
+type NewSession = { accountId: number; hash: string; now: number; address: string | null; expiresAt: number };
+
 /** Sessions of browsers. */
 export const sessions = store((hub) => {
   const { db, clock } = hub;
@@ -85,8 +87,9 @@ export const sessions = store((hub) => {
     SELECT ${VIEWER}, a.role, s.id AS credentialId, s.seen_at AS seenAt
       FROM sessions s JOIN accounts a ON a.id = s.account_id ${WITH_PREFERENCES}
      WHERE s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`);
-  const insert = db.prepare<[number, string, number, number, string | null, number]>('create session', `
-    INSERT INTO sessions (account_id, token_hash, created_at, seen_at, address, expires_at) VALUES (?, ?, ?, ?, ?, ?)`);
+  const insert = db.prepare<[NewSession]>('create session', `
+    INSERT INTO sessions (account_id, token_hash, created_at, seen_at, address, expires_at)
+    VALUES (@accountId, @hash, @now, @now, @address, @expiresAt)`);
   const renew = db.prepare<[{ id: number; now: number; address: string }]>('renew session', `
     UPDATE sessions SET seen_at = @now, address = @address,
            expires_at = min(@now + ${SESSION_LIFETIME}, created_at + ${SESSION_MAX}) WHERE id = @id`);
@@ -117,7 +120,7 @@ export const sessions = store((hub) => {
     start(accountId: number, address: string | null = null): string {
       const secret = newSecret();
       const now = clock();
-      insert.run(accountId, hashSecret(secret), now, now, address, now + SESSION_LIFETIME);
+      insert.run({ accountId, hash: hashSecret(secret), now, address, expiresAt: now + SESSION_LIFETIME });
       if (address) signInNetworks(hub).remember(accountId, address);
       return secret;
     },

@@ -15,14 +15,15 @@ export type ErrorEvent = {
   lastAt: number;
 };
 
+type NewError = { fingerprint: string; program: string; message: string; stack: string; now: number };
 type ErrorPosition = Pick<ErrorEvent, 'lastAt' | 'id'>;
 
 const FROM_THE_TOP: ErrorPosition = { lastAt: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 
 export const errorEvents = store(({ db, clock }) => {
-  const upsert = db.prepare<[string, string, string, string, number, number]>('note error event', `
+  const upsert = db.prepare<[NewError]>('note error event', `
     INSERT INTO error_events (fingerprint, program, message, stack, count, first_at, last_at)
-    VALUES (?, ?, ?, ?, 1, ?, ?)
+    VALUES (@fingerprint, @program, @message, @stack, 1, @now, @now)
     ON CONFLICT (fingerprint) DO UPDATE SET count = count + 1, message = excluded.message, last_at = excluded.last_at`);
   const selectPage = db.prepare<[number, number, number], ErrorEvent>('error events', `
     SELECT id, program, message, stack, count, first_at AS firstAt, last_at AS lastAt FROM error_events
@@ -35,10 +36,7 @@ export const errorEvents = store(({ db, clock }) => {
 
   return {
     /** One more of that kind, now. */
-    add(fingerprint: string, program: string, message: string, stack: string): void {
-      const now = clock();
-      upsert.run(fingerprint, program, message, stack, now, now);
-    },
+    add: (error: Omit<NewError, 'now'>): void => void upsert.run({ ...error, now: clock() }),
 
     /** Last seen first; the page begins after that one. */
     list: ({ lastAt, id }: ErrorPosition = FROM_THE_TOP, limit: number): ErrorEvent[] =>
@@ -59,7 +57,7 @@ export function noteError(hub: Hub, error: unknown): void {
     const description = describe(error);
     const [message, stack] = [description.message.slice(0, MAX_TEXT), description.stack.slice(0, MAX_TEXT)];
     hub.db.write('note error event', () => {
-      errorEvents(hub).add(fingerprintOf(program, description), program, message, stack);
+      errorEvents(hub).add({ fingerprint: fingerprintOf(program, description), program, message, stack });
       counts(hub).add('error_events_total', program, 1);
     });
   } catch (failure) {

@@ -74,7 +74,7 @@ export function createClaim(db: Db, clock: Clock, lease: number): Claim {
     claim(kind, limit, onDeadLettered = () => {}) {
       if (limit <= 0) return [];
       const now = clock();
-      const outlook = sql.outlook.get(kind, now, kind, kind, now, now + lease + SECOND);
+      const outlook = sql.outlook.get({ kind, now, furthest: now + lease + SECOND });
       if (!outlook || (!outlook.due && !outlook.expired && !outlook.farOff)) return [];
       if (outlook.expired) deadLetterAbandoned(kind, onDeadLettered);
       return claimDue(kind, limit, outlook);
@@ -114,11 +114,13 @@ const COLUMNS = 'id, kind, payload, dedupe_key AS dedupeKey, lane, attempts, max
 function prepareClaim(db: Db) {
   return {
     // Read without the write lock, so that an idle worker never blocks a writer.
-    outlook: db.prepare<[string, number, string, string, number, number], Outlook>('outlook of jobs', `
-      SELECT EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND state IN ('queued', 'retrying') AND run_at <= ?) AS due,
-             EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND state IN ('queued', 'retrying') AND owner > 0) AS owned,
-             EXISTS (SELECT 1 FROM jobs WHERE kind = ? AND state = 'running' AND lease_expires_at <= ?) AS expired,
-             EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_expires_at > ?) AS farOff`),
+    outlook: db.prepare<[{ kind: string; now: number; furthest: number }], Outlook>('outlook of jobs', `
+      SELECT EXISTS (SELECT 1 FROM jobs
+                      WHERE kind = @kind AND state IN ('queued', 'retrying') AND run_at <= @now) AS due,
+             EXISTS (SELECT 1 FROM jobs WHERE kind = @kind AND state IN ('queued', 'retrying') AND owner > 0) AS owned,
+             EXISTS (SELECT 1 FROM jobs
+                      WHERE kind = @kind AND state = 'running' AND lease_expires_at <= @now) AS expired,
+             EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_expires_at > @furthest) AS farOff`),
     expired: db.prepare<[string, number, number], JobColumns>('expired leases', `
       SELECT ${COLUMNS} FROM jobs
        WHERE kind = ? AND state = 'running' AND lease_expires_at <= ? AND attempts < max_attempts

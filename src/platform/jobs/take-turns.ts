@@ -81,13 +81,15 @@ export function createOwnerTurns(db: Db): TakeTurns {
   /** The first due job of each owner, beginning after the one whose turn was last. */
   function firstOfOwners(kind: string, rank: Rank, now: number, limit: number): OwnedColumns[] {
     const after = last.get(kind) ?? 0;
-    const rest = sql.first.all(kind, rank, after, kind, rank, kind, rank, now, limit);
+    const rest = sql.first.all({ kind, rank, after, now, limit });
     if (rest.length === limit || after === 0) return rest;
     const known = new Set(rest.map(({ owner }) => owner));
-    const wrapped = sql.first.all(kind, rank, 0, kind, rank, kind, rank, now, limit);
+    const wrapped = sql.first.all({ kind, rank, after: 0, now, limit });
     return [...rest, ...wrapped.filter(({ owner }) => !known.has(owner))];
   }
 }
+
+type FirstOfOwners = { kind: string; rank: Rank; after: number; now: number; limit: number };
 
 function prepareTurns(db: Db) {
   return {
@@ -95,23 +97,24 @@ function prepareTurns(db: Db) {
       SELECT owner, rank, COUNT(*) AS n FROM jobs WHERE kind = ? AND state = 'running' AND owner IS NOT NULL
        GROUP BY owner, rank`),
     // From owner to owner by index, however many jobs each of them has.
-    first: db.prepare<[string, Rank, number, string, Rank, string, Rank, number, number], OwnedColumns>('whose turn', `
+    first: db.prepare<[FirstOfOwners], OwnedColumns>('whose turn', `
       WITH RECURSIVE owners (owner) AS (
         SELECT (SELECT MIN(j.owner) FROM jobs AS j
-                 WHERE j.kind = ? AND j.rank = ? AND j.owner > ? AND j.state IN ('queued', 'retrying'))
+                 WHERE j.kind = @kind AND j.rank = @rank AND j.owner > @after AND j.state IN ('queued', 'retrying'))
         UNION ALL
         SELECT (SELECT MIN(j.owner) FROM jobs AS j
-                 WHERE j.kind = ? AND j.rank = ? AND j.owner > owners.owner AND j.state IN ('queued', 'retrying'))
+                 WHERE j.kind = @kind AND j.rank = @rank AND j.owner > owners.owner
+                   AND j.state IN ('queued', 'retrying'))
           FROM owners WHERE owner IS NOT NULL)
       SELECT jobs.id, jobs.kind, payload, dedupe_key AS dedupeKey, lane, attempts, max_attempts AS maxAttempts,
              jobs.owner
         FROM owners CROSS JOIN jobs ON jobs.id = (
           SELECT j.id FROM jobs AS j
-           WHERE j.kind = ? AND j.rank = ? AND j.owner = owners.owner AND j.state IN ('queued', 'retrying')
-             AND j.run_at <= ?
+           WHERE j.kind = @kind AND j.rank = @rank AND j.owner = owners.owner AND j.state IN ('queued', 'retrying')
+             AND j.run_at <= @now
              AND (j.lane IS NULL OR NOT EXISTS
                    (SELECT 1 FROM jobs AS busy WHERE busy.lane = j.lane AND busy.state = 'running'))
            ORDER BY j.run_at, j.id LIMIT 1)
-       LIMIT ?`),
+       LIMIT @limit`),
   };
 }
