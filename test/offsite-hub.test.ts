@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { findings } from '../src/features/admin/findings.ts';
 import {
-  answerAbout, OFFSITE_HUB, originOf, placeOfHub, readOffsiteHub, readOffsiteQuestion, settleOffsiteHub, stageOffsiteHub,
+  answerAbout, OFFSITE_HUB, originOf, locateHub, readOffsiteHub, readOffsiteQuestion, settleOffsiteHub, stageOffsiteHub,
   withOlder, writeOffsiteHub, type OffsiteHub,
 } from '../src/features/backups/offsite-hub.ts';
 import { noteOffsite } from '../src/features/backups/note-run.ts';
@@ -28,7 +28,7 @@ function dataDirOf(t: TestContext): string {
 }
 
 function settle(dataDir: string, machineId = MACHINE, fileSystem = DISK): Promise<OffsiteHub> {
-  return settleOffsiteHub(dataDir, placeOfHub(dataDir, machineId, fileSystem));
+  return settleOffsiteHub(dataDir, locateHub(dataDir, machineId, fileSystem));
 }
 
 /** What a hub with a restic repository asks, and what the overview then says. */

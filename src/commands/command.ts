@@ -26,7 +26,7 @@ export type Values = Record<string, string | boolean | undefined>;
 /** A hub that cannot be changed, and the migrations that its database lacks. */
 export type HubToLookAt = { hub: Hub; pending: readonly Migration[] };
 
-/** Hubs are closed when the command ends. Neither opening makes one where there is none, as in a mistyped DATA_DIR. */
+/** Hubs are closed when the command ends. Opening never creates a hub, for example in a mistyped DATA_DIR. */
 export type CommandContext = Terminal & {
   readonly config: Config; // read on first use
   /** Opens the hub and writes nothing at all, whether or not migrations are pending. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { BackupError, timeOfBackup } from '../features/backups/backup-folder.ts';
 import {
-  answerAbout, HUB_ID, type OffsiteHub, type OlderHub, originOf, placeOfHub, readOffsiteHub, settleOffsiteHub,
+  answerAbout, HUB_ID, type OffsiteHub, type OlderHub, originOf, locateHub, readOffsiteHub, settleOffsiteHub,
   withOlder, writeOffsiteHub,
 } from '../features/backups/offsite-hub.ts';
 import { destinationKey } from '../features/backups/offsite-status.ts';
@@ -13,7 +13,7 @@ import { type CommandContext, UsageError } from './command.ts';
 
 /** This hub's id in the restic repository. A new id is made if DATA_DIR has come from another place. */
 export function settleHub({ dataDir }: Config, machineId: string, fileSystem: string): Promise<OffsiteHub> {
-  return settleOffsiteHub(dataDir, placeOfHub(dataDir, machineId, fileSystem));
+  return settleOffsiteHub(dataDir, locateHub(dataDir, machineId, fileSystem));
 }
 
 /**

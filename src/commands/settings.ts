@@ -38,8 +38,8 @@ function settingText(name: string, config: Config): string {
 const NAMED_FILES: (keyof typeof SETTINGS)[] = ['backupResticPasswordFile', 'backupAgeRecipient'];
 
 /**
- * Tells scripts/recovery-kit.sh what there is to keep, a line each: `file`, a tab, the file's path; or `environment`, a
- * tab, a setting that stands only in the environment of this program, with its value where it is no secret.
+ * Lists for scripts/recovery-kit.sh what to keep, one line each: `file`, a tab and a path; or `environment`, a tab and
+ * a setting that only the environment sets, with its value unless it is a secret.
  */
 export const recoveryKitCommand: Command = {
   options: {},

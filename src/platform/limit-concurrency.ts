@@ -62,7 +62,7 @@ export function createLanes(atOnce = 1): Lanes {
     await promise.finally(() => signal.removeEventListener('abort', onAbort));
   }
 
-  /** Whoever is next takes over the place. */
+  /** Hands the place to the next in the queue. */
   function leave(key: string | number): void {
     const lane = lanes.get(key);
     const [next] = lane?.waiting ?? [];

@@ -30,7 +30,7 @@ export type OffsiteHub = Place & {
 export type Place = { run: string; machine: string | null; fileSystem: string | null };
 
 /** The place, from what scripts/off-site-restic.sh passes: /etc/machine-id and the file system's id. */
-export function placeOfHub(dataDir: string, machineId: string, fileSystem: string): Place {
+export function locateHub(dataDir: string, machineId: string, fileSystem: string): Place {
   const machine = /^[0-9a-f]{32}$/.test(machineId) ? shortHash(`content-hub ${machineId}`) : null; // see machine-id(5)
   return { run: inodeOfRun(dataDir), machine, fileSystem: /^(?!0+$)[0-9a-f]+$/.test(fileSystem) ? fileSystem : null };
 }

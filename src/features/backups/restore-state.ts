@@ -67,12 +67,12 @@ function asTold(path: string, state: RestoreState): RestoreState {
 }
 
 /**
- * What is on trial, and after how many seconds the hub ends the trial by itself, if the script that began it says so.
- * The hub never ends the trial of a 'rehearsal'.
+ * A trial, and the seconds after which the hub itself ends it; null if the script set no limit. The hub never ends the
+ * trial of a 'rehearsal'.
  */
 type Trial = { what: 'upgrade' | 'restore' | 'rehearsal'; seconds: number | null };
 
-/** What is on trial; null for nothing. */
+/** The current trial, or null. */
 export function readTrial(dataDir: string): Trial | null {
   const text = readIfThere(probationPath(dataDir));
   if (text === undefined) return null;

@@ -82,8 +82,8 @@ type OpenUpload = {
 };
 
 /**
- * Opens the file that the row names, or says what is wrong with it. Throws a system error where it must not be read.
- * Reading is synchronous: nobody else is served meanwhile, and a small file costs a tenth of the time.
+ * Opens a row's file, or returns what is wrong with it. Throws a system error if the file is not readable. Reads
+ * synchronously: this blocks the process, but small files take a tenth of the time.
  */
 export function openUpload(dataDir: string, row: UploadRow): OpenUpload | 'missing' | 'damaged' {
   const fd = openOrMissing(join(dataDir, uploadPath(row.sha256)));

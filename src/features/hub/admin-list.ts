@@ -28,7 +28,7 @@ type Definition<Item, Key extends keyof Item, Filter> = {
   key: readonly Key[];
   /** Reads up to `limit` items after the given key. */
   select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
-  filter?: ListFilter<Filter>; // required where there is a type `Filter`
+  filter?: ListFilter<Filter>; // required if there is a type `Filter`
   toJson(item: Item): object;
   /** With it the API gives the whole list not only as JSON lines but also as CSV. */
   csv?: CsvColumns<Item>;
@@ -144,7 +144,7 @@ function listed<Item, Key extends keyof Item, Filter>(
     (after, count) => select(hub, after as Pick<Item, Key>, count, filter), limit);
 }
 
-/** `?state=` with a link to each state. The page begins with the state `first`, or with all where it is absent. */
+/** `?state=` with a link to each state. The page shows the state `first` by default, or all if it is not given. */
 export function byState<State extends string>(
   name: string, states: readonly State[], first?: State,
 ): ListFilter<State | undefined> {

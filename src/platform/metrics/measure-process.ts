@@ -11,11 +11,11 @@ export type ProcessReading = {
   startedAtSeconds: number;
   cpu: NodeJS.CpuUsage;
   memory: NodeJS.MemoryUsage;
-  status: string; // of /proc, empty where that cannot be read
+  status: string; // /proc/self/status; empty if it cannot be read
   limits: string;
   descriptors: number | undefined;
   lagMs: number;
-  delays: Delays | undefined; // undefined where nothing was recorded since the last reading
+  delays: Delays | undefined; // undefined: nothing recorded since the last reading
 };
 
 export const LAG_RESOLUTION_MS = 10;
@@ -40,7 +40,7 @@ export function createProcessMetrics({ startedAtSeconds }: { startedAtSeconds: n
   };
 }
 
-/** Numbers of /proc are left out where it cannot be read: under Node's permission model, on other systems. */
+/** Leaves out numbers of /proc if it cannot be read: under Node's permission model, or on another system. */
 function readProc(path: string): string {
   try {
     return readFileSync(path, 'latin1');

@@ -9,8 +9,8 @@ import { type Lookup, OutboundError, parseTarget, resolveTarget } from './outbou
 export { OutboundError };
 
 /**
- * Of the headers only Accept, Accept-Language, If-None-Match and If-Modified-Since are sent, along all redirects
- * (validators belong to the answer at their end); Cookie never is, and `authorization` to the origin of `url` alone.
+ * Sends only the headers Accept, Accept-Language, If-None-Match and If-Modified-Since, on every redirect too
+ * (validators belong to the final answer). Sends `authorization` to the origin of `url` alone, and never Cookie.
  * `maxBytes` limits the body both as it comes and unpacked. `refuse` may return why a URL must not be fetched. It is
  * asked before the DNS lookup (without addresses) and after it, for redirects too. `totalMs` can only make the usual
  * time shorter; waiting for the turn of a large body does not count.
@@ -28,7 +28,7 @@ type OutboundRequest = {
 };
 
 /**
- * The last answer of the chain, of any status that is not a redirect; `url` is where it came from. The body is
+ * The final answer, with any status except a redirect; `url` is its address. The body is
  * unpacked, and empty unless the status is 2xx. `movedPermanentlyTo` is set when every redirect was a 301 or 308.
  */
 export type OutboundResponse = {
