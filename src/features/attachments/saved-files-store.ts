@@ -7,8 +7,8 @@ const FILES = `SELECT a.sha256, a.filename, u.bytes, a.post_id AS postId
 
 /** Uploads in the database of a backup by their hash or by exactly that name, once for each post that has them. */
 export function findSavedFiles(db: Db, hashOrName: string): SavedFile[] {
-  return db.prepare<[string, string], SavedFile>('saved files',
-    `${FILES} WHERE a.sha256 = ? OR a.filename = ? ORDER BY a.id`).all(hashOrName, hashOrName);
+  return db.prepare<[{ hashOrName: string }], SavedFile>('saved files',
+    `${FILES} WHERE a.sha256 = @hashOrName OR a.filename = @hashOrName ORDER BY a.id`).all({ hashOrName });
 }
 
 /** Uploads of a backup with that text in their name, whatever the case; the newest first. */

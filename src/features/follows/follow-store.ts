@@ -83,8 +83,8 @@ export const follows = store(({ db, clock }) => {
      WHERE folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @from)`);
   const countFollowers = db.prepare<[number, number], { n: number }>('count other followers', `
     SELECT COUNT(*) AS n FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}`);
-  const countForeign = db.prepare<[number, number], { n: number }>('count followed sources of others', `
-    SELECT COUNT(*) AS n FROM follows f ${joinSource('f.source_id')} WHERE f.account_id = ? AND s.owner_id <> ?`);
+  const countForeign = db.prepare<[{ accountId: number }], { n: number }>('count followed sources of others', `
+    SELECT COUNT(*) AS n FROM follows f ${joinSource('f.source_id')} WHERE f.account_id = @accountId AND s.owner_id <> @accountId`);
   const selectFollowers = db.prepare<[number, number], { id: number }>('other followers', `
     SELECT account_id AS id FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}
      ORDER BY created_at, account_id`);
@@ -131,7 +131,7 @@ export const follows = store(({ db, clock }) => {
     },
 
     /** How many sources of other owners the account follows. */
-    countForeign: (accountId: number): number => countForeign.get(accountId, accountId)?.n ?? 0,
+    countForeign: (accountId: number): number => countForeign.get({ accountId })?.n ?? 0,
     /** How many accounts besides its owner follow a source. */
     countOthers: (sourceId: number, ownerId: number): number => countFollowers.get(sourceId, ownerId)?.n ?? 0,
     /** The accounts besides its owner that follow a source, the earliest follow first. */

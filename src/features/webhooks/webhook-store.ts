@@ -49,8 +49,8 @@ const TIMES: StoredTime[] = [
 
 /** The webhooks of sources of that kind: their secrets, and when they were last heard. */
 export const webhooks = store(({ db, clock }) => {
-  const insert = db.prepare<[number, string, number, number]>('create webhook',
-    'INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at) VALUES (?, ?, ?, ?)');
+  const insert = db.prepare<[{ sourceId: number; secret: string; now: number }]>('create webhook',
+    'INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at) VALUES (@sourceId, @secret, @now, @now)');
   const select = db.prepare<[number], Webhook>('webhook', `SELECT ${COLUMNS} FROM webhooks WHERE source_id = ?`);
   const selectPage = db.prepare<[number, number], Webhook>('webhooks', `
     SELECT ${COLUMNS} FROM webhooks WHERE source_id > ? AND ${sourceIsPresent('webhooks.source_id')}
@@ -85,7 +85,7 @@ export const webhooks = store(({ db, clock }) => {
     `UPDATE webhooks SET state = 'silent', silence_told_at = ? WHERE source_id = ?`);
 
   return {
-    create: (sourceId: number, secret: string): void => void insert.run(sourceId, secret, clock(), clock()),
+    create: (sourceId: number, secret: string): void => void insert.run({ sourceId, secret, now: clock() }),
     find: (sourceId: number): Webhook | undefined => select.get(sourceId),
     /** By the id of the source. */
     list: (after: number, limit: number): Webhook[] => selectPage.all(after, limit),
