@@ -46,7 +46,7 @@ export const cachedFiles = store((hub) => {
     /** Remembers that the file could not be had, until then (unix ms). */
     fail: db.transaction('remember failed fetch', (urlHash: string, until: number, error: string): void => {
       sql.remove.run(urlHash);
-      sql.insertFailure.run(urlHash, clock(), clock(), until, error);
+      sql.insertFailure.run({ urlHash, now: clock(), until, error });
     }),
     forget: (urlHash: string): void => void sql.remove.run(urlHash),
     forgetFailures: (): void => void sql.forgetFailures.run(clock()),
@@ -58,6 +58,8 @@ export const cachedFiles = store((hub) => {
     },
   };
 });
+
+type FailedFetch = { urlHash: string; now: number; until: number; error: string };
 
 function prepareCachedFiles(db: Db) {
   return {
@@ -79,9 +81,9 @@ function prepareCachedFiles(db: Db) {
     insert: db.prepare<[NewCachedFile & { now: number }]>('keep cached file', `
       INSERT INTO cached_files (url_hash, bytes, media_type, sha256, width, height, fetched_at, used_at)
       VALUES (@urlHash, @bytes, @mediaType, @sha256, @width, @height, @now, @now)`),
-    insertFailure: db.prepare<[string, number, number, number, string]>('remember failed fetch', `
+    insertFailure: db.prepare<[FailedFetch]>('remember failed fetch', `
       INSERT INTO cached_files (url_hash, bytes, fetched_at, used_at, failed_until, error)
-      VALUES (?, 0, ?, ?, ?, ?)`),
+      VALUES (@urlHash, 0, @now, @now, @until, @error)`),
     touch: db.prepare<[number, string]>('note use of cached file',
       'UPDATE cached_files SET used_at = ? WHERE url_hash = ?'),
     oldest: db.prepare<[string], { urlHash: string }>('least recently used file', `

@@ -84,7 +84,8 @@ export const follows = store(({ db, clock }) => {
   const countFollowers = db.prepare<[number, number], { n: number }>('count other followers', `
     SELECT COUNT(*) AS n FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}`);
   const countForeign = db.prepare<[{ accountId: number }], { n: number }>('count followed sources of others', `
-    SELECT COUNT(*) AS n FROM follows f ${joinSource('f.source_id')} WHERE f.account_id = @accountId AND s.owner_id <> @accountId`);
+    SELECT COUNT(*) AS n FROM follows f ${joinSource('f.source_id')}
+     WHERE f.account_id = @accountId AND s.owner_id <> @accountId`);
   const selectFollowers = db.prepare<[number, number], { id: number }>('other followers', `
     SELECT account_id AS id FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}
      ORDER BY created_at, account_id`);
