@@ -34,10 +34,10 @@ function problemOf({ from, until, isForName }: Certificate, now: number): Certif
 }
 
 /** When it begins and ends (unix ms), and whether it is for the name that was asked for. */
-export type Certificate = { from: number; until: number; isForName: boolean };
+type Certificate = { from: number; until: number; isForName: boolean };
 
 /** Shakes hands with a server, of whatever address, and tells its certificate. Sends nothing, and believes nothing. */
-export function readCertificate(host: string, port: number, timeoutMs: number): Promise<Certificate> {
+function readCertificate(host: string, port: number, timeoutMs: number): Promise<Certificate> {
   const { promise, resolve, reject } = Promise.withResolvers<Certificate>();
   const name = isIP(host) === 0 ? { servername: host } : {};
   const socket = tls.connect({ host, port, ...name, rejectUnauthorized: false }, () => {
