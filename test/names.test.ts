@@ -8,15 +8,13 @@ const EXPORT = /^export (?:async )?(?:function\*?|const|let|class|type|interface
 /** Handlers are called through their module (`accountPages.showSettings`); schemas are words of a document. */
 const OWN_VOCABULARY = /-(pages|routes)\.ts$|^src\/app\/api-schemas\.ts$/;
 
-const TO_RENAME = ['foundPosts', 'postsOfSource'];
-
 test('an exported name is declared in one file', () => {
   const declared = SOURCES.filter(({ name }) => !OWN_VOCABULARY.test(name)).flatMap(({ name: file, code }) =>
     [...code.matchAll(EXPORT)].map(([, name = '']) => ({ name, file })));
   assert.ok(declared.length > 500);
   const twice = [...Map.groupBy(declared, ({ name }) => name)]
     .map(([name, all]) => ({ name, files: [...new Set(all.map(({ file }) => file))] }))
-    .filter(({ name, files }) => files.length > 1 && !TO_RENAME.includes(name))
+    .filter(({ files }) => files.length > 1)
     .map(({ name, files }) => `rename one ${name}, or merge them: ${files.join(', ')}`);
   assert.deepEqual(twice, []);
 });

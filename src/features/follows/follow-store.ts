@@ -1,4 +1,5 @@
 import type { Viewer } from '../../platform/http/router.ts';
+import { plural } from '../../platform/in-words.ts';
 import { accounts, isPresent } from '../accounts/account-store.ts';
 import { store, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
@@ -162,7 +163,7 @@ export function notifyFollowers(hub: Hub, sourceId: number, posts: number, autho
   const followers = follows(hub).toTell(sourceId).filter((id) => id !== authorId);
   const source = followers.length > 0 ? sources(hub).find(sourceId) : undefined;
   if (!source) return;
-  const title = (n: number): string => `${n} new ${n === 1 ? 'post' : 'posts'} in “${source.title}”`;
+  const title = (n: number): string => `${plural(n, 'new post')} in “${source.title}”`;
   for (const accountId of followers) {
     if (!maySeeNow(hub, source, accountId)) continue;
     notifications(hub).addPosts({ accountId, kind: 'source.posts', path: `/sources/${sourceId}` }, posts, title);

@@ -7,7 +7,7 @@ import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/rout
 import { EVERYBODY, showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { errorFields } from '../../platform/log.ts';
 import type { Hub } from '../hub/hub.ts';
-import { mayRecord } from '../hub/may-record.ts';
+import { mayRecord } from '../hub/disk-reserve.ts';
 import { mayManagePost, visiblePost } from '../posts/post-access.ts';
 import { posts, type Post, type WholePost } from '../posts/post-store.ts';
 import { AWAY, languageOf, postArticle, titleOf } from '../posts/post-views.ts';
