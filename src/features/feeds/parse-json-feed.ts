@@ -1,3 +1,4 @@
+import { refuseInTransaction } from '../../platform/db/open-database.ts';
 import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
 import { repairControls } from '../../platform/markup/decode-text.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
@@ -29,6 +30,7 @@ export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {
 }
 
 function readDocument(text: string): JsonObject {
+  refuseInTransaction('reading JSON Feed');
   let document: unknown;
   try {
     document = JSON.parse(text);

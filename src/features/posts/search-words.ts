@@ -1,3 +1,4 @@
+import { refuseInTransaction } from '../../platform/db/open-database.ts';
 import type { Reading } from '../../platform/markup/in-steps.ts';
 
 /** Stands before an emoji's code point in the index: SQLite's tokenizer drops emoji and misses newer ones. */
@@ -50,6 +51,7 @@ export function readingTerms(text: string): Reading<string> {
  * character, so that any part of a run can be found.
  */
 export function searchTerms(text: string): string {
+  refuseInTransaction('making search terms');
   return inTerms(folded(text));
 }
 

@@ -116,10 +116,11 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
         },
       };
     },
-    write: <Result>(name: string, work: () => Result) => measure(name, onSlow, () => run.immediate(work) as Result),
+    write: <Result>(name: string, work: () => Result) =>
+      measure(name, onSlow, () => marked(() => run.immediate(work) as Result)),
     transaction(name, work) {
       const transaction = file.transaction(work);
-      return (...args) => measure(name, onSlow, () => transaction.immediate(...args));
+      return (...args) => measure(name, onSlow, () => marked(() => transaction.immediate(...args)));
     },
     exec: (sql) => void file.exec(sql),
     pragma: (source) => file.pragma(source, { simple: true }),
@@ -128,6 +129,23 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
     },
     close: () => void file.close(),
   };
+}
+
+/** Write transactions of this process that are open now, one within the other. They contain no `await`. */
+let openWrites = 0;
+
+function marked<T>(work: () => T): T {
+  openWrites++;
+  try {
+    return work();
+  } finally {
+    openWrites--;
+  }
+}
+
+/** Throws within a write transaction, where slow work would keep every other writer waiting. */
+export function refuseInTransaction(work: string): void {
+  if (openWrites > 0) throw new Error(`${work} within a write transaction: do it before the transaction begins`);
 }
 
 function measure<T>(name: string, onSlow: SlowQuery, work: () => T): T {

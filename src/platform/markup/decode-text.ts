@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { refuseInTransaction } from '../db/open-database.ts';
 import { WINDOWS_1252 } from './entities.ts';
 
 type Utf32 = 'utf-32le' | 'utf-32be';
@@ -15,6 +16,7 @@ const CONTROL = /[\x80-\x9f]/;
  * and what would be a control character above 127 is the sign that windows-1252 has in its place.
  */
 export function decodeText(bytes: Buffer, contentType: string | null): string {
+  refuseInTransaction('decoding a document');
   if (isAscii(bytes) && !bytes.includes(ESCAPE) && !bytes.includes(0)) return bytes.toString('latin1');
   return repairControls(decode(bytes, contentType));
 }

@@ -1,3 +1,4 @@
+import { refuseInTransaction } from '../db/open-database.ts';
 import type { Reading } from './in-steps.ts';
 import { decodeAttributeEntities, decodeEntities } from './entities.ts';
 
@@ -45,6 +46,7 @@ const QUESTION = 0x3f;
 export function tokenizingHtml(html: string, reader: TokenReader): Reading<void>['read'] {
   let at = 0;
   return (characters) => {
+    refuseInTransaction('reading HTML');
     const until = Math.min(html.length, at + characters);
     while (at < until) {
       const open = endOfText(html, at);

@@ -1,3 +1,4 @@
+import { refuseInTransaction } from '../db/open-database.ts';
 import { decodeXmlText } from './entities.ts';
 
 /** A document or element is beyond what this reader takes: too long, too deep, too many of something. */
@@ -52,6 +53,7 @@ const CLOSE_BRACKET = 0x5d;
  * Linear in the length of the document. Throws XmlLimitError. Returns where the next `<` is.
  */
 export function scanXml(source: string, handler: XmlHandler, from = 0, to = source.length): number {
+  refuseInTransaction('reading XML');
   if (source.length > MAX_LENGTH) throw new XmlLimitError(`longer than ${MAX_LENGTH} characters`);
   const tag: XmlStartTag = { name: '', start: 0, attributesStart: 0, attributesEnd: 0, end: 0, selfClosing: false };
   let textStart = from;
