@@ -223,11 +223,15 @@ test('hubctl account lists, disables, enables, changes roles and prints a link',
     [username, disabled]), [['ada', false], ['bob', false]]);
   assert.match((await run('list')).stdout, /^1\tada\tadmin\tactive\t/);
   assert.equal((await run('disable', 'ada')).status, 1, 'the last administrator');
-  assert.equal((await run('role', 'bob', 'admin')).status, 0);
-  assert.equal((await run('disable', 'ada')).status, 0);
+  const said = (stdout: string) => ({ status: 0, stdout, stderr: '' });
+  assert.deepEqual(await run('role', 'bob', 'admin'), said('The account bob is enabled and has the role admin.\n'));
+  assert.deepEqual(await run('disable', 'ada'),
+    said('The account ada is disabled: its sessions and tokens have ended, and it cannot sign in.\n'));
   assert.equal((await ada.get('/api/account')).status, 401);
   assert.equal((await run('reset-password', 'ada')).status, 1);
-  assert.equal((await run('enable', 'ADA')).status, 0);
+  assert.deepEqual(await run('role', 'ada', 'member'),
+    said('The account ada is disabled: its sessions and tokens have ended, and it cannot sign in.\n'));
+  assert.deepEqual(await run('enable', 'ADA'), said('The account ada is enabled and has the role member.\n'));
   assert.match((await run('reset-password', 'ada')).stdout, /^https:\/\/hub\.example\/new-password\/[\w-]{43}\n$/);
   const { url } = JSON.parse((await run('reset-password', 'ada', '--json')).stdout);
   assert.match(url, /new-password/);

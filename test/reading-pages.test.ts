@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { DAY, MINUTE, SECOND } from '../src/platform/clock.ts';
-import { addNotes, addPost, sendJson, tokenOf } from './support/accounts.ts';
+import { addNotes, addPost, itemsAt, sendJson, tokenOf } from './support/accounts.ts';
 import type { Answer, Client } from './support/client.ts';
 import { startHub } from './support/hub.ts';
 import { png } from './support/sample-files.ts';
@@ -99,6 +99,19 @@ test('a post leads back to the list as it was, on to what comes next, and back t
   assert.match(up, /#post-1$/);
   assert.deepEqual(rowsOf(await bob.page(up.split('#')[0] ?? '')), [-3, -2, -1]);
   assert.deepEqual(rowsOf(await bob.page('/')), []);
+});
+
+test("an administrator's history shows another's private post that they opened, as long as they may see it", async (t) => {
+  const { hub, ada, bob } = await readingHub(t, 0);
+  const id = await addPost(bob, await addNotes(bob, 'Diary', 'private'), 'Dear diary');
+  await ada.page(`/posts/${id}`);
+  const titles = async () => (await itemsAt<{ title: string }>(ada, '/api/history')).map(({ title }) => title);
+  assert.deepEqual(await titles(), ['Dear diary']);
+  assert.match((await ada.page('/history')).text, /Dear diary/);
+
+  hub.db.exec("UPDATE accounts SET role = 'member' WHERE username = 'ada'");
+  assert.deepEqual(await titles(), []);
+  assert.doesNotMatch((await ada.page('/history')).text, /Dear diary/);
 });
 
 test('beside a post stands what comes next in its list', async (t) => {

@@ -1,13 +1,15 @@
 // Protects synchronisation of feeds that are long, cut off, moved, renumbered or that take entries back.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { syncState } from '../src/features/sources/sync-state-store.ts';
 import { DAY } from '../src/platform/clock.ts';
-import { publicTitles } from './support/accounts.ts';
+import { addFeed, publicTitles } from './support/accounts.ts';
 import type { Client } from './support/client.ts';
 import { rss, serving, type Item } from './support/feeds.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { reply, startOrigin, type OriginHandler } from './support/origin.ts';
+import { makeSelfSigned } from './support/self-signed.ts';
 
 type Shown = { id: number; title: string };
 type SourceShown = { state: string; stateReason: string | null };
@@ -30,7 +32,7 @@ async function followed(t: TestContext, document: string, headers: Record<string
 /** What was published since is read by the worker a day later. */
 async function sync(hub: Hub): Promise<void> {
   hub.passTime(DAY);
-  assert.ok(await hub.work() > 0);
+  assert.ok(await hub.countJobs('sync-source') > 0);
 }
 
 async function shown({ anybody }: { anybody: Client }): Promise<Shown[]> {
@@ -84,6 +86,26 @@ test('a permanent move to an address that answers 304 is stored', async (t) => {
 
   assert.equal(syncState(hub.handle).find(id)?.url, `${origin.url}/new`);
   assert.equal(syncState(hub.handle).find(id)?.etag, '"1"');
+});
+
+test('a permanent move from https to http is followed each time and never stored', async (t) => {
+  const tls = makeSelfSigned('127.0.0.1');
+  const before = getCACertificates('default');
+  setDefaultCACertificates([...before, tls.cert]);
+  t.after(() => setDefaultCACertificates(before));
+  const hub = await startHub(t);
+  const plain = await startOrigin(t, serving(() => rss('Owls', [{ guid: 'a', title: 'Owl' }])));
+  let answer: OriginHandler = serving(() => rss('Owls', []));
+  const secure = await startOrigin(t, (request, response) => answer(request, response), { tls });
+  const id = await addFeed(await hub.person('ada'), `${secure.url}/feed`);
+  answer = reply(301, { location: `${plain.url}/feed` });
+
+  for (const syncs of [1, 2]) {
+    await sync(hub);
+    assert.equal(syncState(hub.handle).find(id)?.url, `${secure.url}/feed`);
+    assert.equal(plain.requests.length, syncs);
+  }
+  assert.deepEqual(await publicTitles(hub), ['Owl']);
 });
 
 test('a publisher that changes all ids does not double its posts, and readers elsewhere do not see them again', async (t) => {

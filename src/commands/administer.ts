@@ -1,4 +1,4 @@
-import { accountJson, accounts, type Role } from '../features/accounts/account-store.ts';
+import { accountJson, accounts, type Account, type Role } from '../features/accounts/account-store.ts';
 import { makePasswordLink, setState, type PasswordLink } from '../features/accounts/govern-account.ts';
 import { INVITATION_HOURS, joinUrl, makeInvitation } from '../features/accounts/join-hub.ts';
 import { settleJob } from '../features/admin/job-list.ts';
@@ -37,7 +37,7 @@ export const accountCommand: Command = {
     try {
       if (act === 'reset-password') return showLink(makePasswordLink(hub, account.id, COMMAND_LINE), json, context);
       const change = act === 'role' ? { role: role as Role } : { disabled: act === 'disable' };
-      setState(hub, account.id, change, COMMAND_LINE);
+      context.out(stateText(setState(hub, account.id, change, COMMAND_LINE)));
     } catch (error) {
       if (error instanceof HttpError) return refuse(error.message, context);
       throw error;
@@ -45,6 +45,13 @@ export const accountCommand: Command = {
     return 0;
   },
 };
+
+/** What an account may do now, in one line. */
+function stateText({ username, role, disabledAt }: Account): string {
+  return disabledAt === null
+    ? `The account ${username} is enabled and has the role ${role}.\n`
+    : `The account ${username} is disabled: its sessions and tokens have ended, and it cannot sign in.\n`;
+}
 
 function refuse(reason: string, { err }: CommandContext): ExitCode {
   err(`${reason}\n`);

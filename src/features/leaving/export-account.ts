@@ -48,7 +48,8 @@ const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = 
   stars: (hub, account) => ownStars(hub, account),
   readMarks: (hub, { id }) => inBatches<Mark>((last) => readMarks(hub).listOf(id, last, BATCH)).map(
     ({ isRead, markedAt, ...of }) => ({ ...of, read: isRead === 1, markedAt: isoTime(markedAt) })),
-  history: (hub, { id }) => inBatches<ReadPost>((last) => readingHistory(hub).list(id, last, BATCH)).map(historyJson),
+  history: (hub, account) =>
+    inBatches<ReadPost>((last) => readingHistory(hub).list(account, last, BATCH)).map(historyJson),
   notifications: (hub, { id }) => inBatches<Notification>((last) => notifications(hub).list({
     accountId: id, unreadOnly: false, after: last?.id ?? Number.MAX_SAFE_INTEGER, limit: BATCH,
   })).map(notificationJson),

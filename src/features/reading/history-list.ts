@@ -25,7 +25,7 @@ export async function clearHistory(hub: Hub, { viewer }: MemberRequest): Promise
 /** A page of the viewer's history, by `?cursor=&limit=`. */
 function readHistoryPage(hub: Hub, { query, viewer }: MemberRequest) {
   return readPage<ReadPost, 'readAt' | 'postId'>(query, ['readAt', 'postId'], (after, limit) =>
-    readingHistory(hub).list(viewer.id, after, limit));
+    readingHistory(hub).list(viewer, after, limit));
 }
 
 /** An entry of the reading history as the API shows it. */

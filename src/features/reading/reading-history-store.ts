@@ -1,3 +1,5 @@
+import type { Viewer } from '../../platform/http/router.ts';
+import { asking, MAY_SEE, type Asking } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import { POSTS } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
@@ -7,6 +9,8 @@ export type ReadPost = { postId: number; title: string; sourceId: number; source
 
 /** A place in the history, last read first: just after this entry. */
 type HistoryPosition = { readAt: number; postId: number };
+
+type Reader = Pick<Viewer, 'id' | 'role'>;
 
 type OldEntries = { id: number; before: number; limit: number };
 
@@ -30,11 +34,11 @@ export const readingHistory = store(({ db, clock }) => {
     'INSERT INTO reading_history (account_id, post_id, read_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
   const remove = db.prepare<[number, number]>('forget opened post',
     'DELETE FROM reading_history WHERE account_id = ? AND post_id = ?');
-  const selectPage = db.prepare<[number, number, number, number, number], ReadPost>('reading history', `
+  const selectPage = db.prepare<[Asking & HistoryPosition & { limit: number }], ReadPost>('reading history', `
     SELECT h.post_id AS postId, p.title, p.source_id AS sourceId, s.title AS sourceTitle, h.read_at AS readAt
       FROM reading_history h JOIN ${POSTS} p ON p.id = h.post_id ${joinSource('p.source_id')}
-     WHERE h.account_id = ? AND (h.read_at, h.post_id) < (?, ?) AND (s.visibility = 'public' OR s.owner_id = ?)
-     ORDER BY h.read_at DESC, h.post_id DESC LIMIT ?`);
+     WHERE h.account_id = @viewerId AND (h.read_at, h.post_id) < (@readAt, @postId) AND ${MAY_SEE}
+     ORDER BY h.read_at DESC, h.post_id DESC LIMIT @limit`);
   const removeOf = db.prepare<[number, number]>('remove reading history of account', `
     DELETE FROM reading_history WHERE (account_id, post_id) IN
       (SELECT account_id, post_id FROM reading_history WHERE account_id = ? LIMIT ?)`);
@@ -63,9 +67,10 @@ export const readingHistory = store(({ db, clock }) => {
       if (select.get(accountId, postId) !== undefined) remove.run(accountId, postId);
     },
 
-    /** Last read first. */
-    list: (accountId: number, { readAt, postId }: HistoryPosition = FROM_LAST_READ, limit: number): ReadPost[] =>
-      selectPage.all(accountId, readAt, postId, accountId, limit),
+    /** The posts that the reader has opened and may still see, last read first. */
+    list(reader: Reader, { readAt, postId }: HistoryPosition = FROM_LAST_READ, limit: number): ReadPost[] {
+      return selectPage.all({ ...asking(reader), readAt, postId, limit });
+    },
     /** Removes up to `limit` entries of an account; returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
 
