@@ -1,6 +1,8 @@
 // Protects posts as readers meet them: the contract's members, safe content, search, paging and deletion.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { preparePosts } from '../src/features/posts/ingest-posts.ts';
+import type { IncomingPost } from '../src/features/posts/post-store.ts';
 import { searchWords } from '../src/features/posts/search-words.ts';
 import { foundTitles } from './support/accounts.ts';
 import type { Answer, Client } from './support/client.ts';
@@ -368,4 +370,21 @@ test('a post is deleted by the owner of its source or an administrator, once', a
     assert.equal((await ada.delete(`/api/posts/${id}`)).status, 404, id);
   }
   assert.equal((await hub.anybody.get('/api/posts/1')).status, 200);
+});
+
+test("a new member of a feed's post leaves the hash as version 1.0.0 stored it, and so do other orders of members", async (t) => {
+  const { hub } = await hubWithPosts(t, []);
+  const file = { url: 'https://blog.test/1.mp3', mediaType: 'audio/mpeg', bytes: 9, title: null, durationSeconds: 60 };
+  const post = {
+    guid: '1', title: 'Owl', url: 'https://blog.test/1', author: 'Ada', language: 'en', contentHtml: '<p>Hoo</p>',
+    baseUrl: 'https://blog.test/', summary: null, publishedAt: null, updatedAt: null, attachments: [file],
+  } as IncomingPost; // without members that later versions have
+  const hashOf = async (one: IncomingPost) => (await preparePosts(hub.handle, null, [one]))[0]?.prepared.contentHash;
+  const stored = 'IQYhIy9Adk7kGLaXSWermFd9m9V5RcaaWdXzNRYiKFA'; // by version 1.0.0
+  const longer = { newMember: 'anything', ...post, attachments: [{ width: 1, ...file }] };
+  const reversed = Object.fromEntries(Object.entries(post).reverse()) as IncomingPost;
+
+  assert.deepEqual(await Promise.all([post, longer, reversed].map(hashOf)), [stored, stored, stored]);
+  assert.notEqual(await hashOf({ ...post, title: 'Owls' }), stored);
+  assert.notEqual(await hashOf({ ...post, attachments: [{ ...file, bytes: 10 }] }), stored);
 });

@@ -39,13 +39,18 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & Searc
   attachments: RemoteFile[];
 };
 
-/** What a publisher says of a post, each member with its column: stored and read by this list. */
-const CONTENT_COLUMNS = {
-  title: 'title', url: 'url', author: 'author', language: 'language', contentHtml: 'content_html', summary: 'summary',
+/** What a publisher says of a post, each member with its column: stored by these lists, and read by them. */
+const LISTED_COLUMNS = {
+  title: 'title', url: 'url', author: 'author', language: 'language', summary: 'summary',
 } satisfies Partial<Record<keyof PreparedPost, string>>;
 
+/** Only read with a whole post. To reach a column behind `content_html`, SQLite reads all pages of the content. */
+const WHOLE_COLUMNS = { contentHtml: 'content_html' } satisfies Partial<Record<keyof PreparedPost, string>>;
+
+type WholeColumns = Pick<PreparedPost, keyof typeof WHOLE_COLUMNS>;
+
 /** A post in a list, with its source's title and visibility. Times in unix ms. */
-export type Post = Omit<Pick<PreparedPost, 'guid' | keyof typeof CONTENT_COLUMNS>, 'contentHtml'> & {
+export type Post = Pick<PreparedPost, 'guid' | keyof typeof LISTED_COLUMNS> & {
   id: number;
   firstGuid: string;
   sourceId: number;
@@ -64,7 +69,10 @@ export type Post = Omit<Pick<PreparedPost, 'guid' | keyof typeof CONTENT_COLUMNS
 export type Position = { publishedAt: number; id: number };
 
 /** A post with its content and attachments. */
-export type WholePost = Post & { contentHtml: string; attachments: Attachment[] };
+export type WholePost = Post & WholeColumns & { attachments: Attachment[] };
+
+/** For a post beyond those that an answer holds whole. */
+const LEFT_OUT: WholeColumns = { contentHtml: '' };
 
 /** What decides who may see a post and its files. */
 export type PostAccess = Pick<Post, 'id' | 'sourceId' | 'ownerId' | 'isPublic'>;
@@ -88,9 +96,11 @@ type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 export const POSTS = 'posts';
 export const POSTS_SEARCH = 'posts_search';
 
-const content = Object.entries(CONTENT_COLUMNS);
+const content = Object.entries({ ...LISTED_COLUMNS, ...WHOLE_COLUMNS });
 
-const listed = content.filter(([name]) => name !== 'contentHtml').map(([name, column]) => `p.${column} AS ${name}`);
+const listed = Object.entries(LISTED_COLUMNS).map(([name, column]) => `p.${column} AS ${name}`);
+
+const WHOLE = Object.entries(WHOLE_COLUMNS).map(([name, column]) => `${column} AS ${name}`).join(', ');
 
 /** The source decides who may see a post. The copies in `posts` serve indexes and may be out of date. */
 const ACCESS = `p.id, p.source_id AS sourceId, s.owner_id AS ownerId, s.visibility = 'public' AS isPublic`;
@@ -156,8 +166,8 @@ export const posts = store((hub) => {
     const ids = posts.slice(0, contents).map(({ id }) => id);
     const byPost = Map.groupBy(files.ofPosts(ids), (attachment) => attachment.postId);
     return posts.map((post, index) => {
-      const contentHtml = index < contents ? reading.content.get(post.id)?.contentHtml ?? '' : '';
-      return { ...post, contentHtml, attachments: byPost.get(post.id) ?? [] };
+      const rest = index < contents ? reading.whole.get(post.id) : undefined;
+      return { ...post, ...rest ?? LEFT_OUT, attachments: byPost.get(post.id) ?? [] };
     });
   }
 
@@ -211,7 +221,7 @@ export const posts = store((hub) => {
       return { id: row.id, isNew: row.searchKey === null };
     },
 
-    contentOf: (id: number): string => reading.content.get(id)?.contentHtml ?? '',
+    contentOf: (id: number): string => reading.whole.get(id)?.contentHtml ?? '',
     /** The first characters of a content; may end within a tag. */
     beginningOf: (id: number, characters: number): string =>
       reading.beginning.get(characters, id)?.contentHtml ?? '',
@@ -249,8 +259,7 @@ function prepareReading(db: Db) {
     nthLast: db.prepare<[number, number], { id: number }>('nth post from the last of source',
       'SELECT id FROM posts WHERE source_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?'),
     id: db.prepare<[number], { id: number }>('whether post is there', 'SELECT id FROM posts WHERE id = ?'),
-    content: db.prepare<[number], { contentHtml: string }>('content of post',
-      'SELECT content_html AS contentHtml FROM posts WHERE id = ?'),
+    whole: db.prepare<[number], WholeColumns>('content of post', `SELECT ${WHOLE} FROM posts WHERE id = ?`),
     beginning: db.prepare<[number, number], { contentHtml: string }>('beginning of post',
       'SELECT substr(content_html, 1, ?) AS contentHtml FROM posts WHERE id = ?'),
     access: db.prepare<[number], PostAccess>('access to post',
