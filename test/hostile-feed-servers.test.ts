@@ -48,7 +48,7 @@ for (const [name, { answer, reason }] of Object.entries(SERVERS)) {
     handler = answer;
     hub.passTime(DAY);
 
-    assert.equal(await hub.work(), 1);
+    assert.equal(await hub.countJobs('sync-source'), 1);
     const source = (await ada.get(`/api/sources/${id}`)).json<{ state: string; stateReason: string }>();
     assert.equal(source.state, 'failing');
     assert.match(source.stateReason, reason);

@@ -24,7 +24,7 @@ test('the scanner gets each file as it was sent; what it calls clean is taken an
   assert.deepEqual([method, path, headers['content-type'], headers['content-length'], headers['content-disposition']],
     ['POST', '/scan', 'application/octet-stream', String(FILE.data.length), 'attachment; filename="a report.txt"']);
   assert.deepEqual(await scanCounts(hub), { clean: 2, infected: 0, unavailable: 0 });
-  assert.equal(await hub.work(), 0);
+  assert.equal(await hub.countJobs('scan-upload'), 0);
 });
 
 test('an infected file is refused with its whole request, recorded and counted; nothing is kept', async (t) => {
@@ -69,7 +69,7 @@ for (const [what, answers] of [
     assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
     assertNothingKept(strict, 1);
     assert.deepEqual(await scanCounts(strict), { clean: 0, infected: 0, unavailable: 1 });
-    assert.equal(await strict.work(), 0); // no job for what was not taken
+    assert.equal(await strict.countJobs('scan-upload'), 0); // no job for what was not taken
 
     const lenient = await startHub(t, env);
     const bob = await writer(lenient, 'bob');
@@ -104,7 +104,7 @@ test('without a scanner files are taken unscanned, and no job waits for one', as
   const hub = await startHub(t);
   const post = await writePost(hub, await writer(hub, 'ada'), [FILE]);
   assert.equal(post.attachments[0]?.scan, 'unscanned');
-  assert.equal(await hub.work(), 0);
+  assert.equal(await hub.countJobs('scan-upload'), 0);
   assert.deepEqual(await scanCounts(hub), { clean: 0, infected: 0, unavailable: 0 });
 });
 

@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { DAY, MINUTE, SECOND } from '../src/platform/clock.ts';
+import { workerTasks } from '../src/app/schedule.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createHeartbeats, createScheduler, type Task } from '../src/platform/jobs/scheduler.ts';
 import { createLog } from '../src/platform/log.ts';
+import { numberIn } from './support/accounts.ts';
+import { startHub } from './support/hub.ts';
 import { migratedDatabase } from './support/migrated-database.ts';
 import { waitUntil } from './support/wait-until.ts';
 
@@ -150,4 +153,40 @@ test('a process sees when another one last gave a sign of life', (t) => {
   assert.equal(web.lastSeen('web'), null);
   const row = db.prepare('row', 'SELECT program, started_at, seen_at FROM heartbeats').all();
   assert.deepEqual(row, [{ program: 'worker', started_at: 1_000, seen_at: 3_000 }]);
+});
+
+test('a task of once a day runs once a day however often the worker starts, and again soon if it failed', async (t) => {
+  const hub = await startHub(t);
+  const { db, clock, log } = hub.handle;
+  const addOldAlert = (): void => db.exec(`INSERT INTO alert_deliveries (event, severity, title, body, suppressed, state,
+    created_at, finished_at) VALUES ('test', 'info', '', '', 0, 'delivered', 0, 0)`);
+  const oldAlerts = (): number => numberIn(hub, 'SELECT COUNT(*) FROM alert_deliveries');
+  const tasks = workerTasks(hub.handle).filter(({ name }) => name === 'remove old alerts');
+  assert.equal(tasks.length, 1);
+  const startWorker = () => createScheduler({ tasks, clock, log, onError: () => {} });
+
+  addOldAlert();
+  db.exec("CREATE TRIGGER broken BEFORE DELETE ON alert_deliveries BEGIN SELECT RAISE(ABORT, 'broken'); END");
+  let worker = startWorker();
+  await worker.tick();
+  assert.equal(oldAlerts(), 1);
+  db.exec('DROP TRIGGER broken');
+  hub.passTime(HOUR);
+  await worker.tick();
+  assert.equal(oldAlerts(), 0, 'the run that failed did not count');
+
+  addOldAlert();
+  worker = startWorker();
+  await worker.tick();
+  hub.passTime(DAY - MINUTE);
+  await worker.tick();
+  assert.equal(oldAlerts(), 1, 'less than a day has passed');
+  hub.passTime(HOUR);
+  await worker.tick();
+  assert.equal(oldAlerts(), 0);
+
+  addOldAlert();
+  hub.passTime(-30 * DAY);
+  await startWorker().tick();
+  assert.equal(oldAlerts(), 0, 'a clock set back holds nothing up');
 });

@@ -351,5 +351,5 @@ test('only feeds are synchronised, and only while they are not paused', async (t
   assert.equal(first.status, 202);
   assert.equal(first.json<Source>().id, source.id);
   await owner.post(`/api/sources/${source.id}/sync`);
-  assert.equal(await hub.work(), 1, 'one job however often it was asked for');
+  assert.equal(await hub.countJobs('sync-source'), 1, 'one job however often it was asked for');
 });

@@ -58,7 +58,7 @@ test('a deleted post does not come back with the next sync', async (t) => {
   items[0] = { guid: 'a', title: 'Gone, corrected' }; // a feed that is as before would not be read at all
   items.push({ guid: 'c', title: 'New' });
   hub.passTime(2 * DAY);
-  assert.equal(await hub.work(), 1);
+  assert.equal(await hub.countJobs('sync-source'), 1);
   assert.deepEqual((await publicTitles(hub)).sort(), ['Kept', 'New']);
 });
 
@@ -84,17 +84,17 @@ test('a source whose server fails is retried with backoff, fails for good, and i
   feed.handler = reply(500, {});
   hub.passTime(DAY);
 
-  assert.equal(await hub.work(), 1);
+  assert.equal(await hub.countJobs('sync-source'), 1);
   assert.equal(source(hub, id).state, 'failing');
   assert.match(source(hub, id).stateReason ?? '', /500/);
   assert.equal((await hub.anybody.get('/api/health')).json()['failedJobs'], 0, 'still retrying');
   hub.passTime(HOUR);
-  assert.equal(await hub.work(), 1);
+  assert.equal(await hub.countJobs('sync-source'), 1);
   assert.equal((await hub.anybody.get('/api/health')).json()['failedJobs'], 1);
 
   for (let day = 0; day < 5; day++) {
     hub.passTime(DAY);
-    assert.ok((await hub.work()) >= 1, `nothing was tried on day ${day}`);
+    assert.ok((await hub.countJobs('sync-source')) >= 1, `nothing was tried on day ${day}`);
     hub.passTime(HOUR);
     await hub.work();
   }
@@ -114,7 +114,7 @@ test('a worker that dies with a sync in hand does not make the source be forgott
   hub.passTime(2 * DAY);
   await hub.work();
   hub.passTime(2 * DAY);
-  assert.equal(await hub.work(), 1);
+  assert.equal(await hub.countJobs('sync-source'), 1);
 });
 
 test('429 with Retry-After is obeyed', async (t) => {
@@ -142,7 +142,7 @@ test('410 pauses the source, tells its owner why, and leaves its posts', async (
   assert.match((await ada.page(`/sources/${id}`)).text, /permanently gone/);
   assert.equal((await publicTitles(hub)).length, 1);
   hub.passTime(30 * DAY);
-  assert.equal(await hub.work(), 0);
+  assert.equal(await hub.countJobs('sync-source'), 0);
 });
 
 test('what the publisher asks for by Cache-Control or ttl is the shortest interval', async (t) => {
@@ -225,7 +225,7 @@ test('two feeds of one host are never fetched at the same time', async (t) => {
   most = 0;
   hub.passTime(2 * DAY);
 
-  assert.equal(await hub.work(), 4);
+  assert.equal(await hub.countJobs('sync-source'), 4);
   assert.equal(most, 1);
 });
 
@@ -234,7 +234,7 @@ test('sync now makes one job however often it is asked for', async (t) => {
   const asked = origin.requests.length;
   for (let time = 0; time < 3; time++) assert.equal((await ada.post(`/api/sources/${id}/sync`)).status, 202);
 
-  assert.equal(await hub.work(), 1);
+  assert.equal(await hub.countJobs('sync-source'), 1);
   assert.equal(origin.requests.length, asked + 1);
 });
 

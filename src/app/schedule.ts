@@ -18,7 +18,7 @@ import { noteChangedSettings } from '../features/history/changed-settings.ts';
 import { beatOfWorker } from '../features/history/record-history.ts';
 import { watchCertificate } from '../features/history/watch-certificate.ts';
 import { beatOfWeb } from '../features/history/web-reading.ts';
-import { jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
+import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
 import { beatOnTrial, isOnTrial, rehearse } from '../features/hub/trial.ts';
 import { workerQueue } from '../features/hub/worker-jobs.ts';
 import { drafts } from '../features/writing/draft-store.ts';
@@ -30,7 +30,7 @@ import { findSilentWebhooks, removeExpiredSecrets, sealSecrets } from '../featur
 import { noteDeliveries } from '../features/webhooks/note-deliveries.ts';
 import { removeOldEvents } from '../features/webhooks/receive-event.ts';
 import { webhooks } from '../features/webhooks/webhook-store.ts';
-import { DAY, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
+import { DAY, hasPassed, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
 import type { Task } from '../platform/jobs/scheduler.ts';
 import { JOB_KINDS } from './job-kinds.ts';
 import './later-stores.ts';
@@ -88,7 +88,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   sqlTask('watch for ends of troubles', MINUTE, watchEnds),
   sqlTask('tell of troubles', 5 * SECOND, tellTroubles),
   sqlTask('tidy alerts', MINUTE, tidyDeliveries),
-  throttledTask('remove old alerts', HOUR, removeOldDeliveries),
+  onceADay(throttledTask('remove old alerts', HOUR, removeOldDeliveries)),
 ];
 
 /** What web does from time to time. */
@@ -135,6 +135,22 @@ export function rehearseWorker(hub: Hub): void {
     for (const { rehearse: run } of WORKER_SCHEDULE) run?.(hub);
     for (const { name } of JOB_KINDS) workerQueue(hub).claim(name, 1);
   });
+}
+
+/**
+ * Runs the task once a day, however often the worker starts: the time of its last run stands in the database. After a
+ * run that failed or was stopped, it tries again at its interval.
+ */
+function onceADay(task: ScheduledTask): ScheduledTask {
+  const name = `task: ${task.name}`;
+  return {
+    ...task,
+    async run(hub, stopping) {
+      if (!hasPassed(heartbeats(hub).lastSeen(name) ?? -Infinity, DAY, hub.clock())) return;
+      await task.run(hub, stopping);
+      if (!stopping.aborted) heartbeats(hub).beat(name);
+    },
+  };
 }
 
 /** The only task that runs on trial, and only then: it shows that the process lives and can write. */

@@ -63,7 +63,11 @@ export async function startHub(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const onError = (error: unknown): void => noteError(handle, error);
-  const handlers = jobHandlers(handle, JOB_KINDS);
+  const ran: string[] = [];
+  const handlers = Object.fromEntries(Object.entries(jobHandlers(handle, JOB_KINDS)).map(([kind, handler]) => {
+    const run: typeof handler.run = (job, signal) => (ran.push(kind), handler.run(job, signal));
+    return [kind, { ...handler, run }];
+  }));
   const worker = createWorker({ db, queue: workerQueue(handle), handlers, clock, log, onError });
   const tasks = workerTasks(handle).filter(({ name }) => name !== 'plan due icons' && name !== 'watch the certificate');
   const scheduler = createScheduler({ tasks, clock, log, onError });
@@ -115,9 +119,16 @@ export async function startHub(
     /** Runs the tasks of the schedule that are due now. */
     tick: () => scheduler.tick(),
     /** Does what the schedule and the queue have due now. */
-    async work(): Promise<number> {
+    async work(): Promise<void> {
       await scheduler.tick();
-      return worker.runDue();
+      await worker.runDue();
+    },
+    /** As `work`; resolves to how many jobs of that kind were run: a test counts no others, whatever is scheduled. */
+    async countJobs(kind: string): Promise<number> {
+      const before = ran.length;
+      await scheduler.tick();
+      await worker.runDue();
+      return ran.slice(before).filter((one) => one === kind).length;
     },
     /** Looks for the icons that are due, which `work` does not: they are no part of what most tests count. */
     findIcons(): Promise<number> {
