@@ -23,12 +23,15 @@ function outsiders(pattern: RegExp): string[] {
   return outside.filter(({ code }) => pattern.test(code)).map(({ name }) => name);
 }
 
-test('every file of the path is there, named once, and together they are at most 13,200 lines', () => {
+test(`every file of the path is there, named once, and together they have at most ${MAX_LINES} lines`, () => {
   assert.deepEqual(path.filter((name) => !SOURCES.some((file) => file.name === name)), []);
   assert.equal(new Set(path).size, path.length);
   const lines = SOURCES.filter(({ name }) => path.includes(name))
     .reduce((sum, { text }) => sum + text.split('\n').length - 1, 0);
-  assert.ok(lines > 5_000 && lines <= MAX_LINES, `${lines} lines`);
+  const advice = `the path has ${lines} lines, ${lines - MAX_LINES} over ${MAX_LINES}: shorten its files, or move out `
+    + 'what decides nothing (git diff --stat main says which file grew)';
+  assert.ok(lines > 5_000, `only ${lines} lines were found`);
+  assert.ok(lines <= MAX_LINES, advice);
 });
 
 test('no file outside the path opens a socket', () => {
